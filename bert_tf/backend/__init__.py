@@ -1,0 +1,11 @@
+"""The one seam where Keras backends differ.
+
+Everything above this room is pure Keras. What only TensorFlow can do (tf.distribute, fused
+optimizer kernels, counter-based randomness inside a train step) lives here, behind a check of the
+active backend.
+"""
+
+from bert_tf.backend.model import NonFiniteError, TrainableModel
+from bert_tf.backend.optimizers import AdamW
+from bert_tf.backend.randomness import Dropout
+from bert_tf.backend.schedules import WarmupDecay

@@ -1,0 +1,56 @@
+"""The base class of everything that is `fit`.
+
+A subclass says what its losses are; this class says how they become an update, the same on one
+device and on many. Two rules make the numbers independent of the number of replicas:
+
+* a loss is a pair (weighted sum, weight), divided once by the weight of the whole global batch;
+* gradients are summed over micro-batches and replicas first, and clipped after.
+"""
+
+import keras
+
+from bert_tf.errors import UserError
+
+if keras.backend.backend() == "tensorflow":
+    from bert_tf.backend.tensorflow_trainer import TensorFlowTrainer as Trainer
+else:
+
+    class Trainer:
+        """Other backends run the encoders; training is built on TensorFlow."""
+
+
+class NonFiniteError(UserError):
+    """A loss or gradient became NaN or infinite."""
+
+
+class TrainableModel(Trainer, keras.Model):
+    """A Keras model with a loss of its own.
+
+    `compile(optimizer)` and `fit(dataset)` work as in any Keras model, except that an element of
+    the dataset is one dict of features, labels included, and that no loss is passed to `compile`.
+
+    Subclasses implement `loss_weights`, `loss_sums` and `call(features, training)`.
+    """
+
+    #: Factor of each named loss in the total; 1 where absent.
+    loss_coefficients = {}
+
+    def loss_weights(self, features):
+        """What each loss is divided by, from the data alone.
+
+        Args:
+            features: dict of tensors, one replica's part of the batch.
+
+        Returns:
+            dict from loss name to a float32 scalar: the sum of the weights of its terms.
+        """
+        raise NotImplementedError(f"{type(self).__name__} must define loss_weights")
+
+    def loss_sums(self, features, training):
+        """The losses and metrics of a batch, undivided.
+
+        Returns:
+            A pair: dict from loss name to a float32 scalar, the weighted sum of its terms; dict
+            from metric name to a pair of float32 scalars (weighted sum, weight).
+        """
+        raise NotImplementedError(f"{type(self).__name__} must define loss_sums")

@@ -1,0 +1,321 @@
+"""Keras 3's `fit` made exact under tf.distribute.
+
+Stock Keras clips each replica's gradients before they are summed, averages weighted losses per
+replica, and cannot accumulate, or run several steps per call, under a strategy. This class
+replaces the part of the trainer that faces the strategy; callbacks, epochs and progress bars
+remain Keras's own.
+"""
+
+import numpy as np
+import tensorflow as tf
+
+from bert_tf.backend.randomness import step_randomness
+from bert_tf.errors import ConfigError
+
+
+class TensorFlowTrainer:
+    """Mixed into `TrainableModel`, before `keras.Model`."""
+
+    def compile(
+        self,
+        optimizer="adam",
+        *,
+        accumulation_steps=1,
+        steps_per_execution=1,
+        xla=None,
+        seed=0,
+        **kwargs,
+    ):
+        """Sets how the model is trained.
+
+        Args:
+            optimizer: a Keras optimizer or its name; it must not clip per variable. Its global
+                clip is applied to the gradient of the whole global batch.
+            accumulation_steps: micro-batches that a replica's batch is cut into, each run after
+                the other before one update; the numbers are those of the whole batch.
+            steps_per_execution: updates per call of the train function.
+            xla: compile forward and backward pass with XLA; None = on GPUs only, where it pays
+                (on CPUs it is slower, and a TPU compiles the whole step anyway).
+            seed: of the dropout masks.
+
+        Raises:
+            ConfigError: a setting that cannot be right.
+        """
+        if kwargs.pop("jit_compile", None):
+            xla = True  # around forward and backward only: XLA cannot hold the collectives
+        if kwargs.get("loss") is not None:
+            raise ConfigError(f"{type(self).__name__} has its own loss; call compile() without one")
+        super().compile(
+            optimizer=optimizer, steps_per_execution=steps_per_execution, jit_compile=False, **kwargs
+        )
+        if self.optimizer.clipnorm or self.optimizer.clipvalue:
+            raise ConfigError("clipnorm and clipvalue clip each variable alone; use global_clipnorm")
+        if self.optimizer.gradient_accumulation_steps:
+            raise ConfigError(
+                "give accumulation_steps to compile() instead of gradient_accumulation_steps to the optimizer"
+            )
+        if self.dtype_policy.name == "mixed_float16":
+            raise ConfigError("float16 needs loss scaling, which this model does not do; use mixed_bfloat16")
+        _leave_reduction_to_the_model(self.optimizer)
+        self._accumulation_steps = accumulation_steps
+        self._seed = seed
+        self._names = self._totals = None
+        gpus = tf.config.list_logical_devices("GPU")
+        self._forward_backward = (
+            tf.function(self._gradients, jit_compile=True) if xla or (xla is None and gpus) else self._gradients
+        )
+
+    def fit(self, x, *, steps_per_epoch=None, shuffle=False, **kwargs):
+        """Keras's `fit` on a dataset (or dict of arrays) of feature dicts.
+
+        Raises:
+            ConfigError: the steps of an epoch are not a multiple of `steps_per_execution`.
+            NonFiniteError: a loss or gradient became NaN or infinite.
+        """
+        steps, together = steps_per_epoch, self.steps_per_execution
+        if steps is None and isinstance(x, tf.data.Dataset) and together > 1:
+            steps = int(x.cardinality())
+        if steps is not None and steps > 0 and steps % together:
+            raise ConfigError(f"an epoch of {steps} steps is not a multiple of steps_per_execution={together}")
+        return super().fit(x, steps_per_epoch=steps_per_epoch, shuffle=shuffle, **kwargs)
+
+    # -- what fit, evaluate and train_on_batch call -------------------------------------------
+
+    def _maybe_symbolic_build(self, iterator=None, data_batch=None):
+        # Variables exist since construction; stock Keras would pull a batch of data to build.
+        if self.optimizer is not None and not self.optimizer.built:
+            with self.distribute_strategy.scope():
+                self.optimizer.build(self.trainable_variables)
+
+    def _symbolic_build(self, iterator=None, data_batch=None):
+        self._maybe_symbolic_build(iterator, data_batch)
+
+    def make_train_function(self, force=False):
+        if self.train_function is None or force:
+            self.train_function = self._logged(self._repeated(self.train_step))
+        return self.train_function
+
+    def make_test_function(self, force=False):
+        if self.test_function is None or force:
+            self.test_function = self._logged(self._repeated_while_there_is_data(self.test_step))
+        return self.test_function
+
+    def reset_metrics(self):
+        super().reset_metrics()
+        self._totals = None
+
+    def get_metrics_result(self):
+        """The means since the last `reset_metrics`, exact over replicas, steps and batch sizes."""
+        if self._totals is None:
+            return {}
+        losses, metrics = self._names
+        sums = self._totals.reshape(-1, 2)
+        ratios = np.divide(sums[:, 0], sums[:, 1], out=np.zeros(len(sums)), where=sums[:, 1] != 0)
+        result = {"loss": sum(self._coefficient(n) * r for n, r in zip(losses, ratios))}
+        if len(losses) > 1:
+            result |= {f"{n}_loss": r for n, r in zip(losses, ratios)}
+        result |= dict(zip(metrics, ratios[len(losses) :]))
+        return {name: float(value) for name, value in result.items()}
+
+    def _get_metrics_result_or_logs(self, logs):
+        return self.get_metrics_result() or logs
+
+    # -- one step, in replica context -----------------------------------------------------------
+
+    def train_step(self, features):
+        """Forward, backward and update on one replica's part of the batch.
+
+        Returns:
+            (sums, norm, bad): float32 [2 * (losses + metrics)] pairs of (sum, weight) over all
+            replicas; the gradient's global norm; the index of the first tensor that is not
+            finite, -1 for none.
+        """
+        features = _without_tuple(features)
+        replica = tf.distribute.get_replica_context()
+        local = self.loss_weights(features)
+        weights = dict(zip(local, tf.unstack(_sum_over_replicas(tf.stack(list(local.values()))))))
+        seed = tf.stack([tf.cast(self.optimizer.iterations.value, tf.int32), self._seed])
+        seed = tf.random.experimental.stateless_fold_in(
+            seed, tf.cast(replica.replica_id_in_sync_group, tf.int32)
+        )
+        sums, gradients = None, None
+        for micro, part in enumerate(_split(features, self._accumulation_steps)):
+            part_seed = tf.random.experimental.stateless_fold_in(seed, micro)
+            # One after the other, or the executor would hold every micro-batch's activations.
+            with tf.control_dependencies([] if sums is None else [sums]):
+                part_sums, part_gradients = self._forward_backward(
+                    {k: tf.identity(v) for k, v in part.items()}, weights, part_seed
+                )
+            sums = part_sums if sums is None else sums + part_sums
+            gradients = (
+                part_gradients if gradients is None else [a + b for a, b in zip(gradients, part_gradients)]
+            )
+        sums = _sum_over_replicas(self._pair_with(sums, local))
+        gradients = _sum_over_replicas(gradients)
+        squares = tf.stack([tf.reduce_sum(tf.square(g)) for g in gradients])
+        norm = tf.sqrt(tf.reduce_sum(squares))
+        clip = self.optimizer.global_clipnorm
+        if clip:
+            scale = clip / tf.maximum(norm, clip)
+            gradients = [g * scale for g in gradients]
+        self.optimizer.apply_gradients(zip(gradients, self._with_gradient))
+        finite = tf.math.is_finite(tf.concat([sums, squares], 0))
+        bad = tf.where(tf.reduce_all(finite), -1, tf.argmin(tf.cast(finite, tf.int32), output_type=tf.int32))
+        return sums, norm, bad
+
+    def test_step(self, features):
+        """The same sums without an update; nothing is divided, so nothing is reduced."""
+        features = _without_tuple(features)
+        losses, metrics = self.loss_sums(features, training=False)
+        sums = self._stack(losses, metrics)
+        return _sum_over_replicas(self._pair_with(sums, self.loss_weights(features)))
+
+    def _gradients(self, features, weights, seed):
+        with step_randomness(seed), tf.GradientTape() as tape:
+            losses, metrics = self.loss_sums(features, training=True)
+            total = tf.add_n(
+                [tf.math.divide_no_nan(losses[n], weights[n]) * self._coefficient(n) for n in losses]
+            )
+        gradients = tape.gradient(total, self.trainable_variables)
+        pairs = [(g, v) for g, v in zip(gradients, self.trainable_variables) if g is not None]
+        self._with_gradient = [v for _, v in pairs]
+        # An embedding's sparse gradient becomes dense: it is clipped and averaged with the rest.
+        return self._stack(losses, metrics), [tf.convert_to_tensor(g) for g, _ in pairs]
+
+    def _coefficient(self, name):
+        return float(self.loss_coefficients.get(name, 1.0))
+
+    def _stack(self, losses, metrics):
+        """[losses, then (sum, weight) of each metric], and remembers the names while tracing."""
+        self._names = (list(losses), list(metrics))
+        return tf.stack(list(losses.values()) + [tf.cast(x, tf.float32) for m in metrics.values() for x in m])
+
+    def _pair_with(self, sums, weights):
+        """Puts each loss's weight beside its sum: [(sum, weight) of losses, of metrics]."""
+        losses = self._names[0]
+        pairs = [x for i, n in enumerate(losses) for x in (sums[i], weights[n])]
+        return tf.concat([tf.stack(pairs), sums[len(losses) :]], 0)
+
+    # -- many steps, in cross-replica context ---------------------------------------------------
+
+    def _repeated(self, step):
+        """A graph function of `steps_per_execution` updates."""
+        strategy, repetitions = self.distribute_strategy, int(self.steps_per_execution)
+
+        def once(iterator):
+            # Nothing may run before the data is known to exist, or at the end of a finite
+            # dataset the step counter would count an update that never was.
+            results = strategy.run(_after_data(step), args=(next(iterator),))
+            return [strategy.experimental_local_results(r)[0] for r in results]
+
+        @tf.function(reduce_retracing=True)
+        def steps(iterator):
+            sums, norm, bad = once(iterator)
+            first_bad = tf.where(bad >= 0, 0, -1)
+            for i in tf.range(1, repetitions):
+                more, norm, new = once(iterator)
+                sums += more
+                first_bad = tf.where((bad < 0) & (new >= 0), i, first_bad)
+                bad = tf.where(bad < 0, new, bad)
+            return sums, {"gradient_norm": norm}, bad, repetitions - first_bad
+
+        return steps
+
+    def _repeated_while_there_is_data(self, step):
+        """A graph function of up to `steps_per_execution` evaluation steps, remainder included."""
+        strategy, repetitions = self.distribute_strategy, int(self.steps_per_execution)
+
+        def run(features):
+            return strategy.experimental_local_results(strategy.run(step, args=(features,)))[0]
+
+        @tf.function(reduce_retracing=True)
+        def steps(iterator):
+            sums = run(next(iterator))
+            for _ in tf.range(1, repetitions):
+                following = iterator.get_next_as_optional()
+                if following.has_value():
+                    sums += run(following.get_value())
+            return sums, {}, -1, 0
+
+        return steps
+
+    def _logged(self, steps):
+        """Runs `steps`, adds its sums to the totals in float64, and returns the means so far."""
+
+        def function(iterator):
+            sums, extra, bad, steps_ago = steps(iterator)
+            if bad >= 0:
+                self._raise_non_finite(int(bad), int(self.optimizer.iterations.numpy()) - int(steps_ago) + 1)
+            sums = sums.numpy().astype(np.float64)
+            self._totals = sums if self._totals is None else self._totals + sums
+            return self.get_metrics_result() | {name: float(value) for name, value in extra.items()}
+
+        return function
+
+    def _raise_non_finite(self, index, step):
+        from bert_tf.backend.model import NonFiniteError
+
+        losses, metrics = self._names
+        names = [f"the {kind} of {n}" for n in losses + metrics for kind in ("sum", "weight")]
+        names += [f"the gradient of {v.path}" for v in self._with_gradient]
+        raise NonFiniteError(
+            f"step {step}: {names[index]} is not finite. The run stops here, its last checkpoint is good; "
+            "a lower learning rate, a longer warm-up or a smaller clip usually mends it"
+        )
+
+
+def _after_data(step):
+    def run(features):
+        tensors = tf.nest.flatten(features, expand_composites=True)
+        with tf.control_dependencies([t for t in tensors if tf.is_tensor(t)]):
+            return step(features)
+
+    return run
+
+
+def _sum_over_replicas(tensors):
+    replica = tf.distribute.get_replica_context()
+    if replica is None or replica.num_replicas_in_sync == 1:
+        return tensors
+    return replica.all_reduce(tf.distribute.ReduceOp.SUM, tensors)
+
+
+def _split(features, parts):
+    """Cuts every feature into `parts` along the batch, the first parts one longer if uneven."""
+    if parts == 1:
+        return [features]
+    size = tf.shape(next(iter(features.values())))[0]
+    bounds = [size * i // parts for i in range(parts + 1)]
+    static = next(iter(features.values())).shape[0]
+    if static is not None:  # XLA needs to see the sizes
+        bounds = [static * i // parts for i in range(parts + 1)]
+    return [{k: v[bounds[i] : bounds[i + 1]] for k, v in features.items()} for i in range(parts)]
+
+
+def _without_tuple(features):
+    """Keras wraps arrays given to `fit` into a tuple; a dataset's dict comes as it is."""
+    if isinstance(features, (tuple, list)) and len(features) == 1:
+        features = features[0]
+    if not isinstance(features, dict):
+        raise ConfigError("a batch must be one dict of features with the labels inside, not (x, y)")
+    return features
+
+
+def _leave_reduction_to_the_model(optimizer):
+    """The model has summed and clipped the gradients before the optimizer sees them."""
+    base = type(optimizer)
+    if getattr(base, "_reduced_by_model", False):
+        return
+
+    class Reduced(base):
+        _reduced_by_model = True
+
+        def _clip_gradients(self, gradients):
+            return gradients
+
+        def _all_reduce_sum_gradients(self, gradients_and_variables):
+            return list(gradients_and_variables)
+
+    Reduced.__name__ = Reduced.__qualname__ = base.__name__
+    # In place, so that the object the caller holds is the one that trains.
+    optimizer.__class__ = Reduced
