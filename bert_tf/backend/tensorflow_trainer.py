@@ -164,11 +164,11 @@ class TensorFlowTrainer:
         return sums, norm, bad
 
     def test_step(self, features):
-        """The same sums without an update; nothing is divided, so nothing is reduced."""
+        """The same pairs of sums without an update, of this replica alone."""
         features = _without_tuple(features)
         losses, metrics = self.loss_sums(features, training=False)
         sums = self._stack(losses, metrics)
-        return _sum_over_replicas(self._pair_with(sums, self.loss_weights(features)))
+        return self._pair_with(sums, self.loss_weights(features))
 
     def _gradients(self, features, weights, seed):
         with step_randomness(seed), tf.GradientTape() as tape:
@@ -226,7 +226,7 @@ class TensorFlowTrainer:
         strategy, repetitions = self.distribute_strategy, int(self.steps_per_execution)
 
         def run(features):
-            return strategy.experimental_local_results(strategy.run(step, args=(features,)))[0]
+            return strategy.reduce(tf.distribute.ReduceOp.SUM, strategy.run(step, args=(features,)), axis=None)
 
         @tf.function(reduce_retracing=True)
         def steps(iterator):

@@ -1,0 +1,33 @@
+"""What a model that knows nothing but word frequencies would reach."""
+
+import numpy as np
+
+
+def unigram(dataset, tokenizer, examples=50_000):
+    """The unigram guess for masked LM, from the first examples of a dataset.
+
+    Args:
+        dataset: uncorrupted batches with `token_ids` and `padding_mask` [B, S].
+        tokenizer: its special tokens are left out, as masking leaves them out.
+        examples: how many to count at most.
+
+    Returns:
+        dict: "masked_lm_loss", the entropy of the unigram distribution in nats (the cross-entropy
+        of guessing it); "masked_lm_accuracy", the share of the most frequent token;
+        "tokens_per_example", real tokens in a row, special ones included.
+    """
+    counts = np.zeros(tokenizer.vocabulary_size, np.int64)
+    rows = tokens = 0
+    for batch in dataset.as_numpy_iterator():
+        real = batch["token_ids"][batch["padding_mask"]]
+        counts += np.bincount(real, minlength=len(counts))
+        rows, tokens = rows + len(batch["token_ids"]), tokens + len(real)
+        if rows >= examples:
+            break
+    counts[list(tokenizer.special_ids)] = 0
+    share = counts[counts > 0] / counts.sum()
+    return {
+        "masked_lm_loss": float(-(share * np.log(share)).sum()),
+        "masked_lm_accuracy": float(share.max()),
+        "tokens_per_example": tokens / rows,
+    }

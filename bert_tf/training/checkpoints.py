@@ -1,0 +1,182 @@
+"""Checkpoints that are whole or absent.
+
+A checkpoint is a folder `step-00001000/`:
+
+    model.safetensors       every model variable, named by its Keras path
+    optimizer.safetensors   the optimizer's slots, iteration counter included
+    state.json              step, sha256 of both files, and what the caller adds
+
+It is written under another name and renamed when complete. Reading checks the sums: a checkpoint
+that was cut or changed is passed over for the one before it, and says so. Everything that a run
+needs to continue bitwise is in it, because nothing else has state: data order, masks and dropout
+are functions of the step.
+"""
+
+import hashlib
+import json
+import os
+import shutil
+from pathlib import Path
+
+import numpy as np
+from absl import logging
+from keras import ops
+from safetensors import SafetensorError, safe_open
+from safetensors.numpy import load_file, save_file
+
+from bert_tf.config import nearest
+from bert_tf.errors import DataError
+from bert_tf.files import explain_disk_errors
+
+MODEL, OPTIMIZER, STATE = "model.safetensors", "optimizer.safetensors", "state.json"
+
+
+class Checkpoints:
+    """The checkpoints of one run.
+
+    Args:
+        folder: holds the `step-*` folders; made when the first is saved.
+        keep: how many of the newest stay; at least 2, so that one good one is left whatever
+            happens to the newest.
+    """
+
+    def __init__(self, folder, keep=2):
+        self.folder, self.keep = Path(folder), max(keep, 2)
+
+    def save(self, model, step, **state):
+        """Writes a checkpoint of a compiled model and removes the oldest.
+
+        Raises:
+            RunDirectoryError: the disk is full or not writable; older checkpoints are untouched.
+        """
+        final = self.folder / f"step-{step:08d}"
+        temporary = self.folder / f".step-{step:08d}.{os.getpid()}.tmp"
+        with explain_disk_errors(final):
+            try:
+                temporary.mkdir(parents=True, exist_ok=True)
+                files = {MODEL: model.variables, OPTIMIZER: model.optimizer.variables}
+                for name, variables in files.items():
+                    _write(variables, temporary / name)
+                state |= {"step": step, "sha256": {name: sha256(temporary / name) for name in files}}
+                (temporary / STATE).write_text(json.dumps(state, indent=1), encoding="utf-8")
+                _sync(temporary / STATE)
+                shutil.rmtree(final, ignore_errors=True)
+                os.replace(temporary, final)
+                _sync(self.folder)
+            finally:
+                shutil.rmtree(temporary, ignore_errors=True)
+        for old in self.all()[: -self.keep]:
+            shutil.rmtree(old)
+
+    def all(self):
+        """Complete checkpoints, oldest first."""
+        return sorted(self.folder.glob("step-*"))
+
+    def latest(self):
+        """The newest checkpoint that is whole: (folder, state), or None."""
+        for folder in reversed(self.all()):
+            problem, state = _inspect(folder)
+            if not problem:
+                return folder, state
+            logging.warning("checkpoint %s %s; using the one before it", folder, problem)
+        return None
+
+    def restore(self, model):
+        """Sets the variables of a compiled and built model from the newest whole checkpoint.
+
+        Returns:
+            Its state (with "step"), or None where there is no checkpoint.
+        """
+        found = self.latest()
+        if found is None:
+            return None
+        folder, state = found
+        if not model.optimizer.built:
+            model.optimizer.build(model.trainable_variables)
+        assign(model.variables, folder / MODEL)
+        assign(model.optimizer.variables, folder / OPTIMIZER)
+        return state
+
+
+def assign(variables, path, others_allowed=False):
+    """Sets every variable from the tensor of its path in a safetensors file.
+
+    Args:
+        variables: Keras variables.
+        path: the file.
+        others_allowed: whether the file may hold tensors that no variable asks for, such as the
+            heads of the objective when only the encoder is wanted.
+
+    Returns:
+        The names of the tensors that were not used.
+
+    Raises:
+        DataError: a variable has no tensor, one of another shape, or a tensor is left over.
+    """
+    try:
+        tensors = load_file(path)
+    except (OSError, SafetensorError) as error:
+        raise DataError(f"cannot read {path}: {error}") from None
+    by_path = _by_path(variables)
+    missing = [name for name in by_path if name not in tensors]
+    if missing:
+        raise DataError(f"{path} has no tensor '{missing[0]}' ({len(missing)} missing){nearest(missing[0], tensors)}")
+    unused = [name for name in tensors if name not in by_path]
+    if unused and not others_allowed:
+        raise DataError(f"{path} holds {len(unused)} tensors that the model has not, e.g. '{unused[0]}'")
+    for name, variable in by_path.items():
+        if tuple(variable.shape) != tensors[name].shape:
+            raise DataError(
+                f"'{name}' in {path} has shape {tensors[name].shape}, the model's is {tuple(variable.shape)}"
+            )
+    for name, variable in by_path.items():
+        variable.assign(tensors[name])
+    return unused
+
+
+def tensor_names(path):
+    """The names of the tensors in a safetensors file, as a set."""
+    with safe_open(path, framework="numpy") as file:
+        return set(file.keys())
+
+
+def sha256(path):
+    with open(path, "rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def _write(variables, path):
+    tensors = {name: np.ascontiguousarray(ops.convert_to_numpy(v)) for name, v in _by_path(variables).items()}
+    save_file(tensors, path)
+    _sync(path)
+
+
+def _by_path(variables):
+    by_path = {v.path: v for v in variables}
+    if len(by_path) != len(variables):
+        paths = [v.path for v in variables]
+        twice = next(p for p in paths if paths.count(p) > 1)
+        raise DataError(f"two variables are called '{twice}'; give the layers distinct names")
+    return by_path
+
+
+def _inspect(folder):
+    """(what is wrong with a checkpoint or None, its state)."""
+    try:
+        state = json.loads((folder / STATE).read_text(encoding="utf-8"))
+        for name, expected in state["sha256"].items():
+            if sha256(folder / name) != expected:
+                return f"is damaged ({name} does not match its checksum)", None
+    except FileNotFoundError as error:
+        return f"is incomplete ({Path(error.filename).name} is missing)", None
+    except (ValueError, KeyError):
+        return f"is damaged ({STATE} cannot be read)", None
+    return None, state
+
+
+def _sync(path):
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)

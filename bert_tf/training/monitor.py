@@ -1,0 +1,85 @@
+"""What a run says while it trains: a progress line, metrics.jsonl, TensorBoard; and when it saves."""
+
+import json
+import time
+
+import keras
+import tensorflow as tf
+
+from bert_tf.progress import Progress
+from bert_tf.training.run_directory import METRICS
+
+
+class Monitor(keras.callbacks.Callback):
+    """Logs every `log_every` steps the means over those steps, and checkpoints.
+
+    Args:
+        run: the RunDirectory.
+        start_step, total_steps: where this process takes over and where the run ends.
+        log_every, checkpoint_every: in steps; the last step is always logged and saved.
+        tokens_per_step: real tokens (no padding) of a global batch, for the rate.
+        headline: (metric, baseline) pairs shown in the progress line.
+        evaluate: function() -> dict of held-out metrics, called every `eval_every` steps.
+    """
+
+    def __init__(
+        self,
+        run,
+        start_step,
+        total_steps,
+        log_every,
+        checkpoint_every,
+        tokens_per_step,
+        headline=(),
+        evaluate=None,
+        eval_every=None,
+    ):
+        super().__init__()
+        self.run, self.step, self.total_steps = run, start_step, total_steps
+        self.log_every, self.checkpoint_every = log_every, checkpoint_every
+        self.tokens_per_step, self.headline = tokens_per_step, dict(headline)
+        self.evaluate, self.eval_every = evaluate, eval_every
+        self.progress = Progress("training", total_steps, "steps", done=start_step)
+
+    def on_train_begin(self, logs=None):
+        self.file = open(self.run.path / METRICS, "a", encoding="utf-8")
+        self.writer = tf.summary.create_file_writer(str(self.run.path / "tensorboard"))
+        self.clock, self.clock_step = time.monotonic(), self.step
+
+    def on_train_batch_end(self, batch, logs=None):
+        self.step += int(self.model.steps_per_execution)
+        last = self.step >= self.total_steps
+        if last or self.step % self.log_every == 0:
+            self._log(logs)
+        if self.evaluate and (last or self.step % self.eval_every == 0):
+            self._write({f"eval_{k}": v for k, v in self.evaluate().items()})
+            self.model.reset_metrics()
+            self.clock, self.clock_step = time.monotonic(), self.step
+        if last or self.step % self.checkpoint_every == 0:
+            self.run.checkpoints.save(self.model, self.step)
+
+    def on_train_end(self, logs=None):
+        self.progress.finish()
+        self.file.close()
+        self.writer.close()
+
+    def _log(self, logs):
+        now = time.monotonic()
+        rate = (self.step - self.clock_step) * self.tokens_per_step / max(now - self.clock, 1e-9)
+        self.clock, self.clock_step = now, self.step
+        learning_rate = float(keras.ops.convert_to_numpy(self.model.optimizer.learning_rate))
+        self._write(logs | {"learning_rate": learning_rate, "tokens_per_second": round(rate, 1)})
+        shown = [
+            f"{name} {logs[name]:.3f} (unigram {baseline:.3f})"
+            for name, baseline in self.headline.items()
+            if name in logs
+        ]
+        self.progress.update(self.step, "  ".join([f"{rate:,.0f} tokens/s"] + shown))
+        self.model.reset_metrics()
+
+    def _write(self, metrics):
+        self.file.write(json.dumps({"step": self.step} | metrics) + "\n")
+        self.file.flush()
+        with self.writer.as_default():
+            for name, value in metrics.items():
+                tf.summary.scalar(name, value, step=self.step)

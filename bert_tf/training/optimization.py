@@ -1,0 +1,72 @@
+"""The settings that every kind of training shares, and what is made of them."""
+
+import contextlib
+import dataclasses
+from typing import Literal
+
+import keras
+
+from bert_tf.backend import AdamW, WarmupDecay
+from bert_tf.errors import ConfigError
+
+
+@dataclasses.dataclass(frozen=True)
+class OptimizerConfig:
+    """AdamW with warm-up and decay; the defaults are BERT's, pretraining on 256 sequences a batch.
+
+    Devlin et al. 2019, appendix A.2, and google-research/bert `optimization.py`. Fine-tuning sets
+    `bias_correction: true`, which BERT's code lacks (Mosbach et al. 2021).
+    """
+
+    learning_rate: float = 1e-4
+    warmup_steps: int | None = None  # or a share of the run:
+    warmup_fraction: float = 0.01
+    schedule: Literal["replace", "multiply", "after"] = "replace"
+    power: float = 1.0
+    end_learning_rate: float = 0.0
+    weight_decay: float = 0.01
+    beta_1: float = 0.9
+    beta_2: float = 0.999
+    epsilon: float = 1e-6
+    bias_correction: bool = False
+    clip_norm: float | None = 1.0
+
+
+def make_optimizer(config, total_steps):
+    """An `AdamW` on a `WarmupDecay` over `total_steps` updates."""
+    warmup = config.warmup_steps
+    if warmup is None:
+        warmup = int(total_steps * config.warmup_fraction)
+    schedule = WarmupDecay(
+        config.learning_rate,
+        total_steps,
+        warmup_steps=min(warmup, total_steps),
+        end_learning_rate=config.end_learning_rate,
+        power=config.power,
+        variant=config.schedule,
+    )
+    return AdamW(
+        schedule,
+        weight_decay=config.weight_decay,
+        beta_1=config.beta_1,
+        beta_2=config.beta_2,
+        epsilon=config.epsilon,
+        bias_correction=config.bias_correction,
+        global_clipnorm=config.clip_norm,
+    )
+
+
+PRECISIONS = ("float32", "mixed_bfloat16")
+
+
+@contextlib.contextmanager
+def precision(name):
+    """Layers made in this block compute in `name`; their variables stay float32."""
+    if name not in PRECISIONS:
+        raise ConfigError(f"precision '{name}' is none of {', '.join(PRECISIONS)}")
+    before = keras.config.dtype_policy()
+    keras.config.set_dtype_policy(name)
+    try:
+        yield
+    finally:
+        keras.config.set_dtype_policy(before)

@@ -1,0 +1,203 @@
+"""Pretraining: shards and a configuration in, a run directory out."""
+
+import dataclasses
+from typing import Literal
+
+import keras
+import tensorflow as tf
+from absl import logging
+
+from bert_tf import files
+from bert_tf.errors import ConfigError
+from bert_tf.models import build_config, build_encoder
+from bert_tf.objectives.masked_lm import MaskedLM
+from bert_tf.training.baselines import unigram
+from bert_tf.training.checkpoints import Checkpoints, assign
+from bert_tf.training.encoders import weights_of
+from bert_tf.training.monitor import Monitor
+from bert_tf.training.optimization import OptimizerConfig, make_optimizer, precision
+from bert_tf.training.run_directory import RunDirectory
+from bert_tf.training.strategies import make_strategy
+from tfrecords.masking import MaskedLMCorruption, MaskingConfig
+from tfrecords.reader import ShardReader
+
+
+@dataclasses.dataclass(frozen=True)
+class DataConfig:
+    """Where the examples come from."""
+
+    shards: str = ""
+    eval_shards: str | None = None
+    eval_batches: int = 50
+    skip_corrupted: bool = False
+
+
+@dataclasses.dataclass(frozen=True)
+class ObjectiveConfig:
+    """Masked LM; `pair_head: auto` adds next sentence prediction where the shards hold pairs."""
+
+    pair_head: Literal["auto", "none", "next_sentence"] = "auto"
+
+
+@dataclasses.dataclass(frozen=True)
+class TrainConfig:
+    """How long, on what, and what is written down."""
+
+    steps: int = 1_000_000
+    batch_size: int = 256
+    accumulation_steps: int = 1
+    precision: Literal["float32", "mixed_bfloat16"] = "float32"
+    strategy: str = "auto"
+    xla: bool | None = None
+    steps_per_execution: int = 1
+    seed: int = 0
+    log_every: int = 100
+    checkpoint_every: int = 1000
+    keep_checkpoints: int = 2
+    eval_every: int = 1000
+    init_from: str | None = None
+
+
+@dataclasses.dataclass(frozen=True)
+class PretrainConfig:
+    """A pretraining experiment, as in configs/pretrain/*.yaml."""
+
+    model: dict = dataclasses.field(default_factory=lambda: {"preset": "bert_base"})
+    data: DataConfig = dataclasses.field(default_factory=DataConfig)
+    masking: MaskingConfig = dataclasses.field(default_factory=MaskingConfig)
+    objective: ObjectiveConfig = dataclasses.field(default_factory=ObjectiveConfig)
+    optimizer: OptimizerConfig = dataclasses.field(default_factory=OptimizerConfig)
+    train: TrainConfig = dataclasses.field(default_factory=TrainConfig)
+
+
+def pretrain(config, output):
+    """Trains to `config.train.steps`, from the last good checkpoint in `output` if there is one.
+
+    Running the same call again after any interruption continues it, bitwise as if it had never
+    stopped; a finished run returns at once.
+
+    Args:
+        config: PretrainConfig.
+        output: the run directory.
+
+    Returns:
+        A pair: the RunDirectory; dict of the last logged metrics with the unigram baseline under
+        `unigram_masked_lm_loss` and `unigram_masked_lm_accuracy`.
+
+    Raises:
+        ConfigError: settings that contradict each other, the shards or the model.
+        DataError: shards that are damaged, or of another tokenizer or schema.
+        RunDirectoryError: `output` is in use, holds another run, or cannot be written.
+        NonFiniteError: a loss or gradient became NaN or infinite.
+    """
+    _check(config.train)
+    reader = ShardReader(config.data.shards, skip_corrupted=config.data.skip_corrupted)
+    tokenizer = reader.tokenizer
+    model_config = build_config(config.model, tokenizer.vocabulary_size)
+    _check_fit(model_config, reader)
+    config = dataclasses.replace(config, model=model_config.to_dict())
+    with files.lock_directory(output):
+        run = RunDirectory.create_or_continue(output, config)
+        run.checkpoints = Checkpoints(run.path / "checkpoints", config.train.keep_checkpoints)
+        run.keep_tokenizer(tokenizer)
+        baseline = unigram(reader.dataset(256, config.train.seed), tokenizer)
+        objective, step = _objective(config, model_config, reader, run)
+        if step < config.train.steps:
+            _fit(config, objective, reader, run, step, baseline)
+        metrics = run.metrics()[-1] if run.metrics() else {"step": step}
+    return run, metrics | {f"unigram_{k}": v for k, v in baseline.items() if k.startswith("masked_lm")}
+
+
+def _objective(config, model_config, reader, run):
+    """The compiled objective, restored or initialised, and the steps it has done."""
+    train = config.train
+    pair = config.objective.pair_head
+    if pair == "auto":
+        pair = "next_sentence" if reader.manifest.packing["format"] == "segment_pair" else "none"
+    with make_strategy(train.strategy).scope(), precision(train.precision):
+        keras.utils.set_random_seed(train.seed)  # initial weights
+        encoder = build_encoder(model_config, pooler=pair != "none")
+        objective = MaskedLM(encoder, pair_head=None if pair == "none" else pair)
+        objective.compile(
+            optimizer=make_optimizer(config.optimizer, train.steps),
+            accumulation_steps=train.accumulation_steps,
+            steps_per_execution=train.steps_per_execution,
+            xla=train.xla,
+            seed=train.seed,
+        )
+        state = run.checkpoints.restore(objective)
+        if state:
+            run.forget_metrics_after(state["step"])
+            logging.info("continuing from step %d", state["step"])
+            return objective, state["step"]
+        run.forget_metrics_after(-1)
+        if train.init_from:
+            assign(objective.variables, weights_of(RunDirectory.open(train.init_from)), others_allowed=True)
+    return objective, 0
+
+
+def _fit(config, objective, reader, run, step, baseline):
+    train = config.train
+    corrupt = MaskedLMCorruption(reader.tokenizer, reader.manifest.sequence_length, config.masking)
+    dataset = reader.dataset(train.batch_size, train.seed, start_step=step, corrupt=corrupt)
+    evaluate = None
+    if config.data.eval_shards:
+        held_out = _held_out(config, reader.tokenizer, corrupt)
+
+        def evaluate():
+            return objective.evaluate(held_out, verbose=0, return_dict=True)
+
+    monitor = Monitor(
+        run,
+        step,
+        train.steps,
+        train.log_every,
+        train.checkpoint_every,
+        train.batch_size * baseline["tokens_per_example"],
+        headline=[
+            (name, baseline[key])
+            for name, key in (
+                ("masked_lm_loss" if objective.pair_head else "loss", "masked_lm_loss"),
+                ("masked_lm_accuracy", "masked_lm_accuracy"),
+            )
+        ],
+        evaluate=evaluate,
+        eval_every=train.eval_every,
+    )
+    objective.fit(dataset, steps_per_epoch=train.steps - step, epochs=1, verbose=0, callbacks=[monitor])
+
+
+def _held_out(config, tokenizer, corrupt):
+    """Held-out batches, masked once and the same at every evaluation."""
+    reader = ShardReader(config.data.eval_shards, tokenizer, skip_corrupted=config.data.skip_corrupted)
+    dataset = reader.dataset(
+        config.train.batch_size, config.train.seed, epochs=1, shuffle=False, drop_remainder=False, corrupt=corrupt
+    )
+    return dataset.take(config.data.eval_batches).prefetch(tf.data.AUTOTUNE)
+
+
+def _check(train):
+    together = train.steps_per_execution
+    for name in ("steps", "log_every", "checkpoint_every", "eval_every"):
+        value = getattr(train, name)
+        if value < 1 or value % together:
+            raise ConfigError(f"train.{name}={value} must be a positive multiple of train.steps_per_execution={together}")
+    if train.batch_size % train.accumulation_steps:
+        raise ConfigError(
+            f"train.batch_size={train.batch_size} cannot be cut into train.accumulation_steps="
+            f"{train.accumulation_steps} equal parts"
+        )
+
+
+def _check_fit(model_config, reader):
+    length, vocabulary = reader.manifest.sequence_length, reader.manifest.vocabulary_size
+    if length > model_config.max_positions:
+        raise ConfigError(
+            f"the shards hold sequences of {length} tokens, the model has {model_config.max_positions} positions; "
+            "set model.max_positions, or write shards with a smaller sequence length"
+        )
+    if vocabulary > model_config.vocabulary_size:
+        raise ConfigError(
+            f"the tokenizer has {vocabulary} tokens, model.vocabulary_size is {model_config.vocabulary_size}"
+        )
+
