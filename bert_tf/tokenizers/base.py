@@ -1,0 +1,115 @@
+"""What every tokenizer is, however it cuts words: a vocabulary, special tokens, tables of both."""
+
+import functools
+import hashlib
+import json
+import re
+
+import numpy as np
+import tensorflow as tf
+
+from bert_tf.errors import ConfigError, DataError
+from bert_tf.tokenizers.pack import pack
+
+SPECIAL_ROLES = ("pad", "unk", "cls", "sep", "mask")
+STANDARD_SPECIAL_TOKENS = {role: f"[{role.upper()}]" for role in SPECIAL_ROLES}
+_UNUSED = re.compile(r"\[unused\d+\]")
+
+
+class Tokenizer:
+    """The part that does not depend on the algorithm. Subclasses cut the text.
+
+    A subclass provides `tokenize(text)`, `tokenize_with_offsets(text)`, `decode(ids)`,
+    `save(folder)`, `resources`, and the property `settings`: a dict that JSON can hold, of
+    everything beside the vocabulary that changes ids.
+
+    Args:
+        vocabulary: list of str; the position is the id.
+        role_tokens: dict of role ("pad", "unk", "cls", "sep", "mask") -> token.
+        special_tokens: further tokens that are one id wherever a text spells them.
+
+    Raises:
+        DataError: a special token is missing from the vocabulary, or a token is there twice.
+    """
+
+    def __init__(self, vocabulary, role_tokens, special_tokens=()):
+        self.vocabulary = list(vocabulary)
+        self._ids = {}
+        for i, token in enumerate(self.vocabulary):
+            if not isinstance(token, str) or not token:
+                raise DataError(f"id {i} of the vocabulary is {token!r}; every token is a non-empty string")
+            if self._ids.setdefault(token, i) != i:
+                raise DataError(
+                    f"the vocabulary holds '{token}' twice, as ids {self._ids[token]} and {i}; remove one"
+                )
+        self.role_tokens = dict(role_tokens)
+        self.special_tokens = tuple(dict.fromkeys((*self.role_tokens.values(), *special_tokens)))
+        for token in self.special_tokens:
+            if token not in self._ids:
+                raise DataError(
+                    f"the vocabulary lacks the special token '{token}'; add it as a line of its own"
+                )
+        for role in SPECIAL_ROLES:
+            setattr(self, f"{role}_id", self._ids[self.role_tokens[role]])
+        self.special_ids = tuple(sorted(self._ids[t] for t in self.special_tokens))
+
+    @property
+    def vocabulary_size(self):
+        return len(self.vocabulary)
+
+    def id_to_token(self, token_id):
+        """The token of an id; IndexError where there is none."""
+        if not 0 <= token_id < len(self.vocabulary):
+            raise IndexError(f"id {token_id} is outside the vocabulary of {len(self.vocabulary)}")
+        return self.vocabulary[token_id]
+
+    def token_to_id(self, token):
+        """The id of a token, spelled as in the vocabulary; `unk_id` where it is not one."""
+        return self._ids.get(token, self.unk_id)
+
+    @functools.cached_property
+    def random_ids(self):
+        """int32: the ids that a random replacement may draw: no special and no [unused...] token."""
+        return np.array(
+            [
+                i
+                for i, token in enumerate(self.vocabulary)
+                if i not in self.special_ids and not _UNUSED.fullmatch(token)
+            ],
+            np.int32,
+        )
+
+    @functools.cached_property
+    def fingerprint(self):
+        """SHA-256 in hex of everything that decides which ids a text becomes."""
+        content = json.dumps([self.vocabulary, self.settings], sort_keys=True)
+        return hashlib.sha256(content.encode("utf-8")).hexdigest()
+
+    def encode(self, text):
+        """The ids of one Python string, without [CLS] and [SEP]."""
+        # A lone surrogate is no UTF-8: it becomes what other invalid bytes become.
+        return self.tokenize(tf.constant([text.encode("utf-8", "surrogatepass")])).values.numpy().tolist()
+
+    def pack(self, first, second=None, sequence_length=128, dynamic=False):
+        """[CLS] first [SEP] (second [SEP]) in rows of `sequence_length`; see `pack.pack`."""
+        return pack(
+            first,
+            second,
+            cls_id=self.cls_id,
+            sep_id=self.sep_id,
+            pad_id=self.pad_id,
+            sequence_length=sequence_length,
+            dynamic=dynamic,
+        )
+
+
+def check_roles(role_tokens):
+    """`role_tokens` over the standard ones.
+
+    Raises:
+        ConfigError: a role that does not exist.
+    """
+    for role in role_tokens:
+        if role not in SPECIAL_ROLES:
+            raise ConfigError(f"unknown special token role '{role}'; known: {', '.join(SPECIAL_ROLES)}")
+    return STANDARD_SPECIAL_TOKENS | dict(role_tokens)
