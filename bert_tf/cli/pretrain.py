@@ -1,0 +1,36 @@
+"""Pretrain a model on shards.
+
+Running the same command again continues an interrupted run exactly where it was.
+
+example:
+  bert-tf pretrain --config pretrain/bert_laptop --shards shards --output run
+  bert-tf pretrain --config my.yaml --shards shards --output run --set train.steps=20000
+
+in Python:
+  from bert_tf.training.pretraining import PretrainConfig, pretrain
+  from bert_tf import config
+  run, metrics = pretrain(config.load(PretrainConfig, "my.yaml"), "run")
+"""
+
+from bert_tf.cli import settings
+
+
+def add_arguments(parser):
+    settings.add_config(parser, "pretrain/bert_laptop")
+    parser.add_argument("--shards", help="folder written by 'bert-tf shards'; sets data.shards")
+    parser.add_argument("--eval-shards", help="held-out shards, measured during training; sets data.eval_shards")
+    parser.add_argument("--output", required=True, help="run directory, new or to be continued")
+
+
+def run(arguments):
+    from bert_tf.training.pretraining import PretrainConfig, pretrain
+
+    config = settings.load(
+        PretrainConfig, arguments, data__shards=arguments.shards, data__eval_shards=arguments.eval_shards
+    )
+    directory, metrics = pretrain(config, arguments.output)
+    print(f"\n{directory.path} at step {metrics['step']:,}")
+    for name, value in metrics.items():
+        if name.endswith(("loss", "accuracy")):
+            print(f"  {name:<34}{value:.4f}")
+    print(f"next: bert-tf fill-mask {arguments.output} \"The [MASK] of the United States.\"")

@@ -1,0 +1,24 @@
+"""What every command with a configuration has in common."""
+
+from bert_tf import config
+
+
+def add_config(parser, default):
+    parser.add_argument(
+        "--config",
+        default=default,
+        help="a YAML file, or the name of one that ships with the library (default %(default)s)",
+    )
+    parser.add_argument(
+        "--set",
+        action="append",
+        default=[],
+        metavar="KEY=VALUE",
+        help="change a setting, e.g. --set train.batch_size=64; may be repeated",
+    )
+
+
+def load(cls, arguments, **settings):
+    """The configuration with `--set` applied, then the settings that have a flag of their own."""
+    flags = [f"{key.replace('__', '.')}={value}" for key, value in settings.items() if value is not None]
+    return config.load(cls, arguments.config, arguments.set + flags)

@@ -1,0 +1,53 @@
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from bert_tf.backend import Dropout
+from bert_tf.backend.randomness import step_randomness
+
+
+def masks(layer, inputs, *seeds):
+    results = []
+    for seed in seeds:
+        with step_randomness(tf.constant(seed)):
+            results.append(layer(inputs, training=True).numpy())
+    return results
+
+
+def test_the_share_dropped_and_the_mean():
+    inputs = tf.ones([1000, 301])
+    (dropped,) = masks(Dropout(0.1), inputs, [1, 2])
+    count, rate = dropped.size, round(0.1 * 65536) / 65536
+    sigma = np.sqrt(rate * (1 - rate) / count)
+    assert abs((dropped == 0).mean() - rate) < 3 * sigma
+    assert abs(dropped.mean() - 1) < 3 * sigma / (1 - rate)
+    np.testing.assert_allclose(np.unique(dropped), [0, 1 / (1 - rate)], rtol=1e-6)
+
+
+def test_masks_are_a_function_of_the_seed_and_the_layer():
+    first, second = Dropout(0.5), Dropout(0.5)
+    inputs = tf.ones([64, 64])
+    a, b, c = masks(first, inputs, [1, 2], [1, 2], [1, 3])
+    assert np.array_equal(a, b) and not np.array_equal(a, c)
+    with step_randomness(tf.constant([1, 2])):
+        x, y = first(inputs, training=True).numpy(), second(inputs, training=True).numpy()
+    assert np.array_equal(x, a)
+    share_equal = ((x > 0) == (y > 0)).mean()  # independent masks agree half the time
+    assert abs(share_equal - 0.5) < 3 * np.sqrt(0.25 / x.size)
+
+
+@pytest.mark.parametrize("compiled", [False, True])
+def test_graph_and_xla_draw_the_same_mask(compiled):
+    layer, inputs = Dropout(0.3), tf.ones([7, 9])
+
+    @tf.function(jit_compile=compiled)
+    def run(seed):
+        with step_randomness(seed):
+            return layer(inputs, training=True)
+
+    assert np.array_equal(run(tf.constant([5, 6])).numpy(), masks(layer, inputs, [5, 6])[0])
+
+
+def test_nothing_is_dropped_at_inference():
+    with step_randomness(tf.constant([1, 2])):
+        assert np.array_equal(Dropout(0.5)(tf.ones([8, 8]), training=False).numpy(), np.ones([8, 8]))

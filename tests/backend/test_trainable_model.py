@@ -1,0 +1,151 @@
+import keras
+import numpy as np
+import pytest
+import tensorflow as tf
+from toy import Toy, arrays, dataset
+
+from bert_tf.backend import AdamW, NonFiniteError
+from bert_tf.errors import ConfigError
+
+
+def mirrored():
+    return tf.distribute.MirroredStrategy(["CPU:0", "CPU:1"])
+
+
+def train(strategy=None, count=44, batch=8, epochs=3, rate=0.0, optimizer=None, seed=0, **compile_arguments):
+    with (strategy or tf.distribute.get_strategy()).scope():
+        model = Toy(rate)
+        model.compile(optimizer or AdamW(1e-2, global_clipnorm=0.05), seed=seed, **compile_arguments)
+    history = model.fit(dataset(count, batch), epochs=epochs, verbose=0).history
+    return model, history
+
+
+def weights_of(model):
+    return np.concatenate([w.ravel() for w in model.get_weights()])
+
+
+@pytest.fixture(scope="module")
+def reference():
+    return train()
+
+
+def check_equal(result, reference):
+    np.testing.assert_allclose(result[1]["loss"], reference[1]["loss"], rtol=1e-6)
+    np.testing.assert_allclose(result[1]["accuracy"], reference[1]["accuracy"], rtol=1e-6)
+    np.testing.assert_allclose(weights_of(result[0]), weights_of(reference[0]), atol=1e-6)
+
+
+# The clip of 0.05 bites (the gradient's norm is near 0.3), the last batch of 44 / 8 is uneven.
+def test_micro_batches_are_one_batch(reference):
+    check_equal(train(accumulation_steps=4), reference)
+
+
+def test_two_replicas_are_one(reference):
+    check_equal(train(mirrored()), reference)
+
+
+def test_two_replicas_with_micro_batches_are_one(reference):
+    check_equal(train(mirrored(), accumulation_steps=2), reference)
+
+
+def test_xla_changes_only_rounding(reference):
+    check_equal(train(xla=True), reference)
+
+
+@pytest.mark.parametrize("strategy", [tf.distribute.get_strategy, mirrored])
+def test_several_steps_per_execution(strategy):
+    expected = train(count=32)
+    check_equal(train(strategy(), count=32, steps_per_execution=4), expected)
+
+
+def test_any_keras_optimizer_is_clipped_after_the_sum():
+    def optimizer():
+        return keras.optimizers.SGD(1.0, global_clipnorm=0.01)
+
+    start = weights_of(Toy())
+    for strategy in (tf.distribute.get_strategy(), mirrored()):
+        with strategy.scope():
+            model, _ = train(strategy, count=8, epochs=1, optimizer=optimizer())
+        assert np.linalg.norm(weights_of(model) - start) == pytest.approx(0.01, rel=1e-4)
+
+
+def test_the_loss_is_the_weighted_mean_of_the_batch_in_float64():
+    model = Toy()
+    model.compile(keras.optimizers.SGD(0.0))
+    features = arrays(13)
+    logits = np.float64(model(features))
+    logs = logits - np.log(np.exp(logits).sum(-1, keepdims=True))
+    terms = -np.take_along_axis(logs, features["labels"][..., None], -1)[..., 0]
+    weights = features["weights"]
+    token = (terms * weights).sum() / weights.sum()
+    first = (terms[:, 0] * weights[:, 0]).sum() / weights[:, 0].sum()
+    for batch in (1, 5, 13):  # exact for every batch size, remainder included
+        result = model.evaluate(dataset(13, batch), verbose=0, return_dict=True)
+        assert result["token_loss"] == pytest.approx(token, rel=1e-6)
+        assert result["sum_loss"] == pytest.approx(first, rel=1e-6)
+        assert result["loss"] == pytest.approx(token + first, rel=1e-6)
+
+
+def test_evaluation_with_steps_per_execution_counts_the_remainder():
+    for strategy in (tf.distribute.get_strategy(), mirrored()):
+        results = []
+        for together in (1, 4):
+            with strategy.scope():
+                model = Toy()
+                model.compile(AdamW(), steps_per_execution=together)
+            results.append(model.evaluate(dataset(45, 8), verbose=0, return_dict=True))
+        assert results[0] == pytest.approx(results[1], rel=1e-6)
+
+
+def test_loss_coefficients():
+    def loss(coefficients):
+        model = Toy()
+        model.loss_coefficients = coefficients
+        model.compile(AdamW())
+        return model.evaluate(dataset(13, 5), verbose=0, return_dict=True)
+
+    plain, weighted = loss({}), loss({"sum": 0.25})
+    assert weighted["loss"] == pytest.approx(plain["token_loss"] + 0.25 * plain["sum_loss"], rel=1e-6)
+
+
+def test_dropout_repeats_between_runs_and_differs_between_seeds():
+    first, again, other = train(rate=0.3), train(rate=0.3), train(rate=0.3, seed=1)
+    assert np.array_equal(weights_of(first[0]), weights_of(again[0]))
+    assert not np.allclose(weights_of(first[0]), weights_of(other[0]), atol=1e-4)
+
+
+def test_a_nan_stops_the_run_and_names_step_and_tensor():
+    model = Toy()
+    model.compile(AdamW(1e-3))
+    features = arrays(40)
+    features["weights"][19] = np.nan  # third batch of eight
+    with pytest.raises(NonFiniteError, match=r"step 3: the sum of token is not finite"):
+        model.fit(tf.data.Dataset.from_tensor_slices(features).batch(8), verbose=0)
+
+
+def test_arrays_instead_of_a_dataset():
+    model = Toy()
+    model.compile(AdamW())
+    model.fit(arrays(16), batch_size=8, verbose=0)
+    assert int(model.optimizer.iterations.numpy()) == 2
+    assert model.predict(dataset(16, 8), verbose=0).shape == (16, 16, 61)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"optimizer": keras.optimizers.SGD(1.0, clipnorm=1.0)}, "use global_clipnorm"),
+        ({"optimizer": keras.optimizers.SGD(1.0, gradient_accumulation_steps=2)}, "give accumulation_steps"),
+        ({"loss": "mse"}, "has its own loss"),
+    ],
+)
+def test_settings_that_cannot_be_right_are_refused(arguments, message):
+    with pytest.raises(ConfigError, match=message):
+        Toy().compile(**arguments)
+
+
+def test_an_epoch_that_steps_per_execution_does_not_divide_is_refused():
+    model = Toy()
+    model.compile(AdamW(), steps_per_execution=4)
+    with pytest.raises(ConfigError, match="6 steps is not a multiple of steps_per_execution=4"):
+        model.fit(dataset(44, 8), verbose=0)

@@ -1,0 +1,73 @@
+"""The floors of the house: a file imports only from lower floors or from its own room."""
+
+import ast
+import configparser
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parent.parent
+FOUNDATION = {"config", "errors", "files", "progress"}
+MAY_IMPORT = {
+    "backend": set(),
+    "layers": {"backend"},
+    "tokenizers": set(),
+    "models": {"backend", "layers"},
+    "tfrecords": {"tokenizers"},
+    "objectives": {"backend", "layers", "tokenizers", "models", "tfrecords"},
+    "tasks": {"backend", "layers", "tokenizers", "models", "tfrecords", "objectives"},
+    "training": {"backend", "layers", "tokenizers", "models", "tfrecords", "objectives"},
+    "export": {"backend", "layers", "tokenizers", "models", "tfrecords", "objectives", "tasks", "training"},
+}
+PURE_KERAS = ("layers", "models", "objectives")
+FILES = sorted([*(ROOT / "bert_tf").rglob("*.py"), *(ROOT / "tfrecords").rglob("*.py")])
+
+
+def room_of(parts):
+    """The room that a dotted module name lies in, or None outside the house."""
+    if parts[0] == "tfrecords":
+        return "tfrecords"
+    if parts[0] == "bert_tf":
+        return parts[1] if len(parts) > 1 else "bert_tf"
+    return None
+
+
+def imported_modules(path):
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            yield from (f"{node.module}.{alias.name}" for alias in node.names)
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda p: str(p.relative_to(ROOT)))
+def test_imports_stay_on_lower_floors(path):
+    parts = path.relative_to(ROOT).with_suffix("").parts
+    room = room_of(parts)
+    if parts == ("bert_tf", "__init__") or room == "cli":
+        return  # the front door and the command line may open every room
+    for module in imported_modules(path):
+        other = room_of(module.split("."))
+        if room in FOUNDATION:
+            assert other in FOUNDATION | {None}, f"{path} imports {module}"
+        elif other not in FOUNDATION | {None, "bert_tf", room}:
+            assert other in MAY_IMPORT[room], f"{path} imports {module}"
+        if room in PURE_KERAS:
+            assert not module.startswith("tensorflow"), f"{path} imports {module}"
+
+
+def test_setup_lists_every_package():
+    setup = configparser.ConfigParser()
+    setup.read(ROOT / "setup.cfg")
+    listed = set(setup["options"]["packages"].split())
+    found = {
+        ".".join(p.parent.relative_to(ROOT).parts)
+        for top in ("bert_tf", "tfrecords")
+        for p in (ROOT / top).rglob("__init__.py")
+    }
+    assert listed == found | {"bert_tf.configs"}
+
+
+def test_files_are_small():
+    long = {str(p.relative_to(ROOT)): n for p in FILES if (n := len(p.read_text().splitlines())) > 500}
+    assert not long

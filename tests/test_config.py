@@ -1,0 +1,82 @@
+import dataclasses
+import re
+from typing import Literal
+
+import pytest
+
+from bert_tf import config
+from bert_tf.errors import ConfigError
+
+
+@dataclasses.dataclass(frozen=True)
+class Train:
+    batch_size: int = 32
+    learning_rate: float = 1e-4
+    precision: Literal["float32", "mixed_bfloat16"] = "float32"
+    steps: int | None = None
+    layers: list[int] = dataclasses.field(default_factory=list)
+
+
+@dataclasses.dataclass(frozen=True)
+class Experiment:
+    name: str
+    train: Train = Train()
+    model: dict = dataclasses.field(default_factory=dict)
+
+
+@pytest.fixture
+def experiment(tmp_path):
+    file = tmp_path / "experiment.yaml"
+    file.write_text("name: a\ntrain:\n  learning_rate: 1e-4\n  steps: 1e6\nmodel: {preset: bert_base}\n")
+    return file
+
+
+def test_scientific_notation_is_a_number(experiment):
+    loaded = config.load(Experiment, experiment)
+    assert loaded.train.learning_rate == 0.0001
+    assert loaded.train.steps == 1_000_000 and type(loaded.train.steps) is int
+
+
+def test_overrides(experiment):
+    loaded = config.load(
+        Experiment, experiment, ["train.batch_size=64", "train.layers=[1, 2]", "model.hidden_size=8", "train.steps=null"]
+    )
+    assert loaded.train == Train(batch_size=64, learning_rate=1e-4, steps=None, layers=[1, 2])
+    assert loaded.model == {"preset": "bert_base", "hidden_size": 8}
+
+
+def test_saved_and_loaded_again_is_equal(experiment, tmp_path):
+    loaded = config.load(Experiment, experiment, ["train.learning_rate=3.3e-5"])
+    config.save(loaded, tmp_path / "resolved.yaml")
+    assert config.load(Experiment, tmp_path / "resolved.yaml") == loaded
+
+
+@pytest.mark.parametrize(
+    ("override", "message"),
+    [
+        ("train.batchsize=3", "unknown key 'train.batchsize'; did you mean 'batch_size'?"),
+        ("trian.batch_size=3", "unknown key 'trian'; did you mean 'train'?"),
+        ("train.batch_size=many", "'train.batch_size' must be int, got 'many'"),
+        ("train.batch_size=1.5", "'train.batch_size' must be int, got 1.5"),
+        ("train.precision=bfloat16", "'train.precision' is 'bfloat16'; did you mean 'mixed_bfloat16'?"),
+        ("train.layers=3", "'train.layers' must be a list, got 3"),
+        ("train.batch_size", "'train.batch_size' is not of the form key=value"),
+        ("train=3", "train must be a mapping, got 3"),
+    ],
+)
+def test_what_does_not_fit_is_refused(experiment, override, message):
+    with pytest.raises(ConfigError, match="^" + re.escape(message)):
+        config.load(Experiment, experiment, [override])
+
+
+def test_a_missing_key_and_a_missing_file():
+    with pytest.raises(ConfigError, match="missing key 'name'"):
+        config.build(Experiment, {})
+    with pytest.raises(ConfigError, match="no configuration file 'pretrain/bert_bas'; did you mean 'pretrain/bert_base'"):
+        config.find("pretrain/bert_bas")
+
+
+def test_invalid_yaml_names_the_file(tmp_path):
+    (tmp_path / "bad.yaml").write_text("a: [1\n")
+    with pytest.raises(ConfigError, match="bad.yaml is not valid YAML"):
+        config.load(Experiment, tmp_path / "bad.yaml")

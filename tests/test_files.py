@@ -1,0 +1,52 @@
+import errno
+import os
+import subprocess
+import sys
+
+import pytest
+
+from bert_tf import files
+from bert_tf.errors import RunDirectoryError
+
+
+def test_a_failed_write_leaves_the_old_file_and_no_trace(tmp_path):
+    target = tmp_path / "a.txt"
+    target.write_text("old")
+    with pytest.raises(ZeroDivisionError), files.atomic_write(target) as file:
+        file.write("new")
+        1 / 0
+    assert target.read_text() == "old"
+    assert os.listdir(tmp_path) == ["a.txt"]
+
+
+def test_a_full_disk_is_one_sentence(tmp_path):
+    with pytest.raises(RunDirectoryError, match="a.txt: the disk is full"), files.atomic_write(tmp_path / "a.txt"):
+        raise OSError(errno.ENOSPC, "No space left on device")
+    assert os.listdir(tmp_path) == []
+
+
+def test_other_operating_system_errors_pass_through(tmp_path):
+    with pytest.raises(IsADirectoryError), files.explain_disk_errors(tmp_path):
+        open(tmp_path, "w")
+
+
+HOLD = """
+import sys
+from bert_tf.files import lock_directory
+with lock_directory(sys.argv[1]):
+    print("held", flush=True)
+    sys.stdin.read()
+"""
+
+
+def test_two_processes_on_one_directory(tmp_path):
+    other = subprocess.Popen(
+        [sys.executable, "-c", HOLD, tmp_path], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    )
+    assert other.stdout.readline() == "held\n"
+    with pytest.raises(RunDirectoryError, match=f"is in use by process {other.pid}"), files.lock_directory(tmp_path):
+        pass
+    other.kill()
+    other.wait()
+    with files.lock_directory(tmp_path):  # the kernel has let go
+        pass
