@@ -16,8 +16,8 @@ from bert_tf.tokenizers.base import Tokenizer, check_roles
 from bert_tf.tokenizers.characters import is_private, operator_characters
 from bert_tf.tokenizers.normalizer_model import build_normalizer_model
 
-_PREFIX = "##"
-_MAX_WORD_CHARACTERS = 100  # longer words are unknown, as in google-research/bert tokenization.py
+PREFIX = "##"
+MAX_WORD_CHARACTERS = 100  # longer words are unknown, as in google-research/bert tokenization.py
 _MAX_CHARACTER_BYTES = 4
 _MAX_TOKEN_BYTES = 256  # what a FastWordpiece trie can hold
 # A special token in the text is rewritten as one character of private use, the first it has
@@ -101,8 +101,8 @@ class WordPieceTokenizer(Tokenizer):
             model = tf_text.build_fast_wordpiece_model(
                 pieces,
                 # Bytes bound characters only from above: _join_long_words counts characters.
-                _MAX_CHARACTER_BYTES * _MAX_WORD_CHARACTERS,
-                _PREFIX,
+                _MAX_CHARACTER_BYTES * MAX_WORD_CHARACTERS,
+                PREFIX,
                 marks[self.role_tokens["unk"]],
                 False,
                 False,
@@ -126,22 +126,23 @@ class WordPieceTokenizer(Tokenizer):
         # \C is any byte: . would stop at bytes that are no UTF-8.
         self._needs_marks = rf"(?s)\C*(?:{alternatives})\C*"
         # A word of over 100 characters has at least so many continuations in a row.
-        longest = max(self._piece_lengths.max(), 1)
-        self._suspicious_run = -(-(_MAX_WORD_CHARACTERS + 1) // int(longest)) - 1
+        longest = self._piece_lengths[~self.is_continuation].max()
+        longest_inner = self._piece_lengths.max(where=self.is_continuation, initial=1)
+        self._suspicious_run = max(-(-(MAX_WORD_CHARACTERS + 1 - int(longest)) // int(longest_inner)), 1)
 
     def _operator_vocabulary(self, marks, stand_ins):
         """The vocabulary in the operator's characters; what no text can become is put out of reach."""
         self._piece_lengths = np.zeros(len(self.vocabulary), np.int32)
         pieces = []
         for i, token in enumerate(self.vocabulary):
-            piece = token.removeprefix(_PREFIX)
+            piece = token.removeprefix(PREFIX)
             if len(token.encode("utf-8")) > _MAX_TOKEN_BYTES:
                 raise DataError(f"id {i} of the vocabulary has over {_MAX_TOKEN_BYTES} bytes: '{token}'")
             if token in marks:
                 pieces.append(marks[token])
             elif (
                 not piece
-                or len(piece) > _MAX_WORD_CHARACTERS
+                or len(piece) > MAX_WORD_CHARACTERS
                 or any(c.isspace() or is_private(c) for c in piece)
             ):
                 # A token of several characters with punctuation among them is never matched.
@@ -156,7 +157,7 @@ class WordPieceTokenizer(Tokenizer):
         """bool [V]: True for the pieces that continue a word ("##...")."""
         return np.array(
             [
-                token.startswith(_PREFIX) and len(token) > len(_PREFIX) and token not in self.special_tokens
+                token.startswith(PREFIX) and len(token) > len(PREFIX) and token not in self.special_tokens
                 for token in self.vocabulary
             ]
         )
@@ -253,7 +254,7 @@ class WordPieceTokenizer(Tokenizer):
         is_first = ~tf.gather(tf.constant(self.is_continuation), ids)
         word = tf.cumsum(tf.cast(is_first, tf.int32)) - 1
         lengths = tf.math.segment_sum(tf.gather(tf.constant(self._piece_lengths), ids), word)
-        is_long = tf.gather(lengths > _MAX_WORD_CHARACTERS, word)
+        is_long = tf.gather(lengths > MAX_WORD_CHARACTERS, word)
         keep = is_first | ~is_long
         joined = tf.boolean_mask(tf.where(is_long, self.unk_id, ids), keep)
         kept_before = tf.cumsum(tf.cast(tf.concat([[False], keep], 0), splits.dtype))
@@ -303,7 +304,7 @@ class WordPieceTokenizer(Tokenizer):
         tokens = [
             self.id_to_token(int(i)) for i in ids if not (skip_special_tokens and int(i) in self.special_ids)
         ]
-        return decoders.WordPiece(prefix=_PREFIX, cleanup=True).decode(tokens) if tokens else ""
+        return decoders.WordPiece(prefix=PREFIX, cleanup=True).decode(tokens) if tokens else ""
 
     def save(self, folder):
         """Writes vocab.txt and tokenizer_config.json, which Hugging Face's BertTokenizer reads too.

@@ -1,0 +1,156 @@
+"""Training of WordPiece vocabularies: the same texts always give the same file."""
+
+import collections
+import itertools
+
+import tensorflow as tf
+import tensorflow_text as tf_text
+from tokenizers import Tokenizer as Trained
+from tokenizers import models, pre_tokenizers, trainers
+
+from bert_tf.errors import ConfigError, DataError
+from bert_tf.progress import Progress
+from bert_tf.tokenizers.base import STANDARD_SPECIAL_TOKENS
+from bert_tf.tokenizers.characters import cleaned_characters, punctuation
+from bert_tf.tokenizers.normalizer_model import build_normalizer_model
+from bert_tf.tokenizers.wordpiece import MAX_WORD_CHARACTERS, PREFIX, WordPieceTokenizer
+
+_BATCH = 1024  # texts
+_MAX_BATCH_CHARACTERS = 1 << 22
+
+
+def train_wordpiece(
+    texts,
+    vocabulary_size,
+    lowercase=True,
+    strip_accents=None,
+    tokenize_chinese_chars=True,
+    min_frequency=2,
+    limit_alphabet=1000,
+    special_tokens=(),
+    show_progress=False,
+):
+    """Learns a vocabulary and returns the tokenizer that applies it.
+
+    The texts are read once, as a stream; what stays in memory is the count of each distinct word.
+    Words are cleaned and split as the tokenizer will do it; those of over 100 characters, which
+    it never cuts, are left out.
+
+    Args:
+        texts: iterable of str.
+        vocabulary_size: how many tokens at most. A small corpus may yield fewer.
+        lowercase, strip_accents, tokenize_chinese_chars: see WordPieceTokenizer. A cased
+            vocabulary, and a lowercased one with `strip_accents=False`, keeps whole Hangul
+            syllables; then give `limit_alphabet` room for them.
+        min_frequency: how often a pair of pieces must occur to be joined.
+        limit_alphabet: how many distinct characters to keep, the most frequent first; the words
+            with others become [UNK].
+        special_tokens: further special tokens, after [PAD]=0, [UNK], [CLS], [SEP], [MASK].
+        show_progress: prints what is being done, and how fast.
+
+    Returns:
+        A WordPieceTokenizer. The order of the vocabulary: special tokens; the characters, and
+        the same as continuations, in the order of their code points; then joined pieces in the
+        order in which they were joined.
+
+    Raises:
+        DataError: the texts hold no word.
+        ConfigError: a vocabulary_size that the special tokens and the alphabet already exceed.
+
+    Source: the WordPiece trainer of `tokenizers`, which joins the most frequent pair (as BPE
+    does; the trainer of BERT's authors was never published). Left alone it breaks ties by an
+    order that differs from run to run: it is handed the alphabet in a fixed order instead.
+    """
+    strip_accents = lowercase if strip_accents is None else strip_accents
+    special = tuple(dict.fromkeys((*STANDARD_SPECIAL_TOKENS.values(), *special_tokens)))
+    progress = Progress("counting words", unit="MB") if show_progress else None
+    words = _count_words(texts, _splitter(lowercase, strip_accents, tokenize_chinese_chars), progress)
+    if not words:
+        raise DataError("cannot train a vocabulary: the corpus holds no text")
+
+    characters = collections.Counter()
+    for word, count in words.items():
+        for character in word:
+            characters[character] += count
+    kept = sorted(sorted(characters, key=lambda c: (-characters[c], c))[:limit_alphabet])
+    inner = {c for word in words for c in word[1:]}
+    alphabet = kept + [PREFIX + c for c in kept if c in inner]
+    if len(special) + len(alphabet) > vocabulary_size:
+        raise ConfigError(
+            f"vocabulary_size is {vocabulary_size}, but {len(special)} special tokens and {len(alphabet)} "
+            f"pieces of one character already fill more; raise it, or lower limit_alphabet ({limit_alphabet})"
+        )
+    vocabulary = _train(words, special, alphabet, kept, vocabulary_size, min_frequency, show_progress)
+    return WordPieceTokenizer(
+        vocabulary,
+        lowercase=lowercase,
+        strip_accents=strip_accents,
+        tokenize_chinese_chars=tokenize_chinese_chars,
+        special_tokens=special_tokens,
+    )
+
+
+def _splitter(lowercase, strip_accents, tokenize_chinese_chars):
+    """A function from a list of texts to their words, joined by spaces."""
+    spaced = str.maketrans({c: f" {c} " for c in punctuation()})
+    table = {c: c.translate(spaced) for c in punctuation()}
+    for character, result in cleaned_characters(lowercase, strip_accents, tokenize_chinese_chars).items():
+        table[character] = result.translate(spaced)
+    normalizer = tf_text.FastBertNormalizer(model_buffer=tf.constant(build_normalizer_model(table)))
+    return lambda texts: normalizer.normalize(tf.constant(texts)).numpy()
+
+
+def _count_words(texts, split, progress):
+    words, done = collections.Counter(), 0
+    for batch in _batches(texts):
+        for text in split(batch):
+            words.update(text.decode("utf-8").split(" "))
+            done += len(text)
+        if progress:
+            progress.update(done / 1e6)
+    if progress:
+        progress.finish(f"{len(words):,} distinct words")
+    return {w: n for w, n in words.items() if 0 < len(w) <= MAX_WORD_CHARACTERS}
+
+
+def _batches(texts):
+    batch, characters = [], 0
+    for text in texts:
+        batch.append(text.encode("utf-8", "surrogatepass"))
+        characters += len(text)
+        if len(batch) == _BATCH or characters > _MAX_BATCH_CHARACTERS:
+            yield batch
+            batch, characters = [], 0
+    if batch:
+        yield batch
+
+
+def _train(words, special, alphabet, kept, vocabulary_size, min_frequency, show_progress):
+    """The vocabulary, special tokens and alphabet first."""
+    trainer = trainers.WordPieceTrainer(
+        vocab_size=vocabulary_size,
+        min_frequency=min_frequency,
+        # Special tokens get the first ids, in this order. The alphabet is named among them
+        # because its ids break ties, and would otherwise follow a hash map's order.
+        special_tokens=[*special, *alphabet],
+        limit_alphabet=len(kept),
+        initial_alphabet=[],
+        continuing_subword_prefix=PREFIX,
+        show_progress=show_progress,
+    )
+    trained = Trained(models.WordPiece(unk_token=special[1]))
+    trained.pre_tokenizer = pre_tokenizers.WhitespaceSplit()
+    kept = set(kept)
+    # Words with a character that was not kept stay out: the trainer would cut them short.
+    known = ((w, n) for w, n in sorted(words.items()) if kept.issuperset(w))
+    trained.train_from_iterator(_repeated(known), trainer)
+    ids = trained.get_vocab()
+    return sorted(ids, key=ids.get)
+
+
+def _repeated(words, line=1000):
+    """Each word as often as it was counted, in lines of at most so many."""
+    for word, count in words:
+        while count > 0:
+            yield " ".join(itertools.repeat(word, min(count, line)))
+            count -= line
