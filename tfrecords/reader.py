@@ -1,0 +1,391 @@
+"""From a folder of shards to batches: exact order, checked bytes, resumable at any step.
+
+Records are framed and permuted in NumPy, a block of shards at a time, and parsed in TensorFlow
+a batch at a time. See order.py for the order and framing.py for what is checked.
+"""
+
+import contextlib
+import functools
+import hashlib
+from pathlib import Path
+
+import numpy as np
+import tensorflow as tf
+
+from bert_tf.errors import ConfigError, DataError
+from bert_tf.progress import Progress
+from tfrecords import framing, schema
+from tfrecords.manifest import Manifest
+from tfrecords.order import ReadingOrder, rows_of_input
+
+_ENDLESS = np.iinfo(np.int64).max
+
+
+class ShardReader:
+    """Reads the shards that `bert-tf shards` wrote.
+
+    Every shard's checksum is verified when this process first reads it, on the bytes that are then
+    used. Up to three blocks of `block_bytes` are in memory at once: the one that is read from, the
+    one that is ready behind it, and the one that is being loaded.
+
+    Args:
+        folder: holds manifest.json and the shards.
+        tokenizer: if given, must be the one the shards were written with.
+        skip_corrupted: leave damaged records out instead of raising. All shards are then verified
+            here, because the order of what is left depends on what is left; `skipped` says how
+            many records each shard lost. The others keep their `example_index`.
+        block_bytes: how many bytes of shards are shuffled together; at least one shard is. Part
+            of the order: the same value is needed to resume a run.
+
+    Attributes:
+        manifest: the `Manifest`.
+        num_examples: examples in an epoch (int).
+        sequence_length: S of the batches (int).
+        skipped: dict of shard file name to damaged or missing records (int), only shards that have
+            any.
+
+    Raises:
+        DataError: no manifest, another schema, another tokenizer, no examples, a shard that is
+            missing or has not the recorded size.
+    """
+
+    def __init__(self, folder, tokenizer=None, skip_corrupted=False, block_bytes=64 << 20):
+        self.folder = Path(folder)
+        self.manifest = Manifest.load(self.folder)
+        if tokenizer is not None:
+            self.manifest.check_tokenizer(tokenizer)
+        self.sequence_length = self.manifest.sequence_length
+        self._shards = list(self.manifest.shards)
+        self._id_dtype = schema.id_dtype(self.manifest.vocabulary_size)
+        # Where the tokenizer is not known, padding is told from tokens by the mask alone.
+        self._pad_id = 0 if tokenizer is None else tokenizer.pad_id
+        self._block_bytes = block_bytes
+        self._check_files(truncation_allowed=skip_corrupted)
+
+        # Example numbers count the damaged records too, so that no other example's masks change.
+        written = [shard.examples for shard in self._shards]
+        self._first_example = np.concatenate([[0], np.cumsum(written)]).astype(np.int64)
+        self._counts = written
+        self._verified = set()
+        self._intact = {}  # shard number -> (record numbers, spans), of damaged shards
+        self._failure = None
+        self.skipped = {}
+        if skip_corrupted:
+            self._find_intact_records()
+        self.num_examples = int(sum(self._counts))
+        if not self.num_examples:
+            raise DataError(f"{self.folder} holds no examples; write its shards again")
+
+    def dataset(
+        self,
+        batch_size,
+        seed,
+        start_step=0,
+        epochs=None,
+        input_index=0,
+        num_inputs=1,
+        corrupt=None,
+        shuffle=True,
+        drop_remainder=True,
+    ):
+        """Batches in an order that is a pure function of (seed, step).
+
+        `dataset(..., start_step=k)` yields what `dataset(...).skip(k)` does, at no cost that grows
+        with k: earlier blocks are not read, and earlier records of the first block not parsed.
+        Batches run across the borders of blocks and epochs, so that only the very last can be
+        short. Every example comes exactly once an epoch.
+
+        Args:
+            batch_size: examples in a global batch, B.
+            seed: of the order, and handed to `corrupt`; any integer.
+            start_step: global batches already consumed.
+            epochs: after how many to stop; None for never.
+            input_index, num_inputs: this pipeline yields rows input_index * B / num_inputs
+                to (input_index + 1) * B / num_inputs - 1 of every global batch.
+            corrupt: function (batch, seed) -> features in tf ops, applied to every batch.
+            shuffle: False for the order of the files, as evaluation wants it.
+            drop_remainder: False to keep a last, shorter batch. True makes every shape static.
+
+        Returns:
+            tf.data.Dataset of dicts; B here is batch_size / num_inputs:
+                token_ids, segment_ids: int32 [B, S], padded with the tokenizer's pad id and 0
+                padding_mask: bool [B, S], True at real tokens
+                pair_labels: int32 [B], 0 = the second segment follows the first, 1 = it is random
+                pair_weights: float32 [B], 0 where the example is no pair, else 1
+                example_index: int64 [B], the example's number in the shards
+                epoch: int64 [B]
+            or what `corrupt` makes of them.
+
+        Raises:
+            ConfigError: sizes that do not divide or indices out of range.
+            DataError: fewer examples than one batch. A damaged shard that is met while iterating
+                surfaces as a tf.errors.OpError; `explain_errors` turns it into this.
+        """
+        _check_sizes(batch_size, start_step, epochs, input_index, num_inputs, drop_remainder)
+        total = _ENDLESS if epochs is None else epochs * self.num_examples
+        if drop_remainder and total < batch_size:
+            raise DataError(
+                f"{self.folder} holds {self.num_examples} examples, fewer than one batch of "
+                f"{batch_size}; use a smaller batch or more text"
+            )
+        order = self._order(seed, shuffle)
+        share = batch_size // num_inputs
+        first = start_step * batch_size
+        load = functools.partial(
+            self._load_block,
+            order=order,
+            first_position=first,
+            batch_size=batch_size,
+            input_index=input_index,
+            num_inputs=num_inputs,
+        )
+
+        def load_block(ordinal):
+            records, example_index, epoch = tf.numpy_function(
+                load, [ordinal], [tf.string, tf.int64, tf.int64], stateful=False
+            )
+            for tensor in (records, example_index, epoch):
+                tensor.set_shape([None])
+            return records, example_index, epoch
+
+        def finish(records, example_index, epoch):
+            batch = self._parse(records)
+            batch["example_index"], batch["epoch"] = example_index, epoch
+            return batch if corrupt is None else corrupt(batch, seed)
+
+        last_block = _ENDLESS if epochs is None else epochs * order.blocks_per_epoch
+        dataset = tf.data.Dataset.range(order.block_of(first), last_block)
+        # `rebatch` cuts the blocks into batches and joins the ends of two blocks: slices, where
+        # `unbatch().batch()` would handle every record by itself.
+        dataset = dataset.map(load_block).prefetch(1)
+        dataset = dataset.rebatch(share, drop_remainder=drop_remainder)
+        dataset = dataset.map(finish, num_parallel_calls=tf.data.AUTOTUNE, deterministic=True)
+        if epochs is not None:
+            steps = total // batch_size if drop_remainder else -(-total // batch_size)
+            dataset = dataset.apply(
+                tf.data.experimental.assert_cardinality(max(steps - start_step, 0))
+            )
+        options = tf.data.Options()
+        options.deterministic = True
+        # Batches are processed side by side: threads inside one op would only wait for each other.
+        options.threading.max_intra_op_parallelism = 1
+        return dataset.prefetch(tf.data.AUTOTUNE).with_options(options)
+
+    def examples(self, indices, epoch=0):
+        """A batch of chosen examples, as `dataset` would yield them in `epoch`.
+
+        Args:
+            indices: example numbers (ints below the manifest's number of examples).
+
+        Returns:
+            dict of tensors as `dataset` without `corrupt` yields.
+
+        Raises:
+            DataError: a number out of range, an example that is damaged, a damaged shard.
+        """
+        records = []
+        for index in indices:
+            if not 0 <= index < self._first_example[-1]:
+                raise DataError(
+                    f"there is no example {index}: {self.folder} holds examples 0 to "
+                    f"{self._first_example[-1] - 1}"
+                )
+            shard = int(np.searchsorted(self._first_example, index, side="right")) - 1
+            numbers, records_of = self._read_shard(shard)
+            place = np.flatnonzero(numbers == index - self._first_example[shard])
+            if not len(place):
+                raise DataError(
+                    f"example {index} is a damaged record of {self._path(shard)}, which is skipped"
+                )
+            records.append(records_of(int(place[0])))
+        batch = self._parse(tf.constant(records))
+        batch["example_index"] = tf.constant(list(indices), tf.int64)
+        batch["epoch"] = tf.fill([len(records)], tf.constant(epoch, tf.int64))
+        return batch
+
+    def verify(self, progress=True):
+        """Reads every shard and compares it with its checksum.
+
+        Raises:
+            DataError: names the first damaged shard and the byte offset of its damage.
+        """
+        for shard in self._shards_with_progress(progress):
+            self._read_shard(shard)
+
+    @contextlib.contextmanager
+    def explain_errors(self):
+        """Raises the `DataError` behind a tf.errors.OpError that a damaged shard caused.
+
+        tf.data can only raise errors of its own kind; put this round the loop or the `fit`.
+        """
+        try:
+            yield
+        except tf.errors.OpError as error:
+            if self._failure is None:
+                raise
+            raise self._failure from error
+
+    def _order(self, seed, shuffle):
+        largest = max(shard.bytes for shard in self._shards)
+        shards_per_block = max(1, self._block_bytes // max(largest, 1)) if shuffle else 1
+        return ReadingOrder(tuple(self._counts), seed, shuffle, shards_per_block)
+
+    def _path(self, shard):
+        return self.folder / self._shards[shard].file
+
+    def _check_files(self, truncation_allowed):
+        for number, shard in enumerate(self._shards):
+            path = self._path(number)
+            if not path.is_file():
+                raise DataError(f"shard {path} is missing; copy it back or write the shards again")
+            size = path.stat().st_size
+            if size != shard.bytes and not truncation_allowed:
+                raise DataError(
+                    f"shard {path} has {size:,} bytes where {schema.MANIFEST_NAME} records "
+                    f"{shard.bytes:,}: truncated at byte offset {min(size, shard.bytes):,} or "
+                    "written again; copy it anew, write the shards again, or leave the damaged "
+                    "records out with --skip-corrupted"
+                )
+
+    def _shards_with_progress(self, progress):
+        bar = Progress(
+            "verifying shards", sum(shard.bytes for shard in self._shards) / 1e6, "MB"
+        )
+        done = 0
+        for number, shard in enumerate(self._shards):
+            yield number
+            done += shard.bytes / 1e6
+            if progress:
+                bar.update(done)
+        if progress:
+            bar.finish()
+
+    def _find_intact_records(self):
+        for shard in self._shards_with_progress(progress=False):
+            buffer = self._path(shard).read_bytes()
+            if not self._is_as_written(shard, buffer):
+                numbers, spans, damage = framing.intact_records(buffer)
+                if damage is None and len(buffer) >= self._shards[shard].bytes:
+                    raise self._another_file(shard)
+                numbers = numbers[numbers < self._shards[shard].examples]
+                self._intact[shard] = numbers, spans[: len(numbers)]
+                self._counts[shard] = len(numbers)
+                lost = self._shards[shard].examples - len(numbers)
+                self.skipped[self._shards[shard].file] = lost
+
+    def _is_as_written(self, shard, buffer):
+        """True if the shard's checksum is right; computed once in a process."""
+        if shard not in self._verified:
+            if hashlib.sha256(buffer).hexdigest() != self._shards[shard].sha256:
+                return False
+            self._verified.add(shard)
+        return True
+
+    def _another_file(self, shard):
+        return DataError(
+            f"shard {self._path(shard)} is not the file that {schema.MANIFEST_NAME} describes: its "
+            "records are intact but its checksum differs; write the shards again"
+        )
+
+    def _read_shard(self, shard):
+        """The intact records of a shard.
+
+        Returns:
+            numbers: int64 [n], their numbers in the shard.
+            record: function from a place in `numbers` to the record's bytes.
+        """
+        buffer = self._path(shard).read_bytes()
+        if shard in self._intact:
+            numbers, spans = self._intact[shard]
+            return numbers, lambda place: buffer[spans[place, 0] : spans[place, 1]]
+        offsets = framing.record_offsets(buffer) if self._is_as_written(shard, buffer) else None
+        if offsets is None or len(offsets) - 1 != self._shards[shard].examples:
+            damage = framing.intact_records(buffer)[2]
+            if damage is None:
+                raise self._another_file(shard)
+            raise DataError(
+                f"shard {self._path(shard)} is corrupted: record {damage.record} at byte offset "
+                f"{damage.offset:,}: {damage.reason}; copy the file anew, write the shards again, "
+                "or leave the damaged records out with --skip-corrupted"
+            )
+        numbers = np.arange(len(offsets) - 1)
+        return numbers, functools.partial(framing.record_at, buffer, offsets)
+
+    def _load_block(self, ordinal, order, first_position, batch_size, input_index, num_inputs):
+        """The records of a block that this pipeline yields, in order, with number and epoch."""
+        try:
+            epoch, start, shards, rows = order.block(int(ordinal))
+            rows = rows[
+                rows_of_input(
+                    start, len(rows), first_position, batch_size, input_index, num_inputs
+                )
+            ]
+            records = np.empty(len(rows), object)
+            example_index = np.empty(len(rows), np.int64)
+            before = 0
+            for shard in shards:
+                numbers, record = self._read_shard(int(shard))
+                mine = np.flatnonzero((rows >= before) & (rows < before + len(numbers)))
+                places = rows[mine] - before
+                example_index[mine] = self._first_example[shard] + numbers[places]
+                records[mine] = [record(place) for place in places.tolist()]
+                before += len(numbers)
+            return records, example_index, np.full(len(rows), epoch, np.int64)
+        except (DataError, OSError) as error:
+            self._failure = error
+            raise
+
+    def _parse(self, records):
+        """Serialized examples, string [B], to padded tensors."""
+        length = self.sequence_length
+        features = tf.io.parse_example(
+            records,
+            {
+                name: tf.io.FixedLenFeature([], tf.string)
+                for name in (schema.TOKEN_IDS, schema.SEGMENT_LENGTHS, schema.PAIR_LABEL)
+            },
+        )
+        ids = tf.io.decode_raw(
+            features[schema.TOKEN_IDS],
+            tf.as_dtype(self._id_dtype),
+            fixed_length=length * self._id_dtype.itemsize,
+        )
+        lengths = tf.io.decode_raw(features[schema.SEGMENT_LENGTHS], tf.uint16, fixed_length=4)
+        labels = tf.io.decode_raw(features[schema.PAIR_LABEL], tf.uint8, fixed_length=1)
+        ids = tf.cast(ids, tf.int32)  # [B, S], zeros behind the last token
+        lengths = tf.cast(lengths, tf.int32)
+        labels = tf.cast(labels[:, 0], tf.int32)
+
+        position = tf.range(length)[None, :]
+        first_end = lengths[:, :1]  # [B, 1]
+        padding_mask = position < first_end + lengths[:, 1:]
+        if self._pad_id:
+            ids = tf.where(padding_mask, ids, self._pad_id)
+        is_pair = labels != schema.NO_PAIR
+        return {
+            "token_ids": ids,
+            "segment_ids": tf.cast(padding_mask & (position >= first_end), tf.int32),
+            "padding_mask": padding_mask,
+            "pair_labels": tf.where(is_pair, labels, 0),
+            "pair_weights": tf.cast(is_pair, tf.float32),
+        }
+
+
+def _check_sizes(batch_size, start_step, epochs, input_index, num_inputs, drop_remainder):
+    if batch_size < 1 or num_inputs < 1 or start_step < 0 or (epochs is not None and epochs < 1):
+        raise ConfigError(
+            f"batch_size {batch_size}, num_inputs {num_inputs} and epochs {epochs} must be "
+            f"positive, and start_step {start_step} not negative"
+        )
+    if batch_size % num_inputs:
+        raise ConfigError(
+            f"a global batch of {batch_size} cannot be divided among {num_inputs} inputs; make "
+            "batch_size a multiple of them"
+        )
+    if not 0 <= input_index < num_inputs:
+        raise ConfigError(f"input_index {input_index} is not in 0 to {num_inputs - 1}")
+    if num_inputs > 1 and not drop_remainder:
+        raise ConfigError(
+            "several inputs would disagree about the short last batch; set drop_remainder=True, "
+            "or read with one input"
+        )
