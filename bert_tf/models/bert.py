@@ -1,0 +1,268 @@
+"""BERT (Devlin et al. 2018, arXiv:1810.04805), as google-research/bert `modeling.py` has it."""
+
+import dataclasses
+
+import keras
+
+from bert_tf.config import build, nearest, to_dict
+from bert_tf.errors import ConfigError, DataError
+from bert_tf.layers import AttentionMask, Embeddings, Pooler, TransformerBlock, activation
+from bert_tf.layers.attention import check_heads
+from bert_tf.layers.embeddings import check_length
+from bert_tf.models.weights import WeightMap
+
+#: The features an encoder reads; all but the first may be left out.
+ENCODER_INPUTS = ("token_ids", "segment_ids", "padding_mask", "sequence_ids", "position_ids")
+
+
+@dataclasses.dataclass(frozen=True)
+class BertConfig:
+    """The shape of a BERT. The defaults that are not sizes are the published ones.
+
+    Args:
+        vocabulary_size: V, rows of the token table.
+        hidden_size: H.
+        num_layers: transformer layers.
+        num_heads: attention heads; divides `hidden_size`.
+        intermediate_size: I, inside the feed-forward network; 4 H in all published models.
+        max_positions: the longest sequence.
+        num_segments: rows of the segment table.
+        activation: of the feed-forward network and the masked LM head. Google trained with the
+            tanh approximation of GELU; Hugging Face configurations that say "gelu" mean
+            "gelu_erf".
+        dropout: on embeddings and on both branches of each layer.
+        attention_dropout: on attention probabilities.
+        layer_norm_epsilon: added to the variance of every layer norm.
+        initializer_range: standard deviation of the truncated normal of kernels and tables.
+
+    Raises:
+        ConfigError: a value that no model can have.
+    """
+
+    vocabulary_size: int
+    hidden_size: int
+    num_layers: int
+    num_heads: int
+    intermediate_size: int
+    max_positions: int = 512
+    num_segments: int = 2
+    activation: str = "gelu_tanh"
+    dropout: float = 0.1
+    attention_dropout: float = 0.1
+    layer_norm_epsilon: float = 1e-12
+    initializer_range: float = 0.02
+
+    def __post_init__(self):
+        for field in dataclasses.fields(self):
+            value = getattr(self, field.name)
+            if field.type is int and (type(value) is not int or value < 1):
+                raise ConfigError(f"'{field.name}' must be a positive whole number, got {value!r}")
+            if field.type is float and type(value) not in (int, float):
+                raise ConfigError(f"'{field.name}' must be a number, got {value!r}")
+        for name in ("dropout", "attention_dropout"):
+            if not 0 <= getattr(self, name) < 1:
+                raise ConfigError(f"'{name}' must be at least 0 and below 1, got {getattr(self, name)!r}")
+        for name in ("layer_norm_epsilon", "initializer_range"):
+            if getattr(self, name) <= 0:
+                raise ConfigError(f"'{name}' must be above 0, got {getattr(self, name)!r}")
+        check_heads(self.hidden_size, self.num_heads)
+        activation(self.activation)
+
+
+@keras.saving.register_keras_serializable("bert_tf")
+class BertEncoder(keras.Model):
+    """The bidirectional encoder: embeddings, transformer layers, and a pooler.
+
+    Args:
+        config: a `BertConfig`.
+        pooler: whether there is a `pooled_output`.
+        output_hidden_states: whether the result holds all layers' outputs.
+        output_attention_scores: whether the result holds all layers' attention probabilities.
+        dtype: a Keras dtype policy, e.g. "mixed_bfloat16"; None = the global one.
+
+    Call arguments:
+        inputs: dict of int [B, S] tensors: `token_ids`, and where they are not the default
+            `segment_ids` (zeros), `padding_mask` (all real), `sequence_ids` (one sequence per
+            row) and `position_ids` (0..S-1). See DESIGN, the data contract.
+        training: whether dropout is active.
+
+    Returns:
+        dict: `sequence_output` [B, S, H]; `pooled_output` [B, H]; on request `hidden_states`, a
+        list of num_layers + 1 [B, S, H] with the embeddings first, and `attention_scores`, a
+        list of num_layers float32 [B, n, S, S] (probabilities, before dropout). The rest is in
+        the compute dtype. What stands at padding has no meaning, and no effect.
+
+    Raises:
+        ConfigError: S is above `max_positions` while there are no `position_ids`.
+        DataError: `token_ids` are missing, or there is an input of another name.
+
+    Example:
+        encoder = BertEncoder(preset("bert_tiny"))
+        encoder({"token_ids": np.array([[101, 7592, 102]])})["pooled_output"]  # [1, 128]
+    """
+
+    def __init__(
+        self,
+        config,
+        pooler=True,
+        output_hidden_states=False,
+        output_attention_scores=False,
+        dtype=None,
+        name="bert",
+        **kwargs,
+    ):
+        # === Layers ===
+        policy = keras.dtype_policies.get(dtype or keras.config.dtype_policy())
+        embeddings = Embeddings(
+            vocabulary_size=config.vocabulary_size,
+            size=config.hidden_size,
+            max_positions=config.max_positions,
+            num_segments=config.num_segments,
+            dropout=config.dropout,
+            layer_norm_epsilon=config.layer_norm_epsilon,
+            initializer_range=config.initializer_range,
+            dtype=policy,
+            name="embeddings",
+        )
+        mask_layer = AttentionMask(dtype=policy, name="attention_mask")
+        blocks = [
+            TransformerBlock(
+                num_heads=config.num_heads,
+                intermediate_size=config.intermediate_size,
+                activation=config.activation,
+                dropout=config.dropout,
+                attention_dropout=config.attention_dropout,
+                layer_norm_epsilon=config.layer_norm_epsilon,
+                initializer_range=config.initializer_range,
+                dtype=policy,
+                name=f"transformer_layer_{i}",
+            )
+            for i in range(config.num_layers)
+        ]
+        pooler_layer = Pooler(
+            size=config.hidden_size,
+            activation="tanh",
+            initializer_range=config.initializer_range,
+            dtype=policy,
+            name="pooler",
+        )
+
+        # === Functional model ===
+        inputs = {
+            name: keras.Input(
+                shape=(None,),
+                dtype="bool" if name == "padding_mask" else "int32",
+                optional=name != "token_ids",
+                name=name,
+            )
+            for name in ENCODER_INPUTS
+        }
+        mask = mask_layer(
+            inputs["token_ids"],
+            padding_mask=inputs["padding_mask"],
+            sequence_ids=inputs["sequence_ids"],
+        )
+        x = embeddings(
+            inputs["token_ids"],
+            segment_ids=inputs["segment_ids"],
+            position_ids=inputs["position_ids"],
+        )
+        hidden_states, attention_scores = [x], []
+        for block in blocks:
+            x = block(x, mask, return_attention_scores=output_attention_scores)
+            if output_attention_scores:
+                x, scores = x
+                attention_scores.append(scores)
+            hidden_states.append(x)
+        outputs = {"sequence_output": x}
+        if pooler:
+            outputs["pooled_output"] = pooler_layer(x)
+        if output_hidden_states:
+            outputs["hidden_states"] = hidden_states
+        if output_attention_scores:
+            outputs["attention_scores"] = attention_scores
+        super().__init__(inputs=inputs, outputs=outputs, name=name, **kwargs)
+        self.dtype_policy = policy
+
+        # === Config ===
+        self.config = config
+        self.pooler = pooler
+        self.output_hidden_states = output_hidden_states
+        self.output_attention_scores = output_attention_scores
+
+    def __call__(self, inputs, *args, **kwargs):
+        # A functional model wants every input by name, with None for the absent ones.
+        if not isinstance(inputs, dict) or inputs.get("token_ids") is None:
+            given = sorted(inputs) if isinstance(inputs, dict) else type(inputs).__name__
+            raise DataError(f"an encoder takes a dict of tensors with at least 'token_ids', got {given}")
+        for key in inputs:
+            if key not in ENCODER_INPUTS:
+                raise DataError(f"an encoder has no input '{key}'{nearest(key, ENCODER_INPUTS)}")
+        if inputs.get("position_ids") is None:
+            check_length(inputs["token_ids"].shape[1], self.config.max_positions)
+        return super().__call__({key: inputs.get(key) for key in ENCODER_INPUTS}, *args, **kwargs)
+
+    def compute_output_spec(self, inputs, training=None, mask=None):
+        # In a larger functional model: stock Keras reads the shape of absent inputs too.
+        tokens = inputs["token_ids"]
+        return super().compute_output_spec({k: tokens if v is None else v for k, v in inputs.items()})
+
+    @property
+    def embedding_table(self):
+        """The token table, a variable [V, H]: what an output layer is tied to."""
+        return self.get_layer("embeddings").token_table
+
+    def get_config(self):
+        return {
+            "config": to_dict(self.config),
+            "pooler": self.pooler,
+            "output_hidden_states": self.output_hidden_states,
+            "output_attention_scores": self.output_attention_scores,
+            "dtype": keras.dtype_policies.serialize(self.dtype_policy),
+            "name": self.name,
+            "trainable": self.trainable,
+        }
+
+    @classmethod
+    def from_config(cls, config, custom_objects=None):
+        return cls(**{**config, "config": build(BertConfig, config["config"])})
+
+
+# The names in a Hugging Face checkpoint (BertModel, BertForMaskedLM, BertForPreTraining) and the
+# variables they belong to. Their Linear kernels are [out, in], ours [in, out].
+_LAYER = "bert.encoder.layer.{layer}"
+_BLOCK = "transformer_layer_{layer}"
+HF_WEIGHTS = WeightMap(
+    arrays={
+        "bert.embeddings.word_embeddings.weight": "embeddings/token_embeddings",
+        "bert.embeddings.position_embeddings.weight": "embeddings/position_embeddings",
+        "bert.embeddings.token_type_embeddings.weight": "embeddings/segment_embeddings",
+        "bert.embeddings.LayerNorm.weight": "embeddings/layer_norm/gamma",
+        "bert.embeddings.LayerNorm.bias": "embeddings/layer_norm/beta",
+        f"{_LAYER}.attention.output.LayerNorm.weight": f"{_BLOCK}/attention_layer_norm/gamma",
+        f"{_LAYER}.attention.output.LayerNorm.bias": f"{_BLOCK}/attention_layer_norm/beta",
+        f"{_LAYER}.output.LayerNorm.weight": f"{_BLOCK}/output_layer_norm/gamma",
+        f"{_LAYER}.output.LayerNorm.bias": f"{_BLOCK}/output_layer_norm/beta",
+        "cls.predictions.transform.LayerNorm.weight": "masked_lm_head/layer_norm/gamma",
+        "cls.predictions.transform.LayerNorm.bias": "masked_lm_head/layer_norm/beta",
+        "cls.predictions.bias": "masked_lm_head/output_bias",
+    },
+    dense={
+        f"{_LAYER}.attention.self.query": f"{_BLOCK}/attention/query",
+        f"{_LAYER}.attention.self.key": f"{_BLOCK}/attention/key",
+        f"{_LAYER}.attention.self.value": f"{_BLOCK}/attention/value",
+        f"{_LAYER}.attention.output.dense": f"{_BLOCK}/attention/output",
+        f"{_LAYER}.intermediate.dense": f"{_BLOCK}/intermediate",
+        f"{_LAYER}.output.dense": f"{_BLOCK}/output",
+        "bert.pooler.dense": "pooler/dense",
+        "cls.predictions.transform.dense": "masked_lm_head/dense",
+        "cls.seq_relationship": "pair_head/dense",
+    },
+    copies={
+        "cls.predictions.decoder.weight": "bert.embeddings.word_embeddings.weight",
+        "cls.predictions.decoder.bias": "cls.predictions.bias",
+    },
+    ignored=("bert.embeddings.position_ids",),
+    # TensorFlow's names for gamma and beta survive in checkpoints converted before 2019.
+    spellings={"LayerNorm.gamma": "LayerNorm.weight", "LayerNorm.beta": "LayerNorm.bias"},
+)

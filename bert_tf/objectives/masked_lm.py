@@ -1,0 +1,143 @@
+"""Masked language modelling, with or without a question about a pair of segments."""
+
+import keras
+from keras import ops
+
+from bert_tf.backend import TrainableModel
+from bert_tf.config import nearest
+from bert_tf.errors import ConfigError, DataError
+from bert_tf.layers import ClassificationHead, MaskedLMHead
+from bert_tf.models import ENCODER_INPUTS
+
+#: What the two classes of the pair head mean. The loss is the same; the data differ.
+PAIR_HEADS = {
+    "next_sentence": "0: B follows A in the document, 1: B is from elsewhere (BERT)",
+    "sentence_order": "0: A and B in order, 1: exchanged (ALBERT)",
+}
+
+
+@keras.saving.register_keras_serializable("bert_tf")
+class MaskedLM(TrainableModel):
+    """An encoder that predicts masked tokens, and optionally how two segments belong together.
+
+    Devlin et al. 2018, section 3.1; `run_pretraining.py` of google-research/bert. The decoder is
+    tied to the encoder's embedding table; the head has the encoder's activation and epsilon.
+
+    Args:
+        encoder: a model family's encoder.
+        pair_head: None, "next_sentence" or "sentence_order"; needs an encoder with a pooler.
+
+    Call arguments:
+        features: dict of the data contract: the encoder's inputs and `mask_positions` int32
+            [B, P]; for the losses also `mask_ids` int32 [B, P], `mask_weights` float32 [B, P]
+            and, with a pair head, `pair_labels` int32 [B] and `pair_weights` float32 [B]. Other
+            keys are left alone.
+        training: whether dropout is active.
+
+    Returns:
+        dict: `masked_lm_logits` float32 [B, P, V] and, with a pair head, `pair_logits` float32
+        [B, 2].
+
+    Raises:
+        ConfigError: an unknown pair head, or one on an encoder without a pooler.
+        DataError: a feature is missing.
+
+    Example:
+        model = MaskedLM(BertEncoder(preset("bert_tiny")), pair_head="next_sentence")
+        model.compile(optimizer=AdamW(1e-4))
+        model.fit(dataset)  # its elements are dicts of features
+    """
+
+    def __init__(self, encoder, pair_head=None, name="masked_lm", **kwargs):
+        super().__init__(name=name, dtype=encoder.dtype_policy, **kwargs)
+        if pair_head is not None and pair_head not in PAIR_HEADS:
+            raise ConfigError(f"unknown pair head {pair_head!r}{nearest(str(pair_head), PAIR_HEADS)}")
+        if pair_head is not None and not encoder.pooler:
+            raise ConfigError(f"pair_head='{pair_head}' reads the pooled output: build the encoder with pooler=True")
+        config = encoder.config
+        self.encoder = encoder
+        self.pair_head = pair_head
+        vocabulary_size, embedding_size = encoder.embedding_table.shape
+        self.masked_lm_head = MaskedLMHead(
+            vocabulary_size=vocabulary_size,
+            embedding_size=embedding_size,
+            activation=config.activation,
+            layer_norm_epsilon=config.layer_norm_epsilon,
+            initializer_range=config.initializer_range,
+            dtype=self.dtype_policy,
+            name="masked_lm_head",
+        )
+        self.masked_lm_head.build((None, None, config.hidden_size))
+        self.pair_classifier = None
+        if pair_head is not None:
+            self.pair_classifier = ClassificationHead(
+                num_outputs=2,
+                dropout=0.0,
+                initializer_range=config.initializer_range,
+                dtype=self.dtype_policy,
+                name="pair_head",
+            )
+            self.pair_classifier.build((None, config.hidden_size))
+        self.built = True
+
+    def call(self, features, training=False):
+        inputs = {key: features[key] for key in ENCODER_INPUTS if key in features}
+        encoded = self.encoder(inputs, training=training)
+        outputs = {
+            "masked_lm_logits": self.masked_lm_head(
+                encoded["sequence_output"],
+                _feature(features, "mask_positions"),
+                self.encoder.embedding_table,
+            )
+        }
+        if self.pair_classifier is not None:
+            outputs["pair_logits"] = self.pair_classifier(encoded["pooled_output"], training=training)
+        return outputs
+
+    def loss_weights(self, features):
+        weights = {"masked_lm": ops.sum(ops.cast(_feature(features, "mask_weights"), "float32"))}
+        if self.pair_classifier is not None:
+            weights["pair"] = ops.sum(ops.cast(_feature(features, "pair_weights"), "float32"))
+        return weights
+
+    def loss_sums(self, features, training):
+        outputs = self(features, training=training)
+        questions = {"masked_lm": ("masked_lm_logits", "mask_ids", "mask_weights")}
+        if self.pair_classifier is not None:
+            questions["pair"] = ("pair_logits", "pair_labels", "pair_weights")
+        losses, metrics = {}, {}
+        for name, (logits, labels, weights) in questions.items():
+            labels = _feature(features, labels)
+            weights = ops.cast(_feature(features, weights), "float32")
+            losses[name], correct = _cross_entropy_sums(outputs[logits], labels, weights)
+            metrics[f"{name}_accuracy"] = (correct, ops.sum(weights))
+        return losses, metrics
+
+    def get_config(self):
+        return {
+            "encoder": keras.saving.serialize_keras_object(self.encoder),
+            "pair_head": self.pair_head,
+            "name": self.name,
+            "trainable": self.trainable,
+        }
+
+    @classmethod
+    def from_config(cls, config, custom_objects=None):
+        encoder = keras.saving.deserialize_keras_object(config["encoder"], custom_objects=custom_objects)
+        return cls(**{**config, "encoder": encoder})
+
+
+def _cross_entropy_sums(logits, labels, weights):
+    """(weighted sum of cross-entropies in nats, weighted number of right answers), float32.
+
+    Args: float32 [..., K], int [...], float32 [...].
+    """
+    loss = ops.sparse_categorical_crossentropy(labels, logits, from_logits=True)
+    correct = ops.equal(ops.argmax(logits, axis=-1), ops.cast(labels, "int32"))
+    return ops.sum(loss * weights), ops.sum(ops.cast(correct, "float32") * weights)
+
+
+def _feature(features, name):
+    if name not in features:
+        raise DataError(f"the batch has no '{name}'; it has {', '.join(sorted(features))}")
+    return features[name]
