@@ -1,0 +1,103 @@
+"""Classification of a sentence or a pair of sentences (Devlin et al. 2019, section 4.1)."""
+
+import numpy as np
+
+from bert_tf.config import nearest
+from bert_tf.errors import ConfigError, DataError
+from bert_tf.tasks import metrics
+from bert_tf.tasks.heads import Classifier
+from bert_tf.tasks.text_task import TextTask
+
+
+class ClassificationTask(TextTask):
+    """One label of a set for each text or pair.
+
+    `evaluate` gives `loss` (mean cross-entropy, nats), `accuracy`, `f1` (only with two labels: of the
+    second), `f1_macro` and `matthews`.
+
+    `predict` gives {"label": str, "probability": float, "probabilities": {label: float}}.
+    """
+
+    kind = "classification"
+    metrics = ("accuracy", "f1", "f1_macro", "matthews")
+    default_metric = "accuracy"
+
+    def _learn(self, examples):
+        if self.labels is None:
+            self.labels = sorted_labels(examples.labels)
+            if len(self.labels) < 2:
+                raise DataError(
+                    f"{examples.path}: every example has the label '{self.labels[0]}'; "
+                    "there must be two labels at least: check columns.label, or set task.labels"
+                )
+        if self.metric == "f1" and len(self.labels) != 2:
+            raise ConfigError(f"task.metric=f1 is for two labels, here are {len(self.labels)}; use f1_macro")
+
+    def _check(self, examples):
+        known = set(self.labels)
+        for index, label in enumerate(examples.labels):
+            if label not in known:
+                raise DataError(
+                    f"{examples.where(index)}: the label '{label}' is not in the label set"
+                    f"{nearest(label, self.labels)}"
+                )
+
+    def _label_array(self, examples):
+        number = {label: i for i, label in enumerate(self.labels)}
+        return np.array([number[label] for label in examples.labels], np.int32)
+
+    def _model(self, encoder):
+        if self.labels is None:
+            raise ConfigError("the label set is not known yet; read the training file first, or set task.labels")
+        return Classifier(encoder, len(self.labels), self.config.dropout, name="classification")
+
+    def _scores(self, examples, results):
+        return self._metrics(examples, np.stack([r["logits"] for r in results]))
+
+    def _metrics(self, examples, logits):
+        labels, predictions = self._label_array(examples), np.argmax(logits, axis=-1)
+        count = len(self.labels)
+        log_probabilities = metrics.log_softmax(logits)
+        scores = {
+            "loss": float(-np.mean(log_probabilities[np.arange(len(labels)), labels])),
+            "accuracy": metrics.accuracy(labels, predictions),
+        }
+        if count == 2:
+            scores["f1"] = float(metrics.f1_scores(labels, predictions, 2)[1])
+        scores["f1_macro"] = metrics.macro_f1(labels, predictions, count)
+        scores["matthews"] = metrics.matthews(labels, predictions, count)
+        warning = metrics.collapse(labels, predictions, self.labels)
+        scores |= {"examples": len(labels), "collapsed": warning is not None}
+        return scores | ({"warning": warning} if warning else {})
+
+    def _answers(self, examples, results):
+        answers = []
+        for result in results:
+            best = int(np.argmax(result["logits"]))
+            probabilities = {name: float(p) for name, p in zip(self.labels, result["probabilities"])}
+            answers.append(
+                {
+                    "label": self.labels[best],
+                    "probability": probabilities[self.labels[best]],
+                    "probabilities": probabilities,
+                }
+            )
+        return answers
+
+    def baselines(self, train, examples):
+        """{"majority class": metrics} of always saying the most frequent label of `train`.
+
+        Its `loss` is that of saying every label with its frequency (plus one) in `train`.
+        """
+        counts = np.bincount(self._label_array(train), minlength=len(self.labels)) + 1
+        scores = self._metrics(examples, np.tile(np.log(counts), (len(examples), 1)))
+        return {"majority class": {k: v for k, v in scores.items() if k not in ("collapsed", "warning")}}
+
+
+def sorted_labels(labels):
+    """The distinct labels, sorted as numbers if all are, else as text."""
+    distinct = set(labels)
+    try:
+        return tuple(sorted(distinct, key=lambda label: (float(label), label)))
+    except ValueError:
+        return tuple(sorted(distinct))

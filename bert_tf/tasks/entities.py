@@ -1,0 +1,82 @@
+"""Tags that mark entities: which scheme they follow, and precision, recall and F1 over whole entities."""
+
+import re
+
+from seqeval.metrics.sequence_labeling import get_entities, precision_recall_fscore_support
+
+_TAG = re.compile(r"([BIESLU])-(.+)")
+
+
+def marks_entities(tags):
+    """Whether every tag is "O" or a prefix with a type, as in "B-PER": entity tags, not parts of speech."""
+    tags = set(tags) - {"O"}
+    return bool(tags) and all(_TAG.fullmatch(tag) for tag in tags)
+
+
+def tagging_scheme(sentences):
+    """The scheme of tagged sentences.
+
+    Args:
+        sentences: lists of tags.
+
+    Returns:
+        "IOB1" (B- only between two adjacent entities of one type), "IOB2" (every entity begins with
+        B-), "BIOES", "BILOU", or None for tags that mark no entities.
+    """
+    if not marks_entities(tag for tags in sentences for tag in tags):
+        return None
+    prefixes = {tag[0] for tags in sentences for tag in tags}
+    if prefixes & set("ES"):
+        return "BIOES"
+    if prefixes & set("LU"):
+        return "BILOU"
+    for tags in sentences:
+        previous = "O"
+        for tag in tags:
+            if tag[0] == "I" and (previous == "O" or previous[2:] != tag[2:]):
+                return "IOB1"
+            previous = tag
+    return "IOB2"
+
+
+def complete(tags):
+    """The sorted label set that holds, for every entity type seen, every prefix that is used at all.
+
+    A dev set may hold the I- of a type whose entities were all one word long in training.
+    """
+    seen = {_TAG.fullmatch(tag).groups() for tag in tags if tag != "O"}
+    prefixes = {prefix for prefix, _ in seen}
+    # IOB1 has B- only where two entities touch; a training set may hold none.
+    prefixes |= {"B", "I"}
+    types = {kind for _, kind in seen}
+    return ("O", *sorted((f"{p}-{t}" for t in types for p in prefixes), key=lambda tag: (tag[2:], tag[0])))
+
+
+def entity_scores(labels, predictions):
+    """Micro-averaged scores over entities, an entity being right if type and both ends are.
+
+    The rules are those of the CoNLL-2000 scorer (conlleval), by seqeval.
+
+    Args:
+        labels, predictions: lists of lists of tags.
+
+    Returns:
+        {"precision", "recall", "f1"}; 0 where undefined.
+    """
+    precision, recall, f1, _ = precision_recall_fscore_support(
+        [_as_bioes(tags) for tags in labels],
+        [_as_bioes(tags) for tags in predictions],
+        average="micro",
+        zero_division=0,
+    )
+    return {"precision": float(precision), "recall": float(recall), "f1": float(f1)}
+
+
+def entities(tags):
+    """The entities of one sentence: a list of (type, first word, last word)."""
+    return [(str(kind), int(start), int(end)) for kind, start, end in get_entities(_as_bioes(tags))]
+
+
+def _as_bioes(tags):
+    # seqeval's conlleval rules know E- and S- and not their BILOU names.
+    return [{"L": "E", "U": "S"}.get(t[0], t[0]) + t[1:] if _TAG.fullmatch(t) else t for t in tags]

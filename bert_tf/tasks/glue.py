@@ -1,0 +1,101 @@
+"""The tasks of GLUE (Wang et al. 2019) as their official TSV files lay them out.
+
+The columns are those of the archives that gluebenchmark.com serves; the files quote nothing. The
+metrics are those that table 1 of Devlin et al. 2019 reports.
+"""
+
+import dataclasses
+
+from bert_tf.config import nearest
+from bert_tf.errors import ConfigError
+from bert_tf.tasks.config import ColumnsConfig, TaskConfig
+
+
+@dataclasses.dataclass(frozen=True)
+class Preset:
+    """A task's files: `columns` of train.tsv and dev.tsv, `test_columns` where test.tsv differs."""
+
+    kind: str
+    columns: ColumnsConfig
+    metric: str
+    labels: tuple | None = None
+    test_columns: ColumnsConfig | None = None
+
+
+_BINARY = ("0", "1")
+_ENTAILMENT = ("entailment", "not_entailment")
+_SENTENCES = ColumnsConfig(text="sentence1", text_pair="sentence2", label="label")
+
+PRESETS = {
+    # train.tsv and dev.tsv have no header: source, label, the author's mark, sentence.
+    "cola": Preset(
+        "classification",
+        ColumnsConfig(text=3, label=1, header=False),
+        "matthews",
+        _BINARY,
+        test_columns=ColumnsConfig(text="sentence"),
+    ),
+    "sst2": Preset("classification", ColumnsConfig(text="sentence", label="label"), "accuracy", _BINARY),
+    "mrpc": Preset(
+        "classification",
+        ColumnsConfig(text="#1 String", text_pair="#2 String", label="Quality"),
+        "f1",
+        _BINARY,
+    ),
+    # Some rows of train.tsv are broken over lines; GLUE's own loaders leave them out.
+    "qqp": Preset(
+        "classification",
+        ColumnsConfig(text="question1", text_pair="question2", label="is_duplicate", skip_malformed=True),
+        "f1",
+        _BINARY,
+    ),
+    "stsb": Preset(
+        "regression",
+        ColumnsConfig(text="sentence1", text_pair="sentence2", label="score"),
+        "spearman",
+    ),
+    "mnli": Preset(
+        "classification",
+        ColumnsConfig(text="sentence1", text_pair="sentence2", label="gold_label"),
+        "accuracy",
+        ("contradiction", "entailment", "neutral"),
+    ),
+    "qnli": Preset(
+        "classification",
+        ColumnsConfig(text="question", text_pair="sentence", label="label"),
+        "accuracy",
+        _ENTAILMENT,
+    ),
+    "rte": Preset("classification", _SENTENCES, "accuracy", _ENTAILMENT),
+    "wnli": Preset("classification", _SENTENCES, "accuracy", _BINARY),
+}
+
+
+def resolve(config):
+    """`config` with what its preset says filled in where it says nothing itself, and a kind.
+
+    Raises:
+        ConfigError: an unknown preset, or a kind that contradicts it.
+    """
+    if config.preset is None:
+        return config if config.kind else dataclasses.replace(config, kind="classification")
+    if config.preset not in PRESETS:
+        raise ConfigError(f"unknown task.preset '{config.preset}'{nearest(config.preset, PRESETS)}")
+    preset = PRESETS[config.preset]
+    if config.kind not in (None, preset.kind):
+        raise ConfigError(
+            f"task.preset={config.preset} is {preset.kind}, but task.kind={config.kind}; remove one of the two"
+        )
+    return dataclasses.replace(
+        config,
+        kind=preset.kind,
+        columns=preset.columns if config.columns == ColumnsConfig() else config.columns,
+        labels=config.labels or preset.labels,
+        metric=config.metric or preset.metric,
+    )
+
+
+def test_columns(config: TaskConfig):
+    """The columns of the preset's unlabelled test.tsv where they are not those of train.tsv, else None."""
+    preset = PRESETS.get(config.preset)
+    return preset.test_columns if preset and preset.columns == config.columns else None

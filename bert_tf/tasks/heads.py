@@ -1,0 +1,132 @@
+"""What is put on an encoder for each task: dropout and one dense layer, trained together with it.
+
+Section 4.1 of Devlin et al. 2019 (sentences and pairs: the pooled output) and section 5.3 (tagging:
+every token's last hidden state); google-research/bert `run_classifier.py`, `create_model`.
+"""
+
+import keras
+import tensorflow as tf
+from keras import ops
+
+from bert_tf.backend import Dropout, TrainableModel
+from bert_tf.layers import Pooler
+
+INPUTS = ("token_ids", "segment_ids", "padding_mask")
+
+
+class TaskModel(TrainableModel):
+    """An encoder with an output layer.
+
+    Args:
+        encoder: a model from the features of the data contract to {"sequence_output",
+            "pooled_output"}. One without a pooler gets a new one (dense, tanh) here.
+        units: outputs.
+        dropout: rate before the output layer.
+        pooled: whether the outputs are computed from the pooled output, or from every token.
+    """
+
+    def __init__(self, encoder, units, dropout=0.1, pooled=True, name="task"):
+        super().__init__(name=name)
+        self.encoder = encoder
+        config = encoder.config
+        hidden, self.pooled = config.hidden_size, pooled
+        initializer_range = config.initializer_range
+        self.pooler = None
+        if pooled and "pooled_output" not in encoder.output:
+            self.pooler = Pooler(hidden, "tanh", initializer_range, name="pooler")
+            self.pooler.build((None, None, hidden))
+        self.dropout = Dropout(dropout, name="output_dropout")
+        self.output_dense = keras.layers.Dense(
+            units,
+            kernel_initializer=keras.initializers.TruncatedNormal(stddev=initializer_range),
+            bias_initializer="zeros",
+            dtype="float32",
+            name="output_dense",
+        )
+        self.output_dense.build((None, hidden) if pooled else (None, None, hidden))
+        self.built = True
+
+    def outputs(self, features, training=False):
+        """float32 [B, units] if pooled, else [B, S, units]."""
+        encoded = self.encoder({name: features[name] for name in INPUTS}, training=training)
+        if not self.pooled:
+            hidden = encoded["sequence_output"]
+        elif self.pooler is None:
+            hidden = encoded["pooled_output"]
+        else:
+            hidden = self.pooler(encoded["sequence_output"])
+        return self.output_dense(self.dropout(hidden, training=training))
+
+    # One trace for all lengths; not Keras's predict_on_batch, which under a strategy answers once
+    # per replica and without compile() runs through XLA.
+    @tf.function(reduce_retracing=True)
+    def infer(self, features):
+        """`call` without dropout, for evaluation and prediction."""
+        return self(features, training=False)
+
+
+class Classifier(TaskModel):
+    """Classifies texts (`pooled=True`, labels [B]) or every token (`pooled=False`, labels [B, S]).
+
+    Call arguments:
+        features: `token_ids`, `segment_ids` int32 [B, S], `padding_mask` bool [B, S]; for training
+            also `labels` int32 and `label_weights` float32, [B] or [B, S].
+
+    Returns:
+        {"logits", "probabilities"}: float32 [B, C] or [B, S, C].
+    """
+
+    def call(self, features, training=False):
+        logits = self.outputs(features, training=training)
+        return {"logits": logits, "probabilities": ops.softmax(logits)}
+
+    def loss_weights(self, features):
+        return {"label": ops.sum(features["label_weights"])}
+
+    def loss_sums(self, features, training):
+        logits = self.outputs(features, training=training)
+        labels, weights = features["labels"], features["label_weights"]
+        # Weighted by the mask rather than gathered: one fused kernel, and exact zeros for filler.
+        losses = keras.losses.sparse_categorical_crossentropy(labels, logits, from_logits=True)
+        hits = ops.cast(ops.cast(ops.argmax(logits, axis=-1), "int32") == labels, "float32")
+        return (
+            {"label": ops.sum(losses * weights)},
+            {"accuracy": (ops.sum(hits * weights), ops.sum(weights))},
+        )
+
+
+class Regressor(TaskModel):
+    """Predicts one number for a text or a pair, trained on the squared error.
+
+    The labels are standardised inside: `mean` and `scale` are the training labels', so that learning
+    rates for classification also suit labels from 0 to 1000. The outputs are in the labels' own unit,
+    and the loss is the squared error over the variance.
+
+    Args:
+        encoder, dropout: as in `TaskModel`.
+        mean, scale: the mean and the standard deviation of the training labels.
+
+    Returns:
+        {"score": float32 [B]}.
+    """
+
+    def __init__(self, encoder, dropout=0.1, mean=0.0, scale=1.0, name="task"):
+        super().__init__(encoder, 1, dropout, name=name)
+        self.mean, self.scale = float(mean), float(scale)
+
+    def call(self, features, training=False):
+        outputs = self.outputs(features, training=training)
+        return {"score": ops.squeeze(outputs, axis=-1) * self.scale + self.mean}
+
+    def loss_weights(self, features):
+        return {"label": ops.sum(features["label_weights"])}
+
+    def loss_sums(self, features, training):
+        outputs = ops.squeeze(self.outputs(features, training=training), axis=-1)
+        weights = features["label_weights"]
+        errors = ops.square(outputs - (features["labels"] - self.mean) / self.scale)
+        absolute = ops.sqrt(errors) * self.scale
+        return (
+            {"label": ops.sum(errors * weights)},
+            {"mean_absolute_error": (ops.sum(absolute * weights), ops.sum(weights))},
+        )

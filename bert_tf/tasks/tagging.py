@@ -1,0 +1,224 @@
+"""Tagging: a tag for every word, as parts of speech or named entities (Devlin et al. 2019, section 5.3)."""
+
+import collections
+
+import numpy as np
+
+from bert_tf.config import nearest
+from bert_tf.errors import ConfigError, DataError
+from bert_tf.tasks import metrics
+from bert_tf.tasks.columns import WORDS_NAMES, read_columns, read_words
+from bert_tf.tasks.conll import read_conll
+from bert_tf.tasks.entities import complete, entities, entity_scores, marks_entities, tagging_scheme
+from bert_tf.tasks.examples import Examples
+from bert_tf.tasks.files import file_format, read_table
+from bert_tf.tasks.heads import Classifier
+from bert_tf.tasks.task import Task
+from bert_tf.tasks.windows import find_words, make_rows, split_words
+
+
+class TaggingTask(Task):
+    """One tag of a set for each word.
+
+    Tags that mark entities (IOB1, IOB2, BIOES, BILOU) are scored by `precision`, `recall` and `f1` over
+    whole entities, and `accuracy` over words; all other tags (parts of speech) by `accuracy` alone.
+    `evaluate` also gives `loss` (nats a word) and `words`.
+
+    `predict` gives {"text", "words": [{"word", "tag", "probability", "start", "end"}], and for entity
+    tags "entities": [{"type", "text", "start", "end"}]}; `start` and `end` count characters of "text",
+    which is the text as given, or the words joined by spaces. Words of raw text are what the
+    tokenizer splits at white space and punctuation.
+
+    Attributes:
+        scheme: of the entity tags of the first labelled file; None for other tags.
+    """
+
+    kind = "tagging"
+    metrics = ("accuracy", "precision", "recall", "f1")
+    default_metric = "accuracy"  # until the tags are known
+
+    def __init__(self, config, tokenizer):
+        super().__init__(config, tokenizer)
+        self.scheme = None
+        if self.labels is not None:
+            self._know(self.labels)
+
+    @property
+    def marks_entities(self):
+        """Whether the tags mark entities; False until they are known."""
+        return self.labels is not None and marks_entities(self.labels)
+
+    def _know(self, labels):
+        self.labels = tuple(labels)
+        if self.config.metric is None:
+            self.metric = "f1" if self.marks_entities else "accuracy"
+        elif self.metric != "accuracy" and not self.marks_entities:
+            raise ConfigError(
+                f"task.metric={self.metric} needs tags that mark entities (O, B-..., I-...); use accuracy"
+            )
+
+    def _read(self, path, labelled):
+        columns = self.config.columns
+        format = file_format(path, columns.format)
+        if format == "jsonl":
+            first = read_table(path, format).rows[0]
+            if labelled or columns.text in first or any(name in first for name in WORDS_NAMES):
+                return read_words(path, columns, labelled)
+        if format == "conll" or (format == "lines" and labelled):
+            word = columns.text if columns.text is not None else 0
+            tag = columns.label if columns.label is not None else -1
+            if isinstance(word, str) or isinstance(tag, str):
+                raise DataError(f"{path}: the columns of CoNLL files have no names; number columns.text and columns.label")
+            return read_conll(path, word, tag, labelled)
+        if labelled:
+            raise DataError(
+                f"{path}: tagging reads CoNLL files, or JSONL with the keys words and tags; "
+                "if this is one, set columns.format=conll or jsonl"
+            )
+        return read_columns(path, format, columns, labelled=False, pairs=False)
+
+    def _learn(self, examples):
+        if self.labels is None:
+            seen = {tag for tags in examples.labels for tag in tags}
+            self._know(complete(seen) if marks_entities(seen) else sorted(seen))
+        if self.scheme is None:
+            self.scheme = tagging_scheme(examples.labels)
+
+    def _check(self, examples):
+        known = set(self.labels)
+        for index, (words, tags) in enumerate(zip(examples.words, examples.labels)):
+            for word, tag in zip(words, tags):
+                if tag not in known:
+                    raise DataError(
+                        f"{examples.where(index)}: the tag '{tag}' of '{word}' in the sentence that begins "
+                        f"there is not in the label set{nearest(tag, self.labels)}"
+                    )
+
+    def examples(self, words, labels=None):
+        """Examples from Python lists, checked as those of a file are.
+
+        Args:
+            words: list of lists of str.
+            labels: None, or list of lists of str of the same lengths.
+        """
+        examples = Examples(words=[list(sentence) for sentence in words], labels=labels)
+        if labels is None:
+            return examples
+        for index, (sentence, tags) in enumerate(zip(words, labels, strict=True)):
+            if len(sentence) != len(tags):
+                raise DataError(f"{examples.where(index)}: {len(sentence)} words and {len(tags)} tags")
+        self._learn(examples)
+        self._check(examples)
+        return examples
+
+    def _from_list(self, inputs):
+        if inputs and not isinstance(inputs[0], str):
+            return Examples(words=[list(words) for words in inputs])
+        return Examples(texts=inputs)
+
+    def _encode(self, examples):
+        if examples.words is None:
+            words = find_words(self.tokenizer, examples.texts)
+        else:
+            words = split_words(self.tokenizer, examples.words)
+        labels = None if examples.labels is None else self._numbers(examples)
+        return make_rows(words, self.config.sequence_length, labels)
+
+    def _numbers(self, examples):
+        number = {label: i for i, label in enumerate(self.labels)}
+        return [[number[tag] for tag in tags] for tags in examples.labels]
+
+    def _model(self, encoder):
+        if self.labels is None:
+            raise ConfigError("the tags are not known yet; read the training file first, or set task.labels")
+        return Classifier(encoder, len(self.labels), self.config.dropout, pooled=False, name="tagging")
+
+    def _logits(self, examples, results):
+        """For each example a float array [words, C]."""
+        rows = self.rows(examples)
+        parts = [[] for _ in range(len(examples))]
+        for owner, heads, result in zip(rows.owners, rows.heads, results):
+            parts[owner].append(result["logits"][heads])
+        return [np.concatenate(part) for part in parts]
+
+    def _scores(self, examples, results):
+        return self._metrics(examples, self._logits(examples, results))
+
+    def _metrics(self, examples, logits):
+        labels = np.concatenate([np.array(tags, np.int64) for tags in self._numbers(examples)])
+        flat = np.concatenate(logits)
+        predictions = np.argmax(flat, axis=-1)
+        log_probabilities = metrics.log_softmax(flat)
+        scores = {
+            "loss": float(-np.mean(log_probabilities[np.arange(len(labels)), labels])),
+            "accuracy": metrics.accuracy(labels, predictions),
+        }
+        if self.marks_entities:
+            tags = [[self.labels[i] for i in np.argmax(part, axis=-1)] for part in logits]
+            scores |= entity_scores(examples.labels, tags)
+        warning = metrics.collapse(labels, predictions, self.labels, what="word")
+        scores |= {"examples": len(examples), "words": len(labels), "collapsed": warning is not None}
+        return scores | ({"warning": warning} if warning else {})
+
+    def _answers(self, examples, results):
+        answers = []
+        texts = examples.texts or [" ".join(words) for words in examples.words]
+        for text, words, logits in zip(texts, self.rows(examples).words, self._logits(examples, results)):
+            best = np.argmax(logits, axis=-1)
+            probabilities = np.exp(np.max(metrics.log_softmax(logits), axis=-1))
+            tags = [self.labels[i] for i in best]
+            answer = {
+                "text": text,
+                "words": [
+                    {"word": text[start:end], "tag": tag, "probability": float(p), "start": start, "end": end}
+                    for start, end, tag, p in zip(words.starts, words.ends, tags, probabilities)
+                ],
+            }
+            if self.marks_entities:
+                answer["entities"] = [
+                    {
+                        "type": kind,
+                        "text": text[words.starts[first] : words.ends[last]],
+                        "start": words.starts[first],
+                        "end": words.ends[last],
+                    }
+                    for kind, first, last in entities(tags)
+                ]
+            answers.append(answer)
+        return answers
+
+    def baselines(self, train, examples):
+        """What `evaluate` gives for two sets of predictions that use no model.
+
+        Returns:
+            {"majority class": for every word the most frequent tag of `train`, "most frequent tag of the
+            word": each word's own, and the former for words that are not in `train`}.
+        """
+        counts = collections.defaultdict(lambda: np.zeros(len(self.labels)))
+        for words, tags in zip(train.words, self._numbers(train)):
+            for word, tag in zip(words, tags):
+                counts[word][tag] += 1
+        overall = sum(counts.values())
+        # A share of the overall frequencies settles ties and unknown words.
+        prior = overall / overall.sum()
+        unknown = np.zeros(len(self.labels))
+        always = [np.tile(np.log(prior + 1e-9), (len(words), 1)) for words in examples.words]
+        by_word = [
+            np.log(np.stack([counts.get(word, unknown) + prior for word in words]) + 1e-9)
+            for words in examples.words
+        ]
+        return {
+            name: {k: v for k, v in self._metrics(examples, logits).items() if k not in ("collapsed", "warning")}
+            for name, logits in (("majority class", always), ("most frequent tag of the word", by_word))
+        }
+
+    def _state(self):
+        return {**super()._state(), "scheme": self.scheme}
+
+    @classmethod
+    def _restore(cls, state, tokenizer):
+        task = super()._restore(state, tokenizer)
+        if task.labels is not None:
+            task._know(task.labels)
+        task.scheme = state["scheme"]
+        return task

@@ -1,0 +1,228 @@
+"""What every fine-tuning task shares: files to examples, examples to batches, a model to results.
+
+A task knows its data, features, model and metrics, and nothing of how it is trained: a training loop
+gets the task as an argument.
+"""
+
+import json
+import weakref
+from pathlib import Path
+
+import numpy as np
+
+from bert_tf.config import build, nearest, to_dict
+from bert_tf.errors import ConfigError, DataError
+from bert_tf.files import atomic_write
+from bert_tf.tasks.config import TaskConfig
+from bert_tf.tasks.glue import resolve
+from bert_tf.tasks.reinitialization import reinitialize_top_layers
+
+TASK_FILE = "task.json"
+
+
+class Task:
+    """Base class of the fine-tuning tasks; make one with `build_task` or `load_task`.
+
+    Args:
+        config: `TaskConfig`.
+        tokenizer: the encoder's tokenizer.
+
+    Attributes:
+        config: the config with its preset filled in.
+        metric: name of the metric to maximise on the dev set, a key of what `evaluate` returns.
+        labels: tuple of str, the label set; None until it is known (from the config, or from the
+            first labelled file that is read). Regression has none.
+        pairs: whether the texts are pairs; None until the first file is read.
+    """
+
+    kind = None
+    metrics = ()
+    default_metric = None
+
+    def __init__(self, config, tokenizer):
+        self.config = resolve(config)
+        self.tokenizer = tokenizer
+        self.labels = self.config.labels
+        self.pairs = None
+        self.metric = self.config.metric or self.default_metric
+        if self.metric not in self.metrics:
+            raise ConfigError(f"task.metric={self.metric} is no metric of {self.kind}{nearest(self.metric, self.metrics)}")
+        if self.config.sequence_length < 8:
+            raise ConfigError(f"task.sequence_length={self.config.sequence_length} is too short; give 8 or more")
+        self._rows = weakref.WeakKeyDictionary()  # tokenizing once serves every epoch and evaluation
+
+    # -- data ------------------------------------------------------------------------------------
+
+    def read(self, path, labelled=True):
+        """Reads a data file; the first labelled one (the training file) fixes what is not configured:
+        the label set, and whether the texts are pairs.
+
+        Args:
+            path: TSV, CSV, JSONL, CoNLL, or plain text with an example a line.
+            labelled: whether every example must have a label; False reads files for `predict`.
+
+        Returns:
+            `Examples`.
+
+        Raises:
+            DataError: a file that cannot be used as it is; with file, line and what to do.
+        """
+        examples = self._read(str(path), labelled)
+        if labelled:
+            self._learn(examples)
+            self._check(examples)
+        return examples
+
+    def rows(self, examples):
+        """`examples` as `Rows` of token ids; computed once for each `Examples` object."""
+        if len(examples) == 0:
+            raise DataError(f"{examples.path}: no examples")
+        if examples not in self._rows:
+            self._rows[examples] = self._encode(examples)
+        return self._rows[examples]
+
+    def dataset(
+        self, examples, batch_size, training=False, seed=0, epoch=0, start_step=0, static_shapes=False
+    ):
+        """One epoch of batches, padded to the bound of their length bucket.
+
+        Every row is in exactly one batch, in training too. A training epoch is shuffled, and a pure
+        function of (seed, epoch): `start_step=k` equals skipping k batches.
+
+        Args:
+            examples: `Examples`.
+            batch_size: examples of a batch, over all replicas; `config.tokens_per_batch` overrides it.
+            training: whether to shuffle.
+            seed, epoch: of the order.
+            start_step: the first batch.
+            static_shapes: one shape for all batches, filled up with rows of weight 0 (TPU).
+
+        Returns:
+            A `tf.data.Dataset` of feature dicts with shapes [None, None], or static ones.
+        """
+        rows, config = self.rows(examples), self.config
+        plan = rows.plan(config, batch_size, seed if training else None, epoch, static_shapes)
+        full = max(len(indexes) for indexes, _ in plan)
+        return rows.dataset(
+            plan, self.tokenizer, config.sequence_length, start_step, full if static_shapes else None
+        )
+
+    def steps_per_epoch(self, examples, batch_size, static_shapes=False):
+        """The number of batches of an epoch, the same for every seed and epoch."""
+        return len(self.rows(examples).plan(self.config, batch_size, static_shapes=static_shapes))
+
+    # -- model -----------------------------------------------------------------------------------
+
+    def model(self, encoder):
+        """The `TrainableModel` of this task on `encoder`, whose top layers begin afresh if configured.
+
+        Raises:
+            ConfigError: rows longer than the encoder's positions, or labels not known yet.
+        """
+        longest, wanted = encoder.config.max_positions, self.config.sequence_length
+        if wanted > longest:
+            raise ConfigError(
+                f"task.sequence_length={wanted} is beyond the encoder's {longest} positions; "
+                f"set task.sequence_length={longest} or less"
+            )
+        model = self._model(encoder)
+        if self.config.reinitialize_layers:
+            reinitialize_top_layers(encoder, self.config.reinitialize_layers)
+        return model
+
+    def evaluate(self, model, examples, batch_size=32):
+        """The metrics over all examples, exact for every batch size.
+
+        Returns:
+            dict of floats by metric name (`loss` among them), `examples` (their number), `collapsed`
+            (bool: every prediction is the same while the labels are not) and, only if collapsed,
+            `warning`, a sentence that says so.
+        """
+        if examples.labels is None:
+            raise DataError(f"{examples.path}: evaluation needs labels; read it with labelled=True")
+        return self._scores(examples, self._infer(model, examples, batch_size))
+
+    def predict(self, model, inputs, batch_size=32):
+        """The model's answers.
+
+        Args:
+            model: from `model`.
+            inputs: `Examples`, or a list of str, of (str, str) for pairs, or of lists of words
+                (tagging).
+            batch_size: examples of a batch.
+
+        Returns:
+            A list of dicts in the order of the inputs; see the task.
+        """
+        examples = inputs if hasattr(inputs, "texts") else self._from_list(list(inputs))
+        return self._answers(examples, self._infer(model, examples, batch_size)) if len(examples) else []
+
+    def baselines(self, train, examples):
+        """What `evaluate` gives for predictions that look at `train`'s labels alone.
+
+        Returns:
+            dict from a baseline's name to its metrics.
+        """
+        raise NotImplementedError
+
+    # -- beside the run --------------------------------------------------------------------------
+
+    def save(self, folder):
+        """Writes `task.json`, from which `load_task` makes the same task."""
+        with atomic_write(Path(folder) / TASK_FILE) as file:
+            json.dump(self._state(), file, indent=2, ensure_ascii=False)
+            file.write("\n")
+
+    def _state(self):
+        return {
+            "config": to_dict(self.config),
+            "labels": None if self.labels is None else list(self.labels),
+            "pairs": self.pairs,
+            "tokenizer_fingerprint": self.tokenizer.fingerprint,
+        }
+
+    @classmethod
+    def _restore(cls, state, tokenizer):
+        # Through YAML's dict, not TaskConfig(**...): the nested columns become a dataclass again.
+        task = cls(build(TaskConfig, state["config"], "task"), tokenizer)
+        task.labels = None if state["labels"] is None else tuple(state["labels"])
+        task.pairs = state["pairs"]
+        return task
+
+    # -- for the tasks ---------------------------------------------------------------------------
+
+    def _infer(self, model, examples, batch_size):
+        """What the model says of each row: a list of dicts of arrays, in the order of the rows."""
+        rows = self.rows(examples)
+        plan = rows.plan(self.config, batch_size)
+        results = [None] * len(rows.lengths)
+        dataset = rows.dataset(plan, self.tokenizer, self.config.sequence_length)
+        for (indexes, _), features in zip(plan, dataset, strict=True):
+            outputs = {name: np.asarray(value) for name, value in model.infer(features).items()}
+            for position, index in enumerate(indexes):
+                results[index] = {name: value[position] for name, value in outputs.items()}
+        return results
+
+    def _read(self, path, labelled):
+        raise NotImplementedError
+
+    def _learn(self, examples):
+        raise NotImplementedError
+
+    def _check(self, examples):
+        raise NotImplementedError
+
+    def _encode(self, examples):
+        raise NotImplementedError
+
+    def _model(self, encoder):
+        raise NotImplementedError
+
+    def _scores(self, examples, results):
+        raise NotImplementedError
+
+    def _answers(self, examples, results):
+        raise NotImplementedError
+
+    def _from_list(self, inputs):
+        raise NotImplementedError

@@ -1,0 +1,83 @@
+"""What classification and regression share: one label for a text or for a pair of texts."""
+
+import dataclasses
+
+import numpy as np
+
+from bert_tf.errors import DataError
+from bert_tf.tasks.columns import read_columns
+from bert_tf.tasks.examples import Examples
+from bert_tf.tasks.files import file_format, read_table
+from bert_tf.tasks.glue import test_columns
+from bert_tf.tasks.rows import Rows, tokenize
+from bert_tf.tasks.task import Task
+
+
+class TextTask(Task):
+    """Reads and tokenizes texts and pairs."""
+
+    def _read(self, path, labelled):
+        columns = self.config.columns
+        format = file_format(path, columns.format)
+        if format == "conll":
+            raise DataError(f"{path}: CoNLL files hold tagged words; set task.kind=tagging, or columns.format")
+        if format == "lines" and labelled:
+            raise DataError(f"{path}: plain text has no labels, only predict takes it; or set columns.format=tsv")
+        if not labelled:
+            columns = self._unlabelled_columns(path, format, columns)
+        examples = read_columns(path, format, columns, labelled, self.pairs)
+        if self.pairs is None:
+            self.pairs = examples.text_pairs is not None
+        return examples
+
+    def _unlabelled_columns(self, path, format, columns):
+        other = test_columns(self.config)
+        if other and format == "tsv" and other.text in read_table(path, format).rows[0]:
+            return other
+        return columns
+
+    def _from_list(self, inputs):
+        pairs = bool(inputs) and not isinstance(inputs[0], str)
+        if self.pairs is not None and inputs and pairs != self.pairs:
+            wanted = "pairs (text, text)" if self.pairs else "single texts"
+            raise DataError(f"this task was trained on {wanted}; the first input is {inputs[0]!r}")
+        if not pairs:
+            return Examples(texts=inputs)
+        return Examples(texts=[first for first, _ in inputs], text_pairs=[second for _, second in inputs])
+
+    def _encode(self, examples):
+        first = tokenize(self.tokenizer, examples.texts)
+        lengths = first.row_lengths().numpy() + 2
+        second = None
+        if examples.text_pairs is not None:
+            second = tokenize(self.tokenizer, examples.text_pairs)
+            lengths = lengths + second.row_lengths().numpy() + 1
+        labels = None if examples.labels is None else self._label_array(examples)
+        return Rows(first, second, np.minimum(lengths, self.config.sequence_length), labels)
+
+    def _label_array(self, examples):
+        raise NotImplementedError
+
+    def examples(self, texts, text_pairs=None, labels=None):
+        """Examples from Python lists, checked as those of a file are.
+
+        Args:
+            texts, text_pairs: lists of str.
+            labels: list of str or int (classification) or of float (regression), or None.
+        """
+        examples = Examples(
+            texts=list(texts),
+            text_pairs=None if text_pairs is None else list(text_pairs),
+            labels=None if labels is None else [str(label) for label in labels],
+        )
+        if self.pairs is None:
+            self.pairs = text_pairs is not None
+        if labels is None:
+            return examples
+        examples = dataclasses.replace(examples, labels=self._parse(examples))
+        self._learn(examples)
+        self._check(examples)
+        return examples
+
+    def _parse(self, examples):
+        return examples.labels
