@@ -146,7 +146,7 @@ def sha256(path):
 
 
 def _write(variables, path):
-    tensors = {name: np.ascontiguousarray(ops.convert_to_numpy(v)) for name, v in _by_path(variables).items()}
+    tensors = {name: np.asarray(ops.convert_to_numpy(v), order="C") for name, v in _by_path(variables).items()}
     save_file(tensors, path)
     _sync(path)
 

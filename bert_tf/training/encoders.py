@@ -1,7 +1,7 @@
 """A trained encoder taken out of a run directory."""
 
 from bert_tf.errors import RunDirectoryError
-from bert_tf.models import build_config, build_encoder
+from bert_tf.models.building import build_config, build_encoder
 from bert_tf.training.checkpoints import MODEL, assign, tensor_names
 from bert_tf.training.run_directory import RunDirectory
 

@@ -15,12 +15,22 @@ import keras
 from bert_tf import config as configuration
 from bert_tf import files
 from bert_tf.errors import ConfigError
+from bert_tf.models.building import describe
 from bert_tf.progress import Progress
 from bert_tf.training.checkpoints import Checkpoints
 from bert_tf.training.encoders import load_encoder
 from bert_tf.training.optimization import OptimizerConfig, make_optimizer, precision
-from bert_tf.training.run_directory import METRICS, SUMMARY, RunDirectory
+from bert_tf.training.run_directory import CONFIG, METRICS, SUMMARY, RunDirectory
 from bert_tf.training.strategies import make_strategy
+
+
+@dataclasses.dataclass(frozen=True)
+class FinetuneDataConfig:
+    """The labelled files; the test file is only measured, by the best epoch, after training."""
+
+    train: str = ""
+    dev: str = ""
+    test: str | None = None
 
 
 @dataclasses.dataclass(frozen=True)
@@ -50,59 +60,73 @@ class FinetuneTrainConfig:
 
 @dataclasses.dataclass(frozen=True)
 class FinetuneConfig:
-    """What is trained from what; the task itself is configured in its own section.
+    """A fine-tuning experiment, as in configs/finetune/*.yaml.
 
     The defaults are Devlin et al. 2019, appendix A.3, with bias correction and a longer warm-up,
     which make small data sets stable (Mosbach et al. 2021, section 6).
+
+    Attributes:
+        task: what `build_task` takes; see `bert_tf.tasks.config.TaskConfig`.
+        init_from: the run directory whose encoder and tokenizer are used.
     """
 
+    task: dict = dataclasses.field(default_factory=dict)
+    data: FinetuneDataConfig = FinetuneDataConfig()
     init_from: str = ""
     optimizer: OptimizerConfig = OptimizerConfig(learning_rate=2e-5, warmup_fraction=0.1, bias_correction=True)
     train: FinetuneTrainConfig = FinetuneTrainConfig()
 
 
-def finetune(make_task, train_file, dev_file, config, output, record):
-    """Fine-tunes `config.train.seeds` times and reports the mean and spread of the dev metrics.
+def finetune(config, output, build_task):
+    """Fine-tunes `config.train.seeds` times and reports the mean and spread of the metrics.
 
     Args:
-        make_task: function(tokenizer) -> Task.
-        train_file, dev_file: what `task.read` reads.
         config: FinetuneConfig.
         output: the run directory; with several seeds it holds one run a seed and its summary
             names the best, which later commands then use.
-        record: the whole experiment as a dataclass, written to config.yaml.
+        build_task: function(config.task, tokenizer) -> Task, such as `bert_tf.tasks.build_task`.
 
     Returns:
-        dict: "metrics" (mean), "spread" (sample standard deviation, with several seeds), "seeds"
-        (the metrics of each), "baseline", "best" (path of the best run), "warnings".
+        dict: "metric" (the name that chose the best epoch), "dev" and, with a test file, "test":
+        each {"mean": metrics, "spread": sample standard deviations (several seeds), "baselines"};
+        "seeds" (every seed's metrics), "best" (the best seed's run within `output`), "warnings".
 
     Raises:
         ConfigError, DataError, RunDirectoryError, NonFiniteError: as `pretrain`.
     """
-    if not config.init_from:
-        raise ConfigError("init_from must name the run directory to start from")
-    seeds = [config.train.seed + i for i in range(config.train.seeds)]
+    for key, value in (("init_from", config.init_from), ("data.train", config.data.train), ("data.dev", config.data.dev)):
+        if not value:
+            raise ConfigError(f"{key} must be given")
+    seeds = range(config.train.seed, config.train.seed + config.train.seeds)
     with files.lock_directory(output):
-        folder = RunDirectory.create_or_continue(output, record)
-        runs = {s: folder.path if len(seeds) == 1 else folder.path / f"seed-{s}" for s in seeds}
+        folder = RunDirectory.create_or_continue(output, config)
         results = {}
-        for seed, path in runs.items():
-            one = dataclasses.replace(config, train=dataclasses.replace(config.train, seed=seed))
-            results[seed] = _finetune_once(make_task, train_file, dev_file, one, RunDirectory(path), record)
-        summary = _summarize(results, runs)
+        for seed in seeds:
+            run = folder if len(seeds) == 1 else RunDirectory(folder.path / f"seed-{seed}")
+            one = dataclasses.replace(config, train=dataclasses.replace(config.train, seed=seed, seeds=1))
+            results[run.path] = _finetune_once(one, run, build_task)
+        summary = _summarize(results, folder)
         with files.atomic_write(folder.path / SUMMARY) as file:
             json.dump(summary, file, indent=1)
     return summary
 
 
-def _finetune_once(make_task, train_file, dev_file, config, run, record):
+def _finetune_once(config, run, build_task):
+    """One seed: trains unless it has been done, and returns what finished.json holds."""
+    finished = run.path / "finished.json"
+    if finished.exists():
+        return json.loads(finished.read_text(encoding="utf-8"))
     train = config.train
     with make_strategy(train.strategy).scope(), precision(train.precision):
         keras.utils.set_random_seed(train.seed)  # the head, and the encoder where not pretrained
         encoder, tokenizer = load_encoder(config.init_from, trained=train.pretrained)
-        task = make_task(tokenizer)
-        examples, dev = task.read(train_file), task.read(dev_file)
-        _start(run, task, tokenizer, encoder, record)
+        task = build_task(config.task, tokenizer)
+        examples, dev = task.read(config.data.train), task.read(config.data.dev)
+        test = task.read(config.data.test) if config.data.test else None
+        run.keep_tokenizer(tokenizer)
+        task.save(run.path)
+        record = configuration.to_dict(config) | {"model": describe(encoder.config)}
+        configuration.save(record, run.path / CONFIG)
         model = task.model(encoder)
         steps = task.steps_per_epoch(examples, train.batch_size)
         model.compile(
@@ -111,19 +135,16 @@ def _finetune_once(make_task, train_file, dev_file, config, run, record):
             xla=train.xla,
             seed=train.seed,
         )
-        finished = run.path / "finished.json"
-        if not finished.exists():
-            best = _train(model, task, examples, dev, steps, train, run)
-            with files.atomic_write(finished) as file:
-                json.dump({"metrics": best, "baseline": task.baseline(examples, dev)}, file, indent=1)
-    return json.loads(finished.read_text(encoding="utf-8")) | {"metric": task.metric}
-
-
-def _start(run, task, tokenizer, encoder, record):
-    """Makes the run directory self-contained before the first step."""
-    run.keep_tokenizer(tokenizer)
-    task.save(run.path)
-    configuration.save(configuration.to_dict(record) | {"model": encoder.config.to_dict()}, run.path / "config.yaml")
+        result = {"metric": task.metric, "seed": train.seed, "baselines": {}}
+        result["dev"] = _train(model, task, examples, dev, steps, train, run)
+        result["baselines"]["dev"] = task.baselines(examples, dev)
+        if test is not None:
+            run.checkpoints.restore(model)
+            result["test"] = task.evaluate(model, test, train.batch_size)
+            result["baselines"]["test"] = task.baselines(examples, test)
+    with files.atomic_write(finished) as file:
+        json.dump(result, file, indent=1)
+    return result
 
 
 def _train(model, task, examples, dev, steps, train, run):
@@ -169,21 +190,23 @@ def _plain(metrics):
     return {k: v for k, v in metrics.items() if isinstance(v, (int, float, str, bool))}
 
 
-def _summarize(results, runs):
+def _summarize(results, folder):
+    """Mean and spread over the seeds, and which was best."""
     metric = next(iter(results.values()))["metric"]
-    best = max(results, key=lambda seed: results[seed]["metrics"][metric])
-    names = [k for k, v in results[best]["metrics"].items() if isinstance(v, float) and k != "loss"]
-    values = {n: [r["metrics"][n] for r in results.values()] for n in names}
-    summary = {
-        "metric": metric,
-        "metrics": {n: statistics.mean(v) for n, v in values.items()},
-        "seeds": {str(seed): r["metrics"] for seed, r in results.items()},
-        "baseline": results[best]["baseline"],
-        "best": str(runs[best].name if len(runs) > 1 else "."),
-        "warnings": [f"seed {s}: {r['metrics']['warning']}" for s, r in results.items() if r["metrics"].get("warning")],
-    }
-    if len(results) > 1:
-        summary["spread"] = {n: statistics.stdev(v) for n, v in values.items()}
+    best = max(results, key=lambda path: results[path]["dev"][metric])
+    summary = {"metric": metric, "best": str(best.relative_to(folder.path)), "seeds": list(results.values())}
+    for split in ("dev", "test"):
+        if split not in results[best]:
+            continue
+        names = [k for k, v in results[best][split].items() if isinstance(v, float)]
+        values = {n: [r[split][n] for r in results.values()] for n in names}
+        summary[split] = {"mean": {n: statistics.mean(v) for n, v in values.items()}}
+        if len(results) > 1:
+            summary[split]["spread"] = {n: statistics.stdev(v) for n, v in values.items()}
+        summary[split]["baselines"] = results[best]["baselines"][split]
+    summary["warnings"] = [
+        f"seed {r['seed']}: {r['dev']['warning']}" for r in results.values() if "warning" in r["dev"]
+    ]
     return summary
 
 

@@ -9,7 +9,7 @@ from absl import logging
 
 from bert_tf import files
 from bert_tf.errors import ConfigError
-from bert_tf.models import build_config, build_encoder
+from bert_tf.models.building import build_config, build_encoder, describe
 from bert_tf.objectives.masked_lm import MaskedLM
 from bert_tf.training.baselines import unigram
 from bert_tf.training.checkpoints import Checkpoints, assign
@@ -95,7 +95,7 @@ def pretrain(config, output):
     tokenizer = reader.tokenizer
     model_config = build_config(config.model, tokenizer.vocabulary_size)
     _check_fit(model_config, reader)
-    config = dataclasses.replace(config, model=model_config.to_dict())
+    config = dataclasses.replace(config, model=describe(model_config))
     with files.lock_directory(output):
         run = RunDirectory.create_or_continue(output, config)
         run.checkpoints = Checkpoints(run.path / "checkpoints", config.train.keep_checkpoints)

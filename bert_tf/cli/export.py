@@ -1,0 +1,34 @@
+"""Write a SavedModel that TF Serving loads, with the tokenizer inside: text in, answer out.
+
+A fine-tuned run becomes its task's model; a pretrained one fills masks, or gives embeddings with
+--kind embedding. The export goes to RUN/export/<version> and is checked there before it is kept.
+
+example:
+  bert-tf export sentiment
+  bert-tf export run --kind embedding --output models/encoder --version 3
+
+in Python:
+  from bert_tf.export import export_run
+  export_run("sentiment")
+"""
+
+
+def add_arguments(parser):
+    parser.add_argument("run", help="the run directory")
+    parser.add_argument("--kind", choices=("task", "masked_lm", "embedding"), help="default: what the run was trained for")
+    parser.add_argument("--output", help="folder of versions (default RUN/export)")
+    parser.add_argument("--version", type=int, help="default: one more than the newest there")
+    parser.add_argument("--sequence-length", type=int, help="longer texts are cut (default: as trained)")
+
+
+def run(arguments):
+    from bert_tf.export import export_run
+
+    path = export_run(
+        arguments.run,
+        output=arguments.output,
+        kind=arguments.kind,
+        version=arguments.version,
+        sequence_length=arguments.sequence_length,
+    )
+    print(f"{path}\nsee what it takes and gives: saved_model_cli show --dir {path} --all")

@@ -1,0 +1,29 @@
+"""Let a pretrained model fill [MASK] in sentences.
+
+example:
+  bert-tf fill-mask run "The [MASK] of the United States." --top-k 10
+
+in Python:
+  from bert_tf.export.loading import load_pretrained
+  from bert_tf.export.masked_lm import fill_mask
+  objective, tokenizer = load_pretrained("run")
+  print(fill_mask(objective, tokenizer, ["The [MASK] of the United States."]))
+"""
+
+
+def add_arguments(parser):
+    parser.add_argument("run", help="the pretrained run directory")
+    parser.add_argument("text", nargs="+", help="sentences with one [MASK] or several")
+    parser.add_argument("--top-k", type=int, default=5, help="guesses for each mask (default %(default)s)")
+
+
+def run(arguments):
+    from bert_tf.export.loading import load_pretrained
+    from bert_tf.export.masked_lm import fill_mask
+
+    objective, tokenizer = load_pretrained(arguments.run)
+    for text, answers in zip(arguments.text, fill_mask(objective, tokenizer, arguments.text, arguments.top_k)):
+        print(text)
+        for number, guesses in enumerate(answers, 1):
+            for token, probability in guesses:
+                print(f"  mask {number}  {probability:.3f}  {token}")

@@ -1,0 +1,63 @@
+"""Fine-tune a pretrained model on labelled data.
+
+The files are TSV, CSV or JSONL with named columns (text or sentence, sentence1 and sentence2 for
+pairs, label), or CoNLL for tagging; set task.columns where yours are called otherwise, or
+task.preset to a GLUE task. Running the same command again continues an interrupted run.
+
+example:
+  bert-tf finetune --init-from run --train train.tsv --dev dev.tsv --output sentiment
+  bert-tf finetune --config finetune/tagging --init-from run --train train.conll --dev dev.conll \\
+      --output tagger --set train.seeds=3
+
+in Python:
+  from bert_tf.tasks import build_task
+  from bert_tf.training.finetuning import FinetuneConfig, FinetuneDataConfig, finetune
+  data = FinetuneDataConfig(train="train.tsv", dev="dev.tsv")
+  summary = finetune(FinetuneConfig(init_from="run", data=data), "sentiment", build_task)
+"""
+
+from bert_tf.cli import settings
+
+
+def add_arguments(parser):
+    settings.add_config(parser, "finetune/classification")
+    parser.add_argument("--init-from", help="the pretrained run directory; sets init_from")
+    parser.add_argument("--train", help="labelled training file; sets data.train")
+    parser.add_argument("--dev", help="labelled file that chooses the best epoch; sets data.dev")
+    parser.add_argument("--test", help="labelled file that is only measured; sets data.test")
+    parser.add_argument("--output", required=True, help="run directory, new or to be continued")
+
+
+def run(arguments):
+    from bert_tf.tasks import build_task
+    from bert_tf.training.finetuning import FinetuneConfig, finetune
+
+    config = settings.load(
+        FinetuneConfig,
+        arguments,
+        init_from=arguments.init_from,
+        data__train=arguments.train,
+        data__dev=arguments.dev,
+        data__test=arguments.test,
+    )
+    summary = finetune(config, arguments.output, build_task)
+    print_summary(summary)
+    print(f"next: bert-tf predict {arguments.output} \"Some text.\"\n      bert-tf export {arguments.output}")
+
+
+def print_summary(summary):
+    """One line a metric, with the spread over seeds and the baselines beside it."""
+    for split in ("dev", "test"):
+        if split not in summary:
+            continue
+        result = summary[split]
+        for name, mean in result["mean"].items():
+            spread = f" ± {result['spread'][name]:.4f}" if "spread" in result else ""
+            others = "".join(
+                f"   {baseline} {metrics[name]:.4f}"
+                for baseline, metrics in result["baselines"].items()
+                if name in metrics
+            )
+            print(f"  {split} {name:<14}{mean:.4f}{spread}{others}")
+    for warning in summary["warnings"]:
+        print(f"  warning: {warning}")

@@ -1,0 +1,162 @@
+"""Walk the whole road on data that comes with the library, in a few minutes on two cores.
+
+Trains a WordPiece vocabulary on 33 State of the Union addresses, writes shards, pretrains a small
+BERT with masked LM and next sentence prediction, lets it fill masks, fine-tunes it on movie-review
+sentences with and without that pretraining, exports it with its tokenizer inside, and asks the
+export in a fresh process. It ends with the commands that do each step on your own data.
+
+example:
+  bert-tf quickstart
+  bert-tf quickstart --output somewhere --pretrain-steps 5000
+"""
+
+import os
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+SENTENCES = (
+    "The [MASK] of the United States.",
+    "We must [MASK] the people of this country.",
+    "The two countries signed a [MASK] of peace.",
+)
+REVIEWS = ("A warm, funny and deeply moving film.", "A dull and lifeless mess that wastes its cast.")
+
+# What a server does, in the least Python: no bert_tf, no Keras model, text in, answer out.
+ASK = """\
+import sys
+import tensorflow as tf
+import tensorflow_text  # registers the tokenizer's ops
+model = tf.saved_model.load(sys.argv[1])
+answer = model.signatures["serving_default"](text=tf.constant(sys.argv[2:]))
+for text, label, p in zip(sys.argv[2:], answer["label"].numpy(), answer["probabilities"].numpy()):
+    print(f"  {label.decode()} ({p.max():.2f})  {text}")
+"""
+
+
+def add_arguments(parser):
+    parser.add_argument("--output", default="quickstart", help="folder for everything made (default ./%(default)s)")
+    parser.add_argument("--pretrain-steps", type=int, default=3000, help="default %(default)s")
+    parser.add_argument("--epochs", type=int, default=3, help="of fine-tuning (default %(default)s)")
+    parser.add_argument("--vocabulary-size", type=int, default=8000, help="default %(default)s")
+
+
+def run(arguments):
+    started = time.monotonic()
+    from bert_tf import samples
+
+    folder, sample = Path(arguments.output), Path(samples.__file__).parent
+    corpus = sample / "state_of_the_union.jsonl"
+    vocabulary, shards, pretrained = folder / "tokenizer", folder / "shards", folder / "pretrained"
+
+    _title("1  vocabulary: WordPiece, trained on 33 State of the Union addresses")
+    _make_vocabulary(corpus, vocabulary, arguments.vocabulary_size)
+    _title("2  shards: sentence pairs, half of them with a random second half")
+    _write_shards(corpus, vocabulary, shards)
+    _title(f"3  pretraining: a 2-layer BERT, {arguments.pretrain_steps:,} steps of masked LM and next sentence")
+    metrics = _pretrain(shards, pretrained, arguments.pretrain_steps)
+    _title("4  filling masks")
+    _fill_masks(pretrained)
+    _title("5  fine-tuning: sentiment of movie-review sentences, with and without the pretraining")
+    with_it, without_it = _finetune(sample, pretrained, folder, arguments.epochs)
+    _title("6  export, and asking it in a fresh process that knows only tensorflow and tensorflow_text")
+    exported = _export_and_ask(folder / "sentiment")
+    _report(folder, metrics, with_it, without_it, exported, time.monotonic() - started)
+
+
+def _title(text):
+    print(f"\n== {text}", flush=True)
+
+
+def _make_vocabulary(corpus, output, size):
+    from bert_tf.tokenizers import train_wordpiece
+    from tfrecords.corpus import read_texts
+
+    tokenizer = train_wordpiece(read_texts([corpus]), size, lowercase=True)
+    tokenizer.save(output)
+    text = "Congress of the United States"
+    print(f"  {tokenizer.vocabulary_size:,} tokens; {text!r} -> {[tokenizer.id_to_token(i) for i in tokenizer.encode(text)]}")
+
+
+def _write_shards(corpus, vocabulary, output):
+    from bert_tf.tokenizers import load_tokenizer
+    from tfrecords.statistics import report
+    from tfrecords.writer import ShardsConfig, write_shards
+
+    manifest = write_shards([corpus], output, load_tokenizer(vocabulary), ShardsConfig(sequence_length=64))
+    print("\n".join(f"  {line}" for line in report(manifest.counts, manifest.sequence_length)))
+
+
+def _pretrain(shards, output, steps):
+    from bert_tf import config
+    from bert_tf.training.pretraining import PretrainConfig, pretrain
+
+    overrides = [f"data.shards={shards}", f"train.steps={steps}"]
+    _, metrics = pretrain(config.load(PretrainConfig, "pretrain/bert_tiny", overrides), output)
+    return metrics
+
+
+def _fill_masks(pretrained):
+    from bert_tf.export.loading import load_pretrained
+    from bert_tf.export.masked_lm import fill_mask
+
+    objective, tokenizer = load_pretrained(pretrained)
+    for sentence, answers in zip(SENTENCES, fill_mask(objective, tokenizer, SENTENCES)):
+        for guesses in answers:
+            print(f"  {sentence}  ->  " + ", ".join(f"{token} {p:.2f}" for token, p in guesses))
+
+
+def _finetune(sample, pretrained, folder, epochs):
+    from bert_tf import config
+    from bert_tf.tasks import build_task
+    from bert_tf.training.finetuning import FinetuneConfig, finetune
+
+    summaries = []
+    for name, use in (("sentiment", True), ("sentiment_without_pretraining", False)):
+        overrides = [
+            f"init_from={pretrained}",
+            *(f"data.{split}={sample}/reviews_{split}.tsv" for split in ("train", "dev", "test")),
+            "optimizer.learning_rate=5e-4",
+            f"train.epochs={epochs}",
+            f"train.pretrained={str(use).lower()}",
+        ]
+        experiment = config.load(FinetuneConfig, "finetune/classification", overrides)
+        summaries.append(finetune(experiment, folder / name, build_task))
+    return summaries
+
+
+def _export_and_ask(run_directory):
+    from bert_tf.export import export_run
+
+    exported = export_run(run_directory)
+    environment = {**os.environ, "TF_CPP_MIN_LOG_LEVEL": "2"}
+    subprocess.run([sys.executable, "-c", ASK, str(exported), *REVIEWS], check=True, env=environment)
+    return exported
+
+
+def _report(folder, metrics, with_it, without_it, exported, seconds):
+    accuracy = [s["test"]["mean"]["accuracy"] for s in (with_it, without_it)]
+    majority = with_it["test"]["baselines"]["majority class"]["accuracy"]
+    print(f"""
+== done in {seconds / 60:.1f} minutes
+
+  masked LM accuracy    {metrics['masked_lm_accuracy']:.3f}   unigram guess {metrics['unigram_masked_lm_accuracy']:.3f}
+  masked LM loss        {metrics['masked_lm_loss']:.3f}   unigram guess {metrics['unigram_masked_lm_loss']:.3f}
+  next sentence         {metrics['pair_accuracy']:.3f}   always one answer 0.5
+  sentiment, test       {accuracy[0]:.3f}   without pretraining {accuracy[1]:.3f}   majority class {majority:.3f}
+
+  everything is in {folder}/: tokenizer/ shards/ pretrained/ sentiment/
+  the SavedModel is {exported}
+
+== the same on your own data
+
+  bert-tf vocab     YOUR_TEXT/ --output tokenizer --size 30522
+  bert-tf shards    YOUR_TEXT/ --tokenizer tokenizer --output shards
+  bert-tf inspect   shards
+  bert-tf pretrain  --shards shards --output run --config pretrain/bert_laptop
+  bert-tf fill-mask run "The [MASK] of the United States."
+  bert-tf finetune  --init-from run --train train.tsv --dev dev.tsv --output task
+  bert-tf evaluate  task test.tsv
+  bert-tf predict   task "Some text."
+  bert-tf export    task""")

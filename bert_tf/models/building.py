@@ -1,0 +1,44 @@
+"""From the `model:` section of a configuration to an encoder, and back."""
+
+from bert_tf.config import build, nearest, to_dict
+from bert_tf.errors import ConfigError
+from bert_tf.models.bert import BertConfig, BertEncoder
+from bert_tf.models.presets import preset
+
+FAMILIES = {"bert": (BertConfig, BertEncoder)}
+
+
+def build_config(section, vocabulary_size=None):
+    """The configuration that a `model:` section describes.
+
+    Args:
+        section: dict; either `preset`, with any field of its configuration to change, or `family`
+            with all sizes.
+        vocabulary_size: used where the section does not set its own.
+
+    Raises:
+        ConfigError: an unknown preset, family or field, or a missing size.
+    """
+    section = dict(section)
+    if vocabulary_size is not None:
+        section.setdefault("vocabulary_size", vocabulary_size)
+    if "preset" in section:
+        return preset(section.pop("preset"), **section)
+    family = section.pop("family", None)
+    if family not in FAMILIES:
+        raise ConfigError(f"model.family is {family!r}{nearest(str(family), FAMILIES)}, or set model.preset")
+    return build(FAMILIES[family][0], section, "model")
+
+
+def build_encoder(config, **arguments):
+    """The encoder of a configuration; `arguments` are the encoder's own, such as `pooler`."""
+    return FAMILIES[_family(config)][1](config, **arguments)
+
+
+def describe(config):
+    """The `model:` section that builds this configuration again, every value written out."""
+    return {"family": _family(config)} | to_dict(config)
+
+
+def _family(config):
+    return next(name for name, (config_class, _) in FAMILIES.items() if isinstance(config, config_class))
