@@ -1,0 +1,67 @@
+"""Examples as the bytes of a shard, written fast.
+
+`tf.train.Example` takes some 20 microseconds to fill in Python; the message is small and fixed, so
+its few prefixes are computed once and the ids are slices of one buffer. See `schema` for the layout.
+"""
+
+import struct
+
+import numpy as np
+
+from tfrecords.schema import PAIR_LABEL, SEGMENT_LENGTHS, TOKEN_IDS, id_dtype
+
+_LENGTHS = struct.Struct("<HH")
+
+
+def serialize(token_ids, spans, cls_id, sep_id, vocabulary_size):
+    """Yields one serialized `tf.train.Example` per example.
+
+    Args:
+        token_ids: integer [T], the ids the spans point into.
+        spans: `packing.Spans`.
+        cls_id, sep_id: ids put around the segments: [CLS] A [SEP], and B [SEP] where there is a B.
+        vocabulary_size: decides the width of the stored ids.
+    """
+    dtype = id_dtype(vocabulary_size)
+    width = dtype.itemsize
+    flat = np.ascontiguousarray(token_ids, dtype).tobytes()
+    cls, sep = np.array([cls_id], dtype).tobytes(), np.array([sep_id], dtype).tobytes()
+    frames = {}
+    for a_start, a_end, b_start, b_end, label, _ in zip(*(column.tolist() for column in spans)):
+        ids = cls + flat[a_start * width : a_end * width] + sep
+        second = b_end - b_start
+        if second:
+            ids += flat[b_start * width : b_end * width] + sep
+            second += 1
+        key = (label, len(ids))
+        frame = frames.get(key)
+        if frame is None:
+            frame = frames[key] = _frame(*key)
+        yield frame[0] + _LENGTHS.pack(a_end - a_start + 2, second) + frame[1] + ids
+
+
+def _frame(label, size):
+    """What stands before the segment lengths and before the ids, where the ids take `size` bytes."""
+    pair = _entry(PAIR_LABEL, 1) + bytes([label])
+    lengths = _entry(SEGMENT_LENGTHS, _LENGTHS.size)
+    ids = _entry(TOKEN_IDS, size)
+    features = len(pair) + len(lengths) + _LENGTHS.size + len(ids) + size
+    # Example.features = 1
+    return b"\x0a" + _varint(features) + pair + lengths, ids
+
+
+def _entry(name, size):
+    """One entry of the map Features.feature up to its `size` bytes of data (tensorflow/core/example)."""
+    value = b"\x0a" + _varint(size)  # BytesList.value = 1
+    value = b"\x0a" + _varint(len(value) + size) + value  # Feature.bytes_list = 1
+    key = b"\x0a" + _varint(len(name)) + name.encode()
+    value = b"\x12" + _varint(len(value) + size) + value
+    return b"\x0a" + _varint(len(key) + len(value) + size) + key + value
+
+
+def _varint(number):
+    encoded = bytearray()
+    while number > 0x7F:
+        encoded.append(number & 0x7F | 0x80)
+        number >>= 7
+    return bytes(encoded) + bytes([number])
