@@ -65,8 +65,10 @@ def split_sentences(text):
     A line end also ends a sentence, unless the next line begins with a lowercase letter (text that
     was wrapped at a width). Every character but white space at the borders is kept.
     """
+    if "\n" in text:
+        text = _WRAP.sub(" ", text)
     sentences = []
-    for line in _WRAP.sub(" ", text).split("\n"):
+    for line in text.split("\n"):
         start = 0
         for match in _END.finditer(line):
             if _ends_sentence(line, start, match):
