@@ -1,0 +1,50 @@
+"""Served answers about whole texts and pairs: labels with their probabilities, or a score."""
+
+import tensorflow as tf
+
+from bert_tf.export.signatures import ServingModule, lines
+
+
+class ServedClassifier(ServingModule):
+    """Text (or a pair) to a label.
+
+    Outputs of `serving_default` and `ids`:
+        label: string [N], the most probable.
+        probabilities: float32 [N, L].
+        labels: string [N, L], which label each probability is of, the same in every row (TF Serving
+            batches requests along the first axis of every output). Also in assets/labels.txt.
+
+    Args:
+        model: returns {"probabilities": [N, L]} for the features of the data contract.
+        tokenizer, sequence_length, pairs, static: as in `ServingModule`.
+        labels: L str, in the order of the model's outputs.
+    """
+
+    def __init__(self, model, tokenizer, labels, sequence_length=128, pairs=False, static=False):
+        super().__init__(model, tokenizer, sequence_length, pairs, static)
+        self.labels = tuple(labels)
+
+    def answer(self, features):
+        probabilities = self.call_model(features)["probabilities"]
+        labels = tf.constant(self.labels)
+        return {
+            "label": tf.gather(labels, tf.argmax(probabilities, axis=-1)),
+            "probabilities": probabilities,
+            "labels": tf.tile(labels[None], [tf.shape(probabilities)[0], 1]),
+        }
+
+    def files(self):
+        return {"labels.txt": lines(self.labels)}
+
+
+class ServedRegressor(ServingModule):
+    """Text (or a pair) to a number.
+
+    Outputs of `serving_default` and `ids`: `score` float32 [N], in the unit of the training labels.
+    """
+
+    def __init__(self, model, tokenizer, sequence_length=128, pairs=False, static=False):
+        super().__init__(model, tokenizer, sequence_length, pairs, static)
+
+    def answer(self, features):
+        return {"score": self.call_model(features)["score"]}

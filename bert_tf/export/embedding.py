@@ -1,0 +1,60 @@
+"""Served embeddings: a text as one vector, or as one vector for each token."""
+
+import tensorflow as tf
+
+from bert_tf.export.signatures import TEXT, ServingModule, Signature
+
+
+class ServedEmbedding(ServingModule):
+    """Text to vectors.
+
+    Outputs of `serving_default`:
+        mean: float32 [N, H], over the real tokens, [CLS] and [SEP] included.
+        cls: float32 [N, H], the last hidden vector of [CLS].
+
+    Outputs of `tokens`, which takes `text` too:
+        tokens: string [N, S], [CLS] first; "" as filler.
+        sequence_output: float32 [N, S, H]; 0 as filler.
+        starts, ends: int32 [N, S], where the token stands, code points; -1 at [CLS], [SEP], filler.
+
+    Outputs of `ids`: `mean`, `cls`, `sequence_output`.
+
+    Args:
+        model: the encoder; returns {"sequence_output": [N, S, H]}.
+        tokenizer, sequence_length, static: as in `ServingModule`.
+    """
+
+    def __init__(self, model, tokenizer, sequence_length=128, static=False):
+        super().__init__(model, tokenizer, sequence_length, static=static)
+
+    def signatures(self):
+        return super().signatures() | {"tokens": Signature(self.answer_tokens, {"text": TEXT})}
+
+    def answer_text(self, text):
+        outputs = self.answer(self.features(text))
+        return {"mean": outputs["mean"], "cls": outputs["cls"]}
+
+    def answer(self, features):
+        sequence = tf.cast(self.call_model(features)["sequence_output"], tf.float32)
+        real = tf.cast(features["padding_mask"], tf.float32)[..., None]
+        sequence *= real
+        mean = tf.math.divide_no_nan(tf.reduce_sum(sequence, axis=1), tf.reduce_sum(real, axis=1))
+        return {"mean": mean, "cls": sequence[:, 0], "sequence_output": sequence}
+
+    def answer_tokens(self, text):
+        ids, starts, ends = self.tokenizer.tokenize_with_offsets(text)
+        features = self._pack(ids)
+        width = tf.shape(features["token_ids"])[1]
+        tokens = tf.gather(tf.constant(self.tokenizer.vocabulary), features["token_ids"])
+        room = self.sequence_length - 2
+
+        def places(offsets):
+            inner = offsets[:, :room].to_tensor(-1)
+            return tf.pad(inner, [[0, 0], [1, width - 1 - tf.shape(inner)[1]]], constant_values=-1)
+
+        return {
+            "tokens": tf.where(features["padding_mask"], tokens, ""),
+            "sequence_output": self.answer(features)["sequence_output"],
+            "starts": places(starts),
+            "ends": places(ends),
+        }

@@ -1,0 +1,65 @@
+"""Served masked LM: what could stand at each [MASK]."""
+
+import tensorflow as tf
+
+from bert_tf.errors import ConfigError
+from bert_tf.export.signatures import ServingModule, dense
+
+
+class ServedMaskedLM(ServingModule):
+    """Text with [MASK] to the most probable tokens at each mask.
+
+    Outputs of `serving_default`, padded to M masks, the most of any text in the batch (0 where none
+    has one):
+        tokens: string [N, M, k], the most probable first; "" as filler.
+        probabilities: float32 [N, M, k], of the whole vocabulary's 1; 0 as filler.
+        starts, ends: int32 [N, M], where the mask stands, code points; -1 as filler.
+
+    Outputs of `ids`: `tokens`, `probabilities`, and `positions` int32 [N, M] in the row; -1 as filler.
+
+    Args:
+        model: a `MaskedLM` objective: returns {"masked_lm_logits": [N, M, V]} for the features of the
+            data contract with `mask_positions` [N, M].
+        tokenizer, sequence_length, static: as in `ServingModule`; masks beyond the length are lost.
+        top_k: k.
+
+    Raises:
+        ConfigError: more tokens asked for than there are.
+    """
+
+    def __init__(self, model, tokenizer, sequence_length=128, static=False, top_k=5):
+        super().__init__(model, tokenizer, sequence_length, static=static)
+        if not 1 <= top_k <= tokenizer.vocabulary_size:
+            raise ConfigError(f"top_k={top_k} must be between 1 and the {tokenizer.vocabulary_size} tokens there are")
+        self.top_k = top_k
+
+    def answer(self, features):
+        rows, columns, counts = self._masks(features)
+        return self._fill(features, columns, counts) | {"positions": dense(columns, counts, -1)}
+
+    def answer_text(self, text):
+        ids, starts, ends = self.tokenizer.tokenize_with_offsets(text)
+        features = self._pack(ids)
+        rows, columns, counts = self._masks(features)
+
+        def places(offsets):
+            in_row = tf.stack([rows, columns - 1], 1)  # [CLS] stands before
+            return dense(tf.gather_nd(offsets.to_tensor(), in_row), counts, -1)
+
+        return self._fill(features, columns, counts) | {"starts": places(starts), "ends": places(ends)}
+
+    def _masks(self, features):
+        """(rows, columns, masks of each row) of the masks in a batch: int32 [M], [M], [N]."""
+        is_mask = (features["token_ids"] == self.tokenizer.mask_id) & features["padding_mask"]
+        rows, columns = tf.unstack(tf.cast(tf.where(is_mask), tf.int32), axis=1)
+        return rows, columns, tf.reduce_sum(tf.cast(is_mask, tf.int32), axis=1)
+
+    def _fill(self, features, columns, counts):
+        positions = dense(columns, counts, 0)
+        logits = self.call_model(features | {"mask_positions": positions})["masked_lm_logits"]
+        # A model may have more rows than the vocabulary, to a round number.
+        probabilities = tf.nn.softmax(logits[..., : self.tokenizer.vocabulary_size])
+        best, ids = tf.math.top_k(probabilities, self.top_k)
+        tokens = tf.gather(tf.constant(self.tokenizer.vocabulary), ids)
+        real = tf.sequence_mask(counts, tf.shape(positions)[1])[..., None]
+        return {"tokens": tf.where(real, tokens, ""), "probabilities": tf.where(real, best, 0.0)}

@@ -1,0 +1,72 @@
+"""Trained models taken out of run directories, whole: with their heads and their tokenizer."""
+
+from bert_tf.models.building import build_config, build_encoder
+from bert_tf.objectives.masked_lm import MaskedLM
+from bert_tf.tasks import load_task
+from bert_tf.tasks.task import TASK_FILE
+from bert_tf.training.checkpoints import assign, tensor_names
+from bert_tf.training.encoders import weights_of
+from bert_tf.training.optimization import precision as precision_scope
+from bert_tf.training.run_directory import RunDirectory
+
+
+def is_finetuned(path):
+    """Whether a run directory is one of fine-tuning.
+
+    Raises:
+        RunDirectoryError: no run.
+    """
+    return (RunDirectory.open(path).path / TASK_FILE).exists()
+
+
+def load_pretrained(path, precision="float32"):
+    """The objective and tokenizer of a pretraining run, at its newest whole checkpoint.
+
+    Args:
+        path: the run directory.
+        precision: what the model computes in, whatever it was trained in.
+
+    Returns:
+        A pair (`MaskedLM`, tokenizer).
+
+    Raises:
+        RunDirectoryError: no run, or no whole checkpoint in it.
+        DataError: the checkpoint does not fit the model.
+        ConfigError: an unknown precision.
+    """
+    run = RunDirectory.open(path)
+    weights = weights_of(run)
+    config = run.config()
+    pair_head = None
+    if any(name.startswith("pair_head/") for name in tensor_names(weights)):
+        pair_head = config["objective"]["pair_head"]
+        pair_head = "next_sentence" if pair_head == "auto" else pair_head
+    with precision_scope(precision):
+        encoder = build_encoder(build_config(config["model"]), pooler=pair_head is not None)
+        objective = MaskedLM(encoder, pair_head=pair_head)
+    assign(objective.variables, weights)
+    return objective, run.tokenizer()
+
+
+def load_finetuned(path, precision="float32"):
+    """The task, model and tokenizer of a fine-tuning run, at its best epoch; of several seeds, the best.
+
+    Args:
+        path: the run directory.
+        precision: what the model computes in, whatever it was trained in.
+
+    Returns:
+        (`Task`, its model, tokenizer); `task.predict(model, texts)` answers.
+
+    Raises:
+        RunDirectoryError: no run of fine-tuning, or no whole checkpoint in it.
+        DataError: the checkpoint does not fit the model.
+        ConfigError: an unknown precision.
+    """
+    run = RunDirectory.open(path)
+    tokenizer = run.tokenizer()
+    task = load_task(run.path, tokenizer)
+    with precision_scope(precision):
+        model = task.model(build_encoder(build_config(run.config()["model"])))
+    assign(model.variables, weights_of(run))
+    return task, model, tokenizer

@@ -1,0 +1,131 @@
+"""Writing a served model: a numbered version that is whole, and was loaded once, or is not there."""
+
+import contextlib
+import os
+import shutil
+from pathlib import Path
+
+import numpy as np
+import tensorflow as tf
+
+from bert_tf.errors import ConfigError, RunDirectoryError
+from bert_tf.export.warmup import write_warmup_requests
+from bert_tf.files import explain_disk_errors
+
+
+class ExportError(RuntimeError):
+    """A written model does not load, or does not compute what the model in memory computes."""
+
+
+def write_saved_model(module, folder, version=None):
+    """Writes `folder/<version>/`, as TF Serving expects it below a model's base path.
+
+    The version is written beside its final name, loaded as TF Serving loads it (a v1 session, no
+    Keras, no Python objects), compared with the model in memory, and only then renamed: a server
+    that watches the folder sees a whole version or none.
+
+    Beside the SavedModel: `assets/tokenizer/` (what `load_tokenizer` reads, for callers of `ids`),
+    `assets/labels.txt` where there are labels, and warm-up requests in `assets.extra/`.
+
+    Args:
+        module: a `ServingModule`.
+        folder: the model's base path.
+        version: positive int; None takes the next free number.
+
+    Returns:
+        The path of the version.
+
+    Raises:
+        ConfigError: a version that is no positive int.
+        RunDirectoryError: the version exists, or the folder cannot be written.
+        ExportError: the verification failed; nothing is left in the folder.
+    """
+    folder = Path(folder)
+    final = folder / str(_next_version(folder) if version is None else _checked(version))
+    if final.exists():
+        raise RunDirectoryError(f"{final} exists already; choose another version, or leave it out for the next free one")
+    temporary = folder / f".{final.name}.{os.getpid()}.tmp"
+    traced = {name: signature.traced() for name, signature in module.signatures().items()}
+    with explain_disk_errors(final):
+        folder.mkdir(parents=True, exist_ok=True)
+        try:
+            tf.saved_model.save(module, str(temporary), signatures=traced)
+            module.tokenizer.save(temporary / "assets" / "tokenizer")
+            for name, content in module.files().items():
+                (temporary / "assets" / name).write_text(content, encoding="utf-8")
+            inputs = module.trial_inputs("serving_default")
+            one_by_one = [{k: v[i : i + 1] for k, v in inputs.items()} for i in range(len(inputs["text"]))]
+            write_warmup_requests(temporary, "serving_default", [inputs, *one_by_one])
+            verify(temporary, module, traced)
+            os.rename(temporary, final)
+        finally:
+            shutil.rmtree(temporary, ignore_errors=True)
+    return final
+
+
+def verify(folder, module, traced):
+    """Loads a SavedModel into a v1 session and compares every signature with the functions in memory.
+
+    The session fails where the C++ loader fails, unlike `tf.saved_model.load`.
+
+    Args:
+        folder: the SavedModel.
+        module: the `ServingModule` that was saved.
+        traced: its signatures as tf.functions, by name.
+
+    Raises:
+        ExportError: it does not load, or gives other answers.
+    """
+    inputs = {name: module.trial_inputs(name) for name in traced}
+    expected = {name: _numpy(function(*inputs[name].values())) for name, function in traced.items()}
+    inputs = {name: _numpy(tensors) for name, tensors in inputs.items()}
+    with tf.Graph().as_default(), tf.compat.v1.Session() as session, _quiet():
+        try:
+            definitions = tf.compat.v1.saved_model.load(session, ["serve"], str(folder)).signature_def
+            for name in traced:
+                outputs = _run(session, definitions[name], inputs[name])
+                for key, value in expected[name].items():
+                    _compare(f"{name}.{key}", value, outputs[key], module.tolerance)
+        except tf.errors.OpError as error:
+            raise ExportError(f"the exported model cannot be loaded and run: {error.message}") from error
+
+
+def _run(session, definition, inputs):
+    feeds = {definition.inputs[name].name: value for name, value in inputs.items()}
+    return session.run({name: output.name for name, output in definition.outputs.items()}, feeds)
+
+
+@contextlib.contextmanager
+def _quiet():
+    """Without the advice to use `tf.saved_model.load`, which would not find the failures looked for here."""
+    logger = tf.get_logger()
+    level = logger.level
+    logger.setLevel("ERROR")
+    try:
+        yield
+    finally:
+        logger.setLevel(level)
+
+
+def _compare(name, expected, actual, tolerance):
+    if expected.dtype.kind == "f" and expected.shape == actual.shape:
+        same = np.allclose(expected, actual, rtol=tolerance, atol=tolerance)
+    else:
+        same = np.array_equal(expected, actual)
+    if not same:
+        raise ExportError(f"the exported model gives another '{name}' than the model in memory; nothing was written")
+
+
+def _numpy(tensors):
+    return {name: tensor.numpy() for name, tensor in tensors.items()}
+
+
+def _checked(version):
+    if isinstance(version, bool) or not isinstance(version, int) or version < 1:
+        raise ConfigError(f"version {version!r} is not a positive whole number, which TF Serving wants")
+    return version
+
+
+def _next_version(folder):
+    numbers = [int(p.name) for p in folder.glob("*") if p.name.isdecimal()]
+    return max(numbers, default=0) + 1

@@ -1,0 +1,137 @@
+"""What every served model is: text in, an answer out, as graph functions with fixed names.
+
+A subclass says what it answers for the features of the data contract; this file puts the tokenizer
+in front. The tokenizer object is the one that prepared the training data.
+
+What TF Serving's C++ loader can read decides the shape of this class: it tracks the variables
+themselves and the tokenizer's resources, and nothing of Keras. The Keras model stays in a closure.
+(A SavedModel that tracks a Keras 3 model reloads in Python and fails in C++, "Could not find
+variable".)
+"""
+
+import dataclasses
+from collections.abc import Callable
+
+import tensorflow as tf
+
+from bert_tf.errors import ConfigError
+
+TEXT = tf.TensorSpec([None], tf.string)
+
+#: What a module is tried on when it is written: nothing, a word, special tokens in the text,
+#: other scripts, bytes that are no UTF-8, and more than a row can hold.
+TRIAL_TEXTS = (
+    "",
+    "One small example.",
+    "The [MASK] of [MASK] is [SEP] here, naïve Ünïcödé 漢字 한국어 🙂",
+    b"bytes \xff\xfe that are no UTF-8",
+    "a very long text, " * 400,
+)
+
+
+@dataclasses.dataclass(frozen=True)
+class Signature:
+    """A graph function as it is served.
+
+    Attributes:
+        function: called with the inputs by name, returns a dict of tensors.
+        inputs: dict from input name to tf.TensorSpec.
+    """
+
+    function: Callable
+    inputs: dict
+
+    def traced(self):
+        """The function as one tf.function with these inputs."""
+        specs = [tf.TensorSpec(s.shape, s.dtype, name) for name, s in self.inputs.items()]
+        names = list(self.inputs)
+        return tf.function(
+            lambda *values: self.function(**dict(zip(names, values))), input_signature=specs, autograph=False
+        )
+
+
+class ServingModule(tf.Module):
+    """Base class of what is exported.
+
+    Args:
+        model: a built Keras model; its `variables` become the variables of the export.
+        tokenizer: of the model's pretraining.
+        sequence_length: longer texts are truncated to so many tokens, special ones included.
+        pairs: whether the signature takes `text` and `text_pair`, or `text` alone.
+        static: pad every row to `sequence_length` (GPU, TPU: one shape, one compilation); False
+            pads to the longest row of the batch (CPU: short texts cost little).
+
+    Raises:
+        ConfigError: a sequence length beyond the encoder's positions.
+    """
+
+    #: What must be computed alike when the export is loaded again, as absolute and relative
+    #: tolerance. The same graph on the same device is nearly always equal to the bit.
+    tolerance = 1e-4
+
+    def __init__(self, model, tokenizer, sequence_length, pairs=False, static=False):
+        super().__init__()
+        encoder = getattr(model, "encoder", model)
+        if sequence_length > encoder.config.max_positions:
+            raise ConfigError(
+                f"sequence_length={sequence_length} is beyond the model's {encoder.config.max_positions} positions"
+            )
+        self._tracked = [v.value for v in model.variables]
+        self._resources = tokenizer.resources
+        # Functions and plain objects are not tracked.
+        self.call_model = lambda features: model(features, training=False)
+        self.tokenizer = tokenizer
+        self.sequence_length, self.pairs, self.static = sequence_length, pairs, static
+        if model.compute_dtype != "float32":
+            self.tolerance = 2e-2
+
+    def answer(self, features):
+        """The outputs for a batch of `token_ids`, `segment_ids`, `padding_mask` [N, S]."""
+        raise NotImplementedError
+
+    def signatures(self):
+        """dict from signature name to `Signature`."""
+        texts = {"text": TEXT, "text_pair": TEXT} if self.pairs else {"text": TEXT}
+        row = [None, self.sequence_length if self.static else None]
+        ids = {
+            "token_ids": tf.TensorSpec(row, tf.int32),
+            "segment_ids": tf.TensorSpec(row, tf.int32),
+            "padding_mask": tf.TensorSpec(row, tf.bool),
+        }
+        return {
+            "serving_default": Signature(self.answer_text, texts),
+            "ids": Signature(lambda **features: self.answer(features), ids),
+        }
+
+    def answer_text(self, text, text_pair=None):
+        """What `serving_default` computes."""
+        return self.answer(self.features(text, text_pair))
+
+    def features(self, text, text_pair=None):
+        """tf.string [N] (twice for pairs) -> packed features [N, S]."""
+        tokenize = self.tokenizer.tokenize
+        return self._pack(tokenize(text), None if text_pair is None else tokenize(text_pair))
+
+    def trial_inputs(self, name):
+        """Inputs of a signature that its outputs are compared on: dict of tensors."""
+        texts = {"text": tf.constant(TRIAL_TEXTS)}
+        if self.pairs:
+            texts["text_pair"] = tf.constant(TRIAL_TEXTS[::-1])
+        return self.features(**texts) if name == "ids" else texts
+
+    def files(self):
+        """Text files that go into `assets/`: dict from name to content."""
+        return {}
+
+    def _pack(self, first, second=None):
+        return self.tokenizer.pack(first, second, self.sequence_length, dynamic=not self.static)
+
+
+def lines(items):
+    """One item a line."""
+    return "".join(f"{item}\n" for item in items)
+
+
+def dense(values, lengths, filler):
+    """Values [M] or [M, k] of rows one after the other -> [N, longest, ...], padded with `filler`."""
+    return tf.RaggedTensor.from_row_lengths(values, lengths, validate=False).to_tensor(filler)

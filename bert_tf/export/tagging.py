@@ -1,0 +1,84 @@
+"""Served tagging: every word of a text, where it stands and what it is."""
+
+import numpy as np
+import tensorflow as tf
+
+from bert_tf.config import nearest
+from bert_tf.errors import ConfigError
+from bert_tf.export.signatures import ServingModule, dense, lines
+
+WORDS = ("punctuation", "whitespace")
+
+
+class ServedTagger(ServingModule):
+    """Text to tagged words with their places in it.
+
+    Outputs of `serving_default`, padded to T words, the most of any text in the batch:
+        tags: string [N, T], "" as filler.
+        starts, ends: int32 [N, T], code points of the text, [start, end); -1 as filler. In Python
+            `text[start:end]` is the word.
+        probabilities: float32 [N, T], of the tag given; 0 as filler.
+
+    Outputs of `ids`, for every token: `tags` string and `probabilities` float32 [N, S] as above,
+    `label_probabilities` float32 [N, S, L] of all labels, in the order of assets/labels.txt. The
+    first token of a word carries its tag.
+
+    Args:
+        model: returns {"probabilities": [N, S, L]} for the features of the data contract.
+        tokenizer, sequence_length, static: as in `ServingModule`; words beyond the length get no tag.
+        labels: L str, in the order of the model's outputs.
+        words: what a word is. "punctuation": white space ends it, and every punctuation mark is a
+            word of its own, for running text. "whitespace": white space alone ends it, for text
+            whose words are set apart already, as CoNLL files have them.
+
+    Raises:
+        ConfigError: another value of `words`.
+    """
+
+    def __init__(self, model, tokenizer, labels, sequence_length=128, static=False, words="punctuation"):
+        super().__init__(model, tokenizer, sequence_length, static=static)
+        if words not in WORDS:
+            raise ConfigError(f"words='{words}'{nearest(words, WORDS)}")
+        self.labels, self.words = tuple(labels), words
+
+    def answer(self, features):
+        probabilities = self.call_model(features)["probabilities"]
+        return self._best(probabilities) | {"label_probabilities": probabilities}
+
+    def answer_text(self, text):
+        ids, starts, ends = self.tokenizer.tokenize_with_offsets(text)
+        room = self.sequence_length - 2
+        probabilities = self.call_model(self._pack(ids))["probabilities"]
+        ids, starts, ends = (r[:, :room] for r in (ids, starts, ends))
+        is_first = self._begins_word(ids, starts.values, ends.values)
+        rows = ids.value_rowids()
+        word = tf.cumsum(tf.cast(is_first, tf.int32)) - 1
+        lengths = tf.math.unsorted_segment_sum(tf.cast(is_first, tf.int32), rows, ids.nrows())
+        column = tf.ragged.range(ids.row_lengths()).values + 1  # [CLS] stands before
+        first = tf.boolean_mask(tf.stack([rows, column], 1), is_first)
+        best = self._best(tf.gather_nd(probabilities, first))
+        return {
+            "tags": dense(best["tags"], lengths, ""),
+            "starts": dense(tf.boolean_mask(starts.values, is_first), lengths, -1),
+            "ends": dense(tf.math.segment_max(ends.values, word), lengths, -1),
+            "probabilities": dense(best["probabilities"], lengths, 0.0),
+        }
+
+    def _best(self, probabilities):
+        """[..., L] -> the most probable tag and its probability, [...]."""
+        return {
+            "tags": tf.gather(tf.constant(self.labels), tf.argmax(probabilities, axis=-1)),
+            "probabilities": tf.reduce_max(probabilities, axis=-1),
+        }
+
+    def _begins_word(self, ids, starts, ends):
+        """bool, for every token of all rows: whether it is the first of its word."""
+        is_first = ~tf.gather(tf.constant(np.asarray(self.tokenizer.is_continuation)), ids.values)
+        if self.words == "punctuation":
+            return is_first
+        apart = tf.concat([[True], starts[1:] != ends[:-1]], 0)[: tf.size(starts)]
+        begins_row = tf.concat([[True], ids.value_rowids()[1:] != ids.value_rowids()[:-1]], 0)[: tf.size(starts)]
+        return is_first & (apart | begins_row)
+
+    def files(self):
+        return {"labels.txt": lines(self.labels)}

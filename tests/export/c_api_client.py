@@ -1,0 +1,197 @@
+"""Answers requests through TensorFlow's C API alone, as a server in another language would.
+
+No TensorFlow Python is imported: the libraries of the wheels are opened with ctypes, the SavedModel's
+signatures are read off its MetaGraphDef as it lies in memory.
+"""
+
+import ctypes
+import importlib.util
+import pickle
+import sys
+from pathlib import Path
+
+import numpy as np
+
+STRING, STRING_BYTES = 7, 24  # TF_STRING, sizeof(TF_TString)
+DTYPES = {1: np.float32, 3: np.int32, 9: np.int64, 10: np.bool_}
+NUMBERS = {np.dtype(d): n for n, d in DTYPES.items()}
+OPERATORS = ("_fast_bert_normalizer.so", "_fast_wordpiece_tokenizer.so")
+
+
+class Buffer(ctypes.Structure):
+    _fields_ = [("data", ctypes.c_void_p), ("length", ctypes.c_size_t), ("deallocator", ctypes.c_void_p)]
+
+
+class Output(ctypes.Structure):
+    _fields_ = [("operation", ctypes.c_void_p), ("index", ctypes.c_int)]
+
+
+def package(name):
+    return Path(importlib.util.find_spec(name).submodule_search_locations[0])
+
+
+def open_library():
+    folder = package("tensorflow")
+    ctypes.CDLL(str(folder / "libtensorflow_framework.so.2"), ctypes.RTLD_GLOBAL)
+    library = ctypes.CDLL(str(folder / "libtensorflow_cc.so.2"), ctypes.RTLD_GLOBAL)
+    pointer, size = ctypes.c_void_p, ctypes.c_size_t
+    for name, result, *arguments in (
+        ("TF_NewStatus", pointer),
+        ("TF_GetCode", ctypes.c_int, pointer),
+        ("TF_Message", ctypes.c_char_p, pointer),
+        ("TF_LoadLibrary", pointer, ctypes.c_char_p, pointer),
+        ("TF_NewGraph", pointer),
+        ("TF_NewSessionOptions", pointer),
+        ("TF_NewBuffer", ctypes.POINTER(Buffer)),
+        ("TF_GraphOperationByName", pointer, pointer, ctypes.c_char_p),
+        ("TF_AllocateTensor", pointer, ctypes.c_int, pointer, ctypes.c_int, size),
+        ("TF_TensorData", pointer, pointer),
+        ("TF_TensorType", ctypes.c_int, pointer),
+        ("TF_NumDims", ctypes.c_int, pointer),
+        ("TF_Dim", ctypes.c_int64, pointer, ctypes.c_int),
+        ("TF_StringInit", None, pointer),
+        ("TF_StringCopy", None, pointer, ctypes.c_char_p, size),
+        ("TF_StringGetDataPointer", pointer, pointer),
+        ("TF_StringGetSize", size, pointer),
+        ("TF_DeleteTensor", None, pointer),
+        ("TF_LoadSessionFromSavedModel", pointer, *[pointer] * 4, ctypes.c_int, *[pointer] * 3),
+        ("TF_SessionRun", None, *[pointer] * 4, ctypes.c_int, pointer, pointer, ctypes.c_int, pointer,
+         ctypes.c_int, pointer, pointer),
+    ):  # fmt: skip
+        function = getattr(library, name)
+        function.restype, function.argtypes = result, arguments
+    return library
+
+
+class Model:
+    """A session on a SavedModel."""
+
+    def __init__(self, library, path):
+        self.library, self.status = library, library.TF_NewStatus()
+        self.graph = library.TF_NewGraph()
+        meta_graph = library.TF_NewBuffer()
+        tags = (ctypes.c_char_p * 1)(b"serve")
+        self.session = library.TF_LoadSessionFromSavedModel(
+            library.TF_NewSessionOptions(), None, path.encode(), tags, 1, self.graph, meta_graph, self.status
+        )
+        self.check()
+        content = ctypes.string_at(meta_graph.contents.data, meta_graph.contents.length)
+        self.signatures = read_signatures(content)
+
+    def check(self):
+        if self.library.TF_GetCode(self.status):
+            raise RuntimeError(self.library.TF_Message(self.status).decode())
+
+    def run(self, signature, inputs):
+        wanted, given = self.signatures[signature]
+        tensors = [self.tensor(value) for value in inputs.values()]
+        results = (ctypes.c_void_p * len(wanted))()
+        self.library.TF_SessionRun(
+            self.session, None, self.ends(given[k] for k in inputs), (ctypes.c_void_p * len(tensors))(*tensors),
+            len(tensors), self.ends(wanted.values()), results, len(wanted), None, 0, None, self.status,
+        )  # fmt: skip
+        self.check()
+        answer = {name: self.array(result) for name, result in zip(wanted, results)}
+        for tensor in (*tensors, *results):
+            self.library.TF_DeleteTensor(tensor)
+        return answer
+
+    def ends(self, names):
+        ends = []
+        for name in names:
+            operation, index = name.rsplit(":", 1)
+            found = self.library.TF_GraphOperationByName(self.graph, operation.encode())
+            assert found, f"no operation {operation}"
+            ends.append(Output(found, int(index)))
+        return (Output * len(ends))(*ends)
+
+    def tensor(self, array):
+        dimensions = (ctypes.c_int64 * array.ndim)(*array.shape)
+        is_text = array.dtype == object
+        bytes_each = STRING_BYTES if is_text else array.itemsize
+        kind = STRING if is_text else NUMBERS[array.dtype]
+        tensor = self.library.TF_AllocateTensor(kind, dimensions, array.ndim, array.size * bytes_each)
+        data = self.library.TF_TensorData(tensor)
+        if is_text:
+            for i, text in enumerate(array.flat):
+                self.library.TF_StringInit(data + i * STRING_BYTES)
+                self.library.TF_StringCopy(data + i * STRING_BYTES, text, len(text))
+        else:
+            ctypes.memmove(data, np.ascontiguousarray(array).ctypes.data, array.nbytes)
+        return tensor
+
+    def array(self, tensor):
+        library = self.library
+        shape = [library.TF_Dim(tensor, i) for i in range(library.TF_NumDims(tensor))]
+        data, kind, size = library.TF_TensorData(tensor), library.TF_TensorType(tensor), int(np.prod(shape))
+        if kind != STRING:
+            dtype = np.dtype(DTYPES[kind])
+            return np.frombuffer(ctypes.string_at(data, size * dtype.itemsize), dtype).reshape(shape)
+        array = np.empty(size, object)
+        for i in range(size):
+            place = data + i * STRING_BYTES
+            array[i] = ctypes.string_at(library.TF_StringGetDataPointer(place), library.TF_StringGetSize(place))
+        return array.reshape(shape)
+
+
+def read_signatures(meta_graph):
+    """dict from signature to (outputs, inputs), each a dict from name to "operation:index".
+
+    MetaGraphDef.signature_def = 5 (a map); SignatureDef.inputs = 1, outputs = 2 (maps); TensorInfo.name = 1.
+    """
+    signatures = {}
+    for entry in fields(meta_graph, 5):
+        [name], [definition] = fields(entry, 1), fields(entry, 2)
+        ends = []
+        for number in (2, 1):
+            pairs = [(fields(e, 1)[0].decode(), fields(e, 2)[0]) for e in fields(definition, number)]
+            ends.append({key: fields(info, 1)[0].decode() for key, info in pairs if fields(info, 1)})
+        signatures[name.decode()] = tuple(ends)
+    return signatures
+
+
+def fields(message, wanted):
+    """The contents of all length-delimited fields with this number, of a protocol buffer message."""
+    found, position = [], 0
+
+    def varint():
+        nonlocal position
+        value = shift = 0
+        while True:
+            byte = message[position]
+            position += 1
+            value |= (byte & 0x7F) << shift
+            shift += 7
+            if byte < 0x80:
+                return value
+
+    while position < len(message):
+        key = varint()
+        kind = key & 7
+        if kind == 0:
+            varint()
+            continue
+        length = varint() if kind == 2 else {1: 8, 5: 4}[kind]
+        if key >> 3 == wanted and kind == 2:
+            found.append(message[position : position + length])
+        position += length
+    return found
+
+
+def main(requests_path, answers_path):
+    with open(requests_path, "rb") as file:
+        paths, requests = pickle.load(file)
+    library = open_library()
+    status = library.TF_NewStatus()
+    for name in OPERATORS:
+        library.TF_LoadLibrary(str(package("tensorflow_text") / "python" / "ops" / name).encode(), status)
+        assert not library.TF_GetCode(status), library.TF_Message(status)
+    models = {name: Model(library, path) for name, path in paths.items()}
+    answers = [models[name].run(signature, inputs) for name, signature, inputs in requests]
+    assert not any(module.split(".")[0] in ("tensorflow", "bert_tf", "keras") for module in sys.modules)
+    with open(answers_path, "wb") as file:
+        pickle.dump(answers, file)
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])

@@ -1,0 +1,138 @@
+"""One small export of every kind, written once, and what each kind of client makes of them."""
+
+import pickle
+import subprocess
+import sys
+from pathlib import Path
+from types import SimpleNamespace
+
+import keras
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from bert_tf.export import ServedClassifier, ServedEmbedding, ServedMaskedLM, ServedRegressor, ServedTagger
+from bert_tf.export import write_saved_model
+from bert_tf.models import BertConfig, BertEncoder
+from bert_tf.objectives.masked_lm import MaskedLM
+from bert_tf.tasks.heads import Classifier, Regressor
+from bert_tf.tokenizers import WordPieceTokenizer
+
+HERE = Path(__file__).parent
+LENGTH = 24
+LABELS = ("negative", "neutral", "größer")
+TAGS = ("O", "B-LOC", "I-LOC", "V", "N")
+VOCABULARY = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *".,!?'-", *"abcdefghijklmnopqrstuvwxyz"]
+VOCABULARY += [f"##{c}" for c in "abcdefghijklmnopqrstuvwxyz"]
+VOCABULARY += "the cat sat on mat paris is in france un ##able small ##er 漢 字 cafe".split()
+TEXTS = (
+    "The cat sat on the mat.",
+    "",
+    "Paris is unable; [MASK] is [MASK] in France!",
+    "naïve Café 漢字, smaller 🙂 [SEP] cat",
+    "the cat sat on the mat, " * 30,
+)
+
+
+def bert(pooler=True):
+    config = BertConfig(
+        vocabulary_size=len(VOCABULARY) + 3,  # rounded up, as for tensor cores
+        hidden_size=16,
+        num_layers=2,
+        num_heads=2,
+        intermediate_size=32,
+        max_positions=32,
+        initializer_range=0.3,  # answers that differ between texts
+    )
+    return BertEncoder(config, pooler=pooler)
+
+
+@pytest.fixture(scope="session")
+def tokenizer():
+    return WordPieceTokenizer(VOCABULARY, lowercase=True)
+
+
+@pytest.fixture(scope="session")
+def models():
+    keras.utils.set_random_seed(1)
+    return SimpleNamespace(
+        classifier=Classifier(bert(), len(LABELS)),
+        regressor=Regressor(bert(), mean=2.5, scale=1.5),
+        tagger=Classifier(bert(pooler=False), len(TAGS), pooled=False),
+        masked_lm=MaskedLM(bert(), pair_head="next_sentence"),
+    )
+
+
+@pytest.fixture(scope="session")
+def exports(models, tokenizer, tmp_path_factory):
+    """dict from name to a namespace of `module`, and `path` of its SavedModel."""
+    modules = {
+        "classifier": ServedClassifier(models.classifier, tokenizer, LABELS, LENGTH),
+        "pairs": ServedClassifier(models.classifier, tokenizer, LABELS, LENGTH, pairs=True),
+        "regressor": ServedRegressor(models.regressor, tokenizer, LENGTH, static=True),
+        "tagger": ServedTagger(models.tagger, tokenizer, TAGS, LENGTH),
+        "tagger_whitespace": ServedTagger(models.tagger, tokenizer, TAGS, LENGTH, static=True, words="whitespace"),
+        "masked_lm": ServedMaskedLM(models.masked_lm, tokenizer, LENGTH, top_k=4),
+        "embedding": ServedEmbedding(models.masked_lm.encoder, tokenizer, LENGTH),
+    }
+    folder = tmp_path_factory.mktemp("exports")
+    return {
+        name: SimpleNamespace(module=module, path=write_saved_model(module, folder / name))
+        for name, module in modules.items()
+    }
+
+
+@pytest.fixture(scope="session")
+def requests(exports):
+    """What every client is asked: a list of (export, signature, inputs as arrays)."""
+    result = []
+    for name, export in exports.items():
+        batches = [TEXTS, *((text,) for text in TEXTS)]
+        for batch in batches:
+            inputs = {"text": text_array(batch)}
+            if export.module.pairs:
+                inputs["text_pair"] = text_array(batch[::-1])
+            for signature in export.module.signatures():
+                if signature == "ids":
+                    features = export.module.features(**{k: tf.constant(v) for k, v in inputs.items()})
+                    result.append((name, signature, {k: v.numpy() for k, v in features.items()}))
+                else:
+                    result.append((name, signature, inputs))
+    return result
+
+
+@pytest.fixture(scope="session")
+def expected(exports, requests):
+    """The answers of the modules in memory, run operation by operation."""
+    answers = []
+    for name, signature, inputs in requests:
+        function = exports[name].module.signatures()[signature].function
+        outputs = function(**{k: tf.constant(v) for k, v in inputs.items()})
+        answers.append({k: v.numpy() for k, v in outputs.items()})
+    return answers
+
+
+@pytest.fixture(scope="session")
+def ask(exports, requests, tmp_path_factory):
+    """function(script) -> the answers to all requests, by a client in a process of its own."""
+
+    def run(script):
+        folder = tmp_path_factory.mktemp("client")
+        paths = {name: str(export.path) for name, export in exports.items()}
+        (folder / "requests").write_bytes(pickle.dumps((paths, requests)))
+        # An empty folder as the place to start in: nothing of the project can be imported.
+        done = subprocess.run(
+            [sys.executable, "-P", str(HERE / script), str(folder / "requests"), str(folder / "answers")],
+            cwd=folder,
+            env={"TF_CPP_MIN_LOG_LEVEL": "2", "CUDA_VISIBLE_DEVICES": "-1"},
+            capture_output=True,
+            text=True,
+        )
+        assert done.returncode == 0, done.stderr
+        return pickle.loads((folder / "answers").read_bytes())
+
+    return run
+
+
+def text_array(texts):
+    return np.array([text.encode("utf-8") for text in texts], object)
