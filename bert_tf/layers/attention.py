@@ -70,7 +70,9 @@ class SelfAttention(keras.layers.Layer):
         value = self._split_heads(self.value(x))
         scores = ops.einsum("bqnd,bknd->bnqk", query, key)
         # float32 also under mixed precision: bfloat16 has too few digits for a sum of S terms.
-        probabilities = ops.softmax(ops.cast(scores, "float32") + attention_mask)  # [B, n, S, S]
+        # Keras has cast the mask, as any float argument, to the compute dtype.
+        scores = ops.cast(scores, "float32") + ops.cast(attention_mask, "float32")
+        probabilities = ops.softmax(scores)  # [B, n, S, S]
         weights = self.dropout(ops.cast(probabilities, self.compute_dtype), training=training)
         context = ops.einsum("bnqk,bknd->bqnd", weights, value)
         batch, length = ops.shape(x)[:2]

@@ -1,0 +1,38 @@
+import numpy as np
+
+from bert_tf.layers import AttentionMask
+
+TOKENS = np.zeros((2, 5), "int32")
+PADDING = np.array([[1, 1, 1, 0, 0], [1, 1, 1, 1, 1]], bool)
+SEQUENCES = np.array([[1, 1, 2, 2, 0], [1, 2, 2, 3, 3]])
+
+
+def test_padding_only_needs_one_row_for_all_queries():
+    mask = np.asarray(AttentionMask()(TOKENS, padding_mask=PADDING))
+    assert mask.shape == (2, 1, 1, 5) and mask.dtype == np.float32
+    np.testing.assert_array_equal(mask[:, 0, 0] == 0, PADDING)
+    np.testing.assert_array_equal(mask[:, 0, 0] == np.float32(-1e9), ~PADDING)
+
+
+def test_packed_sequences_see_only_themselves():
+    mask = np.asarray(AttentionMask()(TOKENS, sequence_ids=SEQUENCES))
+    assert mask.shape == (2, 1, 5, 5)
+    for row in range(2):
+        for query in range(5):
+            for key in range(5):
+                same = SEQUENCES[row, query] == SEQUENCES[row, key] != 0
+                assert (mask[row, 0, query, key] == 0) == same
+
+
+def test_both_masks_together():
+    mask = np.asarray(AttentionMask()(TOKENS, padding_mask=PADDING, sequence_ids=SEQUENCES))
+    alone = np.asarray(AttentionMask()(TOKENS, sequence_ids=SEQUENCES))
+    np.testing.assert_array_equal(mask == 0, (alone == 0) & PADDING[:, None, None, :])
+
+
+def test_nothing_to_mask():
+    np.testing.assert_array_equal(AttentionMask()(TOKENS), np.zeros((1, 1, 1, 1)))
+
+
+def test_float32_under_mixed_precision():
+    assert AttentionMask(dtype="mixed_bfloat16")(TOKENS, padding_mask=PADDING).dtype == np.float32

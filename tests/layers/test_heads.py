@@ -1,0 +1,83 @@
+import math
+
+import numpy as np
+
+from bert_tf.layers import ClassificationHead, MaskedLMHead, Pooler
+from bert_tf.layers.masked_lm_head import gather_positions
+
+
+def randomize(layer):
+    generator = np.random.default_rng(0)
+    for weight in layer.weights:
+        weight.assign(generator.normal(size=weight.shape))
+    return layer
+
+
+def masked_lm_head(**kwargs):
+    # E differs from H, as in ALBERT, so that a mix-up of the two shows.
+    head = MaskedLMHead(
+        vocabulary_size=11,
+        embedding_size=4,
+        activation="gelu_erf",
+        layer_norm_epsilon=1e-3,
+        initializer_range=0.02,
+        **kwargs,
+    )
+    head.build((None, None, 6))
+    return randomize(head)
+
+
+def test_gather_positions():
+    x = np.random.default_rng(1).normal(size=(3, 5, 2)).astype("float32")
+    positions = np.array([[0, 4], [2, 2], [3, 1]], "int32")
+    np.testing.assert_array_equal(gather_positions(x, positions), x[np.arange(3)[:, None], positions])
+
+
+def test_masked_lm_logits():
+    head = masked_lm_head()
+    generator = np.random.default_rng(2)
+    x, table = generator.normal(size=(2, 5, 6)), generator.normal(size=(11, 4))
+    positions = np.array([[4, 0, 0], [2, 1, 3]], "int32")
+    w = {v.path.split("/", 1)[-1]: np.asarray(v, "float64") for v in head.weights}
+    h = x[np.arange(2)[:, None], positions] @ w["dense/kernel"] + w["dense/bias"]
+    h = h * 0.5 * (1 + np.vectorize(math.erf)(h / math.sqrt(2)))
+    h = h - h.mean(-1, keepdims=True)
+    h = h / np.sqrt((h**2).mean(-1, keepdims=True) + 1e-3) * w["layer_norm/gamma"] + w["layer_norm/beta"]
+    expected = h @ table.T + w["output_bias"]
+    logits = head(x.astype("float32"), positions, table.astype("float32"))
+    np.testing.assert_allclose(logits, expected, rtol=1e-4, atol=1e-5)
+
+    mixed = masked_lm_head(dtype="mixed_bfloat16")(x.astype("bfloat16"), positions, table.astype("float32"))
+    assert mixed.dtype == "float32"
+    assert np.sqrt(((np.asarray(mixed) - expected) ** 2).mean()) < 0.02 * np.sqrt((expected**2).mean())
+
+
+def test_pooler_reads_the_first_token():
+    pooler = Pooler(size=3, activation="tanh", initializer_range=0.02)
+    pooler.build((None, None, 4))
+    randomize(pooler)
+    x = np.random.default_rng(1).normal(size=(2, 5, 4))
+    expected = np.tanh(x[:, 0] @ np.asarray(pooler.dense.kernel) + np.asarray(pooler.dense.bias))
+    np.testing.assert_allclose(pooler(x.astype("float32")), expected, rtol=1e-4, atol=1e-5)
+
+
+def test_classification_head_on_rows_and_on_tokens():
+    head = ClassificationHead(num_outputs=3, dropout=0.5, initializer_range=0.02, dtype="mixed_bfloat16")
+    head.build((None, None, 4))
+    randomize(head)
+    x = np.random.default_rng(1).normal(size=(2, 5, 4)).astype("bfloat16")
+    expected = x.astype("float64") @ np.asarray(head.dense.kernel) + np.asarray(head.dense.bias)
+    tokens, rows = head(x), head(x[:, 0])
+    assert tokens.dtype == rows.dtype == "float32"
+    assert tokens.shape == (2, 5, 3) and rows.shape == (2, 3)
+    np.testing.assert_allclose(tokens, expected, atol=0.05)
+    np.testing.assert_allclose(rows, expected[:, 0], atol=0.05)
+
+
+def test_config_round_trips():
+    for layer in (
+        masked_lm_head(),
+        Pooler(size=3, activation="tanh", initializer_range=0.02),
+        ClassificationHead(num_outputs=3, dropout=0.5, initializer_range=0.02),
+    ):
+        assert type(layer).from_config(layer.get_config()).get_config() == layer.get_config()

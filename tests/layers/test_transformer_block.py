@@ -1,0 +1,109 @@
+import math
+
+import keras
+import numpy as np
+import pytest
+
+from bert_tf.errors import ConfigError
+from bert_tf.layers import TransformerBlock
+
+HEADS, SIZE, INNER, EPSILON = 3, 12, 20, 1e-3
+
+
+def make(dropout=0.0, attention_dropout=0.0, **kwargs):
+    keras.utils.set_random_seed(0)
+    block = TransformerBlock(
+        num_heads=HEADS,
+        intermediate_size=INNER,
+        activation="gelu_tanh",
+        dropout=dropout,
+        attention_dropout=attention_dropout,
+        layer_norm_epsilon=EPSILON,
+        initializer_range=0.02,
+        **kwargs,
+    )
+    block.build((None, None, SIZE))
+    generator = np.random.default_rng(0)
+    for weight in block.weights:
+        weight.assign(generator.normal(size=weight.shape) * 0.5 + ("gamma" in weight.path))
+    return block
+
+
+def oracle(block, x, mask):
+    """The block in float64 NumPy, from the paper's formulas."""
+    w = {v.path.split("/", 1)[-1]: np.asarray(v, "float64") for v in block.weights}
+
+    def dense(name, x):
+        return x @ w[f"{name}/kernel"] + w[f"{name}/bias"]
+
+    def norm(name, x):
+        x = x - x.mean(-1, keepdims=True)
+        return x / np.sqrt((x**2).mean(-1, keepdims=True) + EPSILON) * w[f"{name}/gamma"] + w[f"{name}/beta"]
+
+    b, s, d = *x.shape[:2], SIZE // HEADS
+    x = x.astype("float64")
+    q, k, v = (dense(f"attention/{n}", x).reshape(b, s, HEADS, d) for n in ("query", "key", "value"))
+    scores = np.einsum("bqnd,bknd->bnqk", q, k) / math.sqrt(d) + mask
+    p = np.exp(scores - scores.max(-1, keepdims=True))
+    p /= p.sum(-1, keepdims=True)
+    attended = dense("attention/output", np.einsum("bnqk,bknd->bqnd", p, v).reshape(b, s, SIZE))
+    x = norm("attention_layer_norm", x + attended)
+    h = dense("intermediate", x)
+    h = 0.5 * h * (1 + np.tanh(math.sqrt(2 / math.pi) * (h + 0.044715 * h**3)))
+    return norm("output_layer_norm", x + dense("output", h)), p
+
+
+def inputs():
+    x = np.random.default_rng(1).normal(size=(2, 7, SIZE)).astype("float32")
+    mask = np.zeros((2, 1, 1, 7), "float32")
+    mask[0, ..., 4:] = -1e9
+    return x, mask
+
+
+def test_against_float64():
+    block, (x, mask) = make(), inputs()
+    output, scores = block(x, mask, return_attention_scores=True)
+    expected, probabilities = oracle(block, x, mask)
+    np.testing.assert_allclose(output, expected, rtol=1e-4, atol=1e-5)
+    np.testing.assert_allclose(scores, probabilities, rtol=1e-4, atol=1e-6)
+
+
+def test_mixed_bfloat16_is_close():
+    block, (x, mask) = make(dtype="mixed_bfloat16"), inputs()
+    output = block(x.astype("bfloat16"), mask)
+    assert output.dtype == "bfloat16"
+    error = np.asarray(output).astype("float64") - oracle(block, x, mask)[0]
+    assert np.sqrt((error**2).mean()) < 0.03  # bfloat16 rounds by up to 2^-9; some ten roundings in a row
+
+
+def test_dropout_on_both_branches(monkeypatch):
+    rate = 0.3
+    block = make(dropout=rate)
+    for norm in (block.attention_layer_norm, block.output_layer_norm):
+        monkeypatch.setattr(norm, "call", lambda x: x)
+    # Branches that are constants, 1 and 10: what comes out tells which of the two were kept.
+    for layer, constant in ((block.attention.output_projection, 1.0), (block.output_dense, 10.0)):
+        layer.kernel.assign(np.zeros(layer.kernel.shape))
+        layer.bias.assign(np.full(layer.bias.shape, constant))
+    n = 40_000
+    x = np.zeros((n // SIZE // 2, 2, SIZE), "float32")
+    output = np.asarray(block(x, np.zeros((1, 1, 1, 1), "float32"), training=True))
+    for value, share in ((0, rate**2), (1, rate * (1 - rate)), (10, rate * (1 - rate)), (11, (1 - rate) ** 2)):
+        seen = np.isclose(output, value / (1 - rate), rtol=1e-3).mean()
+        assert abs(seen - share) < 3 * (share * (1 - share) / output.size) ** 0.5
+
+
+def test_dropout_is_off_at_inference():
+    block, (x, mask) = make(dropout=0.5, attention_dropout=0.5), inputs()
+    np.testing.assert_allclose(block(x, mask), oracle(block, x, mask)[0], rtol=1e-4, atol=1e-5)
+
+
+def test_unknown_activation():
+    with pytest.raises(ConfigError, match="did you mean 'relu'"):
+        TransformerBlock(1, 4, "rellu", 0.0, 0.0, 1e-12, 0.02)
+
+
+def test_config_round_trip():
+    config = make(dropout=0.3, attention_dropout=0.2).get_config()
+    assert TransformerBlock.from_config(config).get_config() == config
+    assert (config["dropout"], config["attention_dropout"]) == (0.3, 0.2)

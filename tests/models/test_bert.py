@@ -1,0 +1,187 @@
+import keras
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from bert_tf.errors import ConfigError, DataError
+from bert_tf.models import BertConfig, BertEncoder
+
+SMALL = BertConfig(
+    vocabulary_size=50,
+    hidden_size=24,
+    num_layers=2,
+    num_heads=3,
+    intermediate_size=40,
+    max_positions=16,
+    initializer_range=0.3,
+)
+
+
+@pytest.fixture(scope="module")
+def encoder():
+    keras.utils.set_random_seed(1)
+    return BertEncoder(SMALL, dtype="float32")
+
+
+def tokens(*shape, seed=0):
+    return np.random.default_rng(seed).integers(5, 50, shape).astype("int32")
+
+
+def test_left_out_inputs_have_their_documented_defaults(encoder):
+    ids = tokens(2, 9)
+    explicit = encoder(
+        {
+            "token_ids": ids,
+            "segment_ids": np.zeros_like(ids),
+            "padding_mask": np.ones(ids.shape, bool),
+            "sequence_ids": np.ones_like(ids),
+            "position_ids": np.tile(np.arange(9, dtype="int32"), (2, 1)),
+        }
+    )
+    for some in ({}, {"padding_mask": np.ones(ids.shape, bool)}, {"sequence_ids": np.ones_like(ids)}):
+        output = encoder({"token_ids": ids, **some})
+        for name in ("sequence_output", "pooled_output"):
+            np.testing.assert_allclose(output[name], explicit[name], atol=1e-5)
+
+
+def test_a_packed_sequence_gives_what_it_gives_alone(encoder):
+    lengths = (5, 7, 9, 3)
+    sequences = [tokens(n, seed=n) for n in lengths]
+    segments = [np.arange(n, dtype="int32") * 2 // n for n in lengths]
+    padding = 4  # 28 positions in all: more than max_positions, which packing allows
+    row = {
+        "token_ids": np.concatenate([*sequences, tokens(padding)]),  # whatever stands at padding
+        "segment_ids": np.concatenate([*segments, np.ones(padding, "int32")]),
+        "sequence_ids": np.repeat([1, 2, 3, 4, 0], [*lengths, padding]),
+        "position_ids": np.concatenate([np.arange(n) for n in (*lengths, padding)]),
+    }
+    packed = np.asarray(encoder({k: v[None].astype("int32") for k, v in row.items()})["sequence_output"])[0]
+    start = 0
+    for sequence, segment in zip(sequences, segments):
+        alone = encoder({"token_ids": sequence[None], "segment_ids": segment[None]})["sequence_output"][0]
+        np.testing.assert_allclose(packed[start : start + len(sequence)], alone, atol=1e-5)
+        start += len(sequence)
+
+
+def test_padding_has_no_effect(encoder):
+    ids = tokens(2, 6)
+    alone = encoder({"token_ids": ids})
+    for extra in (1, 8):
+        padded = {
+            "token_ids": np.concatenate([ids, tokens(2, extra, seed=3)], 1),
+            "segment_ids": np.concatenate([np.zeros_like(ids), np.ones((2, extra), "int32")], 1),
+            "padding_mask": np.arange(6 + extra)[None].repeat(2, 0) < 6,
+        }
+        output = encoder(padded)
+        np.testing.assert_allclose(output["sequence_output"][:, :6], alone["sequence_output"], atol=1e-5)
+        np.testing.assert_allclose(output["pooled_output"], alone["pooled_output"], atol=1e-5)
+
+
+def test_no_gradient_crosses_sequences_or_reaches_padding(encoder):
+    inputs = {
+        "token_ids": np.arange(10, 19, dtype="int32")[None],  # all different
+        "sequence_ids": np.array([[1, 1, 1, 1, 2, 2, 2, 0, 0]], "int32"),
+    }
+    with tf.GradientTape() as tape:
+        output = encoder(inputs)["sequence_output"][0, 4:7]
+        loss = tf.reduce_sum(output * tf.cos(tf.range(24.0)))  # a plain sum is constant after layer norm
+    gradient = tf.convert_to_tensor(tape.gradient(loss, encoder.embedding_table.value)).numpy()
+    reached = np.flatnonzero(np.abs(gradient).sum(-1))
+    np.testing.assert_array_equal(reached, [14, 15, 16])
+
+
+def test_hidden_states_and_attention_scores_on_request(encoder):
+    verbose = BertEncoder(SMALL, output_hidden_states=True, output_attention_scores=True, dtype="float32")
+    verbose.set_weights(encoder.get_weights())
+    mask = np.array([[1] * 9, [1] * 4 + [0] * 5], bool)
+    output = verbose({"token_ids": tokens(2, 9), "padding_mask": mask})
+    plain = encoder({"token_ids": tokens(2, 9), "padding_mask": mask})
+    assert set(plain) == {"sequence_output", "pooled_output"}
+    assert [h.shape for h in output["hidden_states"]] == [(2, 9, 24)] * 3
+    np.testing.assert_array_equal(output["hidden_states"][-1], plain["sequence_output"])
+    assert [a.shape for a in output["attention_scores"]] == [(2, 3, 9, 9)] * 2
+    for scores in output["attention_scores"]:
+        np.testing.assert_allclose(np.asarray(scores).sum(-1), 1, atol=1e-6)
+        assert (np.asarray(scores)[1, :, :, 4:] == 0).all()
+
+
+def test_without_pooler():
+    encoder = BertEncoder(SMALL, pooler=False)
+    assert set(encoder({"token_ids": tokens(1, 4)})) == {"sequence_output"}
+    assert not [v.path for v in encoder.weights if "pooler" in v.path]
+
+
+def test_mixed_bfloat16_is_close_and_keeps_float32_weights(encoder):
+    mixed = BertEncoder(SMALL, output_attention_scores=True, dtype="mixed_bfloat16")
+    mixed.set_weights(encoder.get_weights())
+    inputs = {"token_ids": tokens(4, 12), "padding_mask": np.arange(12)[None].repeat(4, 0) < 9}
+    output, exact = mixed(inputs), encoder(inputs)
+    assert output["sequence_output"].dtype == output["pooled_output"].dtype == "bfloat16"
+    assert all(a.dtype == "float32" for a in output["attention_scores"])
+    assert {v.dtype for v in mixed.weights} == {"float32"}
+    for name in exact:
+        error = np.asarray(output[name]).astype("float32") - np.asarray(exact[name])
+        assert 1e-5 < np.sqrt((error**2).mean()) < 0.03
+
+
+@pytest.mark.parametrize("dtype", ["float32", "mixed_bfloat16"])
+def test_save_and_load(tmp_path, dtype):
+    encoder = BertEncoder(SMALL, output_hidden_states=True, dtype=dtype, name="my_bert")
+    encoder.save(tmp_path / "encoder.keras")
+    loaded = keras.models.load_model(tmp_path / "encoder.keras")
+    assert isinstance(loaded, BertEncoder) and loaded.get_config() == encoder.get_config()
+    inputs = {"token_ids": tokens(2, 9), "segment_ids": tokens(2, 9) % 2}
+    for ours, theirs in zip(loaded(inputs)["hidden_states"], encoder(inputs)["hidden_states"]):
+        np.testing.assert_array_equal(ours, theirs)
+
+
+def test_predict_batched_with_changing_lengths(encoder):
+    rows = [tokens(n, seed=n) for n in (4, 7, 5)]
+    dataset = tf.data.Dataset.from_generator(
+        lambda: ({"token_ids": r, "padding_mask": np.ones(len(r), bool)} for r in rows),
+        output_signature={"token_ids": tf.TensorSpec([None], tf.int32), "padding_mask": tf.TensorSpec([None], tf.bool)},
+    ).padded_batch(3)
+    pooled = encoder.predict(dataset, verbose=0)["pooled_output"]
+    for row, ours in zip(rows, pooled):
+        np.testing.assert_allclose(encoder({"token_ids": row[None]})["pooled_output"][0], ours, atol=1e-5)
+
+
+def test_as_a_part_of_a_functional_model(encoder):
+    inputs = {"token_ids": keras.Input((None,), dtype="int32", name="token_ids")}
+    model = keras.Model(inputs, encoder(inputs)["pooled_output"])
+    ids = tokens(2, 9)
+    np.testing.assert_array_equal(model({"token_ids": ids}), encoder({"token_ids": ids})["pooled_output"])
+
+
+def test_embedding_table_is_the_variable_itself(encoder):
+    assert encoder.embedding_table.shape == (50, 24)
+    assert any(encoder.embedding_table is v for v in encoder.trainable_variables)
+
+
+def test_input_errors(encoder):
+    with pytest.raises(ConfigError, match="sequences of 17 tokens .* max_positions=16"):
+        encoder({"token_ids": tokens(1, 17)})
+    with pytest.raises(DataError, match="no input 'segment_id'; did you mean 'segment_ids'"):
+        encoder({"token_ids": tokens(1, 4), "segment_id": tokens(1, 4)})
+    with pytest.raises(DataError, match=r"at least 'token_ids', got \['padding_mask'\]"):
+        encoder({"padding_mask": np.ones((1, 4), bool)})
+    with pytest.raises(DataError, match="got ndarray"):
+        encoder(tokens(1, 4))
+
+
+@pytest.mark.parametrize(
+    "change, message",
+    [
+        ({"num_heads": 5}, "hidden_size=24 is not a multiple of num_heads=5"),
+        ({"activation": "gelu_tan"}, "did you mean 'gelu_tanh'"),
+        ({"num_layers": 0}, "'num_layers' must be a positive whole number, got 0"),
+        ({"hidden_size": 24.0}, "'hidden_size' must be a positive whole number, got 24.0"),
+        ({"dropout": 1.0}, "'dropout' must be at least 0 and below 1, got 1.0"),
+        ({"attention_dropout": "0.1"}, "'attention_dropout' must be a number, got '0.1'"),
+        ({"layer_norm_epsilon": 0.0}, "'layer_norm_epsilon' must be above 0"),
+    ],
+)
+def test_config_errors(change, message):
+    values = {"vocabulary_size": 50, "hidden_size": 24, "num_layers": 1, "num_heads": 3, "intermediate_size": 40}
+    with pytest.raises(ConfigError, match=message):
+        BertConfig(**{**values, **change})

@@ -1,0 +1,54 @@
+import keras
+import pytest
+
+from bert_tf.errors import ConfigError
+from bert_tf.models import PRESETS, BertEncoder, preset
+from bert_tf.objectives import MaskedLM
+
+
+def count(config, pooler=True, pair_head="next_sentence"):
+    """(encoder, with heads): of the real variables, which this scope leaves without memory."""
+    with keras.StatelessScope(initialize_variables=False):
+        model = MaskedLM(BertEncoder(config, pooler=pooler), pair_head=pair_head)
+        return model.encoder.count_params(), model.count_params()
+
+
+@pytest.mark.parametrize("name", PRESETS)
+def test_parameter_counts(name):
+    expected = PRESETS[name]
+    assert count(expected.config) == (expected.encoder_parameters, expected.pretraining_parameters)
+
+
+@pytest.mark.parametrize(
+    "name, encoder, pretraining, masked_lm_only",
+    [
+        ("bert_base", 109_482_240, 110_106_428, 109_514_298),
+        ("bert_base_cased", 108_310_272, 108_932_934, 108_340_804),
+        ("bert_large", 335_141_888, 336_226_108, None),
+        ("bert_large_cased", 333_579_264, 334_661_958, None),
+    ],
+)
+def test_published_counts(name, encoder, pretraining, masked_lm_only):
+    assert (PRESETS[name].encoder_parameters, PRESETS[name].pretraining_parameters) == (encoder, pretraining)
+    if masked_lm_only:
+        assert count(PRESETS[name].config, pooler=False, pair_head=None)[1] == masked_lm_only
+
+
+def test_the_readme_of_the_miniatures_rounds_the_pretraining_counts():
+    readme = {"bert_tiny": 4.4, "bert_mini": 11.3, "bert_small": 29.1, "bert_medium": 41.7}
+    assert {name: round(PRESETS[name].pretraining_parameters / 1e6, 1) for name in readme} == readme
+
+
+def test_overrides():
+    config = preset("bert_mini", vocabulary_size=8000, dropout=0.0)
+    assert (config.vocabulary_size, config.hidden_size, config.dropout) == (8000, 256, 0.0)
+    assert preset("bert_mini").vocabulary_size == 30_522
+
+
+def test_errors():
+    with pytest.raises(ConfigError, match="no preset 'bert_bas'; did you mean 'bert_base'"):
+        preset("bert_bas")
+    with pytest.raises(ConfigError, match="unknown key 'bert_base.vocab_size'; did you mean"):
+        preset("bert_base", vocab_size=8)
+    with pytest.raises(ConfigError, match="'bert_base.dropout' must be float, got 'none'"):
+        preset("bert_base", dropout="none")

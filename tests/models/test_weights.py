@@ -1,0 +1,72 @@
+import numpy as np
+import pytest
+
+from bert_tf.errors import DataError
+from bert_tf.models import BertConfig, BertEncoder
+from bert_tf.models.bert import HF_WEIGHTS
+from bert_tf.models.weights import export_weights, load_weights
+from bert_tf.objectives import MaskedLM
+
+CONFIG = BertConfig(vocabulary_size=9, hidden_size=4, num_layers=12, num_heads=2, intermediate_size=6, max_positions=5)
+QUERY = "bert.encoder.layer.11.attention.self.query.weight"
+
+
+def model():
+    model = MaskedLM(BertEncoder(CONFIG), pair_head="next_sentence")
+    generator = np.random.default_rng()
+    for variable in model.weights:
+        variable.assign(generator.normal(size=variable.shape))
+    return model
+
+
+def test_there_and_back():
+    ours, other = model(), model()
+    arrays = export_weights(ours, HF_WEIGHTS)
+    assert len(arrays) == len(ours.weights)
+    np.testing.assert_array_equal(arrays[QUERY].T, ours.encoder.get_layer("transformer_layer_11").attention.query.kernel)
+    load_weights(other, arrays, HF_WEIGHTS)
+    for a, b in zip(ours.weights, other.weights):
+        np.testing.assert_array_equal(a, b)
+
+
+def test_what_published_files_hold_beside_the_weights():
+    ours, other = model(), model()
+    arrays = export_weights(ours, HF_WEIGHTS)
+    arrays["cls.predictions.decoder.weight"] = arrays["bert.embeddings.word_embeddings.weight"]
+    arrays["cls.predictions.decoder.bias"] = arrays["cls.predictions.bias"]
+    arrays["bert.embeddings.position_ids"] = np.arange(5)[None]
+    old = {k.replace("LayerNorm.weight", "LayerNorm.gamma").replace("LayerNorm.bias", "LayerNorm.beta"): v for k, v in arrays.items()}
+    for given in (arrays, old):
+        load_weights(other, given, HF_WEIGHTS)
+        for a, b in zip(ours.weights, other.weights):
+            np.testing.assert_array_equal(a, b)
+
+
+def test_every_misfit_is_listed_and_nothing_is_assigned():
+    ours = model()
+    before = ours.get_weights()
+    arrays = export_weights(model(), HF_WEIGHTS)
+    del arrays[QUERY]
+    arrays["cls.seq_relationship.weight"] = np.zeros((3, 4))
+    arrays["bert.encoder.layer.12.output.dense.bias"] = np.zeros(4)
+    arrays["classifier.weight"] = np.zeros((2, 4))
+    arrays["cls.predictions.decoder.weight"] = np.zeros((9, 4))
+    with pytest.raises(DataError) as error:
+        load_weights(ours, arrays, HF_WEIGHTS)
+    assert str(error.value).splitlines() == [
+        "the weights do not fit the model:",
+        "  'bert.encoder.layer.12.output.dense.bias' has no place in this model",
+        "  'classifier.weight' has no place in this model",
+        "  'cls.predictions.decoder.weight' is not equal to 'bert.embeddings.word_embeddings.weight', "
+        "to which it is tied here",
+        "  'cls.seq_relationship.weight' has shape (4, 3), 'pair_head/dense/kernel' has (4, 2)",
+        f"  nothing fills 'transformer_layer_11/attention/query/kernel' ('{QUERY}' there)",
+    ]
+    for a, b in zip(before, ours.get_weights()):
+        np.testing.assert_array_equal(a, b)
+
+
+def test_a_map_without_a_name_for_a_variable():
+    encoder = BertEncoder(CONFIG)
+    with pytest.raises(DataError, match="no name for 'embeddings/token_embeddings'"):
+        export_weights(encoder, type(HF_WEIGHTS)(arrays={}, dense={}))

@@ -1,0 +1,196 @@
+import keras
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from bert_tf.errors import ConfigError, DataError
+from bert_tf.models import BertConfig, BertEncoder
+from bert_tf.objectives import MaskedLM
+
+CONFIG = BertConfig(
+    vocabulary_size=50,
+    hidden_size=24,
+    num_layers=2,
+    num_heads=3,
+    intermediate_size=40,
+    max_positions=16,
+    initializer_range=0.3,
+)
+
+
+def batch(rows=6, length=12, predictions=3):
+    generator = np.random.default_rng(0)
+    positions = np.stack([np.sort(generator.permutation(length)[:predictions]) for _ in range(rows)])
+    return {
+        "token_ids": generator.integers(5, 50, (rows, length)).astype("int32"),
+        "segment_ids": np.tile(np.arange(length, dtype="int32") * 2 // length, (rows, 1)),
+        "padding_mask": np.ones((rows, length), bool),
+        "mask_positions": positions.astype("int32"),
+        "mask_ids": generator.integers(5, 50, (rows, predictions)).astype("int32"),
+        "mask_weights": (np.arange(predictions)[None] < generator.integers(1, predictions + 1, (rows, 1))).astype("float32"),
+        "pair_labels": generator.integers(0, 2, rows).astype("int32"),
+        "pair_weights": (np.arange(rows) != 2).astype("float32"),
+    }
+
+
+def make(pair_head="next_sentence", dtype="float32", pooler=True, config=CONFIG):
+    keras.utils.set_random_seed(3)
+    return MaskedLM(BertEncoder(config, pooler=pooler, dtype=dtype), pair_head=pair_head)
+
+
+def log_softmax(logits):
+    logits = np.asarray(logits, "float64")
+    return logits - np.log(np.exp(logits - logits.max(-1, keepdims=True)).sum(-1, keepdims=True)) - logits.max(-1, keepdims=True)
+
+
+def test_sums_against_float64():
+    model, features = make(), batch()
+    outputs = model(features)
+    assert {k: (v.shape, v.dtype) for k, v in outputs.items()} == {
+        "masked_lm_logits": ((6, 3, 50), "float32"),
+        "pair_logits": ((6, 2), "float32"),
+    }
+    losses, metrics = model.loss_sums(features, training=False)
+    weights = model.loss_weights(features)
+    assert set(losses) == set(weights) == {"masked_lm", "pair"}
+    assert set(metrics) == {"masked_lm_accuracy", "pair_accuracy"}
+    for name, logits, labels, label_weights in (
+        ("masked_lm", "masked_lm_logits", "mask_ids", "mask_weights"),
+        ("pair", "pair_logits", "pair_labels", "pair_weights"),
+    ):
+        y, w, p = features[labels], features[label_weights], log_softmax(outputs[logits])
+        loss = -(np.take_along_axis(p, y[..., None], -1)[..., 0] * w).sum()
+        assert float(losses[name]) == pytest.approx(loss, rel=1e-5)
+        assert float(weights[name]) == w.sum()
+        correct, total = metrics[f"{name}_accuracy"]
+        assert (float(correct), float(total)) == (((p.argmax(-1) == y) * w).sum(), w.sum())
+
+
+def test_predictions_of_weight_zero_do_not_count():
+    model, features = make(), batch()
+    filler = features["mask_weights"] == 0
+    other = {**features, "mask_ids": np.where(filler, 7, features["mask_ids"])}
+    other["mask_positions"] = np.where(filler, 0, features["mask_positions"])
+    for a, b in zip(model.loss_sums(features, False)[0].values(), model.loss_sums(other, False)[0].values()):
+        np.testing.assert_allclose(a, b, rtol=1e-6)
+
+
+def test_logits_at_the_positions_are_those_of_all_positions():
+    model, features = make(), batch()
+    everywhere = {**features, "mask_positions": np.tile(np.arange(12, dtype="int32"), (6, 1))}
+    full = np.asarray(model(everywhere)["masked_lm_logits"])
+    expected = full[np.arange(6)[:, None], features["mask_positions"]]
+    np.testing.assert_allclose(model(features)["masked_lm_logits"], expected, rtol=1e-5, atol=1e-5)
+
+
+def gradients(model, features):
+    with tf.GradientTape() as tape:
+        losses, _ = model.loss_sums(features, training=False)
+        total = sum(losses.values())
+    found = tape.gradient(total, [v.value for v in model.trainable_variables])
+    return {v.path: g for v, g in zip(model.trainable_variables, found)}
+
+
+def test_gradients_flow_where_expected():
+    for path, gradient in gradients(make(), batch()).items():
+        largest = np.abs(tf.convert_to_tensor(gradient)).max()
+        # A constant added to all scores of a query changes no softmax: rounding errors are left.
+        assert largest < 1e-4 if path.endswith("key/bias") else largest > 1e-3, path
+    without = gradients(make(pair_head=None), batch())
+    assert {path for path, gradient in without.items() if gradient is None} == {
+        "pooler/dense/kernel",
+        "pooler/dense/bias",
+    }
+
+
+def test_the_decoder_is_tied_to_the_embedding_table():
+    model, features = make(pair_head=None), batch()
+    unused = 3  # never an input or a target here, yet an output class that must be pushed down
+    gradient = tf.convert_to_tensor(gradients(model, features)["embeddings/token_embeddings"])
+    assert np.abs(gradient[unused]).max() > 1e-4
+    assert sum(v.shape == (50, 24) for v in model.weights) == 1
+
+
+def test_mixed_bfloat16_is_close_and_returns_float32():
+    exact, mixed, features = make(), make(dtype="mixed_bfloat16"), batch()
+    mixed.set_weights(exact.get_weights())
+    for name, logits in mixed(features).items():
+        assert logits.dtype == "float32"
+        error = np.asarray(logits) - np.asarray(exact(features)[name])
+        assert np.sqrt((error**2).mean()) < 0.03 * np.std(exact(features)[name])
+    for a, b in zip(mixed.loss_sums(features, False)[0].values(), exact.loss_sums(features, False)[0].values()):
+        np.testing.assert_allclose(a, b, rtol=0.02)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "mixed_bfloat16"])
+def test_xla_compiles_forward_loss_and_gradients(dtype):
+    model, features = make(dtype=dtype), batch()
+
+    def step(features):
+        with tf.GradientTape() as tape:
+            losses, metrics = model.loss_sums(features, training=True)
+            total = sum(losses.values())
+        return losses, metrics, tape.gradient(total, model.encoder.trainable_variables[-1].value)
+
+    signature = {k: tf.TensorSpec(v.shape, v.dtype) for k, v in features.items()}
+    for layer in model._flatten_layers():
+        if isinstance(layer, keras.layers.Dropout):
+            layer.rate = 0.0
+    results = [
+        tf.function(step, jit_compile=xla, input_signature=[signature])(features) for xla in (True, False)
+    ]
+    tolerance = 1e-5 if dtype == "float32" else 0.03
+    for a, b in zip(tf.nest.flatten(results[0]), tf.nest.flatten(results[1])):
+        np.testing.assert_allclose(a, b, rtol=tolerance, atol=tolerance)
+
+
+def test_fit_in_a_plain_script():
+    config = BertConfig(50, 32, 1, 2, 64, max_positions=12, dropout=0.0, attention_dropout=0.0)
+    model = make(config=config)
+    model.compile(optimizer=keras.optimizers.Adam(5e-3))
+    dataset = tf.data.Dataset.from_tensors(batch()).repeat(60)
+    history = model.fit(dataset, epochs=2, verbose=0).history
+    # Six rows are learned by heart.
+    assert history["masked_lm_accuracy"][-1] > 0.95 and history["pair_accuracy"][-1] > 0.95
+    assert history["loss"][-1] == pytest.approx(history["masked_lm_loss"][-1] + history["pair_loss"][-1], rel=1e-5)
+    evaluated = model.evaluate(dataset.take(1), return_dict=True, verbose=0)
+    losses, weights = model.loss_sums(batch(), False)[0], model.loss_weights(batch())
+    assert evaluated["masked_lm_loss"] == pytest.approx(float(losses["masked_lm"] / weights["masked_lm"]), rel=1e-4)
+
+
+def test_fit_with_an_unused_pooler_and_accumulation():
+    model = make(pair_head=None, dtype="mixed_bfloat16")
+    pooler = [np.asarray(v) for v in model.weights if "pooler" in v.path]
+    model.compile(optimizer=keras.optimizers.Adam(5e-3), accumulation_steps=2)
+    features = {k: v for k, v in batch().items() if not k.startswith("pair")}
+    history = model.fit(tf.data.Dataset.from_tensors(features).repeat(10), epochs=3, verbose=0).history
+    assert history["loss"][-1] < history["loss"][0] - 1
+    for before, variable in zip(pooler, [v for v in model.weights if "pooler" in v.path]):
+        np.testing.assert_array_equal(before, variable)
+
+
+def test_predict_needs_no_labels():
+    model = make()
+    features = {k: batch()[k] for k in ("token_ids", "mask_positions")}
+    np.testing.assert_allclose(
+        model.predict(features, verbose=0, batch_size=4)["pair_logits"], model(features)["pair_logits"], atol=1e-5
+    )
+
+
+def test_save_and_load(tmp_path):
+    model = make(pair_head="sentence_order")
+    model.save(tmp_path / "model.keras")
+    loaded = keras.models.load_model(tmp_path / "model.keras")
+    assert loaded.get_config() == model.get_config() and loaded.pair_head == "sentence_order"
+    np.testing.assert_array_equal(loaded(batch())["masked_lm_logits"], model(batch())["masked_lm_logits"])
+
+
+def test_errors():
+    with pytest.raises(ConfigError, match="unknown pair head 'next_sentense'; did you mean 'next_sentence'"):
+        make(pair_head="next_sentense")
+    with pytest.raises(ConfigError, match="build the encoder with pooler=True"):
+        make(pooler=False)
+    features = batch()
+    del features["mask_weights"]
+    with pytest.raises(DataError, match="the batch has no 'mask_weights'; it has mask_ids, mask_positions"):
+        make().loss_weights(features)
