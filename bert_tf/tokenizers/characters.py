@@ -5,8 +5,8 @@ use and U+FFFD, turn white space into a space, put spaces round Chinese characte
 drop accents, lowercase. So it is a table from code point to string, and the table is read off
 the `tokenizers` package itself: what it does to a character is what we do.
 
-(Canonical decomposition also reorders combining marks. Nearly all of them are dropped with the
-accents; see `WordPieceTokenizer` for the rest.)
+(Decomposition also sorts combining marks. Nearly all of them are dropped with the accents; for the
+rest see `WordPieceTokenizer`.)
 """
 
 import functools

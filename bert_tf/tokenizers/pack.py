@@ -38,10 +38,10 @@ def pack(first, second=None, *, cls_id, sep_id, pad_id, sequence_length, dynamic
     else:
         room = sequence_length - 3
         first_length, second_length = first.row_lengths(), second.row_lengths()
-        first = _truncate(first, tf.maximum((room + 1) // 2, room - second_length))
-        second = _truncate(second, tf.maximum(room // 2, room - first_length))
+        first = _truncate(first, tf.maximum(room - second_length, (room + 1) // 2))
+        second = _truncate(second, tf.maximum(room - first_length, room // 2))
         rows = tf.concat([cls, first, sep, second, sep], axis=1)
-    token_ids = rows.to_tensor(pad_id, None if dynamic else [None, sequence_length])
+    token_ids = rows.to_tensor(pad_id, shape=None if dynamic else [None, sequence_length])
     padding_mask = tf.sequence_mask(rows.row_lengths(), tf.shape(token_ids)[1])
     padding_mask.set_shape(token_ids.shape)
     if second is None:

@@ -45,9 +45,9 @@ class WordPieceTokenizer(Tokenizer):
     Bytes that are no UTF-8 act as the U+FFFD of Python's `decode(errors="replace")`: they vanish
     from the ids, and each counts as one character in the offsets.
 
-    Where it differs from Hugging Face's: with `strip_accents`, two marks in sequence that are not
-    accents in the Unicode sense (category Mc with a combining class, e.g. two different Indic
-    viramas) and not in canonical order keep the order of the text.
+    Where it differs from Hugging Face's: with `strip_accents`, combining marks that stripping
+    leaves in place (spacing marks such as some viramas, and marks newer than Unicode 8) keep the
+    order of the text, where decomposition would sort two in a row by their combining class.
 
     Args:
         vocabulary: list of str, pieces that continue a word starting with "##".
@@ -143,7 +143,7 @@ class WordPieceTokenizer(Tokenizer):
             elif (
                 not piece
                 or len(piece) > MAX_WORD_CHARACTERS
-                or any(c.isspace() or is_private(c) for c in piece)
+                or any(c == "\0" or c.isspace() or is_private(c) for c in piece)
             ):
                 # A token of several characters with punctuation among them is never matched.
                 pieces.append(f"[{chr(_FIRST_MARK + _MAX_MARKS)}{i}]")

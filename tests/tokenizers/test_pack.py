@@ -1,0 +1,77 @@
+"""Framing, truncating and padding of rows against the loop that BERT's authors published."""
+
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from bert_tf.errors import ConfigError
+from bert_tf.tokenizers.pack import pack
+
+IDS = {"cls_id": 101, "sep_id": 102, "pad_id": 7}
+
+
+def truncate_seq_pair(a, b, room):
+    """google-research/bert run_classifier.py, _truncate_seq_pair."""
+    a, b = list(a), list(b)
+    while len(a) + len(b) > room:
+        (a if len(a) > len(b) else b).pop()
+    return a, b
+
+
+def ragged(rows):
+    return tf.ragged.constant(rows, tf.int32, ragged_rank=1)
+
+
+def test_pairs_as_the_published_loop():
+    random = np.random.default_rng(0)
+    lengths = [(i, j) for i in range(9) for j in range(9)] + [(30, 1), (1, 30), (30, 29), (30, 31)]
+    first = [random.integers(200, 300, i).tolist() for i, _ in lengths]
+    second = [random.integers(300, 400, j).tolist() for _, j in lengths]
+    for size in (5, 6, 11, 12, 20):
+        packed = pack(ragged(first), ragged(second), sequence_length=size, **IDS)
+        for k, (a, b) in enumerate(zip(first, second)):
+            a, b = truncate_seq_pair(a, b, size - 3)
+            row = [101, *a, 102, *b, 102]
+            filler = size - len(row)
+            assert packed["token_ids"][k].numpy().tolist() == row + [7] * filler
+            segments = [0] * (len(a) + 2) + [1] * (len(b) + 1) + [0] * filler
+            assert packed["segment_ids"][k].numpy().tolist() == segments
+            assert packed["padding_mask"][k].numpy().tolist() == [True] * len(row) + [False] * filler
+
+
+def test_single_texts_and_dynamic_padding():
+    rows = ragged([[1, 2, 3, 4, 5, 6], [], [8]])
+    packed = pack(rows, sequence_length=6, **IDS)
+    assert packed["token_ids"].numpy().tolist() == [
+        [101, 1, 2, 3, 4, 102], [101, 102, 7, 7, 7, 7], [101, 8, 102, 7, 7, 7],
+    ]  # fmt: skip
+    assert not packed["segment_ids"].numpy().any()
+    assert {k: v.dtype for k, v in packed.items()} == {
+        "token_ids": tf.int32, "segment_ids": tf.int32, "padding_mask": tf.bool,
+    }  # fmt: skip
+    short = pack(rows[1:], sequence_length=6, dynamic=True, **IDS)
+    assert short["token_ids"].numpy().tolist() == [[101, 102, 7], [101, 8, 102]]
+    assert short["padding_mask"].numpy().tolist() == [[True, True, False], [True, True, True]]
+    pair = pack(rows[1:], rows[:2], sequence_length=6, dynamic=True, **IDS)
+    assert pair["token_ids"].numpy().tolist() == [[101, 102, 1, 2, 3, 102], [101, 8, 102, 102, 7, 7]]
+    assert pair["segment_ids"].numpy().tolist() == [[0, 0, 1, 1, 1, 1], [0, 0, 0, 1, 0, 0]]
+
+
+def test_static_shapes_in_a_function():
+    shapes = []
+
+    @tf.function(input_signature=[tf.RaggedTensorSpec([4, None], tf.int32)])
+    def run(rows):
+        packed = pack(rows, rows, sequence_length=9, **IDS)
+        shapes.extend(value.shape.as_list() for value in packed.values())
+        return packed
+
+    run(ragged([[1], [2], [], [3]]))
+    assert shapes == [[4, 9]] * 3
+
+
+def test_no_room():
+    with pytest.raises(ConfigError, match="sequence_length is 2; .* at least 3"):
+        pack(ragged([[1]]), sequence_length=2, **IDS)
+    with pytest.raises(ConfigError, match="at least 5"):
+        pack(ragged([[1]]), ragged([[1]]), sequence_length=4, **IDS)

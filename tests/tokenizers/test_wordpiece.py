@@ -1,0 +1,256 @@
+"""WordPiece in graph ops against the `tokenizers` package: ids and offsets, on everything."""
+
+import subprocess
+import sys
+import textwrap
+
+import numpy as np
+import pytest
+import tensorflow as tf
+from wordpiece_oracle import (
+    NASTY,
+    SPECIAL,
+    assert_equal_to_oracle,
+    character_vocabulary,
+    make,
+    oracle,
+    original_vocabulary,
+    random_texts,
+    sample_sentences,
+)
+
+from bert_tf.errors import ConfigError, DataError
+from bert_tf.tokenizers import WordPieceTokenizer
+
+SETTINGS = [
+    {"lowercase": True},
+    {"lowercase": False},
+    {"lowercase": True, "strip_accents": False},
+    {"lowercase": False, "strip_accents": True},
+    {"lowercase": True, "tokenize_chinese_chars": False},
+    {"lowercase": False, "tokenize_chinese_chars": False},
+]
+WORDS = [*SPECIAL, "fair", "un", "##able", "##un", "##s", ",", "[", "]", "mask", "<ent>", "<entry>"]
+
+
+@pytest.fixture(scope="module")
+def uncased():
+    return WordPieceTokenizer(original_vocabulary("bert-base-uncased"))
+
+
+@pytest.mark.parametrize("name", ["bert-base-uncased", "bert-base-cased"])
+def test_original_vocabularies_on_the_sample_and_on_nasty_strings(name):
+    ours, theirs = make(original_vocabulary(name), lowercase="uncased" in name)
+    assert_equal_to_oracle(ours, theirs, NASTY)
+    assert_equal_to_oracle(ours, theirs, sample_sentences())
+    assert_equal_to_oracle(ours, theirs, random_texts(2000, seed=1))
+
+
+@pytest.mark.parametrize("settings", SETTINGS, ids=str)
+def test_every_setting_where_each_character_is_a_piece(settings):
+    ours, theirs = make(character_vocabulary(), **settings)
+    assert_equal_to_oracle(ours, theirs, NASTY)
+    assert_equal_to_oracle(ours, theirs, random_texts(3000, seed=2))
+    # One text a batch takes the branches that a mixed batch hides.
+    for text in NASTY:
+        assert_equal_to_oracle(ours, theirs, [text])
+
+
+@pytest.mark.parametrize("settings", SETTINGS[:3], ids=str)
+def test_every_code_point_splits_words_as_the_oracle_does(settings):
+    ours, theirs = make([*SPECIAL, "a", "##a"], **settings)
+    codes = [c for c in range(1, 0x110000) if not 0xD800 <= c < 0xE000]
+    texts = ["".join(f" a{chr(c)}a" for c in codes[i : i + 256]) for i in range(0, len(codes), 256)]
+    expected = [e.ids for e in theirs.encode_batch(texts, add_special_tokens=False)]
+    assert ours.tokenize(tf.constant(texts)).to_list() == expected
+
+
+def test_one_difference_from_the_oracle_is_by_design():
+    # 302E (class 224) before 1B44 (class 9): decomposition sorts them, we keep the text's order.
+    text, marks = "a\u302e\u1b44", ("\u302e", "\u1b44")
+    ours, theirs = make([*SPECIAL, "a", *(f"##{m}" for m in marks)])
+    assert ours.encode(text) == [5, 6, 7]
+    assert theirs.encode(text, add_special_tokens=False).ids == [5, 7, 6]
+
+
+def test_special_tokens_in_the_text_are_one_id_each(uncased):
+    ids = uncased.encode("The capital[MASK]of [mask] [CLS]")
+    assert [uncased.id_to_token(i) for i in ids] == [
+        "the", "capital", "[MASK]", "of", "[", "mask", "]", "[CLS]",
+    ]  # fmt: skip
+    ids, starts, ends = uncased.tokenize_with_offsets(tf.constant("Ünd[MASK]e"))
+    assert list(zip(starts.numpy(), ends.numpy()))[-2:] == [(3, 9), (9, 10)]
+
+
+def test_further_special_tokens_the_longer_one_first():
+    tokenizer = WordPieceTokenizer(WORDS, special_tokens=["<ent>", "<entry>"])
+    assert tokenizer.encode("<entry>fair<ent>") == [15, 5, 14]
+    assert tokenizer.special_ids == (0, 1, 2, 3, 4, 14, 15)
+    assert WordPieceTokenizer(WORDS).encode("<ent>") == [1, 1, 1]  # "<", "ent", ">" are unknown
+    odd = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "a.*b", "a\\1", "a", "##x"]
+    tokenizer = WordPieceTokenizer(odd, special_tokens=["a\\1"], role_tokens={"mask": "a.*b"})
+    assert tokenizer.mask_id == 4
+    assert tokenizer.encode("a.*b axxb a\\1 A.*B") == [4, 1, 5, 6, 1, 1, 1]
+
+
+def test_no_character_of_private_use_passes_for_a_special_token(uncased):
+    text = "".join(map(chr, range(0xE000, 0xE010))) + "fair"
+    assert uncased.encode(text) == uncased.encode("fair")
+    assert uncased.encode(text + "[MASK]") == [*uncased.encode("fair"), uncased.mask_id]
+
+
+INVALID = [
+    b"ab\xffcd", b"caf\xc3", b"\xe4\xb8", b"\xe4\xb8fair", b"\xed\xa0\x80fair", b"\xf0\x9f\x98 fair", b"\x80\xbf\xc1z",
+    b"\xf5\x80\x80\x80 a", b"\xf4\x90\x80\x80a", b"\xc0\x80a", b"a\xfe[MASK]\xffb", b"\xe2\x82\xc3\xa9t\xc3\xa9",
+]  # fmt: skip
+
+
+def test_bytes_that_are_no_utf8_act_as_pythons_replacement_characters(uncased):
+    reference = oracle(uncased.vocabulary, lowercase=True)
+    expected = [reference.encode(b.decode("utf-8", "replace"), add_special_tokens=False) for b in INVALID]
+    assert uncased.tokenize(tf.constant(INVALID)).to_list() == [e.ids for e in expected]
+    ids, starts, ends = uncased.tokenize_with_offsets(tf.constant(INVALID))
+    assert ids.to_list() == [e.ids for e in expected]
+    offsets = [list(zip(s, e)) for s, e in zip(starts.to_list(), ends.to_list())]
+    assert offsets == [e.offsets for e in expected]
+    assert uncased.encode("a\ud800b") == uncased.encode("ab")
+
+
+def test_offsets_cut_the_source_out_of_the_text(uncased):
+    text = "Naïve Zürich: 中文, 👩‍👧 e\u0301tude"
+    ids, starts, ends = (part.numpy() for part in uncased.tokenize_with_offsets(tf.constant(text)))
+    source = [text[s:e] for s, e in zip(starts, ends)]
+    assert source[:5] == ["Naïve", "Zürich", ":", "中", "文"]
+    assert source[-1].startswith("e") or source[-2].startswith("e")
+    assert ids.dtype == starts.dtype == ends.dtype == np.int32
+
+
+def test_hangul_syllables_stay_whole_unless_accents_are_stripped():
+    vocabulary = [*SPECIAL, "한국", "한", "##국", "a", "##é"]
+    assert WordPieceTokenizer(vocabulary, lowercase=False).encode("한국 A") == [5, 1]
+    kept = WordPieceTokenizer(vocabulary, lowercase=True, strip_accents=False)
+    assert kept.encode("한국 AÉ") == [5, 8, 9]
+    assert WordPieceTokenizer(vocabulary, lowercase=True).encode("한국 A") == [1, 8]
+
+
+def test_in_functions_and_in_datasets(uncased):
+    texts = ["Fair [MASK]", "", "x" * 101 + " unaffordable"]
+    expected = uncased.tokenize(tf.constant(texts)).to_list()
+    traced = tf.function(uncased.tokenize, input_signature=[tf.TensorSpec([3], tf.string)])
+    assert traced(tf.constant(texts)).to_list() == expected
+    batches = tf.data.Dataset.from_tensor_slices(texts).batch(2).map(uncased.tokenize)
+    assert [row for batch in batches for row in batch.to_list()] == expected
+    single = tf.data.Dataset.from_tensor_slices(texts).map(uncased.tokenize)
+    assert [row.tolist() for row in single.as_numpy_iterator()] == expected
+    ragged = uncased.tokenize(tf.constant(texts))
+    assert ragged.dtype == tf.int32 and ragged.shape.rank == 2
+    assert uncased.tokenize(tf.constant([], tf.string)).to_list() == []
+    empty = [part.to_list() for part in uncased.tokenize_with_offsets(tf.constant(["", " "]))]
+    assert empty == [[[], []]] * 3
+    for wrong in (tf.constant([["a"]]), tf.constant([1])):
+        with pytest.raises(ValueError, match="text must be a string"):
+            uncased.tokenize(wrong)
+
+
+def test_tables_of_the_vocabulary(uncased):
+    vocabulary = uncased.vocabulary
+    assert uncased.vocabulary_size == 30522
+    assert (uncased.pad_id, uncased.unk_id, uncased.cls_id, uncased.sep_id, uncased.mask_id) == (0, 100, 101, 102, 103)
+    assert uncased.special_ids == (0, 100, 101, 102, 103)
+    assert uncased.token_to_id("the") == 1996 and uncased.id_to_token(1996) == "the"
+    assert uncased.token_to_id("no such token") == 100
+    with pytest.raises(IndexError, match="30522"):
+        uncased.id_to_token(30522)
+    assert uncased.is_continuation.dtype == bool
+    assert uncased.is_continuation.sum() == sum(t.startswith("##") for t in vocabulary)
+    assert not WordPieceTokenizer([*SPECIAL, "##", "##a"]).is_continuation[5]
+    drawable = set(uncased.random_ids.tolist())
+    assert uncased.random_ids.dtype == np.int32
+    assert len(drawable) == 30522 - 5 - 994  # special tokens; [unused0] to [unused993]
+    assert not any(vocabulary[i].startswith("[unused") for i in drawable)
+
+
+def test_fingerprint_tells_apart_what_gives_other_ids():
+    made = [
+        WordPieceTokenizer(WORDS),
+        WordPieceTokenizer(WORDS, lowercase=False),
+        WordPieceTokenizer(WORDS, strip_accents=False),
+        WordPieceTokenizer(WORDS, tokenize_chinese_chars=False),
+        WordPieceTokenizer(WORDS, special_tokens=["<ent>"]),
+        WordPieceTokenizer([*WORDS[:-1], "other"]),
+        WordPieceTokenizer(WORDS, role_tokens={"mask": "mask"}),
+    ]
+    assert len({t.fingerprint for t in made}) == len(made)
+    assert WordPieceTokenizer(list(WORDS), strip_accents=True).fingerprint == made[0].fingerprint
+
+
+def test_decode_reads_as_the_oracles(uncased):
+    reference = oracle(uncased.vocabulary, lowercase=True)
+    for text in ("Unaffordable, isn't it? [MASK].", "", "naïve 中文"):
+        ids = uncased.encode(text)
+        for skip in (False, True):
+            assert uncased.decode(ids, skip_special_tokens=skip) == reference.decode(ids, skip_special_tokens=skip)
+    assert uncased.decode(np.array([101, 14477, 20961, 3468, 102])) == "[CLS] unaffable [SEP]"
+
+
+def test_refused_vocabularies():
+    for broken, message in (
+        (WORDS[1:], r"lacks the special token '\[PAD\]'"),
+        ([*WORDS, "fair"], "'fair' twice, as ids 5 and 16"),
+        ([*WORDS, ""], "id 16 of the vocabulary is ''"),
+        ([*WORDS, "x" * 257], "id 16 of the vocabulary has over 256 bytes"),
+    ):
+        with pytest.raises(DataError, match=message):
+            WordPieceTokenizer(broken)
+    with pytest.raises(DataError, match="'<no>'"):
+        WordPieceTokenizer(WORDS, special_tokens=["<no>"])
+    with pytest.raises(ConfigError, match="'bos'"):
+        WordPieceTokenizer(WORDS, role_tokens={"bos": "fair"})
+
+
+def test_tokens_that_no_text_becomes_are_harmless():
+    odd = [*SPECIAL, "fair", "un fair", "fair\ue000", "\ue003", "##", "...", "##,", "Fair", "[6]", "x" * 101, "##x", "x"]
+    ours, theirs = make(odd)
+    texts = ["un fair", "fair\ue000 \ue003", "## ... fair,", "Fair [6]", "x" * 101, "x" * 100, "fairx"]
+    assert_equal_to_oracle(ours, theirs, texts)
+
+
+SERVE = """
+    import sys
+    import tensorflow as tf, tensorflow_text
+    loaded = tf.saved_model.load(sys.argv[1])
+    text = tf.constant(["Fair [MASK]!", "x" * 101 + " é", ""])
+    for row in loaded.serve(text)["token_ids"].numpy(): print(*row)
+    with tf.Graph().as_default(), tf.compat.v1.Session() as session:
+        meta = tf.compat.v1.saved_model.load(session, ["serve"], sys.argv[1])
+        signature = meta.signature_def["serving_default"]
+        feed = {signature.inputs["text"].name: ["Fair [MASK]!", "x" * 101 + " é", ""]}
+        for row in session.run(signature.outputs["token_ids"].name, feed): print(*row)
+        print(session.run(signature.outputs["ends"].name, feed))
+    assert not any(name.startswith("bert_tf") for name in sys.modules)
+"""
+
+
+def test_served_without_this_library(uncased, tmp_path):
+    class Module(tf.Module):
+        @tf.function(input_signature=[tf.TensorSpec([None], tf.string, name="text")])
+        def serve(self, text):
+            ids, _, ends = uncased.tokenize_with_offsets(text)
+            same = tf.reduce_all(ids.values == uncased.tokenize(text).values)
+            packed = uncased.pack(ids, sequence_length=8)
+            return {"token_ids": packed["token_ids"], "ends": ends.to_tensor(-1), "same": same}
+
+    module = Module()
+    module.tokenizer = uncased.resources
+    tf.saved_model.save(module, str(tmp_path / "model"), signatures=module.serve)
+    script = tmp_path / "serve.py"
+    script.write_text(textwrap.dedent(SERVE), encoding="utf-8")
+    result = subprocess.run(
+        [sys.executable, str(script), str(tmp_path / "model")], capture_output=True, text=True, cwd=tmp_path
+    )
+    assert result.returncode == 0, result.stderr
+    rows = [" ".join(map(str, r)) for r in (
+        [101, 4189, 103, 999, 102, 0, 0, 0], [101, 100, 1041, 102, 0, 0, 0, 0], [101, 102, 0, 0, 0, 0, 0, 0]
+    )]  # fmt: skip
+    ends = "[[  4  11  12]\n [101 103  -1]\n [ -1  -1  -1]]"
+    assert result.stdout.strip() == "\n".join([*rows, *rows, ends])

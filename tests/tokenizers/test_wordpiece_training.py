@@ -1,0 +1,101 @@
+"""Training of vocabularies: the right merges, the same every time, scripts kept as asked."""
+
+import subprocess
+import sys
+
+import pytest
+from tokenizers import BertWordPieceTokenizer
+from wordpiece_oracle import SPECIAL, sample_sentences
+
+from bert_tf.errors import ConfigError, DataError
+from bert_tf.tokenizers import train_wordpiece
+
+
+def test_joins_by_hand():
+    # hug x10, pug x5, hugs x5: counts of pairs: h ##u 15, ##u ##g 20, p ##u 5, ##g ##s 5.
+    texts = ["hug " * 10, "pug " * 5, "hugs " * 5]
+    alphabet = ["g", "h", "p", "s", "u", "##g", "##s", "##u"]
+    # First ##u ##g (20), then h ##ug (15); then hug ##s and p ##ug tie at 5: the lower id first.
+    for size, joined in ((14, ["##ug"]), (15, ["##ug", "hug"]), (99, ["##ug", "hug", "pug", "hugs"])):
+        tokenizer = train_wordpiece(texts, vocabulary_size=size)
+        assert tokenizer.vocabulary == [*SPECIAL, *alphabet, *joined]
+    assert train_wordpiece(texts, 99, min_frequency=6).vocabulary[13:] == ["##ug", "hug"]
+    assert tokenizer.encode("Hugs PUG") == [16, 15]
+
+
+def test_the_same_texts_give_the_same_vocabulary_in_every_process(tmp_path):
+    texts = sample_sentences()[:2500]
+    made = [train_wordpiece(iter(texts), 3000, lowercase=False) for _ in range(2)]
+    assert len(made[0].vocabulary) == 3000
+    (tmp_path / "texts").write_text("\n".join(texts), encoding="utf-8")
+    script = (
+        "import sys; from bert_tf.tokenizers import train_wordpiece\n"
+        "texts = open(sys.argv[1], encoding='utf-8', newline='\\n').read().split('\\n')\n"
+        "train_wordpiece(reversed(texts), 3000, lowercase=False).save(sys.argv[2])"
+    )
+    subprocess.run([sys.executable, "-c", script, str(tmp_path / "texts"), str(tmp_path / "other")], check=True)
+    other = (tmp_path / "other" / "vocab.txt").read_bytes()
+    for k, tokenizer in enumerate(made):
+        tokenizer.save(tmp_path / str(k))
+        assert (tmp_path / str(k) / "vocab.txt").read_bytes() == other
+
+
+def test_nearly_the_vocabulary_that_the_oracle_learns():
+    texts = sample_sentences()[:2500]
+    theirs = BertWordPieceTokenizer(lowercase=True)
+    theirs.train_from_iterator(texts, vocab_size=3000, min_frequency=2, show_progress=False)
+    ours = train_wordpiece(texts, 3000)
+    # What may differ: joins that tie, which the oracle decides anew in each run.
+    assert len(set(ours.vocabulary) & set(theirs.get_vocab())) > 2950
+    pieces = sum(len(ours.encode(t)) for t in texts[:500])
+    reference = sum(len(theirs.encode(t, add_special_tokens=False).ids) for t in texts[:500])
+    assert abs(pieces / reference - 1) < 0.002
+    assert not any(ours.unk_id in ours.encode(t) for t in texts)
+
+
+def test_hangul_keeps_its_syllables_when_cased():
+    texts = ["한국어 텍스트 한국어 Korean"] * 3
+    cased = train_wordpiece(texts, 200, lowercase=False)
+    assert {"한국어", "텍스트", "Korean"} <= set(cased.vocabulary)
+    kept = train_wordpiece(texts, 200, strip_accents=False)
+    assert {"한국어", "텍스트", "korean"} <= set(kept.vocabulary) and not kept.strip_accents
+    stripped = train_wordpiece(texts, 200)
+    assert "한국어" not in stripped.vocabulary
+    assert "\u1112\u1161\u11ab\u1100\u116e\u11a8\u110b\u1165" in stripped.vocabulary  # 한국어 in jamo
+    for tokenizer in (cased, kept, stripped):
+        assert len(tokenizer.encode("한국어")) == 1
+
+
+def test_chinese_punctuation_and_special_tokens():
+    tokenizer = train_wordpiece(
+        ["中文，中文。<e> x\u200by 「中文」 " + "z" * 101] * 5, 60, special_tokens=["<e>"]
+    )
+    assert tokenizer.vocabulary[:6] == [*SPECIAL, "<e>"]
+    assert {"中", "文", "，", "。", "「", "xy"} <= set(tokenizer.vocabulary)
+    assert "中文" not in tokenizer.vocabulary and "z" not in tokenizer.vocabulary
+    assert tokenizer.encode("<e>xy") == [5, tokenizer.token_to_id("xy")]
+
+
+def test_limited_alphabet_keeps_the_most_frequent():
+    tokenizer = train_wordpiece(["a a a b b c", "d"], 50, limit_alphabet=2, min_frequency=1)
+    assert tokenizer.vocabulary == [*SPECIAL, "a", "b"]
+    ties = train_wordpiece(["d c b a"], 50, limit_alphabet=3)
+    assert ties.vocabulary == [*SPECIAL, "a", "b", "c"]
+
+
+def test_progress_is_printed_on_request(capfd):
+    train_wordpiece(["a b"], 50)
+    assert capfd.readouterr().err == ""
+    train_wordpiece(["a b"], 50, show_progress=True)
+    assert "counting words" in capfd.readouterr().err
+
+
+@pytest.mark.parametrize("texts", [[], [""], [" \n\x00"]], ids=repr)
+def test_an_empty_corpus(texts):
+    with pytest.raises(DataError, match="the corpus holds no text"):
+        train_wordpiece(texts, 100)
+
+
+def test_a_vocabulary_too_small_for_the_alphabet():
+    with pytest.raises(ConfigError, match="vocabulary_size is 8, but 5 special tokens and 6 pieces"):
+        train_wordpiece(["abc bca cab"], 8)
