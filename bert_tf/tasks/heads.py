@@ -8,8 +8,8 @@ import keras
 import tensorflow as tf
 from keras import ops
 
-from bert_tf.backend import Dropout, TrainableModel
-from bert_tf.layers import Pooler
+from bert_tf.backend import TrainableModel
+from bert_tf.layers import ClassificationHead, Pooler
 
 INPUTS = ("token_ids", "segment_ids", "padding_mask")
 
@@ -35,15 +35,9 @@ class TaskModel(TrainableModel):
         if pooled and "pooled_output" not in encoder.output:
             self.pooler = Pooler(hidden, "tanh", initializer_range, name="pooler")
             self.pooler.build((None, None, hidden))
-        self.dropout = Dropout(dropout, name="output_dropout")
-        self.output_dense = keras.layers.Dense(
-            units,
-            kernel_initializer=keras.initializers.TruncatedNormal(stddev=initializer_range),
-            bias_initializer="zeros",
-            dtype="float32",
-            name="output_dense",
-        )
-        self.output_dense.build((None, hidden) if pooled else (None, None, hidden))
+        # float32 also under mixed precision: bfloat16 logits would tie.
+        self.head = ClassificationHead(units, dropout, initializer_range, dtype="float32", name="head")
+        self.head.build((None, hidden) if pooled else (None, None, hidden))
         self.built = True
 
     def outputs(self, features, training=False):
@@ -55,7 +49,7 @@ class TaskModel(TrainableModel):
             hidden = encoded["pooled_output"]
         else:
             hidden = self.pooler(encoded["sequence_output"])
-        return self.output_dense(self.dropout(hidden, training=training))
+        return self.head(hidden, training=training)
 
     # One trace for all lengths; not Keras's predict_on_batch, which under a strategy answers once
     # per replica and without compile() runs through XLA.

@@ -64,8 +64,8 @@ class Rows:
             if static_rows:
                 rows = tf.pad(rows, [[0, static_rows - real]])
             features = tokenizer.pack(
-                tf.gather(self.first, rows),
-                None if self.second is None else tf.gather(self.second, rows),
+                _gather(self.first, rows),
+                None if self.second is None else _gather(self.second, rows),
                 sequence_length=sequence_length,
                 dynamic=True,
             )
@@ -89,6 +89,11 @@ class Rows:
         weights = tf.gather(self.weights, rows).to_tensor() * present[:, None]
         left = [[0, 0], [1, 0]]
         return {"labels": tf.pad(labels.to_tensor(), left), "label_weights": tf.pad(weights, left)}
+
+
+def _gather(ragged, rows):
+    # Row splits as wide as the Python ints that `pack` compares them with inside a graph.
+    return tf.gather(ragged, rows).with_row_splits_dtype(tf.int32)
 
 
 def _padded(tensor, width, shape):

@@ -1,0 +1,56 @@
+"""Entity tags: schemes and scores, by hand."""
+
+import pytest
+
+from bert_tf.tasks.entities import complete, entities, entity_scores, marks_entities, tagging_scheme
+
+
+@pytest.mark.parametrize(
+    ("tags", "scheme"),
+    [
+        (["O", "I-PER", "I-PER", "B-PER", "O"], "IOB1"),
+        (["O", "B-PER", "I-PER", "B-PER", "I-LOC"], "IOB1"),
+        (["O", "B-PER", "I-PER", "B-LOC"], "IOB2"),
+        (["S-PER", "O", "B-LOC", "I-LOC", "E-LOC"], "BIOES"),
+        (["U-PER", "O", "B-LOC", "I-LOC", "L-LOC"], "BILOU"),
+        (["NN", "VB", "IN"], None),
+        (["O", "O"], None),
+        (["B-PER", "IN"], None),
+    ],
+)
+def test_schemes(tags, scheme):
+    assert tagging_scheme([tags]) == scheme
+    assert marks_entities(tags) == (scheme is not None)
+
+
+@pytest.mark.parametrize(
+    "tags",
+    [
+        ["I-PER", "I-PER", "B-PER", "O", "I-LOC"],
+        ["B-PER", "I-PER", "B-PER", "O", "B-LOC"],
+        ["B-PER", "E-PER", "S-PER", "O", "S-LOC"],
+        ["B-PER", "L-PER", "U-PER", "O", "U-LOC"],
+    ],
+)
+def test_every_scheme_marks_the_same_entities(tags):
+    assert entities(tags) == [("PER", 0, 1), ("PER", 2, 2), ("LOC", 4, 4)]
+
+
+def test_scores_by_hand():
+    gold = [["B-PER", "I-PER", "O", "B-LOC"], ["B-ORG", "O"]]
+    # Right: PER. Wrong type: LOC as ORG. Missed: ORG. Made up: PER at the end.
+    said = [["B-PER", "I-PER", "O", "B-ORG"], ["O", "B-PER"]]
+    assert entity_scores(gold, said) == {"precision": pytest.approx(1 / 3), "recall": pytest.approx(1 / 3), "f1": pytest.approx(1 / 3)}
+    # Half an entity is none.
+    assert entity_scores([["B-PER", "I-PER"]], [["B-PER", "O"]]) == {"precision": 0.0, "recall": 0.0, "f1": 0.0}
+
+
+def test_scores_of_no_entities():
+    assert entity_scores([["B-PER"]], [["O"]]) == {"precision": 0.0, "recall": 0.0, "f1": 0.0}
+
+
+def test_complete_adds_the_missing_prefixes():
+    assert complete({"O", "I-PER", "I-LOC"}) == ("O", "B-LOC", "I-LOC", "B-PER", "I-PER")
+    assert complete({"O", "S-PER", "B-LOC", "E-LOC"}) == (
+        "O", "B-LOC", "E-LOC", "I-LOC", "S-LOC", "B-PER", "E-PER", "I-PER", "S-PER",
+    )  # fmt: skip

@@ -1,0 +1,205 @@
+"""Data files: what is read from where, and what is said where they cannot be used."""
+
+import json
+
+import pytest
+
+from bert_tf.errors import DataError
+from bert_tf.tasks.columns import parse_numbers, read_columns, read_words
+from bert_tf.tasks.config import ColumnsConfig
+from bert_tf.tasks.conll import read_conll
+from bert_tf.tasks.files import file_format, read_table
+
+
+@pytest.fixture
+def write(tmp_path):
+    def write(name, content):
+        path = tmp_path / name
+        path.write_bytes(content if isinstance(content, bytes) else content.encode("utf-8"))
+        return str(path)
+
+    return write
+
+
+def read(path, labelled=True, pairs=None, **columns):
+    format = file_format(path, columns.get("format"))
+    return read_columns(path, format, ColumnsConfig(**columns), labelled, pairs)
+
+
+def test_tsv_with_header_keeps_quotes_and_odd_line_breaks(write):
+    path = write("a.tsv", 'id\tSentence\tLabel\r\n7\tHe said "no\u2028yes\t1\r\n\r\n8\ta\x0cb\t0\r\n')
+    examples = read(path)
+    assert examples.texts == ['He said "no\u2028yes', "a\x0cb"]
+    assert examples.labels == ["1", "0"]
+    assert examples.lines == [2, 4]
+    assert examples.text_pairs is None
+    assert examples.columns == {"text": "Sentence", "label": "Label"}
+
+
+def test_tsv_with_byte_order_mark(write):
+    assert read(write("a.tsv", b"\xef\xbb\xbftext\tlabel\nx\t1\n")).texts == ["x"]
+
+
+def test_csv_with_quoted_commas_quotes_and_line_ends(write):
+    path = write("a.csv", 'label,premise,hypothesis\n1,"a, ""b""",c\n0,"two\nlines",d\n1,e,f\n')
+    examples = read(path)
+    assert examples.texts == ['a, "b"', "two\nlines", "e"]
+    assert examples.text_pairs == ["c", "d", "f"]
+    assert examples.lines == [2, 3, 5]
+
+
+def test_tsv_quoted_on_request(write):
+    assert read(write("a.tsv", 'text\tlabel\n"a\tb"\t1\n'), quoted=True).texts == ["a\tb"]
+
+
+def test_columns_by_number_mean_no_header(write):
+    examples = read(write("a.tsv", "1\tgood film\n0\tbad\n"), text=-1, label=0)
+    assert (examples.texts, examples.labels, examples.lines) == (["good film", "bad"], ["1", "0"], [1, 2])
+    examples = read(write("b.tsv", "y\tx\n1\tgood film\n"), text=1, label=0, header=True)
+    assert (examples.texts, examples.labels) == (["good film"], ["1"])
+
+
+def test_jsonl_labels_become_strings(write):
+    rows = [{"text": "a", "label": 1}, {"label": True, "text": "b", "extra": None}, {"text": "c", "label": "x"}]
+    examples = read(write("a.jsonl", "\n".join(json.dumps(row) for row in rows)))
+    assert examples.texts == ["a", "b", "c"]
+    assert examples.labels == ["1", "true", "x"]
+
+
+def test_plain_lines_and_missing_labels_for_prediction(write):
+    assert read(write("a.txt", "one\n\ntwo\n"), labelled=False).texts == ["one", "two"]
+    assert read(write("b.tsv", "text\tlabel\na\t\n"), labelled=False).labels is None
+
+
+def test_malformed_rows_are_skipped_and_counted_on_request(write):
+    path = write("a.tsv", "text\tlabel\na\t1\nbroken\nb\t0\nc\t\n")
+    examples = read(path, skip_malformed=True)
+    assert (examples.texts, examples.lines, examples.skipped) == (["a", "b"], [2, 4], 2)
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "columns", "message"),
+    [
+        ("a.tsv", "", {}, "a.tsv is empty; it must hold at least one example"),
+        ("a.tsv", "text\tlabel\n", {}, "a.tsv holds a header and no example"),
+        (
+            "a.tsv",
+            b"text\tlabel\nok\t1\ncaf\xe9\t0\n",
+            {},
+            "a.tsv, line 3: byte 0xe9 at position 3 of the line is not UTF-8; convert the file, e.g. iconv",
+        ),
+        (
+            "a.tsv",
+            "text\tlabel\na\t1\nb\tc\t1\n",
+            {},
+            "a.tsv, line 3: 3 fields where the header has 2; mend the row",
+        ),
+        ("a.tsv", "a\t1\nb\n", {"text": 0, "label": 1}, "a.tsv, line 2: 1 field where the first row has 2"),
+        ("a.tsv", "text\tlabel\na\t \n", {}, "a.tsv, line 2: the row has no label; only predict takes rows without"),
+        (
+            "a.tsv",
+            "review_text\tlabel\na\t1\n",
+            {"text": "reviewtext"},
+            "a.tsv: no column 'reviewtext' for columns.text; did you mean 'review_text'?",
+        ),
+        ("a.tsv", "x\ty\na\t1\n", {}, "none of the columns 'x', 'y' has a usual name of a text"),
+        ("a.tsv", "text\ty\na\t1\n", {}, "a.tsv: no column has a usual name of a label"),
+        ("a.tsv", "a\t1\n", {"text": 5, "label": 1}, "a.tsv: no column 5 for columns.text, there are 2"),
+        ("a.tsv", "a\t1\n", {"text": 0}, "read without a header; number the column with columns.label"),
+        ("a.csv", 'text,label\na,1\n"b,0\n', {}, "a.csv, line 3: unexpected end of data; a quotation mark inside"),
+        ("a.csv", 'text,label\n"a"b,1\n', {}, "a.csv, line 2: ',' expected after '\"'"),
+        ("a.jsonl", '{"text": "a", "label": 1}\n{"text"\n', {}, "a.jsonl, line 2: not valid JSON (Expecting ':'"),
+        ("a.jsonl", "[1]\n", {}, "a.jsonl, line 1: a list, must be a JSON object"),
+        (
+            "a.jsonl",
+            '{"text": "a", "label": 1}\n{"txt": "b", "label": 0}\n',
+            {},
+            "a.jsonl, line 2: no 'text' (text); its keys are txt, label",
+        ),
+        ("a.jsonl", '{"text": ["a"], "label": 1}\n', {}, "line 1: 'text' is a list, must be a string or a number"),
+        ("a.jsonl", '{"text": "a", "label": 1}\n', {"text": 0}, "columns.text=0, but JSONL has keys"),
+        ("a.dat", "text\tlabel\na\t1\n", {}, "cannot tell the format from the ending '.dat'"),
+    ],
+)
+def test_messages(write, name, content, columns, message):
+    with pytest.raises(DataError) as error:
+        read(write(name, content), **columns)
+    assert message in str(error.value)
+
+
+def test_missing_file():
+    with pytest.raises(DataError, match="cannot read nowhere.tsv: No such file"):
+        read("nowhere.tsv")
+
+
+def test_a_pair_task_wants_the_second_column(write):
+    with pytest.raises(DataError, match="no column has a usual name of a text_pair"):
+        read(write("a.tsv", "text\tlabel\na\t1\n"), pairs=True)
+
+
+def test_numbers(write):
+    path = write("a.tsv", "text\tscore\na\t2.5\nb\t-1e1\n")
+    assert parse_numbers(read(path)).labels == [2.5, -10.0]
+    for bad in ("many", "nan", "inf"):
+        with pytest.raises(DataError, match=f"a.tsv, line 3: the label '{bad}' is not a finite number"):
+            parse_numbers(read(write("a.tsv", f"text\tscore\na\t2.5\nb\t{bad}\n")))
+
+
+CONLL = """-DOCSTART- -X- -X- O
+
+EU NNP B-NP B-ORG
+rejects VBZ B-VP O
+
+\t
+Peter NNP B-NP B-PER
+"""
+
+
+def test_conll(write):
+    examples = read_conll(write("a.conll", CONLL))
+    assert examples.words == [["EU", "rejects"], ["Peter"]]
+    assert examples.labels == [["B-ORG", "O"], ["B-PER"]]
+    assert examples.lines == [3, 7]
+    assert read_conll(write("a.conll", CONLL), tag_column=1).labels == [["NNP", "VBZ"], ["NNP"]]
+    assert read_conll(write("b.conll", "one\ntwo\n\nthree"), labelled=False).words == [["one", "two"], ["three"]]
+
+
+def test_conllu_comments_are_no_words_and_number_signs_are(write):
+    path = write("a.conllu", "# sent_id = 1\n# text = # 1\n1\t#\tSYM\n2\t1\tNUM\n")
+    assert read_conll(path, word_column=1).words == [["#", "1"]]
+    assert read_conll(write("b.conll", "# SYM\n1 NUM\n")).words == [["#", "1"]]
+
+
+def test_conll_with_tabs_keeps_spaces_within_a_word(write):
+    assert read_conll(write("a.conll", "New York\tB-LOC\n")).words == [["New York"]]
+
+
+@pytest.mark.parametrize(
+    ("content", "columns", "message"),
+    [
+        ("EU NNP B-ORG\nrejects O\n", {}, "line 2: 2 fields where line 1 has 3; every word must have the same"),
+        ("EU\nrejects\n", {}, "line 1: one field, so there is no tag beside the word"),
+        ("EU B-ORG\n", {"tag_column": 3}, "line 1: no column 3 for the tags, the line has 2 fields"),
+        ("-DOCSTART- O\n", {}, "holds no sentence"),
+        (b"EU B-ORG\nM\xfcller B-PER\n", {}, "line 2: byte 0xfc at position 1"),
+    ],
+)
+def test_conll_messages(write, content, columns, message):
+    with pytest.raises(DataError) as error:
+        read_conll(write("a.conll", content), **columns)
+    assert "a.conll" in str(error.value) and message in str(error.value)
+
+
+def test_words_in_jsonl(write):
+    path = write("a.jsonl", '{"tokens": ["a", "b"], "ner_tags": ["O", "B-X"]}\n')
+    examples = read_words(path, ColumnsConfig())
+    assert (examples.words, examples.labels) == ([["a", "b"]], [["O", "B-X"]])
+    with pytest.raises(DataError, match="line 1: 2 tokens and 1 tags; every word must have one tag"):
+        read_words(write("b.jsonl", '{"tokens": ["a", "b"], "tags": ["O"]}\n'), ColumnsConfig())
+    with pytest.raises(DataError, match="line 1: 'words' must be a list of strings"):
+        read_words(write("c.jsonl", '{"words": "a b", "tags": ["O"]}\n'), ColumnsConfig())
+
+
+def test_table_lines_of_the_blank_lines_are_counted(write):
+    table = read_table(write("a.tsv", "\n\na\tb\n"), "tsv")
+    assert (table.rows, table.lines) == ([["a", "b"]], [3])

@@ -1,0 +1,139 @@
+"""Each task, from Python lists to predictions: a tiny encoder learns a small rule completely."""
+
+import random
+
+import keras
+import numpy as np
+import pytest
+import tiny
+
+from bert_tf.backend import AdamW
+from bert_tf.tasks import build_task, load_task
+
+FILLER = "the film was a plot actor in".split()
+
+
+def filler(rng, low=2, high=20):
+    return [rng.choice(FILLER) for _ in range(rng.randint(low, high))]
+
+
+def insert(rng, words, word):
+    words.insert(rng.randint(0, len(words)), word)
+    return words
+
+
+def train(task, examples, epochs, encoder=None, learning_rate=3e-3):
+    model = task.model(encoder or tiny.encoder())
+    steps = task.steps_per_epoch(examples, 16)
+    schedule = keras.optimizers.schedules.PolynomialDecay(learning_rate, steps * epochs, learning_rate / 10)
+    model.compile(AdamW(schedule, weight_decay=0.0))
+    for epoch in range(epochs):
+        history = model.fit(task.dataset(examples, 16, training=True, seed=1, epoch=epoch), verbose=0)
+    assert len(history.history["loss"]) == 1
+    return model
+
+
+def test_classification():
+    rng = random.Random(0)
+    words = {"good": "pos", "fine": "pos", "bad": "neg", "awful": "neg"}
+    chosen = [rng.choice(list(words)) for _ in range(200)]
+    texts = [" ".join(insert(rng, filler(rng), word)) for word in chosen]
+    labels = [words[word] for word in chosen]
+    task = build_task({"kind": "classification", "sequence_length": 32}, tiny.tokenizer())
+    examples, dev = task.examples(texts[:150], labels=labels[:150]), task.examples(texts[150:], labels=labels[150:])
+    assert task.labels == ("neg", "pos")
+    model = train(task, examples, epochs=12)
+    scores = task.evaluate(model, dev)
+    assert scores["accuracy"] == scores["f1"] == scores["matthews"] == 1.0 and not scores["collapsed"]
+    assert scores["loss"] < 0.2
+    answers = task.predict(model, ["The film was good.", "awful"])
+    assert [answer["label"] for answer in answers] == ["pos", "neg"]
+    for answer in answers:
+        assert sum(answer["probabilities"].values()) == pytest.approx(1.0, abs=1e-6)
+        assert answer["probability"] == max(answer["probabilities"].values())
+
+
+def test_pairs(tmp_path):
+    rng = random.Random(1)
+    places = ["london", "paris"]
+    firsts, seconds, labels = [], [], []
+    for _ in range(300):
+        a, b = rng.choice(places), rng.choice(places)
+        firsts.append(" ".join(filler(rng, 0, 3) + [a]))
+        seconds.append(" ".join(filler(rng, 0, 3) + [b]))
+        labels.append("same" if a == b else "other")
+    task = build_task({"sequence_length": 32}, tiny.tokenizer())
+    examples = task.examples(firsts[:240], seconds[:240], labels[:240])
+    dev = task.examples(firsts[240:], seconds[240:], labels[240:])
+    model = train(task, examples, epochs=25, encoder=tiny.encoder(layers=2), learning_rate=2e-3)
+    assert task.evaluate(model, dev)["accuracy"] > 0.98
+    assert [a["label"] for a in task.predict(model, [("in london", "in london"), ("in paris", "in london")])] == [
+        "same",
+        "other",
+    ]
+    task.save(tmp_path)
+    again = load_task(tmp_path, task.tokenizer)
+    assert again.pairs is True and again.labels == ("other", "same")
+    assert again.evaluate(model, dev) == task.evaluate(model, dev)
+
+
+def test_regression(tmp_path):
+    rng = random.Random(2)
+    value = {"good": 300.0, "fine": 280.0, "bad": 220.0, "awful": 200.0}
+    chosen = [rng.choice(list(value)) for _ in range(200)]
+    texts = [" ".join(insert(rng, filler(rng, 2, 6), word)) for word in chosen]
+    labels = [value[word] for word in chosen]
+    task = build_task({"kind": "regression", "sequence_length": 32}, tiny.tokenizer())
+    examples, dev = task.examples(texts[:150], labels=labels[:150]), task.examples(texts[150:], labels=labels[150:])
+    assert task.mean == pytest.approx(np.mean(labels[:150])) and task.scale == pytest.approx(np.std(labels[:150]))
+    model = train(task, examples, epochs=20)
+    scores = task.evaluate(model, dev)
+    assert scores["pearson"] > 0.98 and scores["spearman"] > 0.9 and not scores["collapsed"]
+    assert scores["mean_absolute_error"] < 8.0
+    (answer,) = task.predict(model, ["the plot was good"])
+    assert answer["score"] == pytest.approx(300.0, abs=25.0)
+    task.save(tmp_path)
+    again = load_task(tmp_path, task.tokenizer)
+    assert (again.mean, again.scale) == (task.mean, task.scale)
+
+
+def test_tagging(tmp_path):
+    rng = random.Random(3)
+    sentences, tags = [], []
+    for _ in range(150):
+        words, marks = [], []
+        for _ in range(rng.randint(2, 5)):
+            for word in filler(rng, 1, 3):
+                words.append(word)
+                marks.append("O")
+            if rng.random() < 0.5:
+                words += ["Anna", "Johnson"][: rng.choice([1, 2])]
+                marks += ["B-PER", "I-PER"][: len(words) - len(marks)]
+            else:
+                words.append(rng.choice(["London", "Paris"]))
+                marks.append("B-LOC")
+        sentences.append(words)
+        tags.append(marks)
+    task = build_task({"kind": "tagging", "sequence_length": 32}, tiny.tokenizer())
+    examples, dev = task.examples(sentences[:100], tags[:100]), task.examples(sentences[100:], tags[100:])
+    assert (task.metric, task.scheme) == ("f1", "IOB2")
+    assert task.labels == ("O", "B-LOC", "I-LOC", "B-PER", "I-PER")
+    model = train(task, examples, epochs=12)
+    scores = task.evaluate(model, dev)
+    assert scores["f1"] == 1.0 and scores["accuracy"] == 1.0
+    assert scores["words"] == sum(map(len, sentences[100:]))
+    text = "The film, Anna Johnson was in  London."
+    (answer,) = task.predict(model, [text])
+    assert [word["word"] for word in answer["words"]] == [
+        "The", "film", ",", "Anna", "Johnson", "was", "in", "London", ".",
+    ]  # fmt: skip
+    assert [(e["type"], e["text"]) for e in answer["entities"]] == [("PER", "Anna Johnson"), ("LOC", "London")]
+    for part in answer["words"] + answer["entities"]:
+        assert text[part["start"] : part["end"]] == part.get("word", part.get("text"))
+    (split,) = task.predict(model, [["Anna", "Johnson", "was", "in", "Paris"]])
+    assert split["text"] == "Anna Johnson was in Paris"
+    assert [e["text"] for e in split["entities"]] == ["Anna Johnson", "Paris"]
+    task.save(tmp_path)
+    again = load_task(tmp_path, task.tokenizer)
+    assert (again.labels, again.scheme, again.metric) == (task.labels, "IOB2", "f1")
+    assert again.predict(model, [text]) == [answer]
