@@ -1,0 +1,105 @@
+"""Measures text to shards: speed with and without the start of processes, and peak memory.
+
+    python tests/benchmarks/text_to_shards.py corpus.jsonl --tokenizer vocab.txt --workers 2 --repeat 10
+
+`--repeat` reads the corpus several times over. Memory is the sum over all processes, sampled: PSS
+counts pages that processes share (TensorFlow's libraries) once, RSS once for each process.
+"""
+
+import argparse
+import resource
+import shutil
+import tempfile
+import threading
+import time
+from pathlib import Path
+
+from bert_tf.tokenizers import load_tokenizer
+from tfrecords.corpus import find_files
+from tfrecords.shards_config import ShardsConfig
+from tfrecords.statistics import report
+from tfrecords.writer import write_shards
+
+
+class Watch(threading.Thread):
+    """Samples the memory of this process and its children, and notes when the first shard is there."""
+
+    def __init__(self, folder):
+        super().__init__(daemon=True)
+        self.rss = self.pss = 0
+        self.first = None  # (time, shards) at the first sight of a shard
+        self._folder, self._done = folder, threading.Event()
+
+    def run(self):
+        while not self._done.wait(0.2):
+            samples = [_memory(pid) for pid in ("self", *_children())]
+            self.rss = max(self.rss, sum(rss for rss, _ in samples))
+            self.pss = max(self.pss, sum(pss for _, pss in samples))
+            shards = len(list(self._folder.glob("shard-*")))
+            if shards and not self.first:
+                self.first = time.perf_counter(), shards
+
+    def stop(self):
+        self._done.set()
+        self.join()
+
+
+def _cpu_seconds():
+    """Of this process and the children that have ended; what else the machine does leaves it alone."""
+    usages = (resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN))
+    return sum(usage.ru_utime + usage.ru_stime for usage in usages)
+
+
+def _children():
+    return [pid for file in Path("/proc/self/task").glob("*/children") for pid in file.read_text().split()]
+
+
+def _memory(pid):
+    """(RSS, PSS) in bytes; zeros for a process that has just ended."""
+    try:
+        lines = Path(f"/proc/{pid}/smaps_rollup").read_text().splitlines()
+    except (FileNotFoundError, ProcessLookupError):
+        return 0, 0
+    values = {line.split()[0]: int(line.split()[1]) * 1024 for line in lines[1:]}
+    return values.get("Rss:", 0), values.get("Pss:", 0)
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("corpus")
+    parser.add_argument("--tokenizer", required=True, help="folder or vocab.txt")
+    parser.add_argument("--workers", type=int, default=2)
+    parser.add_argument("--repeat", type=int, default=1)
+    parser.add_argument("--sequence-length", type=int, default=128)
+    parser.add_argument("--format", default="segment_pair")
+    arguments = parser.parse_args()
+    tokenizer = load_tokenizer(arguments.tokenizer)
+    config = ShardsConfig(sequence_length=arguments.sequence_length, format=arguments.format)
+
+    scratch = Path(tempfile.mkdtemp(prefix="text_to_shards"))
+    try:
+        (scratch / "corpus").mkdir()
+        for number, file in enumerate(find_files(arguments.corpus) * arguments.repeat):
+            shutil.copyfile(file.path, scratch / "corpus" / f"{number:04}-{file.path.name}")
+        output = scratch / "shards"
+        watch = Watch(output)
+        watch.start()
+        start, cpu = time.perf_counter(), _cpu_seconds()
+        manifest = write_shards(scratch / "corpus", output, tokenizer, config, arguments.workers, progress=False)
+        end, cpu = time.perf_counter(), _cpu_seconds() - cpu
+        watch.stop()
+    finally:
+        shutil.rmtree(scratch)
+    size = manifest.counts["text_bytes"] / 1e6
+    print(*report(manifest.counts, manifest.sequence_length), sep="\n")
+    print(f"{size:.1f} MB of text in {end - start:.1f} s: {size / (end - start):.1f} MB/s, "
+          f"{manifest.examples / (end - start):,.0f} examples/s, {arguments.workers} workers")  # fmt: skip
+    print(f"{cpu:.1f} s of CPU time in all processes, their start included: {size / cpu:.1f} MB a CPU second")
+    if watch.first and watch.first[1] < len(manifest.shards):
+        left = size * (1 - watch.first[1] / len(manifest.shards))
+        print(f"after the first shard, at {watch.first[0] - start:.1f} s: {left / (end - watch.first[0]):.1f} MB/s")
+    print(f"peak memory of all processes: PSS {watch.pss / 1e6:,.0f} MB, RSS {watch.rss / 1e6:,.0f} MB")
+
+
+if __name__ == "__main__":
+    main()

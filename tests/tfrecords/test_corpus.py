@@ -1,0 +1,179 @@
+"""Documents from every kind of input, and what is said about inputs that cannot be used."""
+
+import gzip
+import json
+import resource
+
+import pytest
+
+from bert_tf.errors import DataError
+from tfrecords.corpus import CorpusReader, find_files
+
+DOCUMENTS = ["First line.\nSecond line: ünï.", "Only one line", "a\nb\nc"]
+BLANK_LINES = "First line.\nSecond line: ünï.\n\n\nOnly one line\n \t\na\nb\nc"
+
+
+def write(path, content):
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_bytes(content if isinstance(content, bytes) else content.encode())
+    return path
+
+
+def read(inputs, **options):
+    return [(d.text.decode(), d.begins) for d in CorpusReader(find_files(inputs), **options)]
+
+
+def texts(inputs, **options):
+    return [text for text, _ in read(inputs, **options)]
+
+
+@pytest.mark.parametrize(
+    "name, content",
+    [
+        ("a.txt", BLANK_LINES),
+        ("a.txt", BLANK_LINES + "\n\n\n"),
+        ("a.txt", "\n\n" + BLANK_LINES),
+        ("a.txt", b"\xef\xbb\xbf" + BLANK_LINES.encode()),
+        ("a.txt", b"\xef\xbb\xbf\r\n" + BLANK_LINES.replace("\n", "\r\n").encode()),
+        ("a.txt.gz", gzip.compress(BLANK_LINES.encode())),
+        ("a.raw", BLANK_LINES),
+        ("noending", BLANK_LINES),
+        ("a.jsonl", "\n".join(json.dumps({"id": 1, "text": d}) for d in DOCUMENTS)),
+        ("a.jsonl", "\ufeff" + "\r\n\r\n".join(json.dumps({"text": d.replace("\n", "\r\n")}) for d in DOCUMENTS) + "\r\n"),
+        ("a.jsonl.gz", gzip.compress("\n".join(json.dumps({"text": d}, ensure_ascii=False) for d in DOCUMENTS).encode())),
+    ],
+)
+def test_the_same_documents_from_every_format(tmp_path, name, content):
+    assert read(write(tmp_path / name, content)) == [(d, True) for d in DOCUMENTS]
+
+
+def test_folders_and_globs_are_sorted_and_read_once(tmp_path):
+    for name in ("b.txt", "a/z.txt", "a/y.jsonl", "c.txt.gz", "notes.md", ".hidden.txt", ".git/x.txt"):
+        data = json.dumps({"text": name}).encode() if "jsonl" in name else name.encode()
+        write(tmp_path / name, gzip.compress(data) if name.endswith("gz") else data)
+    assert texts(tmp_path) == ["a/y.jsonl", "a/z.txt", "b.txt", "c.txt.gz"]
+    assert texts(f"{tmp_path}/*.txt") == ["b.txt"]
+    assert texts(f"{tmp_path}/**/*.txt") == ["a/z.txt", "b.txt"]
+    assert texts([tmp_path / "b.txt", str(tmp_path)]) == ["b.txt", "a/y.jsonl", "a/z.txt", "c.txt.gz"]
+    assert [f.name for f in find_files([tmp_path / "a", tmp_path / "b.txt"])] == ["a/y.jsonl", "a/z.txt", "b.txt"]
+    assert [f.bytes for f in find_files(tmp_path / "b.txt")] == [5]
+
+
+def test_a_file_whose_name_looks_like_a_pattern(tmp_path):
+    assert texts(write(tmp_path / "a[1].txt", "x")) == ["x"]
+
+
+@pytest.mark.parametrize("name", ["a.txt", "a.jsonl"])
+def test_long_documents_are_cut_the_same_in_every_format(tmp_path, name):
+    lines = [f"line {i} " + "x" * (i % 50) for i in range(300)]
+    document = "\n".join(lines)
+    content = f"{document}\n\nshort" if name == "a.txt" else "\n".join(json.dumps({"text": t}) for t in (document, "short"))
+    parts = read(write(tmp_path / name, content), max_document_bytes=1000)
+    assert [begins for _, begins in parts] == [True] + [False] * (len(parts) - 2) + [True]
+    assert "\n".join(text for text, _ in parts[:-1]) == document  # cut at line ends alone
+    assert all(900 < len(text) <= 1000 for text, _ in parts[:-2])
+
+
+def test_without_line_ends_cuts_at_blanks_and_without_those_between_characters(tmp_path):
+    words = " ".join(["word"] * 1000)
+    parts = texts(write(tmp_path / "a.txt", words), max_document_bytes=101)
+    assert " ".join(parts) == words and max(map(len, parts)) <= 101
+    parts = texts(write(tmp_path / "b.txt", "語" * 1000), max_document_bytes=100)
+    assert "".join(parts) == "語" * 1000 and max(len(p.encode()) for p in parts) <= 100
+
+
+def test_one_enormous_document_in_bounded_memory(tmp_path):
+    """72 MB without a blank line, almost half of it in lines of 1 MB."""
+    with open(tmp_path / "a.txt", "w") as file:
+        for _ in range(32):
+            file.write("a line of some forty characters and more\n" * 30_000)
+            file.write("words without a line end " * 40_000)
+    assert (tmp_path / "a.txt").stat().st_size > 70e6
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    parts, size = 0, 0
+    for document in CorpusReader(find_files(tmp_path / "a.txt")):
+        parts, size = parts + 1, size + len(document.text)
+        assert len(document.text) <= 1 << 20
+    grown = (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) * 1024
+    assert grown < 16e6, grown
+    assert size > 70e6 and parts < 110
+
+
+def test_bytes_that_are_not_utf8(tmp_path):
+    path = write(tmp_path / "a.txt", "eins\n\nzwei\ndrei".encode() + b" caf\xe9 \xff\n\nvier")
+    with pytest.raises(DataError, match=r"a\.txt:4: byte 0xe9 is not UTF-8.*errors: replace"):
+        texts(path)
+    reader = CorpusReader(find_files(path), errors="replace")
+    assert [d.text.decode() for d in reader] == ["eins", "zwei\ndrei caf\ufffd \ufffd", "vier"]
+    assert reader.replaced == 2
+
+    path = write(tmp_path / "a.jsonl", b'{"text": "x"}\n{"text": "caf\xe9"}\n')
+    with pytest.raises(DataError, match=r"a\.jsonl:2: byte 0xe9"):
+        texts(path)
+    assert texts(path, errors="replace") == ["x", "caf\ufffd"]
+
+    with pytest.raises(DataError, match=r":1: byte 0xff is not UTF-8; the file looks like UTF-16"):
+        texts(write(tmp_path / "w.txt", "text".encode("utf-16")))
+
+
+def test_the_line_is_right_behind_a_cut(tmp_path):
+    path = write(tmp_path / "a.txt", b"0123456789\n" * 500 + b"\xff\n" + b"0123456789\n" * 5)
+    with pytest.raises(DataError, match=r"a\.txt:501: byte 0xff"):
+        texts(path, max_document_bytes=1000)
+
+
+def test_half_a_surrogate_pair(tmp_path):
+    path = write(tmp_path / "a.jsonl", '{"text": "ok"}\n{"text": "\\ud83d half"}\n{"text": "\\ud83d\\ude00"}')
+    with pytest.raises(DataError, match=r":2: 'text' holds half a surrogate pair"):
+        texts(path)
+    assert texts(path, errors="replace") == ["ok", "\ufffd half", "😀"]
+
+
+@pytest.mark.parametrize(
+    "line, message",
+    [
+        ('{"text": "x"', r"a\.jsonl:2: not a JSON object on one line"),
+        ("plain words", r"a\.jsonl:2: not a JSON object on one line"),
+        ('["x"]', r"a\.jsonl:2: the line is not a JSON object like"),
+        ('{"test": "x"}', r"a\.jsonl:2: no field 'text'; did you mean 'test'\?.*text_field"),
+        ('{"text": null}', r"a\.jsonl:2: the field 'text' is NoneType, not a string"),
+        ("[" * 100_000, r"a\.jsonl:2: not a JSON object"),
+    ],
+)
+def test_lines_that_are_not_documents(tmp_path, line, message):
+    with pytest.raises(DataError, match=message):
+        texts(write(tmp_path / "a.jsonl", '{"text": "ok"}\n' + line))
+
+
+def test_another_text_field(tmp_path):
+    assert texts(write(tmp_path / "a.jsonl", '{"body": "x", "text": "y"}'), text_field="body") == ["x"]
+
+
+def test_missing_and_unsuitable_inputs(tmp_path):
+    with pytest.raises(DataError, match="nowhere.txt: no such file or folder"):
+        find_files(tmp_path / "nowhere.txt")
+    with pytest.raises(DataError, match=r"the pattern matches no file"):
+        find_files(f"{tmp_path}/*.txt")
+    with pytest.raises(DataError, match=r"the folder holds no \.txt, \.jsonl"):
+        find_files(tmp_path)
+    with pytest.raises(DataError, match="no corpus given"):
+        find_files([])
+    with pytest.raises(DataError, match=r"a\.json: \.json is not a format.*\.jsonl"):
+        find_files(write(tmp_path / "a.json", "[]"))
+
+
+def test_damaged_gzip(tmp_path):
+    whole = gzip.compress(b"some text\n" * 100_000)
+    for name, data in (("cut.txt.gz", whole[:-20]), ("not.txt.gz", b"plain text"), ("bad.jsonl.gz", b"\x1f\x8b" + b"x" * 50)):
+        with pytest.raises(DataError, match=rf"{name} is damaged or not gzip"):
+            texts(write(tmp_path / name, data))
+
+
+def test_position_is_in_bytes_on_disk(tmp_path):
+    write(tmp_path / "a.txt", "one\n\ntwo")
+    write(tmp_path / "b.txt.gz", gzip.compress(b"three"))
+    files = find_files(tmp_path)
+    reader = CorpusReader(files)
+    assert reader.position == 0
+    assert len(list(reader)) == 3
+    assert reader.position == sum(f.bytes for f in files)

@@ -1,0 +1,385 @@
+"""From text to shards: what is in them, and that nothing but corpus, tokenizer and config decides it."""
+
+import gzip
+import hashlib
+import json
+import random
+import signal
+import subprocess
+import sys
+import time
+
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from bert_tf.config import build
+from bert_tf.errors import ConfigError, DataError, RunDirectoryError
+from bert_tf.files import lock_directory
+from bert_tf.tokenizers import WordPieceTokenizer, load_tokenizer
+from tfrecords import schema
+from tfrecords.manifest import Manifest
+from tfrecords.shard import ShardWriter
+from tfrecords.shards_config import ShardsConfig
+from tfrecords.writer import write_shards
+
+WORDS = [f"w{i}" for i in range(200)]
+VOCABULARY = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", ".", *WORDS]
+SMALL = ShardsConfig(sequence_length=32, shard_bytes=1 << 14)
+
+
+@pytest.fixture(scope="module")
+def tokenizer():
+    return WordPieceTokenizer(VOCABULARY)
+
+
+def documents(count, seed=0):
+    """Documents of one sentence a line, in words of the vocabulary."""
+    rng = random.Random(seed)
+    return [
+        "\n".join(" ".join(rng.choices(WORDS, k=rng.randint(3, 20))) + "." for _ in range(rng.randint(1, 12)))
+        for _ in range(count)
+    ]
+
+
+def write_text(path, texts):
+    path.write_text("\n\n".join(texts) + "\n", encoding="utf-8")
+    return path
+
+
+@pytest.fixture(scope="module")
+def corpus(tmp_path_factory):
+    return write_text(tmp_path_factory.mktemp("corpus") / "corpus.txt", documents(500))
+
+
+def contents(folder):
+    """The bytes of every file but the lock."""
+    return {str(p.relative_to(folder)): p.read_bytes() for p in sorted(folder.rglob("*")) if p.is_file() and p.name != ".lock"}
+
+
+def shard_contents(folder):
+    return {name: data for name, data in contents(folder).items() if name.startswith("shard-")}
+
+
+def write(inputs, output, tokenizer, config=SMALL, **options):
+    return write_shards(inputs, output, tokenizer, config, workers=options.pop("workers", 1), progress=False, **options)
+
+
+def examples(folder, vocabulary_size):
+    """(ids of A, ids of B, label) of each example, without special tokens."""
+    for shard in Manifest.load(folder).shards:
+        for record in tf.data.TFRecordDataset(str(folder / shard.file)).as_numpy_iterator():
+            value = {k: f.bytes_list.value[0] for k, f in tf.train.Example.FromString(record).features.feature.items()}
+            ids = np.frombuffer(value[schema.TOKEN_IDS], schema.id_dtype(vocabulary_size)).tolist()
+            first, second = np.frombuffer(value[schema.SEGMENT_LENGTHS], "<u2")
+            assert len(ids) == first + second <= 32
+            assert ids[0] == 2 and ids[first - 1] == 3 and ids[-1] == 3
+            yield ids[1 : first - 1], ids[first:-1], value[schema.PAIR_LABEL][0]
+
+
+def test_pairs_are_text_of_the_corpus(tmp_path, corpus, tokenizer):
+    manifest = write(corpus, tmp_path, tokenizer)
+    streams = [" ".join(map(str, tokenizer.encode(text))) for text in documents(500)]
+    whole = "|".join(f" {stream} " for stream in streams)
+    labels = []
+    for first, second, label in examples(tmp_path, tokenizer.vocabulary_size):
+        assert f" {' '.join(map(str, first))} " in whole and f" {' '.join(map(str, second))} " in whole
+        joined = f" {' '.join(map(str, first + second))} " in whole
+        # A pair that fills the room may have been cut where A and B meet.
+        assert joined == (label == schema.NEXT) or (label == schema.NEXT and len(first) + len(second) == 29)
+        labels.append(label)
+    counts = manifest.counts
+    assert counts["examples"] == len(labels) == manifest.examples
+    assert counts["random_next"] == labels.count(schema.RANDOM_NEXT)
+    assert 0.5 < counts["random_next"] / len(labels) < 0.75
+    assert counts["documents"] == 500 and counts["sentences"] == sum(d.count("\n") + 1 for d in documents(500))
+    assert counts["tokens"] == sum(len(stream.split()) for stream in streams)
+    assert counts["unknown_tokens"] == 0 and counts["duplicate_sentence_rate"] == 0.0
+
+
+def test_full_sentences_hold_every_token_once(tmp_path, corpus, tokenizer):
+    config = ShardsConfig(sequence_length=32, shard_bytes=1 << 14, format="full_sentences")
+    manifest = write(corpus, tmp_path, tokenizer, config)
+    tokens = []
+    for first, second, label in examples(tmp_path, tokenizer.vocabulary_size):
+        assert not second and label == schema.NO_PAIR
+        tokens += [t for t in first if t != tokenizer.sep_id]
+    assert tokens == [t for d in documents(500) for t in tokenizer.encode(d)]
+    assert manifest.counts["without_pair"] == manifest.examples and manifest.counts["truncated_tokens"] == 0
+
+
+def test_manifest_and_tokenizer(tmp_path, corpus, tokenizer):
+    manifest = write(corpus, tmp_path, tokenizer)
+    assert Manifest.load(tmp_path) == manifest
+    assert manifest.corpus == [{"file": "corpus.txt", "bytes": corpus.stat().st_size}]
+    assert manifest.packing["format"] == "segment_pair" and manifest.sequence_length == 32
+    assert len(manifest.shards) >= 10
+    for index, shard in enumerate(manifest.shards):
+        data = (tmp_path / shard.file).read_bytes()
+        assert shard.file == f"shard-{index:05}.tfrecord"
+        assert (shard.bytes, shard.sha256) == (len(data), hashlib.sha256(data).hexdigest())
+    assert manifest.counts["example_tokens"] == sum(
+        len(a) + len(b) + (3 if b else 2) for a, b, _ in examples(tmp_path, tokenizer.vocabulary_size)
+    )
+    manifest.check_tokenizer(load_tokenizer(tmp_path / schema.TOKENIZER_FOLDER))
+    with pytest.raises(DataError, match=r"another tokenizer \(vocabulary of 206 there, 207 here\)"):
+        manifest.check_tokenizer(WordPieceTokenizer([*VOCABULARY, "extra"]))
+    assert set(contents(tmp_path)) == {"manifest.json", "tokenizer/vocab.txt", "tokenizer/tokenizer_config.json"} | {
+        shard.file for shard in manifest.shards
+    }
+
+
+def test_two_workers_write_the_same_bytes(tmp_path, corpus, tokenizer):
+    write(corpus, tmp_path / "one", tokenizer)
+    write(corpus, tmp_path / "two", tokenizer, workers=2)
+    assert contents(tmp_path / "one") == contents(tmp_path / "two")
+
+
+def test_the_same_documents_give_the_same_shards_from_every_format(tmp_path, corpus, tokenizer):
+    texts = documents(500)
+    (tmp_path / "a.jsonl").write_text("\n".join(json.dumps({"text": t}) for t in texts))
+    (tmp_path / "a.txt.gz").write_bytes(gzip.compress(corpus.read_bytes()))
+    (tmp_path / "dos.txt").write_bytes(corpus.read_bytes().replace(b"\n", b"\r\n"))
+    (tmp_path / "parts").mkdir()
+    for part in range(5):
+        write_text(tmp_path / "parts" / f"{part}.txt", texts[100 * part : 100 * part + 100])
+    write(corpus, tmp_path / "expected", tokenizer)
+    for name in ("a.jsonl", "a.txt.gz", "dos.txt", "parts"):
+        write(tmp_path / name, tmp_path / "out" / name, tokenizer)
+        assert shard_contents(tmp_path / "out" / name) == shard_contents(tmp_path / "expected")
+
+
+def test_seed_and_duplicates(tmp_path, corpus, tokenizer):
+    once = write(corpus, tmp_path / "a", tokenizer)
+    write(corpus, tmp_path / "b", tokenizer, ShardsConfig(sequence_length=32, shard_bytes=1 << 14, seed=1))
+    twice = write(corpus, tmp_path / "c", tokenizer, ShardsConfig(sequence_length=32, shard_bytes=1 << 14, duplicates=2))
+    assert shard_contents(tmp_path / "a") != shard_contents(tmp_path / "b")
+    assert twice.counts["tokens"] == once.counts["tokens"]
+    assert 1.95 < twice.examples / once.examples < 2.05
+    # The first pass is the same, the second draws anew.
+    first = (tmp_path / "a" / "shard-00000.tfrecord").read_bytes()
+    second = (tmp_path / "c" / "shard-00000.tfrecord").read_bytes()
+    assert second.startswith(first) and second[len(first) :] != first
+
+
+SCRIPT = """
+import sys
+from tfrecords.shards_config import ShardsConfig
+from tfrecords.writer import write_shards
+# No `if __name__ == "__main__"`: workers do not need it.
+write_shards(sys.argv[1], sys.argv[2], sys.argv[3], ShardsConfig(sequence_length=32, shard_bytes=1 << 14), workers=int(sys.argv[4]))
+"""
+
+
+def interrupt(tmp_path, corpus, vocabulary, how, workers):
+    """Starts the script and sends it a signal once some shards are finished; returns its exit code."""
+    script = tmp_path / "script.py"
+    script.write_text(SCRIPT)
+    command = [sys.executable, script, corpus, tmp_path / "out", vocabulary, str(workers)]
+    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as process:
+        deadline = time.monotonic() + 120
+        while len(list((tmp_path / "out" / ".unfinished").glob("shard-*.json"))) < 3:
+            assert process.poll() is None and time.monotonic() < deadline, process.stderr.read()
+            time.sleep(0.002)
+        process.send_signal(how)
+        process.communicate()
+        return process.returncode
+
+
+@pytest.mark.parametrize("how, workers", [(signal.SIGKILL, 2), (signal.SIGINT, 2)])
+def test_an_interrupted_run_goes_on_to_the_same_bytes(tmp_path, corpus, tokenizer, monkeypatch, how, workers):
+    long = write_text(tmp_path / "long.txt", documents(500) * 8)
+    tokenizer.save(tmp_path / "tokenizer")
+    assert interrupt(tmp_path, long, tmp_path / "tokenizer", how, workers) != 0
+    assert not (tmp_path / "out" / "manifest.json").exists()
+    if how == signal.SIGINT:  # the parent waits for its workers, who finish what they have in hand
+        assert not list((tmp_path / "out").glob(".*.tmp"))
+    kept = {p: p.stat().st_mtime_ns for p in (tmp_path / "out").glob("shard-*.tfrecord")}
+
+    worked = []
+    call = ShardWriter.__call__
+    monkeypatch.setattr(ShardWriter, "__call__", lambda self, work: worked.append(work[0].index) or call(self, work))
+    manifest = write(long, tmp_path / "out", tokenizer)
+    # A worker that outlived its parent may have written its last shard while this ran.
+    assert len(manifest.shards) - len(kept) - 2 <= len(worked) <= len(manifest.shards) - 3
+    assert sum(p.stat().st_mtime_ns == t for p, t in kept.items()) >= 3
+    worked.clear()
+    write(long, tmp_path / "expected", tokenizer)
+    assert len(worked) == len(manifest.shards)
+    assert contents(tmp_path / "out") == contents(tmp_path / "expected")
+
+
+def stop_after(monkeypatch, shards):
+    """Makes the run fail at the chunk of that number."""
+    call = ShardWriter.__call__
+
+    def stopping(self, work):
+        if work[0].index == shards:
+            raise KeyboardInterrupt
+        return call(self, work)
+
+    monkeypatch.setattr(ShardWriter, "__call__", stopping)
+
+
+def test_an_interrupted_run_refuses_other_settings_and_redoes_changed_text(tmp_path, tokenizer, monkeypatch):
+    texts = documents(500)
+    path = write_text(tmp_path / "a.txt", texts)
+    with monkeypatch.context() as patch:
+        stop_after(patch, 4)
+        with pytest.raises(KeyboardInterrupt):
+            write(path, tmp_path / "out", tokenizer)
+    with pytest.raises(RunDirectoryError, match=r"the beginning of a run with other settings \(seed: 0 there, 3 here\)"):
+        write(path, tmp_path / "out", tokenizer, ShardsConfig(sequence_length=32, shard_bytes=1 << 14, seed=3))
+    texts[0] = texts[0].replace("w", "w1", 1)
+    write_text(path, texts)
+    write(path, tmp_path / "out", tokenizer)
+    write(path, tmp_path / "expected", tokenizer)
+    assert contents(tmp_path / "out") == contents(tmp_path / "expected")
+
+
+def test_damaged_or_missing_pieces_of_an_interrupted_run_are_redone(tmp_path, corpus, tokenizer, monkeypatch):
+    with monkeypatch.context() as patch:
+        stop_after(patch, 4)
+        with pytest.raises(KeyboardInterrupt):
+            write(corpus, tmp_path / "out", tokenizer)
+    (tmp_path / "out" / "shard-00000.tfrecord").unlink()
+    (tmp_path / "out" / "shard-00001.tfrecord").write_bytes(b"half")
+    (tmp_path / "out" / ".unfinished" / "shard-00002.json").write_text('{"half": ')
+    (tmp_path / "out" / ".shard-00003.tfrecord.1.tmp").write_bytes(b"left behind")
+    write(corpus, tmp_path / "out", tokenizer)
+    write(corpus, tmp_path / "expected", tokenizer)
+    assert contents(tmp_path / "out") == contents(tmp_path / "expected")
+
+
+def test_a_finished_folder_is_returned_or_refused(tmp_path, corpus, tokenizer, monkeypatch):
+    out = tmp_path / "out"
+    manifest = write(corpus, out, tokenizer)
+    with monkeypatch.context() as patch:
+        stop_after(patch, 0)
+        assert write(corpus, out, tokenizer) == manifest
+    other = ShardsConfig(sequence_length=64, shard_bytes=1 << 14)
+    with pytest.raises(RunDirectoryError, match=r"finished shards with other settings \(sequence_length: 32 there, 64 here\)"):
+        write(corpus, out, tokenizer, other)
+    with pytest.raises(RunDirectoryError, match=r"other settings \(tokenizer: "):
+        write(corpus, out, WordPieceTokenizer([*VOCABULARY, "extra"]))
+    with pytest.raises(RunDirectoryError, match="another corpus"):
+        write(write_text(tmp_path / "b.txt", documents(9)), out, tokenizer)
+    (out / "shard-00001.tfrecord").unlink()
+    with pytest.raises(RunDirectoryError, match=r"shard-00001\.tfrecord is missing"):
+        write(corpus, out, tokenizer)
+    replaced = write(tmp_path / "b.txt", out, tokenizer, other, overwrite=True)
+    assert set(shard_contents(out)) == {shard.file for shard in replaced.shards} != {s.file for s in manifest.shards}
+
+
+def test_shards_of_unknown_origin_are_refused(tmp_path, corpus, tokenizer):
+    (tmp_path / "shard-00007.tfrecord").write_bytes(b"mine")
+    with pytest.raises(RunDirectoryError, match="unknown origin"):
+        write(corpus, tmp_path, tokenizer)
+    assert (tmp_path / "shard-00007.tfrecord").read_bytes() == b"mine"
+
+
+def test_a_folder_in_use_is_refused(tmp_path, corpus, tokenizer):
+    with lock_directory(tmp_path), pytest.raises(RunDirectoryError, match="in use"):
+        write(corpus, tmp_path, tokenizer)
+
+
+def test_output_within_the_corpus_is_not_read(tmp_path, tokenizer):
+    write_text(tmp_path / "a.txt", documents(20))
+    first = write(tmp_path, tmp_path / "out", tokenizer)
+    assert (tmp_path / "out" / "tokenizer" / "vocab.txt").exists()
+    assert write(tmp_path, tmp_path / "out", tokenizer) == first
+    assert [entry["file"] for entry in first.corpus] == [f"{tmp_path.name}/a.txt"]
+
+
+def test_corpora_without_text(tmp_path, tokenizer):
+    (tmp_path / "a.txt").write_text("\n \n")
+    with pytest.raises(DataError, match=r"the corpus \(1 files, 3 bytes\) holds no text"):
+        write(tmp_path / "a.txt", tmp_path / "out", tokenizer)
+    (tmp_path / "a.txt").write_text("\x01\x02")  # nothing that tokenization keeps
+    with pytest.raises(DataError, match="holds no text"):
+        write(tmp_path / "a.txt", tmp_path / "out", tokenizer)
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+def test_errors_of_the_corpus_arrive_and_leave_a_run_to_go_on_with(tmp_path, tokenizer, workers):
+    path = write_text(tmp_path / "a.txt", documents(100))
+    good = path.read_bytes()
+    path.write_bytes(good + b"\n\xff\n")
+    with pytest.raises(DataError, match=r"a\.txt:\d+: byte 0xff is not UTF-8"):
+        write(path, tmp_path / "out", tokenizer, workers=workers)
+    replacing = ShardsConfig(sequence_length=32, shard_bytes=1 << 14, errors="replace")
+    manifest = write(path, tmp_path / "replaced", tokenizer, replacing)
+    assert manifest.counts["replaced_characters"] == 1
+    path.write_bytes(good)
+    write(path, tmp_path / "out", tokenizer)
+
+
+def test_a_full_disk(tmp_path, corpus, tokenizer, monkeypatch):
+    """/dev/full refuses every write as a full disk does."""
+    open_writer = tf.io.TFRecordWriter
+    with monkeypatch.context() as patch:
+        full = lambda path: open_writer("/dev/full" if "shard-00002" in path else path)
+        patch.setattr(tf.io, "TFRecordWriter", full)
+        with pytest.raises(RunDirectoryError, match=r"cannot write .*shard-00002\.tfrecord: the disk is full; free some"):
+            write(corpus, tmp_path / "out", tokenizer)
+    write(corpus, tmp_path / "out", tokenizer)
+    write(corpus, tmp_path / "expected", tokenizer)
+    assert contents(tmp_path / "out") == contents(tmp_path / "expected")
+
+
+@pytest.mark.parametrize(
+    "settings, message",
+    [
+        ({"sequence_length": 4}, "'sequence_length' is 4; it must lie between 8 and 65535"),
+        ({"short_sequence_probability": 1.5}, "'short_sequence_probability' is 1.5"),
+        ({"format": "pairs"}, "'format' is 'pairs'"),
+        ({"format": "full_sentences", "duplicates": 2}, "duplicates > 1 would write the same"),
+        ({"shard_byte": 1}, "did you mean 'shard_bytes'"),
+        ({"shard_bytes": 10}, "'shard_bytes' is 10"),
+    ],
+)
+def test_settings_that_cannot_be(settings, message):
+    with pytest.raises(ConfigError) as caught:
+        build(ShardsConfig, settings)
+    assert message in str(caught.value)
+
+
+def test_no_workers(tmp_path, corpus, tokenizer):
+    with pytest.raises(ConfigError, match="'workers' is 0"):
+        write(corpus, tmp_path, tokenizer, workers=0)
+
+
+def test_a_very_long_line(tmp_path, tokenizer):
+    """10 MB without a line end or a full stop: cut, not dropped, not slow."""
+    (tmp_path / "a.txt").write_text("w1 w2 w3 " * 1_200_000)
+    start = time.process_time()
+    manifest = write(tmp_path / "a.txt", tmp_path / "out", tokenizer, ShardsConfig(format="full_sentences"))
+    assert manifest.counts["tokens"] == 3_600_000 and manifest.counts["documents"] == 1
+    assert manifest.counts["example_tokens"] > 3_600_000
+    assert time.process_time() - start < 30
+
+
+def _peak_memory(action):
+    """Peak resident memory in bytes while `action` runs."""
+    with open("/proc/self/clear_refs", "w") as file:
+        file.write("5")  # resets the peak, see proc(5)
+    action()
+    with open("/proc/self/status") as file:
+        return next(int(line.split()[1]) * 1024 for line in file if line.startswith("VmHWM"))
+
+
+def test_memory_does_not_grow_with_the_corpus(tmp_path, tokenizer):
+    """Ten times the corpus is over 30 MB more of text, and at most 15 MB more of memory."""
+    texts = documents(16_000)
+    for name, times in (("one.txt", 1), ("ten.txt", 10)):
+        with open(tmp_path / name, "w") as file:
+            for _ in range(times):
+                file.write("\n\n".join(texts) + "\n\n")
+    del texts
+    size = (tmp_path / "one.txt").stat().st_size
+    config = ShardsConfig(shard_bytes=size // 4)
+    write(tmp_path / "one.txt", tmp_path / "warm", tokenizer, config)
+    one = _peak_memory(lambda: write(tmp_path / "one.txt", tmp_path / "one", tokenizer, config))
+    ten = _peak_memory(lambda: write(tmp_path / "ten.txt", tmp_path / "ten", tokenizer, config))
+    assert 9 * size > 30e6
+    assert ten - one < 15e6 and ten < 1.1 * one
