@@ -27,11 +27,13 @@ def step_randomness(seed):
         _active.seed = previous
 
 
-class Dropout(keras.layers.Dropout):
+class Dropout(keras.layers.Layer):
     """Dropout (Srivastava et al. 2014); inverted, so nothing happens at inference.
 
     In the train step of a `TrainableModel` the mask comes from the step's seed; anywhere else
-    (a user's own training loop, another backend) this is `keras.layers.Dropout`.
+    (a user's own training loop, another backend) from Keras's generators. Unlike
+    `keras.layers.Dropout` it has no state of its own on TensorFlow: a checkpoint of it would hold
+    variables with automatic names, and be no more exact.
 
     Args:
         rate: the share of elements set to zero, resolved to 1/65536; the rest are scaled by the
@@ -42,16 +44,30 @@ class Dropout(keras.layers.Dropout):
         training: whether to drop.
     """
 
+    def __init__(self, rate, **kwargs):
+        super().__init__(**kwargs)
+        self.rate = rate
+        self.supports_masking = True
+        stateless = keras.backend.backend() == "tensorflow"
+        self.seed_generator = None if stateless else keras.random.SeedGenerator()
+        self.built = True
+
     def call(self, inputs, training=False):
-        seed = getattr(_active, "seed", None)
-        if seed is None:
-            return super().call(inputs, training=training)
         if not training or self.rate == 0:
             return inputs
+        seed = getattr(_active, "seed", None)
+        if seed is None:
+            return keras.random.dropout(inputs, self.rate, seed=self.seed_generator)
         # The n-th dropout of the traced model gets the n-th stream: the order of calls is the
         # same in every process that builds the same model, unlike automatic layer names.
         _active.calls += 1
         return _drop(inputs, self.rate, tf.random.experimental.stateless_fold_in(seed, _active.calls))
+
+    def compute_output_shape(self, input_shape):
+        return input_shape
+
+    def get_config(self):
+        return {**super().get_config(), "rate": self.rate}
 
 
 def _drop(inputs, rate, seed):

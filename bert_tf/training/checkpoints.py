@@ -65,7 +65,8 @@ class Checkpoints:
                 _sync(self.folder)
             finally:
                 shutil.rmtree(temporary, ignore_errors=True)
-        for old in self.all()[: -self.keep]:
+        killed = self.folder.glob(".step-*.tmp")  # half written by a process that is no more
+        for old in [*self.all()[: -self.keep], *killed]:
             shutil.rmtree(old)
 
     def all(self):

@@ -1,6 +1,7 @@
 """Pretraining: shards and a configuration in, a run directory out."""
 
 import dataclasses
+from pathlib import Path
 from typing import Literal
 
 import keras
@@ -11,6 +12,7 @@ from bert_tf import files
 from bert_tf.errors import ConfigError
 from bert_tf.models.building import build_config, build_encoder, describe
 from bert_tf.objectives.masked_lm import MaskedLM
+from bert_tf.tokenizers import load_tokenizer
 from bert_tf.training.baselines import unigram
 from bert_tf.training.checkpoints import Checkpoints, assign
 from bert_tf.training.encoders import weights_of
@@ -20,6 +22,7 @@ from bert_tf.training.run_directory import RunDirectory
 from bert_tf.training.strategies import make_strategy
 from tfrecords.masking import MaskedLMCorruption, MaskingConfig
 from tfrecords.reader import ShardReader
+from tfrecords.schema import TOKENIZER_FOLDER
 
 
 @dataclasses.dataclass(frozen=True)
@@ -91,8 +94,10 @@ def pretrain(config, output):
         NonFiniteError: a loss or gradient became NaN or infinite.
     """
     _check(config.train)
-    reader = ShardReader(config.data.shards, skip_corrupted=config.data.skip_corrupted)
-    tokenizer = reader.tokenizer
+    if not config.data.shards:
+        raise ConfigError("data.shards must name the folder that 'bert-tf shards' wrote")
+    tokenizer = load_tokenizer(Path(config.data.shards) / TOKENIZER_FOLDER)
+    reader = ShardReader(config.data.shards, tokenizer, skip_corrupted=config.data.skip_corrupted)
     model_config = build_config(config.model, tokenizer.vocabulary_size)
     _check_fit(model_config, reader)
     config = dataclasses.replace(config, model=describe(model_config))
@@ -103,7 +108,8 @@ def pretrain(config, output):
         baseline = unigram(reader.dataset(256, config.train.seed), tokenizer)
         objective, step = _objective(config, model_config, reader, run)
         if step < config.train.steps:
-            _fit(config, objective, reader, run, step, baseline)
+            with reader.explain_errors():
+                _fit(config, objective, reader, tokenizer, run, step, baseline)
         metrics = run.metrics()[-1] if run.metrics() else {"step": step}
     return run, metrics | {f"unigram_{k}": v for k, v in baseline.items() if k.startswith("masked_lm")}
 
@@ -136,13 +142,13 @@ def _objective(config, model_config, reader, run):
     return objective, 0
 
 
-def _fit(config, objective, reader, run, step, baseline):
+def _fit(config, objective, reader, tokenizer, run, step, baseline):
     train = config.train
-    corrupt = MaskedLMCorruption(reader.tokenizer, reader.manifest.sequence_length, config.masking)
+    corrupt = MaskedLMCorruption(tokenizer, config.masking)
     dataset = reader.dataset(train.batch_size, train.seed, start_step=step, corrupt=corrupt)
     evaluate = None
     if config.data.eval_shards:
-        held_out = _held_out(config, reader.tokenizer, corrupt)
+        held_out = _held_out(config, tokenizer, corrupt)
 
         def evaluate():
             return objective.evaluate(held_out, verbose=0, return_dict=True)

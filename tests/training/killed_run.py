@@ -1,0 +1,42 @@
+"""Runs a pretraining in a process of its own and kills it there, as no exception handler can see.
+
+killed_run.py CONFIG OUTPUT STEP WHERE: WHERE is "step" (after that step's update) or "checkpoint"
+(while that step's checkpoint is half written).
+"""
+
+import os
+import signal
+import sys
+
+os.environ["TF_CPP_MIN_LOG_LEVEL"] = "3"
+
+from bert_tf import config
+from bert_tf.training import checkpoints
+from bert_tf.training.monitor import Monitor
+from bert_tf.training.pretraining import PretrainConfig, pretrain
+
+file, output, step, where = sys.argv[1:]
+
+
+def die():
+    os.kill(os.getpid(), signal.SIGKILL)
+
+
+def after_step(self, batch, logs=None, original=Monitor.on_train_batch_end):
+    if self.step + 1 == int(step):
+        die()
+    original(self, batch, logs)
+
+
+def while_writing(tensors, path, original=checkpoints.save_file):
+    original(tensors, path)
+    if f"step-{int(step):08d}" in str(path) and path.name == checkpoints.OPTIMIZER:
+        path.write_bytes(path.read_bytes()[:100])
+        die()
+
+
+if where == "step":
+    Monitor.on_train_batch_end = after_step
+else:
+    checkpoints.save_file = while_writing
+pretrain(config.load(PretrainConfig, file), output)

@@ -1,0 +1,205 @@
+import json
+import math
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from bert_tf import config, samples
+from bert_tf.errors import ConfigError, DataError, RunDirectoryError
+from bert_tf.files import lock_directory
+from bert_tf.tokenizers import train_wordpiece
+from bert_tf.training.baselines import unigram
+from bert_tf.training.pretraining import PretrainConfig, pretrain
+from bert_tf.training.run_directory import RunDirectory
+from tfrecords.reader import ShardReader
+from tfrecords.writer import ShardsConfig, write_shards
+
+STEPS = 12
+MODEL = {
+    "family": "bert",
+    "hidden_size": 24,
+    "num_layers": 2,
+    "num_heads": 3,
+    "intermediate_size": 48,
+    "max_positions": 32,
+}
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory):
+    """A vocabulary and shards of four addresses, in a folder of the test run."""
+    folder = tmp_path_factory.mktemp("made")
+    sample = Path(samples.__file__).parent / "state_of_the_union.jsonl"
+    lines = sample.read_text(encoding="utf-8").splitlines()[:4]
+    texts = [json.loads(line)["text"][:20_000] for line in lines]
+    corpus = folder / "corpus.jsonl"
+    corpus.write_text("".join(json.dumps({"text": t}) + "\n" for t in texts))
+    tokenizer = train_wordpiece(texts, 500, lowercase=True)
+    write_shards([corpus], folder / "shards", tokenizer, ShardsConfig(sequence_length=32), progress=False)
+    return folder
+
+
+def experiment(made, *overrides):
+    settings = {
+        "model": MODEL,
+        "data": {"shards": str(made / "shards")},
+        "optimizer": {"learning_rate": 1e-3, "warmup_steps": 3},
+        "train": {"steps": STEPS, "batch_size": 8, "log_every": 2, "checkpoint_every": 4, "seed": 5, "strategy": "one"},
+    }
+    return config.build(PretrainConfig, config.apply_overrides(settings, overrides))
+
+
+@pytest.fixture(scope="module")
+def uninterrupted(made):
+    run, _ = pretrain(experiment(made), made / "uninterrupted")
+    return run
+
+
+def final_bytes(run):
+    folder, state = run.checkpoints.latest()
+    assert state["step"] == STEPS
+    return [(folder / name).read_bytes() for name in ("model.safetensors", "optimizer.safetensors")]
+
+
+def losses(run):
+    return [(m["step"], m["loss"], m["masked_lm_accuracy"], m["gradient_norm"]) for m in run.metrics()]
+
+
+# Before the first checkpoint, between two, and while one is half written.
+@pytest.mark.parametrize(("step", "where"), [(3, "step"), (7, "step"), (8, "checkpoint")])
+def test_a_killed_run_continues_bitwise(made, uninterrupted, tmp_path, step, where):
+    file = tmp_path / "experiment.yaml"
+    config.save(experiment(made), file)
+    script = Path(__file__).parent / "killed_run.py"
+    killed = subprocess.run([sys.executable, script, file, tmp_path / "run", str(step), where], capture_output=True)
+    assert killed.returncode == -9, killed.stderr.decode()
+    run, _ = pretrain(experiment(made), tmp_path / "run")
+    assert losses(run) == losses(uninterrupted)
+    assert final_bytes(run) == final_bytes(uninterrupted)
+    assert not list((run.path / "checkpoints").glob(".*.tmp")), "what the kill left behind is removed"
+
+
+def test_the_run_directory_is_self_contained(made, uninterrupted):
+    run = RunDirectory.open(uninterrupted.path)
+    assert run.tokenizer().fingerprint == ShardReader(made / "shards").manifest.tokenizer_fingerprint
+    assert run.config()["model"] == MODEL | {
+        "vocabulary_size": 500,
+        "num_segments": 2,
+        "activation": "gelu_tanh",
+        "dropout": 0.1,
+        "attention_dropout": 0.1,
+        "layer_norm_epsilon": 1e-12,
+        "initializer_range": 0.02,
+    }
+    assert [m["step"] for m in run.metrics()] == [2, 4, 6, 8, 10, 12]
+    assert list((run.path / "tensorboard").iterdir())
+
+
+def test_a_finished_run_returns_at_once_with_its_metrics(made, uninterrupted):
+    before = final_bytes(uninterrupted)
+    _, metrics = pretrain(experiment(made), uninterrupted.path)
+    assert final_bytes(uninterrupted) == before
+    assert metrics["step"] == STEPS and metrics["loss"] == uninterrupted.metrics()[-1]["loss"]
+
+
+def test_the_loss_falls(made, tmp_path):
+    run, metrics = pretrain(
+        experiment(made, "train.steps=150", "train.log_every=10", "train.checkpoint_every=150", "optimizer.learning_rate=0.005"),
+        tmp_path / "run",
+    )
+    logged = run.metrics()
+    assert logged[-1]["masked_lm_loss"] < logged[0]["masked_lm_loss"] - 0.3
+    assert logged[-1]["masked_lm_loss"] < math.log(500)
+
+
+def test_mirrored_replicas_train_the_same_model(made, uninterrupted, tmp_path):
+    # Without dropout, whose masks differ between replicas by design.
+    quiet = ("model.dropout=0.0", "model.attention_dropout=0.0")
+    one, _ = pretrain(experiment(made, *quiet), tmp_path / "one")
+    two, _ = pretrain(experiment(made, *quiet, "train.strategy=mirrored"), tmp_path / "two")
+    np.testing.assert_allclose([m[1] for m in losses(one)], [m[1] for m in losses(two)], rtol=1e-6)
+
+
+def test_steps_together_micro_batches_and_evaluation(made, tmp_path):
+    run, _ = pretrain(
+        experiment(
+            made,
+            "train.steps_per_execution=2",
+            "train.accumulation_steps=2",
+            "train.eval_every=4",
+            "train.precision=mixed_bfloat16",
+            f"data.eval_shards={made / 'shards'}",
+            "data.eval_batches=3",
+        ),
+        tmp_path / "run",
+    )
+    evaluations = [m for m in run.metrics() if "eval_masked_lm_loss" in m]
+    assert [m["step"] for m in evaluations] == [4, 8, 12]
+    assert all(4 < m["eval_masked_lm_loss"] < 8 for m in evaluations)
+
+
+def test_continued_pretraining_starts_from_the_weights(made, uninterrupted, tmp_path):
+    overrides = (f"train.init_from={uninterrupted.path}", "optimizer.learning_rate=0.0", "train.steps=2")
+    run, _ = pretrain(experiment(made, *overrides, "train.checkpoint_every=2"), tmp_path / "run")
+    weights = [folder / "model.safetensors" for folder, _ in (run.checkpoints.latest(), uninterrupted.checkpoints.latest())]
+    assert weights[0].read_bytes() == weights[1].read_bytes()
+
+
+def test_unigram_baseline_is_the_entropy(made):
+    reader = ShardReader(made / "shards")
+    tokenizer = RunDirectory.open(made / "uninterrupted").tokenizer()
+    dataset = reader.dataset(7, seed=0, epochs=1, shuffle=False, drop_remainder=False)
+    baseline = unigram(dataset, tokenizer)
+    ids = np.concatenate([b["token_ids"][b["padding_mask"]] for b in dataset.as_numpy_iterator()])
+    _, counts = np.unique(ids[~np.isin(ids, tokenizer.special_ids)], return_counts=True)
+    share = counts / counts.sum()
+    assert baseline["masked_lm_loss"] == pytest.approx(-(share * np.log(share)).sum(), rel=1e-9)
+    assert baseline["masked_lm_accuracy"] == pytest.approx(share.max(), rel=1e-9)
+    assert baseline["tokens_per_example"] == pytest.approx(len(ids) / reader.num_examples, rel=1e-9)
+
+
+@pytest.mark.parametrize(
+    ("overrides", "error", "message"),
+    [
+        (["model.max_positions=16"], ConfigError, "sequences of 32 tokens, the model has 16 positions"),
+        (["model.vocabulary_size=100"], ConfigError, "the tokenizer has 500 tokens, model.vocabulary_size is 100"),
+        (["model.hiden_size=16"], ConfigError, "did you mean 'hidden_size'"),
+        (["model.family=brt"], ConfigError, "did you mean 'bert'"),
+        (["train.log_every=3", "train.steps_per_execution=2"], ConfigError, "train.log_every=3 must be a positive multiple"),
+        (["train.accumulation_steps=3"], ConfigError, "cannot be cut into"),
+        (["data.shards=nowhere"], DataError, "nowhere"),
+        (["data.shards="], ConfigError, "data.shards"),
+        (["train.init_from=nowhere"], RunDirectoryError, "nowhere is not a run directory"),
+    ],
+)
+def test_what_cannot_be_right_is_refused_before_the_first_step(made, tmp_path, overrides, error, message):
+    with pytest.raises(error, match=message):
+        pretrain(experiment(made, *overrides), tmp_path / "run")
+
+
+def test_another_run_and_a_busy_directory_are_refused(made, uninterrupted, tmp_path):
+    with pytest.raises(RunDirectoryError, match="train.batch_size is 8, this one's 4"):
+        pretrain(experiment(made, "train.batch_size=4"), uninterrupted.path)
+    with lock_directory(tmp_path), pytest.raises(RunDirectoryError, match="is in use by"):
+        pretrain(experiment(made), tmp_path)
+
+
+def test_a_damaged_shard_is_named_with_its_offset(made, tmp_path):
+    damaged = tmp_path / "shards"
+    damaged.mkdir()
+    tf.io.gfile.makedirs(str(damaged / "tokenizer"))
+    for file in (made / "shards").rglob("*"):
+        if file.is_file():
+            (damaged / file.relative_to(made / "shards")).write_bytes(file.read_bytes())
+    shard = next(damaged.glob("*.tfrecord"))
+    content = bytearray(shard.read_bytes())
+    content[len(content) // 2] ^= 255
+    shard.write_bytes(content)
+    with pytest.raises(DataError, match=f"{shard.name} is corrupted: record \\d+ at byte offset"):
+        pretrain(experiment(made, f"data.shards={damaged}"), tmp_path / "run")
+    run, _ = pretrain(experiment(made, f"data.shards={damaged}", "data.skip_corrupted=true"), tmp_path / "skipping")
+    assert run.metrics()[-1]["step"] == STEPS
