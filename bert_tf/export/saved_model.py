@@ -71,13 +71,13 @@ def verify(folder, module, traced):
     Args:
         folder: the SavedModel.
         module: the `ServingModule` that was saved.
-        traced: its signatures as tf.functions, by name.
+        traced: its signatures as concrete functions, by name.
 
     Raises:
         ExportError: it does not load, or gives other answers.
     """
     inputs = {name: module.trial_inputs(name) for name in traced}
-    expected = {name: _numpy(function(*inputs[name].values())) for name, function in traced.items()}
+    expected = {name: _numpy(function(**inputs[name])) for name, function in traced.items()}
     inputs = {name: _numpy(tensors) for name, tensors in inputs.items()}
     with tf.Graph().as_default(), tf.compat.v1.Session() as session, _quiet():
         try:

@@ -42,11 +42,11 @@ class Signature:
     inputs: dict
 
     def traced(self):
-        """The function as one tf.function with these inputs."""
-        specs = [tf.TensorSpec(s.shape, s.dtype, name) for name, s in self.inputs.items()]
+        """The function as one concrete graph function, called with the inputs by name."""
         names = list(self.inputs)
-        return tf.function(
-            lambda *values: self.function(**dict(zip(names, values))), input_signature=specs, autograph=False
+        function = tf.function(lambda *values: self.function(**dict(zip(names, values))), autograph=False)
+        return function.get_concrete_function(
+            *(tf.TensorSpec(spec.shape, spec.dtype, name) for name, spec in self.inputs.items())
         )
 
 

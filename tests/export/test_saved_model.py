@@ -1,0 +1,132 @@
+"""Versions are numbered, whole, verified, and never overwritten."""
+
+import os
+import re
+
+import pytest
+import tensorflow as tf
+from conftest import LABELS, LENGTH
+from google.protobuf import descriptor_pb2, descriptor_pool, message_factory
+from tensorflow.core.framework import tensor_pb2  # the file that the schema below imports
+
+from bert_tf.errors import ConfigError, RunDirectoryError
+from bert_tf.export import ExportError, ServedClassifier, write_saved_model
+from bert_tf.export.signatures import TRIAL_TEXTS
+from bert_tf.tokenizers import load_tokenizer
+
+
+@pytest.fixture
+def module(models, tokenizer):
+    return ServedClassifier(models.classifier, tokenizer, LABELS, LENGTH)
+
+
+def test_versions_count_up_from_the_highest(module, tmp_path):
+    assert write_saved_model(module, tmp_path / "model") == tmp_path / "model" / "1"
+    (tmp_path / "model" / "7").mkdir()
+    (tmp_path / "model" / "not-a-version").mkdir()
+    assert write_saved_model(module, tmp_path / "model").name == "8"
+
+
+def test_a_version_is_never_overwritten(module, exports):
+    path = exports["classifier"].path
+    before = sorted((str(p), p.stat().st_mtime_ns) for p in path.rglob("*"))
+    with pytest.raises(RunDirectoryError, match=f"{re.escape(str(path))} exists already"):
+        write_saved_model(module, path.parent, version=1)
+    assert before == sorted((str(p), p.stat().st_mtime_ns) for p in path.rglob("*"))
+
+
+@pytest.mark.parametrize("version", [0, -1, True, "3"])
+def test_versions_are_positive_whole_numbers(version, module, tmp_path):
+    with pytest.raises(ConfigError, match="not a positive whole number"):
+        write_saved_model(module, tmp_path, version)
+
+
+def test_a_model_that_the_c_loader_refuses_is_not_exported(models, tokenizer, tmp_path):
+    class TracksKeras(ServedClassifier):
+        def __init__(self, *arguments):
+            super().__init__(*arguments)
+            self._tracked, self.model = [], models.classifier
+
+    with pytest.raises(ExportError, match="cannot be loaded and run"):
+        write_saved_model(TracksKeras(models.classifier, tokenizer, LABELS, LENGTH), tmp_path)
+    assert os.listdir(tmp_path) == []
+
+
+def test_a_model_that_answers_otherwise_is_not_exported(models, tokenizer, tmp_path):
+    class Changes(ServedClassifier):
+        def trial_inputs(self, name):
+            for variable in self._tracked:  # between writing and comparing
+                variable.assign_add(0.1 * tf.ones_like(variable))
+            return super().trial_inputs(name)
+
+    weights = models.classifier.get_weights()
+    try:
+        with pytest.raises(ExportError, match="another 'serving_default.probabilities'"):
+            write_saved_model(Changes(models.classifier, tokenizer, LABELS, LENGTH), tmp_path)
+    finally:
+        models.classifier.set_weights(weights)
+    assert os.listdir(tmp_path) == []
+
+
+def test_labels_and_tokenizer_lie_beside_the_model(exports, tokenizer):
+    assets = exports["tagger"].path / "assets"
+    assert (assets / "labels.txt").read_text().split() == ["O", "B-LOC", "I-LOC", "V", "N"]
+    assert load_tokenizer(assets / "tokenizer").fingerprint == tokenizer.fingerprint
+
+
+def test_warmup_requests_are_prediction_logs(exports):
+    """Read back by protobuf itself, with the fields of tensorflow/serving's .proto files."""
+    prediction_log = serving_messages()
+    path = exports["pairs"].path / "assets.extra" / "tf_serving_warmup_requests"
+    requests = []
+    for record in tf.data.TFRecordDataset(str(path)).as_numpy_iterator():
+        log = prediction_log.FromString(record)
+        assert log.WhichOneof("log_type") == "predict_log"
+        requests.append(log.predict_log.request)
+    assert {r.model_spec.signature_name for r in requests} == {"serving_default"}
+    assert len(requests) == 1 + len(TRIAL_TEXTS)
+    assert sorted(requests[0].inputs) == ["text", "text_pair"]
+    texts = tf.make_ndarray(requests[0].inputs["text"])
+    assert list(texts) == [t if isinstance(t, bytes) else t.encode() for t in TRIAL_TEXTS]
+    assert [tf.make_ndarray(r.inputs["text_pair"]).tolist() for r in requests[1:]] == [[t] for t in texts[::-1]]
+
+
+def serving_messages():
+    """The class PredictionLog, declared as in apis/prediction_log.proto, predict.proto and model.proto."""
+    field = descriptor_pb2.FieldDescriptorProto
+    file = descriptor_pb2.FileDescriptorProto(
+        name="serving.proto", package="serving", syntax="proto3", dependency=[tensor_pb2.DESCRIPTOR.name]
+    )
+
+    def message(name, *fields):
+        declared = file.message_type.add(name=name)
+        for number, label, kind, type_name in fields:
+            declared.field.add(
+                name=label,
+                number=number,
+                type=kind,
+                type_name=type_name or None,
+                label=field.LABEL_REPEATED if label == "inputs" else field.LABEL_OPTIONAL,
+            )
+        return declared
+
+    text, nested = field.TYPE_STRING, field.TYPE_MESSAGE
+    message("ModelSpec", (1, "name", text, ""), (3, "signature_name", text, ""))
+    request = message(
+        "PredictRequest",
+        (1, "model_spec", nested, ".serving.ModelSpec"),
+        (2, "inputs", nested, ".serving.PredictRequest.InputsEntry"),
+    )
+    entry = request.nested_type.add(name="InputsEntry")
+    entry.options.map_entry = True
+    entry.field.add(name="key", number=1, type=text, label=field.LABEL_OPTIONAL)
+    entry.field.add(
+        name="value", number=2, type=nested, type_name=".tensorflow.TensorProto", label=field.LABEL_OPTIONAL
+    )
+    message("PredictLog", (1, "request", nested, ".serving.PredictRequest"))
+    log = message("PredictionLog", (6, "predict_log", nested, ".serving.PredictLog"))
+    log.oneof_decl.add(name="log_type")
+    log.field[0].oneof_index = 0
+    pool = descriptor_pool.Default()
+    pool.Add(file)
+    return message_factory.GetMessageClass(pool.FindMessageTypeByName("serving.PredictionLog"))
