@@ -261,3 +261,12 @@ def _cut(text, bound):
     while at > max(bound - 3, 1) and text[at] & 0xC0 == 0x80:  # never within a character
         at -= 1
     return text[:at], text[at:]
+
+
+def read_texts(inputs, text_field="text", errors="strict"):
+    """The texts of a corpus as strings, one document at a time; what training a vocabulary takes.
+
+    Args and errors: as `find_files` and `CorpusReader`.
+    """
+    for document in CorpusReader(find_files(inputs), text_field, errors):
+        yield document.text.decode("utf-8")

@@ -15,7 +15,7 @@ in Python:
 
 def add_arguments(parser):
     parser.add_argument("run", help="the run directory")
-    parser.add_argument("--kind", choices=("task", "masked_lm", "embedding"), help="default: what the run was trained for")
+    parser.add_argument("--kind", choices=("classification", "regression", "tagging", "masked_lm", "embedding"), help="default: what the run was trained for")
     parser.add_argument("--output", help="folder of versions (default RUN/export)")
     parser.add_argument("--version", type=int, help="default: one more than the newest there")
     parser.add_argument("--sequence-length", type=int, help="longer texts are cut (default: as trained)")

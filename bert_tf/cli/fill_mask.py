@@ -5,7 +5,7 @@ example:
 
 in Python:
   from bert_tf.export.loading import load_pretrained
-  from bert_tf.export.masked_lm import fill_mask
+  from bert_tf.export.fill_mask import fill_mask
   objective, tokenizer = load_pretrained("run")
   print(fill_mask(objective, tokenizer, ["The [MASK] of the United States."]))
 """
@@ -19,7 +19,7 @@ def add_arguments(parser):
 
 def run(arguments):
     from bert_tf.export.loading import load_pretrained
-    from bert_tf.export.masked_lm import fill_mask
+    from bert_tf.export.fill_mask import fill_mask
 
     objective, tokenizer = load_pretrained(arguments.run)
     for text, answers in zip(arguments.text, fill_mask(objective, tokenizer, arguments.text, arguments.top_k)):

@@ -23,7 +23,7 @@ COMMANDS = {
 def main(arguments=None):
     """Runs the command line; returns the exit status."""
     arguments = sys.argv[1:] if arguments is None else list(arguments)
-    os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
+    os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")  # TensorFlow reports absent GPUs as errors
     parser = argparse.ArgumentParser(
         prog="bert-tf",
         description="Pretrained language models, from raw text to a served model.",

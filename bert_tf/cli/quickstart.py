@@ -99,7 +99,7 @@ def _pretrain(shards, output, steps):
 
 def _fill_masks(pretrained):
     from bert_tf.export.loading import load_pretrained
-    from bert_tf.export.masked_lm import fill_mask
+    from bert_tf.export.fill_mask import fill_mask
 
     objective, tokenizer = load_pretrained(pretrained)
     for sentence, answers in zip(SENTENCES, fill_mask(objective, tokenizer, SENTENCES)):
@@ -130,7 +130,7 @@ def _export_and_ask(run_directory):
     from bert_tf.export import export_run
 
     exported = export_run(run_directory)
-    environment = {**os.environ, "TF_CPP_MIN_LOG_LEVEL": "2"}
+    environment = {**os.environ, "TF_CPP_MIN_LOG_LEVEL": "3"}
     subprocess.run([sys.executable, "-c", ASK, str(exported), *REVIEWS], check=True, env=environment)
     return exported
 

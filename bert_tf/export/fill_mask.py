@@ -2,7 +2,7 @@
 
 import tensorflow as tf
 
-from bert_tf.errors import ConfigError
+from bert_tf.errors import ConfigError, DataError
 from bert_tf.export.signatures import ServingModule, dense
 
 
@@ -63,3 +63,33 @@ class ServedMaskedLM(ServingModule):
         tokens = tf.gather(tf.constant(self.tokenizer.vocabulary), ids)
         real = tf.sequence_mask(counts, tf.shape(positions)[1])[..., None]
         return {"tokens": tf.where(real, tokens, ""), "probabilities": tf.where(real, best, 0.0)}
+
+
+def fill_mask(model, tokenizer, texts, top_k=5, sequence_length=None):
+    """What could stand at each [MASK] of the texts, by the code that is also served.
+
+    Args:
+        model, tokenizer: as `load_pretrained` gives them.
+        texts: list of str, each with one mask or several.
+        top_k: guesses for each mask.
+        sequence_length: longer texts are cut; None is all positions the model has.
+
+    Returns:
+        For each text a list with, for each of its masks, a list of (token, probability), best first.
+
+    Raises:
+        DataError: a text without a mask.
+    """
+    for text in texts:
+        if tokenizer.mask_id not in tokenizer.encode(text):
+            raise DataError(f"there is no {tokenizer.id_to_token(tokenizer.mask_id)} in {text!r}")
+    module = ServedMaskedLM(model, tokenizer, sequence_length or model.encoder.config.max_positions, top_k=top_k)
+    answers = {name: value.numpy() for name, value in module.answer_text(tf.constant(texts)).items()}
+    return [
+        [
+            [(token.decode(), float(p)) for token, p in zip(tokens, probabilities)]
+            for tokens, probabilities, start in zip(*row)
+            if start >= 0
+        ]
+        for row in zip(answers["tokens"], answers["probabilities"], answers["starts"])
+    ]
