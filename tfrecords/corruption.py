@@ -64,32 +64,23 @@ def random_below(bits, limit):
     return tf.cast(tf.bitwise.right_shift(product, _int64(32)), tf.int32)
 
 
-def gather_predictions(token_ids, positions, valid):
-    """What stands at the predicted positions.
-
-    Args:
-        token_ids: int32 [B, S].
-        positions: int32 [B, P].
-        valid: bool [B, P], False for filler.
-
-    Returns:
-        int32 [B, P], 0 at filler.
-    """
-    found = tf.gather(tf.reshape(token_ids, [-1]), _flat(token_ids, positions))
-    return tf.where(valid, found, 0)
+def gather_at(values, positions):
+    """`values` (int32 [B, S]) at `positions` (int32 [B, K]): int32 [B, K]."""
+    return tf.gather(tf.reshape(values, [-1]), _flat(values, positions))
 
 
-def replace_at(token_ids, positions, change):
-    """Adds `change` (int32 [B, P], 0 at filler) to `token_ids` at `positions`.
+def add_at(values, positions, change):
+    """Adds `change` (int32 [B, K]) to `values` (int32 [B, S]) at `positions` (int32 [B, K]).
 
-    Adding differences instead of writing values makes filler harmless wherever it points.
+    Adding differences instead of writing values makes filler harmless wherever it points: it
+    adds 0.
     """
     flat = tf.tensor_scatter_nd_add(
-        tf.reshape(token_ids, [-1]),
-        tf.reshape(_flat(token_ids, positions), [-1, 1]),
+        tf.reshape(values, [-1]),
+        tf.reshape(_flat(values, positions), [-1, 1]),
         tf.reshape(change, [-1]),
     )
-    return tf.reshape(flat, tf.shape(token_ids))
+    return tf.reshape(flat, tf.shape(values))
 
 
 def mask_or_replace(keys, original, positions, mask_id, random_ids, mask_below, random_below_):

@@ -56,11 +56,6 @@ def record_offsets(buffer):
     return offsets if offset == end else None
 
 
-def record_at(buffer, offsets, number):
-    """The data of one record (bytes)."""
-    return buffer[offsets[number] + HEADER_BYTES : offsets[number + 1] - FOOTER_BYTES]
-
-
 def intact_records(buffer):
     """Checks every checksum of a file.
 

@@ -109,12 +109,12 @@ class MaskedLMCorruption:
         keys = corruption.example_keys(seed, features.pop("epoch"), features.pop("example_index"))
         token_ids = features["token_ids"]
         positions, valid = self.select(token_ids, features["padding_mask"], keys)
-        original = corruption.gather_predictions(token_ids, positions, valid)
+        original = tf.where(valid, corruption.gather_at(token_ids, positions), 0)
         replaced = corruption.mask_or_replace(
             keys, original, positions, self.mask_id, self.random_ids, *self._thresholds()
         )
         change = tf.where(valid, replaced - original, 0)
-        features["token_ids"] = corruption.replace_at(token_ids, positions, change)
+        features["token_ids"] = corruption.add_at(token_ids, positions, change)
         features["mask_positions"] = positions
         features["mask_ids"] = original
         features["mask_weights"] = tf.cast(valid, tf.float32)
@@ -126,7 +126,7 @@ class MaskedLMCorruption:
         length = token_ids.shape[1]
         budget = tf.gather(
             self.config.budgets(length),
-            tf.math.count_nonzero(kinds, axis=1, dtype=tf.int32),
+            tf.reduce_sum(tf.cast(kinds != _SPECIAL, tf.int32), axis=1),
         )
         width = self.config.predictions(length)
         if self.config.whole_word:
@@ -164,69 +164,91 @@ def select_words(kinds, budget, width, keys):
     """Draws whole words of each row in random order while they fit in `budget`.
 
     As google-research/bert: a word longer than what is left of the budget is passed over and the
-    next is tried. The candidates are the words among the first 2 P tokens of the random order, so
-    that a budget can stay unfilled by a token or two, as it can in the original where no word fits.
+    next is tried. Here at most P + 4 words are tried, so that rarely a budget stays unfilled by a
+    token or two, as it does in the original where no word fits.
     A word is a first piece and the continuations behind it; a continuation at the start of a
     segment, whose first piece was cut off, starts a word.
 
     Args, returns: as `select_tokens`; `kinds` tells first pieces from continuations.
     """
     length = kinds.shape[1]
-    candidates = min(2 * width + 1, length)
     eligible = kinds != _SPECIAL
-    after_special = tf.concat([tf.ones_like(eligible[:, :1]), ~eligible[:, :-1]], axis=1)
-    starts = eligible & ((kinds == _FIRST_PIECE) | after_special)
-    word = tf.cumsum(tf.cast(starts, tf.int32), axis=1)  # [B, S], from 1
-    # All pieces of a word share one score, and top_k keeps equals in order of position.
-    scores = tf.where(eligible, _scores(keys, word, length + 1), -1)
-    scores, positions = tf.math.top_k(scores, candidates)  # [B, K]
-    return _fit_words(scores, positions, budget, width, length)
+    behind_token = tf.concat([tf.zeros_like(eligible[:, :1]), eligible[:, :-1]], axis=1)
+    inside = (kinds == _CONTINUATION) & behind_token
+    scores = _scores(keys, tf.range(length)[None, :], length)
+    scores = tf.where(eligible & ~inside, scores, -1)
+    tried = tf.math.top_k(scores, min(width + 4, length)).values  # [B, K], one for each word
+    exists = tried >= 0
+    begin = tf.where(exists, tf.bitwise.bitwise_and(tried, _place_mask(length)), 0)
+    # Every token that is not inside a word starts a run: a word ends where its run ends.
+    run = tf.cumsum(tf.cast(~inside, tf.int32), axis=1)
+    end = tf.searchsorted(run, corruption.gather_at(run, begin), side="right")
+    size = end - begin
+    return _pieces(begin, size, _fitting(size, exists, budget), width, length)
 
 
-def _fit_words(scores, positions, budget, width, length):
-    """Keeps words while they fit; a word is a run of equal scores.
+def _fitting(size, exists, budget):
+    """Which words to keep, trying them in order and passing over those that do not fit.
 
     Args:
-        scores, positions: int32 [B, K], the pieces of the words in the order to try them; score -1
-            behind the last.
+        size: int32 [B, K], tokens of each word.
+        exists: bool [B, K].
         budget: int32 [B].
+
+    Returns:
+        bool [B, K].
+    """
+    budget = budget[:, None]
+
+    def used(keep):
+        """The tokens taken up to and including each word."""
+        return tf.cumsum(tf.where(keep, size, 0), axis=1)
+
+    def pass_over(keep, after):
+        # The first word that does not fit fixes what is left for those behind it: all that are
+        # longer than that go at once. Each round leaves less, so that few rounds are needed.
+        excess = keep & (after > budget)
+        taken = tf.reduce_min(tf.where(excess, after - size, budget), axis=1, keepdims=True)
+        keep &= (after <= taken) | (size <= budget - taken)
+        return keep, used(keep)
+
+    return tf.while_loop(
+        lambda keep, after: tf.reduce_any(after > budget), pass_over, (exists, used(exists))
+    )[0]
+
+
+def _pieces(begin, size, keep, width, length):
+    """The positions of all pieces of the words kept, ascending.
+
+    Args:
+        begin, size: int32 [B, K], where each word begins and how many pieces it has.
+        keep: bool [B, K]; the words kept have at most `width` pieces together.
 
     Returns:
         positions int32 [B, P] and valid bool [B, P].
     """
-    rank = tf.range(scores.shape[1])[None, :]
-    new = tf.concat([tf.ones_like(scores[:, :1]), tf.cast(scores[:, 1:] != scores[:, :-1], tf.int32)], 1)
-    ordinal = tf.cumsum(new, axis=1)
-    begin = tf.searchsorted(ordinal, ordinal, side="left")  # [B, K], rank of the word's first piece
-    size = tf.searchsorted(ordinal, ordinal, side="right") - begin
-    keep = scores >= 0
-    if scores.shape[1] < length:  # pieces of the last word may lie behind the last rank
-        keep &= ordinal < ordinal[:, -1:]
-
-    def used(keep):
-        """How many tokens are taken when each word has been, and before its first piece."""
-        count = tf.cumsum(tf.cast(keep, tf.int32), axis=1)
-        return count, count - (rank - begin + 1)
-
-    def too_long(keep):
-        before = used(keep)[1]
-        return keep & (before + size > budget[:, None])
-
-    def pass_over(keep):
-        # The first word that does not fit fixes what is left for those behind it: all that are
-        # longer than that can go at once. So each round leaves less, and few rounds are needed.
-        count, before = used(keep)
-        full = tf.reduce_min(tf.where(too_long(keep), before, length), axis=1, keepdims=True)
-        return keep & ~((count > full) & (size > budget[:, None] - full))
-
-    keep = tf.while_loop(
-        lambda keep: tf.reduce_any(too_long(keep)), lambda keep: (pass_over(keep),), (keep,)
-    )[0]
-    return _ascending(positions, keep, width, length)
+    # Sorted by their beginning, counted from the end so that top_k puts the first foremost.
+    place = 1 + _place_mask(length + 1)
+    words = tf.where(keep, (length - begin) * place + size, 0)
+    words = tf.math.top_k(words, min(width, words.shape[1])).values
+    size = words % place
+    begin = tf.where(words > 0, length - words // place, 0)
+    # The j-th piece stands at j + (tokens passed over before its word). That number only grows
+    # from word to word, by a step at the word's first piece.
+    first = tf.cumsum(size, axis=1, exclusive=True)
+    passed_over = tf.where(words > 0, begin - first, 0)
+    step = passed_over - tf.concat([tf.zeros_like(begin[:, :1]), passed_over[:, :-1]], axis=1)
+    step = tf.where(words > 0, step, 0)
+    rank = tf.range(width)[None, :]
+    steps = corruption.add_at(
+        tf.zeros_like(begin[:, :1]) + tf.zeros_like(rank), tf.minimum(first, width - 1), step
+    )
+    valid = rank < tf.reduce_sum(size, axis=1, keepdims=True)
+    return tf.where(valid, rank + tf.cumsum(steps, axis=1), 0), valid
 
 
 def _scores(keys, numbers, limit):
-    """Random int32 >= 0 for each of `numbers`, which are below `limit`: equal numbers share one.
+    """Random int32 >= 0 for each of `numbers` (positions), which are below `limit`.
 
     The number stands in the low bits, so that different ones never tie; above it are 24 random
     bits at length 128 and 22 at 512.

@@ -4,36 +4,51 @@ Each epoch permutes the shards, cuts the permutation into blocks that fit in mem
 the examples of each block. The stream of all epochs is one long line of positions; global batch k
 holds positions k * batch_size to (k + 1) * batch_size - 1. Any position is found by arithmetic,
 so a run resumes at any step without reading what came before.
+
+All of it is tf ops, so that the input pipeline never waits for Python.
 """
 
 import dataclasses
 
 import numpy as np
+import tensorflow as tf
 
 _GOLDEN = 0x9E3779B97F4A7C15
-_WORD = (1 << 64) - 1
-
-
-def mix64(value):
-    """The finalizer of SplitMix64 (Steele, Lea and Flood 2014) on a Python int or uint64 array."""
-    if isinstance(value, int):
-        return int(mix64(np.array([value & _WORD], np.uint64))[0])
-    value = (value ^ (value >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-    value = (value ^ (value >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-    return value ^ (value >> np.uint64(31))
 
 
 def permutation(n, *keys):
     """A permutation of range(n) that depends on nothing but `n` and the integers `keys`.
 
-    Sorting hashed numbers instead of calling NumPy's generators, whose streams may change between
+    Sorting hashed numbers instead of drawing from a generator whose stream may change between
     releases: a run resumed after an upgrade must see the same order.
+
+    Args:
+        n: int64 scalar.
+        keys: int64 scalars, or Python ints of any size.
+
+    Returns:
+        int64 [n].
     """
-    state = 0
+    state = _uint64(0)
     for key in keys:
-        state = mix64((state ^ (key & _WORD)) + _GOLDEN)
-    counters = np.arange(1, n + 1, dtype=np.uint64) * np.uint64(_GOLDEN) + np.uint64(state)
-    return np.argsort(mix64(counters), kind="stable")
+        state = _mix(tf.bitwise.bitwise_xor(state, _uint64(key)) + _uint64(_GOLDEN))
+    counters = tf.cast(tf.range(1, n + 1, dtype=tf.int64), tf.uint64) * _uint64(_GOLDEN)
+    hashed = tf.bitwise.right_shift(_mix(counters + state), _uint64(1))
+    return tf.cast(tf.argsort(tf.cast(hashed, tf.int64), stable=True), tf.int64)
+
+
+def _mix(value):
+    """The finalizer of SplitMix64 (Steele, Lea and Flood 2014)."""
+    for shift, factor in ((30, 0xBF58476D1CE4E5B9), (27, 0x94D049BB133111EB)):
+        shifted = tf.bitwise.right_shift(value, _uint64(shift))
+        value = tf.bitwise.bitwise_xor(value, shifted) * _uint64(factor)
+    return tf.bitwise.bitwise_xor(value, tf.bitwise.right_shift(value, _uint64(31)))
+
+
+def _uint64(value):
+    if isinstance(value, int):
+        return tf.constant(value % (1 << 64), tf.uint64)
+    return tf.cast(value, tf.uint64)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -41,7 +56,7 @@ class ReadingOrder:
     """The order of the examples of some shards.
 
     Args:
-        counts: examples in each shard.
+        counts: examples in each shard, a tuple of ints.
         seed: any integer.
         shuffle: False for the order in which the shards were written.
         shards_per_block: how many shards are shuffled together.
@@ -61,51 +76,65 @@ class ReadingOrder:
         return -(-len(self.counts) // self.shards_per_block)
 
     def shards(self, epoch):
-        """The shard numbers of an epoch in reading order (int array)."""
-        n = len(self.counts)
-        return permutation(n, self.seed, epoch) if self.shuffle else np.arange(n)
+        """The shard numbers of an epoch in reading order: int64 [number of shards]."""
+        n = tf.constant(len(self.counts), tf.int64)
+        return permutation(n, self.seed, epoch) if self.shuffle else tf.range(n)
 
     def block(self, ordinal):
         """What block number `ordinal`, counted over all epochs, holds.
 
+        Args:
+            ordinal: int64 scalar.
+
         Returns:
-            epoch, start, shards, rows: the epoch; the position in the stream of its first
-            example; its shard numbers; and the permutation of its examples, which are counted
-            through those shards in that order.
+            dict of int64 tensors:
+                epoch: []
+                start: [], the position in the stream of the block's first example
+                shards: [k], the numbers of its shards
+                counts: [k], their examples
+                rows: [n], the order of its examples, which are counted through those shards in
+                    that order
         """
-        epoch, block = divmod(ordinal, self.blocks_per_epoch)
+        epoch, block = ordinal // self.blocks_per_epoch, ordinal % self.blocks_per_epoch
         shards = self.shards(epoch)
-        counts = np.asarray(self.counts)[shards]
+        counts = tf.gather(tf.constant(self.counts, tf.int64), shards)
         first = block * self.shards_per_block
         last = first + self.shards_per_block
-        start = epoch * self.examples_per_epoch + int(counts[:first].sum())
-        size = int(counts[first:last].sum())
-        rows = permutation(size, self.seed, epoch, block) if self.shuffle else np.arange(size)
-        return epoch, start, shards[first:last], rows
+        size = tf.reduce_sum(counts[first:last])
+        return {
+            "epoch": epoch,
+            "start": epoch * self.examples_per_epoch + tf.reduce_sum(counts[:first]),
+            "shards": shards[first:last],
+            "counts": counts[first:last],
+            "rows": permutation(size, self.seed, epoch, block) if self.shuffle else tf.range(size),
+        }
 
     def block_of(self, position):
-        """The ordinal, over all epochs, of the block that holds a position of the stream."""
+        """The ordinal (int), over all epochs, of the block that holds a position of the stream."""
         epoch, offset = divmod(position, self.examples_per_epoch)
-        ends = np.cumsum(np.asarray(self.counts)[self.shards(epoch)])
+        shards = self.shards(tf.constant(epoch, tf.int64)).numpy()
+        ends = np.cumsum(np.asarray(self.counts)[shards])
         place = int(np.searchsorted(ends, offset, side="right"))
         return epoch * self.blocks_per_epoch + place // self.shards_per_block
 
 
-def rows_of_input(start, size, first_position, batch_size, input_index, num_inputs):
-    """Which examples of a block belong to one of several input pipelines.
+def rows_of_input(start, rows, first_position, batch_size, input_index, num_inputs):
+    """The rows of a block that belong to one of several input pipelines.
 
     Every pipeline takes the same share of each global batch: pipeline i of n the rows from
     i * batch_size / n on.
 
     Args:
-        start, size: the block covers stream positions start to start + size - 1.
-        first_position: positions before it were consumed by earlier steps.
+        start, rows: of `ReadingOrder.block`.
+        first_position: positions of the stream before it were consumed by earlier steps (int).
 
     Returns:
-        int array: offsets into the block, ascending.
+        int64, a part of `rows` in the same order.
     """
-    offsets = np.arange(max(first_position - start, 0), size)
+    skipped = tf.maximum(first_position - start, 0)
+    rows = rows[skipped:]
     if num_inputs == 1:
-        return offsets
+        return rows
+    position = start + skipped + tf.range(tf.size(rows, tf.int64))
     share = batch_size // num_inputs
-    return offsets[(start + offsets) % batch_size // share == input_index]
+    return rows[position % batch_size // share == input_index]

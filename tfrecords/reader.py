@@ -1,12 +1,14 @@
 """From a folder of shards to batches: exact order, checked bytes, resumable at any step.
 
-Records are framed and permuted in NumPy, a block of shards at a time, and parsed in TensorFlow
-a batch at a time. See order.py for the order and framing.py for what is checked.
+A block of shards is read and permuted at a time, a batch of records parsed at a time, all in
+TensorFlow's own threads. See order.py for the order and framing.py for how damage is found.
 """
 
+import atexit
 import contextlib
-import functools
 import hashlib
+import shutil
+import tempfile
 from pathlib import Path
 
 import numpy as np
@@ -19,21 +21,23 @@ from tfrecords.manifest import Manifest
 from tfrecords.order import ReadingOrder, rows_of_input
 
 _ENDLESS = np.iinfo(np.int64).max
+_FILE_BUFFER = 8 << 20
 
 
 class ShardReader:
     """Reads the shards that `bert-tf shards` wrote.
 
-    Every shard's checksum is verified when this process first reads it, on the bytes that are then
-    used. Up to three blocks of `block_bytes` are in memory at once: the one that is read from, the
-    one that is ready behind it, and the one that is being loaded.
+    The checksum of every record is verified as it is read. Up to three blocks of `block_bytes` are
+    in memory at once, and a copy of one: that which is read from, that which is ready behind it,
+    and that which is being loaded.
 
     Args:
         folder: holds manifest.json and the shards.
         tokenizer: if given, must be the one the shards were written with.
         skip_corrupted: leave damaged records out instead of raising. All shards are then verified
             here, because the order of what is left depends on what is left; `skipped` says how
-            many records each shard lost. The others keep their `example_index`.
+            many records each shard lost. The others keep their `example_index`. Behind a damaged
+            record length nothing can be found: the rest of that shard counts as lost.
         block_bytes: how many bytes of shards are shuffled together; at least one shard is. Part
             of the order: the same value is needed to resume a run.
 
@@ -41,15 +45,14 @@ class ShardReader:
         manifest: the `Manifest`.
         num_examples: examples in an epoch (int).
         sequence_length: S of the batches (int).
-        skipped: dict of shard file name to damaged or missing records (int), only shards that have
-            any.
+        skipped: dict of shard file name to the number of records left out, of shards that lost any.
 
     Raises:
         DataError: no manifest, another schema, another tokenizer, no examples, a shard that is
             missing or has not the recorded size.
     """
 
-    def __init__(self, folder, tokenizer=None, skip_corrupted=False, block_bytes=64 << 20):
+    def __init__(self, folder, tokenizer=None, skip_corrupted=False, block_bytes=32 << 20):
         self.folder = Path(folder)
         self.manifest = Manifest.load(self.folder)
         if tokenizer is not None:
@@ -62,17 +65,15 @@ class ShardReader:
         self._block_bytes = block_bytes
         self._check_files(truncation_allowed=skip_corrupted)
 
-        # Example numbers count the damaged records too, so that no other example's masks change.
         written = [shard.examples for shard in self._shards]
         self._first_example = np.concatenate([[0], np.cumsum(written)]).astype(np.int64)
+        self._files = [self._path(number) for number in range(len(self._shards))]
         self._counts = written
-        self._verified = set()
-        self._intact = {}  # shard number -> (record numbers, spans), of damaged shards
-        self._failure = None
+        self._lost = np.zeros(0, np.int64)  # numbers of the examples that are left out
         self.skipped = {}
         if skip_corrupted:
-            self._find_intact_records()
-        self.num_examples = int(sum(self._counts))
+            self._leave_out_corrupted()
+        self.num_examples = sum(self._counts)
         if not self.num_examples:
             raise DataError(f"{self.folder} holds no examples; write its shards again")
 
@@ -131,22 +132,9 @@ class ShardReader:
         order = self._order(seed, shuffle)
         share = batch_size // num_inputs
         first = start_step * batch_size
-        load = functools.partial(
-            self._load_block,
-            order=order,
-            first_position=first,
-            batch_size=batch_size,
-            input_index=input_index,
-            num_inputs=num_inputs,
-        )
 
         def load_block(ordinal):
-            records, example_index, epoch = tf.numpy_function(
-                load, [ordinal], [tf.string, tf.int64, tf.int64], stateful=False
-            )
-            for tensor in (records, example_index, epoch):
-                tensor.set_shape([None])
-            return records, example_index, epoch
+            return self._load_block(order, ordinal, first, batch_size, input_index, num_inputs)
 
         def finish(records, example_index, epoch):
             batch = self._parse(records)
@@ -181,7 +169,7 @@ class ShardReader:
             dict of tensors as `dataset` without `corrupt` yields.
 
         Raises:
-            DataError: a number out of range, an example that is damaged, a damaged shard.
+            DataError: a number out of range, or a damaged shard or example.
         """
         records = []
         for index in indices:
@@ -190,40 +178,52 @@ class ShardReader:
                     f"there is no example {index}: {self.folder} holds examples 0 to "
                     f"{self._first_example[-1] - 1}"
                 )
+            if index in self._lost:
+                raise DataError(f"example {index} is a damaged record, which is skipped")
             shard = int(np.searchsorted(self._first_example, index, side="right")) - 1
-            numbers, records_of = self._read_shard(shard)
-            place = np.flatnonzero(numbers == index - self._first_example[shard])
-            if not len(place):
-                raise DataError(
-                    f"example {index} is a damaged record of {self._path(shard)}, which is skipped"
-                )
-            records.append(records_of(int(place[0])))
+            lost_before = np.searchsorted(self._lost, [self._first_example[shard], index])
+            number = int(index - self._first_example[shard] - (lost_before[1] - lost_before[0]))
+            buffer = self._files[shard].read_bytes()
+            offsets = framing.record_offsets(buffer)
+            if offsets is None or len(offsets) - 1 != self._counts[shard]:
+                raise self._damage(shard)
+            record = buffer[offsets[number] : offsets[number + 1]]
+            if framing.intact_records(record)[2] is not None:
+                raise self._damage(shard)
+            records.append(record[framing.HEADER_BYTES : -framing.FOOTER_BYTES])
         batch = self._parse(tf.constant(records))
         batch["example_index"] = tf.constant(list(indices), tf.int64)
         batch["epoch"] = tf.fill([len(records)], tf.constant(epoch, tf.int64))
         return batch
 
     def verify(self, progress=True):
-        """Reads every shard and compares it with its checksum.
+        """Reads every shard and compares it with its checksum in the manifest.
+
+        Not needed before training, which checks every record as it is read; it tells beforehand.
 
         Raises:
             DataError: names the first damaged shard and the byte offset of its damage.
         """
         for shard in self._shards_with_progress(progress):
-            self._read_shard(shard)
+            repaired = self._files[shard] != self._path(shard)
+            if not repaired and not self._is_as_written(shard, self._path(shard).read_bytes()):
+                raise self._damage(shard)
 
     @contextlib.contextmanager
     def explain_errors(self):
-        """Raises the `DataError` behind a tf.errors.OpError that a damaged shard caused.
+        """Raises a `DataError` that names shard and offset if one caused a tf.errors.OpError.
 
-        tf.data can only raise errors of its own kind; put this round the loop or the `fit`.
+        tf.data says neither which file is damaged nor raises errors of other kinds than its own;
+        put this round the loop or the `fit`. After an error, all shards are read to find it.
         """
         try:
             yield
         except tf.errors.OpError as error:
-            if self._failure is None:
-                raise
-            raise self._failure from error
+            try:
+                self.verify(progress=False)
+            except DataError as explanation:
+                raise explanation from error
+            raise
 
     def _order(self, seed, shuffle):
         largest = max(shard.bytes for shard in self._shards)
@@ -260,80 +260,72 @@ class ShardReader:
         if progress:
             bar.finish()
 
-    def _find_intact_records(self):
+    def _leave_out_corrupted(self):
+        """Reads damaged shards from repaired copies, which live as long as the process."""
+        folder = None
+        lost = [self._lost]
         for shard in self._shards_with_progress(progress=False):
             buffer = self._path(shard).read_bytes()
-            if not self._is_as_written(shard, buffer):
-                numbers, spans, damage = framing.intact_records(buffer)
-                if damage is None and len(buffer) >= self._shards[shard].bytes:
-                    raise self._another_file(shard)
-                numbers = numbers[numbers < self._shards[shard].examples]
-                self._intact[shard] = numbers, spans[: len(numbers)]
-                self._counts[shard] = len(numbers)
-                lost = self._shards[shard].examples - len(numbers)
-                self.skipped[self._shards[shard].file] = lost
+            if self._is_as_written(shard, buffer):
+                continue
+            numbers, spans, damage = framing.intact_records(buffer)
+            examples = self._shards[shard].examples
+            if damage is None and len(numbers) >= examples:
+                raise self._damage(shard)
+            numbers, spans = numbers[numbers < examples], spans[numbers < examples]
+            if folder is None:
+                folder = Path(tempfile.mkdtemp(prefix="bert_tf-repaired-"))
+                atexit.register(shutil.rmtree, folder, ignore_errors=True)
+            self._files[shard] = folder / self._shards[shard].file
+            self._files[shard].write_bytes(
+                b"".join(
+                    buffer[begin - framing.HEADER_BYTES : end + framing.FOOTER_BYTES]
+                    for begin, end in spans.tolist()
+                )
+            )
+            missing = np.setdiff1d(np.arange(examples), numbers)
+            lost.append(self._first_example[shard] + missing)
+            self._counts[shard] = len(numbers)
+            self.skipped[self._shards[shard].file] = len(missing)
+        self._lost = np.concatenate(lost)
 
     def _is_as_written(self, shard, buffer):
-        """True if the shard's checksum is right; computed once in a process."""
-        if shard not in self._verified:
-            if hashlib.sha256(buffer).hexdigest() != self._shards[shard].sha256:
-                return False
-            self._verified.add(shard)
-        return True
+        return hashlib.sha256(buffer).hexdigest() == self._shards[shard].sha256
 
-    def _another_file(self, shard):
+    def _damage(self, shard):
+        """The `DataError` that says what is wrong with a shard."""
+        path = self._path(shard)
+        damage = framing.intact_records(path.read_bytes())[2]
+        if damage is None:
+            return DataError(
+                f"shard {path} is not the file that {schema.MANIFEST_NAME} describes: its records "
+                "are intact but its checksum differs; write the shards again"
+            )
         return DataError(
-            f"shard {self._path(shard)} is not the file that {schema.MANIFEST_NAME} describes: its "
-            "records are intact but its checksum differs; write the shards again"
+            f"shard {path} is corrupted: record {damage.record} at byte offset {damage.offset:,}: "
+            f"{damage.reason}; copy the file anew, write the shards again, or leave the damaged "
+            "records out with --skip-corrupted"
         )
 
-    def _read_shard(self, shard):
-        """The intact records of a shard.
-
-        Returns:
-            numbers: int64 [n], their numbers in the shard.
-            record: function from a place in `numbers` to the record's bytes.
-        """
-        buffer = self._path(shard).read_bytes()
-        if shard in self._intact:
-            numbers, spans = self._intact[shard]
-            return numbers, lambda place: buffer[spans[place, 0] : spans[place, 1]]
-        offsets = framing.record_offsets(buffer) if self._is_as_written(shard, buffer) else None
-        if offsets is None or len(offsets) - 1 != self._shards[shard].examples:
-            damage = framing.intact_records(buffer)[2]
-            if damage is None:
-                raise self._another_file(shard)
-            raise DataError(
-                f"shard {self._path(shard)} is corrupted: record {damage.record} at byte offset "
-                f"{damage.offset:,}: {damage.reason}; copy the file anew, write the shards again, "
-                "or leave the damaged records out with --skip-corrupted"
-            )
-        numbers = np.arange(len(offsets) - 1)
-        return numbers, functools.partial(framing.record_at, buffer, offsets)
-
-    def _load_block(self, ordinal, order, first_position, batch_size, input_index, num_inputs):
-        """The records of a block that this pipeline yields, in order, with number and epoch."""
-        try:
-            epoch, start, shards, rows = order.block(int(ordinal))
-            rows = rows[
-                rows_of_input(
-                    start, len(rows), first_position, batch_size, input_index, num_inputs
-                )
-            ]
-            records = np.empty(len(rows), object)
-            example_index = np.empty(len(rows), np.int64)
-            before = 0
-            for shard in shards:
-                numbers, record = self._read_shard(int(shard))
-                mine = np.flatnonzero((rows >= before) & (rows < before + len(numbers)))
-                places = rows[mine] - before
-                example_index[mine] = self._first_example[shard] + numbers[places]
-                records[mine] = [record(place) for place in places.tolist()]
-                before += len(numbers)
-            return records, example_index, np.full(len(rows), epoch, np.int64)
-        except (DataError, OSError) as error:
-            self._failure = error
-            raise
+    def _load_block(self, order, ordinal, first_position, batch_size, input_index, num_inputs):
+        """What this pipeline yields of a block: records string [n], their numbers and epoch."""
+        block = order.block(ordinal)
+        shards, counts = block["shards"], block["counts"]
+        rows = rows_of_input(
+            block["start"], block["rows"], first_position, batch_size, input_index, num_inputs
+        )
+        files = tf.gather(tf.constant([str(path) for path in self._files]), shards)
+        records = tf.data.TFRecordDataset(files, buffer_size=_FILE_BUFFER)
+        records = records.batch(tf.reduce_sum(counts)).get_single_element()
+        # Counted through all shards as they lie in the folder, without the damaged records.
+        first = tf.gather(tf.constant(np.cumsum([0] + self._counts[:-1]), tf.int64), shards)
+        before = tf.cumsum(counts, exclusive=True)
+        place = rows + tf.gather(tf.repeat(first - before, counts), rows)
+        # Example numbers count the damaged records too: no other example's masks change.
+        lost = tf.constant(self._lost - np.arange(len(self._lost)), tf.int64)
+        example_index = place + tf.searchsorted(lost, place, side="right", out_type=tf.int64)
+        epoch = tf.fill(tf.shape(rows), block["epoch"])
+        return tf.gather(records, rows), example_index, epoch
 
     def _parse(self, records):
         """Serialized examples, string [B], to padded tensors."""

@@ -1,0 +1,266 @@
+import numpy as np
+import pytest
+import tensorflow as tf
+from masking_oracle import mask_batch
+from shard_fixtures import CLS, MASK, PAD, SEP, UNK, StandInTokenizer
+
+from bert_tf.errors import ConfigError
+from tfrecords.masking import MaskedLMCorruption, MaskingConfig
+
+TOKENIZER = StandInTokenizer()
+SPECIAL = np.array(TOKENIZER.special_ids)
+BOTH = pytest.mark.parametrize("whole_word", [False, True])
+
+
+def make_batch(size, length, seed=0, epoch=0, first_index=0, full=False, continuations=0.25):
+    """A batch as the reader yields it, with a second segment in every sequence."""
+    rng = np.random.default_rng(seed)
+    ids = rng.integers(10, TOKENIZER.vocabulary_size, (size, length)).astype(np.int32)
+    pieces = np.flatnonzero(TOKENIZER.is_continuation)
+    ids = np.where(rng.random(ids.shape) < continuations, rng.choice(pieces, ids.shape), ids)
+    ids = ids.astype(np.int32)
+    lengths = np.full(size, length) if full else rng.integers(4, length + 1, size)
+    ids[:, 0] = CLS
+    ids[np.arange(size), rng.integers(1, lengths - 1)] = SEP
+    ids[np.arange(size), lengths - 1] = SEP
+    padding_mask = np.arange(length) < lengths[:, None]
+    ids[~padding_mask] = PAD
+    return {
+        "token_ids": ids,
+        "padding_mask": padding_mask,
+        "example_index": np.arange(first_index, first_index + size),
+        "epoch": np.full(size, epoch, np.int64),
+    }
+
+
+def corrupt(batch, seed=3, config=MaskingConfig(), jit_compile=False):
+    function = tf.function(MaskedLMCorruption(TOKENIZER, config), jit_compile=jit_compile)
+    tensors = {name: tf.constant(value) for name, value in batch.items()}
+    return {name: value.numpy() for name, value in function(tensors, seed).items()}
+
+
+def within_three_sigma(successes, trials, probability):
+    sigma = np.sqrt(trials * probability * (1 - probability))
+    return abs(successes - trials * probability) < 3 * sigma
+
+
+@pytest.mark.parametrize("seed", [0, 12345678901234567, -5])
+@pytest.mark.parametrize(
+    "config",
+    [
+        MaskingConfig(),
+        MaskingConfig(whole_word=True),
+        MaskingConfig(rate=0.4, whole_word=True, max_predictions=17),
+        MaskingConfig(rate=0.3, mask_probability=0.5, random_probability=0.5, max_predictions=4),
+        MaskingConfig(mask_probability=1, random_probability=0),
+    ],
+)
+def test_equals_the_oracle(config, seed):
+    for length, continuations in ((24, 0.2), (128, 0.8)):
+        batch = make_batch(
+            40, length, seed=length, epoch=2, first_index=1 << 33, continuations=continuations
+        )
+        features = corrupt(batch, seed, config)
+        expected = mask_batch(batch, seed, TOKENIZER, config)
+        for name, value in expected.items():
+            np.testing.assert_array_equal(features[name], value, err_msg=name)
+
+
+@BOTH
+def test_graph_equals_xla(whole_word):
+    batch, config = make_batch(64, 128), MaskingConfig(whole_word=whole_word)
+    graph, xla = corrupt(batch, 7, config), corrupt(batch, 7, config, jit_compile=True)
+    for name in graph:
+        np.testing.assert_array_equal(graph[name], xla[name], err_msg=name)
+
+
+@BOTH
+def test_same_masks_in_any_batch(whole_word):
+    config = MaskingConfig(whole_word=whole_word)
+    batch = make_batch(30, 64)
+    whole = corrupt(batch, 1, config)
+    backwards = np.arange(30)[::-1]
+    for rows in (backwards, [4], range(10, 17)):
+        part = corrupt({name: value[list(rows)] for name, value in batch.items()}, 1, config)
+        for name in whole:
+            np.testing.assert_array_equal(part[name], whole[name][list(rows)], err_msg=name)
+
+
+def test_other_masks_in_other_epochs_seeds_and_examples():
+    """Two independent choices of 19 among 125 share 2.9 on average; equal ones would share 19."""
+    ids = make_batch(1, 128, full=True, continuations=0)["token_ids"]
+    cases = [(0, 0, 0), (1, 0, 0), (0, 1, 0), (0, 0, 1), (1 << 32, 0, 0), (0, 0, 1 << 32)]
+    chosen = []
+    for seed, epoch, index in cases:
+        batch = {
+            "token_ids": ids,
+            "padding_mask": np.ones_like(ids, bool),
+            "example_index": np.array([index]),
+            "epoch": np.array([epoch]),
+        }
+        chosen.append(set(corrupt(batch, seed)["mask_positions"][0].tolist()))
+    for i, one in enumerate(chosen):
+        for other in chosen[:i]:
+            assert len(one & other) < 12
+
+
+def test_exactly_the_budget_and_never_a_special_token():
+    batch = make_batch(500, 96)
+    features = corrupt(batch)
+    eligible = (~np.isin(batch["token_ids"], SPECIAL)).sum(1)
+    expected = [min(15, max(1, round(0.15 * n))) for n in eligible]
+    assert features["mask_positions"].shape == (500, 15)
+    np.testing.assert_array_equal(features["mask_weights"].sum(1), expected)
+    real = features["mask_weights"] > 0
+    assert not np.isin(features["mask_ids"][real], SPECIAL).any()
+    assert not features["mask_positions"][~real].any() and not features["mask_ids"][~real].any()
+    rows = np.arange(500)[:, None]
+    np.testing.assert_array_equal(
+        features["mask_ids"][real], batch["token_ids"][rows, features["mask_positions"]][real]
+    )
+    steps = np.diff(features["mask_positions"], axis=1)
+    assert (steps[real[:, 1:]] > 0).all()
+    untouched = np.ones_like(batch["token_ids"], bool)
+    untouched[np.nonzero(real)[0], features["mask_positions"][real]] = False
+    np.testing.assert_array_equal(
+        features["token_ids"][untouched], batch["token_ids"][untouched]
+    )
+
+
+@BOTH
+def test_no_eligible_token_no_prediction(whole_word):
+    ids = np.array([[CLS, SEP, SEP, PAD], [CLS, UNK, SEP, PAD], [CLS, 50, SEP, PAD]], np.int32)
+    batch = {
+        "token_ids": ids,
+        "padding_mask": ids != PAD,
+        "example_index": np.arange(3),
+        "epoch": np.zeros(3, np.int64),
+    }
+    features = corrupt(batch, config=MaskingConfig(whole_word=whole_word))
+    np.testing.assert_array_equal(features["mask_weights"], [[0], [0], [1]])
+    np.testing.assert_array_equal(features["token_ids"][:2], ids[:2])
+    np.testing.assert_array_equal(features["mask_ids"], [[0], [0], [50]])
+
+
+def test_eligible_token_in_the_first_place():
+    """Filler points at position 0, which must stay as the selection left it."""
+    ids = np.full((200, 12), 20, np.int32)
+    ids[:, 2:] = SEP
+    batch = {
+        "token_ids": ids,
+        "padding_mask": np.ones_like(ids, bool),
+        "example_index": np.arange(200),
+        "epoch": np.zeros(200, np.int64),
+    }
+    config = MaskingConfig(rate=0.4, mask_probability=1, random_probability=0)
+    features = corrupt(batch, config=config)
+    first = features["token_ids"][:, 0] == MASK
+    assert (first != (features["token_ids"][:, 1] == MASK)).all()
+    assert within_three_sigma(first.sum(), 200, 0.5)
+
+
+def test_distributions():
+    size, length = 4000, 64
+    batch = make_batch(size, length, full=True, continuations=0)
+    batch["token_ids"][:] = 77
+    batch["token_ids"][:, [0, 30, 63]] = [CLS, SEP, SEP]
+    features = corrupt(batch, seed=11)
+    n = round(0.15 * 61)
+    positions = features["mask_positions"][features["mask_weights"] > 0]
+    assert len(positions) == n * size
+    # Every place equally likely: chi-squared with 60 degrees of freedom. Drawing without
+    # replacement makes it smaller by (1 - n / 61).
+    counts = np.delete(np.bincount(positions, minlength=length), [0, 30, 63])
+    expected = n * size / 61
+    statistic = ((counts - expected) ** 2 / expected).sum() / (1 - n / 61)
+    assert abs(statistic - 60) < 3 * np.sqrt(2 * 60) * 61 / 60
+
+    after = features["token_ids"][np.nonzero(features["mask_weights"])[0], positions]
+    masked, kept = (after == MASK).sum(), (after == 77).sum()
+    choices = len(TOKENIZER.random_ids)
+    assert within_three_sigma(masked, len(after), 0.8)
+    # A random token is the original one time in `choices`.
+    assert within_three_sigma(kept, len(after), 0.1 + 0.1 / choices)
+    drawn = np.bincount(after[(after != MASK) & (after != 77)], minlength=200)[10:]
+    drawn = np.delete(drawn, 77 - 10)
+    expected = drawn.sum() / (choices - 1)
+    statistic = ((drawn - expected) ** 2 / expected).sum()
+    assert abs(statistic - (choices - 2)) < 3 * np.sqrt(2 * (choices - 2))
+    assert not np.isin(after[after != MASK], SPECIAL).any()
+
+
+def test_words_are_never_split():
+    batch = make_batch(600, 128, continuations=0.5)
+    features = corrupt(batch, config=MaskingConfig(whole_word=True))
+    real = features["mask_weights"] > 0
+    selected = np.zeros_like(batch["padding_mask"])
+    selected[np.nonzero(real)[0], features["mask_positions"][real]] = True
+    ids = batch["token_ids"]
+    special = np.isin(ids, SPECIAL)
+    inside = TOKENIZER.is_continuation[ids] & ~special
+    inside[:, 1:] &= ~special[:, :-1]
+    inside[:, 0] = False
+    np.testing.assert_array_equal(selected[:, 1:][inside[:, 1:]], selected[:, :-1][inside[:, 1:]])
+    budget = np.array([max(1, round(0.15 * n)) for n in (~special).sum(1)])
+    used = selected.sum(1)
+    assert (used <= budget).all()
+    # Words of two pieces on average fill it but for sequences where none fits.
+    assert used.sum() > 0.97 * budget.sum()
+
+
+def test_whole_words_cover_all_places_alike():
+    batch = make_batch(4000, 32, full=True, continuations=0)
+    batch["token_ids"][:, 1:-1] = np.tile([12, 15], 15)  # fifteen words of two pieces
+    features = corrupt(batch, seed=4, config=MaskingConfig(whole_word=True))
+    assert (features["mask_weights"].sum(1) == 4).all()  # round(0.15 * 30)
+    counts = np.bincount(features["mask_positions"][features["mask_weights"] > 0], minlength=32)
+    assert counts[0] == counts[31] == 0
+    np.testing.assert_array_equal(counts[1:31:2], counts[2:31:2])
+    expected = 4000 * 2 / 15
+    statistic = ((counts[1:31:2] - expected) ** 2 / expected).sum() / (1 - 2 / 15)
+    assert abs(statistic - 14) < 3 * np.sqrt(2 * 14) * 15 / 14
+
+
+def test_other_features_pass_and_shapes_are_static():
+    batch = make_batch(8, 128)
+    spec = {
+        name: tf.TensorSpec(value.shape, tf.as_dtype(value.dtype)) for name, value in batch.items()
+    }
+    spec["pair_labels"] = tf.TensorSpec([8], tf.int32)
+    corruption = MaskedLMCorruption(TOKENIZER)
+    dataset = tf.data.Dataset.from_tensors(
+        {name: tf.zeros(part.shape, part.dtype) for name, part in spec.items()}
+    ).map(lambda features: corruption(features, 1))
+    assert {name: (s.shape.as_list(), s.dtype) for name, s in dataset.element_spec.items()} == {
+        "token_ids": ([8, 128], tf.int32),
+        "padding_mask": ([8, 128], tf.bool),
+        "pair_labels": ([8], tf.int32),
+        "mask_positions": ([8, 20], tf.int32),
+        "mask_ids": ([8, 20], tf.int32),
+        "mask_weights": ([8, 20], tf.float32),
+    }
+
+
+def test_width_of_the_predictions():
+    assert MaskingConfig().predictions(128) == 20
+    assert MaskingConfig().predictions(512) == 77
+    assert MaskingConfig(rate=0.07).predictions(100) == 7
+    assert MaskingConfig(max_predictions=80).predictions(512) == 80
+    assert MaskingConfig(max_predictions=80).predictions(64) == 64
+    budgets = MaskingConfig(max_predictions=5).budgets(128)
+    assert budgets[[0, 1, 3, 10, 17, 126]].tolist() == [0, 1, 1, 2, 3, 5]
+
+
+@pytest.mark.parametrize(
+    "values",
+    [
+        {"rate": 0},
+        {"rate": 1.5},
+        {"mask_probability": 0.9, "random_probability": 0.2},
+        {"random_probability": -0.1},
+        {"max_predictions": 0},
+    ],
+)
+def test_impossible_settings_are_refused(values):
+    with pytest.raises(ConfigError):
+        MaskingConfig(**values)
