@@ -84,7 +84,8 @@ def fill_mask(model, tokenizer, texts, top_k=5, sequence_length=None):
         if tokenizer.mask_id not in tokenizer.encode(text):
             raise DataError(f"there is no {tokenizer.id_to_token(tokenizer.mask_id)} in {text!r}")
     module = ServedMaskedLM(model, tokenizer, sequence_length or model.encoder.config.max_positions, top_k=top_k)
-    answers = {name: value.numpy() for name, value in module.answer_text(tf.constant(texts)).items()}
+    encoded = tf.constant([text.encode("utf-8", "surrogatepass") for text in texts])
+    answers = {name: value.numpy() for name, value in module.answer_text(encoded).items()}
     return [
         [
             [(token.decode(), float(p)) for token, p in zip(tokens, probabilities)]

@@ -1,0 +1,140 @@
+"""From run directories, as training leaves them, to SavedModels, and to models in memory."""
+
+import json
+import re
+
+import keras
+import numpy as np
+import pytest
+import tensorflow as tf
+from conftest import LENGTH, bert
+
+from bert_tf import config as configuration
+from bert_tf.backend import AdamW
+from bert_tf.errors import ConfigError, DataError, RunDirectoryError
+from bert_tf.export import export_run, load_finetuned, load_pretrained
+from bert_tf.export.fill_mask import fill_mask
+from bert_tf.models.building import describe
+from bert_tf.objectives.masked_lm import MaskedLM
+from bert_tf.tasks import build_task
+from bert_tf.training.checkpoints import Checkpoints
+
+TEXTS = ["The cat sat on the mat.", "Paris is in France!", "un[MASK]able"]
+
+
+def leave_run(path, model, tokenizer, task=None, **settings):
+    """What pretraining or fine-tuning leaves in a run directory."""
+    model.compile(optimizer=AdamW(1e-3))
+    model.optimizer.build(model.trainable_variables)
+    Checkpoints(path / "checkpoints").save(model, 1)
+    tokenizer.save(path / "tokenizer")
+    configuration.save({"model": describe(model.encoder.config), **settings}, path / "config.yaml")
+    if task is not None:
+        task.save(path)
+    return path
+
+
+@pytest.fixture(scope="module")
+def tagging_run(tokenizer, tmp_path_factory):
+    keras.utils.set_random_seed(5)
+    task = build_task({"kind": "tagging", "sequence_length": LENGTH}, tokenizer)
+    task.examples([["in", "Paris", "."]], [["O", "B-LOC", "O"]])
+    return leave_run(tmp_path_factory.mktemp("tagging"), task.model(bert()), tokenizer, task)
+
+
+@pytest.fixture(scope="module")
+def pretrained_run(tokenizer, tmp_path_factory):
+    keras.utils.set_random_seed(6)
+    model = MaskedLM(bert(), pair_head="next_sentence")
+    return leave_run(tmp_path_factory.mktemp("pretrained"), model, tokenizer, objective={"pair_head": "auto"})
+
+
+def ask(path, **inputs):
+    function = tf.saved_model.load(str(path)).signatures["serving_default"]
+    return {k: v.numpy() for k, v in function(**{k: tf.constant(v) for k, v in inputs.items()}).items()}
+
+
+@pytest.mark.parametrize("seeds", [False, True])
+def test_a_classification_run_answers_as_its_task_predicts(seeds, tokenizer, tmp_path):
+    keras.utils.set_random_seed(7)
+    task = build_task({"kind": "classification", "sequence_length": LENGTH}, tokenizer)
+    task.examples(["a", "b"], ["c", "d"], labels=["yes", "no"])
+    run = tmp_path / "seed-3" if seeds else tmp_path
+    run.mkdir(exist_ok=True)
+    leave_run(run, task.model(bert()), tokenizer, task)
+    if seeds:
+        configuration.save({}, tmp_path / "config.yaml")
+        (tmp_path / "summary.json").write_text(json.dumps({"best": "seed-3"}))
+    path = export_run(tmp_path)
+    assert path == tmp_path / "export" / "1"
+    task, model, _ = load_finetuned(tmp_path)
+    predictions = task.predict(model, list(zip(TEXTS, TEXTS[::-1])))
+    answer = ask(path, text=TEXTS, text_pair=TEXTS[::-1])
+    assert [label.decode() for label in answer["label"]] == [p["label"] for p in predictions]
+    wanted = [[p["probabilities"][label] for label in ("no", "yes")] for p in predictions]
+    np.testing.assert_allclose(answer["probabilities"], wanted, atol=1e-6)
+
+
+def test_a_regression_run(tokenizer, tmp_path):
+    keras.utils.set_random_seed(8)
+    task = build_task({"kind": "regression", "sequence_length": LENGTH}, tokenizer)
+    task.examples(["a", "b", "c"], labels=[1.0, 2.0, 6.0])
+    leave_run(tmp_path, task.model(bert()), tokenizer, task)
+    path = export_run(tmp_path, output=tmp_path / "served", version=12)
+    assert path == tmp_path / "served" / "12"
+    task, model, _ = load_finetuned(tmp_path)
+    wanted = [p["score"] for p in task.predict(model, TEXTS)]
+    np.testing.assert_allclose(ask(path, text=TEXTS)["score"], wanted, atol=1e-5)
+
+
+def test_a_tagging_run_finds_the_words_that_its_task_finds(tagging_run):
+    path = export_run(tagging_run)
+    task, model, _ = load_finetuned(tagging_run)
+    answer = ask(path, text=TEXTS)
+    for i, prediction in enumerate(task.predict(model, TEXTS)):
+        count = len(prediction["words"])
+        assert (answer["starts"][i] >= 0).sum() == count
+        for j, word in enumerate(prediction["words"]):
+            assert (answer["starts"][i, j], answer["ends"][i, j]) == (word["start"], word["end"])
+            assert answer["tags"][i, j].decode() == word["tag"]
+            assert answer["probabilities"][i, j] == pytest.approx(word["probability"], abs=1e-6)
+
+
+def test_a_pretrained_run_fills_masks(pretrained_run):
+    path = export_run(pretrained_run, top_k=2)
+    objective, tokenizer = load_pretrained(pretrained_run)
+    assert objective.pair_head == "next_sentence"
+    answer = ask(path, text=["The [MASK] sat.", "[MASK] [MASK]"])
+    guesses = fill_mask(objective, tokenizer, ["The [MASK] sat.", "[MASK] [MASK]"], top_k=2)
+    assert [len(masks) for masks in guesses] == [1, 2]
+    for i, masks in enumerate(guesses):
+        for j, best in enumerate(masks):
+            assert [t.decode() for t in answer["tokens"][i, j]] == [token for token, _ in best]
+            np.testing.assert_allclose(answer["probabilities"][i, j], [p for _, p in best], atol=1e-6)
+
+
+def test_fill_mask_wants_a_mask(pretrained_run):
+    with pytest.raises(DataError, match=re.escape("there is no [MASK] in 'the cat'")):
+        fill_mask(*load_pretrained(pretrained_run), ["[MASK]", "the cat"])
+
+
+def test_precision_is_float32_unless_asked_otherwise(tagging_run, tmp_path):
+    exact = ask(export_run(tagging_run, tmp_path / "exact", kind="embedding"), text=TEXTS)["mean"]
+    rounded = ask(export_run(tagging_run, tmp_path / "rounded", kind="embedding", precision="mixed_bfloat16"), text=TEXTS)
+    _, model, tokenizer = load_finetuned(tagging_run)
+    features = tokenizer.pack(tokenizer.tokenize(tf.constant(TEXTS[:1])), sequence_length=LENGTH, dynamic=True)
+    wanted = model.encoder(features)["sequence_output"].numpy()[0].mean(0)
+    np.testing.assert_allclose(exact[0], wanted, atol=1e-6)
+    difference = np.abs(rounded["mean"] - exact).max()
+    assert 1e-4 < difference < 0.1  # bfloat16 has 8 bits
+
+
+def test_what_a_run_is_not(tagging_run, pretrained_run, tmp_path):
+    with pytest.raises(ConfigError, match="cannot be exported as 'regression'; known: embedding, tagging"):
+        export_run(tagging_run, kind="regression")
+    with pytest.raises(ConfigError, match="cannot be exported as 'masked-lm'; did you mean 'masked_lm'"):
+        export_run(pretrained_run, kind="masked-lm")
+    with pytest.raises(RunDirectoryError, match="holds no task.json"):
+        load_finetuned(pretrained_run)
+    with pytest.raises(RunDirectoryError, match="is not a run directory"):
+        export_run(tmp_path)
