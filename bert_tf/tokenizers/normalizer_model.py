@@ -33,22 +33,24 @@ def build_normalizer_model(table):
     Returns:
         uint8 array.
     """
-    pool, places = bytearray(), {}
-    values = np.zeros(NUM_CODE_POINTS, np.uint32)
-    values[private_code_points()] = _DROP
+    pool, numbers = bytearray(), {}
+    values = [0, _DROP]  # numbers 0 and 1: unchanged, dropped
+    number_of = np.zeros(NUM_CODE_POINTS, np.int32)
+    number_of[private_code_points()] = 1
     for character, result in table.items():
         encoded = result.encode("utf-8")
         if len(encoded) > _MAX_LENGTH:
             raise ValueError(f"U+{ord(character):04X} becomes {len(encoded)} bytes; at most {_MAX_LENGTH}")
-        if encoded not in places:
-            places[encoded] = len(pool)
+        if encoded not in numbers:
+            numbers[encoded] = len(values)
+            values.append(_CHANGED | len(pool) << 6 | len(encoded))
             pool += encoded
-        values[ord(character)] = _CHANGED | places[encoded] << 6 | len(encoded)
-    return _flatbuffer(_build_trie(values), int(values[0]), bytes(pool))
+        number_of[ord(character)] = numbers[encoded]
+    return _flatbuffer(_build_trie(values, number_of), values[number_of[0]], bytes(pool))
 
 
-def _build_trie(values):
-    """uint32 units of the double array.
+def _build_trie(values, number_of):
+    """uint32 units of the double array, for values and the number of each code point's value.
 
     A unit holds its byte in bits 0-7, whether it has a value in bit 8, and from bit 10 the
     exclusive or of its own index and its base. The child over byte b is at base ^ b, the value
@@ -57,57 +59,39 @@ def _build_trie(values):
     lower two hold values. A node's own value, taken when a character breaks off there, is the
     first of its lower part: nothing is written.
     """
-    distinct, indices = np.unique(values, return_inverse=True)
-    value_units = [_VALUE | int(v) for v in distinct]
-    slots = _ValueSlots()
-    slot_of = [slots.take() for _ in distinct]
+    slots = _value_slots(len(values))
     regions = _Regions(start=512)  # group 0 holds the root, group 1 its children
 
     # The last byte of a character: 64 leaves, from 0x80 on.
-    blocks, block_of = np.unique(indices.reshape(-1, 64), axis=0, return_inverse=True)
-    unchanged = int(np.searchsorted(distinct, 0))
-    leaves = []
-    for block in blocks:
-        targets = [None if i == unchanged else slot_of[i] for i in block]
-        leaves.append(regions.add(targets))
-    block_of = block_of.reshape(-1)
-    bottom = [leaves[b] for b in block_of]  # by code point >> 6
+    leaves = np.where(number_of == 0, 0, slots[number_of]).reshape(-1, 64)
+    bottom = [regions.add(row) for row in leaves]  # by code point >> 6
 
     def node(children):
-        return regions.add([None if c is None else _base(c) for c in children])
+        return regions.add(np.array([_base(c) if c else 0 for c in children]))
 
-    root = {}
+    root = {byte: int(slots[1]) for byte in range(0x80, 0x100)}  # no byte that begins a character
+    root |= {i: int(slots[number_of[i]]) for i in range(1, 0x80) if number_of[i]}
     for lead in range(0xC2, 0xE0):
-        root[lead] = bottom[lead & 0x1F]
+        root[lead] = _base(bottom[lead & 0x1F])
     for lead in range(0xE0, 0xF0):
-        rows = range((lead & 0xF) << 6, ((lead & 0xF) + 1) << 6)
-        root[lead] = node([None if r < 0x20 else bottom[r] for r in rows])
+        seconds = range((lead & 0xF) << 6, ((lead & 0xF) + 1) << 6)
+        root[lead] = _base(node([bottom[i] if i >= 0x20 else 0 for i in seconds]))
     for lead in range(0xF0, 0xF5):
-        thirds = range((lead & 7) << 6, ((lead & 7) + 1) << 6)
-        root[lead] = node(
-            [
-                node([bottom[t << 6 | i] for i in range(64)]) if 0x10 <= t < 0x110 else None
-                for t in thirds
-            ]
-        )
+        seconds = range((lead & 7) << 6, ((lead & 7) + 1) << 6)
+        thirds = [node(bottom[i << 6 : (i + 1) << 6]) if 0x10 <= i < 0x110 else 0 for i in seconds]
+        root[lead] = _base(node(thirds))
 
-    size = max(regions.next_group + 256, slots.end())
+    size = max(regions.next_group + 256, int(slots[-1]) + 1)
     units = np.zeros(size + -size % 256, np.uint32)
     units[0] = 256 << 10  # the root: no label, base 256
-    for i in range(1, 128):
-        if indices[i] != unchanged:
-            _link(units, 256 + i, i, slot_of[indices[i]])
-    for byte in range(0x80, 0x100):
-        _link(units, 256 + byte, byte, _base(root[byte]) if byte in root else slots.drop)
-    for start, targets in regions.content:
-        for i, target in enumerate(targets):
-            if target is not None:
-                _link(units, start + i, 0x80 + i, target)
-    for slot, unit in zip(slot_of, value_units):
-        units[slot] = unit
-    units[slots.drop] = _VALUE | _DROP
-    for start, _ in regions.content:
+    for byte, base in root.items():
+        units[256 + byte] = _unit(256 + byte, byte, base)
+    labels = np.arange(0x80, 0xC0)
+    for start, bases in regions.content:
+        index = np.arange(start, start + 64)
+        units[index] = np.where(bases == 0, 0, _unit(index, labels, bases))
         units[_base(start)] = _VALUE | _DROP
+    units[slots] = np.array(values, np.uint32) | np.uint32(_VALUE)
     return units
 
 
@@ -115,26 +99,15 @@ def _base(start):
     return start ^ 0x80
 
 
-def _link(units, index, label, base):
-    units[index] = (index ^ base) << 10 | _HAS_VALUE | label
+def _unit(index, label, base):
+    return (index ^ base) << 10 | _HAS_VALUE | label
 
 
-class _ValueSlots:
-    """Hands out the units that hold values: in each group the lower half but two, the nodes' own."""
-
-    def __init__(self):
-        self.drop = 1
-        self.next = 2
-
-    def take(self):
-        slot = self.next
-        self.next += 1
-        while self.next % 256 >= 128 or self.next % 64 == 0 or 256 <= self.next < 512:
-            self.next += 1
-        return slot
-
-    def end(self):
-        return self.next + 1
+def _value_slots(count):
+    """Indices for values: the lower half of each group but the nodes' own, and not in group 1."""
+    groups = np.arange(count // 126 + 2)
+    slots = (groups[groups != 1, None] * 256 + np.arange(128)).reshape(-1)
+    return slots[slots % 64 != 0][:count]
 
 
 class _Regions:
@@ -144,12 +117,13 @@ class _Regions:
         self.next_group, self.half = start, 128
         self.known, self.content = {}, []
 
-    def add(self, targets):
-        key = tuple(targets)
+    def add(self, bases):
+        """The start of 64 units with these bases, 0 where there is no child."""
+        key = bases.tobytes()
         if key not in self.known:
             start = self.next_group + self.half
             self.known[key] = start
-            self.content.append((start, targets))
+            self.content.append((start, bases))
             if self.half == 192:
                 self.next_group += 256
             self.half = 320 - self.half

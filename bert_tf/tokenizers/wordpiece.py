@@ -85,18 +85,15 @@ class WordPieceTokenizer(Tokenizer):
         self.strip_accents = self.lowercase if strip_accents is None else bool(strip_accents)
         self.tokenize_chinese_chars = bool(tokenize_chinese_chars)
 
-        table, stand_ins = operator_characters(
-            self.lowercase, self.strip_accents, self.tokenize_chinese_chars
-        )
+        cleaning = (self.lowercase, self.strip_accents, self.tokenize_chinese_chars)
         if len(self.special_tokens) > _MAX_MARKS:
             raise DataError(f"{len(self.special_tokens)} special tokens; at most {_MAX_MARKS}")
         marks = {t: chr(_FIRST_MARK + k) for k, t in enumerate(self.special_tokens)}
+        _, stand_ins = operator_characters(*cleaning)
         pieces = self._operator_vocabulary(marks, str.maketrans(stand_ins))
         with tf.init_scope():
             self._normalizer = tf_text.FastBertNormalizer(
-                model_buffer=tf.constant(
-                    build_normalizer_model(table | {m: f" {m} " for m in marks.values()})
-                )
+                model_buffer=tf.constant(_normalizer_model(*cleaning, len(marks)))
             )
             model = tf_text.build_fast_wordpiece_model(
                 pieces,
@@ -113,18 +110,21 @@ class WordPieceTokenizer(Tokenizer):
             )
         self.resources = (self._normalizer, self._pieces)
 
-        # Longest first, so that where two special tokens begin alike the longer one is found.
+        # Leftmost first, then longest, as in `tokenizers`: one search with the longer tokens first
+        # flags where each begins, and only what is flagged is rewritten.
         by_length = sorted(marks.items(), key=lambda item: -len(item[0]))
-        self._mark_patterns = [
+        alternatives = "|".join(_escape(token) for token, _ in by_length)
+        flag = chr(_FIRST_MARK + len(marks))
+        raw_marks = rf"[\x{{{_FIRST_MARK:X}}}-\x{{{ord(flag):X}}}]"
+        self._mark_steps = [
+            (raw_marks, _DROPPED),
+            (f"({alternatives})", rf"{flag}\1"),
             # As many characters as before keep the offsets; the dropped ones say nothing.
-            (_escape(token), mark + _DROPPED * (len(token) - 1)) for token, mark in by_length
+            *((flag + _escape(token), mark + _DROPPED * (len(token) - 1)) for token, mark in by_length),
         ]
-        self._mark_lengths = np.array([len(token) for token in marks], np.int32)
-        last = _FIRST_MARK + len(marks) - 1
-        self._raw_mark = rf"[\x{{{_FIRST_MARK:X}}}-\x{{{last:X}}}]"
-        alternatives = "|".join([pattern for pattern, _ in self._mark_patterns] + [self._raw_mark])
         # \C is any byte: . would stop at bytes that are no UTF-8.
-        self._needs_marks = rf"(?s)\C*(?:{alternatives})\C*"
+        self._needs_marks = rf"(?s)\C*(?:{alternatives}|{raw_marks})\C*"
+        self._mark_lengths = np.array([len(token) for token in marks], np.int32)
         # A word of over 100 characters has at least so many continuations in a row.
         longest = self._piece_lengths[~self.is_continuation].max()
         longest_inner = self._piece_lengths.max(where=self.is_continuation, initial=1)
@@ -231,8 +231,8 @@ class WordPieceTokenizer(Tokenizer):
         """Each special token that the text spells becomes its mark, at no cost where there is none."""
 
         def mark():
-            marked = tf.strings.regex_replace(text, self._raw_mark, _DROPPED)
-            for pattern, replacement in self._mark_patterns:
+            marked = text
+            for pattern, replacement in self._mark_steps:
                 marked = tf.strings.regex_replace(marked, pattern, replacement)
             return marked
 
@@ -277,13 +277,21 @@ class WordPieceTokenizer(Tokenizer):
         first = tf.gather(origins.row_splits, row)
         start_byte = tf.gather(origins.values, first + starts)
         last_byte = tf.gather(origins.values, first + ends - 1)
+        characters = tf.strings.length(text, unit="UTF8_CHAR")
+        one_byte_each = tf.reduce_all(characters == tf.strings.length(text))  # then no mark either
+        starts, ends = tf.cond(
+            one_byte_each,
+            lambda: (start_byte, last_byte + 1),
+            lambda: self._count_characters(text, row, start_byte, last_byte),
+        )
+        return tf.cast(starts, tf.int32), tf.cast(ends, tf.int32)
 
+    def _count_characters(self, text, row, start_byte, last_byte):
         codes, positions = tf.strings.unicode_decode_with_offsets(text, "UTF-8", errors="replace")
         # All rows on one axis, so that one search serves them.
         text_start = tf.cumsum(tf.cast(tf.strings.length(text), tf.int64), exclusive=True)
         character_starts = positions.values + tf.gather(text_start, positions.value_rowids())
         row_start = tf.gather(text_start, row)
-        row_character = tf.gather(codes.row_splits, row)
 
         def character(byte):
             found = tf.searchsorted(character_starts, row_start + byte, side="right", out_type=tf.int64)
@@ -294,7 +302,8 @@ class WordPieceTokenizer(Tokenizer):
         is_mark = (mark >= 0) & (mark < len(self._mark_lengths))
         mark_length = tf.gather(tf.constant(self._mark_lengths), tf.where(is_mark, mark, 0))
         end = tf.where(is_mark, start + tf.cast(mark_length, tf.int64), end)
-        return tf.cast(start - row_character, tf.int32), tf.cast(end - row_character, tf.int32)
+        row_character = tf.gather(codes.row_splits, row)
+        return start - row_character, end - row_character
 
     def decode(self, ids, skip_special_tokens=False):
         """Readable text of ids: pieces joined, spaces before punctuation removed.
@@ -330,6 +339,13 @@ class WordPieceTokenizer(Tokenizer):
         with atomic_write(Path(folder) / "tokenizer_config.json") as file:
             json.dump(config, file, ensure_ascii=False, indent=2)
             file.write("\n")
+
+
+@functools.lru_cache(maxsize=8)
+def _normalizer_model(lowercase, strip_accents, tokenize_chinese_chars, num_marks):
+    table, _ = operator_characters(lowercase, strip_accents, tokenize_chinese_chars)
+    marks = map(chr, range(_FIRST_MARK, _FIRST_MARK + num_marks))
+    return build_normalizer_model(table | {mark: f" {mark} " for mark in marks})
 
 
 def _as_vector(text):

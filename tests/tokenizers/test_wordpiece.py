@@ -93,6 +93,16 @@ def test_further_special_tokens_the_longer_one_first():
     assert tokenizer.encode("a.*b axxb a\\1 A.*B") == [4, 1, 5, 6, 1, 1, 1]
 
 
+def test_special_tokens_that_overlap_are_found_from_the_left():
+    special = ["<a", "a<ab", "ab", "<ab>"]
+    ours = WordPieceTokenizer([*SPECIAL, *special, "b", "a", ">"], special_tokens=special)
+    theirs = oracle(ours.vocabulary, lowercase=True)
+    theirs.add_special_tokens(special)
+    texts = ["<a<ab", "a<ab>", "<ab> <ab", "<aab", "x<a<a<ab>ab"]
+    assert_equal_to_oracle(ours, theirs, texts)
+    assert ours.encode("<a<ab") == [5, 5, 9]
+
+
 def test_no_character_of_private_use_passes_for_a_special_token(uncased):
     text = "".join(map(chr, range(0xE000, 0xE010))) + "fair"
     assert uncased.encode(text) == uncased.encode("fair")
