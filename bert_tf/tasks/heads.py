@@ -51,9 +51,9 @@ class TaskModel(TrainableModel):
             hidden = self.pooler(encoded["sequence_output"])
         return self.head(hidden, training=training)
 
-    # One trace for all lengths; not Keras's predict_on_batch, which under a strategy answers once
-    # per replica and without compile() runs through XLA.
-    @tf.function(reduce_retracing=True)
+    # Not Keras's predict_on_batch, which under a strategy answers once per replica and without
+    # compile() runs through XLA.
+    @tf.function
     def infer(self, features):
         """`call` without dropout, for evaluation and prediction."""
         return self(features, training=False)

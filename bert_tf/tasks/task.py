@@ -15,6 +15,7 @@ from bert_tf.errors import ConfigError, DataError
 from bert_tf.files import atomic_write
 from bert_tf.tasks.config import TaskConfig
 from bert_tf.tasks.glue import resolve
+from bert_tf.tasks.heads import INPUTS
 from bert_tf.tasks.reinitialization import reinitialize_top_layers
 
 TASK_FILE = "task.json"
@@ -197,8 +198,11 @@ class Task:
         plan = rows.plan(self.config, batch_size)
         results = [None] * len(rows.lengths)
         dataset = rows.dataset(plan, self.tokenizer, self.config.sequence_length)
+        dataset = dataset.map(lambda features: {name: features[name] for name in INPUTS})
+        # One trace for all shapes, where calling `infer` would make one for each of the first few.
+        infer = model.infer.get_concrete_function(dataset.element_spec)
         for (indexes, _), features in zip(plan, dataset, strict=True):
-            outputs = {name: np.asarray(value) for name, value in model.infer(features).items()}
+            outputs = {name: np.asarray(value) for name, value in infer(features).items()}
             for position, index in enumerate(indexes):
                 results[index] = {name: value[position] for name, value in outputs.items()}
         return results

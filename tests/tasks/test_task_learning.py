@@ -10,10 +10,10 @@ import tiny
 from bert_tf.backend import AdamW
 from bert_tf.tasks import build_task, load_task
 
-FILLER = "the film was a plot actor in".split()
+FILLER = "the film was a plot actor in , .".split()
 
 
-def filler(rng, low=2, high=20):
+def filler(rng, low=2, high=8):
     return [rng.choice(FILLER) for _ in range(rng.randint(low, high))]
 
 
@@ -42,7 +42,7 @@ def test_classification():
     task = build_task({"kind": "classification", "sequence_length": 32}, tiny.tokenizer())
     examples, dev = task.examples(texts[:150], labels=labels[:150]), task.examples(texts[150:], labels=labels[150:])
     assert task.labels == ("neg", "pos")
-    model = train(task, examples, epochs=12)
+    model = train(task, examples, epochs=10)
     scores = task.evaluate(model, dev)
     assert scores["accuracy"] == scores["f1"] == scores["matthews"] == 1.0 and not scores["collapsed"]
     assert scores["loss"] < 0.2
@@ -65,7 +65,7 @@ def test_pairs(tmp_path):
     task = build_task({"sequence_length": 32}, tiny.tokenizer())
     examples = task.examples(firsts[:240], seconds[:240], labels[:240])
     dev = task.examples(firsts[240:], seconds[240:], labels[240:])
-    model = train(task, examples, epochs=25, encoder=tiny.encoder(layers=2), learning_rate=2e-3)
+    model = train(task, examples, epochs=12, encoder=tiny.encoder(layers=2))
     assert task.evaluate(model, dev)["accuracy"] > 0.98
     assert [a["label"] for a in task.predict(model, [("in london", "in london"), ("in paris", "in london")])] == [
         "same",
@@ -81,12 +81,12 @@ def test_regression(tmp_path):
     rng = random.Random(2)
     value = {"good": 300.0, "fine": 280.0, "bad": 220.0, "awful": 200.0}
     chosen = [rng.choice(list(value)) for _ in range(200)]
-    texts = [" ".join(insert(rng, filler(rng, 2, 6), word)) for word in chosen]
+    texts = [" ".join(insert(rng, filler(rng), word)) for word in chosen]
     labels = [value[word] for word in chosen]
     task = build_task({"kind": "regression", "sequence_length": 32}, tiny.tokenizer())
     examples, dev = task.examples(texts[:150], labels=labels[:150]), task.examples(texts[150:], labels=labels[150:])
     assert task.mean == pytest.approx(np.mean(labels[:150])) and task.scale == pytest.approx(np.std(labels[:150]))
-    model = train(task, examples, epochs=20)
+    model = train(task, examples, epochs=10)
     scores = task.evaluate(model, dev)
     assert scores["pearson"] > 0.98 and scores["spearman"] > 0.9 and not scores["collapsed"]
     assert scores["mean_absolute_error"] < 8.0
@@ -118,7 +118,7 @@ def test_tagging(tmp_path):
     examples, dev = task.examples(sentences[:100], tags[:100]), task.examples(sentences[100:], tags[100:])
     assert (task.metric, task.scheme) == ("f1", "IOB2")
     assert task.labels == ("O", "B-LOC", "I-LOC", "B-PER", "I-PER")
-    model = train(task, examples, epochs=12)
+    model = train(task, examples, epochs=8)
     scores = task.evaluate(model, dev)
     assert scores["f1"] == 1.0 and scores["accuracy"] == 1.0
     assert scores["words"] == sum(map(len, sentences[100:]))

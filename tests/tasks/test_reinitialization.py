@@ -1,0 +1,36 @@
+"""Fresh top layers: only those, drawn anew, from the configured distribution."""
+
+import numpy as np
+import pytest
+import tiny
+
+from bert_tf.errors import ConfigError
+from bert_tf.tasks import build_task
+
+
+def test_only_the_top_layers_and_the_pooler_change():
+    encoder = tiny.encoder(layers=3, hidden=64)
+    for variable in encoder.weights:  # as if pretrained
+        variable.assign(variable + 1.0)
+    before = {v.path: v.numpy() for v in encoder.weights}
+    task = build_task({"labels": ["0", "1"], "sequence_length": 16, "reinitialize_layers": 2}, tiny.tokenizer())
+    task.model(encoder)
+    changed = {v.path for v in encoder.weights if not np.array_equal(before[v.path], v.numpy())}
+    expected = {p for p in before if "transformer_layer_1" in p or "transformer_layer_2" in p or "pooler" in p}
+    assert changed == expected
+    blocks = {name: encoder.get_layer(f"transformer_layer_{name}").intermediate.kernel.numpy() for name in (1, 2)}
+    assert not np.array_equal(blocks[1], blocks[2])
+    for kernel in blocks.values():
+        # A normal of standard deviation 0.2, cut off at two.
+        assert np.abs(kernel).max() <= 0.4
+        assert kernel.mean() == pytest.approx(0.0, abs=4 * 0.2 / np.sqrt(kernel.size))
+        assert kernel.std() == pytest.approx(0.2 * 0.8796, rel=0.05)
+    norm = encoder.get_layer("transformer_layer_2").output_layer_norm
+    np.testing.assert_array_equal(norm.gamma, np.ones(64))
+    np.testing.assert_array_equal(norm.beta, np.zeros(64))
+
+
+def test_more_layers_than_there_are():
+    task = build_task({"labels": ["0", "1"], "sequence_length": 16, "reinitialize_layers": 4}, tiny.tokenizer())
+    with pytest.raises(ConfigError, match="task.reinitialize_layers=4, but the encoder has 3 layers; give 0 to 3"):
+        task.model(tiny.encoder(layers=3))

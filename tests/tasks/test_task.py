@@ -1,0 +1,335 @@
+"""What all tasks share: exact epochs and evaluations, losses in float64, saving, and messages."""
+
+import keras
+import numpy as np
+import pytest
+import tensorflow as tf
+import tiny
+
+from bert_tf.backend import AdamW
+from bert_tf.errors import ConfigError, DataError, RunDirectoryError
+from bert_tf.tasks import TaskConfig, build_task, load_task, metrics
+from bert_tf.tasks.classification import sorted_labels
+
+RANDOM = np.random.default_rng(0)
+TEXTS = [" ".join(RANDOM.choice(tiny.WORDS[:12], RANDOM.integers(1, 40))) for _ in range(53)]
+LABELS = [str(label) for label in RANDOM.integers(0, 3, 53)]
+
+
+@pytest.fixture(scope="module")
+def tokenizer():
+    return tiny.tokenizer()
+
+
+@pytest.fixture(scope="module")
+def task(tokenizer):
+    return build_task({"kind": "classification", "sequence_length": 48}, tokenizer)
+
+
+@pytest.fixture(scope="module")
+def examples(task):
+    return task.examples(TEXTS, labels=LABELS)
+
+
+@pytest.fixture(scope="module")
+def model(task, examples):
+    return task.model(tiny.encoder())
+
+
+def batches(dataset):
+    return [{name: value.numpy() for name, value in features.items()} for features in dataset]
+
+
+def same(first, second):
+    assert len(first) == len(second)
+    for a, b in zip(first, second):
+        assert a.keys() == b.keys()
+        for name in a:
+            np.testing.assert_array_equal(a[name], b[name])
+
+
+def test_an_epoch_holds_every_example_once_and_resumes_anywhere(task, examples):
+    whole = batches(task.dataset(examples, 8, training=True, seed=3, epoch=2))
+    assert len(whole) == task.steps_per_epoch(examples, 8) == 7
+    assert sum(features["label_weights"].sum() for features in whole) == 53
+    assert sum(features["token_ids"].shape[0] for features in whole) == 53
+    same(whole[4:], batches(task.dataset(examples, 8, training=True, seed=3, epoch=2, start_step=4)))
+    ids = sorted(tuple(row[mask]) for f in whole for row, mask in zip(f["token_ids"], f["padding_mask"]))
+    other = batches(task.dataset(examples, 8, training=True, seed=3, epoch=3))
+    assert ids == sorted(tuple(row[mask]) for f in other for row, mask in zip(f["token_ids"], f["padding_mask"]))
+
+
+def test_features_follow_the_contract(task, examples, tokenizer):
+    dataset = task.dataset(examples, 8, training=True)
+    expected = {
+        "token_ids": tf.TensorSpec([None, None], tf.int32),
+        "segment_ids": tf.TensorSpec([None, None], tf.int32),
+        "padding_mask": tf.TensorSpec([None, None], tf.bool),
+        "labels": tf.TensorSpec([None], tf.int32),
+        "label_weights": tf.TensorSpec([None], tf.float32),
+    }
+    assert dataset.element_spec == expected
+    for features in dataset:
+        assert features["token_ids"].shape[1] in (16, 24, 32, 48)
+    (first,) = batches(task.dataset(task.examples(["good film"], labels=["1"]), 8))
+    pieces = [tokenizer.id_to_token(i) for i in first["token_ids"][0][:5]]
+    assert pieces == ["[CLS]", "good", "film", "[SEP]", "[PAD]"]
+    assert first["labels"] == [1]
+
+
+def test_static_shapes_fill_up_with_rows_of_no_weight(task, examples):
+    dataset = task.dataset(examples, 8, training=True, seed=1, static_shapes=True)
+    assert dataset.element_spec["token_ids"].shape == (8, 48)
+    assert dataset.element_spec["labels"].shape == (8,)
+    assert len(list(dataset)) == task.steps_per_epoch(examples, 8, static_shapes=True) == 7
+    assert sum(features["label_weights"].sum() for features in batches(dataset)) == 53
+
+
+def test_static_shapes_of_tags(tokenizer):
+    task = build_task({"kind": "tagging", "sequence_length": 16}, tokenizer)
+    examples = task.examples([["anna"], ["bert", "met", "johnson"], ["film"]], [["A"], ["A", "B", "A"], ["B"]])
+    dataset = task.dataset(examples, 2, static_shapes=True)
+    assert dataset.element_spec["labels"].shape == dataset.element_spec["label_weights"].shape == (2, 16)
+    assert sum(features["label_weights"].sum() for features in batches(dataset)) == 5
+    assert build_task({"kind": "tagging"}, tokenizer).metric == "accuracy"
+
+
+def test_tokens_per_batch(tokenizer):
+    task = build_task({"sequence_length": 48, "tokens_per_batch": 96}, tokenizer)
+    examples = task.examples(TEXTS, labels=LABELS)
+    sizes = [features["token_ids"].shape for features in task.dataset(examples, 8, training=True)]
+    assert max(rows * length for rows, length in sizes) <= 96
+    assert sum(rows for rows, _ in sizes) == 53
+    assert len(sizes) == task.steps_per_epoch(examples, 8)
+
+
+def test_evaluation_is_exact_for_every_batch_size(task, examples, model):
+    logits = np.concatenate([model.infer(f)["logits"] for f in task.dataset(examples, 1)])
+    order = np.concatenate([rows for rows, _ in task.rows(examples).plan(task.config, 1)])
+    labels = np.array([int(label) for label in LABELS])[order]
+    expected = -metrics.log_softmax(logits)[np.arange(53), labels].mean()
+    for batch_size in (1, 7, 52, 53, 100):
+        scores = task.evaluate(model, examples, batch_size)
+        assert scores["loss"] == pytest.approx(expected, rel=1e-5)
+        assert scores["accuracy"] == pytest.approx(np.mean(logits.argmax(-1) == labels))
+        assert scores["examples"] == 53
+
+
+def test_predictions_are_in_the_order_of_the_inputs(task, model):
+    together = task.predict(model, TEXTS, batch_size=8)
+    for index in (0, 17, 52):
+        (alone,) = task.predict(model, [TEXTS[index]])
+        assert together[index]["probabilities"] == pytest.approx(alone["probabilities"], abs=1e-6)
+    assert task.predict(model, []) == []
+
+
+@pytest.mark.parametrize("kind", ["classification", "regression", "tagging"])
+def test_losses_are_weighted_sums(kind, tokenizer):
+    task = build_task({"kind": kind, "sequence_length": 16}, tokenizer)
+    if kind == "tagging":
+        examples = task.examples([["anna", "johnson"], ["film"]], [["B-PER", "I-PER"], ["O"]])
+    else:
+        examples = task.examples(["good", "awful plot"], labels=["1", "4"])
+    model = task.model(tiny.encoder())
+    (features,) = task.dataset(examples, 2)
+    features["label_weights"] *= tf.constant([[1.0], [0.5]] if kind == "tagging" else [1.0, 0.5])
+    losses, sums = model.loss_sums(features, training=False)
+    outputs = {name: np.float64(value) for name, value in model(features).items()}
+    labels, weights = features["labels"].numpy(), np.float64(features["label_weights"])
+    if kind == "regression":
+        # Standardised by the mean 2.5 and the deviation 1.5 of the labels.
+        expected = (((outputs["score"] - labels) / 1.5) ** 2 * weights).sum()
+        metric = ("mean_absolute_error", (np.abs(outputs["score"] - labels) * weights).sum())
+    else:
+        logs = metrics.log_softmax(outputs["logits"])
+        expected = -(np.take_along_axis(logs, labels[..., None], -1)[..., 0] * weights).sum()
+        metric = ("accuracy", ((outputs["logits"].argmax(-1) == labels) * weights).sum())
+        np.testing.assert_allclose(outputs["probabilities"], np.exp(logs), atol=1e-6)
+    np.testing.assert_allclose(losses["label"], expected, rtol=1e-5)
+    np.testing.assert_allclose(model.loss_weights(features)["label"], weights.sum(), rtol=1e-6)
+    assert list(sums) == [metric[0]]
+    np.testing.assert_allclose(sums[metric[0]], [metric[1], weights.sum()], rtol=1e-5)
+
+
+def test_a_collapsed_run_is_flagged(task, examples, model):
+    before = [v.numpy() for v in model.head.weights]
+    model.head.set_weights([np.zeros_like(before[0]), np.array([0.0, 3.0, 0.0])])
+    scores = task.evaluate(model, examples)
+    model.head.set_weights(before)
+    share = 100 * np.mean(np.array(LABELS) == "1")
+    assert scores["collapsed"] is True
+    assert scores["warning"].startswith(f"collapsed: every example is predicted '1', which is right for {share:.1f} %")
+
+
+def test_a_collapsed_regression_is_flagged(tokenizer):
+    task = build_task({"kind": "regression", "sequence_length": 48}, tokenizer)
+    examples = task.examples(TEXTS, labels=np.arange(53.0))
+    model = task.model(tiny.encoder())
+    assert task.evaluate(model, examples)["collapsed"] is False
+    model.head.set_weights([np.zeros_like(v.numpy()) for v in model.head.weights])
+    scores = task.evaluate(model, examples)
+    assert scores["collapsed"] is True and scores["warning"].startswith("collapsed: the predictions are all about 26")
+    assert scores["pearson"] == 0.0
+    assert scores["loss"] == pytest.approx((53**2 - 1) / 12)  # the variance of 0..52
+
+
+def test_baselines(task, examples, tokenizer):
+    (name, scores), = task.baselines(examples, examples).items()
+    counts = np.bincount([int(label) for label in LABELS])
+    assert name == "majority class"
+    assert scores["accuracy"] == pytest.approx(counts.max() / 53) and scores["matthews"] == 0.0
+    shares = (counts + 1) / (counts + 1).sum()
+    assert scores["loss"] == pytest.approx(-(counts / 53) @ np.log(shares))
+
+    tagging = build_task({"kind": "tagging", "sequence_length": 16}, tokenizer)
+    train = tagging.examples([["a", "b", "a", "a", "c"]], [["X", "Y", "X", "Z", "Y"]])
+    dev = tagging.examples([["a", "b", "c", "new"]], [["X", "Y", "X", "Y"]])
+    scores = tagging.baselines(train, dev)
+    assert scores["majority class"]["accuracy"] == 0.5
+    assert scores["most frequent tag of the word"]["accuracy"] == 0.5
+
+    regression = build_task({"kind": "regression"}, tokenizer)
+    train = regression.examples(["a", "b"], labels=[1, 3])
+    scores = regression.baselines(train, regression.examples(["a", "b"], labels=[2, 5]))
+    assert scores["mean of the training labels"]["loss"] == pytest.approx(4.5)
+
+
+def test_labels_are_sorted_as_numbers_where_they_are_numbers():
+    assert sorted_labels(["10", "2", "1", "2"]) == ("1", "2", "10")
+    assert sorted_labels(["b", "10", "a"]) == ("10", "a", "b")
+
+
+def test_an_encoder_without_pooler_gets_one(task, examples):
+    model = task.model(tiny.encoder(pooler=False))
+    assert model.pooler is not None
+    assert task.model(tiny.encoder()).pooler is None
+    model.compile(AdamW(1e-3))
+    before = model.pooler.weights[0].numpy()
+    model.fit(task.dataset(examples, 32, training=True), verbose=0)
+    assert np.abs(model.pooler.weights[0].numpy() - before).max() > 1e-5
+
+
+def test_two_replicas_train_as_one_with_an_odd_last_batch(tokenizer):
+    # Without dropout, whose masks are every replica's own.
+    task = build_task({"sequence_length": 48, "dropout": 0.0}, tokenizer)
+    examples = task.examples(TEXTS, labels=LABELS)
+
+    def trained(strategy):
+        with strategy.scope():
+            model = task.model(tiny.encoder())
+            # SGD, because Adam turns rounding errors of near-zero gradients into whole steps.
+            model.compile(keras.optimizers.SGD(0.1))
+        loss = model.fit(task.dataset(examples, 4, training=True, seed=5), verbose=0).history["loss"][0]
+        return loss, task.evaluate(model, examples), model.get_weights()
+
+    one = trained(tf.distribute.get_strategy())
+    two = trained(tf.distribute.MirroredStrategy(["CPU:0", "CPU:1"]))
+    # The last of the 14 batches is one row: one replica has no data.
+    assert two[0] == pytest.approx(one[0], rel=1e-5)
+    assert two[1]["loss"] == pytest.approx(one[1]["loss"], rel=1e-4)
+    for a, b in zip(one[2], two[2]):
+        np.testing.assert_allclose(a, b, atol=1e-4)
+
+
+def test_mixed_precision_gives_float32_logits(task, examples):
+    keras.config.set_dtype_policy("mixed_bfloat16")
+    try:
+        model = task.model(tiny.encoder())
+    finally:
+        keras.config.set_dtype_policy("float32")
+    exact = task.model(tiny.encoder())
+    exact.set_weights(model.get_weights())
+    (features,) = task.dataset(task.examples(["good film"], labels=["1"]), 1)
+    logits = model.infer(features)["logits"]
+    assert logits.dtype == tf.float32
+    np.testing.assert_allclose(logits, exact.infer(features)["logits"], atol=0.05)
+    model.compile(AdamW(1e-3))
+    loss = model.fit(task.dataset(examples, 32, training=True), verbose=0).history["loss"][0]
+    assert np.isfinite(loss)
+
+
+def test_reading_fixes_the_labels_and_checks_the_next_file(tokenizer, tmp_path):
+    (tmp_path / "train.tsv").write_text("text\tlabel\na\tentailment\nb\tneutral\n")
+    (tmp_path / "dev.tsv").write_text("text\tlabel\na\tneutral\nb\tnuetral\n")
+    task = build_task(TaskConfig(), tokenizer)
+    task.read(tmp_path / "train.tsv")
+    assert task.labels == ("entailment", "neutral") and task.pairs is False
+    with pytest.raises(DataError, match="dev.tsv, line 3: the label 'nuetral' is not in the label set; did you mean 'neutral'"):
+        task.read(tmp_path / "dev.tsv")
+    (tmp_path / "pair.tsv").write_text("sentence1\tsentence2\tlabel\na\tb\tneutral\n")
+    assert task.read(tmp_path / "pair.tsv").text_pairs is None  # trained on single texts
+
+
+def test_reading_tags(tokenizer, tmp_path):
+    (tmp_path / "train.txt").write_text("Anna I-PER\nmet O\n\nBert I-PER\n")
+    (tmp_path / "dev.conll").write_text("Anna B-PER\nmet B-PRE\n")
+    (tmp_path / "raw.txt").write_text("Anna met Bert.\n\nA film\n")
+    (tmp_path / "words.jsonl").write_text('{"words": ["Anna", "met"]}\n')
+    (tmp_path / "texts.jsonl").write_text('{"text": "Anna met"}\n')
+    task = build_task({"kind": "tagging"}, tokenizer)
+    task.read(tmp_path / "train.txt")
+    assert (task.labels, task.scheme, task.metric) == (("O", "B-PER", "I-PER"), "IOB1", "f1")
+    with pytest.raises(DataError, match="dev.conll, line 1: the tag 'B-PRE' of 'met' .* did you mean 'B-PER'"):
+        task.read(tmp_path / "dev.conll")
+    assert task.read(tmp_path / "raw.txt", labelled=False).texts == ["Anna met Bert.", "A film"]
+    assert task.read(tmp_path / "words.jsonl", labelled=False).words == [["Anna", "met"]]
+    assert task.read(tmp_path / "texts.jsonl", labelled=False).texts == ["Anna met"]
+    (tmp_path / "a.tsv").write_text("text\tlabel\na\tO\n")
+    with pytest.raises(DataError, match="tagging reads CoNLL files, or JSONL with the keys words and tags"):
+        task.read(tmp_path / "a.tsv")
+
+
+@pytest.mark.parametrize(
+    ("config", "message"),
+    [
+        ({"kind": "classify"}, "'task.kind' is 'classify'; did you mean 'classification'"),
+        ({"metric": "acuracy"}, "task.metric=acuracy is no metric of classification; did you mean 'accuracy'"),
+        ({"kind": "regression", "metric": "accuracy"}, "task.metric=accuracy is no metric of regression"),
+        ({"kind": "tagging", "metric": "f1", "labels": ["NN", "VB"]}, "needs tags that mark entities"),
+        ({"sequence_length": 4}, "task.sequence_length=4 is too short"),
+        ({"colums": {}}, "unknown key 'task.colums'; did you mean 'columns'"),
+    ],
+)
+def test_config_messages(tokenizer, config, message):
+    with pytest.raises(ConfigError) as error:
+        build_task(config, tokenizer)
+    assert message in str(error.value)
+
+
+def test_data_messages(tokenizer, tmp_path, task, model):
+    fresh = build_task({}, tokenizer)
+    with pytest.raises(DataError, match="every example has the label '1'; there must be two labels at least"):
+        fresh.examples(["a", "b"], labels=[1, 1])
+    with pytest.raises(ConfigError, match="the label set is not known yet; read the training file first"):
+        build_task({"sequence_length": 64}, tokenizer).model(tiny.encoder())
+    with pytest.raises(ConfigError, match="task.metric=f1 is for two labels, here are 3; use f1_macro"):
+        build_task({"metric": "f1"}, tokenizer).examples(["a", "b", "c"], labels=[1, 2, 3])
+    with pytest.raises(ConfigError, match="task.sequence_length=128 is beyond the encoder's 64 positions"):
+        build_task({"labels": ["0", "1"]}, tokenizer).model(tiny.encoder())
+    with pytest.raises(DataError, match="this task was trained on single texts; the first input is"):
+        task.predict(model, [("a", "b")])
+    with pytest.raises(DataError, match="evaluation needs labels"):
+        task.evaluate(model, task.examples(["a"]))
+    (tmp_path / "a.txt").write_text("text\n")
+    with pytest.raises(DataError, match="plain text has no labels, only predict takes it"):
+        task.read(tmp_path / "a.txt")
+    with pytest.raises(DataError, match="CoNLL files hold tagged words; set task.kind=tagging"):
+        task.read(tmp_path / "a.conll")
+
+
+def test_save_and_load(task, examples, model, tokenizer, tmp_path):
+    task.save(tmp_path)
+    again = load_task(tmp_path, tokenizer)
+    assert (again.config, again.labels, again.pairs, again.metric) == (task.config, task.labels, False, "accuracy")
+    tokenizer.save(tmp_path / "tokenizer")
+    assert load_task(tmp_path).predict(model, TEXTS[:3]) == task.predict(model, TEXTS[:3])
+    other = type(tokenizer)(tokenizer.vocabulary, lowercase=False)
+    with pytest.raises(RunDirectoryError, match="the task was trained with another tokenizer"):
+        load_task(tmp_path, other)
+    with pytest.raises(RunDirectoryError, match="holds no task.json: it is not the directory of a fine-tuning run"):
+        load_task(tmp_path / "tokenizer", tokenizer)
+
+
+def test_lone_surrogates_from_json_do_no_harm(task, model):
+    plain, odd = task.predict(model, ["good film", "good\ud800 film"])
+    assert odd["probabilities"] == pytest.approx(plain["probabilities"], abs=1e-6)

@@ -1,0 +1,105 @@
+"""Words to rows: which piece carries the tag, and what becomes of sentences that are too long."""
+
+import numpy as np
+import pytest
+import tiny
+
+from bert_tf.tasks import Examples, build_task
+from bert_tf.tasks.windows import find_words, make_rows, split_words
+
+LABELS = ("O", "B-PER", "I-PER", "B-LOC", "I-LOC")
+
+
+@pytest.fixture(scope="module")
+def tokenizer():
+    return tiny.tokenizer()
+
+
+def tokens(tokenizer, ids):
+    return [tokenizer.id_to_token(i) for i in ids]
+
+
+def test_the_first_piece_carries_the_tag(tokenizer):
+    task = build_task({"kind": "tagging", "labels": LABELS, "sequence_length": 16}, tokenizer)
+    examples = task.examples(
+        [["Anna", "Johnson", "'s", "film", "in", "Bertville", "\x00"]],
+        [["B-PER", "I-PER", "O", "O", "O", "B-LOC", "I-LOC"]],
+    )
+    (features,) = task.dataset(examples, 4)
+    # "'s" is two words to the tokenizer, and "\x00" none.
+    assert tokens(tokenizer, features["token_ids"].numpy()[0]) == [
+        "[CLS]", "anna", "john", "##son", "'", "[UNK]", "film", "in", "bert", "##ville", "[UNK]", "[SEP]",
+        "[PAD]", "[PAD]", "[PAD]", "[PAD]",
+    ]  # fmt: skip
+    np.testing.assert_array_equal(features["label_weights"][0], [0, 1, 1, 0, 1, 0, 1, 1, 1, 0, 1, 0, 0, 0, 0, 0])
+    np.testing.assert_array_equal(features["labels"][0], [0, 1, 2, 0, 0, 0, 0, 0, 3, 0, 4, 0, 0, 0, 0, 0])
+
+
+def test_long_sentences_are_cut_between_words(tokenizer):
+    words = ["anna", "johnson", "film", "johnsons", "in", "anna"]  # 1, 2, 1, 3, 1, 1 pieces
+    rows = make_rows(split_words(tokenizer, [["film"], words]), 6, labels=[[9], [0, 1, 2, 3, 4, 5]])
+    assert [tokens(tokenizer, row) for row in rows.first.to_list()] == [
+        ["film"],
+        ["anna", "john", "##son", "film"],
+        ["john", "##son", "##s", "in"],
+        ["anna"],
+    ]
+    assert rows.owners == [0, 1, 1, 1]
+    np.testing.assert_array_equal(rows.lengths, [3, 6, 6, 3])
+    assert [heads.tolist() for heads in rows.heads] == [[1], [1, 2, 4], [1, 4], [1]]
+    assert rows.labels.to_list() == [[9], [0, 1, 0, 2], [3, 0, 0, 4], [5]]
+    assert rows.weights.to_list() == [[1], [1, 1, 0, 1], [1, 0, 0, 1], [1]]
+
+
+def test_a_word_longer_than_a_row_keeps_its_first_pieces(tokenizer):
+    (words,) = split_words(tokenizer, [["johnsonsonson", "film"]])
+    rows = make_rows([words], 5)
+    assert [tokens(tokenizer, row) for row in rows.first.to_list()] == [["john", "##son", "##son"], ["film"]]
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("The film, in London.", ["The", "film", ",", "in", "London", "."]),
+        ("  Ännä\u3000Johnsonson\t—x 北京", ["Ännä", "Johnsonson", "—", "x", "北", "京"]),
+        # The tokenizer drops an accent that is a character of its own, so no span holds it.
+        ("e\u0301 Anna 😀 Paris's", ["e", "Anna", "😀", "Paris", "'", "s"]),
+        ("[MASK]Johnson", ["[MASK]", "Johnson"]),
+        ("", []),
+        (" \n", []),
+    ],
+)
+def test_words_of_raw_text_are_slices_of_it(tokenizer, text, expected):
+    (words,) = find_words(tokenizer, [text])
+    assert [text[start:end] for start, end in zip(words.starts, words.ends)] == expected
+    assert len(words.pieces) == len(expected) and all(words.pieces)
+
+
+def test_spans_of_given_words_are_slices_of_them_joined(tokenizer):
+    sentence = ["New York", "is", "ὄ😀"]
+    (words,) = split_words(tokenizer, [sentence])
+    text = " ".join(sentence)
+    assert [text[start:end] for start, end in zip(words.starts, words.ends)] == sentence
+
+
+def test_an_empty_text_is_a_row_without_words(tokenizer):
+    rows = make_rows(find_words(tokenizer, ["", "film"]), 8)
+    assert rows.first.row_lengths().numpy().tolist() == [0, 1]
+    task = build_task({"kind": "tagging", "labels": LABELS, "sequence_length": 16}, tokenizer)
+    model = task.model(tiny.encoder())
+    empty, film = task.predict(model, ["", "film"])
+    assert empty == {"text": "", "words": [], "entities": []}
+    assert len(film["words"]) == 1
+
+
+def test_every_word_of_a_long_text_gets_a_tag_and_every_label_is_scored(tokenizer):
+    task = build_task({"kind": "tagging", "labels": LABELS, "sequence_length": 16}, tokenizer)
+    model = task.model(tiny.encoder())
+    text = "Anna Johnson met Bert , " * 20
+    (answer,) = task.predict(model, [text])
+    assert [word["word"] for word in answer["words"]] == text.split()
+    examples = Examples(words=[text.split()], labels=[["O"] * 100])
+    scores = [task.evaluate(model, examples, batch_size) for batch_size in (1, 3, 100)]
+    assert scores[0]["words"] == 100
+    for other in scores[1:]:
+        assert other == pytest.approx(scores[0], rel=1e-5)
