@@ -5,14 +5,17 @@ Each worker is a fresh interpreter: TensorFlow must not be forked, and unlike th
 a script without `if __name__ == "__main__"`. Workers end when the parent does, however it ends.
 """
 
+import itertools
 import os
 import pickle
+import queue
 import signal
 import subprocess
 import sys
+import threading
 import traceback
 from collections import deque
-from multiprocessing.connection import Connection, Pipe, wait
+from multiprocessing.connection import Connection, Pipe
 
 from bert_tf.errors import UserError
 
@@ -31,64 +34,115 @@ _STOP_SECONDS = 60
 
 
 def map_unordered(setup, items, workers):
-    """Applies a function to items in several processes; results come as they are ready.
+    """Applies a function to items in several processes, this one among them; results come as they are ready.
 
     Args:
         setup: picklable callable without arguments, run once in each process; returns the function.
-        items: iterable of picklable items, read no further ahead than `workers` items.
-        workers: number of processes; 1 works in this one.
+        items: iterable of picklable items. It is advanced from several threads, by one at a time,
+            and no further ahead than one item for each process.
+        workers: number of processes.
 
     Yields:
         The function's results.
 
     Raises:
         UserError: a worker was killed.
-        Exception: whatever the function raised, its traceback in the worker as a note.
+        Exception: whatever the function or `items` raised; the traceback in the worker as a note.
     """
-    items = iter(items)
-    if workers == 1:
-        function = setup()
-        for item in items:
-            yield function(item)
-        return
-    waiting = deque()
-    _fill(waiting, items, workers)
-    running = []
+    source = _Source(items, workers)
+    # No more processes than there is work for. This one starts at once, while the others start up.
+    feeders = [_Feeder(setup, source) for _ in range(source.waiting() - 1)]
     try:
-        # No more processes than there is work for.
-        for _ in range(len(waiting)):
-            running.append(_Worker(setup))
-        busy = {worker.connection: worker for worker in running}
-        while busy:
-            for connection in wait(list(busy)):
-                worker = busy[connection]
-                result = worker.receive()
-                if waiting:
-                    worker.send(waiting.popleft())
-                else:
-                    del busy[connection]
-                if result is not None:
-                    yield result
-            _fill(waiting, items, workers)
+        for feeder in feeders:
+            feeder.start()
+        function = setup()
+        while (item := source.next()) is not None:
+            yield function(item)
+            while not source.results.empty():
+                yield from source.result()
+        while source.feeding:
+            yield from source.result()
     finally:
-        for worker in running:
-            worker.stop()
+        source.stop()
+        for feeder in feeders:
+            feeder.stop()
 
 
-def _fill(waiting, items, size):
-    while len(waiting) < size:
-        for item in items:
-            waiting.append(item)
-            break
+class _Source:
+    """The items and the results, shared by the threads that feed the processes."""
+
+    def __init__(self, items, workers):
+        self._items, self._lock = iter(items), threading.Lock()
+        self._waiting = deque(itertools.islice(self._items, workers))
+        self.results = queue.SimpleQueue()
+        self.feeding = max(len(self._waiting) - 1, 0)
+
+    def waiting(self):
+        return len(self._waiting)
+
+    def next(self):
+        """The next item, None when there is none left."""
+        with self._lock:
+            return self._waiting.popleft() if self._waiting else next(self._items, None)
+
+    def stop(self):
+        with self._lock:
+            self._waiting, self._items = deque(), iter(())
+
+    def result(self):
+        """Waits for what a feeder has to say; yields the result if it is one, raises if it is an error."""
+        kind, value = self.results.get()
+        if kind == _RESULT:
+            yield value
         else:
-            return
+            self.feeding -= 1
+            if kind == _ERROR:
+                raise value
+
+
+_RESULT, _ERROR, _END = range(3)
+
+
+class _Feeder:
+    """A thread that feeds one process, so that this process can work meanwhile."""
+
+    def __init__(self, setup, source):
+        self._setup, self._source = setup, source
+        self._worker = None
+        self._thread = threading.Thread(target=self._run, daemon=True)
+
+    def start(self):
+        self._worker = _Worker()
+        self._thread.start()
+
+    def _run(self):
+        results, worker = self._source.results, self._worker
+        try:
+            worker.send(self._setup)
+            worker.receive()
+            worker.ready = True
+            while (item := self._source.next()) is not None:
+                worker.send(item)
+                results.put((_RESULT, worker.receive()))
+        except BaseException as error:  # every failure belongs to the caller's thread
+            results.put((_ERROR, error))
+        else:
+            results.put((_END, None))
+
+    def stop(self):
+        """Lets the item in hand be finished."""
+        if self._worker is not None:
+            self._worker.hang_up_unless_ready()
+            self._thread.join()
+            self._worker.stop()
 
 
 class _Worker:
-    """The parent's end of one process. It is sent an item only when it waits for one."""
+    """This end of one process. It is sent an item only when it waits for one."""
 
-    def __init__(self, setup):
-        self.connection, theirs = Pipe()
+    def __init__(self):
+        self.ready = False  # its setup is done
+        self._connection, theirs = Pipe()
         path = os.pathsep.join(p or os.getcwd() for p in sys.path)
         self._process = subprocess.Popen(
             [sys.executable, "-c", _PROGRAM, str(theirs.fileno())],
@@ -98,32 +152,29 @@ class _Worker:
             process_group=0,
         )
         theirs.close()
-        self.send(setup)
-        self._working = False  # nothing is lost if it is ended before it has begun
 
     def send(self, item):
         try:
-            self.connection.send_bytes(pickle.dumps(item, pickle.HIGHEST_PROTOCOL))
+            self._connection.send_bytes(pickle.dumps(item, pickle.HIGHEST_PROTOCOL))
         except OSError:
             raise self._died() from None
-        self._working = True
 
     def receive(self):
         """The next result; None when the setup is done. Raises what went wrong over there."""
         try:
-            error, value = pickle.loads(self.connection.recv_bytes())
+            error, value = pickle.loads(self._connection.recv_bytes())
         except (EOFError, OSError):
             raise self._died() from None
-        self._working = False
         if error is not None:
             raise error
         return value
 
-    def stop(self):
-        """Lets the item in hand be finished; a process that has none is ended at once."""
-        self.connection.close()
-        if not self._working:
+    def hang_up_unless_ready(self):
+        if not self.ready:
             self._process.terminate()
+
+    def stop(self):
+        self._connection.close()
         try:
             self._process.wait(_STOP_SECONDS)
         finally:  # a second Ctrl-C, or it hangs

@@ -2,6 +2,7 @@
 
 import functools
 import os
+import threading
 from pathlib import Path
 
 from bert_tf.config import to_dict
@@ -36,8 +37,8 @@ def write_shards(inputs, output, tokenizer, config=None, workers=None, overwrite
         output: folder to write; made if missing. One process at a time.
         tokenizer: a tokenizer, or a path for `load_tokenizer`.
         config: `ShardsConfig`; None for its defaults.
-        workers: processes; None for one per CPU core, or for a small corpus a single one, as
-            does 1: it works in this process.
+        workers: processes, this one among them; None for one per CPU core, or for a small corpus
+            this one alone.
         overwrite: remove other shards that `output` holds.
         progress: print a progress line to stderr.
 
@@ -115,31 +116,35 @@ def _work_left(chunks, folder, totals):
         if finished is None:
             yield chunk, totals.duplicates.threshold
         else:
-            totals.skip(finished)
+            totals.add(finished, skipped=True)
 
 
 class _Totals:
-    """The sums over shards while they come in, and the progress line."""
+    """The sums over shards while they come in, and the progress line.
+
+    Finished shards are skipped by whichever thread reads the corpus, hence the lock.
+    """
 
     def __init__(self, progress):
         self.counts, self.shards, self.duplicates = {}, [], DuplicateSample()
         self.sizes = {}  # shard name -> bytes on disk of the chunks being worked on
         self._progress = progress
+        self._lock = threading.Lock()
 
-    def add(self, result):
+    def add(self, result, skipped=False):
+        """Adds a shard; one that an earlier run has written counts as done, but not for the speed."""
+        with self._lock:
+            self._add(result)
+            size = self.sizes.pop(result.shard.file) / 1e6
+            if self._progress:
+                self._progress.first += size if skipped else 0
+                self._progress.update(self._progress.done + size)
+
+    def _add(self, result):
         for name, count in result.counts.items():
             self.counts[name] = self.counts.get(name, 0) + count
         self.shards.append(result.shard)
         self.duplicates = self.duplicates.merge(result.duplicates)
-        size = self.sizes.pop(result.shard.file)
-        if self._progress:
-            self._progress.update(self._progress.done + size / 1e6)
-
-    def skip(self, result):
-        """Adds what an earlier run has done; it counts as done, but not for the speed."""
-        if self._progress:
-            self._progress.first += self.sizes[result.shard.file] / 1e6
-        self.add(result)
 
     def finish(self):
         if self._progress:
