@@ -228,7 +228,9 @@ class ShardReader:
     def _order(self, seed, shuffle):
         largest = max(shard.bytes for shard in self._shards)
         shards_per_block = max(1, self._block_bytes // max(largest, 1)) if shuffle else 1
-        return ReadingOrder(tuple(self._counts), seed, shuffle, shards_per_block)
+        # An empty shard has nothing to order.
+        counts = tuple(count for count in self._counts if count)
+        return ReadingOrder(counts, seed, shuffle, shards_per_block)
 
     def _path(self, shard):
         return self.folder / self._shards[shard].file
@@ -314,11 +316,13 @@ class ShardReader:
         rows = rows_of_input(
             block["start"], block["rows"], first_position, batch_size, input_index, num_inputs
         )
-        files = tf.gather(tf.constant([str(path) for path in self._files]), shards)
+        files = [str(path) for path, count in zip(self._files, self._counts) if count]
+        files = tf.gather(tf.constant(files), shards)
         records = tf.data.TFRecordDataset(files, buffer_size=_FILE_BUFFER)
         records = records.batch(tf.reduce_sum(counts)).get_single_element()
         # Counted through all shards as they lie in the folder, without the damaged records.
-        first = tf.gather(tf.constant(np.cumsum([0] + self._counts[:-1]), tf.int64), shards)
+        first = tf.constant(np.cumsum((0,) + order.counts[:-1]), tf.int64)
+        first = tf.gather(first, shards)
         before = tf.cumsum(counts, exclusive=True)
         place = rows + tf.gather(tf.repeat(first - before, counts), rows)
         # Example numbers count the damaged records too: no other example's masks change.

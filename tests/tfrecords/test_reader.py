@@ -1,0 +1,432 @@
+import json
+import os
+import subprocess
+import sys
+import textwrap
+
+import numpy as np
+import pytest
+import tensorflow as tf
+from shard_fixtures import PAD, StandInTokenizer, random_examples, write_shards
+
+from bert_tf.errors import ConfigError, DataError
+from tfrecords import framing, schema
+from tfrecords.masking import MaskedLMCorruption, MaskingConfig
+from tfrecords.order import ReadingOrder, permutation
+from tfrecords.reader import ShardReader
+
+LENGTH = 16
+SIZES = (13, 7, 20, 1, 11)
+EXAMPLES = random_examples(sum(SIZES), LENGTH)
+TOKENIZER = StandInTokenizer()
+
+
+@pytest.fixture(scope="module")
+def shards(tmp_path_factory):
+    return write_shards(tmp_path_factory.mktemp("shards"), EXAMPLES, SIZES, LENGTH)
+
+
+@pytest.fixture
+def own_shards(tmp_path):
+    return write_shards(tmp_path / "shards", EXAMPLES, SIZES, LENGTH)
+
+
+def small_blocks(folder, **arguments):
+    """A reader whose blocks hold two shards."""
+    return ShardReader(folder, TOKENIZER, block_bytes=2 * 20 * 150, **arguments)
+
+
+def take(dataset, steps):
+    return [
+        {name: value.numpy() for name, value in batch.items()} for batch in dataset.take(steps)
+    ]
+
+
+def indices(batches):
+    return np.concatenate([batch["example_index"] for batch in batches]).tolist()
+
+
+def assert_same(first, second):
+    assert len(first) == len(second)
+    for one, other in zip(first, second):
+        assert one.keys() == other.keys()
+        for name in one:
+            np.testing.assert_array_equal(one[name], other[name], err_msg=name)
+
+
+def assert_is_example(batch, row, example):
+    """A row of a batch against the tuple that was written."""
+    ids, first, second, label = example
+    n = first + second
+    padding = [PAD] * (LENGTH - n)
+    assert batch["token_ids"][row].tolist() == ids.tolist() + padding
+    assert batch["segment_ids"][row].tolist() == [0] * first + [1] * second + [0] * (LENGTH - n)
+    assert batch["padding_mask"][row].tolist() == [True] * n + [False] * (LENGTH - n)
+    is_pair = label != schema.NO_PAIR
+    assert batch["pair_labels"][row] == (label if is_pair else 0)
+    assert batch["pair_weights"][row] == float(is_pair)
+
+
+def test_contents_and_types(shards):
+    dataset = small_blocks(shards).dataset(8, seed=1)
+    assert {name: (s.shape.as_list(), s.dtype) for name, s in dataset.element_spec.items()} == {
+        "token_ids": ([8, LENGTH], tf.int32),
+        "segment_ids": ([8, LENGTH], tf.int32),
+        "padding_mask": ([8, LENGTH], tf.bool),
+        "pair_labels": ([8], tf.int32),
+        "pair_weights": ([8], tf.float32),
+        "example_index": ([8], tf.int64),
+        "epoch": ([8], tf.int64),
+    }
+    for batch in take(dataset, 10):
+        for row, index in enumerate(batch["example_index"]):
+            assert_is_example(batch, row, EXAMPLES[index])
+
+
+def test_wide_ids_and_another_pad_id(tmp_path):
+    examples = random_examples(6, LENGTH, vocabulary_size=100_000)
+    folder = write_shards(tmp_path, examples, [6], LENGTH, vocabulary_size=100_000)
+    tokenizer = StandInTokenizer(vocabulary_size=100_000, pad_id=9)
+    (batch,) = take(ShardReader(folder, tokenizer).dataset(6, 0, epochs=1, shuffle=False), 2)
+    for row, (ids, *_) in enumerate(examples):
+        assert batch["token_ids"][row].tolist() == ids.tolist() + [9] * (LENGTH - len(ids))
+    assert batch["token_ids"].max() > 1 << 16
+
+
+def test_every_example_once_an_epoch_across_batches(shards):
+    reader = small_blocks(shards)
+    assert reader._order(1, True).blocks_per_epoch == 3
+    n = len(EXAMPLES)
+    batches = take(reader.dataset(12, seed=1), 3 * n // 12)
+    order, epochs = indices(batches), np.concatenate([batch["epoch"] for batch in batches])
+    for epoch in range(3):
+        assert sorted(order[epoch * n : (epoch + 1) * n]) == list(range(n))
+        assert (epochs[epoch * n : (epoch + 1) * n] == epoch).all()
+    assert order[:n] != order[n : 2 * n] != order[2 * n :]
+    assert order[:n] != indices(take(small_blocks(shards).dataset(8, seed=2), 7))[:n]
+    # The batch size does not change the order.
+    assert order[:100] == indices(take(small_blocks(shards).dataset(5, seed=1), 20))
+
+
+def test_examples_of_a_block_are_spread_evenly(tmp_path):
+    """Mean place of each third of one block, against the spread of a random permutation."""
+    examples = random_examples(3000, 8)
+    reader = ShardReader(write_shards(tmp_path, examples, [1000] * 3, 8))
+    order = np.array(indices(take(reader.dataset(3000, seed=5, epochs=1), 1)))
+    assert sorted(order) == list(range(3000))
+    for third in range(3):
+        places = np.flatnonzero(order // 1000 == third)
+        sigma = 3000 * np.sqrt(1 / 12 / 1000 * (2 / 3))
+        assert abs(places.mean() - 1499.5) < 3 * sigma
+
+
+@pytest.mark.parametrize("corrupt", [None, MaskedLMCorruption(TOKENIZER, MaskingConfig())])
+@pytest.mark.parametrize("start", [1, 3, 6, 7, 20, 131])
+def test_starting_at_a_step_equals_skipping(shards, start, corrupt):
+    def batches(**arguments):
+        return small_blocks(shards).dataset(8, seed=1, corrupt=corrupt, **arguments)
+
+    assert_same(take(batches(start_step=start), 9), take(batches().skip(start), 9))
+
+
+def test_starting_late_reads_only_what_follows(own_shards):
+    """The blocks before the first are not touched: their files may even be unreadable."""
+    reader = small_blocks(own_shards)
+    order = reader._order(1, True)
+    first, last = (order.block(tf.constant(i, tf.int64)) for i in (0, 2))
+    step = -(-int(last["start"]) // 4)
+    expected = take(reader.dataset(4, seed=1, start_step=step, epochs=1), 9)
+    assert len(expected) == 13 - step > 0
+    for shard in first["shards"].numpy():
+        reader._path(shard).write_bytes(b"")
+    assert_same(take(reader.dataset(4, seed=1, start_step=step, epochs=1), 9), expected)
+
+
+@pytest.mark.parametrize("num_inputs", [2, 4])
+@pytest.mark.parametrize("start", [0, 9])
+def test_inputs_share_each_global_batch(shards, num_inputs, start):
+    corrupt = MaskedLMCorruption(TOKENIZER)
+    arguments = {"batch_size": 8, "seed": 1, "start_step": start, "corrupt": corrupt}
+    whole = take(small_blocks(shards).dataset(**arguments), 20)
+    parts = [
+        take(
+            small_blocks(shards).dataset(
+                input_index=index, num_inputs=num_inputs, **arguments
+            ),
+            20,
+        )
+        for index in range(num_inputs)
+    ]
+    joined = [
+        {name: np.concatenate([part[name] for part in step]) for name in step[0]}
+        for step in zip(*parts)
+    ]
+    assert_same(joined, whole)
+
+
+def test_masks_depend_on_the_example_not_on_the_batch(shards):
+    corruption = MaskedLMCorruption(TOKENIZER)
+
+    def corrupt(batch, seed):
+        return corruption(batch, seed) | {name: batch[name] for name in ("example_index", "epoch")}
+
+    def by_example(batch_size):
+        dataset = small_blocks(shards).dataset(batch_size, seed=1, corrupt=corrupt, epochs=2)
+        return {
+            (batch["epoch"][row], batch["example_index"][row]): batch["token_ids"][row].tolist()
+            for batch in take(dataset, 1000)
+            for row in range(batch_size)
+        }
+
+    one, many = by_example(1), by_example(26)
+    assert one == many and len(one) == 2 * len(EXAMPLES)
+    assert sum(one[0, i] == one[1, i] for i in range(len(EXAMPLES))) < len(EXAMPLES) / 2
+
+
+@pytest.mark.parametrize("drop_remainder", [False, True])
+def test_evaluation_in_plain_order(shards, drop_remainder):
+    dataset = small_blocks(shards).dataset(
+        10, seed=0, epochs=1, shuffle=False, drop_remainder=drop_remainder
+    )
+    batches = take(dataset, 100)
+    assert indices(batches) == list(range(50 if drop_remainder else 52))
+    assert len(batches) == int(dataset.cardinality())
+
+
+def test_cardinality(shards):
+    reader = small_blocks(shards)
+    assert int(reader.dataset(10, seed=0).cardinality()) in (
+        tf.data.INFINITE_CARDINALITY,
+        tf.data.UNKNOWN_CARDINALITY,
+    )
+    dataset = reader.dataset(10, seed=0, epochs=3, start_step=4)
+    assert int(dataset.cardinality()) == 156 // 10 - 4 == len(take(dataset, 100))
+
+
+def test_permutation_is_pinned():
+    """The order must never change between releases: a resumed run depends on it."""
+
+    def mix(value):
+        value = (value ^ value >> 30) * 0xBF58476D1CE4E5B9 % 2**64
+        value = (value ^ value >> 27) * 0x94D049BB133111EB % 2**64
+        return value ^ value >> 31
+
+    golden = 0x9E3779B97F4A7C15
+    state = mix((mix((-3 % 2**64) + golden & 2**64 - 1) ^ 5) + golden & 2**64 - 1)
+    expected = sorted(range(50), key=lambda i: mix((i + 1) * golden + state & 2**64 - 1) >> 1)
+    found = permutation(tf.constant(50, tf.int64), -3, tf.constant(5, tf.int64))
+    assert found.numpy().tolist() == expected
+
+
+def test_blocks_cover_an_epoch():
+    order = ReadingOrder(SIZES, seed=4, shuffle=True, shards_per_block=2)
+    position = 0
+    for epoch in range(3):
+        seen = []
+        for ordinal in range(epoch * 3, epoch * 3 + 3):
+            block = order.block(tf.constant(ordinal, tf.int64))
+            assert block["epoch"].numpy() == epoch and block["start"].numpy() == position
+            size = sum(SIZES[shard] for shard in block["shards"].numpy())
+            assert sorted(block["rows"].numpy()) == list(range(size))
+            assert {order.block_of(position + i) for i in range(size)} == {ordinal}
+            position += size
+            seen += block["shards"].numpy().tolist()
+        assert sorted(seen) == list(range(len(SIZES)))
+
+
+def test_single_examples(shards):
+    reader = small_blocks(shards)
+    batch = {name: value.numpy() for name, value in reader.examples([51, 0, 13], epoch=4).items()}
+    for row, index in enumerate((51, 0, 13)):
+        assert_is_example(batch, row, EXAMPLES[index])
+    assert batch["example_index"].tolist() == [51, 0, 13] and batch["epoch"].tolist() == [4] * 3
+    with pytest.raises(DataError, match="no example 52.*0 to 51"):
+        reader.examples([52])
+
+
+def damage(path, offset, value=None):
+    """Flips the bits of a byte, or overwrites from `offset` on."""
+    data = bytearray(path.read_bytes())
+    if value is None:
+        data[offset] ^= 0xFF
+    else:
+        data[offset : offset + len(value)] = value
+    path.write_bytes(data)
+
+
+def starts(path):
+    return framing.record_offsets(path.read_bytes())
+
+
+def test_damaged_record_is_named(own_shards):
+    path = own_shards / "shard-00002.tfrecord"
+    offset = starts(path)[5]
+    damage(path, offset + 40)
+    reader = small_blocks(own_shards)
+    expected = f"shard-00002.tfrecord is corrupted: record 5 at byte offset {offset:,}: .*data"
+    with pytest.raises(DataError, match=expected):
+        reader.verify(progress=False)
+    with pytest.raises(DataError, match=expected), reader.explain_errors():
+        take(reader.dataset(8, seed=1), 7)
+    with pytest.raises(DataError, match=expected):
+        reader.examples([20 + 5])
+    assert_is_example({k: v.numpy() for k, v in reader.examples([24]).items()}, 0, EXAMPLES[24])
+
+
+def test_damaged_length_is_named(own_shards):
+    path = own_shards / "shard-00000.tfrecord"
+    offset = starts(path)[3]
+    damage(path, offset)
+    reader = small_blocks(own_shards)
+    expected = f"shard-00000.tfrecord is corrupted: record 3 at byte offset {offset:,}: .*length"
+    with pytest.raises(DataError, match=expected), reader.explain_errors():
+        take(reader.dataset(8, seed=1), 7)
+
+
+def test_other_errors_are_left_alone(shards):
+    with pytest.raises(tf.errors.InvalidArgumentError), small_blocks(shards).explain_errors():
+        tf.debugging.assert_equal(1, 2)
+
+
+def test_skipping_leaves_the_others_as_they_were(own_shards):
+    """A damaged record is passed over; behind a damaged length, the rest of the shard is lost."""
+    intact = {}
+    for batch in take(small_blocks(own_shards).dataset(1, seed=1, epochs=1), 100):
+        intact[int(batch["example_index"][0])] = batch["token_ids"][0].tolist()
+    first, second, fourth = (own_shards / f"shard-0000{i}.tfrecord" for i in (0, 1, 4))
+    damage(first, starts(first)[2] + 30)
+    damage(first, starts(first)[9] + 30)
+    damage(second, starts(second)[4])
+    fourth.write_bytes(fourth.read_bytes()[: starts(fourth)[8] + 5])
+    lost = {2, 9, 17, 18, 19, 49, 50, 51}
+
+    reader = small_blocks(own_shards, skip_corrupted=True)
+    assert reader.skipped == {first.name: 2, second.name: 3, fourth.name: 3}
+    assert reader.num_examples == len(EXAMPLES) - 8
+    batches = take(reader.dataset(11, seed=1), 12)
+    order = indices(batches)
+    for epoch in range(3):
+        assert set(order[epoch * 44 : (epoch + 1) * 44]) == set(range(52)) - lost
+    for batch in batches:
+        for row, index in enumerate(batch["example_index"].tolist()):
+            assert batch["token_ids"][row].tolist() == intact[index]
+    assert_same(take(reader.dataset(11, seed=1, start_step=5), 7), batches[5:])
+    plain = indices(take(reader.dataset(1, seed=1, epochs=1, shuffle=False), 100))
+    assert plain == sorted(set(range(52)) - lost)
+    kept = {name: value.numpy() for name, value in reader.examples([10, 16, 30]).items()}
+    for row, index in enumerate((10, 16, 30)):
+        assert_is_example(kept, row, EXAMPLES[index])
+    with pytest.raises(DataError, match="example 9 is a damaged record"):
+        reader.examples([9])
+    reader.verify(progress=False)
+
+
+def test_checksums_are_those_of_tensorflow(shards):
+    """Every record of an intact file passes, and any flipped bit is found where it is."""
+    path = shards / "shard-00002.tfrecord"
+    data, offsets = path.read_bytes(), starts(path)
+    numbers, spans, found = framing.intact_records(data)
+    assert found is None and numbers.tolist() == list(range(20))
+    records = [record.numpy() for record in tf.data.TFRecordDataset(str(path))]
+    assert [data[begin:end] for begin, end in spans] == records
+    rng = np.random.default_rng(0)
+    for place in rng.integers(0, len(data), 60).tolist():
+        flipped = bytearray(data)
+        flipped[place] ^= 1 << int(rng.integers(8))
+        record = int(np.searchsorted(offsets, place, side="right")) - 1
+        numbers, _, found = framing.intact_records(bytes(flipped))
+        assert (found.record, found.offset) == (record, offsets[record])
+        in_length = place - offsets[record] < framing.HEADER_BYTES
+        expected = [i for i in range(20) if (i < record if in_length else i != record)]
+        assert numbers.tolist() == expected
+    for cut in (offsets[7] + 3, offsets[7] + 50):
+        _, _, found = framing.intact_records(data[:cut])
+        assert (found.record, found.offset) == (7, offsets[7]) and "ends inside" in found.reason
+
+
+def rewrite_manifest(folder, **changes):
+    path = folder / schema.MANIFEST_NAME
+    path.write_text(json.dumps(json.loads(path.read_text()) | changes))
+
+
+def test_refusals_at_construction(own_shards, tmp_path):
+    with pytest.raises(DataError, match="manifest.json"):
+        ShardReader(tmp_path)
+    with pytest.raises(DataError, match="another tokenizer"):
+        ShardReader(own_shards, StandInTokenizer(fingerprint="7" * 64))
+    path = own_shards / "shard-00003.tfrecord"
+    data = path.read_bytes()
+    path.write_bytes(data[:-9])
+    with pytest.raises(DataError, match=f"shard-00003.*truncated at byte offset {len(data) - 9}"):
+        ShardReader(own_shards)
+    path.unlink()
+    for skip_corrupted in (False, True):
+        with pytest.raises(DataError, match="shard-00003.tfrecord is missing"):
+            ShardReader(own_shards, skip_corrupted=skip_corrupted)
+    path.write_bytes(data)
+    ShardReader(own_shards)
+    rewrite_manifest(own_shards, schema_version=99)
+    with pytest.raises(DataError, match="schema version 99"):
+        ShardReader(own_shards)
+
+
+def test_a_file_of_the_same_size_from_elsewhere(own_shards):
+    """Intact records that the manifest does not describe are refused even when skipping."""
+    one, other = (own_shards / f"shard-0000{i}.tfrecord" for i in (0, 1))
+    values = json.loads((own_shards / schema.MANIFEST_NAME).read_text())
+    values["shards"][0]["bytes"] = other.stat().st_size
+    values["shards"][0]["examples"] = 7
+    rewrite_manifest(own_shards, **values)
+    one.write_bytes(other.read_bytes())
+    with pytest.raises(DataError, match="shard-00000.tfrecord is not the file"):
+        ShardReader(own_shards).verify(progress=False)
+    with pytest.raises(DataError, match="shard-00000.tfrecord is not the file"):
+        ShardReader(own_shards, skip_corrupted=True)
+
+
+def test_empty_shards_and_too_small_a_corpus(tmp_path):
+    with pytest.raises(DataError, match="no examples"):
+        ShardReader(write_shards(tmp_path / "none", [], [0], LENGTH))
+    folder = write_shards(tmp_path / "few", EXAMPLES[:3], [0, 2, 0, 1], LENGTH)
+    reader = ShardReader(folder, block_bytes=1)
+    with pytest.raises(DataError, match="3 examples, fewer than one batch of 4"):
+        reader.dataset(4, seed=0, epochs=1)
+    # Without an end, a batch larger than the corpus runs over several epochs.
+    (batch,) = take(reader.dataset(7, seed=0), 1)
+    assert batch["epoch"].tolist() == [0, 0, 0, 1, 1, 1, 2]
+    assert sorted(batch["example_index"][:3]) == [0, 1, 2]
+
+
+@pytest.mark.parametrize(
+    "arguments, message",
+    [
+        ({"batch_size": 0}, "must be positive"),
+        ({"start_step": -1}, "not negative"),
+        ({"epochs": 0}, "must be positive"),
+        ({"num_inputs": 3}, "cannot be divided"),
+        ({"num_inputs": 2, "input_index": 2}, "not in 0 to 1"),
+        ({"num_inputs": 2, "drop_remainder": False}, "short last batch"),
+    ],
+)
+def test_impossible_arguments_are_refused(shards, arguments, message):
+    with pytest.raises(ConfigError, match=message):
+        small_blocks(shards).dataset(**{"batch_size": 8, "seed": 0} | arguments)
+
+
+def test_the_process_can_end_with_an_open_iterator(shards):
+    """A pipeline that called Python from its threads would hang here."""
+    script = f"""
+        import sys
+        from tfrecords.reader import ShardReader
+        iterator = iter(ShardReader({str(shards)!r}, block_bytes=1).dataset(1, seed=0))
+        print(next(iterator)["token_ids"].shape)
+        raise KeyboardInterrupt
+    """
+    result = subprocess.run(
+        [sys.executable, "-c", textwrap.dedent(script)],
+        capture_output=True,
+        text=True,
+        timeout=100,
+        env=os.environ | {"TF_CPP_MIN_LOG_LEVEL": "3"},
+    )
+    assert result.stdout.strip() == f"(1, {LENGTH})" and "KeyboardInterrupt" in result.stderr
