@@ -85,7 +85,8 @@ def load_weights(model, arrays, weight_map):
         if source in weight_map.copies:
             original = sources.get(weight_map.copies[source])
             if original is None or not np.array_equal(arrays[given_name], arrays[original]):
-                problems.append(f"'{given_name}' is not equal to '{weight_map.copies[source]}', to which it is tied here")
+                tied = weight_map.copies[source]
+                problems.append(f"'{given_name}' is not equal to '{tied}', to which it is tied here")
             continue
         path, transposed = weight_map.target(source) or (None, False)
         if path not in variables:

@@ -53,7 +53,9 @@ class MaskedLM(TrainableModel):
         if pair_head is not None and pair_head not in PAIR_HEADS:
             raise ConfigError(f"unknown pair head {pair_head!r}{nearest(str(pair_head), PAIR_HEADS)}")
         if pair_head is not None and not encoder.pooler:
-            raise ConfigError(f"pair_head='{pair_head}' reads the pooled output: build the encoder with pooler=True")
+            raise ConfigError(
+                f"pair_head='{pair_head}' reads the pooled output: build the encoder with pooler=True"
+            )
         config = encoder.config
         self.encoder = encoder
         self.pair_head = pair_head

@@ -139,7 +139,10 @@ def test_predict_batched_with_changing_lengths(encoder):
     rows = [tokens(n, seed=n) for n in (4, 7, 5)]
     dataset = tf.data.Dataset.from_generator(
         lambda: ({"token_ids": r, "padding_mask": np.ones(len(r), bool)} for r in rows),
-        output_signature={"token_ids": tf.TensorSpec([None], tf.int32), "padding_mask": tf.TensorSpec([None], tf.bool)},
+        output_signature={
+            "token_ids": tf.TensorSpec([None], tf.int32),
+            "padding_mask": tf.TensorSpec([None], tf.bool),
+        },
     ).padded_batch(3)
     pooled = encoder.predict(dataset, verbose=0)["pooled_output"]
     for row, ours in zip(rows, pooled):

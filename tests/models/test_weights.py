@@ -7,7 +7,9 @@ from bert_tf.models.bert import HF_WEIGHTS
 from bert_tf.models.weights import export_weights, load_weights
 from bert_tf.objectives import MaskedLM
 
-CONFIG = BertConfig(vocabulary_size=9, hidden_size=4, num_layers=12, num_heads=2, intermediate_size=6, max_positions=5)
+CONFIG = BertConfig(
+    vocabulary_size=9, hidden_size=4, num_layers=12, num_heads=2, intermediate_size=6, max_positions=5
+)
 QUERY = "bert.encoder.layer.11.attention.self.query.weight"
 
 
@@ -23,7 +25,8 @@ def test_there_and_back():
     ours, other = model(), model()
     arrays = export_weights(ours, HF_WEIGHTS)
     assert len(arrays) == len(ours.weights)
-    np.testing.assert_array_equal(arrays[QUERY].T, ours.encoder.get_layer("transformer_layer_11").attention.query.kernel)
+    last = ours.encoder.get_layer("transformer_layer_11")
+    np.testing.assert_array_equal(arrays[QUERY].T, last.attention.query.kernel)
     load_weights(other, arrays, HF_WEIGHTS)
     for a, b in zip(ours.weights, other.weights):
         np.testing.assert_array_equal(a, b)
@@ -35,7 +38,10 @@ def test_what_published_files_hold_beside_the_weights():
     arrays["cls.predictions.decoder.weight"] = arrays["bert.embeddings.word_embeddings.weight"]
     arrays["cls.predictions.decoder.bias"] = arrays["cls.predictions.bias"]
     arrays["bert.embeddings.position_ids"] = np.arange(5)[None]
-    old = {k.replace("LayerNorm.weight", "LayerNorm.gamma").replace("LayerNorm.bias", "LayerNorm.beta"): v for k, v in arrays.items()}
+    old = {
+        k.replace("LayerNorm.weight", "LayerNorm.gamma").replace("LayerNorm.bias", "LayerNorm.beta"): v
+        for k, v in arrays.items()
+    }
     for given in (arrays, old):
         load_weights(other, given, HF_WEIGHTS)
         for a, b in zip(ours.weights, other.weights):
