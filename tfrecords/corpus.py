@@ -220,7 +220,8 @@ class CorpusReader:
             if self._field in value:
                 raise DataError(f"{path}:{number}: the field '{self._field}' is {type(text).__name__}, not a string")
             raise DataError(
-                f"{path}:{number}: no field '{self._field}'{nearest(self._field, value)}; name the field with text_field"
+                f"{path}:{number}: no field '{self._field}'{nearest(self._field, value)}; "
+                "name the field with text_field"
             )
         try:
             data = text.encode()

@@ -70,7 +70,9 @@ class Manifest:
             values["shards"] = [Shard(**shard) for shard in values["shards"]]
             return cls(**values)
         except (KeyError, TypeError) as error:
-            raise DataError(f"{path} is not a manifest that this library wrote ({error}); write the shards again") from None
+            raise DataError(
+                f"{path} is not a manifest that this library wrote ({error}); write the shards again"
+            ) from None
 
     def save(self, folder):
         """Writes `folder`/manifest.json, atomically."""

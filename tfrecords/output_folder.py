@@ -48,7 +48,9 @@ class OutputFolder:
         elif (self._unfinished / _SETTINGS).exists():
             self._check_unfinished()
         elif any(self._folder.glob(_SHARDS)):
-            raise RunDirectoryError(f"{self._folder} holds shards of unknown origin, without {MANIFEST_NAME}; {_ANOTHER}")
+            raise RunDirectoryError(
+                f"{self._folder} holds shards of unknown origin, without {MANIFEST_NAME}; {_ANOTHER}"
+            )
         with atomic_write(self._unfinished / _SETTINGS) as file:
             json.dump(self._settings, file)
         return None
@@ -106,9 +108,14 @@ class OutputFolder:
         self._refuse_others("the beginning of a run", theirs)
 
     def _refuse_others(self, what, theirs):
-        keys = sorted(key for key in self._settings.keys() | theirs.keys() if self._settings.get(key) != theirs.get(key))
-        if keys:
-            values = ", ".join(f"{key}: {_short(theirs.get(key))} there, {_short(self._settings.get(key))} here" for key in keys)
+        ours = self._settings
+        differing = [
+            f"{key}: {_short(theirs.get(key))} there, {_short(ours.get(key))} here"
+            for key in sorted(ours.keys() | theirs.keys())
+            if ours.get(key) != theirs.get(key)
+        ]
+        if differing:
+            values = ", ".join(differing)
             raise RunDirectoryError(f"{self._folder} holds {what} with other settings ({values}); {_ANOTHER}")
 
 

@@ -107,7 +107,8 @@ def segment_pairs(sentence_splits, document_splits, sequence_length, seed, short
             a_start, a_end = splits[start], splits[middle]
             if chunk_end - start == 1 or draw() < 0.5:
                 label = RANDOM_NEXT
-                b_start, b_end = _random_span(splits, documents, document, start, middle, target - (a_end - a_start), draw)
+                length = target - (a_end - a_start)
+                b_start, b_end = _random_span(splits, documents, document, start, middle, length, draw)
                 if b_start == b_end:
                     label = NO_PAIR
                 start = middle

@@ -9,6 +9,7 @@ SAMPLE_SIZE = 1 << 15
 _FULL = 1 << 64
 DUPLICATES_HIGH = 0.30
 UNKNOWN_HIGH = 0.05
+RANDOM_NEXT_HIGH = 0.90
 
 
 def sentence_hashes(token_ids, row_splits):
@@ -137,5 +138,11 @@ def report(counts, sequence_length):
         lines.append(
             f"warning: {100 * counts['unknown_rate']:.1f} % of the tokens are unknown to the vocabulary; is it "
             "of this language and case? Train one on this corpus with `bert-tf vocab`"
+        )
+    if counts["random_next"] > RANDOM_NEXT_HIGH * counts["examples"]:
+        lines.append(
+            f"warning: {100 * _ratio(counts['random_next'], counts['examples']):.0f} % of the pairs are random, since "
+            "most documents hold a single sentence; next sentence prediction learns nothing from them: do blank "
+            "lines part documents, not sentences? Else use the format full_sentences"
         )
     return lines

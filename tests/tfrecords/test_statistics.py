@@ -85,3 +85,6 @@ def test_warnings():
     warnings = [line for line in lines if line.startswith("warning")]
     assert len(warnings) == 2 and "50 % of the sentences" in warnings[0] and "10.0 % of the tokens" in warnings[1]
     assert any("3 pieces" in line for line in lines)
+    lines = report(summarize(counts(random_next=19), DuplicateSample()), 128)
+    assert [line for line in lines if line.startswith("warning")] == [lines[-1]]
+    assert "95 % of the pairs are random" in lines[-1]
