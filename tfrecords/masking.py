@@ -111,7 +111,7 @@ class MaskedLMCorruption:
         positions, valid = self.select(token_ids, features["padding_mask"], keys)
         original = tf.where(valid, corruption.gather_at(token_ids, positions), 0)
         replaced = corruption.mask_or_replace(
-            keys, original, positions, self.mask_id, self.random_ids, *self._thresholds()
+            keys, original, positions, self.mask_id, self.random_ids, *self.thresholds
         )
         change = tf.where(valid, replaced - original, 0)
         features["token_ids"] = corruption.add_at(token_ids, positions, change)
@@ -133,7 +133,8 @@ class MaskedLMCorruption:
             return select_words(kinds, budget, width, keys)
         return select_tokens(kinds, budget, width, keys)
 
-    def _thresholds(self):
+    @property
+    def thresholds(self):
         """Below which 32-bit number a token becomes [MASK], and below which it is replaced."""
         mask = round(self.config.mask_probability * 2**32)
         return mask, min(mask + round(self.config.random_probability * 2**32), 2**32)

@@ -67,7 +67,12 @@ def serialize(ids, first, second, label, vocabulary_size=VOCABULARY_SIZE):
 
 
 def write_shards(
-    folder, examples, shard_sizes, sequence_length, vocabulary_size=VOCABULARY_SIZE
+    folder,
+    examples,
+    shard_sizes,
+    sequence_length,
+    vocabulary_size=VOCABULARY_SIZE,
+    fingerprint=StandInTokenizer.fingerprint,
 ):
     """Writes `examples` into shards of the given sizes (examples each) and their manifest."""
     folder = Path(folder)
@@ -83,7 +88,7 @@ def write_shards(
         shards.append(Shard(path.name, size, len(data), hashlib.sha256(data).hexdigest()))
     assert start == len(examples)
     Manifest(
-        tokenizer_fingerprint=StandInTokenizer().fingerprint,
+        tokenizer_fingerprint=fingerprint,
         vocabulary_size=vocabulary_size,
         sequence_length=sequence_length,
         packing={"format": "segment_pair"},
