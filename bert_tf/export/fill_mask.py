@@ -34,7 +34,7 @@ class ServedMaskedLM(ServingModule):
         self.top_k = top_k
 
     def answer(self, features):
-        rows, columns, counts = self._masks(features)
+        _, columns, counts = self._masks(features)
         return self._fill(features, columns, counts) | {"positions": dense(columns, counts, -1)}
 
     def answer_text(self, text):

@@ -54,7 +54,7 @@ def export_run(
     if is_finetuned(run_directory):
         task, model, tokenizer = load_finetuned(run_directory, precision)
         kind = _checked(kind, (task.kind, EMBEDDING), run_directory)
-        shape["sequence_length"] = sequence_length or task.config.sequence_length
+        shape["sequence_length"] = task.config.sequence_length if sequence_length is None else sequence_length
         if kind == "classification":
             module = ServedClassifier(model, tokenizer, task.labels, pairs=bool(task.pairs), **shape)
         elif kind == "regression":
@@ -66,7 +66,8 @@ def export_run(
     else:
         objective, tokenizer = load_pretrained(run_directory, precision)
         kind = _checked(kind, (MASKED_LM, EMBEDDING), run_directory)
-        shape["sequence_length"] = sequence_length or objective.encoder.config.max_positions
+        positions = objective.encoder.config.max_positions
+        shape["sequence_length"] = positions if sequence_length is None else sequence_length
         if kind == MASKED_LM:
             module = ServedMaskedLM(objective, tokenizer, top_k=top_k, **shape)
         else:

@@ -1,6 +1,7 @@
 """Writing a served model: a numbered version that is whole, and was loaded once, or is not there."""
 
 import contextlib
+import errno
 import os
 import shutil
 from pathlib import Path
@@ -49,18 +50,26 @@ def write_saved_model(module, folder, version=None):
     with explain_disk_errors(final):
         folder.mkdir(parents=True, exist_ok=True)
         try:
-            tf.saved_model.save(module, str(temporary), signatures=traced)
-            module.tokenizer.save(temporary / "assets" / "tokenizer")
-            for name, content in module.files().items():
-                (temporary / "assets" / name).write_text(content, encoding="utf-8")
-            inputs = module.trial_inputs("serving_default")
-            one_by_one = [{k: v[i : i + 1] for k, v in inputs.items()} for i in range(len(inputs["text"]))]
-            write_warmup_requests(temporary, "serving_default", [inputs, *one_by_one])
+            try:
+                _write(temporary, module, traced)
+            except tf.errors.ResourceExhaustedError as error:
+                raise OSError(errno.ENOSPC, error.message) from error
             verify(temporary, module, traced)
             os.rename(temporary, final)
         finally:
             shutil.rmtree(temporary, ignore_errors=True)
     return final
+
+
+def _write(folder, module, traced):
+    tf.saved_model.save(module, str(folder), signatures=traced)
+    module.tokenizer.save(folder / "assets" / "tokenizer")
+    for name, content in module.files().items():
+        (folder / "assets" / name).write_text(content, encoding="utf-8")
+    inputs = module.trial_inputs("serving_default")
+    # One text each: a server may be configured for batches of any size.
+    requests = [{k: v[i : i + 1] for k, v in inputs.items()} for i in range(len(inputs["text"]))]
+    write_warmup_requests(folder, "serving_default", requests)
 
 
 def verify(folder, module, traced):
