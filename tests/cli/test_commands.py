@@ -1,0 +1,152 @@
+"""Every command on one small road, as a user types them."""
+
+import json
+from pathlib import Path
+
+import pytest
+import tensorflow as tf
+
+from bert_tf import samples
+from bert_tf.cli.main import COMMANDS, main
+
+SAMPLES = Path(samples.__file__).parent
+SMALL = [
+    "model={family: bert, hidden_size: 16, num_layers: 1, num_heads: 2, intermediate_size: 32, max_positions: 64}",
+    "train.steps=6",
+    "train.batch_size=8",
+    "train.log_every=3",
+    "train.checkpoint_every=3",
+    "train.eval_every=3",
+]
+TAGGED = "Angela\tB-PER\nMerkel\tI-PER\nlebte\tO\nin\tO\nBerlin\tB-LOC\n.\tO\n\n"
+
+
+def settings(values):
+    return [part for value in values for part in ("--set", value)]
+
+
+def run(*arguments):
+    assert main([str(a) for a in arguments]) == 0
+
+
+@pytest.fixture(scope="module")
+def road(tmp_path_factory):
+    """A folder in which vocab, shards, pretrain and two finetune commands have run."""
+    folder = tmp_path_factory.mktemp("road")
+    lines = (SAMPLES / "state_of_the_union.jsonl").read_text(encoding="utf-8").splitlines()[:4]
+    documents = [json.loads(line)["text"][:15_000] for line in lines]
+    (folder / "corpus.jsonl").write_text("".join(json.dumps({"body": t}) + "\n" for t in documents))
+    corpus, tokenizer, shards = folder / "corpus.jsonl", folder / "tokenizer", folder / "shards"
+    run("vocab", corpus, "--output", tokenizer, "--size", 600, "--text-field", "body")
+    run("shards", corpus, "--tokenizer", tokenizer, "--output", shards, "--sequence-length", 32, *settings(["text_field=body"]))
+    config = folder / "pretrain.yaml"
+    config.write_text("optimizer: {learning_rate: 1e-3}\n")
+    run("pretrain", "--config", config, "--shards", shards, "--output", folder / "run", *settings(SMALL))
+    for split in ("train", "dev", "test"):
+        rows = (SAMPLES / f"reviews_{split}.tsv").read_text(encoding="utf-8").splitlines()[:40]
+        (folder / f"{split}.tsv").write_text("\n".join(rows) + "\n")
+        (folder / f"{split}.conll").write_text(TAGGED * 12)
+    for name, suffix, kind in (("task", "tsv", "classification"), ("tagger", "conll", "tagging")):
+        files = [part for split in ("train", "dev", "test") for part in (f"--{split}", folder / f"{split}.{suffix}")]
+        options = settings(["train.epochs=2", "train.batch_size=8", "train.seeds=2", "task.sequence_length=64"])
+        run("finetune", "--config", f"finetune/{kind}", "--init-from", folder / "run", *files, "--output", folder / name, *options)
+    return folder
+
+
+def test_inspect_shows_masks(road, capsys):
+    run("inspect", road / "shards", "--examples", 2)
+    shown = capsys.readouterr().out
+    assert "[MASK]" in shown and "[CLS]" in shown
+    run("inspect", road / "shards", "--examples", 2)
+    assert capsys.readouterr().out == shown
+    run("inspect", road / "shards", "--examples", 2, "--epoch", 1)
+    assert capsys.readouterr().out != shown
+
+
+def test_fill_mask(road, capsys):
+    run("fill-mask", road / "run", "The [MASK] of the [MASK].", "--top-k", 3)
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[0] == "The [MASK] of the [MASK]." and len(lines) == 7
+    assert [line.split()[:2] for line in lines[1:]] == [["mask", "1"]] * 3 + [["mask", "2"]] * 3
+    assert 0 < float(lines[1].split()[2]) <= 1
+
+
+def test_finetune_reports_mean_spread_and_baseline(road):
+    summary = json.loads((road / "task" / "summary.json").read_text())
+    accuracies = [seed["dev"]["accuracy"] for seed in summary["seeds"]]
+    assert summary["dev"]["mean"]["accuracy"] == pytest.approx(sum(accuracies) / 2)
+    assert summary["dev"]["spread"]["accuracy"] == pytest.approx(abs(accuracies[0] - accuracies[1]) / 2**0.5)
+    assert summary["best"] == f"seed-{accuracies.index(max(accuracies))}"
+    assert set(summary["test"]["baselines"]) == {"majority class"}
+    tagging = json.loads((road / "tagger" / "summary.json").read_text())
+    assert tagging["metric"] == "f1" and 0 <= tagging["test"]["mean"]["f1"] <= 1
+
+
+def test_evaluate_repeats_what_finetune_measured(road, capsys):
+    for task, file in (("task", "test.tsv"), ("tagger", "test.conll")):
+        summary = json.loads((road / task / "summary.json").read_text())
+        best = next(s for s in summary["seeds"] if f"seed-{s['seed']}" == summary["best"])
+        capsys.readouterr()
+        run("evaluate", road / task, road / file, "--json")
+        measured = json.loads(capsys.readouterr().out)
+        for name, value in best["test"].items():
+            assert measured[name] == pytest.approx(value, rel=1e-5, abs=1e-6)
+
+
+def test_predict_from_sentences_and_from_a_file(road, capsys, tmp_path):
+    texts = ["A quiet triumph.", "Two hours I will not get back."]
+    run("predict", road / "task", *texts)
+    printed = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
+    assert [set(answer["probabilities"]) for answer in printed] == [{"0", "1"}] * 2
+    (tmp_path / "texts.txt").write_text("\n".join(texts) + "\n")
+    run("predict", road / "task", "--file", tmp_path / "texts.txt", "--output", tmp_path / "answers.jsonl")
+    written = [json.loads(line) for line in (tmp_path / "answers.jsonl").read_text().splitlines()]
+    assert [a["probability"] for a in written] == pytest.approx([a["probability"] for a in printed], rel=1e-5)
+    run("predict", road / "tagger", "Angela Merkel lebte in Berlin.")
+    assert "Berlin" in capsys.readouterr().out
+
+
+def test_export(road, capsys, tmp_path):
+    for source, kind in (("task", None), ("run", None), ("run", "embedding"), ("tagger", None)):
+        base = tmp_path / f"{source}-{kind}"
+        run("export", road / source, "--output", base, *(["--kind", kind] if kind else []))
+        assert str(base / "1") in capsys.readouterr().out
+        loaded = tf.saved_model.load(str(base / "1"))
+        answer = loaded.signatures["serving_default"](text=tf.constant(["The [MASK] of peace."]))
+        assert all(len(value) == 1 for value in answer.values())
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_help_of_every_command(command, capsys):
+    with pytest.raises(SystemExit) as exit:
+        main([command, "--help"])
+    assert exit.value.code == 0
+    shown = capsys.readouterr().out
+    assert f"bert-tf {command}" in shown and "example:" in shown
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["vocab", "nowhere", "--output", "x"], "nowhere"),
+        (["pretrain", "--shards", "nowhere", "--output", "x"], "nowhere"),
+        (["pretrain", "--output", "x", "--set", "train.step=3"], "unknown key 'train.step'; did you mean 'steps'?"),
+        (["pretrain", "--config", "pretrain/bert_bse", "--output", "x"], "did you mean 'pretrain/bert_base'"),
+        (["fill-mask", "nowhere", "[MASK]"], "nowhere is not a run directory"),
+        (["finetune", "--output", "x"], "init_from must be given"),
+        (["predict", "nowhere"], "give sentences, --pair, or --file"),
+        (["export", "nowhere"], "nowhere is not a run directory"),
+        (["inspect", "nowhere"], "nowhere"),
+    ],
+)
+def test_mistakes_are_one_sentence_without_a_traceback(arguments, message, capsys, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    assert main(arguments) == 1
+    shown = capsys.readouterr().err.strip()
+    assert message in shown and "Traceback" not in shown
+    assert shown.startswith(f"bert-tf {arguments[0]}: ") and len(shown.splitlines()) == 1
+
+
+def test_a_text_without_a_mask(road, capsys):
+    assert main(["fill-mask", str(road / "run"), "No mask."]) == 1
+    assert "there is no [MASK] in 'No mask.'" in capsys.readouterr().err

@@ -1,0 +1,26 @@
+"""The notebook runs from top to bottom, at small size."""
+
+import os
+from pathlib import Path
+
+import nbformat
+from nbclient import NotebookClient
+
+NOTEBOOK = Path(__file__).parent.parent.parent / "colab" / "quickstart.ipynb"
+
+
+def test_the_notebook_runs(tmp_path, monkeypatch):
+    settings = {"OUTPUT": tmp_path / "out", "STEPS": 10, "EPOCHS": 1}
+    for name, value in settings.items():
+        monkeypatch.setenv(f"BERT_TF_{name}", str(value))
+    monkeypatch.setenv("TF_CPP_MIN_LOG_LEVEL", "3")
+    notebook = nbformat.read(NOTEBOOK, as_version=4)
+    NotebookClient(notebook, timeout=300, resources={"metadata": {"path": str(tmp_path)}}).execute()
+    last = notebook.cells[-1]["outputs"][-1]["data"]["text/plain"]
+    assert "probabilities" in last and "label" in last
+    assert sorted(os.listdir(tmp_path / "out")) == ["pretrained", "sentiment", "shards", "tokenizer"]
+
+
+def test_it_is_committed_without_outputs():
+    for cell in nbformat.read(NOTEBOOK, as_version=4).cells:
+        assert not cell.get("outputs"), cell["id"]
