@@ -1,7 +1,10 @@
-"""Examples per second of reading and masking: `python tests/benchmarks/reading.py [--shards FOLDER]`.
+"""Examples per second of reading and masking.
+
+Run as `python tests/benchmarks/reading.py [--shards FOLDER]`.
 
 Without --shards, full sequences of random ids are written to a temporary folder first. Each line
-is the best of several measurements, since other work on the machine only ever slows one down.
+is the best of several measurements, since other work on the machine only ever slows one down; the
+CPU time of an example suffers least from it.
 """
 
 import argparse
@@ -36,7 +39,8 @@ def main():
     arguments = parser.parse_args()
     with tempfile.TemporaryDirectory() as temporary:
         if arguments.shards:
-            folder, tokenizer = arguments.shards, load_tokenizer(arguments.shards / TOKENIZER_FOLDER)
+            folder = arguments.shards
+            tokenizer = load_tokenizer(folder / TOKENIZER_FOLDER)
         else:
             folder, tokenizer = Path(temporary), StandInTokenizer(arguments.vocabulary)
             print(f"writing {arguments.examples:,} examples ...", flush=True)
@@ -46,7 +50,10 @@ def main():
 
 def write_random_shards(folder, arguments):
     distinct = random_examples(
-        min(10_000, arguments.examples), arguments.length, vocabulary_size=arguments.vocabulary, full=True
+        min(10_000, arguments.examples),
+        arguments.length,
+        vocabulary_size=arguments.vocabulary,
+        full=True,
     )
     examples = [distinct[i % len(distinct)] for i in range(arguments.examples)]
     size = -(-len(examples) // 10)
@@ -76,21 +83,22 @@ def measure_all(reader, tokenizer, arguments):
         f"{os.cpu_count()} cores"
     )
     for name, dataset in datasets.items():
-        best = max(rate(dataset, batch, arguments.seconds) for _ in range(arguments.repeats))
-        print(f"{name:32} {best:12,.0f} examples/s", flush=True)
+        runs = [measure(dataset, batch, arguments.seconds) for _ in range(arguments.repeats)]
+        rate, cost = max(run[0] for run in runs), min(run[1] for run in runs)
+        print(f"{name:32} {rate:9,.0f} examples/s {1e6 * cost:6.2f} CPU us each", flush=True)
 
 
-def rate(dataset, batch, seconds):
-    """Examples per second after the first batches are there."""
+def measure(dataset, batch, seconds):
+    """Examples per second and CPU seconds per example, after the first batches are there."""
     iterator = iter(dataset)
     for _ in range(5):
         next(iterator)
-    start, count = time.perf_counter(), 0
+    start, cpu, count = time.perf_counter(), time.process_time(), 0
     while time.perf_counter() - start < seconds:
         for _ in range(20):
             next(iterator)
         count += 20 * batch
-    return count / (time.perf_counter() - start)
+    return count / (time.perf_counter() - start), (time.process_time() - cpu) / count
 
 
 if __name__ == "__main__":

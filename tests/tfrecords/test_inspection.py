@@ -72,7 +72,8 @@ def test_actions_and_words_are_those_of_the_features(folder, tokenizer):
                 assert prediction.token == explanation.tokens[prediction.position]
                 shown = VOCABULARY[features["token_ids"][row, prediction.position]]
                 assert prediction.shown == shown
-                low, high = {MASKED: (0, 0.8), RANDOM: (0.8, 0.9), KEPT: (0.9, 1)}[prediction.action]
+                bounds = {MASKED: (0, 0.8), RANDOM: (0.8, 0.9), KEPT: (0.9, 1)}
+                low, high = bounds[prediction.action]
                 assert low <= prediction.draw < high
                 assert (shown == "[MASK]") == (prediction.action == MASKED)
                 assert prediction.action != KEPT or shown == prediction.token
