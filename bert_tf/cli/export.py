@@ -19,6 +19,14 @@ def add_arguments(parser):
     parser.add_argument("--output", help="folder of versions (default RUN/export)")
     parser.add_argument("--version", type=int, help="default: one more than the newest there")
     parser.add_argument("--sequence-length", type=int, help="longer texts are cut (default: as trained)")
+    parser.add_argument(
+        "--static", action="store_true", help="pad every row to the sequence length, for GPU and TPU (default: to the longest)"
+    )
+    parser.add_argument("--precision", default="float32", choices=("float32", "mixed_bfloat16"))
+    parser.add_argument("--top-k", type=int, default=5, help="masked_lm: answers for each mask (default %(default)s)")
+    parser.add_argument(
+        "--words", default="punctuation", choices=("punctuation", "whitespace"), help="tagging: what ends a word"
+    )
 
 
 def run(arguments):
@@ -30,5 +38,9 @@ def run(arguments):
         kind=arguments.kind,
         version=arguments.version,
         sequence_length=arguments.sequence_length,
+        static=arguments.static,
+        precision=arguments.precision,
+        top_k=arguments.top_k,
+        words=arguments.words,
     )
     print(f"{path}\nsee what it takes and gives: saved_model_cli show --dir {path} --all")

@@ -19,6 +19,9 @@ def add_arguments(parser):
     settings.add_config(parser, "pretrain/bert_laptop")
     parser.add_argument("--shards", help="folder written by 'bert-tf shards'; sets data.shards")
     parser.add_argument("--eval-shards", help="held-out shards, measured during training; sets data.eval_shards")
+    parser.add_argument(
+        "--skip-corrupted", action="store_const", const="true", help="leave damaged records out, and count them"
+    )
     parser.add_argument("--output", required=True, help="run directory, new or to be continued")
 
 
@@ -26,11 +29,17 @@ def run(arguments):
     from bert_tf.training.pretraining import PretrainConfig, pretrain
 
     config = settings.load(
-        PretrainConfig, arguments, data__shards=arguments.shards, data__eval_shards=arguments.eval_shards
+        PretrainConfig,
+        arguments,
+        data__shards=arguments.shards,
+        data__eval_shards=arguments.eval_shards,
+        data__skip_corrupted=arguments.skip_corrupted,
     )
     directory, metrics = pretrain(config, arguments.output)
     print(f"\n{directory.path} at step {metrics['step']:,}")
     for name, value in metrics.items():
         if name.endswith(("loss", "accuracy")):
             print(f"  {name:<34}{value:.4f}")
+    if metrics["skipped_records"]:
+        print(f"  {metrics['skipped_records']:,} damaged records were left out")
     print(f"next: bert-tf fill-mask {arguments.output} \"The [MASK] of the United States.\"")

@@ -48,6 +48,11 @@ def load_pretrained(path, precision="float32"):
     return objective, run.tokenizer()
 
 
+def trained_length(path):
+    """Tokens of the rows that a pretraining run was trained on; positions beyond are untrained."""
+    return RunDirectory.open(path).config()["data"]["sequence_length"]
+
+
 def load_finetuned(path, precision="float32"):
     """The task, model and tokenizer of a fine-tuning run, at its best epoch; of several seeds, the best.
 

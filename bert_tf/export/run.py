@@ -7,7 +7,7 @@ from bert_tf.errors import ConfigError
 from bert_tf.export.classification import ServedClassifier, ServedRegressor
 from bert_tf.export.embedding import ServedEmbedding
 from bert_tf.export.fill_mask import ServedMaskedLM
-from bert_tf.export.loading import is_finetuned, load_finetuned, load_pretrained
+from bert_tf.export.loading import is_finetuned, load_finetuned, load_pretrained, trained_length
 from bert_tf.export.saved_model import write_saved_model
 from bert_tf.export.tagging import ServedTagger
 
@@ -33,9 +33,8 @@ def export_run(
         kind: None is the run's own: its task ("classification", "regression", "tagging"), or
             "masked_lm" after pretraining. Every run can be exported as "embedding".
         version: positive int; None takes the next free number.
-        sequence_length: longer texts are truncated to so many tokens. None is the task's length, or
-            after pretraining all positions the model has; give the length of the shards if it was
-            trained on shorter rows than that.
+        sequence_length: longer texts are truncated to so many tokens. None is the length it was
+            trained on: the task's, or after pretraining the shards'.
         static: pad every row to `sequence_length` (GPU, TPU) instead of the batch's longest (CPU).
         precision: "float32", or "mixed_bfloat16", whatever it was trained in.
         top_k: masked LM: how many tokens are answered for each mask.
@@ -66,8 +65,7 @@ def export_run(
     else:
         objective, tokenizer = load_pretrained(run_directory, precision)
         kind = _checked(kind, (MASKED_LM, EMBEDDING), run_directory)
-        positions = objective.encoder.config.max_positions
-        shape["sequence_length"] = positions if sequence_length is None else sequence_length
+        shape["sequence_length"] = trained_length(run_directory) if sequence_length is None else sequence_length
         if kind == MASKED_LM:
             module = ServedMaskedLM(objective, tokenizer, top_k=top_k, **shape)
         else:

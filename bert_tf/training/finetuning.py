@@ -163,7 +163,7 @@ def _train(model, task, examples, dev, steps, train, run):
     progress = Progress(f"fine-tuning, seed {train.seed},", train.epochs * steps, "steps", done=first * steps)
     history = run.metrics()
     for epoch in range(first, train.epochs):
-        if train.early_stopping and epoch - _best(history, task.metric) > train.early_stopping:
+        if train.early_stopping and history and epoch - _best(history, task.metric) > train.early_stopping:
             break
         data = task.dataset(examples, batch_size=train.batch_size, training=True, seed=train.seed, epoch=epoch)
         fitted = model.fit(data, epochs=1, verbose=0, callbacks=[_Steps(progress, epoch * steps)]).history

@@ -27,9 +27,13 @@ from tfrecords.schema import TOKENIZER_FOLDER
 
 @dataclasses.dataclass(frozen=True)
 class DataConfig:
-    """Where the examples come from."""
+    """Where the examples come from.
+
+    `sequence_length` is that of the shards; the run directory records it, for exports to use.
+    """
 
     shards: str = ""
+    sequence_length: int | None = None
     eval_shards: str | None = None
     eval_batches: int = 50
     skip_corrupted: bool = False
@@ -85,7 +89,8 @@ def pretrain(config, output):
 
     Returns:
         A pair: the RunDirectory; dict of the last logged metrics with the unigram baseline under
-        `unigram_masked_lm_loss` and `unigram_masked_lm_accuracy`.
+        `unigram_masked_lm_loss` and `unigram_masked_lm_accuracy`, and the number of damaged
+        records that were left out under `skipped_records`.
 
     Raises:
         ConfigError: settings that contradict each other, the shards or the model.
@@ -98,9 +103,12 @@ def pretrain(config, output):
         raise ConfigError("data.shards must name the folder that 'bert-tf shards' wrote")
     tokenizer = load_tokenizer(Path(config.data.shards) / TOKENIZER_FOLDER)
     reader = ShardReader(config.data.shards, tokenizer, skip_corrupted=config.data.skip_corrupted)
+    for shard, lost in reader.skipped.items():
+        logging.warning("%s: %d damaged records are left out", shard, lost)
     model_config = build_config(config.model, tokenizer.vocabulary_size)
-    _check_fit(model_config, reader)
-    config = dataclasses.replace(config, model=describe(model_config))
+    _check_fit(config, model_config, reader)
+    data = dataclasses.replace(config.data, sequence_length=reader.sequence_length)
+    config = dataclasses.replace(config, model=describe(model_config), data=data)
     with files.lock_directory(output):
         run = RunDirectory.create_or_continue(output, config)
         run.checkpoints = Checkpoints(run.path / "checkpoints", config.train.keep_checkpoints)
@@ -111,7 +119,8 @@ def pretrain(config, output):
             with reader.explain_errors():
                 _fit(config, objective, reader, tokenizer, run, step, baseline)
         metrics = run.metrics()[-1] if run.metrics() else {"step": step}
-    return run, metrics | {f"unigram_{k}": v for k, v in baseline.items() if k.startswith("masked_lm")}
+    metrics |= {f"unigram_{k}": v for k, v in baseline.items() if k.startswith("masked_lm")}
+    return run, metrics | {"skipped_records": sum(reader.skipped.values())}
 
 
 def _objective(config, model_config, reader, run):
@@ -195,8 +204,10 @@ def _check(train):
         )
 
 
-def _check_fit(model_config, reader):
-    length, vocabulary = reader.manifest.sequence_length, reader.manifest.vocabulary_size
+def _check_fit(config, model_config, reader):
+    length, vocabulary = reader.sequence_length, reader.manifest.vocabulary_size
+    if config.data.sequence_length not in (None, length):
+        raise ConfigError(f"data.sequence_length={config.data.sequence_length}, but the shards hold {length} tokens a row")
     if length > model_config.max_positions:
         raise ConfigError(
             f"the shards hold sequences of {length} tokens, the model has {model_config.max_positions} positions; "

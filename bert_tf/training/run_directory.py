@@ -93,7 +93,10 @@ class RunDirectory:
             file.writelines(json.dumps(m) + "\n" for m in kept)
 
     def _check_same(self, config):
-        old, new = _flat(self.config()), _flat(configuration.to_dict(config))
+        new = configuration.to_dict(config)
+        # What the run added to its own record, such as the model of its encoder, is not compared.
+        old = _flat({section: value for section, value in self.config().items() if section in new})
+        new = _flat(new)
         for key in sorted(old.keys() | new.keys()):
             if key not in FREE_TO_CHANGE and old.get(key) != new.get(key):
                 raise RunDirectoryError(

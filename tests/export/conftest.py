@@ -10,41 +10,15 @@ import keras
 import numpy as np
 import pytest
 import tensorflow as tf
+from exports import LABELS, LENGTH, TAGS, TEXTS, VOCABULARY, bert
 
 from bert_tf.export import ServedClassifier, ServedEmbedding, ServedMaskedLM, ServedRegressor, ServedTagger
 from bert_tf.export import write_saved_model
-from bert_tf.models import BertConfig, BertEncoder
 from bert_tf.objectives.masked_lm import MaskedLM
 from bert_tf.tasks.heads import Classifier, Regressor
 from bert_tf.tokenizers import WordPieceTokenizer
 
 HERE = Path(__file__).parent
-LENGTH = 24
-LABELS = ("negative", "neutral", "größer")
-TAGS = ("O", "B-LOC", "I-LOC", "V", "N")
-VOCABULARY = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *".,!?'-", *"abcdefghijklmnopqrstuvwxyz"]
-VOCABULARY += [f"##{c}" for c in "abcdefghijklmnopqrstuvwxyz"]
-VOCABULARY += "the cat sat on mat paris is in france un ##able small ##er 漢 字 cafe".split()
-TEXTS = (
-    "The cat sat on the mat.",
-    "",
-    "Paris is unable; [MASK] is [MASK] in France!",
-    "naïve Café 漢字, smaller 🙂 [SEP] cat",
-    "the cat sat on the mat, " * 30,
-)
-
-
-def bert(pooler=True):
-    config = BertConfig(
-        vocabulary_size=len(VOCABULARY) + 3,  # rounded up, as for tensor cores
-        hidden_size=16,
-        num_layers=1,
-        num_heads=2,
-        intermediate_size=32,
-        max_positions=32,
-        initializer_range=0.3,  # answers that differ between texts
-    )
-    return BertEncoder(config, pooler=pooler)
 
 
 @pytest.fixture(scope="session")

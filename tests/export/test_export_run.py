@@ -7,7 +7,7 @@ import keras
 import numpy as np
 import pytest
 import tensorflow as tf
-from conftest import LENGTH, bert
+from exports import LENGTH, bert
 
 from bert_tf import config as configuration
 from bert_tf.backend import AdamW
@@ -46,7 +46,8 @@ def tagging_run(tokenizer, tmp_path_factory):
 def pretrained_run(tokenizer, tmp_path_factory):
     keras.utils.set_random_seed(6)
     model = MaskedLM(bert(), pair_head="next_sentence")
-    return leave_run(tmp_path_factory.mktemp("pretrained"), model, tokenizer, objective={"pair_head": "auto"})
+    settings = {"objective": {"pair_head": "auto"}, "data": {"sequence_length": LENGTH}}
+    return leave_run(tmp_path_factory.mktemp("pretrained"), model, tokenizer, **settings)
 
 
 def ask(path, **inputs):

@@ -5,7 +5,7 @@ import re
 
 import pytest
 import tensorflow as tf
-from conftest import LABELS, LENGTH
+from exports import LABELS, LENGTH
 from google.protobuf import descriptor_pb2, descriptor_pool, message_factory
 from tensorflow.core.framework import tensor_pb2  # the file that the schema below imports
 

@@ -5,7 +5,7 @@ import re
 import numpy as np
 import pytest
 import tensorflow as tf
-from conftest import LABELS, LENGTH, TAGS, TEXTS, VOCABULARY
+from exports import LABELS, LENGTH, TAGS, TEXTS, VOCABULARY
 
 from bert_tf.errors import ConfigError
 from bert_tf.export import ServedClassifier, ServedMaskedLM, ServedTagger

@@ -172,7 +172,8 @@ def test_unigram_baseline_is_the_entropy(made):
         (["train.log_every=3", "train.steps_per_execution=2"], ConfigError, "train.log_every=3 must be a positive multiple"),
         (["train.accumulation_steps=3"], ConfigError, "cannot be cut into"),
         (["data.shards=nowhere"], DataError, "nowhere"),
-        (["data.shards="], ConfigError, "data.shards"),
+        (["data.shards=''"], ConfigError, "data.shards must name"),
+        (["data.sequence_length=64"], ConfigError, "the shards hold 32 tokens a row"),
         (["train.init_from=nowhere"], RunDirectoryError, "nowhere is not a run directory"),
     ],
 )
@@ -201,5 +202,6 @@ def test_a_damaged_shard_is_named_with_its_offset(made, tmp_path):
     shard.write_bytes(content)
     with pytest.raises(DataError, match=f"{shard.name} is corrupted: record \\d+ at byte offset"):
         pretrain(experiment(made, f"data.shards={damaged}"), tmp_path / "run")
-    run, _ = pretrain(experiment(made, f"data.shards={damaged}", "data.skip_corrupted=true"), tmp_path / "skipping")
-    assert run.metrics()[-1]["step"] == STEPS
+    overrides = (f"data.shards={damaged}", "data.skip_corrupted=true")
+    _, metrics = pretrain(experiment(made, *overrides), tmp_path / "skipping")
+    assert metrics["step"] == STEPS and metrics["skipped_records"] == 1

@@ -1,0 +1,172 @@
+import dataclasses
+import json
+
+import keras
+import pytest
+
+from bert_tf import config as configuration
+from bert_tf.backend import AdamW
+from bert_tf.errors import ConfigError, DataError, RunDirectoryError
+from bert_tf.models.building import build_config, build_encoder, describe
+from bert_tf.objectives import MaskedLM
+from bert_tf.tasks import build_task, load_task
+from bert_tf.tokenizers import WordPieceTokenizer
+from bert_tf.training import finetuning
+from bert_tf.training.finetuning import FinetuneConfig, finetune
+from bert_tf.training.run_directory import RunDirectory
+
+WORDS = ["good", "fine", "bad", "poor", "film", "plot", "a", "the"]
+MODEL = {
+    "family": "bert",
+    "hidden_size": 16,
+    "num_layers": 1,
+    "num_heads": 2,
+    "intermediate_size": 32,
+    "max_positions": 32,
+    "initializer_range": 0.2,
+    "dropout": 0.0,
+}
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    """A pretrained run of no training, and labelled files whose label one word decides."""
+    folder = tmp_path_factory.mktemp("finetuning")
+    tokenizer = WordPieceTokenizer(["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *WORDS])
+    keras.utils.set_random_seed(3)
+    encoder = build_encoder(build_config(MODEL, tokenizer.vocabulary_size))
+    objective = MaskedLM(encoder, pair_head="next_sentence")
+    objective.compile(AdamW())
+    objective.optimizer.build(objective.trainable_variables)
+    run = RunDirectory(folder / "run")
+    run.keep_tokenizer(tokenizer)
+    run.checkpoints.save(objective, 0)
+    configuration.save({"model": describe(encoder.config)}, run.path / "config.yaml")
+    rows = [f"the {film} {word}\t{label}" for word, label in zip(WORDS, "1100") for film in ("film", "plot", "a")]
+    for split in ("train", "dev", "test"):
+        (folder / f"{split}.tsv").write_text("\n".join(["text\tlabel", *rows]) + "\n")
+    return folder
+
+
+def experiment(folder, *overrides):
+    settings = {
+        "init_from": str(folder / "run"),
+        "data": {split: str(folder / f"{split}.tsv") for split in ("train", "dev", "test")},
+        "task": {"sequence_length": 16},
+        "optimizer": {"learning_rate": 0.01},
+        "train": {"epochs": 12, "batch_size": 4, "strategy": "one"},
+    }
+    return configuration.build(FinetuneConfig, configuration.apply_overrides(settings, overrides))
+
+
+@pytest.fixture(scope="module")
+def finished(folder):
+    return finetune(experiment(folder), folder / "finished", build_task), RunDirectory(folder / "finished")
+
+
+def test_it_learns_and_reports(finished):
+    summary, run = finished
+    assert summary["test"]["mean"]["accuracy"] > 0.9
+    assert summary["test"]["baselines"]["majority class"]["accuracy"] == 0.5
+    assert [m["epoch"] for m in run.metrics()] == list(range(12))
+    best = max(m["accuracy"] for m in run.metrics())
+    assert summary["dev"]["mean"]["accuracy"] == best
+    assert json.loads((run.path / "summary.json").read_text()) == summary
+
+
+def test_the_kept_checkpoint_is_the_best_epoch(finished):
+    _, run = finished
+    _, state = run.checkpoints.latest()
+    history = [m["accuracy"] for m in run.metrics()]
+    assert state["epoch"] == history.index(max(history))
+    assert not (run.path / "last").exists()
+
+
+def test_the_run_directory_is_self_contained(finished, folder):
+    _, run = finished
+    assert load_task(run.path).labels == ("0", "1")
+    assert run.config()["model"]["hidden_size"] == 16
+    assert run.config()["init_from"] == str(folder / "run")
+
+
+class Killed(BaseException):
+    """Stands for SIGKILL: nothing in the library catches it."""
+
+
+def test_an_interrupted_run_continues_bitwise(finished, folder, tmp_path, monkeypatch):
+    _, uninterrupted = finished
+    steps = finetuning._Steps.on_train_batch_end
+
+    def die_in_the_third_epoch(self, batch, logs=None):
+        steps(self, batch, logs)
+        if self.done == 2 * 3 + 2:
+            raise Killed
+
+    monkeypatch.setattr(finetuning._Steps, "on_train_batch_end", die_in_the_third_epoch)
+    with pytest.raises(Killed):
+        finetune(experiment(folder), tmp_path / "run", build_task)
+    monkeypatch.undo()
+    finetune(experiment(folder), tmp_path / "run", build_task)
+    run = RunDirectory(tmp_path / "run")
+    assert run.metrics() == uninterrupted.metrics()
+    for name in ("model.safetensors", "optimizer.safetensors"):
+        ours, theirs = (r.checkpoints.latest()[0] / name for r in (run, uninterrupted))
+        assert ours.read_bytes() == theirs.read_bytes()
+
+
+def test_a_finished_run_returns_what_it_found(finished, folder):
+    summary, run = finished
+    before = (run.path / "metrics.jsonl").read_text()
+    assert finetune(experiment(folder), run.path, build_task) == summary
+    assert (run.path / "metrics.jsonl").read_text() == before
+
+
+def test_early_stopping(folder, tmp_path):
+    # A learning rate of zero: the first epoch is the best, and two more are waited for.
+    overrides = ("optimizer.learning_rate=0.0", "train.epochs=5", "train.early_stopping=2")
+    finetune(experiment(folder, *overrides), tmp_path / "run", build_task)
+    run = RunDirectory(tmp_path / "run")
+    assert [m["epoch"] for m in run.metrics()] == [0, 1, 2]
+    assert run.checkpoints.latest()[1]["epoch"] == 0
+
+
+def test_without_pretraining_the_encoder_is_fresh(folder, tmp_path):
+    def first_weights(name, *overrides):
+        frozen = experiment(folder, "optimizer.learning_rate=0.0", "train.epochs=1", *overrides)
+        finetune(frozen, tmp_path / name, build_task)
+        return (RunDirectory(tmp_path / name).checkpoints.latest()[0] / "model.safetensors").read_bytes()
+
+    assert first_weights("with") == first_weights("with_again")
+    assert first_weights("with") != first_weights("without", "train.pretrained=false")
+
+
+def test_a_collapsed_run_is_flagged(folder, tmp_path):
+    overrides = ("optimizer.learning_rate=0.0", "train.epochs=1", "train.seeds=3")
+    summary = finetune(experiment(folder, *overrides), tmp_path / "run", build_task)
+    collapsed = [s["seed"] for s in summary["seeds"] if s["dev"]["collapsed"]]
+    assert [f"seed {seed}: " == w[:8] for seed, w in zip(collapsed, summary["warnings"], strict=True)]
+    assert summary["best"].startswith("seed-") and len(summary["seeds"]) == 3
+
+
+@pytest.mark.parametrize(
+    ("overrides", "error", "message"),
+    [
+        (["init_from=''"], ConfigError, "init_from must be given"),
+        (["init_from=nowhere"], RunDirectoryError, "nowhere is not a run directory"),
+        (["data.train=''"], ConfigError, "data.train must be given"),
+        (["data.dev=nowhere.tsv"], DataError, "nowhere.tsv"),
+        (["task.knd=tagging"], ConfigError, "did you mean 'kind'"),
+        (["task.sequence_length=64"], ConfigError, "beyond the encoder's 32 positions"),
+        (["task.labels=['0', '2']"], DataError, "the label '1' is not in the label set"),
+    ],
+)
+def test_what_cannot_be_right_is_refused(folder, tmp_path, overrides, error, message):
+    with pytest.raises(error, match=message):
+        finetune(experiment(folder, *overrides), tmp_path / "run", build_task)
+
+
+def test_another_experiment_in_the_same_directory_is_refused(finished, folder):
+    _, run = finished
+    other = dataclasses.replace(experiment(folder), init_from="elsewhere")
+    with pytest.raises(RunDirectoryError, match="holds another run: its init_from"):
+        finetune(other, run.path, build_task)
