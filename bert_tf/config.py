@@ -18,7 +18,7 @@ from bert_tf.errors import ConfigError
 from bert_tf.files import atomic_write
 
 
-def build(cls, mapping, where=""):
+def build(cls, mapping, where="", base=None):
     """Fills the dataclass `cls` from a nested mapping.
 
     Args:
@@ -26,6 +26,9 @@ def build(cls, mapping, where=""):
             `dict`, or plain types.
         mapping: what a YAML file holds; keys that are absent keep their defaults.
         where: dotted prefix (or file name) used in messages.
+        base: an instance of `cls` whose values stand where the mapping has none; None for the
+            fields' defaults. A field that is a dataclass with a default of its own is filled on
+            top of that default, so that half a section does not undo the other half.
 
     Returns:
         An instance of `cls`.
@@ -44,12 +47,24 @@ def build(cls, mapping, where=""):
         path = f"{where}.{key}" if where else str(key)
         if key not in fields:
             raise ConfigError(f"unknown key '{path}'{nearest(str(key), fields)}")
-        values[key] = _coerce(hints[key], value, path)
+        default = getattr(base, key) if base is not None else _default(fields[key])
+        if dataclasses.is_dataclass(hints[key]) and isinstance(value, dict) and default is not None:
+            values[key] = build(hints[key], value, path, default)
+        else:
+            values[key] = _coerce(hints[key], value, path)
+    if base is not None:
+        return dataclasses.replace(base, **values)
     for name, field in fields.items():
         required = field.default is dataclasses.MISSING and field.default_factory is dataclasses.MISSING
         if required and name not in values:
             raise ConfigError(f"missing key '{where + '.' if where else ''}{name}'")
     return cls(**values)
+
+
+def _default(field):
+    if field.default is not dataclasses.MISSING:
+        return field.default
+    return None if field.default_factory is dataclasses.MISSING else field.default_factory()
 
 
 def nearest(word, known):

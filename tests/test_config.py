@@ -24,6 +24,15 @@ class Experiment:
     model: dict = dataclasses.field(default_factory=dict)
 
 
+@dataclasses.dataclass(frozen=True)
+class Careful:
+    train: Train = Train(batch_size=8, learning_rate=0.5)
+
+
+def test_half_a_section_does_not_undo_the_other_half():
+    assert config.build(Careful, {"train": {"steps": 3}}).train == Train(batch_size=8, learning_rate=0.5, steps=3)
+
+
 @pytest.fixture
 def experiment(tmp_path):
     file = tmp_path / "experiment.yaml"

@@ -1,8 +1,9 @@
 """Walk the whole road on data that comes with the library, in a few minutes on two cores.
 
-Trains a WordPiece vocabulary on 33 State of the Union addresses, writes shards, pretrains a small
-BERT with masked LM and next sentence prediction, lets it fill masks, fine-tunes it on movie-review
-sentences with and without that pretraining, exports it with its tokenizer inside, and asks the
+Trains a WordPiece vocabulary on 33 State of the Union addresses and the sentences of movie reviews
+that the fine-tuning will learn from (without their labels), writes shards, pretrains a small BERT
+with masked LM and next sentence prediction, lets it fill masks, fine-tunes it on the sentiment of
+the reviews with and without that pretraining, exports it with its tokenizer inside, and asks the
 export in a fresh process. It ends with the commands that do each step on your own data.
 
 example:
@@ -47,10 +48,11 @@ def run(arguments):
     from bert_tf import samples
 
     folder, sample = Path(arguments.output), Path(samples.__file__).parent
-    corpus = sample / "state_of_the_union.jsonl"
+    corpus = [sample / "state_of_the_union.jsonl", folder / "reviews.txt"]
     vocabulary, shards, pretrained = folder / "tokenizer", folder / "shards", folder / "pretrained"
 
-    _title("1  vocabulary: WordPiece, trained on 33 State of the Union addresses")
+    _title("1  vocabulary: WordPiece, trained on 33 State of the Union addresses and 8,252 review sentences")
+    _write_review_text(sample / "reviews_train.tsv", corpus[1])
     _make_vocabulary(corpus, vocabulary, arguments.vocabulary_size)
     _title("2  shards: sentence pairs, half of them with a random second half")
     _write_shards(corpus, vocabulary, shards)
@@ -69,11 +71,20 @@ def _title(text):
     print(f"\n== {text}", flush=True)
 
 
+def _write_review_text(labelled, output):
+    """The text of the task's training file joins the corpus (Gururangan et al. 2020, section 4)."""
+    from bert_tf.files import atomic_write
+
+    rows = labelled.read_text(encoding="utf-8").splitlines()[1:]
+    with atomic_write(output) as file:
+        file.writelines(row.rsplit("\t", 1)[0] + "\n" for row in rows)
+
+
 def _make_vocabulary(corpus, output, size):
     from bert_tf.tokenizers import train_wordpiece
     from tfrecords.corpus import read_texts
 
-    tokenizer = train_wordpiece(read_texts([corpus]), size, lowercase=True)
+    tokenizer = train_wordpiece(read_texts(corpus), size, lowercase=True)
     tokenizer.save(output)
     text = "Congress of the United States"
     print(f"  {tokenizer.vocabulary_size:,} tokens; {text!r} -> {[tokenizer.id_to_token(i) for i in tokenizer.encode(text)]}")
@@ -84,7 +95,7 @@ def _write_shards(corpus, vocabulary, output):
     from tfrecords.statistics import report
     from tfrecords.writer import ShardsConfig, write_shards
 
-    manifest = write_shards([corpus], output, load_tokenizer(vocabulary), ShardsConfig(sequence_length=64))
+    manifest = write_shards(corpus, output, load_tokenizer(vocabulary), ShardsConfig(sequence_length=64))
     print("\n".join(f"  {line}" for line in report(manifest.counts, manifest.sequence_length)))
 
 

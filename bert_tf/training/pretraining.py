@@ -113,10 +113,10 @@ def pretrain(config, output):
         run = RunDirectory.create_or_continue(output, config)
         run.checkpoints = Checkpoints(run.path / "checkpoints", config.train.keep_checkpoints)
         run.keep_tokenizer(tokenizer)
-        baseline = unigram(reader.dataset(256, config.train.seed), tokenizer)
-        objective, step = _objective(config, model_config, reader, run)
-        if step < config.train.steps:
-            with reader.explain_errors():
+        with reader.explain_errors():
+            baseline = unigram(reader.dataset(min(256, reader.num_examples), config.train.seed), tokenizer)
+            objective, step = _objective(config, model_config, reader, run)
+            if step < config.train.steps:
                 _fit(config, objective, reader, tokenizer, run, step, baseline)
         metrics = run.metrics()[-1] if run.metrics() else {"step": step}
     metrics |= {f"unigram_{k}": v for k, v in baseline.items() if k.startswith("masked_lm")}

@@ -6,10 +6,11 @@ from toy import Toy, arrays, dataset
 
 from bert_tf.backend import AdamW, NonFiniteError
 from bert_tf.errors import ConfigError
+from bert_tf.training.strategies import make_strategy
 
 
 def mirrored():
-    return tf.distribute.MirroredStrategy(["CPU:0", "CPU:1"])
+    return make_strategy("mirrored")
 
 
 def train(strategy=None, count=44, batch=8, epochs=3, rate=0.0, optimizer=None, seed=0, **compile_arguments):
