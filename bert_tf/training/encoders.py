@@ -6,7 +6,7 @@ from bert_tf.training.checkpoints import MODEL, assign, tensor_names
 from bert_tf.training.run_directory import RunDirectory
 
 
-def load_encoder(path, trained=True, pooler=True, **outputs):
+def load_encoder(path, trained=True, pooler=True, dropout=None, **outputs):
     """The encoder and tokenizer of a run.
 
     Args:
@@ -14,6 +14,7 @@ def load_encoder(path, trained=True, pooler=True, **outputs):
         trained: False leaves the fresh weights: the same model without its training.
         pooler: whether the encoder has a pooler. One that the run did not train (pretraining
             without sentence pairs) starts fresh.
+        dropout: the encoder's dropout rates, on attention too; None leaves those of the run.
         outputs: further arguments of the encoder, such as `output_hidden_states`.
 
     Returns:
@@ -24,7 +25,10 @@ def load_encoder(path, trained=True, pooler=True, **outputs):
         DataError: the checkpoint does not fit the model.
     """
     run = RunDirectory.open(path)
-    encoder = build_encoder(build_config(run.config()["model"]), pooler=pooler, **outputs)
+    model = run.config()["model"]
+    if dropout is not None:
+        model |= {"dropout": dropout, "attention_dropout": dropout}
+    encoder = build_encoder(build_config(model), pooler=pooler, **outputs)
     if trained:
         file = weights_of(run)
         known = tensor_names(file)

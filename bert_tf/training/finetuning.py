@@ -43,6 +43,8 @@ class FinetuneTrainConfig:
         early_stopping: stop after so many epochs without a better dev metric; None = never. The
             best epoch is kept in either case.
         seeds: how many runs, with seed, seed + 1, ...; mean and spread are reported.
+        dropout: of the encoder, whatever it was pretrained with; a short pretraining goes without,
+            a small labelled set wants it. None leaves the run's own.
         pretrained: False starts from fresh weights: the same model without its pretraining.
     """
 
@@ -55,6 +57,7 @@ class FinetuneTrainConfig:
     seed: int = 0
     seeds: int = 1
     early_stopping: int | None = None
+    dropout: float | None = 0.1
     pretrained: bool = True
 
 
@@ -119,7 +122,7 @@ def _finetune_once(config, run, build_task):
     train = config.train
     with make_strategy(train.strategy).scope(), precision(train.precision):
         keras.utils.set_random_seed(train.seed)  # the head, and the encoder where not pretrained
-        encoder, tokenizer = load_encoder(config.init_from, trained=train.pretrained)
+        encoder, tokenizer = load_encoder(config.init_from, trained=train.pretrained, dropout=train.dropout)
         task = build_task(config.task, tokenizer)
         examples, dev = task.read(config.data.train), task.read(config.data.dev)
         test = task.read(config.data.test) if config.data.test else None
