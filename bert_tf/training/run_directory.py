@@ -51,7 +51,9 @@ class RunDirectory:
                 raise RunDirectoryError(
                     f"{path} is not empty and holds no run ({', '.join(sorted(strangers)[:3])}); choose another"
                 )
-        configuration.save(config, run.path / CONFIG)
+        # What the run added to its own record, the model of a fine-tuned encoder, stays in it.
+        record = run.config() if (run.path / CONFIG).exists() else {}
+        configuration.save(record | configuration.to_dict(config), run.path / CONFIG)
         return run
 
     @classmethod

@@ -119,6 +119,7 @@ def test_a_finished_run_returns_what_it_found(finished, folder):
     before = (run.path / "metrics.jsonl").read_text()
     assert finetune(experiment(folder), run.path, build_task) == summary
     assert (run.path / "metrics.jsonl").read_text() == before
+    assert run.config()["model"]["hidden_size"] == 16, "evaluate, predict and export still find the model"
 
 
 def test_early_stopping(folder, tmp_path):
