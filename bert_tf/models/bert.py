@@ -4,15 +4,10 @@ import dataclasses
 
 import keras
 
-from bert_tf.config import build, nearest, to_dict
-from bert_tf.errors import ConfigError, DataError
 from bert_tf.layers import AttentionMask, Embeddings, Pooler, TransformerBlock, activation
 from bert_tf.layers.attention import check_heads
-from bert_tf.layers.embeddings import check_length
+from bert_tf.models.encoder import Encoder, check_numbers, encoder_inputs
 from bert_tf.models.weights import WeightMap
-
-#: The features an encoder reads; all but the first may be left out.
-ENCODER_INPUTS = ("token_ids", "segment_ids", "padding_mask", "sequence_ids", "position_ids")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -53,24 +48,13 @@ class BertConfig:
     initializer_range: float = 0.02
 
     def __post_init__(self):
-        for field in dataclasses.fields(self):
-            value = getattr(self, field.name)
-            if field.type is int and (type(value) is not int or value < 1):
-                raise ConfigError(f"'{field.name}' must be a positive whole number, got {value!r}")
-            if field.type is float and type(value) not in (int, float):
-                raise ConfigError(f"'{field.name}' must be a number, got {value!r}")
-        for name in ("dropout", "attention_dropout"):
-            if not 0 <= getattr(self, name) < 1:
-                raise ConfigError(f"'{name}' must be at least 0 and below 1, got {getattr(self, name)!r}")
-        for name in ("layer_norm_epsilon", "initializer_range"):
-            if getattr(self, name) <= 0:
-                raise ConfigError(f"'{name}' must be above 0, got {getattr(self, name)!r}")
+        check_numbers(self)
         check_heads(self.hidden_size, self.num_heads)
         activation(self.activation)
 
 
 @keras.saving.register_keras_serializable("bert_tf")
-class BertEncoder(keras.Model):
+class BertEncoder(Encoder):
     """The bidirectional encoder: embeddings, transformer layers, and a pooler.
 
     Args:
@@ -100,6 +84,8 @@ class BertEncoder(keras.Model):
         encoder = BertEncoder(preset("bert_tiny"))
         encoder({"token_ids": np.array([[101, 7592, 102]])})["pooled_output"]  # [1, 128]
     """
+
+    config_class = BertConfig
 
     def __init__(
         self,
@@ -148,15 +134,7 @@ class BertEncoder(keras.Model):
         )
 
         # === Functional model ===
-        inputs = {
-            name: keras.Input(
-                shape=(None,),
-                dtype="bool" if name == "padding_mask" else "int32",
-                optional=name != "token_ids",
-                name=name,
-            )
-            for name in ENCODER_INPUTS
-        }
+        inputs = encoder_inputs()
         mask = mask_layer(
             inputs["token_ids"],
             padding_mask=inputs["padding_mask"],
@@ -181,51 +159,17 @@ class BertEncoder(keras.Model):
             outputs["hidden_states"] = hidden_states
         if output_attention_scores:
             outputs["attention_scores"] = attention_scores
-        super().__init__(inputs=inputs, outputs=outputs, name=name, **kwargs)
-        self.dtype_policy = policy
-
-        # === Config ===
-        self.config = config
-        self.pooler = pooler
-        self.output_hidden_states = output_hidden_states
-        self.output_attention_scores = output_attention_scores
-
-    def __call__(self, inputs, *args, **kwargs):
-        # A functional model wants every input by name, with None for the absent ones.
-        if not isinstance(inputs, dict) or inputs.get("token_ids") is None:
-            given = sorted(inputs) if isinstance(inputs, dict) else type(inputs).__name__
-            raise DataError(f"an encoder takes a dict of tensors with at least 'token_ids', got {given}")
-        for key in inputs:
-            if key not in ENCODER_INPUTS:
-                raise DataError(f"an encoder has no input '{key}'{nearest(key, ENCODER_INPUTS)}")
-        if inputs.get("position_ids") is None:
-            check_length(inputs["token_ids"].shape[1], self.config.max_positions)
-        return super().__call__({key: inputs.get(key) for key in ENCODER_INPUTS}, *args, **kwargs)
-
-    def compute_output_spec(self, inputs, training=None, mask=None):
-        # In a larger functional model: stock Keras reads the shape of absent inputs too.
-        tokens = inputs["token_ids"]
-        return super().compute_output_spec({k: tokens if v is None else v for k, v in inputs.items()})
-
-    @property
-    def embedding_table(self):
-        """The token table, a variable [V, H]: what an output layer is tied to."""
-        return self.get_layer("embeddings").token_table
-
-    def get_config(self):
-        return {
-            "config": to_dict(self.config),
-            "pooler": self.pooler,
-            "output_hidden_states": self.output_hidden_states,
-            "output_attention_scores": self.output_attention_scores,
-            "dtype": keras.dtype_policies.serialize(self.dtype_policy),
-            "name": self.name,
-            "trainable": self.trainable,
-        }
-
-    @classmethod
-    def from_config(cls, config, custom_objects=None):
-        return cls(**{**config, "config": build(BertConfig, config["config"])})
+        super().__init__(
+            config,
+            inputs,
+            outputs,
+            dtype=policy,
+            name=name,
+            pooler=pooler,
+            output_hidden_states=output_hidden_states,
+            output_attention_scores=output_attention_scores,
+            **kwargs,
+        )
 
 
 # The names in a Hugging Face checkpoint (BertModel, BertForMaskedLM, BertForPreTraining) and the

@@ -1,0 +1,115 @@
+"""What all encoders share: inputs and outputs by name, and a configuration they are built from."""
+
+import dataclasses
+
+import keras
+
+from bert_tf.config import build, nearest, to_dict
+from bert_tf.errors import ConfigError, DataError
+from bert_tf.layers.embeddings import check_length
+
+#: The features an encoder reads; all but the first may be left out.
+ENCODER_INPUTS = ("token_ids", "segment_ids", "padding_mask", "sequence_ids", "position_ids")
+
+
+class Encoder(keras.Model):
+    """The base of a family's encoder: a functional model from a dict to a dict of tensors.
+
+    A family's class sets `config_class`, builds its layers, calls them on `encoder_inputs()`, and
+    hands inputs and outputs to this constructor.
+
+    Args:
+        config: an instance of `config_class`.
+        inputs, outputs: dicts of symbolic tensors.
+        dtype: the dtype policy of the layers.
+        name: of the model.
+        arguments: the other arguments of the family's constructor, such as `pooler`; each becomes
+            an attribute and part of the serialized configuration.
+
+    Raises:
+        ConfigError: when called: sequences above `max_positions` while there are no
+            `position_ids`.
+        DataError: when called: `token_ids` are missing, or there is an input of another name.
+    """
+
+    config_class = None
+    #: Whether sequences longer than `config.max_positions` cannot be embedded.
+    has_position_table = True
+
+    def __init__(self, config, inputs, outputs, dtype, name, trainable=True, **arguments):
+        super().__init__(inputs=inputs, outputs=outputs, name=name, trainable=trainable)
+        self.dtype_policy = dtype
+        self.config = config
+        self._arguments = arguments
+        for key, value in arguments.items():
+            setattr(self, key, value)
+
+    def __call__(self, inputs, *args, **kwargs):
+        # A functional model wants every input by name, with None for the absent ones.
+        if not isinstance(inputs, dict) or inputs.get("token_ids") is None:
+            given = sorted(inputs) if isinstance(inputs, dict) else type(inputs).__name__
+            raise DataError(f"an encoder takes a dict of tensors with at least 'token_ids', got {given}")
+        for key in inputs:
+            if key not in ENCODER_INPUTS:
+                raise DataError(f"an encoder has no input '{key}'{nearest(key, ENCODER_INPUTS)}")
+        if self.has_position_table and inputs.get("position_ids") is None:
+            check_length(inputs["token_ids"].shape[1], self.config.max_positions)
+        return super().__call__({key: inputs.get(key) for key in ENCODER_INPUTS}, *args, **kwargs)
+
+    def compute_output_spec(self, inputs, training=None, mask=None):
+        # In a larger functional model: stock Keras reads the shape of absent inputs too.
+        tokens = inputs["token_ids"]
+        return super().compute_output_spec({k: tokens if v is None else v for k, v in inputs.items()})
+
+    @property
+    def embedding_table(self):
+        """The token table, a variable [V, E]: what an output layer is tied to."""
+        return self.get_layer("embeddings").token_table
+
+    def get_config(self):
+        return {
+            "config": to_dict(self.config),
+            "dtype": keras.dtype_policies.serialize(self.dtype_policy),
+            "name": self.name,
+            "trainable": self.trainable,
+            **self._arguments,
+        }
+
+    @classmethod
+    def from_config(cls, config, custom_objects=None):
+        return cls(**{**config, "config": build(cls.config_class, config["config"])})
+
+
+def encoder_inputs():
+    """The symbolic inputs of an encoder: [B, S] each, all but `token_ids` optional."""
+    return {
+        name: keras.Input(
+            shape=(None,),
+            dtype="bool" if name == "padding_mask" else "int32",
+            optional=name != "token_ids",
+            name=name,
+        )
+        for name in ENCODER_INPUTS
+    }
+
+
+def check_numbers(config):
+    """Refuses values that no model can have: sizes below 1, rates outside [0, 1), and the like.
+
+    Args:
+        config: a family's configuration; whole numbers are sizes, `*dropout` are rates, and
+            `*epsilon` and `initializer_range` are above 0.
+
+    Raises:
+        ConfigError: names the field.
+    """
+    for field in dataclasses.fields(config):
+        name, value = field.name, getattr(config, field.name)
+        if field.type is int and (type(value) is not int or value < 1):
+            raise ConfigError(f"'{name}' must be a positive whole number, got {value!r}")
+        if field.type is float and type(value) not in (int, float):
+            raise ConfigError(f"'{name}' must be a number, got {value!r}")
+        if name.endswith("dropout") and not 0 <= value < 1:
+            raise ConfigError(f"'{name}' must be at least 0 and below 1, got {value!r}")
+        if (name.endswith("epsilon") or name == "initializer_range") and value <= 0:
+            raise ConfigError(f"'{name}' must be above 0, got {value!r}")
