@@ -9,6 +9,7 @@ import numpy as np
 import tensorflow as tf
 
 from bert_tf.errors import ConfigError, DataError
+from bert_tf.tokenizers.layout import build_layout
 from bert_tf.tokenizers.pack import pack
 
 SPECIAL_ROLES = ("pad", "unk", "cls", "sep", "mask")
@@ -27,12 +28,18 @@ class Tokenizer:
         vocabulary: list of str; the position is the id.
         role_tokens: dict of role ("pad", "unk", "cls", "sep", "mask") -> token.
         special_tokens: further tokens that are one id wherever a text spells them.
+        layout: name of the frame that `pack` puts around texts; see `layout.build_layout`.
+
+    Attributes:
+        pad_id, unk_id, cls_id, sep_id, mask_id: int; None for a role without a token.
+        layout: the `Layout` with this tokenizer's ids.
 
     Raises:
         DataError: a special token is missing from the vocabulary, or a token is there twice.
+        ConfigError: an unknown layout, or one that needs a role which has no token.
     """
 
-    def __init__(self, vocabulary, role_tokens, special_tokens=()):
+    def __init__(self, vocabulary, role_tokens, special_tokens=(), layout="bert"):
         self.vocabulary = list(vocabulary)
         self._ids = {}
         for i, token in enumerate(self.vocabulary):
@@ -50,12 +57,24 @@ class Tokenizer:
                     f"the vocabulary lacks the special token '{token}'; add it as a line of its own"
                 )
         for role in SPECIAL_ROLES:
-            setattr(self, f"{role}_id", self._ids[self.role_tokens[role]])
+            setattr(self, f"{role}_id", self._ids.get(self.role_tokens.get(role)))
         self.special_ids = tuple(sorted(self._ids[t] for t in self.special_tokens))
+        self.layout_name = layout
+        self.layout = build_layout(layout, self.cls_id, self.sep_id)
 
     @property
     def vocabulary_size(self):
         return len(self.vocabulary)
+
+    @property
+    def special_tokens_per_sequence(self):
+        """How many special tokens `pack` puts around a single text."""
+        return self.layout.special_tokens_per_sequence
+
+    @property
+    def special_tokens_per_pair(self):
+        """How many special tokens `pack` puts around two texts."""
+        return self.layout.special_tokens_per_pair
 
     def id_to_token(self, token_id):
         """The token of an id; IndexError where there is none."""
@@ -91,12 +110,11 @@ class Tokenizer:
         return self.tokenize(tf.constant([text.encode("utf-8", "surrogatepass")])).values.numpy().tolist()
 
     def pack(self, first, second=None, sequence_length=128, dynamic=False):
-        """[CLS] first [SEP] (second [SEP]) in rows of `sequence_length`; see `pack.pack`."""
+        """The texts framed as `layout` says, in rows of `sequence_length`; see `pack.pack`."""
         return pack(
             first,
             second,
-            cls_id=self.cls_id,
-            sep_id=self.sep_id,
+            layout=self.layout,
             pad_id=self.pad_id,
             sequence_length=sequence_length,
             dynamic=dynamic,

@@ -5,9 +5,10 @@ import pytest
 import tensorflow as tf
 
 from bert_tf.errors import ConfigError
+from bert_tf.tokenizers.layout import build_layout
 from bert_tf.tokenizers.pack import pack
 
-IDS = {"cls_id": 101, "sep_id": 102, "pad_id": 7}
+IDS = {"layout": build_layout("bert", 101, 102), "pad_id": 7}
 
 
 def truncate_seq_pair(a, b, room):
@@ -75,3 +76,45 @@ def test_no_room():
         pack(ragged([[1]]), sequence_length=2, **IDS)
     with pytest.raises(ConfigError, match="at least 5"):
         pack(ragged([[1]]), ragged([[1]]), sequence_length=4, **IDS)
+
+
+@pytest.mark.parametrize(
+    "name, single, single_segments, pair, pair_segments",
+    [
+        ("roberta", [1, 8, 9, 2], [0] * 4, [1, 8, 9, 2, 2, 5, 2], [0] * 7),
+        ("xlnet", [8, 9, 2, 1], [0, 0, 0, 2], [8, 9, 2, 5, 2, 1], [0, 0, 0, 1, 1, 2]),
+        ("t5", [8, 9, 2], [0] * 3, [8, 9, 2, 5, 2], [0, 0, 0, 1, 1]),
+        ("none", [8, 9], [0, 0], [8, 9, 5], [0, 0, 1]),
+    ],
+)
+def test_layouts_of_the_families(name, single, single_segments, pair, pair_segments):
+    layout = build_layout(name, 1, 2)
+    texts = ragged([[8, 9]]), ragged([[5]])
+    for second, ids, segments, count in (
+        (None, single, single_segments, layout.special_tokens_per_sequence),
+        (texts[1], pair, pair_segments, layout.special_tokens_per_pair),
+    ):
+        packed = pack(texts[0], second, layout=layout, pad_id=7, sequence_length=8)
+        filler = 8 - len(ids)
+        assert packed["token_ids"].numpy().tolist() == [ids + [7] * filler]
+        assert packed["segment_ids"].numpy().tolist() == [segments + [0] * filler]
+        assert packed["padding_mask"].numpy().sum() == len(ids)
+        assert count == len(ids) - (2 if second is None else 3)
+        with pytest.raises(ConfigError, match=f"the {count} special tokens"):
+            pack(texts[0], second, layout=layout, pad_id=7, sequence_length=count)
+
+
+def test_pairs_at_the_end_of_the_row_lose_text_and_no_special_token():
+    layout = build_layout("xlnet", 1, 2)
+    packed = pack(ragged([[8] * 9]), ragged([[5] * 3]), layout=layout, pad_id=7, sequence_length=8)
+    assert packed["token_ids"].numpy().tolist() == [[8, 8, 8, 2, 5, 5, 2, 1]]
+    assert packed["segment_ids"].numpy().tolist() == [[0, 0, 0, 0, 1, 1, 1, 2]]
+
+
+def test_layouts_refused():
+    with pytest.raises(ConfigError, match="unknown layout 'robert'; did you mean 'roberta'"):
+        build_layout("robert", 1, 2)
+    with pytest.raises(ConfigError, match="layout 'xlnet' needs a token for the role 'cls'"):
+        build_layout("xlnet", None, 2)
+    with pytest.raises(ConfigError, match="layout 't5' needs a token for the role 'sep'"):
+        build_layout("t5", 1, None)
