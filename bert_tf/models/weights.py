@@ -2,10 +2,13 @@
 
 A checkpoint that fits only in part is the classic silent failure: the rest stays random and the
 model trains anyway, badly. Here every array of the source must be used and every variable of the
-model filled, or nothing is assigned and the error lists all that is wrong.
+model filled, or nothing is assigned and the error lists all that is wrong. What may be left out,
+and what may stay fresh, the caller says; the report says what it was.
 """
 
 import dataclasses
+import fnmatch
+import functools
 import re
 
 import numpy as np
@@ -17,94 +20,165 @@ from bert_tf.errors import DataError
 class WeightMap:
     """How one family's published checkpoints name the variables of our model.
 
-    `{layer}` in a name stands for a layer number.
+    `{layer}` in a name stands for a number; so does any other word in braces.
 
     Args:
         arrays: source name -> variable path, for arrays taken as they are.
         dense: source prefix -> layer path: `<prefix>.weight` [out, in] is the transpose of
-            `<path>/kernel`, `<prefix>.bias` is `<path>/bias`.
-        copies: source name -> source name of which it is a tied copy; it must be equal to it.
-        ignored: source names that hold no weight.
+            `<path>/kernel`, `<prefix>.bias` is `<path>/bias` (PyTorch).
+        kernels: source prefix -> layer path: `<prefix>/kernel` [in, out] and `<prefix>/bias` are
+            those of the layer (TensorFlow).
+        transposed: source name -> variable path, for matrices that are the transposes of ours.
+        copies: source name -> source name of which it is a tied copy; it must be equal to it, and
+            stands for it where the source holds only one of the two.
+        ignored: source names that hold no weight, such as "global_step"; `*` stands for anything.
         spellings: old part of a name -> new part.
+        prefix: what the encoder's names begin with, and may be missing: checkpoints of the bare
+            encoder leave it out.
     """
 
     arrays: dict
-    dense: dict
+    dense: dict = dataclasses.field(default_factory=dict)
+    kernels: dict = dataclasses.field(default_factory=dict)
+    transposed: dict = dataclasses.field(default_factory=dict)
     copies: dict = dataclasses.field(default_factory=dict)
     ignored: tuple = ()
     spellings: dict = dataclasses.field(default_factory=dict)
+    prefix: str = ""
 
     def entries(self):
         """Every (source name, variable path, whether transposed), with `{layer}` left in."""
         yield from ((source, path, False) for source, path in self.arrays.items())
+        yield from ((source, path, True) for source, path in self.transposed.items())
         for source, path in self.dense.items():
             yield f"{source}.weight", f"{path}/kernel", True
             yield f"{source}.bias", f"{path}/bias", False
+        for source, path in self.kernels.items():
+            yield f"{source}/kernel", f"{path}/kernel", False
+            yield f"{source}/bias", f"{path}/bias", False
 
     def target(self, source):
         """(variable path, whether transposed) of a source name, or None if the map lacks it."""
         for pattern, path, transposed in self.entries():
-            layer = _match(pattern, source)
-            if layer is not None:
-                return path.replace("{layer}", layer), transposed
+            numbers = _match(pattern, source)
+            if numbers is not None:
+                return path.format_map(numbers), transposed
         return None
 
     def source(self, path):
         """(source name, whether transposed) of a variable path, or None if the map lacks it."""
         for name, pattern, transposed in self.entries():
-            layer = _match(pattern, path)
-            if layer is not None:
-                return name.replace("{layer}", layer), transposed
+            numbers = _match(pattern, path)
+            if numbers is not None:
+                return name.format_map(numbers), transposed
         return None
 
+    def canonical(self, name):
+        """A source name as the map spells it: the newer spelling, with the encoder's prefix."""
+        for old, new in self.spellings.items():
+            name = name.replace(old, new)
+        known = self.target(name) or name in self.copies or self.ignores(name)
+        if self.prefix and not known:
+            longer = self.prefix + name
+            if self.target(longer) or longer in self.copies or self.ignores(longer):
+                return longer
+        return name
 
-def _match(pattern, name):
-    """The layer number in `name` ("" where the pattern has none), or None if it does not match."""
-    found = re.fullmatch(re.escape(pattern).replace(r"\{layer\}", r"(\d+)"), name)
-    return None if found is None else "".join(found.groups())
+    def ignores(self, name):
+        """Whether the array of that name holds no weight."""
+        return any(fnmatch.fnmatchcase(name, pattern) for pattern in self.ignored)
+
+    def wants(self, path, paths):
+        """Whether a model with variables at `paths` has the part to which `path` belongs.
+
+        `transformer_layer_9/...` belongs to a model with fewer layers: it is one layer too many,
+        not another part.
+        """
+        patterns = [pattern for _, pattern, _ in self.entries() if _match(pattern, path) is not None]
+        return any(_match(pattern, other) is not None for pattern in patterns for other in paths)
 
 
-def load_weights(model, arrays, weight_map):
+@dataclasses.dataclass(frozen=True)
+class LoadReport:
+    """What became of a source's arrays and a model's variables; each a sorted tuple of names.
+
+    Attributes:
+        ignored: arrays that hold no weight, or repeat another.
+        unused: arrays of parts that the model does not have.
+        fresh: variables that the source does not fill, and that the caller let stay as they were.
+    """
+
+    ignored: tuple = ()
+    unused: tuple = ()
+    fresh: tuple = ()
+
+
+def load_weights(model, arrays, weight_map, partly=False, other_heads=(), fresh=()):
     """Fills every variable of `model` from another library's arrays.
 
     Args:
         model: a built model; its variables' paths are the targets of the map.
         arrays: mapping from source name to a NumPy array.
         weight_map: the family's `WeightMap`.
+        partly: whether the source may hold parts that the model lacks, such as the heads beside
+            the encoder.
+        other_heads: source names that may be left unused though the map does not know them, such
+            as "classifier.*".
+        fresh: parts of the model (the first word of a path, such as "pooler") that keep their
+            values where the source has nothing of them.
+
+    Returns:
+        A `LoadReport`.
 
     Raises:
         DataError: an array that no variable takes, a variable that no array fills, a shape that
             differs, or a tied copy that is not equal. Lists all of them; nothing was assigned.
     """
     variables = {v.path: v for v in model.weights}
-    sources = {_respell(name, weight_map.spellings): name for name in arrays}
-    problems, values = [], {}
+    sources = {weight_map.canonical(name): name for name in arrays}
+    for copy, original in weight_map.copies.items():
+        if copy in sources and original not in sources:
+            sources[original] = sources.pop(copy)
+    problems, values, ignored, unused = [], {}, [], []
+    if len(sources) != len(arrays):
+        twice = sorted(set(arrays) - set(sources.values()))
+        problems.append(f"{twice} are there under two names")
     for source, given_name in sources.items():
-        if source in weight_map.ignored:
-            continue
-        if source in weight_map.copies:
-            original = sources.get(weight_map.copies[source])
-            if original is None or not np.array_equal(arrays[given_name], arrays[original]):
-                tied = weight_map.copies[source]
-                problems.append(f"'{given_name}' is not equal to '{tied}', to which it is tied here")
-            continue
         path, transposed = weight_map.target(source) or (None, False)
-        if path not in variables:
+        if weight_map.ignores(source):
+            ignored.append(given_name)
+        elif source in weight_map.copies:
+            original = weight_map.copies[source]
+            if np.array_equal(arrays[given_name], arrays[sources[original]]):
+                ignored.append(given_name)
+            elif partly:
+                unused.append(given_name)
+            else:
+                problems.append(f"'{given_name}' is not equal to '{original}', to which it is tied here")
+        elif path in variables:
+            value = np.asarray(arrays[given_name])
+            value = value.T if transposed else value
+            if value.shape != tuple(variables[path].shape):
+                problems.append(f"'{given_name}' has shape {value.shape}, '{path}' has {tuple(variables[path].shape)}")
+            values[path] = value
+        elif path is None and any(fnmatch.fnmatchcase(source, head) for head in other_heads):
+            unused.append(given_name)
+        elif path is not None and partly and not weight_map.wants(path, variables):
+            unused.append(given_name)
+        else:
             problems.append(f"'{given_name}' has no place in this model")
-            continue
-        value = np.asarray(arrays[given_name])
-        value = value.T if transposed else value
-        if value.shape != tuple(variables[path].shape):
-            problems.append(f"'{given_name}' has shape {value.shape}, '{path}' has {tuple(variables[path].shape)}")
-        values[path] = value
-    for path in variables:
-        if path not in values:
+    filled_parts = {_part(path) for path in values}
+    left = [path for path in variables if path not in values]
+    kept = [path for path in left if _part(path) in fresh and _part(path) not in filled_parts]
+    for path in left:
+        if path not in kept:
             name = weight_map.source(path)
             problems.append(f"nothing fills '{path}'" + (f" ('{name[0]}' there)" if name else ""))
     if problems:
         raise DataError("the weights do not fit the model:\n  " + "\n  ".join(sorted(problems)))
     for path, value in values.items():
         variables[path].assign(value)
+    return LoadReport(tuple(sorted(ignored)), tuple(sorted(unused)), tuple(sorted(kept)))
 
 
 def export_weights(model, weight_map):
@@ -126,7 +200,16 @@ def export_weights(model, weight_map):
     return result
 
 
-def _respell(name, spellings):
-    for old, new in spellings.items():
-        name = name.replace(old, new)
-    return name
+def _part(path):
+    return path.split("/", 1)[0]
+
+
+def _match(pattern, name):
+    """The numbers that stand for the words in braces, a dict, or None if the name does not match."""
+    found = _compiled(pattern).fullmatch(name)
+    return None if found is None else found.groupdict()
+
+
+@functools.cache
+def _compiled(pattern):
+    return re.compile(re.sub(r"\\\{(\w+)\\\}", r"(?P<\1>\\d+)", re.escape(pattern)))
