@@ -122,7 +122,7 @@ class MaskedLMCorruption:
 
     def select(self, token_ids, padding_mask, keys):
         """Which positions are predicted: int32 [B, P] ascending, and bool [B, P]."""
-        kinds = tf.where(padding_mask, tf.gather(self._kinds, token_ids), tf.constant(0, tf.int8))
+        kinds = tf.gather(self._kinds, token_ids) * tf.cast(padding_mask, tf.int8)
         length = token_ids.shape[1]
         budget = tf.gather(
             self.config.budgets(length),
@@ -145,7 +145,7 @@ def select_tokens(kinds, budget, width, keys):
 
     Args:
         kinds: int8 [B, S], 0 where a token may not be drawn.
-        budget: int32 [B], at most `width`.
+        budget: int32 [B], at most `width` and the number of tokens that may be drawn.
         width: P.
         keys: of `corruption.example_keys`.
 
@@ -154,11 +154,41 @@ def select_tokens(kinds, budget, width, keys):
         valid: bool [B, P].
     """
     length = kinds.shape[1]
-    scores = _scores(keys, tf.range(length)[None, :], length)  # distinct: the position is in it
-    scores = tf.where(kinds != _SPECIAL, scores, -1)
-    highest = tf.math.top_k(scores, width).values  # [B, P], falling
-    positions = tf.bitwise.bitwise_and(highest, _place_mask(length))
-    return _ascending(positions, tf.range(width)[None, :] < budget[:, None], width, length)
+    eligible = tf.cast(kinds != _SPECIAL, tf.int32)
+    draws, chosen = corruption.distinct_draws(
+        keys, _reach(eligible), corruption.draws_needed(width, length), length
+    )
+    chosen &= corruption.gather_at(eligible, draws) > 0
+    chosen &= _counted(chosen) <= budget[:, None]
+    missing = budget - tf.reduce_sum(tf.cast(chosen, tf.int32), axis=1)
+    draws, chosen = tf.cond(
+        tf.reduce_any(missing > 0),
+        lambda: _complete(draws, chosen, missing, eligible, keys),
+        lambda: (draws, chosen),
+    )
+    return corruption.ascending(draws, chosen, width, length)
+
+
+def _complete(draws, chosen, missing, eligible, keys):
+    """Puts tokens not chosen so far, all equally likely, in place of draws that were not chosen.
+
+    For rows with few eligible tokens among many others, or a rate near 1, where draws with
+    replacement hit too few.
+    """
+    length, width = eligible.shape[1], min(draws.shape[1], eligible.shape[1])
+    taken = corruption.sum_at(draws, tf.cast(chosen, tf.int32), length)
+    numbers = tf.range(length)[None, :]
+    # Distinct: the position is in the low bits, above it are 24 random ones at length 128.
+    low = (1 << (length - 1).bit_length()) - 1
+    bits = corruption.random_bits(keys, corruption.COMPLETION_STREAM, numbers)
+    bits = tf.cast(tf.bitwise.right_shift(bits, tf.constant(1, tf.uint32)), tf.int32)
+    scores = tf.bitwise.bitwise_or(tf.bitwise.bitwise_and(bits, ~low), numbers)
+    scores = tf.where(eligible > taken, scores, -1)
+    others = tf.bitwise.bitwise_and(tf.math.top_k(scores, width).values, low)
+    number = _counted(~chosen)  # from 1
+    added = ~chosen & (number <= missing[:, None])
+    others = corruption.gather_at(others, tf.clip_by_value(number - 1, 0, width - 1))
+    return tf.where(added, others, draws), chosen | added
 
 
 def select_words(kinds, budget, width, keys):
@@ -176,98 +206,56 @@ def select_words(kinds, budget, width, keys):
     eligible = kinds != _SPECIAL
     behind_token = tf.concat([tf.zeros_like(eligible[:, :1]), eligible[:, :-1]], axis=1)
     inside = (kinds == _CONTINUATION) & behind_token
-    scores = _scores(keys, tf.range(length)[None, :], length)
-    scores = tf.where(eligible & ~inside, scores, -1)
-    tried = tf.math.top_k(scores, min(width + 4, length)).values  # [B, K], one for each word
-    exists = tried >= 0
-    begin = tf.where(exists, tf.bitwise.bitwise_and(tried, _place_mask(length)), 0)
-    # Every token that is not inside a word starts a run: a word ends where its run ends.
-    run = tf.cumsum(tf.cast(~inside, tf.int32), axis=1)
-    end = tf.searchsorted(run, corruption.gather_at(run, begin), side="right")
-    size = end - begin
-    return _pieces(begin, size, _fitting(size, exists, budget), width, length)
+    begins = tf.cast(eligible & ~inside, tf.int32)
+    # Every token that is not inside a word starts a run, and a word is a run.
+    run = tf.cast(corruption.running_sum(tf.cast(~inside, tf.float32)), tf.int32) - 1
+    # Twice the draws: only some hit the beginning of a word, but a word brings all its tokens.
+    draws, tried = corruption.distinct_draws(
+        keys, _reach(begins), 2 * corruption.draws_needed(width, length), length
+    )
+    tried &= corruption.gather_at(begins, draws) > 0
+    begin, exists = _first(draws, tried, min(width + 4, length))
+    sizes = corruption.sum_at(run, tf.ones_like(run), length)
+    size = corruption.gather_at(sizes, corruption.gather_at(run, begin))
+    size *= tf.cast(exists, tf.int32)
+    keep = tf.cast(_fitting(size, budget), tf.float32)
+    change = corruption.sum_at(
+        tf.concat([begin, begin + size], axis=1), tf.concat([keep, -keep], axis=1), length + 1
+    )
+    return corruption.marked(corruption.running_sum(change[:, :length]), width)
 
 
-def _fitting(size, exists, budget):
+def _first(draws, tried, width):
+    """The first `width` of the draws that are tried, in their order: int32 [B, K], bool [B, K]."""
+    number = _counted(tried)
+    slots = tf.minimum(number, width + 1) * tf.cast(tried, tf.int32)
+    # Slot 0 gathers what is not tried, the last what comes too late.
+    first = corruption.sum_at(slots, draws, width + 2)[:, 1:-1]
+    return first, tf.range(1, width + 1)[None, :] <= number[:, -1:]
+
+
+def _fitting(size, budget):
     """Which words to keep, trying them in order and passing over those that do not fit.
 
     Args:
-        size: int32 [B, K], tokens of each word.
-        exists: bool [B, K].
+        size: int32 [B, K], tokens of each word; 0 where there is none.
         budget: int32 [B].
 
     Returns:
         bool [B, K].
     """
-    budget = budget[:, None]
-
-    def used(keep):
-        """The tokens taken up to and including each word."""
-        return tf.cumsum(tf.where(keep, size, 0), axis=1)
-
-    def pass_over(keep, after):
-        # The first word that does not fit fixes what is left for those behind it: all that are
-        # longer than that go at once. Each round leaves less, so that few rounds are needed.
-        excess = keep & (after > budget)
-        taken = tf.reduce_min(tf.where(excess, after - size, budget), axis=1, keepdims=True)
-        keep &= (after <= taken) | (size <= budget - taken)
-        return keep, used(keep)
-
-    return tf.while_loop(
-        lambda keep, after: tf.reduce_any(after > budget), pass_over, (exists, used(exists))
-    )[0]
+    left, kept = budget, []
+    for tokens in tf.unstack(tf.transpose(size)):
+        kept.append(tokens <= left)
+        left -= tokens * tf.cast(kept[-1], tf.int32)
+    return tf.transpose(tf.stack(kept))
 
 
-def _pieces(begin, size, keep, width, length):
-    """The positions of all pieces of the words kept, ascending.
-
-    Args:
-        begin, size: int32 [B, K], where each word begins and how many pieces it has.
-        keep: bool [B, K]; the words kept have at most `width` pieces together.
-
-    Returns:
-        positions int32 [B, P] and valid bool [B, P].
-    """
-    # Sorted by their beginning, counted from the end so that top_k puts the first foremost.
-    place = 1 + _place_mask(length + 1)
-    words = tf.where(keep, (length - begin) * place + size, 0)
-    words = tf.math.top_k(words, min(width, words.shape[1])).values
-    size = words % place
-    begin = tf.where(words > 0, length - words // place, 0)
-    # The j-th piece stands at j + (tokens passed over before its word). That number only grows
-    # from word to word, by a step at the word's first piece.
-    first = tf.cumsum(size, axis=1, exclusive=True)
-    passed_over = tf.where(words > 0, begin - first, 0)
-    step = passed_over - tf.concat([tf.zeros_like(begin[:, :1]), passed_over[:, :-1]], axis=1)
-    step = tf.where(words > 0, step, 0)
-    rank = tf.range(width)[None, :]
-    steps = corruption.add_at(
-        tf.zeros_like(begin[:, :1]) + tf.zeros_like(rank), tf.minimum(first, width - 1), step
-    )
-    valid = rank < tf.reduce_sum(size, axis=1, keepdims=True)
-    return tf.where(valid, rank + tf.cumsum(steps, axis=1), 0), valid
+def _counted(flags):
+    """How many of `flags` (bool [B, K]) are True up to and including each: int32 [B, K]."""
+    return tf.cast(corruption.running_sum(tf.cast(flags, tf.float32)), tf.int32)
 
 
-def _scores(keys, numbers, limit):
-    """Random int32 >= 0 for each of `numbers` (positions), which are below `limit`.
-
-    The number stands in the low bits, so that different ones never tie; above it are 24 random
-    bits at length 128 and 22 at 512.
-    """
-    mask = _place_mask(limit)
-    bits = corruption.random_bits(keys, corruption.SELECTION_STREAM, numbers)
-    bits = tf.cast(tf.bitwise.right_shift(bits, tf.constant(1, tf.uint32)), tf.int32)
-    return tf.bitwise.bitwise_or(tf.bitwise.bitwise_and(bits, ~mask), numbers)
-
-
-def _place_mask(limit):
-    """The bits that numbers below `limit` need (int)."""
-    return (1 << (limit - 1).bit_length()) - 1
-
-
-def _ascending(positions, valid, width, length):
-    """The valid of `positions` (int32 [B, K], below `length`) in order: int32, bool [B, width]."""
-    # top_k is TensorFlow's sort; counted from the end, the first positions are the largest.
-    from_end = tf.math.top_k(tf.where(valid, length - positions, 0), width).values
-    valid = from_end > 0
-    return tf.where(valid, length - from_end, 0), valid
+def _reach(flags):
+    """The place behind the last 1 of `flags` (int32 [B, S]): int32 [B]."""
+    return tf.reduce_max(flags * tf.range(1, flags.shape[1] + 1), axis=1)

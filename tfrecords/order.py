@@ -29,23 +29,25 @@ def permutation(n, *keys):
     Returns:
         int64 [n].
     """
-    state = _uint64(0)
+    state = as_uint64(0)
     for key in keys:
-        state = _mix(tf.bitwise.bitwise_xor(state, _uint64(key)) + _uint64(_GOLDEN))
-    counters = tf.cast(tf.range(1, n + 1, dtype=tf.int64), tf.uint64) * _uint64(_GOLDEN)
-    hashed = tf.bitwise.right_shift(_mix(counters + state), _uint64(1))
+        state = splitmix64(tf.bitwise.bitwise_xor(state, as_uint64(key)))
+    counters = tf.cast(tf.range(0, n, dtype=tf.int64), tf.uint64) * as_uint64(_GOLDEN)
+    hashed = tf.bitwise.right_shift(splitmix64(counters + state), as_uint64(1))
     return tf.cast(tf.argsort(tf.cast(hashed, tf.int64), stable=True), tf.int64)
 
 
-def _mix(value):
-    """The finalizer of SplitMix64 (Steele, Lea and Flood 2014)."""
+def splitmix64(value):
+    """A step of SplitMix64 (Steele, Lea and Flood 2014): uint64 to well mixed uint64, one to one."""
+    value += as_uint64(_GOLDEN)
     for shift, factor in ((30, 0xBF58476D1CE4E5B9), (27, 0x94D049BB133111EB)):
-        shifted = tf.bitwise.right_shift(value, _uint64(shift))
-        value = tf.bitwise.bitwise_xor(value, shifted) * _uint64(factor)
-    return tf.bitwise.bitwise_xor(value, tf.bitwise.right_shift(value, _uint64(31)))
+        shifted = tf.bitwise.right_shift(value, as_uint64(shift))
+        value = tf.bitwise.bitwise_xor(value, shifted) * as_uint64(factor)
+    return tf.bitwise.bitwise_xor(value, tf.bitwise.right_shift(value, as_uint64(31)))
 
 
-def _uint64(value):
+def as_uint64(value):
+    """An int64 tensor, or any Python integer, to the uint64 of its low 64 bits."""
     if isinstance(value, int):
         return tf.constant(value % (1 << 64), tf.uint64)
     return tf.cast(value, tf.uint64)

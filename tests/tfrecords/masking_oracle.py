@@ -15,45 +15,64 @@ def mix(value, key):
     return value ^ value >> 16
 
 
+def splitmix64(value):
+    value = value + 0x9E3779B97F4A7C15 & 2**64 - 1
+    value = (value ^ value >> 30) * 0xBF58476D1CE4E5B9 & 2**64 - 1
+    value = (value ^ value >> 27) * 0x94D049BB133111EB & 2**64 - 1
+    return value ^ value >> 31
+
+
 def example_key(seed, epoch, index):
-    first, second = 0x243F6A88, 0x85A308D3
+    key = 0
     for number in (seed, epoch, index):
-        low, high = number & WORD, number >> 32 & WORD
-        first = mix((first ^ low) + 0x9E3779B9 & WORD, second)
-        second = mix((second ^ high) + 0x9E3779B9 & WORD, first)
-        first = mix(first + 0x9E3779B9 & WORD, second)
-    return first, second
+        key = splitmix64(key ^ number & 2**64 - 1)
+    return key >> 32, key & WORD
 
 
 def bits(key, stream, position):
     return mix(key[0] + (position + stream * 65536) * 0x9E3779B9 & WORD, key[1])
 
 
+def draws_made(most, length, times):
+    """How many positions are drawn with replacement; in rounds of equal size, at most 62 each."""
+    mean = sum(length / (length - i) for i in range(most))
+    variance = sum(i * length / (length - i) ** 2 for i in range(most))
+    count = times * min(math.ceil(mean + 6 * math.sqrt(variance)), 2 * length)
+    rounds = math.ceil(count / 62)
+    return rounds * math.ceil(count / rounds)
+
+
 def mask_example(ids, padding_mask, key, tokenizer, config):
     """The corrupted ids, and the sorted predicted positions, of one sequence."""
     length = len(ids)
-    most = config.max_predictions or math.ceil(config.rate * length)
+    most = min(config.max_predictions or math.ceil(config.rate * length), length)
     special, continues = set(tokenizer.special_ids), tokenizer.is_continuation
     eligible = [i for i in range(length) if padding_mask[i] and ids[i] not in special]
     if not eligible:
         return ids.copy(), []
     budget = min(most, max(1, round(config.rate * len(eligible))))
-    low = 2 ** math.ceil(math.log2(length)) - 1
 
-    def score(position):
-        return (bits(key, 0, position) >> 1) & ~low | position
-
-    words = []
+    words = {}
     for i in eligible:
         if config.whole_word and continues[ids[i]] and i - 1 in eligible:
-            words[-1].append(i)
+            words[begin].append(i)
         else:
-            words.append([i])
-    words.sort(key=lambda word: -score(word[0]))
+            begin = i
+            words[begin] = [i]
+    count = draws_made(most, length, 2 if config.whole_word else 1)
+    drawn = [bits(key, 0, i) * (max(words) + 1) >> 32 for i in range(count)]
+    order = [i for i in dict.fromkeys(drawn) if i in words]
     chosen = []
-    for word in words[: most + 4]:
-        if len(chosen) + len(word) <= budget:
-            chosen += word
+    if config.whole_word:
+        for i in order[: most + 4]:
+            if len(chosen) + len(words[i]) <= budget:
+                chosen += words[i]
+    else:
+        chosen = order[:budget]
+        low = 2 ** math.ceil(math.log2(length)) - 1
+        others = [i for i in eligible if i not in chosen]
+        others.sort(key=lambda i: -((bits(key, 3, i) >> 1) & ~low | i))
+        chosen += others[: budget - len(chosen)]
 
     corrupted = ids.copy()
     for i in chosen:

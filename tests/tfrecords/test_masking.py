@@ -5,6 +5,7 @@ from masking_oracle import mask_batch
 from shard_fixtures import CLS, MASK, PAD, SEP, UNK, StandInTokenizer
 
 from bert_tf.errors import ConfigError
+from tfrecords import corruption
 from tfrecords.masking import MaskedLMCorruption, MaskingConfig
 
 TOKENIZER = StandInTokenizer()
@@ -53,10 +54,13 @@ def within_three_sigma(successes, trials, probability):
         MaskingConfig(rate=0.4, whole_word=True, max_predictions=17),
         MaskingConfig(rate=0.3, mask_probability=0.5, random_probability=0.5, max_predictions=4),
         MaskingConfig(mask_probability=1, random_probability=0),
+        MaskingConfig(rate=0.95),
+        MaskingConfig(rate=0.95, whole_word=True),
     ],
 )
 def test_equals_the_oracle(config, seed):
-    for length, continuations in ((24, 0.2), (128, 0.8)):
+    # Longer ones are drawn in several rounds and summed in several blocks.
+    for length, continuations in ((24, 0.2), (128, 0.8), (300, 0.3)):
         batch = make_batch(
             40, length, seed=length, epoch=2, first_index=1 << 33, continuations=continuations
         )
@@ -187,6 +191,46 @@ def test_distributions():
     statistic = ((drawn - expected) ** 2 / expected).sum()
     assert abs(statistic - (choices - 2)) < 3 * np.sqrt(2 * (choices - 2))
     assert not np.isin(after[after != MASK], SPECIAL).any()
+
+
+def test_few_tokens_among_many_special_ones():
+    """Draws with replacement rarely hit them: the rest is chosen otherwise, all equally likely."""
+    size, places = 3000, [5, 40, 41, 77, 99, 120, 126]
+    ids = np.full((size, 128), UNK, np.int32)
+    ids[:, places] = 50
+    batch = {
+        "token_ids": ids,
+        "padding_mask": np.ones_like(ids, bool),
+        "example_index": np.arange(size),
+        "epoch": np.zeros(size, np.int64),
+    }
+    config = MaskingConfig(rate=0.6)
+    features = corrupt(batch, config=config)
+    for name, value in mask_batch(batch, 3, TOKENIZER, config).items():
+        np.testing.assert_array_equal(features[name], value, err_msg=name)
+    assert (features["mask_weights"].sum(1) == 4).all()
+    positions = features["mask_positions"][features["mask_weights"] > 0]
+    counts = np.bincount(positions, minlength=128)
+    assert counts.sum() == counts[places].sum()
+    for count in counts[places]:
+        assert within_three_sigma(count, size, 4 / 7)
+
+
+def test_sums_in_blocks_and_draws_in_rounds():
+    values = np.random.default_rng(0).integers(0, 100, (5, 700)).astype(np.float32)
+    np.testing.assert_array_equal(corruption.running_sum(values), np.cumsum(values, 1))
+
+    keys = corruption.example_keys(1, tf.zeros(2000, tf.int64), tf.range(2000, dtype=tf.int64))
+    draws, first = corruption.distinct_draws(keys, tf.fill([2000], 90), 150, 100)
+    draws, first = draws.numpy(), first.numpy()
+    assert draws.shape == (2000, 150) and draws.min() == 0 and draws.max() == 89
+    expected = np.zeros_like(first)
+    for row in range(2000):
+        expected[row, np.unique(draws[row], return_index=True)[1]] = True
+    np.testing.assert_array_equal(first, expected)
+    # `draws_needed` is enough: 30 different ones of 90.
+    count = corruption.draws_needed(30, 90)
+    assert count < 60 and (first[:, :count].sum(1) >= 30).all()
 
 
 def test_words_are_never_split():
