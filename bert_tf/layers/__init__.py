@@ -3,7 +3,7 @@
 from bert_tf.layers.activations import activation
 from bert_tf.layers.attention import SelfAttention
 from bert_tf.layers.attention_mask import AttentionMask
-from bert_tf.layers.embeddings import Embeddings
+from bert_tf.layers.embeddings import Embeddings, embedding_projection
 from bert_tf.layers.heads import ClassificationHead, Pooler
 from bert_tf.layers.masked_lm_head import MaskedLMHead
 from bert_tf.layers.transformer_block import TransformerBlock

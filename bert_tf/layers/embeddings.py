@@ -12,21 +12,29 @@ class Embeddings(keras.layers.Layer):
     """The sum of token, learned position and segment embeddings, normalized, with dropout.
 
     BERT (Devlin et al. 2018, section 3 and figure 2); `embedding_postprocessor` in
-    google-research/bert `modeling.py`.
+    google-research/bert `modeling.py`. Families without segments (DistilBERT) or whose positions
+    are elsewhere (ModernBERT) leave those tables out.
 
     Args:
         vocabulary_size: rows of the token table.
         size: E, the width of all three tables.
-        max_positions: rows of the position table.
-        num_segments: rows of the segment table.
+        max_positions: the longest sequence, and the rows of the position table; None for no table.
+        num_segments: rows of the segment table. With 1 every token gets that row, with 0 there is
+            no table: then `segment_ids` are not read.
         dropout: rate after the normalization.
         layer_norm_epsilon: added to the variance.
         initializer_range: standard deviation of the truncated normal that fills the tables.
+        padding_id: None numbers positions from 0. RoBERTa numbers the tokens that are not padding
+            from padding_id + 1, and gives padding the position padding_id: fairseq
+            `make_positions`. The position table then has padding_id + 1 more rows, and row
+            `padding_id` of both tables begins at zero.
+        layer_norm_offset: whether the normalization has an offset beside its scale.
 
     Call arguments:
         token_ids: int32 [B, S].
         segment_ids: int32 [B, S]; None means all zeros.
-        position_ids: int32 [B, S]; None means 0..S-1 in every row.
+        position_ids: int32 [B, S], counted from 0 whatever the table's first row; None means
+            0..S-1 in every row (with a `padding_id`: of the tokens that are not padding).
         training: whether dropout is active.
 
     Returns:
@@ -45,6 +53,8 @@ class Embeddings(keras.layers.Layer):
         dropout,
         layer_norm_epsilon,
         initializer_range,
+        padding_id=None,
+        layer_norm_offset=True,
         **kwargs,
     ):
         super().__init__(**kwargs)
@@ -54,41 +64,56 @@ class Embeddings(keras.layers.Layer):
         self.num_segments = num_segments
         self.layer_norm_epsilon = layer_norm_epsilon
         self.initializer_range = initializer_range
+        self.padding_id = padding_id
+        self.layer_norm_offset = layer_norm_offset
         self.layer_norm = keras.layers.LayerNormalization(
-            epsilon=layer_norm_epsilon, dtype=self.dtype_policy, name="layer_norm"
+            epsilon=layer_norm_epsilon, center=layer_norm_offset, dtype=self.dtype_policy, name="layer_norm"
         )
         self.dropout = Dropout(dropout, dtype=self.dtype_policy, name="dropout")
 
     def build(self, token_ids_shape):
-        def table(name, rows):
+        def table(name, rows, zero_row=None):
             # Not cast as a whole under mixed precision: the rows that were looked up are, which
             # is thousands of times less work and keeps the gradient sparse.
             return self.add_weight(
                 shape=(rows, self.size),
-                initializer=keras.initializers.TruncatedNormal(stddev=self.initializer_range),
+                initializer=_table_initializer(self.initializer_range, zero_row),
                 autocast=False,
                 name=name,
             )
 
-        self.token_table = table("token_embeddings", self.vocabulary_size)
-        self.position_table = table("position_embeddings", self.max_positions)
-        self.segment_table = table("segment_embeddings", self.num_segments)
+        self.token_table = table("token_embeddings", self.vocabulary_size, self.padding_id)
+        if self.max_positions is not None:
+            rows = self.max_positions + self._first_position
+            self.position_table = table("position_embeddings", rows, self.padding_id)
+        if self.num_segments:
+            self.segment_table = table("segment_embeddings", self.num_segments)
         self.layer_norm.build((None, None, self.size))
+
+    @property
+    def _first_position(self):
+        return 0 if self.padding_id is None else self.padding_id + 1
 
     def call(self, token_ids, segment_ids=None, position_ids=None, training=False):
         x = ops.take(self.token_table, token_ids, axis=0)  # [B, S, E]
-        if position_ids is None:
-            length = token_ids.shape[1]
-            check_length(length, self.max_positions)
-            # A slice, broadcast over the batch, is cheaper than a gather forward and backward.
-            x = x + self.position_table[: ops.shape(token_ids)[1]]
-        else:
-            x = x + ops.take(self.position_table, position_ids, axis=0)
-        if segment_ids is None:
-            x = x + self.segment_table[0]
-        else:
+        if self.max_positions is not None:
+            x = x + self._positions(token_ids, position_ids)
+        if self.num_segments > 1 and segment_ids is not None:
             x = x + ops.take(self.segment_table, segment_ids, axis=0)
+        elif self.num_segments:
+            x = x + self.segment_table[0]
         return self.dropout(self.layer_norm(ops.cast(x, self.compute_dtype)), training=training)
+
+    def _positions(self, token_ids, position_ids):
+        """Embeddings of the positions: [B, S, E], or [S, E] where all rows have the same."""
+        if position_ids is not None:
+            return ops.take(self.position_table, position_ids + self._first_position, axis=0)
+        check_length(token_ids.shape[1], self.max_positions)
+        if self.padding_id is None:
+            # A slice, broadcast over the batch, is cheaper than a gather forward and backward.
+            return self.position_table[: ops.shape(token_ids)[1]]
+        real = ops.cast(ops.not_equal(token_ids, self.padding_id), "int32")
+        return ops.take(self.position_table, ops.cumsum(real, axis=1) * real + self.padding_id, axis=0)
 
     def compute_output_spec(self, token_ids, segment_ids=None, position_ids=None, training=False):
         return keras.KerasTensor((*token_ids.shape, self.size), dtype=self.compute_dtype)
@@ -103,7 +128,44 @@ class Embeddings(keras.layers.Layer):
             "dropout": self.dropout.rate,
             "layer_norm_epsilon": self.layer_norm_epsilon,
             "initializer_range": self.initializer_range,
+            "padding_id": self.padding_id,
+            "layer_norm_offset": self.layer_norm_offset,
         }
+
+
+def _table_initializer(initializer_range, zero_row):
+    normal = keras.initializers.TruncatedNormal(stddev=initializer_range)
+    if zero_row is None:
+        return normal
+
+    def initialize(shape, dtype=None):
+        kept = ops.cast(ops.not_equal(ops.arange(shape[0]), zero_row), dtype)
+        return normal(shape, dtype) * kept[:, None]
+
+    return initialize
+
+
+def embedding_projection(hidden_size, initializer_range, dtype):
+    """The layer from embeddings of another width to the hidden size: factorized embeddings.
+
+    Lan et al. 2019 (ALBERT), section 3.1; ELECTRA's small models. Named "embedding_projection".
+
+    Args:
+        hidden_size: H.
+        initializer_range: standard deviation of the truncated normal that fills the kernel.
+        dtype: dtype policy.
+
+    Returns:
+        A layer from float [B, S, E] to float [B, S, H], with a bias.
+    """
+    return keras.layers.Dense(
+        hidden_size,
+        activation=None,
+        kernel_initializer=keras.initializers.TruncatedNormal(stddev=initializer_range),
+        bias_initializer="zeros",
+        dtype=dtype,
+        name="embedding_projection",
+    )
 
 
 def check_length(length, max_positions):

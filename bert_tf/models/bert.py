@@ -4,9 +4,10 @@ import dataclasses
 
 import keras
 
-from bert_tf.layers import AttentionMask, Embeddings, Pooler, TransformerBlock, activation
+from bert_tf.layers import Embeddings, Pooler, activation
 from bert_tf.layers.attention import check_heads
 from bert_tf.models.encoder import Encoder, check_numbers, encoder_inputs
+from bert_tf.models.transformer import encode, transformer_blocks
 from bert_tf.models.weights import WeightMap
 
 
@@ -110,21 +111,7 @@ class BertEncoder(Encoder):
             dtype=policy,
             name="embeddings",
         )
-        mask_layer = AttentionMask(dtype=policy, name="attention_mask")
-        blocks = [
-            TransformerBlock(
-                num_heads=config.num_heads,
-                intermediate_size=config.intermediate_size,
-                activation=config.activation,
-                dropout=config.dropout,
-                attention_dropout=config.attention_dropout,
-                layer_norm_epsilon=config.layer_norm_epsilon,
-                initializer_range=config.initializer_range,
-                dtype=policy,
-                name=f"transformer_layer_{i}",
-            )
-            for i in range(config.num_layers)
-        ]
+        blocks = transformer_blocks(config, policy)
         pooler_layer = Pooler(
             size=config.hidden_size,
             activation="tanh",
@@ -135,30 +122,15 @@ class BertEncoder(Encoder):
 
         # === Functional model ===
         inputs = encoder_inputs()
-        mask = mask_layer(
-            inputs["token_ids"],
-            padding_mask=inputs["padding_mask"],
-            sequence_ids=inputs["sequence_ids"],
+        outputs = encode(
+            inputs,
+            embeddings,
+            blocks,
+            dtype=policy,
+            pooler=pooler_layer if pooler else None,
+            output_hidden_states=output_hidden_states,
+            output_attention_scores=output_attention_scores,
         )
-        x = embeddings(
-            inputs["token_ids"],
-            segment_ids=inputs["segment_ids"],
-            position_ids=inputs["position_ids"],
-        )
-        hidden_states, attention_scores = [x], []
-        for block in blocks:
-            x = block(x, mask, return_attention_scores=output_attention_scores)
-            if output_attention_scores:
-                x, scores = x
-                attention_scores.append(scores)
-            hidden_states.append(x)
-        outputs = {"sequence_output": x}
-        if pooler:
-            outputs["pooled_output"] = pooler_layer(x)
-        if output_hidden_states:
-            outputs["hidden_states"] = hidden_states
-        if output_attention_scores:
-            outputs["attention_scores"] = attention_scores
         super().__init__(
             config,
             inputs,

@@ -41,4 +41,4 @@ def describe(config):
 
 
 def _family(config):
-    return next(name for name, (config_class, _) in FAMILIES.items() if isinstance(config, config_class))
+    return next(name for name, (config_class, _) in FAMILIES.items() if type(config) is config_class)

@@ -6,6 +6,7 @@ import keras
 
 from bert_tf.config import build, nearest, to_dict
 from bert_tf.errors import ConfigError, DataError
+from bert_tf.layers import MaskedLMHead
 from bert_tf.layers.embeddings import check_length
 
 #: The features an encoder reads; all but the first may be left out.
@@ -66,6 +67,22 @@ class Encoder(keras.Model):
         """The token table, a variable [V, E]: what an output layer is tied to."""
         return self.get_layer("embeddings").token_table
 
+    def make_masked_lm_head(self, name="masked_lm_head"):
+        """A new head over this encoder's vocabulary, with its activation and epsilon, built."""
+        config = self.config
+        vocabulary_size, embedding_size = self.embedding_table.shape
+        head = MaskedLMHead(
+            vocabulary_size=vocabulary_size,
+            embedding_size=embedding_size,
+            activation=config.activation,
+            layer_norm_epsilon=config.layer_norm_epsilon,
+            initializer_range=config.initializer_range,
+            dtype=self.dtype_policy,
+            name=name,
+        )
+        head.build((None, None, config.hidden_size))
+        return head
+
     def get_config(self):
         return {
             "config": to_dict(self.config),
@@ -97,16 +114,18 @@ def check_numbers(config):
     """Refuses values that no model can have: sizes below 1, rates outside [0, 1), and the like.
 
     Args:
-        config: a family's configuration; whole numbers are sizes, `*dropout` are rates, and
-            `*epsilon` and `initializer_range` are above 0.
+        config: a family's configuration; whole numbers are sizes (`num_segments` and ids may be
+            0), `*dropout` are rates, and `*epsilon` and `initializer_range` are above 0.
 
     Raises:
         ConfigError: names the field.
     """
     for field in dataclasses.fields(config):
         name, value = field.name, getattr(config, field.name)
-        if field.type is int and (type(value) is not int or value < 1):
-            raise ConfigError(f"'{name}' must be a positive whole number, got {value!r}")
+        may_be_zero = name == "num_segments" or name.endswith("_id")
+        if field.type is int and (type(value) is not int or value < (0 if may_be_zero else 1)):
+            wanted = "a whole number, 0 or more" if may_be_zero else "a positive whole number"
+            raise ConfigError(f"'{name}' must be {wanted}, got {value!r}")
         if field.type is float and type(value) not in (int, float):
             raise ConfigError(f"'{name}' must be a number, got {value!r}")
         if name.endswith("dropout") and not 0 <= value < 1:

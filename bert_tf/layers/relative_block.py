@@ -1,0 +1,153 @@
+"""One layer of XLNet, for one stream or two."""
+
+import keras
+
+from bert_tf.backend import Dropout
+from bert_tf.layers.activations import activation as activation_function
+from bert_tf.layers.relative_attention import RelativeAttention
+
+
+@keras.saving.register_keras_serializable("bert_tf")
+class RelativeBlock(keras.layers.Layer):
+    """Relative attention and a two-layer network, each with a residual connection normalized after.
+
+    `rel_multihead_attn` or `two_stream_rel_attn`, then `positionwise_ffn`, in zihangdai/xlnet
+    `modeling.py`. Both streams have the same weights. Unlike BERT's layer it has dropout inside
+    the feed-forward network as well.
+
+    Args:
+        index: which of the model's layers this is, from 0: its part of the memory.
+        num_heads: attention heads.
+        intermediate_size: I, the width between the two layers.
+        activation: name in `bert_tf.layers.activations`.
+        dropout: rate on both branches before they are added, and inside the network.
+        attention_dropout: rate on the attention probabilities.
+        layer_norm_epsilon: added to the variance.
+        initializer_range: standard deviation of the normal that fills kernels.
+
+    Call arguments and results: as `RelativeAttention`, except that `memory` [B, L, M, H] is that
+    of all layers; content and query are the layer's outputs.
+
+    Raises:
+        ConfigError: unknown activation, or H is not a multiple of `num_heads`.
+    """
+
+    def __init__(
+        self,
+        index,
+        num_heads,
+        intermediate_size,
+        activation,
+        dropout,
+        attention_dropout,
+        layer_norm_epsilon,
+        initializer_range,
+        **kwargs,
+    ):
+        super().__init__(**kwargs)
+        self.index = index
+        self.num_heads = num_heads
+        self.intermediate_size = intermediate_size
+        self.activation = activation
+        self.dropout_rate = dropout
+        self.attention_dropout = attention_dropout
+        self.layer_norm_epsilon = layer_norm_epsilon
+        self.initializer_range = initializer_range
+        self._activation_function = activation_function(activation)
+        # Of the content stream and of the query stream, in the order in which they are applied.
+        self.dropouts = [
+            [Dropout(dropout, dtype=self.dtype_policy, name=f"{stream}_dropout_{i}") for i in range(3)]
+            for stream in ("content", "query")
+        ]
+
+    def build(self, content_shape):
+        hidden_size, policy = content_shape[-1], self.dtype_policy
+
+        def dense(units, inputs, function, name):
+            layer = keras.layers.Dense(
+                units,
+                activation=function,
+                kernel_initializer=keras.initializers.RandomNormal(stddev=self.initializer_range),
+                bias_initializer="zeros",
+                dtype=policy,
+                name=name,
+            )
+            layer.build((None, None, inputs))
+            return layer
+
+        def layer_norm(name):
+            layer = keras.layers.LayerNormalization(
+                epsilon=self.layer_norm_epsilon, dtype=policy, name=name
+            )
+            layer.build((None, None, hidden_size))
+            return layer
+
+        self.attention = RelativeAttention(
+            num_heads=self.num_heads,
+            dropout=self.attention_dropout,
+            initializer_range=self.initializer_range,
+            dtype=policy,
+            name="attention",
+        )
+        self.attention.build(content_shape)
+        self.attention_layer_norm = layer_norm("attention_layer_norm")
+        self.intermediate = dense(
+            self.intermediate_size, hidden_size, self._activation_function, "intermediate"
+        )
+        self.output_dense = dense(hidden_size, self.intermediate_size, None, "output")
+        self.output_layer_norm = layer_norm("output_layer_norm")
+
+    def call(
+        self,
+        content,
+        positions,
+        mask,
+        differs,
+        memory=None,
+        backward=None,
+        query=None,
+        return_attention_scores=False,
+        training=False,
+    ):
+        attended, query_attended, scores = self.attention(
+            content,
+            positions,
+            mask,
+            differs,
+            memory=None if memory is None else memory[:, self.index],
+            backward=backward,
+            query=query,
+            return_attention_scores=return_attention_scores,
+            training=training,
+        )
+        content = self._after_attention(content, attended, self.dropouts[0], training)
+        if query is not None:
+            query = self._after_attention(query["states"], query_attended, self.dropouts[1], training)
+        return content, query, scores
+
+    def _after_attention(self, x, attended, dropouts, training):
+        x = self.attention_layer_norm(x + dropouts[0](attended, training=training))
+        transformed = dropouts[1](self.intermediate(x), training=training)
+        transformed = dropouts[2](self.output_dense(transformed), training=training)
+        return self.output_layer_norm(x + transformed)
+
+    def compute_output_spec(
+        self, content, positions, mask, differs, memory=None, return_attention_scores=False, training=False
+    ):
+        batch, length, _ = content.shape
+        output = keras.KerasTensor(content.shape, dtype=self.compute_dtype)
+        scores = keras.KerasTensor((batch, self.num_heads, length, None), dtype="float32")
+        return output, None, scores if return_attention_scores else None
+
+    def get_config(self):
+        return {
+            **super().get_config(),
+            "index": self.index,
+            "num_heads": self.num_heads,
+            "intermediate_size": self.intermediate_size,
+            "activation": self.activation,
+            "dropout": self.dropout_rate,
+            "attention_dropout": self.attention_dropout,
+            "layer_norm_epsilon": self.layer_norm_epsilon,
+            "initializer_range": self.initializer_range,
+        }

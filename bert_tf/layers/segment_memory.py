@@ -1,0 +1,43 @@
+"""What one segment of a text leaves behind for the next."""
+
+import keras
+from keras import ops
+
+
+@keras.saving.register_keras_serializable("bert_tf")
+class SegmentMemory(keras.layers.Layer):
+    """The inputs of all layers at the last positions, without gradient.
+
+    Dai et al. 2019, section 3.2; `_cache_mem` in zihangdai/xlnet `modeling.py`.
+
+    Args:
+        length: M, the most positions that are remembered.
+        reuse_length: only the first so many positions of the segment enter the memory, since the
+            next segment will start behind them; None for all.
+
+    Call arguments:
+        hidden_states: list of L float [B, S, H], what each layer read.
+        memory: float [B, L, M', H], what was remembered before, or None.
+
+    Returns:
+        float [B, L, min(M, M' + S), H] in the compute dtype.
+    """
+
+    def __init__(self, length, reuse_length=None, **kwargs):
+        super().__init__(**kwargs)
+        self.length = length
+        self.reuse_length = reuse_length
+
+    def call(self, hidden_states, memory=None):
+        new = ops.stack([states[:, : self.reuse_length] for states in hidden_states], axis=1)
+        new = ops.cast(new, self.compute_dtype)
+        if memory is not None:
+            new = ops.concatenate([memory, new], axis=2)
+        return ops.stop_gradient(new[:, :, -self.length :])
+
+    def compute_output_spec(self, hidden_states, memory=None):
+        batch, _, size = hidden_states[0].shape
+        return keras.KerasTensor((batch, len(hidden_states), None, size), dtype=self.compute_dtype)
+
+    def get_config(self):
+        return {**super().get_config(), "length": self.length, "reuse_length": self.reuse_length}
