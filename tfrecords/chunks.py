@@ -26,6 +26,14 @@ class Chunk(NamedTuple):
     sha256: str
     position: int
 
+    @property
+    def text_bytes(self):
+        return sum(map(len, self.documents))
+
+    def tokens(self, tokenize):
+        """The `Tokens` of the documents; `tokenize` is a `tokens.DocumentTokenizer`."""
+        return tokenize(self.documents)
+
 
 def read_chunks(files, config):
     """Cuts the corpus into chunks of about `config.shard_bytes` of text, whatever files it lies in.

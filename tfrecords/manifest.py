@@ -28,10 +28,11 @@ class Manifest:
         tokenizer_fingerprint: `tokenizer.fingerprint` of the tokenizer that made the ids.
         vocabulary_size: its vocabulary; decides the width of stored ids.
         sequence_length: the most tokens an example has, special tokens included.
-        packing: the settings (`ShardsConfig`) as a dict, "format" among them.
+        packing: the settings (`ShardsConfig`) as a dict, "format" and "pair" among them.
         counts: documents, sentences, tokens, examples, ... and the rates of `statistics.summarize`.
         corpus: the inputs, a list of {"file", "bytes"}.
         shards: in order, a list of `Shard`.
+        segment_ids: those of the first segment, the second, and what the layout puts at the end.
         schema_version: of the records, `schema.SCHEMA_VERSION`.
     """
 
@@ -42,7 +43,24 @@ class Manifest:
     counts: dict
     corpus: list[dict] = field(repr=False)
     shards: list[Shard] = field(repr=False)
+    segment_ids: list[int] = field(default_factory=lambda: [0, 1, 2])
     schema_version: int = SCHEMA_VERSION
+
+    @property
+    def pair_task(self):
+        """What the pair labels are about, of `schema.PAIR_TASKS`; "none" where there are none."""
+        # Shards that are older than the setting are next sentence pairs, or no pairs.
+        return self.packing.get("pair") or ("next_sentence" if self.packing["format"] == "segment_pair" else "none")
+
+    @property
+    def settings(self):
+        """All that decides what the shards of a corpus hold, as a dict that JSON can hold."""
+        theirs = {"tokenizer": self.tokenizer_fingerprint, "schema_version": self.schema_version}
+        return self.packing | {"pair": self.pair_task} | theirs
+
+    @property
+    def files(self):
+        return self.shards
 
     @classmethod
     def load(cls, folder):

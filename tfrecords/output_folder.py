@@ -2,16 +2,37 @@
 
 import json
 import shutil
+from typing import NamedTuple
 
 from bert_tf.errors import RunDirectoryError
 from bert_tf.files import atomic_write, explain_disk_errors
-from tfrecords.manifest import Manifest
-from tfrecords.schema import MANIFEST_NAME, TOKENIZER_FOLDER
-from tfrecords.shard import UNFINISHED_FOLDER, ShardResult, sidecar_path
+from tfrecords.results import UNFINISHED_FOLDER, ChunkResult
+from tfrecords.schema import MANIFEST_NAME, TOKENIZER_FOLDER, TOKENS_MANIFEST_NAME
 
 _SETTINGS = "settings.json"
-_SHARDS = "shard-*.tfrecord"
 _ANOTHER = "choose another folder, or overwrite it on request (overwrite=True)"
+
+
+class Kind(NamedTuple):
+    """What a folder is to hold.
+
+    Attributes:
+        what: its files in a word, for people.
+        manifest: the class of its manifest, with `load`, `save`, `settings`, `corpus`, `files`.
+        manifest_name: its file.
+        entry: the dataclass of one of `files`.
+        stem, suffix: of the files' names.
+    """
+
+    what: str
+    manifest: type
+    manifest_name: str
+    entry: type
+    stem: str
+    suffix: str
+
+    def file_name(self, index):
+        return f"{self.stem}-{index:05}{self.suffix}"
 
 
 class OutputFolder:
@@ -19,54 +40,62 @@ class OutputFolder:
 
     Args:
         folder: Path.
-        settings: dict that JSON can hold: all that decides what shards hold, but for the corpus.
+        kind: `Kind`.
+        settings: dict that JSON can hold: all that decides what the files hold, but for the corpus.
         corpus: list of {"file", "bytes"}.
     """
 
-    def __init__(self, folder, settings, corpus):
-        self._folder, self._settings, self._corpus = folder, settings, corpus
+    def __init__(self, folder, kind, settings, corpus):
+        self._folder, self._kind, self._settings, self._corpus = folder, kind, settings, corpus
         self._unfinished = folder / UNFINISHED_FOLDER
+        self._files = f"{kind.stem}-*{kind.suffix}"
+        self.file_name = kind.file_name
 
     def prepare(self, overwrite):
         """Makes the folder ready to be written, or to be gone on with.
 
         Returns:
-            The `Manifest` if the folder already holds all that was asked for, else None.
+            The manifest if the folder already holds all that was asked for, else None.
 
         Raises:
-            RunDirectoryError: the folder holds other shards; with `overwrite` they are removed.
+            RunDirectoryError: the folder holds other files; with `overwrite` they are removed,
+                unless they are of the other kind.
         """
-        for stray in self._folder.glob(".shard-*.tmp"):  # of a process that was killed
+        kind = self._kind
+        for name, what in ((MANIFEST_NAME, "shards"), (TOKENS_MANIFEST_NAME, "a tokenized corpus")):
+            if name != kind.manifest_name and (self._folder / name).exists():
+                raise RunDirectoryError(f"{self._folder} holds {what}, not {kind.what}; choose another folder")
+        for stray in self._folder.glob(f".{kind.stem}-*.tmp"):  # of a process that was killed
             stray.unlink()
         if overwrite:
             self._clear()
-        elif (self._folder / MANIFEST_NAME).exists():
-            manifest = Manifest.load(self._folder)
+        elif (self._folder / kind.manifest_name).exists():
+            manifest = kind.manifest.load(self._folder)
             self._check_finished(manifest)
             self._remove_sidecars()
             return manifest
         elif (self._unfinished / _SETTINGS).exists():
             self._check_unfinished()
-        elif any(self._folder.glob(_SHARDS)):
+        elif any(self._folder.glob(self._files)):
             raise RunDirectoryError(
-                f"{self._folder} holds shards of unknown origin, without {MANIFEST_NAME}; {_ANOTHER}"
+                f"{self._folder} holds {kind.what} of unknown origin, without {kind.manifest_name}; {_ANOTHER}"
             )
         with atomic_write(self._unfinished / _SETTINGS) as file:
             json.dump(self._settings, file)
         return None
 
-    def finished_shard(self, chunk):
-        """The `ShardResult` of a chunk whose shard an earlier, interrupted run has written; else None."""
-        result = ShardResult.load(sidecar_path(self._folder, chunk.index))
+    def finished_chunk(self, chunk):
+        """The `ChunkResult` of a chunk whose file an earlier, interrupted run has written; else None."""
+        result = ChunkResult.load(self._folder, self.file_name(chunk.index), self._kind.entry)
         if result is None or result.chunk_sha256 != chunk.sha256:
             return None
-        shard = self._folder / result.shard.file
-        return result if shard.is_file() and shard.stat().st_size == result.shard.bytes else None
+        file = self._folder / result.entry.file
+        return result if file.is_file() and file.stat().st_size == result.entry.bytes else None
 
     def finish(self, manifest):
         """Writes the manifest, which makes the folder a finished one, and removes what it replaces."""
-        listed = {shard.file for shard in manifest.shards}
-        for path in self._folder.glob(_SHARDS):  # empty, or of a corpus that was longer before
+        listed = {entry.file for entry in manifest.files}
+        for path in self._folder.glob(self._files):  # empty, or of a corpus that was longer before
             if path.name not in listed:
                 path.unlink()
         manifest.save(self._folder)
@@ -80,23 +109,23 @@ class OutputFolder:
     def _clear(self):
         with explain_disk_errors(self._folder):
             # The manifest first: without it the rest is nothing.
-            (self._folder / MANIFEST_NAME).unlink(missing_ok=True)
+            (self._folder / self._kind.manifest_name).unlink(missing_ok=True)
             self._remove_sidecars()
-            for path in self._folder.glob(_SHARDS):
+            for path in self._folder.glob(self._files):
                 path.unlink()
             if (self._folder / TOKENIZER_FOLDER).is_dir():
                 shutil.rmtree(self._folder / TOKENIZER_FOLDER)
 
     def _check_finished(self, manifest):
-        theirs = {"tokenizer": manifest.tokenizer_fingerprint, "schema_version": manifest.schema_version}
-        self._refuse_others("finished shards", manifest.packing | theirs)
+        kind = self._kind
+        self._refuse_others(f"finished {kind.what}", manifest.settings)
         if manifest.corpus != self._corpus:
-            raise RunDirectoryError(f"{self._folder} holds finished shards of another corpus; {_ANOTHER}")
-        for shard in manifest.shards:
-            path = self._folder / shard.file
-            if not path.is_file() or path.stat().st_size != shard.bytes:
+            raise RunDirectoryError(f"{self._folder} holds finished {kind.what} of another corpus; {_ANOTHER}")
+        for entry in manifest.files:
+            path = self._folder / entry.file
+            if not path.is_file() or path.stat().st_size != entry.bytes:
                 raise RunDirectoryError(
-                    f"{path} is missing or not of the size in {MANIFEST_NAME}; write the folder again (overwrite=True)"
+                    f"{path} is missing or not of the size in {kind.manifest_name}; write the folder again (overwrite=True)"
                 )
 
     def _check_unfinished(self):

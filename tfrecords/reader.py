@@ -111,8 +111,9 @@ class ShardReader:
             tf.data.Dataset of dicts; B here is batch_size / num_inputs:
                 token_ids, segment_ids: int32 [B, S], padded with the tokenizer's pad id and 0
                 padding_mask: bool [B, S], True at real tokens
-                pair_labels: int32 [B], 0 = the second segment follows the first, 1 = it is random
-                pair_weights: float32 [B], 0 where the example is no pair, else 1
+                pair_labels: int32 [B], 0 = the second segment follows the first, 1 = it is random,
+                    or the two are exchanged, as `manifest.pair_task` says
+                pair_weights: float32 [B], 1 where that is asked, else 0
                 example_index: int64 [B], the example's number in the shards
                 epoch: int64 [B]
             or what `corrupt` makes of them.
@@ -354,13 +355,19 @@ class ShardReader:
 
         position = tf.range(length)[None, :]
         first_end = lengths[:, :1]  # [B, 1]
-        padding_mask = position < first_end + lengths[:, 1:]
+        second_end = first_end + lengths[:, 1:]
+        # What the layout puts at the end belongs to neither segment.
+        tokens = tf.strings.length(features[schema.TOKEN_IDS])[:, None] // self._id_dtype.itemsize
+        padding_mask = position < tokens
         if self._pad_id:
             ids = tf.where(padding_mask, ids, self._pad_id)
+        first_segment, second_segment, end_segment = self.manifest.segment_ids
+        segment_ids = tf.where(position < second_end, second_segment, end_segment)
+        segment_ids = tf.where(position < first_end, first_segment, segment_ids)
         is_pair = labels != schema.NO_PAIR
         return {
             "token_ids": ids,
-            "segment_ids": tf.cast(padding_mask & (position >= first_end), tf.int32),
+            "segment_ids": tf.where(padding_mask, segment_ids, 0),
             "padding_mask": padding_mask,
             "pair_labels": tf.where(is_pair, labels, 0),
             "pair_weights": tf.cast(is_pair, tf.float32),

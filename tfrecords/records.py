@@ -13,31 +13,40 @@ from tfrecords.schema import PAIR_LABEL, SEGMENT_LENGTHS, TOKEN_IDS, id_dtype
 _LENGTHS = struct.Struct("<HH")
 
 
-def serialize(token_ids, spans, cls_id, sep_id, vocabulary_size):
+def serialize(token_ids, spans, layout, vocabulary_size):
     """Yields one serialized `tf.train.Example` per example.
 
     Args:
         token_ids: integer [T], the ids the spans point into.
         spans: `packing.Spans`.
-        cls_id, sep_id: ids put around the segments: [CLS] A [SEP], and B [SEP] where there is a B.
+        layout: `bert_tf.tokenizers.layout.Layout`, the special tokens put around the segments;
+            where there is no second segment, its own are left out.
         vocabulary_size: decides the width of the stored ids.
     """
     dtype = id_dtype(vocabulary_size)
     width = dtype.itemsize
     flat = np.ascontiguousarray(token_ids, dtype).tobytes()
-    cls, sep = np.array([cls_id], dtype).tobytes(), np.array([sep_id], dtype).tobytes()
+    before_first, after_first, before_second, after_second, at_end = (
+        np.array(ids, dtype).tobytes()
+        for ids in (
+            layout.before_first, layout.after_first, layout.before_second, layout.after_second, layout.at_end
+        )
+    )  # fmt: skip
+    around_first = len(layout.before_first) + len(layout.after_first)
+    around_second = len(layout.before_second) + len(layout.after_second)
     frames = {}
     for a_start, a_end, b_start, b_end, label, _ in zip(*(column.tolist() for column in spans)):
-        ids = cls + flat[a_start * width : a_end * width] + sep
+        ids = before_first + flat[a_start * width : a_end * width] + after_first
         second = b_end - b_start
         if second:
-            ids += flat[b_start * width : b_end * width] + sep
-            second += 1
+            ids += before_second + flat[b_start * width : b_end * width] + after_second
+            second += around_second
+        ids += at_end
         key = (label, len(ids))
         frame = frames.get(key)
         if frame is None:
             frame = frames[key] = _frame(*key)
-        yield frame[0] + _LENGTHS.pack(a_end - a_start + 2, second) + frame[1] + ids
+        yield frame[0] + _LENGTHS.pack(a_end - a_start + around_first, second) + frame[1] + ids
 
 
 def _frame(label, size):

@@ -7,8 +7,11 @@ A record is a serialized `tf.train.Example` with these features, all unpadded:
 | feature | type | meaning |
 |---|---|---|
 | `token_ids` | bytes | little-endian ids, `id_dtype(vocabulary_size)` each, special tokens included, at most `sequence_length` of them |
-| `segment_lengths` | bytes | two little-endian uint16: tokens of segment A ([CLS] and its [SEP] included) and of segment B (its [SEP] included; 0 = single segment) |
-| `pair_label` | bytes | one uint8: `NEXT`, `RANDOM_NEXT` or `NO_PAIR` |
+| `segment_lengths` | bytes | two little-endian uint16: tokens of segment A and of segment B, each with the special tokens before and after it (B: 0 = single segment); what follows both is the layout's `at_end` |
+| `pair_label` | bytes | one uint8: `NEXT` or `RANDOM_NEXT`, `IN_ORDER` or `EXCHANGED`, or `NO_PAIR`; the manifest says which pair it is about |
+
+Which special tokens stand where is the tokenizer's layout (`bert_tf.tokenizers.layout`): in BERT's,
+A is [CLS] ... [SEP] and B is ... [SEP].
 
 Bytes rather than int64 lists, because a whole batch of fixed-width bytes is decoded by one op:
 some eighteen times faster than parsing varints one example at a time.
@@ -25,9 +28,16 @@ PAIR_LABEL = "pair_label"
 # As google-research/bert labels next sentence prediction: 0 = B follows A, 1 = B is random.
 NEXT = 0
 RANDOM_NEXT = 1
+# As google-research/albert labels sentence order prediction.
+IN_ORDER = 0
+EXCHANGED = 1
 NO_PAIR = 255
 
+# What is asked of a pair of segments; "none" where nothing is.
+PAIR_TASKS = ("next_sentence", "sentence_order", "none")
+
 MANIFEST_NAME = "manifest.json"
+TOKENS_MANIFEST_NAME = "tokens.json"
 TOKENIZER_FOLDER = "tokenizer"
 
 

@@ -4,24 +4,20 @@ from dataclasses import dataclass
 from typing import Literal
 
 from bert_tf.errors import ConfigError
+from tfrecords.schema import PAIR_TASKS
+
+PAIR_FORMATS = ("segment_pair", "sentence_pair")
+SINGLE_FORMATS = ("full_sentences", "doc_sentences")
 
 _SHORTEST_SEQUENCE = 8
 _LONGEST_SEQUENCE = 65535  # segment lengths are stored as uint16
 
 
 @dataclass(frozen=True)
-class ShardsConfig:
-    """What is made of a corpus; the shards are a function of these settings, tokenizer and corpus.
+class CorpusConfig:
+    """The settings that decide which token ids a corpus becomes, and how they are cut into files.
 
     Attributes:
-        sequence_length: the most tokens of an example, [CLS] and [SEP] included.
-        format: "segment_pair": sentence pairs with next sentence prediction, as BERT;
-            "full_sentences": contiguous sentences across documents, no pairs, as RoBERTa.
-        short_sequence_probability: segment_pair only: share of documents packed to a random
-            shorter length.
-        duplicates: segment_pair only: passes over the corpus, each with other pairs. The original
-            made 10 with masks of their own; masks are drawn when read here, so 1 is enough.
-        seed: of the draws of pairs and lengths.
         sentences: "lines" (each line is one), "split" (by rules), or "auto"; see
             `sentences.document_sentences`.
         text_field: .jsonl only: the field that holds the text.
@@ -30,38 +26,92 @@ class ShardsConfig:
             of over a quarter of it is cut. Random next sentences come from the same unit.
 
     Raises:
-        ConfigError: a value out of range, or one that the format does not use.
+        ConfigError: a value out of range.
     """
 
-    sequence_length: int = 128
-    format: Literal["segment_pair", "full_sentences"] = "segment_pair"
-    short_sequence_probability: float = 0.1
-    duplicates: int = 1
-    seed: int = 0
     sentences: Literal["auto", "lines", "split"] = "auto"
     text_field: str = "text"
     errors: Literal["strict", "replace"] = "strict"
     shard_bytes: int = 4 << 20
 
     def __post_init__(self):
-        _check("sequence_length", self.sequence_length, _SHORTEST_SEQUENCE, _LONGEST_SEQUENCE)
-        _check("short_sequence_probability", self.short_sequence_probability, 0.0, 1.0)
-        _check("duplicates", self.duplicates, 1, 1000)
-        _check("shard_bytes", self.shard_bytes, 1 << 12, 1 << 28)
-        for name, known in (
-            ("format", ("segment_pair", "full_sentences")),
-            ("sentences", ("auto", "lines", "split")),
-            ("errors", ("strict", "replace")),
-        ):
-            if getattr(self, name) not in known:
-                raise ConfigError(f"'{name}' is {getattr(self, name)!r}; known: {', '.join(known)}")
-        if self.format == "full_sentences" and self.duplicates > 1:
+        _check_range(self, "shard_bytes", 1 << 12, 1 << 28)
+        _check_known(self, "sentences", ("auto", "lines", "split"))
+        _check_known(self, "errors", ("strict", "replace"))
+
+
+@dataclass(frozen=True)
+class ShardsConfig(CorpusConfig):
+    """What is made of a corpus; the shards are a function of these settings, tokenizer and corpus.
+
+    Attributes:
+        sequence_length: the most tokens of an example, special tokens included.
+        format: how sentences become examples (Liu et al. 2019, section 4.2):
+            "segment_pair": two stretches of sentences that fill the sequence together, as BERT;
+            "sentence_pair": two natural sentences, mostly much shorter than the sequence;
+            "full_sentences": contiguous sentences across documents, as RoBERTa;
+            "doc_sentences": the same, never across documents, so that the end of each is shorter.
+        pair: what is asked of the two segments:
+            "next_sentence": does B follow A in the document, or is it from another one (BERT)?
+            "sentence_order": two that follow each other, are they in order or exchanged (ALBERT)?
+            "none": no question; a pair then always follows each other.
+            None for "next_sentence" where the format makes pairs, else "none".
+        short_sequence_probability: segment_pair only: share of documents packed to a random
+            shorter length.
+        duplicates: passes over the corpus, each with other draws. The original made 10 with masks
+            of their own; masks are drawn when read here, so 1 is enough.
+        seed: of the draws of pairs and lengths.
+        sentences, text_field, errors, shard_bytes: see `CorpusConfig`.
+
+    Raises:
+        ConfigError: a value out of range, or one that the format does not use.
+    """
+
+    sequence_length: int = 128
+    format: Literal["segment_pair", "sentence_pair", "full_sentences", "doc_sentences"] = "segment_pair"
+    pair: Literal["next_sentence", "sentence_order", "none"] | None = None
+    short_sequence_probability: float = 0.1
+    duplicates: int = 1
+    seed: int = 0
+
+    def __post_init__(self):
+        super().__post_init__()
+        _check_range(self, "sequence_length", _SHORTEST_SEQUENCE, _LONGEST_SEQUENCE)
+        _check_range(self, "short_sequence_probability", 0.0, 1.0)
+        _check_range(self, "duplicates", 1, 1000)
+        _check_known(self, "format", PAIR_FORMATS + SINGLE_FORMATS)
+        _check_known(self, "pair", (*PAIR_TASKS, None))
+        if self.format in SINGLE_FORMATS and self.pair not in (None, "none"):
             raise ConfigError(
-                "duplicates > 1 would write the same examples again: full_sentences draws nothing at random "
-                "and masks are drawn when read; leave duplicates at 1"
+                f"pair: {self.pair} asks about two segments, and {self.format} makes examples of one; "
+                "use segment_pair or sentence_pair, or pair: none"
+            )
+        if self.duplicates > 1 and not self.draws:
+            raise ConfigError(
+                f"duplicates > 1 would write the same examples again: {self.format} without a pair draws nothing at "
+                "random and masks are drawn when read; leave duplicates at 1"
             )
 
+    @property
+    def pair_task(self):
+        """`pair` with None resolved: one of `schema.PAIR_TASKS`."""
+        if self.pair is not None:
+            return self.pair
+        return "next_sentence" if self.format in PAIR_FORMATS else "none"
 
-def _check(name, value, least, most):
+    @property
+    def draws(self):
+        """Whether anything but the order of reading is left to chance, so that passes differ."""
+        return self.format == "segment_pair" or self.pair_task != "none"
+
+
+def _check_range(config, name, least, most):
+    value = getattr(config, name)
     if not least <= value <= most:
         raise ConfigError(f"'{name}' is {value}; it must lie between {least} and {most}")
+
+
+def _check_known(config, name, known):
+    value = getattr(config, name)
+    if value not in known:
+        raise ConfigError(f"'{name}' is {value!r}; known: {', '.join(map(str, known))}")

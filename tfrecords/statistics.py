@@ -10,6 +10,8 @@ _FULL = 1 << 64
 DUPLICATES_HIGH = 0.30
 UNKNOWN_HIGH = 0.05
 RANDOM_NEXT_HIGH = 0.90
+LONE_HIGH = 0.50
+FILL_LOW = 0.75
 
 
 def sentence_hashes(token_ids, row_splits):
@@ -89,16 +91,16 @@ class DuplicateSample:
         return 1.0 - len(self.hashes) / total if total else 0.0
 
 
-def summarize(counts, duplicates):
-    """The totals of all shards plus the rates a reader of the manifest wants.
+def summarize_text(counts, duplicates):
+    """The totals of a tokenized corpus plus the rates a reader of its manifest wants.
 
     Args:
-        counts: dict name -> int, the sums over shards (see `shard.write_shard`).
+        counts: dict name -> int, the sums over chunks (see `tokens.token_counts`).
         duplicates: the merged `DuplicateSample`.
 
     Returns:
         A dict ready for JSON: `counts` plus "unknown_rate", "duplicate_sentence_rate",
-        "duplicate_rate_is_exact", "tokens_per_sentence", "tokens_per_example".
+        "duplicate_rate_is_exact", "tokens_per_sentence".
     """
     return {
         **counts,
@@ -106,29 +108,70 @@ def summarize(counts, duplicates):
         "duplicate_sentence_rate": round(duplicates.rate, 6),
         "duplicate_rate_is_exact": duplicates.exact,
         "tokens_per_sentence": _ratio(counts["tokens"], counts["sentences"]),
-        "tokens_per_example": _ratio(counts["example_tokens"], counts["examples"]),
     }
+
+
+def summarize(counts, duplicates):
+    """`summarize_text` of the totals of all shards, and "tokens_per_example"."""
+    filling = {"tokens_per_example": _ratio(counts["example_tokens"], counts["examples"])}
+    return summarize_text(counts, duplicates) | filling
 
 
 def _ratio(part, whole):
     return round(part / whole, 6) if whole else 0.0
 
 
+def report_text(counts):
+    """`TokenizedCorpus.counts` as lines for people; warnings last, each beginning with "warning:"."""
+    return _text_lines(counts) + _text_warnings(counts)
+
+
 def report(counts, sequence_length):
     """`Manifest.counts` as lines for people; warnings last, each beginning with "warning:"."""
     fill = counts["tokens_per_example"] / sequence_length
+    lines = _text_lines(counts)
+    lines.insert(
+        1,
+        f"{counts['examples']:,} examples of {counts['tokens_per_example']:.1f} tokens on average "
+        f"({100 * fill:.0f} % of {sequence_length})",
+    )
+    lines[2] += f", cut off by truncation {100 * _ratio(counts['truncated_tokens'], counts['packed_tokens']):.1f} % of tokens"
+    if fill < FILL_LOW:
+        lines.append(
+            f"examples are short: a batch of {1 / fill:.1f} times as many trains on as many tokens as one of full "
+            "sequences"
+        )
+    lines += _text_warnings(counts)
+    if counts["random_next"] > RANDOM_NEXT_HIGH * counts["examples"]:
+        lines.append(
+            f"warning: {100 * _ratio(counts['random_next'], counts['examples']):.0f} % of the pairs are random, since "
+            "most documents hold a single sentence; next sentence prediction learns nothing from them: do blank "
+            "lines part documents, not sentences? Else use the format full_sentences"
+        )
+    lone = _ratio(counts.get("lone_segments", 0), counts["examples"])
+    if lone > LONE_HIGH:
+        lines.append(
+            f"warning: {100 * lone:.0f} % of the examples are a lone sentence, with none of its document to pair it "
+            "with: do blank lines part documents, not sentences? Else use the format full_sentences"
+        )
+    return lines
+
+
+def _text_lines(counts):
     about = "" if counts["duplicate_rate_is_exact"] else "about "
     lines = [
         f"{counts['documents']:,} documents, {counts['sentences']:,} sentences, {counts['tokens']:,} tokens "
         f"({counts['tokens_per_sentence']:.1f} a sentence)",
-        f"{counts['examples']:,} examples of {counts['tokens_per_example']:.1f} tokens on average "
-        f"({100 * fill:.0f} % of {sequence_length})",
         f"unknown tokens {100 * counts['unknown_rate']:.2f} %, duplicate sentences "
-        f"{about}{100 * counts['duplicate_sentence_rate']:.1f} %, "
-        f"cut off by truncation {100 * _ratio(counts['truncated_tokens'], counts['packed_tokens']):.1f} % of tokens",
+        f"{about}{100 * counts['duplicate_sentence_rate']:.1f} %",
     ]
     if counts["replaced_characters"]:
         lines.append(f"{counts['replaced_characters']:,} pieces that were not UTF-8 were replaced by U+FFFD")
+    return lines
+
+
+def _text_warnings(counts):
+    lines = []
     if counts["duplicate_sentence_rate"] > DUPLICATES_HIGH:
         lines.append(
             f"warning: {100 * counts['duplicate_sentence_rate']:.0f} % of the sentences are repeats; a model "
@@ -138,11 +181,5 @@ def report(counts, sequence_length):
         lines.append(
             f"warning: {100 * counts['unknown_rate']:.1f} % of the tokens are unknown to the vocabulary; is it "
             "of this language and case? Train one on this corpus with `bert-tf vocab`"
-        )
-    if counts["random_next"] > RANDOM_NEXT_HIGH * counts["examples"]:
-        lines.append(
-            f"warning: {100 * _ratio(counts['random_next'], counts['examples']):.0f} % of the pairs are random, since "
-            "most documents hold a single sentence; next sentence prediction learns nothing from them: do blank "
-            "lines part documents, not sentences? Else use the format full_sentences"
         )
     return lines

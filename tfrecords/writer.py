@@ -1,8 +1,8 @@
-"""From a corpus of text to a folder of shards, in parallel, restartable."""
+"""From a corpus of text, or its tokens, to a folder of shards, in parallel, restartable."""
 
+import dataclasses
 import functools
 import os
-import threading
 from pathlib import Path
 
 from bert_tf.config import to_dict
@@ -14,29 +14,34 @@ from tfrecords.chunks import read_chunks
 from tfrecords.corpus import find_files
 from tfrecords.manifest import Manifest
 from tfrecords.output_folder import OutputFolder
-from tfrecords.schema import SCHEMA_VERSION, TOKENIZER_FOLDER
-from tfrecords.shard import ShardWriter, shard_name
-from tfrecords.shards_config import ShardsConfig
-from tfrecords.statistics import DuplicateSample, summarize
-from tfrecords.workers import map_unordered
+from tfrecords.results import Totals, process
+from tfrecords.schema import SCHEMA_VERSION, TOKENIZER_FOLDER, TOKENS_MANIFEST_NAME
+from tfrecords.shard import SHARDS, ShardWriter
+from tfrecords.shards_config import CorpusConfig, ShardsConfig
+from tfrecords.statistics import summarize, summarize_text
+from tfrecords.tokenized import TOKENS, TokenizedCorpus, TokenWriter
 
 # A process takes some seconds to start; below this, more than one does not pay.
 _SMALL_CORPUS_BYTES = 64 << 20
 
 
-def write_shards(inputs, output, tokenizer, config=None, workers=None, overwrite=False, progress=True):
+def write_shards(inputs, output, tokenizer=None, config=None, workers=None, overwrite=False, progress=True):
     """Writes a corpus as shards, a manifest and the tokenizer beside them.
 
     What is written is a function of corpus, tokenizer and config: byte for byte the same whatever
     the number of workers, whether or not the run was interrupted (even killed) and started again,
-    which goes on with the first shard that is missing. Memory does not grow with the corpus.
+    which goes on with the first shard that is missing, and whether the corpus is given as text or
+    as the folder that `tokenize_corpus` made of it. Memory does not grow with the corpus.
 
     Args:
         inputs: path or list of paths: .txt (blank line between documents), .jsonl, either
-            gzipped, folders and globs of them; see `corpus.find_files`.
+            gzipped, folders and globs of them; see `corpus.find_files`. Or one folder that
+            `tokenize_corpus` wrote.
         output: folder to write; made if missing. One process at a time.
-        tokenizer: a tokenizer, or a path for `load_tokenizer`.
-        config: `ShardsConfig`; None for its defaults.
+        tokenizer: a tokenizer, or a path for `load_tokenizer`; None for that of a tokenized
+            corpus.
+        config: `ShardsConfig`; None for its defaults. For a tokenized corpus the settings of
+            `CorpusConfig` are its own; here they may be left at their defaults.
         workers: processes, this one among them; None for one per CPU core, or for a small corpus
             this one alone.
         overwrite: remove other shards that `output` holds.
@@ -50,102 +55,166 @@ def write_shards(inputs, output, tokenizer, config=None, workers=None, overwrite
     Raises:
         DataError: a missing, empty or damaged corpus; bytes that are not UTF-8; names the line.
         RunDirectoryError: `output` holds other shards, is in use, cannot be written; a full disk.
-        ConfigError: `workers` below 1.
+        ConfigError: `workers` below 1; no tokenizer; a setting or tokenizer that a tokenized
+            corpus was not made with.
 
     Example:
         manifest = write_shards("books/", "shards", "vocab.txt", ShardsConfig(sequence_length=512))
         print(*report(manifest.counts, manifest.sequence_length), sep="\\n")
     """
-    config = config or ShardsConfig()
-    if workers is not None and workers < 1:
-        raise ConfigError(f"'workers' is {workers}; it must be at least 1, or None for one per CPU core")
-    output = Path(output)
-    # The tokenizer that is written beside the shards ends in .txt, too.
-    files = [f for f in find_files(inputs) if output.resolve() not in f.path.resolve().parents]
-    corpus = [{"file": file.name, "bytes": file.bytes} for file in files]
-    total = sum(file.bytes for file in files)
-    if workers is None:
-        workers = _cpu_count() if total >= _SMALL_CORPUS_BYTES else 1
-    if isinstance(tokenizer, (str, Path)):
-        tokenizer = load_tokenizer(tokenizer)
-    packing = to_dict(config)
-    settings = packing | {"tokenizer": tokenizer.fingerprint, "schema_version": SCHEMA_VERSION}
+    config, output = config or ShardsConfig(), Path(output)
+    tokenized = _tokenized_folder(inputs)
+    if tokenized is None:
+        source = _Text(inputs, output, tokenizer, config)
+    else:
+        source = _TokenFiles(tokenized, tokenizer)
+        config = source.adopt(config)
+    if config.format == "full_sentences" and source.tokenizer.sep_id is None:
+        raise ConfigError("full_sentences puts a separator between documents, and the tokenizer has none; use doc_sentences")
+    packing = to_dict(config) | {"pair": config.pair_task}
+    settings = packing | {"tokenizer": source.tokenizer.fingerprint, "schema_version": SCHEMA_VERSION}
 
-    with lock_directory(output):
-        folder = OutputFolder(output, settings, corpus)
-        manifest = folder.prepare(overwrite)
-        if manifest is not None:
-            return manifest
-        tokenizer.save(output / TOKENIZER_FOLDER)
-        totals = _Totals(Progress("writing shards", total / 1e6, "MB") if progress else None)
-        work = _work_left(read_chunks(files, config), folder, totals)
-        for result in map_unordered(functools.partial(ShardWriter, output, config), work, workers):
-            totals.add(result)
+    def manifest(totals):
+        layout = source.tokenizer.layout
         if not totals.counts.get("examples"):
-            raise DataError(f"the corpus ({len(files)} files, {total:,} bytes) holds no text")
-        manifest = Manifest(
-            tokenizer_fingerprint=tokenizer.fingerprint,
-            vocabulary_size=tokenizer.vocabulary_size,
+            raise source.empty()
+        return Manifest(
+            tokenizer_fingerprint=source.tokenizer.fingerprint,
+            vocabulary_size=source.tokenizer.vocabulary_size,
             sequence_length=config.sequence_length,
             packing=packing,
             counts=summarize(totals.counts, totals.duplicates),
-            corpus=corpus,
-            shards=_in_order(s for s in totals.shards if s.examples),
+            corpus=source.corpus,
+            shards=[shard for shard in totals.in_order() if shard.examples],
+            segment_ids=[0, layout.second_segment, layout.end_segment],
         )
-        folder.finish(manifest)
-    totals.finish()
-    return manifest
+
+    setup = functools.partial(ShardWriter, output, config)
+    return _write(source, output, SHARDS, settings, setup, manifest, workers, overwrite, progress)
 
 
-def _in_order(shards):
-    # A hundred thousandth shard has a longer name.
-    return sorted(shards, key=lambda shard: (len(shard.file), shard.file))
+def tokenize_corpus(inputs, output, tokenizer, config=None, workers=None, overwrite=False, progress=True):
+    """Keeps the token ids of a corpus, so that `write_shards` packs it in any format without tokenizing again.
+
+    Parallel, restartable and a function of its arguments as `write_shards` is.
+
+    Args: as of `write_shards`, but that the config is a `CorpusConfig` and the inputs are text.
+
+    Returns:
+        The `TokenizedCorpus`.
+
+    Raises: as `write_shards`.
+
+    Example:
+        tokenize_corpus("books/", "tokens", "vocab.txt")
+        write_shards("tokens", "pairs", config=ShardsConfig(format="segment_pair"))
+        write_shards("tokens", "full", config=ShardsConfig(format="full_sentences"))
+    """
+    config, output = config or CorpusConfig(), Path(output)
+    if _tokenized_folder(inputs) is not None:
+        raise ConfigError(f"{inputs} is tokenized already")
+    source = _Text(inputs, output, tokenizer, config)
+
+    def manifest(totals):
+        if not totals.counts.get("tokens"):
+            raise source.empty()
+        return TokenizedCorpus(
+            tokenizer_fingerprint=source.tokenizer.fingerprint,
+            vocabulary_size=source.tokenizer.vocabulary_size,
+            reading=to_dict(config),
+            counts=summarize_text(totals.counts, totals.duplicates),
+            corpus=source.corpus,
+            files=totals.in_order(),
+        )
+
+    settings = TokenizedCorpus(source.tokenizer.fingerprint, 0, to_dict(config), {}, [], []).settings
+    setup = functools.partial(TokenWriter, output, config.sentences)
+    return _write(source, output, TOKENS, settings, setup, manifest, workers, overwrite, progress)
+
+
+class _Text:
+    """Text files as a source of chunks."""
+
+    def __init__(self, inputs, output, tokenizer, config):
+        if tokenizer is None:
+            raise ConfigError("a corpus of text needs a tokenizer; train one with `bert-tf vocab`")
+        # The tokenizer that is written beside the shards ends in .txt, too.
+        self._files = [f for f in find_files(inputs) if output.resolve() not in f.path.resolve().parents]
+        self.corpus = [{"file": file.name, "bytes": file.bytes} for file in self._files]
+        self.bytes = sum(file.bytes for file in self._files)
+        self.tokenizer = _loaded(tokenizer)
+        self._config = config
+
+    def chunks(self):
+        return read_chunks(self._files, self._config)
+
+    def empty(self):
+        return DataError(f"the corpus ({len(self._files)} files, {self.bytes:,} bytes) holds no text")
+
+
+class _TokenFiles:
+    """A folder of `tokenize_corpus` as a source of chunks."""
+
+    def __init__(self, folder, tokenizer):
+        self._folder, self._tokens = folder, TokenizedCorpus.load(folder)
+        self.corpus = self._tokens.corpus
+        self.bytes = self._tokens.counts["text_bytes"]
+        self.tokenizer = _loaded(folder / TOKENIZER_FOLDER if tokenizer is None else tokenizer)
+        if self.tokenizer.fingerprint != self._tokens.tokenizer_fingerprint:
+            raise ConfigError(
+                f"{folder} was tokenized with another tokenizer: fingerprint {self._tokens.tokenizer_fingerprint[:12]} "
+                f"there, {self.tokenizer.fingerprint[:12]} here; leave the tokenizer out, or tokenize the corpus again"
+            )
+
+    def adopt(self, config):
+        """`config` with the settings that the corpus was tokenized with."""
+        for name, value in self._tokens.reading.items():
+            if getattr(config, name) not in (value, getattr(ShardsConfig, name)):
+                raise ConfigError(
+                    f"'{name}' is {getattr(config, name)!r}, but {self._folder} was tokenized with {value!r}; "
+                    "leave it out, or tokenize the corpus again"
+                )
+        return dataclasses.replace(config, **self._tokens.reading)
+
+    def chunks(self):
+        return self._tokens.chunks(self._folder)
+
+    def empty(self):
+        return DataError(f"{self._folder} holds no tokens; tokenize the corpus again")
+
+
+def _write(source, output, kind, settings, setup, manifest, workers, overwrite, progress):
+    """The work that shards and token files share; returns the manifest."""
+    if workers is not None and workers < 1:
+        raise ConfigError(f"'workers' is {workers}; it must be at least 1, or None for one per CPU core")
+    if workers is None:
+        workers = _cpu_count() if source.bytes >= _SMALL_CORPUS_BYTES else 1
+    with lock_directory(output):
+        folder = OutputFolder(output, kind, settings, source.corpus)
+        finished = folder.prepare(overwrite)
+        if finished is not None:
+            return finished
+        source.tokenizer.save(output / TOKENIZER_FOLDER)
+        totals = Totals(Progress(f"writing {kind.what}", source.bytes / 1e6, "MB") if progress else None)
+        process(source.chunks(), folder, setup, workers, totals)
+        finished = manifest(totals)
+        folder.finish(finished)
+    totals.finish(kind.what)
+    return finished
+
+
+def _tokenized_folder(inputs):
+    """The folder that `tokenize_corpus` wrote, if that is what `inputs` name; else None."""
+    paths = [Path(p) for p in ([inputs] if isinstance(inputs, (str, Path)) else inputs)]
+    folders = [path for path in paths if (path / TOKENS_MANIFEST_NAME).is_file()]
+    if folders and len(paths) > 1:
+        raise ConfigError(f"{folders[0]} is a tokenized corpus, which is read alone; name no other input beside it")
+    return folders[0] if folders else None
+
+
+def _loaded(tokenizer):
+    return load_tokenizer(tokenizer) if isinstance(tokenizer, (str, Path)) else tokenizer
 
 
 def _cpu_count():
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
-
-
-def _work_left(chunks, folder, totals):
-    """Yields (chunk, threshold) for the chunks without a finished shard; adds the others up."""
-    position = 0
-    for chunk in chunks:
-        totals.sizes[shard_name(chunk.index)] = chunk.position - position
-        position = chunk.position
-        finished = folder.finished_shard(chunk)
-        if finished is None:
-            yield chunk, totals.duplicates.threshold
-        else:
-            totals.add(finished, skipped=True)
-
-
-class _Totals:
-    """The sums over shards while they come in, and the progress line.
-
-    Finished shards are skipped by whichever thread reads the corpus, hence the lock.
-    """
-
-    def __init__(self, progress):
-        self.counts, self.shards, self.duplicates = {}, [], DuplicateSample()
-        self.sizes = {}  # shard name -> bytes on disk of the chunks being worked on
-        self._progress = progress
-        self._lock = threading.Lock()
-
-    def add(self, result, skipped=False):
-        """Adds a shard; one that an earlier run has written counts as done, but not for the speed."""
-        with self._lock:
-            self._add(result)
-            size = self.sizes.pop(result.shard.file) / 1e6
-            if self._progress:
-                self._progress.first += size if skipped else 0
-                self._progress.update(self._progress.done + size)
-
-    def _add(self, result):
-        for name, count in result.counts.items():
-            self.counts[name] = self.counts.get(name, 0) + count
-        self.shards.append(result.shard)
-        self.duplicates = self.duplicates.merge(result.duplicates)
-
-    def finish(self):
-        if self._progress:
-            self._progress.finish(f"{len(self.shards):,} shards")

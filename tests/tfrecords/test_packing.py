@@ -6,7 +6,8 @@ import random
 import numpy as np
 import pytest
 
-from tfrecords.packing import drop_empty, full_sentences, insert_separators, segment_pairs, split_long, _excess
+from tfrecords.packing import doc_sentences, drop_empty, full_sentences, insert_separators, split_long
+from tfrecords.pairs import excess, segment_pairs
 from tfrecords.schema import NEXT, NO_PAIR, RANDOM_NEXT
 
 LENGTH = 64
@@ -89,7 +90,7 @@ def test_equals_the_original_in_distribution():
     ]
     ours, theirs = [], []
     for seed in range(40):
-        spans = segment_pairs(sentence_splits, document_splits, LENGTH, seed, 0.3)
+        spans = segment_pairs(sentence_splits, document_splits, ROOM, seed, 0.3)
         first, second = spans.first_end - spans.first_start, spans.second_end - spans.second_start
         ours.append([len(first), (spans.labels == RANDOM_NEXT).mean(), first.mean(), second.mean(), first.std(),
                      second.std(), spans.first_start.mean(), spans.second_end.mean()])  # fmt: skip
@@ -107,7 +108,7 @@ def test_share_of_random_next_and_of_short_sequences():
     documents, sentences = 1000, 400
     sentence_splits = np.arange(documents * sentences + 1)
     document_splits = np.arange(documents + 1) * sentences
-    spans = segment_pairs(sentence_splits, document_splits, LENGTH, 5, 0.1)
+    spans = segment_pairs(sentence_splits, document_splits, ROOM, 5, 0.1)
     document = spans.first_start // sentences
     lone = (spans.first_start % sentences) == sentences - 1  # the last sentence: always random
     assert np.all(spans.labels[lone] == RANDOM_NEXT)
@@ -129,7 +130,7 @@ def test_segments_are_what_the_labels_say_and_no_token_is_lost(longest):
     sentence_splits, document_splits = corpus(50, 30, longest)
     tokens = int(sentence_splits[-1])
     document_of = np.searchsorted(sentence_splits[document_splits], np.arange(tokens), "right") - 1
-    spans = segment_pairs(sentence_splits, document_splits, LENGTH, 1)
+    spans = segment_pairs(sentence_splits, document_splits, ROOM, 1)
     covered = np.zeros(tokens, int)
     for a_start, a_end, b_start, b_end, label, truncated in zip(*spans):
         assert a_end > a_start and b_end > b_start
@@ -157,13 +158,13 @@ def test_truncation_is_the_originals():
                 if first + second > room:
                     a, b = [0] * first, [0] * second
                     truncate(a, b, room, random.Random(0))
-                    assert _excess(first, second, room) == (first - len(a), second - len(b))
+                    assert excess(first, second, room) == (first - len(a), second - len(b))
 
 
 def test_truncation_takes_from_front_and_back_alike():
     lengths = np.tile([40, 41], 1000)
     sentence_splits = np.concatenate([[0], np.cumsum(lengths)])
-    spans = segment_pairs(sentence_splits, np.arange(0, 2001, 2), LENGTH, 3, 0.0)
+    spans = segment_pairs(sentence_splits, np.arange(0, 2001, 2), ROOM, 3, 0.0)
     starts = np.searchsorted(sentence_splits, spans.first_start, "right") - 1
     front = (spans.first_start - sentence_splits[starts]).sum()
     lost = (sentence_splits[starts + 1] - sentence_splits[starts] - (spans.first_end - spans.first_start)).sum()
@@ -174,7 +175,7 @@ def test_a_single_document_draws_b_from_its_other_sentences():
     sentence_splits = np.arange(0, 41 * 10, 10)
     seen = set()
     for seed in range(200):
-        spans = segment_pairs(sentence_splits, np.array([0, 40]), LENGTH, seed)
+        spans = segment_pairs(sentence_splits, np.array([0, 40]), ROOM, seed)
         for a_start, a_end, b_start, b_end, label, _ in zip(*spans):
             if label == RANDOM_NEXT:
                 assert b_end <= a_start or b_start >= a_end, "B overlaps A"
@@ -184,7 +185,7 @@ def test_a_single_document_draws_b_from_its_other_sentences():
 
 
 def test_a_lone_sentence_has_no_pair():
-    spans = segment_pairs(np.array([0, 9]), np.array([0, 1]), LENGTH, 0)
+    spans = segment_pairs(np.array([0, 9]), np.array([0, 1]), ROOM, 0)
     assert spans.labels.tolist() == [NO_PAIR]
     assert (spans.first_start[0], spans.first_end[0]) == (0, 9) and spans.second_start[0] == spans.second_end[0]
     assert spans.truncated.sum() == 0
@@ -192,7 +193,7 @@ def test_a_lone_sentence_has_no_pair():
 
 def test_same_seed_same_pairs():
     splits = corpus(20, 20, 20)
-    first, again, other = (np.stack(segment_pairs(*splits, LENGTH, seed)) for seed in (7, 7, 8))
+    first, again, other = (np.stack(segment_pairs(*splits, ROOM, seed)) for seed in (7, 7, 8))
     assert np.array_equal(first, again)
     assert first.shape != other.shape or not np.array_equal(first, other)
 
@@ -200,7 +201,7 @@ def test_same_seed_same_pairs():
 def test_pinned_pairs():
     """Shards of today can be gone on with by the version of tomorrow: the stream of draws stays."""
     splits = np.arange(0, 70, 7), np.array([0, 4, 9])
-    spans = segment_pairs(*splits, 32, 12345, 0.5)
+    spans = segment_pairs(*splits, 32 - 3, 12345, 0.5)
     assert np.stack(spans).T.tolist() == PINNED
 
 
@@ -221,7 +222,7 @@ def test_full_sentences_against_a_plain_loop(longest):
     sentence_splits, document_splits = corpus(40, 12, longest)
     tokens = np.arange(1000, 1000 + sentence_splits[-1])
     sep = 7
-    spans, separators = full_sentences(sentence_splits, document_splits, LENGTH)
+    spans, separators = full_sentences(sentence_splits, document_splits, LENGTH - 2)
     stream = insert_separators(tokens, separators, sep)
     packed = [stream[a:b].tolist() for a, b in zip(spans.first_start, spans.first_end)]
 

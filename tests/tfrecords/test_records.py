@@ -4,11 +4,13 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
+from bert_tf.tokenizers.layout import build_layout
 from tfrecords import schema
 from tfrecords.packing import Spans
 from tfrecords.records import serialize
 
 CLS, SEP = 101, 102
+BERT = build_layout("bert", CLS, SEP)
 
 
 @pytest.mark.parametrize("vocabulary_size", [30522, 65536, 65537, 250_000])
@@ -20,7 +22,7 @@ def test_tensorflow_parses_what_is_written(vocabulary_size):
     rows += [(0, n, 500, 500 + m, schema.NEXT, 0) for n, m in rng.integers(1, 300, (50, 2))]
     rows += [(0, 40_000, 0, 0, schema.NO_PAIR, 0), (0, 10_000, 10, 9_000, schema.NEXT, 0)]
     spans = Spans(*np.array(rows).T)
-    records = list(serialize(token_ids, spans, CLS, SEP, vocabulary_size))
+    records = list(serialize(token_ids, spans, BERT, vocabulary_size))
     assert len(records) == len(rows)
     for record, (a_start, a_end, b_start, b_end, label, _) in zip(records, rows):
         features = tf.train.Example.FromString(record).features.feature
@@ -35,7 +37,31 @@ def test_tensorflow_parses_what_is_written(vocabulary_size):
         assert value[schema.PAIR_LABEL][0] == bytes([label])
 
 
+@pytest.mark.parametrize(
+    "name, pair, single",
+    [
+        ("bert", "c A A s B B s", "c A A s"),
+        ("roberta", "c A A s s B B s", "c A A s"),
+        ("xlnet", "A A s B B s c", "A A s c"),
+        ("none", "A A B B", "A A"),
+    ],
+)
+def test_layouts(name, pair, single):
+    spans = Spans(*np.array([(0, 2, 2, 4, schema.IN_ORDER, 0), (0, 2, 0, 0, schema.NO_PAIR, 0)]).T)
+    symbols = {10: "A", 11: "A", 12: "B", 13: "B", CLS: "c", SEP: "s"}
+    layout = build_layout(name, CLS, SEP)
+    at_end = len(layout.at_end)
+    for record, expected in zip(serialize(np.arange(10, 14), spans, layout, 200), (pair, single)):
+        value = {k: f.bytes_list.value[0] for k, f in tf.train.Example.FromString(record).features.feature.items()}
+        ids = np.frombuffer(value[schema.TOKEN_IDS], "<u2").tolist()
+        assert " ".join(symbols[i] for i in ids) == expected
+        first, second = np.frombuffer(value[schema.SEGMENT_LENGTHS], "<u2").tolist()
+        assert first + second + at_end == len(ids)
+        around = len(layout.before_first) + len(layout.after_first)
+        assert first == 2 + around and (second > 0) == ("B" in expected)
+
+
 def test_no_longer_than_tensorflow_writes():
     spans = Spans(*np.array([(0, 50, 60, 100, schema.NEXT, 0)]).T)
-    (record,) = serialize(np.arange(100), spans, CLS, SEP, 30522)
+    (record,) = serialize(np.arange(100), spans, BERT, 30522)
     assert len(record) == len(tf.train.Example.FromString(record).SerializeToString())
