@@ -5,9 +5,10 @@ from keras import ops
 
 from bert_tf.backend import TrainableModel
 from bert_tf.config import nearest
-from bert_tf.errors import ConfigError, DataError
+from bert_tf.errors import ConfigError
 from bert_tf.layers import ClassificationHead, MaskedLMHead
 from bert_tf.models import ENCODER_INPUTS
+from bert_tf.objectives.losses import cross_entropy_sums, feature
 
 #: What the two classes of the pair head mean. The loss is the same; the data differ.
 PAIR_HEADS = {
@@ -88,7 +89,7 @@ class MaskedLM(TrainableModel):
         outputs = {
             "masked_lm_logits": self.masked_lm_head(
                 encoded["sequence_output"],
-                _feature(features, "mask_positions"),
+                feature(features, "mask_positions"),
                 self.encoder.embedding_table,
             )
         }
@@ -97,9 +98,9 @@ class MaskedLM(TrainableModel):
         return outputs
 
     def loss_weights(self, features):
-        weights = {"masked_lm": ops.sum(ops.cast(_feature(features, "mask_weights"), "float32"))}
+        weights = {"masked_lm": ops.sum(ops.cast(feature(features, "mask_weights"), "float32"))}
         if self.pair_classifier is not None:
-            weights["pair"] = ops.sum(ops.cast(_feature(features, "pair_weights"), "float32"))
+            weights["pair"] = ops.sum(ops.cast(feature(features, "pair_weights"), "float32"))
         return weights
 
     def loss_sums(self, features, training):
@@ -109,9 +110,9 @@ class MaskedLM(TrainableModel):
             questions["pair"] = ("pair_logits", "pair_labels", "pair_weights")
         losses, metrics = {}, {}
         for name, (logits, labels, weights) in questions.items():
-            labels = _feature(features, labels)
-            weights = ops.cast(_feature(features, weights), "float32")
-            losses[name], correct = _cross_entropy_sums(outputs[logits], labels, weights)
+            labels = feature(features, labels)
+            weights = ops.cast(feature(features, weights), "float32")
+            losses[name], correct = cross_entropy_sums(outputs[logits], labels, weights)
             metrics[f"{name}_accuracy"] = (correct, ops.sum(weights))
         return losses, metrics
 
@@ -127,19 +128,3 @@ class MaskedLM(TrainableModel):
     def from_config(cls, config, custom_objects=None):
         encoder = keras.saving.deserialize_keras_object(config["encoder"], custom_objects=custom_objects)
         return cls(**{**config, "encoder": encoder})
-
-
-def _cross_entropy_sums(logits, labels, weights):
-    """(weighted sum of cross-entropies in nats, weighted number of right answers), float32.
-
-    Args: float32 [..., K], int [...], float32 [...].
-    """
-    loss = ops.sparse_categorical_crossentropy(labels, logits, from_logits=True)
-    correct = ops.equal(ops.argmax(logits, axis=-1), ops.cast(labels, "int32"))
-    return ops.sum(loss * weights), ops.sum(ops.cast(correct, "float32") * weights)
-
-
-def _feature(features, name):
-    if name not in features:
-        raise DataError(f"the batch has no '{name}'; it has {', '.join(sorted(features))}")
-    return features[name]
