@@ -47,8 +47,8 @@ class RelativeAttention(keras.layers.Layer):
         training: whether dropout is active.
 
     Returns:
-        (content, query, scores): float [B, S, H]; [B, P, H] or None; float32 [B, n, S, M + S],
-        the probabilities before dropout, or None.
+        dict: `content` float [B, S, H]; with a query stream `query` float [B, P, H]; on request
+        `attention_scores` float32 [B, n, S, M + S], the content stream's before dropout.
 
     Raises:
         ConfigError: H is not a multiple of `num_heads`.
@@ -100,8 +100,10 @@ class RelativeAttention(keras.layers.Layer):
         heads = _project(content, self.query_kernel)
         by_position = _shift(self._position_scores(heads, distances), ops.shape(keys)[1])
         probabilities = self._probabilities(heads, keys, by_position, mask, differs)
-        output = self._output(self.dropout(self._cast(probabilities), training=training), values)
-        query_output = None
+        weights = self.dropout(self._cast(probabilities), training=training)
+        outputs = {"content": self._output(weights, values)}
+        if return_attention_scores:
+            outputs["attention_scores"] = probabilities
         if query is not None:
             heads = _project(query["states"], self.query_kernel)
             by_position = self._position_scores(heads, distances)
@@ -110,8 +112,8 @@ class RelativeAttention(keras.layers.Layer):
             )
             weights = self._probabilities(heads, keys, by_position, query["mask"], query["differs"])
             weights = self.query_dropout(self._cast(weights), training=training)
-            query_output = self._output(weights, values)
-        return output, query_output, probabilities if return_attention_scores else None
+            outputs["query"] = self._output(weights, values)
+        return outputs
 
     def _project_positions(self, positions, backward):
         """[R, n, d], or [B, R, n, d] where rows differ in direction."""

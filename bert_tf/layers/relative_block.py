@@ -54,11 +54,11 @@ class RelativeBlock(keras.layers.Layer):
         self.layer_norm_epsilon = layer_norm_epsilon
         self.initializer_range = initializer_range
         self._activation_function = activation_function(activation)
-        # Of the content stream and of the query stream, in the order in which they are applied.
-        self.dropouts = [
-            [Dropout(dropout, dtype=self.dtype_policy, name=f"{stream}_dropout_{i}") for i in range(3)]
+        # In the order in which they are applied.
+        self.dropouts = {
+            stream: [Dropout(dropout, dtype=self.dtype_policy, name=f"{stream}_dropout_{i}") for i in range(3)]
             for stream in ("content", "query")
-        ]
+        }
 
     def build(self, content_shape):
         hidden_size, policy = content_shape[-1], self.dtype_policy
@@ -109,7 +109,7 @@ class RelativeBlock(keras.layers.Layer):
         return_attention_scores=False,
         training=False,
     ):
-        attended, query_attended, scores = self.attention(
+        outputs = self.attention(
             content,
             positions,
             mask,
@@ -120,10 +120,10 @@ class RelativeBlock(keras.layers.Layer):
             return_attention_scores=return_attention_scores,
             training=training,
         )
-        content = self._after_attention(content, attended, self.dropouts[0], training)
-        if query is not None:
-            query = self._after_attention(query["states"], query_attended, self.dropouts[1], training)
-        return content, query, scores
+        streams = {"content": content} if query is None else {"content": content, "query": query["states"]}
+        for name, x in streams.items():
+            outputs[name] = self._after_attention(x, outputs[name], self.dropouts[name], training)
+        return outputs
 
     def _after_attention(self, x, attended, dropouts, training):
         x = self.attention_layer_norm(x + dropouts[0](attended, training=training))
@@ -131,13 +131,13 @@ class RelativeBlock(keras.layers.Layer):
         transformed = dropouts[2](self.output_dense(transformed), training=training)
         return self.output_layer_norm(x + transformed)
 
-    def compute_output_spec(
-        self, content, positions, mask, differs, memory=None, return_attention_scores=False, training=False
-    ):
+    def compute_output_spec(self, content, *args, return_attention_scores=False, **kwargs):
         batch, length, _ = content.shape
-        output = keras.KerasTensor(content.shape, dtype=self.compute_dtype)
-        scores = keras.KerasTensor((batch, self.num_heads, length, None), dtype="float32")
-        return output, None, scores if return_attention_scores else None
+        outputs = {"content": keras.KerasTensor(content.shape, dtype=self.compute_dtype)}
+        if return_attention_scores:
+            shape = (batch, self.num_heads, length, None)
+            outputs["attention_scores"] = keras.KerasTensor(shape, dtype="float32")
+        return outputs
 
     def get_config(self):
         return {

@@ -21,7 +21,7 @@ class Encoder(keras.Model):
 
     Args:
         config: an instance of `config_class`.
-        inputs, outputs: dicts of symbolic tensors.
+        inputs, outputs: dicts of symbolic tensors; the inputs may be more than `encoder_inputs()`.
         dtype: the dtype policy of the layers.
         name: of the model.
         arguments: the other arguments of the family's constructor, such as `pooler`; each becomes
@@ -41,6 +41,7 @@ class Encoder(keras.Model):
         super().__init__(inputs=inputs, outputs=outputs, name=name, trainable=trainable)
         self.dtype_policy = dtype
         self.config = config
+        self._input_names = tuple(inputs)
         self._arguments = arguments
         for key, value in arguments.items():
             setattr(self, key, value)
@@ -51,11 +52,11 @@ class Encoder(keras.Model):
             given = sorted(inputs) if isinstance(inputs, dict) else type(inputs).__name__
             raise DataError(f"an encoder takes a dict of tensors with at least 'token_ids', got {given}")
         for key in inputs:
-            if key not in ENCODER_INPUTS:
-                raise DataError(f"an encoder has no input '{key}'{nearest(key, ENCODER_INPUTS)}")
+            if key not in self._input_names:
+                raise DataError(f"an encoder has no input '{key}'{nearest(key, self._input_names)}")
         if self.has_position_table and inputs.get("position_ids") is None:
             check_length(inputs["token_ids"].shape[1], self.config.max_positions)
-        return super().__call__({key: inputs.get(key) for key in ENCODER_INPUTS}, *args, **kwargs)
+        return super().__call__({key: inputs.get(key) for key in self._input_names}, *args, **kwargs)
 
     def compute_output_spec(self, inputs, training=None, mask=None):
         # In a larger functional model: stock Keras reads the shape of absent inputs too.

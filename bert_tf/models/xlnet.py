@@ -1,0 +1,351 @@
+"""XLNet (Yang et al. 2019, arXiv:1906.08237), as zihangdai/xlnet `modeling.py` has it."""
+
+import dataclasses
+import sys
+
+import keras
+import numpy as np
+
+from bert_tf.backend import Dropout
+from bert_tf.errors import ConfigError, DataError
+from bert_tf.layers.activations import activation
+from bert_tf.layers.attention import check_heads
+from bert_tf.layers.last_token_pooler import LastTokenPooler
+from bert_tf.layers.relative_attention import RelativePositions
+from bert_tf.layers.relative_block import RelativeBlock
+from bert_tf.layers.segment_memory import SegmentMemory
+from bert_tf.layers.stream_embeddings import StreamEmbeddings
+from bert_tf.layers.stream_mask import SegmentsDiffer, StreamMask
+from bert_tf.models.encoder import Encoder, check_numbers, encoder_inputs
+from bert_tf.models.weights import WeightMap
+
+
+@dataclasses.dataclass(frozen=True)
+class XLNetConfig:
+    """The shape of an XLNet. The defaults that are not sizes are those of the published models.
+
+    Args:
+        vocabulary_size: V, rows of the token table.
+        hidden_size: H, even: half of it holds sines of the distance, half cosines.
+        num_layers: L.
+        num_heads: attention heads; divides `hidden_size`.
+        intermediate_size: I, inside the feed-forward network.
+        activation: of the feed-forward network. The code's flag has "relu" as its default, the
+            published models say "gelu", which there is the tanh approximation.
+        dropout: on embeddings, on the sinusoids, on both branches of each layer, inside the
+            feed-forward network, and on the last layer's output.
+        attention_dropout: on attention probabilities.
+        layer_norm_epsilon: added to the variance of every layer norm.
+        initializer_range: standard deviation of the normal of kernels and tables.
+        clamp_length: distances beyond it count as it; None, as published, for no limit.
+
+    The three biases of attention are each layer's own (`untie_r` of the original, set in all
+    published models), and attention is bidirectional (`attn_type` "bi").
+
+    Raises:
+        ConfigError: a value that no model can have.
+    """
+
+    vocabulary_size: int
+    hidden_size: int
+    num_layers: int
+    num_heads: int
+    intermediate_size: int
+    activation: str = "gelu_tanh"
+    dropout: float = 0.1
+    attention_dropout: float = 0.1
+    layer_norm_epsilon: float = 1e-12
+    initializer_range: float = 0.02
+    clamp_length: int | None = None
+
+    def __post_init__(self):
+        check_numbers(self)
+        check_heads(self.hidden_size, self.num_heads)
+        activation(self.activation)
+        if self.hidden_size % 2:
+            raise ConfigError(f"hidden_size={self.hidden_size} must be even: half sines, half cosines")
+        if self.clamp_length is not None and (type(self.clamp_length) is not int or self.clamp_length < 1):
+            raise ConfigError(f"'clamp_length' must be a positive whole number or None, got {self.clamp_length!r}")
+
+    @property
+    def max_positions(self):
+        """The longest sequence: distances are computed, not looked up, so there is no limit."""
+        return sys.maxsize
+
+
+@keras.saving.register_keras_serializable("bert_tf")
+class XLNetEncoder(Encoder):
+    """The content stream, as it is fine-tuned; `encode` runs both streams, with memory.
+
+    Args:
+        config: an `XLNetConfig`.
+        pooler: whether there is a `pooled_output`: a tanh layer on the last real token, which in
+            XLNet's layout is <cls>.
+        output_hidden_states: whether the result holds all layers' outputs.
+        output_attention_scores: whether the result holds all layers' attention probabilities.
+        memory_length: M, how many positions of the text before are kept: with 0, there is neither
+            an input nor an output of memory.
+        reuse_length: only the first so many positions of a segment enter the memory; None for all.
+        dtype: a Keras dtype policy, e.g. "mixed_bfloat16"; None = the global one.
+
+    Call arguments:
+        inputs: dict of [B, S] tensors: `token_ids`, and where they are not the default
+            `segment_ids` (zeros), `padding_mask` (all real; padding may stand on either side),
+            `sequence_ids` (one sequence per row). `position_ids` are ignored: only distances
+            count, and in a packed row they are what they are alone. With `memory_length` also
+            `memory` float [B, L, M', H], the `memory` that the text before returned.
+        training: whether dropout is active.
+
+    Returns:
+        dict: `sequence_output` [B, S, H]; `pooled_output` [B, H]; on request `hidden_states`, a
+        list of num_layers + 1 [B, S, H] with the embeddings first, and `attention_scores`, a
+        list of num_layers float32 [B, n, S, M' + S] (probabilities, before dropout). With
+        `memory_length` also `memory` [B, L, min(M, M' + S), H]. What stands at padding has no
+        meaning, and no effect, except in the memory: there, padding would be seen.
+
+    Raises:
+        DataError: `token_ids` are missing, there is an input of another name, or memory is given
+            to a packed row.
+
+    Example:
+        encoder = XLNetEncoder(preset("xlnet_base_cased"), memory_length=384)
+        first = encoder({"token_ids": text[:, :512]})
+        second = encoder({"token_ids": text[:, 512:], "memory": first["memory"]})
+    """
+
+    config_class = XLNetConfig
+    has_position_table = False
+
+    def __init__(
+        self,
+        config,
+        pooler=True,
+        output_hidden_states=False,
+        output_attention_scores=False,
+        memory_length=0,
+        reuse_length=None,
+        dtype=None,
+        name="xlnet",
+        **kwargs,
+    ):
+        # === Layers ===
+        policy = keras.dtype_policies.get(dtype or keras.config.dtype_policy())
+        layers = _Layers(config, policy)
+        memory_layer = SegmentMemory(memory_length, reuse_length, dtype=policy, name="memory_update")
+        pooler_layer = LastTokenPooler(
+            size=config.hidden_size,
+            activation="tanh",
+            initializer_range=config.initializer_range,
+            dtype=policy,
+            name="pooler",
+        )
+
+        # === Functional model ===
+        inputs = encoder_inputs()
+        if memory_length:
+            shape = (config.num_layers, None, config.hidden_size)
+            inputs["memory"] = keras.Input(shape, dtype=policy.compute_dtype, optional=True, name="memory")
+        memory = inputs.get("memory")
+        encoded = layers(inputs, memory=memory, return_attention_scores=output_attention_scores)
+        outputs = {"sequence_output": encoded["sequence_output"]}
+        if pooler:
+            outputs["pooled_output"] = pooler_layer(
+                encoded["sequence_output"], padding_mask=inputs["padding_mask"]
+            )
+        if output_hidden_states:
+            outputs["hidden_states"] = encoded["hidden_states"]
+        if output_attention_scores:
+            outputs["attention_scores"] = encoded["attention_scores"]
+        if memory_length:
+            outputs["memory"] = memory_layer(encoded["hidden_states"][:-1], memory=memory)
+        super().__init__(
+            config,
+            inputs,
+            outputs,
+            dtype=policy,
+            name=name,
+            pooler=pooler,
+            output_hidden_states=output_hidden_states,
+            output_attention_scores=output_attention_scores,
+            memory_length=memory_length,
+            reuse_length=reuse_length,
+            **kwargs,
+        )
+        self._join = layers
+
+    def __call__(self, inputs, *args, **kwargs):
+        if isinstance(inputs, dict) and inputs.get("memory") is not None:
+            _check_memory(inputs, inputs["memory"])
+            # Memory is a tensor; Keras refuses dicts that hold NumPy arrays beside tensors.
+            inputs = {
+                k: keras.ops.convert_to_tensor(v) if isinstance(v, np.ndarray) else v for k, v in inputs.items()
+            }
+        return super().__call__(inputs, *args, **kwargs)
+
+    def encode(
+        self,
+        inputs,
+        memory=None,
+        permutation_order=None,
+        mask_positions=None,
+        backward=None,
+        training=False,
+    ):
+        """Both streams, in a factorization order, with memory: what pretraining runs.
+
+        Args:
+            inputs: dict of the encoder's [B, S] inputs.
+            memory: float [B, L, M', H], of `SegmentMemory`, or None.
+            permutation_order: int [B, S], the rank of each token: it sees those of lower or equal
+                rank. None: everything is seen.
+            mask_positions: int [B, P], the places of the query stream, whose vectors know
+                position and segment of the token there, and all tokens of lower rank, but not
+                the token. None: no query stream.
+            backward: bool [B], True for rows whose tokens stand in reverse order: their distances
+                change sign. None: there are none.
+            training: whether dropout is active.
+
+        Returns:
+            dict: `sequence_output` [B, S, H] and `hidden_states` of the content stream, and with
+            `mask_positions` `query_output` [B, P, H] and `query_hidden_states`. All but the last
+            of `hidden_states` are what `SegmentMemory` takes.
+
+        Raises:
+            DataError: memory is given to a packed row.
+        """
+        _check_memory(inputs, memory)
+        return self._join(
+            inputs,
+            memory=memory,
+            permutation_order=permutation_order,
+            mask_positions=mask_positions,
+            backward=backward,
+            training=training,
+        )
+
+
+class _Layers:
+    """The layers of an encoder and how they are joined, called on symbolic inputs and on tensors."""
+
+    def __init__(self, config, policy):
+        self.embeddings = StreamEmbeddings(
+            vocabulary_size=config.vocabulary_size,
+            size=config.hidden_size,
+            dropout=config.dropout,
+            initializer_range=config.initializer_range,
+            dtype=policy,
+            name="embeddings",
+        )
+        self.positions = RelativePositions(
+            size=config.hidden_size,
+            clamp_length=config.clamp_length,
+            dropout=config.dropout,
+            dtype=policy,
+            name="relative_positions",
+        )
+        self.mask = StreamMask(dtype=policy, name="stream_mask")
+        self.differs = SegmentsDiffer(dtype=policy, name="segments_differ")
+        self.blocks = [
+            RelativeBlock(
+                index=i,
+                num_heads=config.num_heads,
+                intermediate_size=config.intermediate_size,
+                activation=config.activation,
+                dropout=config.dropout,
+                attention_dropout=config.attention_dropout,
+                layer_norm_epsilon=config.layer_norm_epsilon,
+                initializer_range=config.initializer_range,
+                dtype=policy,
+                name=f"transformer_layer_{i}",
+            )
+            for i in range(config.num_layers)
+        ]
+        self.output_dropout = Dropout(config.dropout, dtype=policy, name="output_dropout")
+        self.query_output_dropout = Dropout(config.dropout, dtype=policy, name="query_output_dropout")
+
+    def __call__(
+        self,
+        inputs,
+        memory=None,
+        permutation_order=None,
+        mask_positions=None,
+        backward=None,
+        return_attention_scores=False,
+        training=None,
+    ):
+        """The results of `XLNetEncoder.encode`, without memory, and `attention_scores`."""
+        token_ids = inputs["token_ids"]
+        seen = {"padding_mask": inputs.get("padding_mask"), "sequence_ids": inputs.get("sequence_ids")}
+        seen |= {"memory": memory, "permutation_order": permutation_order}
+        segments = {"segment_ids": inputs.get("segment_ids"), "memory": memory}
+        mask = self.mask(token_ids, **seen)
+        differs = self.differs(token_ids, **segments)
+        positions = self.positions(token_ids, memory=memory, training=training)
+        x = self.embeddings(token_ids, training=training)
+        result = {"hidden_states": [x], "attention_scores": []}
+        options = {"memory": memory, "backward": backward, "training": training}
+        if return_attention_scores:
+            options["return_attention_scores"] = True
+        query = None
+        if mask_positions is not None:
+            query = {
+                "states": self.embeddings(mask_positions, queries=True, training=training),
+                "positions": mask_positions,
+                "mask": self.mask(token_ids, query_positions=mask_positions, **seen),
+                "differs": self.differs(token_ids, query_positions=mask_positions, **segments),
+            }
+            result["query_hidden_states"] = [query["states"]]
+        for block in self.blocks:
+            outputs = block(x, positions, mask, differs, query=query, **options)
+            x = outputs["content"]
+            result["hidden_states"].append(x)
+            if return_attention_scores:
+                result["attention_scores"].append(outputs["attention_scores"])
+            if query is not None:
+                query["states"] = outputs["query"]
+                result["query_hidden_states"].append(outputs["query"])
+        result["sequence_output"] = self.output_dropout(x, training=training)
+        if query is not None:
+            result["query_output"] = self.query_output_dropout(query["states"], training=training)
+        return result
+
+
+def _check_memory(inputs, memory):
+    if memory is not None and inputs.get("sequence_ids") is not None:
+        raise DataError("a row of several packed sequences cannot have a memory: it would belong to them all")
+
+
+# The names in a Hugging Face checkpoint (XLNetModel, XLNetLMHeadModel, and the summary of
+# XLNetForSequenceClassification). Attention kernels are [H, n, d] there as here.
+_LAYER = "transformer.layer.{layer}"
+_BLOCK = "transformer_layer_{layer}"
+_ATTENTION = {
+    "q": "query_kernel",
+    "k": "key_kernel",
+    "v": "value_kernel",
+    "o": "output_kernel",
+    "r": "position_kernel",
+    "r_w_bias": "content_bias",
+    "r_r_bias": "position_bias",
+    "r_s_bias": "segment_bias",
+    "seg_embed": "segment_vectors",
+}
+HF_WEIGHTS = WeightMap(
+    arrays={
+        "transformer.word_embedding.weight": "embeddings/token_embeddings",
+        "transformer.mask_emb": "embeddings/query_vector",
+        **{f"{_LAYER}.rel_attn.{theirs}": f"{_BLOCK}/attention/{ours}" for theirs, ours in _ATTENTION.items()},
+        f"{_LAYER}.rel_attn.layer_norm.weight": f"{_BLOCK}/attention_layer_norm/gamma",
+        f"{_LAYER}.rel_attn.layer_norm.bias": f"{_BLOCK}/attention_layer_norm/beta",
+        f"{_LAYER}.ff.layer_norm.weight": f"{_BLOCK}/output_layer_norm/gamma",
+        f"{_LAYER}.ff.layer_norm.bias": f"{_BLOCK}/output_layer_norm/beta",
+        "lm_loss.bias": "lm_head/output_bias",
+    },
+    dense={
+        f"{_LAYER}.ff.layer_1": f"{_BLOCK}/intermediate",
+        f"{_LAYER}.ff.layer_2": f"{_BLOCK}/output",
+        "sequence_summary.summary": "pooler/dense",
+    },
+    copies={"lm_loss.weight": "transformer.word_embedding.weight"},
+    prefix="transformer.",
+)
