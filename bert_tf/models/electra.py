@@ -1,0 +1,249 @@
+"""ELECTRA (Clark et al. 2020, arXiv:2003.10555), as google-research/electra `modeling.py` has it."""
+
+import dataclasses
+
+import keras
+
+from bert_tf.errors import ConfigError
+from bert_tf.layers import Embeddings, activation
+from bert_tf.layers.attention import check_heads
+from bert_tf.layers.embeddings import embedding_projection
+from bert_tf.models.encoder import Encoder, check_numbers, encoder_inputs
+from bert_tf.models.transformer import encode, transformer_blocks
+from bert_tf.models.weights import WeightMap
+
+
+@dataclasses.dataclass(frozen=True)
+class ElectraConfig:
+    """The shape of an ELECTRA discriminator or generator: BERT's, with a width of the embeddings.
+
+    Args:
+        embedding_size: E, the width of the embedding tables; where it is not H a linear layer
+            follows them. 128 in ELECTRA-small; a generator has its discriminator's.
+        activation: google-research/electra computes GELU with the error function.
+        others: as `BertConfig`.
+
+    Raises:
+        ConfigError: a value that no model can have.
+    """
+
+    vocabulary_size: int
+    embedding_size: int
+    hidden_size: int
+    num_layers: int
+    num_heads: int
+    intermediate_size: int
+    max_positions: int = 512
+    num_segments: int = 2
+    activation: str = "gelu_erf"
+    dropout: float = 0.1
+    attention_dropout: float = 0.1
+    layer_norm_epsilon: float = 1e-12
+    initializer_range: float = 0.02
+
+    def __post_init__(self):
+        check_numbers(self)
+        check_heads(self.hidden_size, self.num_heads)
+        activation(self.activation)
+
+
+@keras.saving.register_keras_serializable("bert_tf")
+class ElectraEncoder(Encoder):
+    """The encoder of a discriminator or of a generator.
+
+    Args:
+        config: an `ElectraConfig`.
+        pooler: whether there is a `pooled_output`. ELECTRA's is the first token's vector as it
+            is: there is no pooling layer.
+        embeddings: another encoder's embeddings layer, whose tables and layer norm this one then
+            uses as well, of the sizes of `config`; see `make_generator`. None makes new ones. Not
+            kept when the encoder is saved alone.
+        others, call arguments, results, errors: as `BertEncoder`. The first of the `hidden_states`
+            is what enters the first layer: [B, S, H], after the linear layer.
+
+    Raises:
+        ConfigError: `embeddings` of other sizes.
+
+    Example:
+        encoder = ElectraEncoder(preset("electra_small"))
+        encoder({"token_ids": np.array([[101, 7592, 102]])})["sequence_output"]  # [1, 3, 256]
+    """
+
+    config_class = ElectraConfig
+
+    def __init__(
+        self,
+        config,
+        pooler=True,
+        output_hidden_states=False,
+        output_attention_scores=False,
+        embeddings=None,
+        dtype=None,
+        name="electra",
+        **kwargs,
+    ):
+        # === Layers ===
+        policy = keras.dtype_policies.get(dtype or keras.config.dtype_policy())
+        if embeddings is None:
+            embeddings = Embeddings(
+                vocabulary_size=config.vocabulary_size,
+                size=config.embedding_size,
+                max_positions=config.max_positions,
+                num_segments=config.num_segments,
+                dropout=config.dropout,
+                layer_norm_epsilon=config.layer_norm_epsilon,
+                initializer_range=config.initializer_range,
+                dtype=policy,
+                name="embeddings",
+            )
+        else:
+            _check_shared(embeddings, config)
+        projection = None
+        if config.embedding_size != config.hidden_size:
+            projection = embedding_projection(config.hidden_size, config.initializer_range, policy)
+        blocks = transformer_blocks(config, policy)
+
+        # === Functional model ===
+        inputs = encoder_inputs()
+        outputs = encode(
+            inputs,
+            embeddings,
+            blocks,
+            dtype=policy,
+            projection=projection,
+            pooler=_first_token if pooler else None,
+            output_hidden_states=output_hidden_states,
+            output_attention_scores=output_attention_scores,
+        )
+        super().__init__(
+            config,
+            inputs,
+            outputs,
+            dtype=policy,
+            name=name,
+            pooler=pooler,
+            output_hidden_states=output_hidden_states,
+            output_attention_scores=output_attention_scores,
+            **kwargs,
+        )
+
+
+def generator_config(config, size=0.25):
+    """The shape of the generator that belongs to a discriminator.
+
+    `get_generator_config` of google-research/electra `run_pretraining.py`: narrower, with as many
+    layers, one head for every 64 numbers and a feed-forward network four times as wide. (What was
+    released as electra-small-generator is as wide as its discriminator: the preset
+    `electra_small_generator`.)
+
+    Args:
+        config: of the discriminator: an `ElectraConfig`, or another family's with its fields.
+        size: the share of the discriminator's width: 1/4 for small and large, 1/3 for base.
+
+    Returns:
+        ElectraConfig, with the discriminator's `embedding_size`.
+
+    Raises:
+        ConfigError: a size that leaves no width, or one that the heads cannot share, or a `config`
+            without the fields of BERT's family.
+    """
+    hidden_size = round(config.hidden_size * size)
+    if hidden_size < 1:
+        raise ConfigError(f"a generator of {size} of the width {config.hidden_size} has no width left")
+    values = {
+        "embedding_size": getattr(config, "embedding_size", config.hidden_size),
+        "hidden_size": hidden_size,
+        "num_heads": max(1, hidden_size // 64),
+        "intermediate_size": 4 * hidden_size,
+    }
+    for field in dataclasses.fields(ElectraConfig):
+        if field.name not in values:
+            if not hasattr(config, field.name):
+                raise ConfigError(f"{type(config).__name__} has no '{field.name}': no generator can be derived from it")
+            values[field.name] = getattr(config, field.name)
+    return ElectraConfig(**values)
+
+
+def make_generator(discriminator, config):
+    """A generator that shares the discriminator's embeddings: the same variables, not copies.
+
+    Token, position and segment tables and their layer norm are shared (Clark et al. 2020, section
+    3.2). The variables that are the generator's own have paths that begin with "generator/"; those
+    of the discriminator keep the paths of a bare encoder, so that it can be taken out of a
+    checkpoint alone.
+
+    Args:
+        discriminator: an encoder whose embeddings are an `Embeddings` layer with a position table:
+            ELECTRA's, BERT's, and those of the families with BERT's embeddings.
+        config: an `ElectraConfig` with the discriminator's embedding sizes; see `generator_config`.
+
+    Returns:
+        An `ElectraEncoder` without a pooler, of the discriminator's dtype policy.
+
+    Raises:
+        ConfigError: the discriminator has no such embeddings, or other sizes.
+    """
+    shared = next((layer for layer in discriminator.layers if isinstance(layer, Embeddings)), None)
+    if shared is None or shared.max_positions is None:
+        raise ConfigError(
+            f"{type(discriminator).__name__} has no embeddings with a position table for a generator to share; "
+            "replaced token detection is for ELECTRA, BERT and the families with BERT's embeddings"
+        )
+    with keras.name_scope("generator"):
+        return ElectraEncoder(
+            config, pooler=False, embeddings=shared, dtype=discriminator.dtype_policy, name="generator"
+        )
+
+
+def _first_token(sequence_output):
+    return sequence_output[:, 0]
+
+
+def _check_shared(embeddings, config):
+    sizes = {
+        "vocabulary_size": (embeddings.vocabulary_size, config.vocabulary_size),
+        "embedding_size": (embeddings.size, config.embedding_size),
+        "max_positions": (embeddings.max_positions, config.max_positions),
+        "num_segments": (embeddings.num_segments, config.num_segments),
+    }
+    for name, (theirs, ours) in sizes.items():
+        if theirs != ours:
+            raise ConfigError(f"the shared embeddings have {name}={theirs}, the configuration says {ours}")
+
+
+# The names in a Hugging Face checkpoint (ElectraModel, ElectraForMaskedLM, ElectraForPreTraining)
+# and the variables they belong to. Hugging Face draws the projection and the discriminator's last
+# layer from N(0, 0.02); google-research/electra leaves both to TensorFlow's default, Glorot.
+_LAYER = "electra.encoder.layer.{layer}"
+_BLOCK = "transformer_layer_{layer}"
+HF_WEIGHTS = WeightMap(
+    arrays={
+        "electra.embeddings.word_embeddings.weight": "embeddings/token_embeddings",
+        "electra.embeddings.position_embeddings.weight": "embeddings/position_embeddings",
+        "electra.embeddings.token_type_embeddings.weight": "embeddings/segment_embeddings",
+        "electra.embeddings.LayerNorm.weight": "embeddings/layer_norm/gamma",
+        "electra.embeddings.LayerNorm.bias": "embeddings/layer_norm/beta",
+        f"{_LAYER}.attention.output.LayerNorm.weight": f"{_BLOCK}/attention_layer_norm/gamma",
+        f"{_LAYER}.attention.output.LayerNorm.bias": f"{_BLOCK}/attention_layer_norm/beta",
+        f"{_LAYER}.output.LayerNorm.weight": f"{_BLOCK}/output_layer_norm/gamma",
+        f"{_LAYER}.output.LayerNorm.bias": f"{_BLOCK}/output_layer_norm/beta",
+        "generator_predictions.LayerNorm.weight": "masked_lm_head/layer_norm/gamma",
+        "generator_predictions.LayerNorm.bias": "masked_lm_head/layer_norm/beta",
+        "generator_lm_head.bias": "masked_lm_head/output_bias",
+    },
+    dense={
+        "electra.embeddings_project": "embedding_projection",
+        f"{_LAYER}.attention.self.query": f"{_BLOCK}/attention/query",
+        f"{_LAYER}.attention.self.key": f"{_BLOCK}/attention/key",
+        f"{_LAYER}.attention.self.value": f"{_BLOCK}/attention/value",
+        f"{_LAYER}.attention.output.dense": f"{_BLOCK}/attention/output",
+        f"{_LAYER}.intermediate.dense": f"{_BLOCK}/intermediate",
+        f"{_LAYER}.output.dense": f"{_BLOCK}/output",
+        "generator_predictions.dense": "masked_lm_head/dense",
+        "discriminator_predictions.dense": "discriminator_head/dense",
+        "discriminator_predictions.dense_prediction": "discriminator_head/output",
+    },
+    copies={"generator_lm_head.weight": "electra.embeddings.word_embeddings.weight"},
+    ignored=("electra.embeddings.position_ids",),
+    prefix="electra.",
+)

@@ -1,0 +1,183 @@
+"""Replaced token detection: ELECTRA's generator and discriminator, trained together."""
+
+import keras
+from keras import ops
+
+from bert_tf.backend import TrainableModel
+from bert_tf.config import build, to_dict
+from bert_tf.errors import ConfigError
+from bert_tf.layers.discriminator_head import DiscriminatorHead
+from bert_tf.models import ENCODER_INPUTS
+from bert_tf.models.electra import ElectraConfig, make_generator
+from bert_tf.objectives.losses import binary_cross_entropy_sum, cross_entropy_sums, feature
+from bert_tf.objectives.sampling import sample_tokens
+
+
+@keras.saving.register_keras_serializable("bert_tf")
+class ReplacedTokenDetection(TrainableModel):
+    """A small masked LM replaces tokens; the encoder learns to tell which were replaced.
+
+    Clark et al. 2020, section 3; `run_pretraining.py` of google-research/electra. The generator
+    learns masked LM, as ever. At each prediction a token is drawn from its softmax (temperature
+    1); no gradient flows through the draw. The discriminator reads the text with these tokens in
+    it and answers for every token that is not padding, special tokens included, whether it is
+    another than the original: a token drawn right counts as original.
+
+    Args:
+        discriminator: the encoder that is wanted in the end. Its variables have the paths of a
+            bare encoder.
+        generator: the encoder that replaces, made by `make_generator(discriminator, config)`: it
+            shares the discriminator's embeddings. None makes a model that only detects, with a
+            published discriminator's weights: it cannot be trained.
+        discriminator_weight: lambda, the factor of the discriminator's loss; 50 in the paper.
+
+    Call arguments:
+        features: dict of the data contract: the encoder's inputs, `mask_positions` int32 [B, P]
+            (distinct where the weight is not 0), `mask_weights` float32 [B, P] and
+            `sampling_uniforms` float32 [B, P], uniform in [0, 1): what
+            `tfrecords.replaced_tokens.ReplacedTokenCorruption` makes. For the losses also
+            `mask_ids` int32 [B, P]. Without a generator only the encoder's inputs.
+        training: whether dropout is active.
+
+    Returns:
+        dict: `replaced_logits` float32 [B, S], above 0 where the token seems replaced; with a
+        generator also `masked_lm_logits` float32 [B, P, V], `sampled_ids` int32 [B, P] and
+        `token_ids` int32 [B, S], what the discriminator read.
+
+    Metrics: `masked_lm_accuracy` of the generator's best guess and `sampled_accuracy` of the
+    tokens drawn; `discriminator_accuracy`, `discriminator_precision` and `discriminator_recall` of
+    the replaced ones; `replaced_share`, the share of all tokens that are replaced: 1 minus it is
+    the accuracy of answering "original" always.
+
+    Raises:
+        ConfigError: training without a generator.
+        DataError: a feature is missing.
+
+    Example:
+        config = preset("electra_small")
+        discriminator = ElectraEncoder(config, pooler=False)
+        generator = make_generator(discriminator, generator_config(config, size=0.25))
+        model = ReplacedTokenDetection(discriminator, generator)
+    """
+
+    def __init__(
+        self, discriminator, generator=None, discriminator_weight=50.0, name="replaced_token_detection", **kwargs
+    ):
+        super().__init__(name=name, dtype=discriminator.dtype_policy, **kwargs)
+        config = discriminator.config
+        self.discriminator = discriminator
+        self.generator = generator
+        self.discriminator_weight = discriminator_weight
+        self.loss_coefficients = {"discriminator": discriminator_weight}
+        self.masked_lm_head = None
+        if generator is not None:
+            with keras.name_scope("generator"):
+                self.masked_lm_head = generator.make_masked_lm_head()
+        self.discriminator_head = DiscriminatorHead(
+            activation=config.activation,
+            initializer_range=config.initializer_range,
+            dtype=self.dtype_policy,
+            name="discriminator_head",
+        )
+        self.discriminator_head.build((None, None, config.hidden_size))
+        self.built = True
+
+    def call(self, features, training=False):
+        inputs = {key: features[key] for key in ENCODER_INPUTS if key in features}
+        outputs = {}
+        if self.generator is not None:
+            positions = feature(features, "mask_positions")
+            encoded = self.generator(inputs, training=training)
+            logits = self.masked_lm_head(
+                encoded["sequence_output"], positions, self.generator.embedding_table
+            )
+            sampled = sample_tokens(logits, feature(features, "sampling_uniforms"))
+            current = ops.take_along_axis(inputs["token_ids"], positions, axis=1)
+            change = ops.where(_real(features), sampled - current, 0)
+            inputs["token_ids"] = inputs["token_ids"] + _at(positions, change, inputs["token_ids"])
+            outputs = {"masked_lm_logits": logits, "sampled_ids": sampled, "token_ids": inputs["token_ids"]}
+        encoded = self.discriminator(inputs, training=training)
+        return outputs | {"replaced_logits": self.discriminator_head(encoded["sequence_output"])}
+
+    def loss_weights(self, features):
+        self._check_trainable()
+        return {
+            "masked_lm": ops.sum(ops.cast(feature(features, "mask_weights"), "float32")),
+            "discriminator": ops.sum(_token_weights(features)),
+        }
+
+    def loss_sums(self, features, training):
+        self._check_trainable()
+        outputs = self(features, training=training)
+        mask_ids = feature(features, "mask_ids")
+        mask_weights = ops.cast(feature(features, "mask_weights"), "float32")
+        masked_lm, correct = cross_entropy_sums(outputs["masked_lm_logits"], mask_ids, mask_weights)
+        drawn_right = ops.equal(outputs["sampled_ids"], mask_ids)
+
+        # [B, S]: 1 where another token stands than the original.
+        wrong = ops.cast(ops.logical_and(_real(features), ops.logical_not(drawn_right)), "int32")
+        labels = ops.cast(_at(features["mask_positions"], wrong, outputs["token_ids"]), "float32")
+        weights = _token_weights(features)
+        logits = outputs["replaced_logits"]
+        answers = ops.cast(logits > 0, "float32")
+        found = ops.sum(answers * labels * weights)
+        losses = {
+            "masked_lm": masked_lm,
+            "discriminator": binary_cross_entropy_sum(logits, labels, weights),
+        }
+        num_predictions, num_tokens = ops.sum(mask_weights), ops.sum(weights)
+        num_replaced = ops.sum(labels * weights)
+        metrics = {
+            "masked_lm_accuracy": (correct, num_predictions),
+            "sampled_accuracy": (ops.sum(ops.cast(drawn_right, "float32") * mask_weights), num_predictions),
+            "discriminator_accuracy": (ops.sum((1 - ops.abs(answers - labels)) * weights), num_tokens),
+            "discriminator_precision": (found, ops.sum(answers * weights)),
+            "discriminator_recall": (found, num_replaced),
+            "replaced_share": (num_replaced, num_tokens),
+        }
+        return losses, metrics
+
+    def _check_trainable(self):
+        if self.generator is None:
+            raise ConfigError(
+                "replaced token detection is trained with a generator; make one with "
+                "make_generator(discriminator, generator_config(discriminator.config))"
+            )
+
+    def get_config(self):
+        return {
+            "discriminator": keras.saving.serialize_keras_object(self.discriminator),
+            "generator": None if self.generator is None else to_dict(self.generator.config),
+            "discriminator_weight": self.discriminator_weight,
+            "name": self.name,
+            "trainable": self.trainable,
+        }
+
+    @classmethod
+    def from_config(cls, config, custom_objects=None):
+        discriminator = keras.saving.deserialize_keras_object(
+            config["discriminator"], custom_objects=custom_objects
+        )
+        generator = config["generator"]
+        if generator is not None:
+            generator = make_generator(discriminator, build(ElectraConfig, generator))
+        return cls(**{**config, "discriminator": discriminator, "generator": generator})
+
+
+def _real(features):
+    """bool [B, P]: which predictions are not filler."""
+    return ops.cast(feature(features, "mask_weights"), "float32") > 0
+
+
+def _token_weights(features):
+    """float32 [B, S]: 1 at tokens that are not padding."""
+    if "padding_mask" in features:
+        return ops.cast(features["padding_mask"], "float32")
+    return ops.ones_like(feature(features, "token_ids"), dtype="float32")
+
+
+def _at(positions, values, like):
+    """Zeros of the shape of `like` [B, S] with `values` int32 [B, P] added at `positions`."""
+    places = ops.arange(ops.shape(like)[1], dtype="int32")
+    there = ops.equal(ops.cast(positions, "int32")[:, :, None], places)  # [B, P, S]
+    return ops.sum(ops.where(there, values[:, :, None], 0), axis=1)
