@@ -3,9 +3,13 @@
 from bert_tf.config import build, nearest, to_dict
 from bert_tf.errors import ConfigError
 from bert_tf.models.bert import BertConfig, BertEncoder
+from bert_tf.models.electra import ElectraConfig, ElectraEncoder
 from bert_tf.models.presets import preset
 
-FAMILIES = {"bert": (BertConfig, BertEncoder)}
+FAMILIES = {
+    "bert": (BertConfig, BertEncoder),
+    "electra": (ElectraConfig, ElectraEncoder),
+}
 
 
 def build_config(section, vocabulary_size=None):

@@ -5,6 +5,7 @@ import dataclasses
 from bert_tf.config import build, nearest, to_dict
 from bert_tf.errors import ConfigError
 from bert_tf.models.bert import BertConfig
+from bert_tf.models.electra import ElectraConfig
 
 
 @dataclasses.dataclass(frozen=True)
@@ -14,10 +15,11 @@ class Preset:
     Args:
         config: its configuration.
         encoder_parameters: embeddings, layers and pooler.
-        pretraining_parameters: with the masked LM and next sentence heads.
+        pretraining_parameters: with all that it was pretrained with: heads, and for ELECTRA's
+            discriminators the generator, of 1/4 (base: 1/3) of the width.
     """
 
-    config: BertConfig
+    config: object
     encoder_parameters: int
     pretraining_parameters: int
 
@@ -26,6 +28,18 @@ def _bert(num_layers, hidden_size, vocabulary_size):
     # All of google-research/bert: heads of 64, a feed-forward network four times as wide.
     return BertConfig(
         vocabulary_size=vocabulary_size,
+        hidden_size=hidden_size,
+        num_layers=num_layers,
+        num_heads=hidden_size // 64,
+        intermediate_size=4 * hidden_size,
+    )
+
+
+def _electra(num_layers, embedding_size, hidden_size):
+    # All of google-research/electra, generators too: uncased, heads of 64.
+    return ElectraConfig(
+        vocabulary_size=30_522,
+        embedding_size=embedding_size,
         hidden_size=hidden_size,
         num_layers=num_layers,
         num_heads=hidden_size // 64,
@@ -47,6 +61,12 @@ PRESETS = {
     "bert_large_cased": Preset(_bert(24, 1024, 28_996), 333_579_264, 334_661_958),
     "bert_base_multilingual_cased": Preset(_bert(12, 768, 119_547), 177_853_440, 178_566_653),
     "bert_base_chinese": Preset(_bert(12, 768, 21_128), 102_267_648, 102_882_442),
+    "electra_small": Preset(_electra(12, 128, 256), 13_483_008, 14_196_219),
+    "electra_base": Preset(_electra(12, 768, 768), 108_891_648, 119_386_427),
+    "electra_large": Preset(_electra(24, 1024, 1024), 334_092_288, 354_655_291),
+    "electra_small_generator": Preset(_electra(12, 128, 256), 13_483_008, 13_546_682),
+    "electra_base_generator": Preset(_electra(12, 768, 256), 33_511_168, 33_740_602),
+    "electra_large_generator": Preset(_electra(24, 1024, 256), 50_999_552, 51_295_290),
 }
 
 

@@ -13,7 +13,7 @@ def count(config, pooler=True, pair_head="next_sentence"):
         return model.encoder.count_params(), model.count_params()
 
 
-@pytest.mark.parametrize("name", PRESETS)
+@pytest.mark.parametrize("name", [name for name in PRESETS if name.startswith("bert_")])
 def test_parameter_counts(name):
     expected = PRESETS[name]
     assert count(expected.config) == (expected.encoder_parameters, expected.pretraining_parameters)
