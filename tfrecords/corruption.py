@@ -24,6 +24,7 @@ SELECTION_STREAM = 0
 ACTION_STREAM = 1
 REPLACEMENT_STREAM = 2
 COMPLETION_STREAM = 3
+LENGTH_STREAM = 4
 
 _STREAM_LENGTH = 1 << 16
 _GOLDEN = 0x9E3779B9
@@ -161,6 +162,15 @@ def distinct_draws(keys, limits, count, length):
     return tf.concat(all_draws, axis=1), tf.concat(all_first, axis=1)
 
 
+def first_chosen(draws, chosen, width):
+    """The first `width` of the draws that are chosen, in their order: int32 [B, width], bool [B, width]."""
+    number = tf.cast(running_sum(tf.cast(chosen, tf.float32)), tf.int32)
+    slots = tf.minimum(number, width + 1) * tf.cast(chosen, tf.int32)
+    # Slot 0 gathers what is not chosen, the last what comes too late.
+    first = sum_at(slots, draws, width + 2)[:, 1:-1]
+    return first, tf.range(1, width + 1)[None, :] <= number[:, -1:]
+
+
 def ascending(positions, chosen, width, length):
     """The chosen of `positions` in order.
 
@@ -200,13 +210,15 @@ def marked(mask, width):
     return ordered, tf.range(width)[None, :] < tf.cast(rank[:, -1:], tf.int32)
 
 
-def mask_or_replace(keys, original, positions, mask_id, random_ids, mask_below, random_below_):
+def mask_or_replace(keys, original, positions, acting, mask_id, random_ids, mask_below, random_below_):
     """BERT's choice for each selected token: [MASK], a random token, or itself.
 
     Args:
         keys: of `example_keys`.
         original: int32 [B, P], the selected tokens.
-        positions: int32 [B, P], where they stand; the numbers drawn depend on the place alone.
+        positions: int32 [B, P], where they stand; which random token depends on the place alone.
+        acting: int32 [B, P], the place whose number decides between the three; equal for tokens
+            that are to have the same fate.
         mask_id: int.
         random_ids: int32 [R], the ids a random token is drawn from, all equally likely.
         mask_below, random_below_: 32-bit thresholds; an action number below the first means
@@ -215,7 +227,7 @@ def mask_or_replace(keys, original, positions, mask_id, random_ids, mask_below, 
     Returns:
         int32 [B, P].
     """
-    action = random_bits(keys, ACTION_STREAM, positions)
+    action = random_bits(keys, ACTION_STREAM, acting)
     draw = random_below(random_bits(keys, REPLACEMENT_STREAM, positions), len(random_ids))
     chosen = tf.where(
         tf.cast(action, tf.int64) < mask_below, mask_id, tf.gather(random_ids, draw)

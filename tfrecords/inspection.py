@@ -93,7 +93,7 @@ class Explanation:
 
     def _rule(self):
         rate = 100 * self.config.rate
-        what = "whole words of together at most" if self.config.whole_word else "exactly"
+        what = "whole words of together at most" if self.config.unit != "token" else "exactly"
         rule = (
             f"{len(self.predictions)} tokens: {what} {self.budget}, which is {rate:g} % of the "
             f"{self.eligible} that are not special"
@@ -150,7 +150,7 @@ def explain(batch, tokenizer, corrupt, seed):
         length = int(before["padding_mask"][row].sum())
         ids = before["token_ids"][row, :length].tolist()
         segments = before["segment_ids"][row, :length].tolist()
-        words = _words(ids, tokenizer) if corrupt.config.whole_word else {}
+        words = _words(ids, tokenizer) if corrupt.config.unit != "token" else {}
         predictions = []
         for rank in range(int(after["mask_weights"][row].sum())):
             position = int(after["mask_positions"][row, rank])

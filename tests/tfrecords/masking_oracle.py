@@ -42,64 +42,114 @@ def draws_made(most, length, times):
     return rounds * math.ceil(count / rounds)
 
 
-def mask_example(ids, padding_mask, key, tokenizer, config):
-    """The corrupted ids, and the sorted predicted positions, of one sequence."""
-    length = len(ids)
-    most = min(config.max_predictions or math.ceil(config.rate * length), length)
-    special, continues = set(tokenizer.special_ids), tokenizer.is_continuation
-    eligible = [i for i in range(length) if padding_mask[i] and ids[i] not in special]
-    if not eligible:
-        return ids.copy(), []
-    budget = min(most, max(1, round(config.rate * len(eligible))))
-
-    words = {}
-    for i in eligible:
-        if config.whole_word and continues[ids[i]] and i - 1 in eligible:
-            words[begin].append(i)
+def units_of(ids, eligible, key, tokenizer, config):
+    """The places of the tokens of each unit, in order."""
+    continues = tokenizer.is_continuation
+    words = []  # of places; a special token is one, too
+    for i in range(len(ids)):
+        inside = i in eligible and i - 1 in eligible and continues[ids[i]] and config.unit != "token"
+        if inside:
+            words[-1].append(i)
         else:
-            begin = i
-            words[begin] = [i]
-    count = draws_made(most, length, 2 if config.whole_word else 1)
-    drawn = [bits(key, 0, i) * (max(words) + 1) >> 32 for i in range(count)]
-    order = [i for i in dict.fromkeys(drawn) if i in words]
-    chosen = []
-    if config.whole_word:
-        for i in order[: most + 4]:
-            if len(chosen) + len(words[i]) <= budget:
-                chosen += words[i]
-    else:
-        chosen = order[:budget]
+            words.append([i])
+    if config.unit in ("ngram", "span"):
+        if config.unit == "ngram":
+            weights = [1 / n for n in range(1, config.max_ngram + 1)]
+        else:
+            weights = [(1 - config.span_p) ** n for n in range(config.max_span)]
+        units, k = [], 0
+        while words:
+            draw = bits(key, 4, k) / 2**32
+            size = 1 + sum(sum(weights[:n]) / sum(weights) <= draw for n in range(1, len(weights)))
+            units.append(words[:size])
+            words, k = words[size:], k + 1
+        # Cut at special tokens.
+        words = []
+        for unit in units:
+            for number, word in enumerate(unit):
+                if number and word[0] in eligible and words[-1][-1] in eligible:
+                    words[-1] += word
+                else:
+                    words.append(list(word))
+    return [word for word in words if word[0] in eligible]
+
+
+def select(units, budget, most, key, length, config):
+    """The places chosen, and those whose action number each uses."""
+    if config.unit == "token":
+        count = draws_made(most, length, 1)
+        drawn = [bits(key, 0, i) * (max(u[0] for u in units) + 1) >> 32 for i in range(count)]
+        eligible = [u[0] for u in units]
+        chosen = [i for i in dict.fromkeys(drawn) if i in eligible][:budget]
         low = 2 ** math.ceil(math.log2(length)) - 1
         others = [i for i in eligible if i not in chosen]
         others.sort(key=lambda i: -((bits(key, 3, i) >> 1) & ~low | i))
         chosen += others[: budget - len(chosen)]
+        return sorted(chosen), {i: i for i in chosen}
+    count = draws_made(most, length, 2)
+    order = list(dict.fromkeys(bits(key, 0, i) * len(units) >> 32 for i in range(count)))
+    order = order[: most + 4]
+    if config.unit != "span":
+        chosen = []
+        for number in order:
+            if len(chosen) + len(units[number]) <= budget:
+                chosen += units[number]
+        return sorted(chosen), {i: i for i in chosen}
+    chosen = [i for number in order for i in units[number]][:budget]
+    if len(chosen) < budget:
+        order = sorted(range(len(units)), key=lambda number: bits(key, 3, number))
+        chosen = [i for number in order for i in units[number]][:budget]
+    chosen.sort()
+    begin = {}
+    for i in chosen:
+        begin[i] = begin.get(i - 1, i)
+    return chosen, begin
 
+
+def mask_example(ids, padding_mask, key, tokenizer, config):
+    """The corrupted ids, the sorted predicted positions, and the begin of the span of each."""
+    length = len(ids)
+    most = min(config.max_predictions or math.ceil(config.rate * length), length)
+    special = set(tokenizer.special_ids)
+    eligible = {i for i in range(length) if padding_mask[i] and ids[i] not in special}
+    if not eligible:
+        return ids.copy(), [], {}
+    budget = min(most, max(1, round(config.rate * len(eligible))))
+    units = units_of(ids, eligible, key, tokenizer, config)
+    chosen, begin = select(units, budget, most, key, length, config)
     corrupted = ids.copy()
     for i in chosen:
-        action = bits(key, 1, i) / 2**32
+        action = bits(key, 1, begin[i]) / 2**32
         if action < config.mask_probability:
             corrupted[i] = tokenizer.mask_id
         elif action < config.mask_probability + config.random_probability:
             draw = bits(key, 2, i) * len(tokenizer.random_ids) >> 32
             corrupted[i] = tokenizer.random_ids[draw]
-    return corrupted, sorted(chosen)
+    return corrupted, chosen, begin
 
 
 def mask_batch(batch, seed, tokenizer, config):
-    """token_ids, mask_positions, mask_ids and mask_weights of a batch of NumPy arrays."""
+    """token_ids, mask_positions, mask_ids and mask_weights of a batch of NumPy arrays; for spans their sides."""
     ids = batch["token_ids"]
     most = config.max_predictions or math.ceil(config.rate * ids.shape[1])
     corrupted = ids.copy()
-    positions, originals = np.zeros((2, len(ids), most), np.int32)
+    positions, originals, left, right = np.zeros((4, len(ids), most), np.int32)
     weights = np.zeros((len(ids), most), np.float32)
     for b in range(len(ids)):
-        key = example_key(seed, int(batch["epoch"][b]), int(batch["example_index"][b]))
-        corrupted[b], chosen = mask_example(
+        epoch = int(batch["epoch"][b])
+        if config.static_duplicates:
+            epoch %= config.static_duplicates
+        key = example_key(seed, epoch, int(batch["example_index"][b]))
+        corrupted[b], chosen, begin = mask_example(
             ids[b], batch["padding_mask"][b], key, tokenizer, config
         )
         positions[b, : len(chosen)] = chosen
         originals[b, : len(chosen)] = ids[b, chosen]
         weights[b, : len(chosen)] = 1
-    return dict(
+        for rank, i in enumerate(chosen):
+            left[b, rank] = begin[i] - 1
+            right[b, rank] = max(j for j in chosen if begin[j] == begin[i]) + 1
+    expected = dict(
         token_ids=corrupted, mask_positions=positions, mask_ids=originals, mask_weights=weights
     )
+    return expected | (dict(span_left=left, span_right=right) if config.unit == "span" else {})

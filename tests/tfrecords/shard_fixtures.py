@@ -7,6 +7,7 @@ from pathlib import Path
 import numpy as np
 import tensorflow as tf
 
+from bert_tf.tokenizers.layout import Layout
 from tfrecords import schema
 from tfrecords.manifest import Manifest, Shard
 
@@ -23,6 +24,7 @@ class StandInTokenizer:
     mask_id: int = MASK
     special_ids: tuple = (PAD, UNK, CLS, SEP, MASK)
     fingerprint: str = "5" * 64
+    layout: Layout = Layout((CLS,), (SEP,), (), (SEP,))
 
     @property
     def is_continuation(self):

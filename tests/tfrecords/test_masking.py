@@ -10,7 +10,7 @@ from tfrecords.masking import MaskedLMCorruption, MaskingConfig
 
 TOKENIZER = StandInTokenizer()
 SPECIAL = np.array(TOKENIZER.special_ids)
-BOTH = pytest.mark.parametrize("whole_word", [False, True])
+UNIT = pytest.mark.parametrize("unit", ["token", "whole_word", "ngram", "span"])
 
 
 def make_batch(size, length, seed=0, epoch=0, first_index=0, full=False, continuations=0.25):
@@ -50,12 +50,17 @@ def within_three_sigma(successes, trials, probability):
     "config",
     [
         MaskingConfig(),
-        MaskingConfig(whole_word=True),
-        MaskingConfig(rate=0.4, whole_word=True, max_predictions=17),
+        MaskingConfig(unit="whole_word"),
+        MaskingConfig(rate=0.4, unit="whole_word", max_predictions=17),
         MaskingConfig(rate=0.3, mask_probability=0.5, random_probability=0.5, max_predictions=4),
         MaskingConfig(mask_probability=1, random_probability=0),
         MaskingConfig(rate=0.95),
-        MaskingConfig(rate=0.95, whole_word=True),
+        MaskingConfig(rate=0.95, unit="whole_word"),
+        MaskingConfig(unit="ngram"),
+        MaskingConfig(rate=0.3, unit="ngram", max_ngram=5, static_duplicates=2),
+        MaskingConfig(unit="span"),
+        MaskingConfig(rate=0.9, unit="span", span_p=0.1, max_span=20),
+        MaskingConfig(unit="span", max_predictions=7),
     ],
 )
 def test_equals_the_oracle(config, seed):
@@ -70,17 +75,17 @@ def test_equals_the_oracle(config, seed):
             np.testing.assert_array_equal(features[name], value, err_msg=name)
 
 
-@BOTH
-def test_graph_equals_xla(whole_word):
-    batch, config = make_batch(64, 128), MaskingConfig(whole_word=whole_word)
+@UNIT
+def test_graph_equals_xla(unit):
+    batch, config = make_batch(64, 128), MaskingConfig(unit=unit)
     graph, xla = corrupt(batch, 7, config), corrupt(batch, 7, config, jit_compile=True)
     for name in graph:
         np.testing.assert_array_equal(graph[name], xla[name], err_msg=name)
 
 
-@BOTH
-def test_same_masks_in_any_batch(whole_word):
-    config = MaskingConfig(whole_word=whole_word)
+@UNIT
+def test_same_masks_in_any_batch(unit):
+    config = MaskingConfig(unit=unit)
     batch = make_batch(30, 64)
     whole = corrupt(batch, 1, config)
     backwards = np.arange(30)[::-1]
@@ -131,8 +136,8 @@ def test_exactly_the_budget_and_never_a_special_token():
     )
 
 
-@BOTH
-def test_no_eligible_token_no_prediction(whole_word):
+@UNIT
+def test_no_eligible_token_no_prediction(unit):
     ids = np.array([[CLS, SEP, SEP, PAD], [CLS, UNK, SEP, PAD], [CLS, 50, SEP, PAD]], np.int32)
     batch = {
         "token_ids": ids,
@@ -140,7 +145,7 @@ def test_no_eligible_token_no_prediction(whole_word):
         "example_index": np.arange(3),
         "epoch": np.zeros(3, np.int64),
     }
-    features = corrupt(batch, config=MaskingConfig(whole_word=whole_word))
+    features = corrupt(batch, config=MaskingConfig(unit=unit))
     np.testing.assert_array_equal(features["mask_weights"], [[0], [0], [1]])
     np.testing.assert_array_equal(features["token_ids"][:2], ids[:2])
     np.testing.assert_array_equal(features["mask_ids"], [[0], [0], [50]])
@@ -235,7 +240,7 @@ def test_sums_in_blocks_and_draws_in_rounds():
 
 def test_words_are_never_split():
     batch = make_batch(600, 128, continuations=0.5)
-    features = corrupt(batch, config=MaskingConfig(whole_word=True))
+    features = corrupt(batch, config=MaskingConfig(unit="whole_word"))
     real = features["mask_weights"] > 0
     selected = np.zeros_like(batch["padding_mask"])
     selected[np.nonzero(real)[0], features["mask_positions"][real]] = True
@@ -255,7 +260,7 @@ def test_words_are_never_split():
 def test_whole_words_cover_all_places_alike():
     batch = make_batch(4000, 32, full=True, continuations=0)
     batch["token_ids"][:, 1:-1] = np.tile([12, 15], 15)  # fifteen words of two pieces
-    features = corrupt(batch, seed=4, config=MaskingConfig(whole_word=True))
+    features = corrupt(batch, seed=4, config=MaskingConfig(unit="whole_word"))
     assert (features["mask_weights"].sum(1) == 4).all()  # round(0.15 * 30)
     counts = np.bincount(features["mask_positions"][features["mask_weights"] > 0], minlength=32)
     assert counts[0] == counts[31] == 0

@@ -1,0 +1,172 @@
+"""Which positions of a row are masked: single tokens, or units of several, drawn at random.
+
+All equally likely and without replacement, as far as a budget of tokens goes.
+"""
+
+import tensorflow as tf
+
+from tfrecords import corruption
+
+
+def select_tokens(tokens, budget, width, keys):
+    """Draws `budget` tokens of each row without replacement, all equally likely.
+
+    Args:
+        tokens: bool [B, S], True where a token may be drawn.
+        budget: int32 [B], at most `width` and the number of tokens that may be drawn.
+        width: P.
+        keys: of `corruption.example_keys`.
+
+    Returns:
+        positions: int32 [B, P], ascending, then 0.
+        valid: bool [B, P].
+    """
+    length = tokens.shape[1]
+    eligible = tf.cast(tokens, tf.int32)
+    draws, chosen = corruption.distinct_draws(
+        keys, _reach(eligible), corruption.draws_needed(width, length), length
+    )
+    chosen &= corruption.gather_at(eligible, draws) > 0
+    chosen &= _counted(chosen) <= budget[:, None]
+    missing = budget - tf.reduce_sum(tf.cast(chosen, tf.int32), axis=1)
+    draws, chosen = tf.cond(
+        tf.reduce_any(missing > 0),
+        lambda: _complete(draws, chosen, missing, eligible, keys),
+        lambda: (draws, chosen),
+    )
+    return corruption.ascending(draws, chosen, width, length)
+
+
+def _complete(draws, chosen, missing, eligible, keys):
+    """Puts tokens not chosen so far, all equally likely, in place of draws that were not chosen.
+
+    For rows with few eligible tokens among many others, or a rate near 1, where draws with
+    replacement hit too few.
+    """
+    length, width = eligible.shape[1], min(draws.shape[1], eligible.shape[1])
+    taken = corruption.sum_at(draws, tf.cast(chosen, tf.int32), length)
+    numbers = tf.range(length)[None, :]
+    # Distinct: the position is in the low bits, above it are 24 random ones at length 128.
+    low = (1 << (length - 1).bit_length()) - 1
+    bits = corruption.random_bits(keys, corruption.COMPLETION_STREAM, numbers)
+    bits = tf.cast(tf.bitwise.right_shift(bits, tf.constant(1, tf.uint32)), tf.int32)
+    scores = tf.bitwise.bitwise_or(tf.bitwise.bitwise_and(bits, ~low), numbers)
+    scores = tf.where(eligible > taken, scores, -1)
+    others = tf.bitwise.bitwise_and(tf.math.top_k(scores, width).values, low)
+    number = _counted(~chosen)  # from 1
+    added = ~chosen & (number <= missing[:, None])
+    others = corruption.gather_at(others, tf.clip_by_value(number - 1, 0, width - 1))
+    return tf.where(added, others, draws), chosen | added
+
+
+def select_units(tokens, starts, budget, width, keys, cut=False):
+    """Draws units of each row in random order while they fit in `budget`.
+
+    Args:
+        tokens: bool [B, S], True where a token may be masked.
+        starts: bool [B, S], where units begin; the first of consecutive tokens begins one.
+        budget: int32 [B], at most `width` and the number of tokens that may be masked.
+        width: P.
+        keys: of `corruption.example_keys`.
+        cut: whether the unit that exceeds the budget is cut to what is left, so that exactly
+            `budget` tokens are drawn. Else it is passed over and the next is tried, of P + 4 at
+            most, so that rarely a budget stays unfilled by a token or two, as in
+            google-research/bert where no word fits.
+
+    Returns:
+        positions: int32 [B, P], ascending, then 0.
+        valid: bool [B, P].
+    """
+    length = tokens.shape[1]
+    marks = tf.cast(starts, tf.float32)
+    number = tf.cast(corruption.running_sum(marks), tf.int32)  # of each token's unit, from 1
+    units = number[:, -1]
+    sizes = corruption.sum_at(number * tf.cast(tokens, tf.int32), tf.ones_like(number), length + 1)[:, 1:]
+    places = tf.zeros_like(number) + tf.range(length)
+    begins = corruption.sum_at(number * tf.cast(starts, tf.int32), places, length + 1)[:, 1:]
+    # Twice the draws: there are fewer units than places, and so more repeats.
+    draws, first = corruption.distinct_draws(keys, units, 2 * corruption.draws_needed(width, length), length)
+    unit, exists = corruption.first_chosen(draws, first, min(width + 4, length))
+
+    def take(unit, exists):
+        begin, size = corruption.gather_at(begins, unit), corruption.gather_at(sizes, unit)
+        size *= tf.cast(exists, tf.int32)
+        size = _cut(size, budget) if cut else _fitting(size, budget)
+        ones = tf.ones_like(size)
+        # Nothing taken begins and ends at the same place.
+        change = corruption.sum_at(
+            tf.concat([begin, begin + size], axis=1), tf.concat([ones, -ones], axis=1), length + 1
+        )
+        return corruption.running_sum(tf.cast(change[:, :length], tf.float32))
+
+    mask = take(unit, exists)
+    if cut:
+        unfilled = tf.reduce_sum(mask, axis=1, keepdims=True) < tf.cast(budget, tf.float32)[:, None]
+        mask = tf.cond(
+            tf.reduce_any(unfilled),
+            lambda: tf.where(unfilled, take(*_in_random_order(keys, units, length)), mask),
+            lambda: mask,
+        )
+    return corruption.marked(mask, width)
+
+
+def runs(positions, valid, length):
+    """The stretches of consecutive positions among those selected.
+
+    Args:
+        positions: int32 [B, P], ascending where `valid`.
+        valid: bool [B, P].
+        length: S.
+
+    Returns:
+        begin, end: int32 [B, P], the first place of the stretch that each position is in, and the
+        place behind its last; 0 and 1 where not valid.
+    """
+    rank = tf.range(positions.shape[1])[None, :]
+    # The same for all positions of a stretch, and larger for the next.
+    before = tf.where(valid, positions - rank, length)
+    begin = before + tf.searchsorted(before, before, side="left")
+    end = before + tf.searchsorted(before, before, side="right")
+    return tf.where(valid, begin, 0), tf.where(valid, end, 1)
+
+
+def _in_random_order(keys, units, length):
+    """All units of each row: int32 [B, S], bool [B, S]."""
+    numbers = tf.range(length)[None, :]
+    bits = corruption.random_bits(keys, corruption.COMPLETION_STREAM, numbers)
+    scores = tf.where(numbers < units[:, None], tf.cast(bits, tf.int64), 1 << 32)
+    order = tf.argsort(scores, axis=1, stable=True)
+    return order, order < units[:, None]
+
+
+def _cut(size, budget):
+    """Sizes (int32 [B, K]) of which no more than `budget` (int32 [B]) is left, taken in order."""
+    used = tf.cast(corruption.running_sum(tf.cast(size, tf.float32)), tf.int32)
+    return tf.clip_by_value(budget[:, None] - used + size, 0, size)
+
+
+def _fitting(size, budget):
+    """`size` with 0 for those units that do not fit, when they are tried in order.
+
+    Args:
+        size: int32 [B, K], tokens of each unit; 0 where there is none.
+        budget: int32 [B].
+
+    Returns:
+        int32 [B, K].
+    """
+    left, taken = budget, []
+    for tokens in tf.unstack(tf.transpose(size)):
+        taken.append(tokens * tf.cast(tokens <= left, tf.int32))
+        left -= taken[-1]
+    return tf.transpose(tf.stack(taken))
+
+
+def _counted(flags):
+    """How many of `flags` (bool [B, K]) are True up to and including each: int32 [B, K]."""
+    return tf.cast(corruption.running_sum(tf.cast(flags, tf.float32)), tf.int32)
+
+
+def _reach(flags):
+    """The place behind the last 1 of `flags` (int32 [B, S]): int32 [B]."""
+    return tf.reduce_max(flags * tf.range(1, flags.shape[1] + 1), axis=1)

@@ -1,0 +1,87 @@
+"""Which tokens are masked together: whole words, n-grams of them, spans of them.
+
+The words of a row are cut into units of random numbers of words, one unit behind another, from
+which `selection` draws, all equally likely. So no two units overlap, every word is as likely to be
+masked as any other, and the lengths of units are distributed as asked for. The originals draw a
+place and a length and try again where that overlaps what is masked, which favours short ones.
+"""
+
+import math
+
+import numpy as np
+import tensorflow as tf
+
+from tfrecords import corruption
+
+
+def ngram_probabilities(longest):
+    """p(n) proportional to 1/n for n = 1 .. `longest` (Lan et al. 2019, section 4.2): float64 [N]."""
+    weights = 1 / np.arange(1, longest + 1)
+    return weights / weights.sum()
+
+
+def span_probabilities(p, longest):
+    """Geometric, p (1 - p)^(n - 1), cut off and renormalised (Joshi et al. 2019, section 3.1): float64 [N].
+
+    With p = 0.2 and up to 10 words the mean is 3.797.
+    """
+    weights = p * (1 - p) ** np.arange(longest)
+    return weights / weights.sum()
+
+
+def word_starts(tokens, continuations):
+    """Where words begin.
+
+    A word is a first piece and the continuations behind it; a continuation at the start of a
+    segment, whose first piece was cut off, starts a word.
+
+    Args:
+        tokens: bool [B, S], True where a token may be masked.
+        continuations: bool [B, S], True where a token continues a word.
+
+    Returns:
+        bool [B, S].
+    """
+    return tokens & ~(continuations & _behind(tokens))
+
+
+def unit_starts(tokens, words, probabilities, keys):
+    """Where units begin that hold 1, 2, ... words with the probabilities given.
+
+    No unit reaches across a token that may not be masked: one that would is cut there.
+
+    Args:
+        tokens: bool [B, S], True where a token may be masked.
+        words: bool [B, S], of `word_starts`.
+        probabilities: float64 [N], of 1 to N words; adds up to 1.
+        keys: of `corruption.example_keys`.
+
+    Returns:
+        bool [B, S].
+    """
+    length = tokens.shape[1]
+    numbers = tf.range(_units_needed(length, probabilities))[None, :]
+    bits = corruption.random_bits(keys, corruption.LENGTH_STREAM, numbers)
+    bits = tf.cast(tf.bitwise.right_shift(bits, tf.constant(1, tf.uint32)), tf.int32)
+    words_in = tf.ones_like(bits, tf.float32)
+    for bound in np.cumsum(probabilities)[:-1]:
+        words_in += tf.cast(bits >= round(bound * 2**31), tf.float32)
+    # Special tokens are counted as words, too: a unit that would hold one is cut there anyway.
+    end = tf.minimum(tf.cast(corruption.running_sum(words_in), tf.int32), length)
+    begins = corruption.sum_at(end, tf.ones_like(end), length + 1)
+    word = tf.cast(corruption.running_sum(tf.cast(words | ~tokens, tf.float32)), tf.int32) - 1
+    begins = corruption.gather_at(begins, word) > 0
+    return words & (begins | ~_behind(tokens))
+
+
+def _behind(tokens):
+    """Whether the place before is one of `tokens`: bool [B, S]."""
+    return tf.concat([tf.zeros_like(tokens[:, :1]), tokens[:, :-1]], axis=1)
+
+
+def _units_needed(length, probabilities):
+    """How many units hold `length` words, all but surely (int): the mean and six standard deviations."""
+    sizes = np.arange(1, len(probabilities) + 1)
+    mean = (sizes * probabilities).sum()
+    variance = (sizes**2 * probabilities).sum() - mean**2
+    return min(math.ceil(length / mean + 6 * math.sqrt(length * variance / mean**3)) + 1, length)
