@@ -14,7 +14,7 @@ from bert_tf.tokenizers.pack import pack
 
 SPECIAL_ROLES = ("pad", "unk", "cls", "sep", "mask")
 STANDARD_SPECIAL_TOKENS = {role: f"[{role.upper()}]" for role in SPECIAL_ROLES}
-_UNUSED = re.compile(r"\[unused\d+\]")
+_UNUSED = re.compile(r"\[unused\d+\]|madeupword\d+")  # BERT's and RoBERTa's fillers
 
 
 class Tokenizer:
@@ -88,7 +88,7 @@ class Tokenizer:
 
     @functools.cached_property
     def random_ids(self):
-        """int32: the ids that a random replacement may draw: no special and no [unused...] token."""
+        """int32: the ids that a random replacement may draw: no special and no unused token."""
         return np.array(
             [
                 i
@@ -131,3 +131,15 @@ def check_roles(role_tokens):
         if role not in SPECIAL_ROLES:
             raise ConfigError(f"unknown special token role '{role}'; known: {', '.join(SPECIAL_ROLES)}")
     return STANDARD_SPECIAL_TOKENS | dict(role_tokens)
+
+
+def as_vector(text):
+    """`text` as tf.string [N], and whether it was a scalar.
+
+    Raises:
+        ValueError: another type or rank.
+    """
+    text = tf.convert_to_tensor(text)
+    if text.dtype != tf.string or text.shape.rank not in (0, 1):
+        raise ValueError(f"text must be a string or a vector of strings, got {text.dtype} {text.shape}")
+    return (tf.reshape(text, [1]), True) if text.shape.rank == 0 else (text, False)

@@ -2,7 +2,6 @@
 
 import functools
 import json
-import re
 from pathlib import Path
 
 import numpy as np
@@ -12,9 +11,10 @@ from tokenizers import decoders
 
 from bert_tf.errors import DataError
 from bert_tf.files import atomic_write
-from bert_tf.tokenizers.base import Tokenizer, check_roles
+from bert_tf.tokenizers.base import Tokenizer, as_vector, check_roles
 from bert_tf.tokenizers.characters import is_private, operator_characters
 from bert_tf.tokenizers.normalizer_model import build_normalizer_model
+from bert_tf.tokenizers.special_tokens import escape
 
 PREFIX = "##"
 MAX_WORD_CHARACTERS = 100  # longer words are unknown, as in google-research/bert tokenization.py
@@ -113,14 +113,14 @@ class WordPieceTokenizer(Tokenizer):
         # Leftmost first, then longest, as in `tokenizers`: one search with the longer tokens first
         # flags where each begins, and only what is flagged is rewritten.
         by_length = sorted(marks.items(), key=lambda item: -len(item[0]))
-        alternatives = "|".join(_escape(token) for token, _ in by_length)
+        alternatives = "|".join(escape(token) for token, _ in by_length)
         flag = chr(_FIRST_MARK + len(marks))
         raw_marks = rf"[\x{{{_FIRST_MARK:X}}}-\x{{{ord(flag):X}}}]"
         self._mark_steps = [
             (raw_marks, _DROPPED),
             (f"({alternatives})", rf"{flag}\1"),
             # As many characters as before keep the offsets; the dropped ones say nothing.
-            *((flag + _escape(token), mark + _DROPPED * (len(token) - 1)) for token, mark in by_length),
+            *((flag + escape(token), mark + _DROPPED * (len(token) - 1)) for token, mark in by_length),
         ]
         # \C is any byte: . would stop at bytes that are no UTF-8.
         self._needs_marks = rf"(?s)\C*(?:{alternatives}|{raw_marks})\C*"
@@ -185,7 +185,7 @@ class WordPieceTokenizer(Tokenizer):
         Raises:
             ValueError: another rank.
         """
-        text, scalar = _as_vector(text)
+        text, scalar = as_vector(text)
         normalized = self._normalizer.normalize(self._mark_special_tokens(text))
         ids = self._pieces.tokenize(normalized)
         values, splits = tf.cond(
@@ -212,7 +212,7 @@ class WordPieceTokenizer(Tokenizer):
         Raises:
             ValueError: another rank.
         """
-        text, scalar = _as_vector(text)
+        text, scalar = as_vector(text)
         text = self._mark_special_tokens(text)
         normalized, origins = self._normalizer.normalize_with_offsets(text)
         ids, starts, ends = self._pieces.tokenize_with_offsets(normalized)
@@ -346,15 +346,3 @@ def _normalizer_model(lowercase, strip_accents, tokenize_chinese_chars, num_mark
     table, _ = operator_characters(lowercase, strip_accents, tokenize_chinese_chars)
     marks = map(chr, range(_FIRST_MARK, _FIRST_MARK + num_marks))
     return build_normalizer_model(table | {mark: f" {mark} " for mark in marks})
-
-
-def _as_vector(text):
-    text = tf.convert_to_tensor(text)
-    if text.dtype != tf.string or text.shape.rank not in (0, 1):
-        raise ValueError(f"text must be a string or a vector of strings, got {text.dtype} {text.shape}")
-    return (tf.reshape(text, [1]), True) if text.shape.rank == 0 else (text, False)
-
-
-def _escape(token):
-    """`token` as a pattern of RE2, which knows no escape for letters and digits."""
-    return re.sub(r"([^\w\s])", r"\\\1", token, flags=re.ASCII)

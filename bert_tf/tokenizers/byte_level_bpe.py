@@ -1,0 +1,181 @@
+"""Byte-level BPE, the tokenizer of GPT-2, RoBERTa and ModernBERT, in graph ops."""
+
+import functools
+
+import numpy as np
+import tensorflow as tf
+from tokenizers import models
+
+from bert_tf.config import nearest
+from bert_tf.errors import ConfigError, DataError
+from bert_tf.tokenizers.bpe_files import check_merges, write_bpe, write_config
+from bert_tf.tokenizers.byte_words import ByteWordSplitter, byte_alphabet
+from bert_tf.tokenizers.merging import MergeTable, WordEncoder, join_bytes, segment_begins
+from bert_tf.tokenizers.special_tokens import SpecialToken
+from bert_tf.tokenizers.split_tokenizer import SplitTokenizer, row_ids
+
+ROBERTA_ROLES = {"pad": "<pad>", "unk": "<unk>", "cls": "<s>", "sep": "</s>", "mask": "<mask>"}
+GPT2_ROLES = dict.fromkeys(("pad", "unk", "cls", "sep"), "<|endoftext|>")
+_BLANK = byte_alphabet()[ord(" ")]  # Ġ
+_NORMALIZATIONS = (None, "NFC")
+
+
+class ByteLevelBPETokenizer(SplitTokenizer):
+    """Text to byte pairs, with the ids of Hugging Face's `tokenizers`; no text is unknown.
+
+    The text is split into words by GPT-2's pattern, a blank belonging to the word after it, and
+    the bytes of each word are joined by the merges, the first of the list first. Special tokens
+    spelled in the text are one id each; RoBERTa's "<mask>" swallows the blanks before it.
+
+    Bytes that are no UTF-8 act as U+FFFD, as in Python's `decode(errors="replace")`.
+
+    No table grows with the text: words are looked up among those that are one token, and the
+    distinct others of a batch are merged side by side; see merging.py.
+
+    Args:
+        vocabulary: list of str in GPT-2's spelling of bytes ("Ġthe"); all 256 bytes are in it.
+        merges: list of (left, right), str.
+        add_prefix_space: put a blank before each text that does not begin with one.
+        normalization: None, or "NFC".
+        special_tokens: further ones to recognise in text, str or `SpecialToken`.
+        role_tokens: dict of "pad", "unk", "cls", "sep", "mask" -> token; a role may be absent, its
+            id is then None. Default RoBERTa's; see also GPT2_ROLES.
+        layout: what `pack` frames texts with; see `layout.build_layout`.
+
+    Raises:
+        DataError: a vocabulary with a duplicate or without one of the bytes or special tokens, or a
+            merge of or into what is not in it.
+        ConfigError: an unknown role, layout or normalization.
+
+    Source: openai/gpt-2 src/encoder.py; fairseq's RoBERTa (layout, special tokens).
+    """
+
+    def __init__(
+        self,
+        vocabulary,
+        merges,
+        add_prefix_space=False,
+        normalization=None,
+        special_tokens=(),
+        role_tokens=None,
+        layout="roberta",
+    ):
+        roles = ROBERTA_ROLES if role_tokens is None else dict(role_tokens)
+        if normalization not in _NORMALIZATIONS:
+            raise ConfigError(f"normalization '{normalization}'{nearest(str(normalization), _NORMALIZATIONS)}")
+        named = {t.content if isinstance(t, SpecialToken) else t for t in special_tokens}
+        mask = roles.get("mask")
+        if mask is not None and mask not in named:
+            special_tokens = (*special_tokens, SpecialToken(mask, lstrip=True))
+        super().__init__(vocabulary, roles, special_tokens, layout, normalization)
+        self.add_prefix_space = bool(add_prefix_space)
+        self.merges = check_merges(merges, self._ids)
+        for byte, character in enumerate(byte_alphabet()):
+            if character not in self._ids:
+                raise DataError(f"the vocabulary lacks the byte {byte}, spelled '{character}'")
+
+        ids = self._ids
+        table = MergeTable([(ids[a], ids[b], ids[a + b]) for a, b in self.merges], self.vocabulary_size)
+        with tf.init_scope():
+            self._byte_ids = tf.constant([ids[c] for c in byte_alphabet()], tf.int32)
+            self._joinable = tf.constant(self._joinable_bytes())
+            self._lengths = tf.constant([len(t) for t in self.vocabulary], tf.int32)  # bytes
+            blanks = [(len(t) - len(t.lstrip(_BLANK)), len(t) - len(t.rstrip(_BLANK))) for t in self.vocabulary]
+            self._leading, self._trailing = tf.unstack(tf.constant(blanks, tf.int32), axis=1)
+        self._words = ByteWordSplitter()
+        self._encoder = WordEncoder(self._whole_words(), table, self._symbols)
+        self._encoder_resources = self._encoder.resources
+
+    def _whole_words(self):
+        """Tokens that their own bytes merge into: bytes -> id."""
+        merge = models.BPE(self._ids, list(self.merges)).tokenize
+        byte_of = {character: byte for byte, character in enumerate(byte_alphabet())}
+        whole = {}
+        for i, token in enumerate(self.vocabulary):
+            if byte_of.keys() >= set(token) and len(merge(token)) == 1:
+                whole[bytes(byte_of[c] for c in token)] = i
+        return whole
+
+    def _joinable_bytes(self):
+        """bool [65536]: whether some merge can bring byte b behind byte a, at 256 a + b."""
+        joinable = np.zeros((256, 256), bool)
+        byte_of = {character: byte for byte, character in enumerate(byte_alphabet())}
+        for left, right in self.merges:
+            joinable[byte_of[left[-1]], byte_of[right[0]]] = True
+        return joinable.reshape(-1)
+
+    def _symbols(self, words):
+        data = tf.cast(join_bytes(words), tf.int32)
+        is_first = segment_begins(tf.strings.length(words))
+        word = tf.cumsum(tf.cast(is_first, tf.int32)) - 1
+        apart = ~tf.gather(self._joinable, data[:-1] * 256 + data[1:])
+        begins = is_first | tf.concat([[True], apart], 0)
+        return tf.gather(self._byte_ids, data), word, begins
+
+    def _encode(self, text, with_offsets):
+        prefixed = tf.zeros_like(text, tf.int32)
+        if self.add_prefix_space:
+            needed = ~tf.strings.regex_full_match(text, r"(?s)(?: \C*)?")
+            text = tf.where(needed, tf.strings.join([" ", text]), text)
+            prefixed = tf.cast(needed, tf.int32)
+        words, word_splits = self._words.split(text)
+        ids, splits = self._encoder.encode(words)
+        splits = tf.gather(splits, word_splits)
+        if not with_offsets:
+            return ids, splits, None, None
+        row = row_ids(splits)
+        # All pieces, one after the other, are all bytes of the texts.
+        ends = tf.cumsum(tf.gather(self._lengths, ids))
+        base = tf.gather(tf.cumsum(tf.strings.length(text), exclusive=True) + prefixed, row)
+        starts, ends = ends - tf.gather(self._lengths, ids) - base, ends - base
+        starts = tf.minimum(starts + tf.gather(self._leading, ids), ends)
+        ends = tf.maximum(ends - tf.gather(self._trailing, ids), starts)
+        return ids, splits, tf.maximum(starts, 0), tf.maximum(ends, 0)
+
+    @functools.cached_property
+    def is_continuation(self):
+        """bool [V]: True for tokens that do not begin with a blank (GPT2BPE of fairseq).
+
+        The first word of a text has no blank before it unless `add_prefix_space` is set.
+        """
+        special = set(self.special_tokens)
+        return np.array([not t.startswith(_BLANK) and t not in special for t in self.vocabulary])
+
+    @property
+    def settings(self):
+        return {
+            "type": "byte_level_bpe",
+            "merges": [" ".join(pair) for pair in self.merges],
+            "add_prefix_space": self.add_prefix_space,
+            "normalization": self.normalization,
+            "role_tokens": self.role_tokens,
+            "special_tokens": self._special_settings(),
+            "layout": self.layout_name,
+        }
+
+    def decode(self, ids, skip_special_tokens=False):
+        """The text of ids; bytes that are no UTF-8 become U+FFFD."""
+        byte_of = {character: byte for byte, character in enumerate(byte_alphabet())}
+        data = bytearray()
+        for i in map(int, ids):
+            token = self.id_to_token(i)
+            if i in self.special_ids or not byte_of.keys() >= set(token):
+                token = "" if skip_special_tokens and i in self.special_ids else token
+                data += token.encode("utf-8")
+            else:
+                data += bytes(byte_of[c] for c in token)
+        return data.decode("utf-8", "replace")
+
+    def save(self, folder):
+        """Writes vocab.json, merges.txt and tokenizer_config.json, as Hugging Face has them.
+
+        Raises:
+            RunDirectoryError: the folder cannot be written.
+        """
+        write_bpe(self, folder)
+        settings = {
+            "tokenizer_class": "GPT2Tokenizer" if self.layout_name == "none" else "RobertaTokenizer",
+            "add_prefix_space": self.add_prefix_space,
+            "normalization": self.normalization,
+        }
+        write_config(self, folder, settings)
