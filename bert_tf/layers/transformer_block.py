@@ -28,6 +28,9 @@ class TransformerBlock(keras.layers.Layer):
 
     Call arguments and results: as `SelfAttention`.
 
+    A block can use layers of another instead of its own: see `share_attention` and
+    `share_feed_forward`.
+
     Raises:
         ConfigError: unknown activation, or H is not a multiple of `num_heads`.
     """
@@ -54,40 +57,59 @@ class TransformerBlock(keras.layers.Layer):
         # Two, not one used twice: each call of a Dropout is a place of its own in the model.
         self.attention_output_dropout = Dropout(dropout, dtype=self.dtype_policy, name="attention_dropout")
         self.output_dropout = Dropout(dropout, dtype=self.dtype_policy, name="output_dropout")
+        self.attention = self.attention_layer_norm = None
+        self.intermediate = self.output_dense = self.output_layer_norm = None
+
+    def share_attention(self, block):
+        """Uses the attention of another, built block, with its normalization. Before building."""
+        self.attention = block.attention
+        self.attention_layer_norm = block.attention_layer_norm
+
+    def share_feed_forward(self, block):
+        """Uses the two-layer network of another, built block, with its normalization. As above."""
+        self.intermediate = block.intermediate
+        self.output_dense = block.output_dense
+        self.output_layer_norm = block.output_layer_norm
 
     def build(self, x_shape):
-        hidden_size = x_shape[-1]
-        policy, epsilon = self.dtype_policy, self.layer_norm_epsilon
+        if self.attention is None:
+            self._build_attention(x_shape[-1])
+        if self.intermediate is None:
+            self._build_feed_forward(x_shape[-1])
 
-        def dense(units, function, name):
-            return keras.layers.Dense(
-                units,
-                activation=function,
-                kernel_initializer=keras.initializers.TruncatedNormal(stddev=self.initializer_range),
-                bias_initializer="zeros",
-                dtype=policy,
-                name=name,
-            )
-
+    def _build_attention(self, hidden_size):
         self.attention = SelfAttention(
             num_heads=self.num_heads,
             dropout=self.attention_dropout,
             initializer_range=self.initializer_range,
-            dtype=policy,
+            dtype=self.dtype_policy,
             name="attention",
         )
-        self.attention_layer_norm = keras.layers.LayerNormalization(
-            epsilon=epsilon, dtype=policy, name="attention_layer_norm"
+        self.attention_layer_norm = self._layer_norm("attention_layer_norm")
+        self.attention.build((None, None, hidden_size))
+        self.attention_layer_norm.build((None, None, hidden_size))
+
+    def _build_feed_forward(self, hidden_size):
+        self.intermediate = self._dense(self.intermediate_size, self._activation_function, "intermediate")
+        self.output_dense = self._dense(hidden_size, None, "output")
+        self.output_layer_norm = self._layer_norm("output_layer_norm")
+        self.intermediate.build((None, None, hidden_size))
+        self.output_dense.build((None, None, self.intermediate_size))
+        self.output_layer_norm.build((None, None, hidden_size))
+
+    def _dense(self, units, function, name):
+        return keras.layers.Dense(
+            units,
+            activation=function,
+            kernel_initializer=keras.initializers.TruncatedNormal(stddev=self.initializer_range),
+            bias_initializer="zeros",
+            dtype=self.dtype_policy,
+            name=name,
         )
-        self.intermediate = dense(self.intermediate_size, self._activation_function, "intermediate")
-        self.output_dense = dense(hidden_size, None, "output")
-        self.output_layer_norm = keras.layers.LayerNormalization(
-            epsilon=epsilon, dtype=policy, name="output_layer_norm"
-        )
-        inner, outer = (None, None, self.intermediate_size), (None, None, hidden_size)
-        for layer in (self.attention, self.attention_layer_norm, self.intermediate, self.output_layer_norm):
-            layer.build(outer)
-        self.output_dense.build(inner)
+
+    def _layer_norm(self, name):
+        epsilon = self.layer_norm_epsilon
+        return keras.layers.LayerNormalization(epsilon=epsilon, dtype=self.dtype_policy, name=name)
 
     def call(self, x, attention_mask, return_attention_scores=False, training=False):
         attended = self.attention(

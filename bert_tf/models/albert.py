@@ -1,0 +1,227 @@
+"""ALBERT (Lan et al. 2019, arXiv:1909.11942): factorized embeddings, and layers that share weights.
+
+google-research/albert `modeling.py`. Sharing only the attention or only the feed-forward network
+is in the paper's table 4 and was never released.
+"""
+
+import dataclasses
+from typing import Literal
+
+import keras
+
+from bert_tf.config import nearest
+from bert_tf.errors import ConfigError
+from bert_tf.layers import Embeddings, Pooler, activation, embedding_projection
+from bert_tf.layers.attention import check_heads
+from bert_tf.models.encoder import Encoder, check_numbers, encoder_inputs
+from bert_tf.models.transformer import encode, transformer_block
+from bert_tf.models.weights import WeightMap
+
+#: What layers of one group have in common.
+SHARED = ("all", "attention", "feed_forward", "none")
+
+
+@dataclasses.dataclass(frozen=True)
+class AlbertConfig:
+    """The shape of an ALBERT. The defaults that are not sizes are the published ones.
+
+    Args:
+        vocabulary_size: V, rows of the token table.
+        embedding_size: E, the width of the tables and of the masked LM head.
+        hidden_size: H.
+        num_layers: L, layers as they are computed, whatever they share; each is `inner_groups`
+            transformer blocks.
+        num_heads: attention heads; divides `hidden_size`.
+        intermediate_size: I, inside the feed-forward network; 4 H in all published models.
+        share: what the layers of a group share: "all", "attention" or "feed_forward" with its
+            normalization, or "none".
+        num_groups: layer i belongs to group int(i * num_groups / L).
+        inner_groups: blocks, with weights of their own, that make up one layer.
+        max_positions: the longest sequence.
+        num_segments: rows of the segment table.
+        activation: of the feed-forward network and the masked LM head. Google trained with the
+            tanh approximation of GELU; Hugging Face configurations that say "gelu" mean
+            "gelu_erf".
+        dropout: on embeddings and on both branches of each layer.
+        attention_dropout: on attention probabilities.
+        layer_norm_epsilon: added to the variance of every layer norm.
+        initializer_range: standard deviation of the truncated normal of kernels and tables.
+
+    Raises:
+        ConfigError: a value that no model can have.
+    """
+
+    vocabulary_size: int
+    embedding_size: int
+    hidden_size: int
+    num_layers: int
+    num_heads: int
+    intermediate_size: int
+    share: Literal["all", "attention", "feed_forward", "none"] = "all"
+    num_groups: int = 1
+    inner_groups: int = 1
+    max_positions: int = 512
+    num_segments: int = 2
+    activation: str = "gelu_tanh"
+    dropout: float = 0.0
+    attention_dropout: float = 0.0
+    layer_norm_epsilon: float = 1e-12
+    initializer_range: float = 0.02
+
+    def __post_init__(self):
+        check_numbers(self)
+        check_heads(self.hidden_size, self.num_heads)
+        activation(self.activation)
+        if self.share not in SHARED:
+            raise ConfigError(f"unknown share {self.share!r}{nearest(str(self.share), SHARED)}")
+        if self.num_groups > self.num_layers:
+            raise ConfigError(f"num_groups={self.num_groups} is more than num_layers={self.num_layers}")
+
+
+@keras.saving.register_keras_serializable("bert_tf")
+class AlbertEncoder(Encoder):
+    """The bidirectional encoder: embeddings, their projection, shared layers, and a pooler.
+
+    Args:
+        config: an `AlbertConfig`.
+        pooler: whether there is a `pooled_output`.
+        output_hidden_states: whether the result holds the projected embeddings and the outputs of
+            all num_layers * inner_groups blocks.
+        output_attention_scores: whether the result holds all blocks' attention probabilities.
+        dtype: a Keras dtype policy, e.g. "mixed_bfloat16"; None = the global one.
+
+    Call arguments and results: as `BertEncoder`.
+
+    Raises:
+        ConfigError: S is above `max_positions` while there are no `position_ids`.
+        DataError: `token_ids` are missing, or there is an input of another name.
+
+    Example:
+        encoder = AlbertEncoder(preset("albert_base_v2"))
+        encoder({"token_ids": np.array([[2, 10975, 3]])})["pooled_output"]  # [1, 768]
+    """
+
+    config_class = AlbertConfig
+
+    def __init__(
+        self,
+        config,
+        pooler=True,
+        output_hidden_states=False,
+        output_attention_scores=False,
+        dtype=None,
+        name="albert",
+        **kwargs,
+    ):
+        # === Layers ===
+        policy = keras.dtype_policies.get(dtype or keras.config.dtype_policy())
+        embeddings = Embeddings(
+            vocabulary_size=config.vocabulary_size,
+            size=config.embedding_size,
+            max_positions=config.max_positions,
+            num_segments=config.num_segments,
+            dropout=config.dropout,
+            layer_norm_epsilon=config.layer_norm_epsilon,
+            initializer_range=config.initializer_range,
+            dtype=policy,
+            name="embeddings",
+        )
+        projection = embedding_projection(config.hidden_size, config.initializer_range, dtype=policy)
+        blocks = _shared_blocks(config, policy)
+        pooler_layer = Pooler(
+            size=config.hidden_size,
+            activation="tanh",
+            initializer_range=config.initializer_range,
+            dtype=policy,
+            name="pooler",
+        )
+
+        # === Functional model ===
+        inputs = encoder_inputs()
+        outputs = encode(
+            inputs,
+            embeddings,
+            blocks,
+            dtype=policy,
+            projection=projection,
+            pooler=pooler_layer if pooler else None,
+            output_hidden_states=output_hidden_states,
+            output_attention_scores=output_attention_scores,
+        )
+        super().__init__(
+            config,
+            inputs,
+            outputs,
+            dtype=policy,
+            name=name,
+            pooler=pooler,
+            output_hidden_states=output_hidden_states,
+            output_attention_scores=output_attention_scores,
+            **kwargs,
+        )
+
+
+def _shared_blocks(config, dtype):
+    """The num_layers * inner_groups blocks in the order of their calls.
+
+    A block that is all shared stands there several times. Where only a part is, each layer has
+    blocks of its own, numbered as groups of one, that use that part of their group's first block.
+    """
+    blocks, first = [], {}
+    for layer in range(config.num_layers):
+        group = layer * config.num_groups // config.num_layers
+        for inner in range(config.inner_groups):
+            original = first.get((group, inner))
+            if original is not None and config.share == "all":
+                blocks.append(original)
+                continue
+            number = group if config.share == "all" else layer
+            block = transformer_block(config, dtype, f"transformer_group_{number}_layer_{inner}")
+            if original is not None and config.share == "attention":
+                block.share_attention(original)
+            if original is not None and config.share == "feed_forward":
+                block.share_feed_forward(original)
+            block.build((None, None, config.hidden_size))
+            first.setdefault((group, inner), block)
+            blocks.append(block)
+    return blocks
+
+
+# The names in a Hugging Face checkpoint (AlbertModel, AlbertForMaskedLM, AlbertForPreTraining). It
+# can hold models that share all (`num_hidden_groups` is then ours) or none (it is then num_layers).
+_LAYER = "albert.encoder.albert_layer_groups.{group}.albert_layers.{inner}"
+_BLOCK = "transformer_group_{group}_layer_{inner}"
+HF_WEIGHTS = WeightMap(
+    arrays={
+        "albert.embeddings.word_embeddings.weight": "embeddings/token_embeddings",
+        "albert.embeddings.position_embeddings.weight": "embeddings/position_embeddings",
+        "albert.embeddings.token_type_embeddings.weight": "embeddings/segment_embeddings",
+        "albert.embeddings.LayerNorm.weight": "embeddings/layer_norm/gamma",
+        "albert.embeddings.LayerNorm.bias": "embeddings/layer_norm/beta",
+        f"{_LAYER}.attention.LayerNorm.weight": f"{_BLOCK}/attention_layer_norm/gamma",
+        f"{_LAYER}.attention.LayerNorm.bias": f"{_BLOCK}/attention_layer_norm/beta",
+        f"{_LAYER}.full_layer_layer_norm.weight": f"{_BLOCK}/output_layer_norm/gamma",
+        f"{_LAYER}.full_layer_layer_norm.bias": f"{_BLOCK}/output_layer_norm/beta",
+        "predictions.LayerNorm.weight": "masked_lm_head/layer_norm/gamma",
+        "predictions.LayerNorm.bias": "masked_lm_head/layer_norm/beta",
+        "predictions.bias": "masked_lm_head/output_bias",
+    },
+    dense={
+        "albert.encoder.embedding_hidden_mapping_in": "embedding_projection",
+        f"{_LAYER}.attention.query": f"{_BLOCK}/attention/query",
+        f"{_LAYER}.attention.key": f"{_BLOCK}/attention/key",
+        f"{_LAYER}.attention.value": f"{_BLOCK}/attention/value",
+        f"{_LAYER}.attention.dense": f"{_BLOCK}/attention/output",
+        f"{_LAYER}.ffn": f"{_BLOCK}/intermediate",
+        f"{_LAYER}.ffn_output": f"{_BLOCK}/output",
+        "albert.pooler": "pooler/dense",
+        "predictions.dense": "masked_lm_head/dense",
+        "sop_classifier.classifier": "pair_head/dense",
+    },
+    copies={
+        "predictions.decoder.weight": "albert.embeddings.word_embeddings.weight",
+        "predictions.decoder.bias": "predictions.bias",
+    },
+    ignored=("albert.embeddings.position_ids",),
+    prefix="albert.",
+)

@@ -1,0 +1,167 @@
+"""DistilBERT (Sanh et al. 2019, arXiv:1910.01108): half of BERT's layers, no segments, no pooler.
+
+Hugging Face's `modeling_distilbert.py`. How it is distilled is not the shape's business: here it is
+an encoder like the others, pretrained or loaded, and a student where a teacher is given.
+"""
+
+import dataclasses
+
+import keras
+
+from bert_tf.layers import Embeddings, Pooler, activation
+from bert_tf.layers.attention import check_heads
+from bert_tf.models.encoder import Encoder, check_numbers, encoder_inputs
+from bert_tf.models.transformer import encode, transformer_blocks
+from bert_tf.models.weights import WeightMap
+
+
+@dataclasses.dataclass(frozen=True)
+class DistilBertConfig:
+    """The shape of a DistilBERT. The defaults that are not sizes are the published ones.
+
+    Args:
+        vocabulary_size: V, rows of the token table.
+        hidden_size: H.
+        num_layers: transformer layers.
+        num_heads: attention heads; divides `hidden_size`.
+        intermediate_size: I, inside the feed-forward network; 4 H in all published models.
+        max_positions: the longest sequence.
+        activation: of the feed-forward network and the masked LM head.
+        dropout: on embeddings and on the feed-forward branch of each layer (and, unlike the
+            original, which has none there, on the attention branch).
+        attention_dropout: on attention probabilities.
+        layer_norm_epsilon: added to the variance of every layer norm.
+        initializer_range: standard deviation of the truncated normal of kernels and tables.
+
+    Raises:
+        ConfigError: a value that no model can have.
+    """
+
+    vocabulary_size: int
+    hidden_size: int
+    num_layers: int
+    num_heads: int
+    intermediate_size: int
+    max_positions: int = 512
+    activation: str = "gelu_erf"
+    dropout: float = 0.1
+    attention_dropout: float = 0.1
+    layer_norm_epsilon: float = 1e-12
+    initializer_range: float = 0.02
+
+    def __post_init__(self):
+        check_numbers(self)
+        check_heads(self.hidden_size, self.num_heads)
+        activation(self.activation)
+
+
+@keras.saving.register_keras_serializable("bert_tf")
+class DistilBertEncoder(Encoder):
+    """The bidirectional encoder: embeddings and transformer layers.
+
+    Args:
+        config: a `DistilBertConfig`.
+        pooler: whether there is a `pooled_output`; no published model has one.
+        output_hidden_states: whether the result holds all layers' outputs.
+        output_attention_scores: whether the result holds all layers' attention probabilities.
+        dtype: a Keras dtype policy, e.g. "mixed_bfloat16"; None = the global one.
+
+    Call arguments and results: as `BertEncoder`, but `segment_ids` are not read.
+
+    Raises:
+        ConfigError: S is above `max_positions` while there are no `position_ids`.
+        DataError: `token_ids` are missing, or there is an input of another name.
+
+    Example:
+        encoder = DistilBertEncoder(preset("distilbert_base"))
+        encoder({"token_ids": np.array([[101, 7592, 102]])})["sequence_output"]  # [1, 3, 768]
+    """
+
+    config_class = DistilBertConfig
+
+    def __init__(
+        self,
+        config,
+        pooler=False,
+        output_hidden_states=False,
+        output_attention_scores=False,
+        dtype=None,
+        name="distilbert",
+        **kwargs,
+    ):
+        # === Layers ===
+        policy = keras.dtype_policies.get(dtype or keras.config.dtype_policy())
+        embeddings = Embeddings(
+            vocabulary_size=config.vocabulary_size,
+            size=config.hidden_size,
+            max_positions=config.max_positions,
+            num_segments=0,
+            dropout=config.dropout,
+            layer_norm_epsilon=config.layer_norm_epsilon,
+            initializer_range=config.initializer_range,
+            dtype=policy,
+            name="embeddings",
+        )
+        blocks = transformer_blocks(config, policy)
+        pooler_layer = Pooler(
+            size=config.hidden_size,
+            activation="tanh",
+            initializer_range=config.initializer_range,
+            dtype=policy,
+            name="pooler",
+        )
+
+        # === Functional model ===
+        inputs = encoder_inputs()
+        outputs = encode(
+            inputs,
+            embeddings,
+            blocks,
+            dtype=policy,
+            pooler=pooler_layer if pooler else None,
+            output_hidden_states=output_hidden_states,
+            output_attention_scores=output_attention_scores,
+        )
+        super().__init__(
+            config,
+            inputs,
+            outputs,
+            dtype=policy,
+            name=name,
+            pooler=pooler,
+            output_hidden_states=output_hidden_states,
+            output_attention_scores=output_attention_scores,
+            **kwargs,
+        )
+
+
+# The names in a Hugging Face checkpoint (DistilBertModel, DistilBertForMaskedLM).
+_LAYER = "distilbert.transformer.layer.{layer}"
+_BLOCK = "transformer_layer_{layer}"
+HF_WEIGHTS = WeightMap(
+    arrays={
+        "distilbert.embeddings.word_embeddings.weight": "embeddings/token_embeddings",
+        "distilbert.embeddings.position_embeddings.weight": "embeddings/position_embeddings",
+        "distilbert.embeddings.LayerNorm.weight": "embeddings/layer_norm/gamma",
+        "distilbert.embeddings.LayerNorm.bias": "embeddings/layer_norm/beta",
+        f"{_LAYER}.sa_layer_norm.weight": f"{_BLOCK}/attention_layer_norm/gamma",
+        f"{_LAYER}.sa_layer_norm.bias": f"{_BLOCK}/attention_layer_norm/beta",
+        f"{_LAYER}.output_layer_norm.weight": f"{_BLOCK}/output_layer_norm/gamma",
+        f"{_LAYER}.output_layer_norm.bias": f"{_BLOCK}/output_layer_norm/beta",
+        "vocab_layer_norm.weight": "masked_lm_head/layer_norm/gamma",
+        "vocab_layer_norm.bias": "masked_lm_head/layer_norm/beta",
+        "vocab_projector.bias": "masked_lm_head/output_bias",
+    },
+    dense={
+        f"{_LAYER}.attention.q_lin": f"{_BLOCK}/attention/query",
+        f"{_LAYER}.attention.k_lin": f"{_BLOCK}/attention/key",
+        f"{_LAYER}.attention.v_lin": f"{_BLOCK}/attention/value",
+        f"{_LAYER}.attention.out_lin": f"{_BLOCK}/attention/output",
+        f"{_LAYER}.ffn.lin1": f"{_BLOCK}/intermediate",
+        f"{_LAYER}.ffn.lin2": f"{_BLOCK}/output",
+        "vocab_transform": "masked_lm_head/dense",
+    },
+    copies={"vocab_projector.weight": "distilbert.embeddings.word_embeddings.weight"},
+    ignored=("distilbert.embeddings.position_ids",),
+    prefix="distilbert.",
+)

@@ -1,0 +1,169 @@
+"""RoBERTa (Liu et al. 2019, arXiv:1907.11692): BERT with positions counted past the padding id,
+the exact GELU, another epsilon, and no segments. The variant is fairseq's
+`fairseq/models/roberta/model.py`, with the single segment row of Hugging Face's checkpoints."""
+
+import dataclasses
+
+import keras
+
+from bert_tf.layers import Embeddings, Pooler, activation
+from bert_tf.layers.attention import check_heads
+from bert_tf.models import bert
+from bert_tf.models.encoder import Encoder, check_numbers, encoder_inputs
+from bert_tf.models.transformer import encode, transformer_blocks
+from bert_tf.models.weights import WeightMap
+
+
+@dataclasses.dataclass(frozen=True)
+class RobertaConfig:
+    """The shape of a RoBERTa. The defaults that are not sizes are the published ones.
+
+    Args:
+        vocabulary_size: V, rows of the token table.
+        hidden_size: H.
+        num_layers: transformer layers.
+        num_heads: attention heads; divides `hidden_size`.
+        intermediate_size: I, inside the feed-forward network; 4 H in all published models.
+        max_positions: the longest sequence. The table has padding_id + 1 more rows: published
+            configurations say 514.
+        num_segments: 1 as in Hugging Face's checkpoints: every token gets the same row; 0 as in
+            fairseq's, which have none. Segment ids are not read.
+        padding_id: the tokenizer's padding id, which positions are counted past.
+        activation: of the feed-forward network and the masked LM head.
+        dropout: on embeddings and on both branches of each layer.
+        attention_dropout: on attention probabilities.
+        layer_norm_epsilon: added to the variance of every layer norm.
+        initializer_range: standard deviation of the truncated normal of kernels and tables
+            (fairseq's normal is not truncated).
+
+    Raises:
+        ConfigError: a value that no model can have.
+    """
+
+    vocabulary_size: int
+    hidden_size: int
+    num_layers: int
+    num_heads: int
+    intermediate_size: int
+    max_positions: int = 512
+    num_segments: int = 1
+    padding_id: int = 1
+    activation: str = "gelu_erf"
+    dropout: float = 0.1
+    attention_dropout: float = 0.1
+    layer_norm_epsilon: float = 1e-5
+    initializer_range: float = 0.02
+
+    def __post_init__(self):
+        check_numbers(self)
+        check_heads(self.hidden_size, self.num_heads)
+        activation(self.activation)
+
+
+@keras.saving.register_keras_serializable("bert_tf")
+class RobertaEncoder(Encoder):
+    """The bidirectional encoder: embeddings, transformer layers, and a pooler.
+
+    RoBERTa itself was trained without the pooler; its published checkpoints carry one for tasks.
+
+    Args:
+        config: a `RobertaConfig`.
+        pooler: whether there is a `pooled_output`.
+        output_hidden_states: whether the result holds all layers' outputs.
+        output_attention_scores: whether the result holds all layers' attention probabilities.
+        dtype: a Keras dtype policy, e.g. "mixed_bfloat16"; None = the global one.
+
+    Call arguments and results: as `BertEncoder`, but `segment_ids` are not read. `position_ids`
+    count from 0 here too. Without them the tokens that are not `padding_id` are numbered, whatever
+    the `padding_mask` says, as the original does.
+
+    Raises:
+        ConfigError: S is above `max_positions` while there are no `position_ids`.
+        DataError: `token_ids` are missing, or there is an input of another name.
+
+    Example:
+        encoder = RobertaEncoder(preset("roberta_base"), pooler=False)
+        encoder({"token_ids": np.array([[0, 31414, 232, 2]])})["sequence_output"]  # [1, 4, 768]
+    """
+
+    config_class = RobertaConfig
+
+    def __init__(
+        self,
+        config,
+        pooler=True,
+        output_hidden_states=False,
+        output_attention_scores=False,
+        dtype=None,
+        name="roberta",
+        **kwargs,
+    ):
+        # === Layers ===
+        policy = keras.dtype_policies.get(dtype or keras.config.dtype_policy())
+        embeddings = Embeddings(
+            vocabulary_size=config.vocabulary_size,
+            size=config.hidden_size,
+            max_positions=config.max_positions,
+            num_segments=config.num_segments,
+            dropout=config.dropout,
+            layer_norm_epsilon=config.layer_norm_epsilon,
+            initializer_range=config.initializer_range,
+            padding_id=config.padding_id,
+            dtype=policy,
+            name="embeddings",
+        )
+        blocks = transformer_blocks(config, policy)
+        pooler_layer = Pooler(
+            size=config.hidden_size,
+            activation="tanh",
+            initializer_range=config.initializer_range,
+            dtype=policy,
+            name="pooler",
+        )
+
+        # === Functional model ===
+        inputs = encoder_inputs()
+        outputs = encode(
+            inputs,
+            embeddings,
+            blocks,
+            dtype=policy,
+            pooler=pooler_layer if pooler else None,
+            output_hidden_states=output_hidden_states,
+            output_attention_scores=output_attention_scores,
+        )
+        super().__init__(
+            config,
+            inputs,
+            outputs,
+            dtype=policy,
+            name=name,
+            pooler=pooler,
+            output_hidden_states=output_hidden_states,
+            output_attention_scores=output_attention_scores,
+            **kwargs,
+        )
+
+
+def _encoder_names(names):
+    """BERT's names of the encoder under RoBERTa's prefix."""
+    return {k.replace("bert.", "roberta.", 1): v for k, v in names.items() if k.startswith("bert.")}
+
+
+# The names in a Hugging Face checkpoint (RobertaModel, RobertaForMaskedLM).
+HF_WEIGHTS = WeightMap(
+    arrays=_encoder_names(bert.HF_WEIGHTS.arrays)
+    | {
+        "lm_head.layer_norm.weight": "masked_lm_head/layer_norm/gamma",
+        "lm_head.layer_norm.bias": "masked_lm_head/layer_norm/beta",
+        "lm_head.bias": "masked_lm_head/output_bias",
+    },
+    dense=_encoder_names(bert.HF_WEIGHTS.dense) | {"lm_head.dense": "masked_lm_head/dense"},
+    copies={
+        "lm_head.decoder.weight": "roberta.embeddings.word_embeddings.weight",
+        "lm_head.decoder.bias": "lm_head.bias",
+    },
+    ignored=("roberta.embeddings.position_ids",),
+    spellings=bert.HF_WEIGHTS.spellings,
+    prefix="roberta.",
+)
