@@ -1,6 +1,7 @@
 """Attention whose scores depend on content, on relative position and on relative segment."""
 
 import keras
+import numpy as np
 from keras import ops
 
 from bert_tf.backend import Dropout
@@ -193,8 +194,9 @@ class RelativePositions(keras.layers.Layer):
         distances = ops.cast(keys - ops.arange(keys + length, dtype="int32"), "float32")
         if self.clamp_length is not None:
             distances = ops.clip(distances, -self.clamp_length, self.clamp_length)
-        frequencies = 10000.0 ** -(ops.arange(0, self.size, 2, dtype="float32") / self.size)
-        angles = distances[:, None] * frequencies  # float32: bfloat16 cannot count beyond 256
+        frequencies = 10000.0 ** -(np.arange(0, self.size, 2) / self.size)
+        # float32 also under mixed precision: bfloat16 cannot count beyond 256.
+        angles = distances[:, None] * ops.convert_to_tensor(frequencies, "float32")
         encoding = ops.concatenate([ops.sin(angles), ops.cos(angles)], axis=-1)
         return self.dropout(ops.cast(encoding, self.compute_dtype), training=training)
 

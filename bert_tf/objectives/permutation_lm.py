@@ -1,0 +1,127 @@
+"""Permutation language modelling: every token predicted from those before it in a random order."""
+
+import keras
+from keras import ops
+
+from bert_tf.backend import TrainableModel
+from bert_tf.errors import ConfigError, DataError
+from bert_tf.layers.lm_head import LMHead
+from bert_tf.layers.segment_memory import SegmentMemory
+from bert_tf.models.encoder import ENCODER_INPUTS
+from bert_tf.models.xlnet import XLNetEncoder
+from bert_tf.objectives.losses import cross_entropy_sums, feature
+
+
+@keras.saving.register_keras_serializable("bert_tf")
+class PermutationLM(TrainableModel):
+    """An XLNet that predicts some tokens, each from the tokens before it in a factorization order.
+
+    Yang et al. 2019, sections 2.2 and 2.3; `two_stream_loss` of zihangdai/xlnet
+    `function_builder.py`. The query stream is computed at the P predicted positions alone. The
+    decoder is tied to the token table and has nothing before it.
+
+    Memory: the original keeps the hidden states of one step for the next, whose row r must then
+    continue row r of this one. That state would have to be in every checkpoint, cut along with the
+    batch over replicas, and it ties the order of reading to the batch size. Here a row of the batch
+    holds several segments of one text, and a step runs them one after the other: each sees the
+    hidden states of those before it in its memory, without gradient. The same recurrence,
+    interrupted only between rows, and nothing lives longer than a step: it is exact under every
+    strategy, accumulation and resume. What a step can remember is at most
+    (segments - 1) * S / segments tokens.
+
+    Args:
+        encoder: an `XLNetEncoder`.
+        segments: how many segments of equal length a row is cut into; 1 for no memory.
+        memory_length: M, the most tokens that a segment sees of those before it. The published
+            models had 384, with segments of 512.
+
+    Call arguments:
+        features: dict of the data contract, as `tfrecords.permutation.PermutationCorruption` makes
+            it: the encoder's inputs, not corrupted; `permutation_order` int32 [B, S];
+            `mask_positions` int32 [B, P], P / segments of them for each segment; optionally
+            `backward` bool [B]; for the loss also `mask_ids` int32 and `mask_weights` float32
+            [B, P]. Other keys are left alone.
+        training: whether dropout is active.
+
+    Returns:
+        dict: `permutation_lm_logits` float32 [B, P, V].
+
+    Raises:
+        ConfigError: an encoder without a query stream; fewer than one segment.
+        DataError: a feature is missing; S or P is not a multiple of `segments`.
+
+    Example:
+        model = PermutationLM(XLNetEncoder(preset("xlnet_base_cased"), pooler=False), segments=2)
+        model.compile(optimizer=AdamW(4e-4))
+        model.fit(dataset)  # its elements are dicts of features
+    """
+
+    def __init__(self, encoder, segments=1, memory_length=384, name="permutation_lm", **kwargs):
+        super().__init__(name=name, dtype=encoder.dtype_policy, **kwargs)
+        if not isinstance(encoder, XLNetEncoder):
+            raise ConfigError(
+                "permutation LM predicts a token from its place alone, in a second stream of attention, "
+                f"which only XLNet has; got a {type(encoder).__name__}"
+            )
+        if segments < 1 or memory_length < 1:
+            raise ConfigError(f"segments={segments} and memory_length={memory_length} must be at least 1")
+        self.encoder = encoder
+        self.segments = segments
+        self.memory_length = memory_length
+        self.remember = SegmentMemory(memory_length, dtype=self.dtype_policy, name="memory_update")
+        vocabulary_size, size = encoder.embedding_table.shape
+        self.lm_head = LMHead(vocabulary_size, dtype=self.dtype_policy, name="lm_head")
+        self.lm_head.build((None, None, size))
+        self.built = True
+
+    def call(self, features, training=False):
+        self._check_widths(features)
+        length = ops.shape(features["token_ids"])[1] // self.segments
+        predictions = ops.shape(feature(features, "mask_positions"))[1] // self.segments
+        memory, outputs = None, []
+        for i in range(self.segments):
+            here = slice(i * length, (i + 1) * length)
+            positions = features["mask_positions"][:, i * predictions : (i + 1) * predictions]
+            encoded = self.encoder.encode(
+                {key: features[key][:, here] for key in ENCODER_INPUTS if key in features},
+                memory=memory,
+                permutation_order=feature(features, "permutation_order")[:, here],
+                # Filler stands at 0, which may lie before the segment.
+                mask_positions=ops.maximum(positions - i * length, 0),
+                backward=features.get("backward"),
+                training=training,
+            )
+            outputs.append(encoded["query_output"])
+            if i + 1 < self.segments:
+                memory = self.remember(encoded["hidden_states"][:-1], memory=memory)
+        x = outputs[0] if self.segments == 1 else ops.concatenate(outputs, axis=1)
+        return {"permutation_lm_logits": self.lm_head(x, self.encoder.embedding_table)}
+
+    def loss_weights(self, features):
+        return {"permutation_lm": ops.sum(ops.cast(feature(features, "mask_weights"), "float32"))}
+
+    def loss_sums(self, features, training):
+        logits = self(features, training=training)["permutation_lm_logits"]
+        weights = ops.cast(feature(features, "mask_weights"), "float32")
+        loss, correct = cross_entropy_sums(logits, feature(features, "mask_ids"), weights)
+        return {"permutation_lm": loss}, {"permutation_lm_accuracy": (correct, ops.sum(weights))}
+
+    def _check_widths(self, features):
+        for name in ("token_ids", "mask_positions"):
+            width = feature(features, name).shape[1]
+            if width is not None and width % self.segments:
+                raise DataError(f"'{name}' has {width} columns, which {self.segments} segments cannot share evenly")
+
+    def get_config(self):
+        return {
+            "encoder": keras.saving.serialize_keras_object(self.encoder),
+            "segments": self.segments,
+            "memory_length": self.memory_length,
+            "name": self.name,
+            "trainable": self.trainable,
+        }
+
+    @classmethod
+    def from_config(cls, config, custom_objects=None):
+        encoder = keras.saving.deserialize_keras_object(config["encoder"], custom_objects=custom_objects)
+        return cls(**{**config, "encoder": encoder})

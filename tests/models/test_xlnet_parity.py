@@ -1,0 +1,133 @@
+"""Our XLNet against Hugging Face's, run in float64: see tests/golden/xlnet.py."""
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from bert_tf.layers.segment_memory import SegmentMemory
+from bert_tf.models.weights import export_weights, load_weights
+from bert_tf.models.xlnet import HF_WEIGHTS, XLNetConfig, XLNetEncoder
+from bert_tf.objectives.permutation_lm import PermutationLM
+
+FIXTURES = Path(__file__).parents[1] / "fixtures" / "models"
+ACTIVATIONS = {"gelu_new": "gelu_tanh", "gelu": "gelu_erf", "relu": "relu"}
+
+
+def load(name):
+    with np.load(FIXTURES / f"xlnet_{name}.npz") as file:
+        golden = dict(file)
+    theirs = json.loads(str(golden["settings"]))
+    config = XLNetConfig(
+        vocabulary_size=theirs["vocab_size"],
+        hidden_size=theirs["d_model"],
+        num_layers=theirs["n_layer"],
+        num_heads=theirs["n_head"],
+        intermediate_size=theirs["d_inner"],
+        activation=ACTIVATIONS[theirs["ff_activation"]],
+        layer_norm_epsilon=theirs["layer_norm_eps"],
+        clamp_length=theirs.get("clamp_len"),
+    )
+    return golden, theirs, config
+
+
+def part(golden, prefix):
+    return {k.removeprefix(prefix): v for k, v in golden.items() if k.startswith(prefix)}
+
+
+def relative_error(ours, theirs):
+    return np.max(np.abs(np.asarray(ours, "float64") - theirs)) / np.max(np.abs(theirs))
+
+
+@pytest.fixture(scope="module", params=("tanh", "relu_backward"))
+def pretraining(request):
+    golden, theirs, config = load(request.param)
+    model = PermutationLM(XLNetEncoder(config, pooler=False, dtype="float32"))
+    load_weights(model, part(golden, "weights/"), HF_WEIGHTS)
+    return model, golden, theirs
+
+
+def run(model, golden, theirs):
+    """The two segments of the text, the second with the memory of the first, and the total loss."""
+    remember = SegmentMemory(theirs["mem_len"], theirs.get("reuse_len"))
+    batch = theirs["batch"]
+    backward = np.arange(batch) >= batch // 2 if theirs.get("bi_data") else None
+    memory, total, results = None, 0.0, []
+    for number in "01":
+        inputs = {k: v.astype("int32") if v.dtype == "int16" else v for k, v in part(golden, f"{number}/").items()}
+        result = model.encoder.encode(
+            {key: inputs[key] for key in ("token_ids", "segment_ids")},
+            memory=memory,
+            permutation_order=inputs["permutation_order"],
+            mask_positions=inputs["mask_positions"],
+            backward=backward,
+        )
+        result["memory"] = memory = remember(result["hidden_states"][:-1], memory=memory)
+        result["logits"] = model.lm_head(result["query_output"], model.encoder.embedding_table)
+        losses = tf.nn.sparse_softmax_cross_entropy_with_logits(inputs["mask_ids"], result["logits"])
+        total += tf.reduce_mean(losses)
+        results.append((result, inputs))
+    return results, total
+
+
+def test_both_streams_and_the_memory(pretraining):
+    model, golden, theirs = pretraining
+    results, total = run(model, golden, theirs)
+    for ours, expected in results:
+        for name in ("hidden_states", "query_hidden_states"):
+            assert len(ours[name]) == len(expected[name]) == 3
+            for a, b in zip(ours[name], expected[name]):
+                assert relative_error(a, b) < 1e-5, name
+        assert ours["memory"].shape == expected["memory"].shape
+        assert relative_error(ours["memory"], expected["memory"]) < 1e-5
+        assert relative_error(ours["logits"], expected["logits"]) < 1e-5
+    assert float(total) == pytest.approx(sum(float(e["loss"]) for _, e in results), rel=1e-5)
+
+
+def test_gradients(pretraining):
+    model, golden, theirs = pretraining
+    with tf.GradientTape() as tape:
+        _, total = run(model, golden, theirs)
+    gradients = tape.gradient(total, [v.value for v in model.trainable_variables])
+    ours = {v.path: tf.convert_to_tensor(g).numpy() for v, g in zip(model.trainable_variables, gradients)}
+    theirs = part(golden, "gradients/")
+    assert len(theirs) == 16
+    for name, gradient in theirs.items():
+        path, transposed = HF_WEIGHTS.target(name)
+        assert relative_error(ours[path].T if transposed else ours[path], gradient) < 1e-5, name
+
+
+def test_weights_go_back_as_they_came(pretraining):
+    model, golden, _ = pretraining
+    theirs, ours = part(golden, "weights/"), export_weights(model, HF_WEIGHTS)
+    assert set(ours) == set(theirs)
+    for name, array in theirs.items():
+        np.testing.assert_array_equal(ours[name], array)
+
+
+@pytest.mark.parametrize("padding", ["left", "right"])
+def test_content_stream_with_padding_on_either_side(padding):
+    golden, _, config = load("erf_padded")
+    encoder = XLNetEncoder(config, output_hidden_states=True, output_attention_scores=True, dtype="float32")
+    load_weights(encoder, part(golden, "weights/"), HF_WEIGHTS)
+    real = golden["padding_mask"]
+    inputs = {name: golden[name].astype("int32") for name in ("token_ids", "segment_ids")}
+    inputs["padding_mask"] = real
+    if padding == "right":
+        inputs = {name: roll(value, real) for name, value in inputs.items()}
+    out = encoder(inputs)
+    where = inputs["padding_mask"]
+    assert len(out["hidden_states"]) == len(golden["hidden_states"]) == 3
+    for ours, theirs in zip(out["hidden_states"], golden["hidden_states"]):
+        assert relative_error(np.asarray(ours)[where], theirs[real]) < 1e-5
+    assert relative_error(out["pooled_output"], golden["pooled_output"]) < 1e-5
+    if padding == "left":
+        ours = np.asarray(out["attention_scores"][-1])[:, :, golden["attention_queries"]]
+        assert relative_error(ours, golden["attention"]) < 1e-5
+
+
+def roll(values, real):
+    """Padding from the left to the right."""
+    return np.stack([np.roll(row, -np.argmax(mask)) for row, mask in zip(values, real)])
