@@ -2,13 +2,21 @@
 
 from bert_tf.config import build, nearest, to_dict
 from bert_tf.errors import ConfigError
+from bert_tf.models.albert import AlbertConfig, AlbertEncoder
 from bert_tf.models.bert import BertConfig, BertEncoder
+from bert_tf.models.distilbert import DistilBertConfig, DistilBertEncoder
 from bert_tf.models.electra import ElectraConfig, ElectraEncoder
 from bert_tf.models.presets import preset
+from bert_tf.models.roberta import RobertaConfig, RobertaEncoder
+from bert_tf.models.spanbert import SpanBertConfig, SpanBertEncoder
 
 FAMILIES = {
     "bert": (BertConfig, BertEncoder),
+    "roberta": (RobertaConfig, RobertaEncoder),
+    "albert": (AlbertConfig, AlbertEncoder),
+    "distilbert": (DistilBertConfig, DistilBertEncoder),
     "electra": (ElectraConfig, ElectraEncoder),
+    "spanbert": (SpanBertConfig, SpanBertEncoder),
 }
 
 

@@ -1,4 +1,4 @@
-"""Masked language modelling, with or without a question about a pair of segments."""
+"""Masked language modelling, with or without span boundaries and a question about a pair of segments."""
 
 import keras
 from keras import ops
@@ -6,7 +6,8 @@ from keras import ops
 from bert_tf.backend import TrainableModel
 from bert_tf.config import nearest
 from bert_tf.errors import ConfigError
-from bert_tf.layers import ClassificationHead, MaskedLMHead
+from bert_tf.layers import ClassificationHead
+from bert_tf.layers.span_boundary_head import SpanBoundaryHead
 from bert_tf.models import ENCODER_INPUTS
 from bert_tf.objectives.losses import cross_entropy_sums, feature
 
@@ -24,20 +25,27 @@ class MaskedLM(TrainableModel):
     Devlin et al. 2018, section 3.1; `run_pretraining.py` of google-research/bert. The decoder is
     tied to the encoder's embedding table; the head has the encoder's activation and epsilon.
 
+    The span boundary objective (Joshi et al. 2020, section 3.2; `spanbert_loss.py` and
+    `pair_bert.py` of facebookresearch/SpanBERT) predicts the same tokens a second time from the
+    two tokens beside their span. Each of the two losses is a mean over its own predictions, and
+    they are added. The second leaves out what stands more than 15 tokens into a span.
+
     Args:
         encoder: a model family's encoder.
         pair_head: None, "next_sentence" or "sentence_order"; needs an encoder with a pooler.
+        span_boundary: whether there is the span boundary objective; needs spans as masks.
 
     Call arguments:
         features: dict of the data contract: the encoder's inputs and `mask_positions` int32
-            [B, P]; for the losses also `mask_ids` int32 [B, P], `mask_weights` float32 [B, P]
-            and, with a pair head, `pair_labels` int32 [B] and `pair_weights` float32 [B]. Other
-            keys are left alone.
+            [B, P]; with span boundaries `span_left` and `span_right` int32 [B, P], the positions
+            just outside the span of each prediction; for the losses also `mask_ids` int32 [B, P],
+            `mask_weights` float32 [B, P] and, with a pair head, `pair_labels` int32 [B] and
+            `pair_weights` float32 [B]. Other keys are left alone.
         training: whether dropout is active.
 
     Returns:
-        dict: `masked_lm_logits` float32 [B, P, V] and, with a pair head, `pair_logits` float32
-        [B, 2].
+        dict: `masked_lm_logits` float32 [B, P, V]; with span boundaries `span_boundary_logits`
+        float32 [B, P, V]; with a pair head `pair_logits` float32 [B, 2].
 
     Raises:
         ConfigError: an unknown pair head, or one on an encoder without a pooler.
@@ -49,7 +57,7 @@ class MaskedLM(TrainableModel):
         model.fit(dataset)  # its elements are dicts of features
     """
 
-    def __init__(self, encoder, pair_head=None, name="masked_lm", **kwargs):
+    def __init__(self, encoder, pair_head=None, span_boundary=False, name="masked_lm", **kwargs):
         super().__init__(name=name, dtype=encoder.dtype_policy, **kwargs)
         if pair_head is not None and pair_head not in PAIR_HEADS:
             raise ConfigError(f"unknown pair head {pair_head!r}{nearest(str(pair_head), PAIR_HEADS)}")
@@ -60,17 +68,21 @@ class MaskedLM(TrainableModel):
         config = encoder.config
         self.encoder = encoder
         self.pair_head = pair_head
-        vocabulary_size, embedding_size = encoder.embedding_table.shape
-        self.masked_lm_head = MaskedLMHead(
-            vocabulary_size=vocabulary_size,
-            embedding_size=embedding_size,
-            activation=config.activation,
-            layer_norm_epsilon=config.layer_norm_epsilon,
-            initializer_range=config.initializer_range,
-            dtype=self.dtype_policy,
-            name="masked_lm_head",
-        )
-        self.masked_lm_head.build((None, None, config.hidden_size))
+        self.span_boundary = span_boundary
+        self.masked_lm_head = encoder.make_masked_lm_head()
+        self.span_boundary_head = None
+        if span_boundary:
+            vocabulary_size, embedding_size = encoder.embedding_table.shape
+            self.span_boundary_head = SpanBoundaryHead(
+                vocabulary_size=vocabulary_size,
+                embedding_size=embedding_size,
+                activation=config.activation,
+                layer_norm_epsilon=config.layer_norm_epsilon,
+                initializer_range=config.initializer_range,
+                dtype=self.dtype_policy,
+                name="span_boundary_head",
+            )
+            self.span_boundary_head.build((None, None, config.hidden_size))
         self.pair_classifier = None
         if pair_head is not None:
             self.pair_classifier = ClassificationHead(
@@ -86,40 +98,46 @@ class MaskedLM(TrainableModel):
     def call(self, features, training=False):
         inputs = {key: features[key] for key in ENCODER_INPUTS if key in features}
         encoded = self.encoder(inputs, training=training)
-        outputs = {
-            "masked_lm_logits": self.masked_lm_head(
-                encoded["sequence_output"],
-                feature(features, "mask_positions"),
-                self.encoder.embedding_table,
-            )
-        }
+        x, table = encoded["sequence_output"], self.encoder.embedding_table
+        positions = feature(features, "mask_positions")
+        outputs = {"masked_lm_logits": self.masked_lm_head(x, positions, table)}
+        if self.span_boundary_head is not None:
+            left, right = feature(features, "span_left"), feature(features, "span_right")
+            outputs["span_boundary_logits"] = self.span_boundary_head(x, positions, left, right, table)
         if self.pair_classifier is not None:
             outputs["pair_logits"] = self.pair_classifier(encoded["pooled_output"], training=training)
         return outputs
 
     def loss_weights(self, features):
-        weights = {"masked_lm": ops.sum(ops.cast(feature(features, "mask_weights"), "float32"))}
-        if self.pair_classifier is not None:
-            weights["pair"] = ops.sum(ops.cast(feature(features, "pair_weights"), "float32"))
-        return weights
+        return {name: ops.sum(weights) for name, (_, weights) in self._questions(features).items()}
 
     def loss_sums(self, features, training):
         outputs = self(features, training=training)
-        questions = {"masked_lm": ("masked_lm_logits", "mask_ids", "mask_weights")}
-        if self.pair_classifier is not None:
-            questions["pair"] = ("pair_logits", "pair_labels", "pair_weights")
         losses, metrics = {}, {}
-        for name, (logits, labels, weights) in questions.items():
+        for name, (labels, weights) in self._questions(features).items():
             labels = feature(features, labels)
-            weights = ops.cast(feature(features, weights), "float32")
-            losses[name], correct = cross_entropy_sums(outputs[logits], labels, weights)
+            losses[name], correct = cross_entropy_sums(outputs[f"{name}_logits"], labels, weights)
             metrics[f"{name}_accuracy"] = (correct, ops.sum(weights))
         return losses, metrics
+
+    def _questions(self, features):
+        """What is predicted: name of the loss -> (name of the labels, float32 weights)."""
+        weights = ops.cast(feature(features, "mask_weights"), "float32")
+        questions = {"masked_lm": ("mask_ids", weights)}
+        if self.span_boundary_head is not None:
+            reached = self.span_boundary_head.reaches(
+                feature(features, "mask_positions"), feature(features, "span_left")
+            )
+            questions["span_boundary"] = ("mask_ids", weights * ops.cast(reached, "float32"))
+        if self.pair_classifier is not None:
+            questions["pair"] = ("pair_labels", ops.cast(feature(features, "pair_weights"), "float32"))
+        return questions
 
     def get_config(self):
         return {
             "encoder": keras.saving.serialize_keras_object(self.encoder),
             "pair_head": self.pair_head,
+            "span_boundary": self.span_boundary,
             "name": self.name,
             "trainable": self.trainable,
         }
