@@ -22,6 +22,8 @@ from tfrecords.order import ReadingOrder, rows_of_input
 
 _ENDLESS = np.iinfo(np.int64).max
 _FILE_BUFFER = 8 << 20
+# Examples parsed and corrupted by one call: small batches would cost more in calls than in work.
+_ROWS_AT_ONCE = 1024
 
 
 class ShardReader:
@@ -103,7 +105,9 @@ class ShardReader:
             epochs: after how many to stop; None for never.
             input_index, num_inputs: this pipeline yields rows input_index * B / num_inputs
                 to (input_index + 1) * B / num_inputs - 1 of every global batch.
-            corrupt: function (batch, seed) -> features in tf ops, applied to every batch.
+            corrupt: function (batch, seed) -> features in tf ops. It is given many rows, which are
+                cut into batches afterwards: every feature has a first dimension of rows, each
+                made from its own row alone.
             shuffle: False for the order of the files, as evaluation wants it.
             drop_remainder: False to keep a last, shorter batch. True makes every shape static.
 
@@ -147,8 +151,9 @@ class ShardReader:
         # `rebatch` cuts the blocks into batches and joins the ends of two blocks: slices, where
         # `unbatch().batch()` would handle every record by itself.
         dataset = dataset.map(load_block).prefetch(1)
-        dataset = dataset.rebatch(share, drop_remainder=drop_remainder)
+        dataset = dataset.rebatch(share * -(-_ROWS_AT_ONCE // share))
         dataset = dataset.map(finish, num_parallel_calls=tf.data.AUTOTUNE, deterministic=True)
+        dataset = dataset.rebatch(share, drop_remainder=drop_remainder)
         if epochs is not None:
             steps = total // batch_size if drop_remainder else -(-total // batch_size)
             dataset = dataset.apply(

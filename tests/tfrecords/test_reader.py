@@ -183,6 +183,19 @@ def test_masks_depend_on_the_example_not_on_the_batch(shards):
     assert sum(one[0, i] == one[1, i] for i in range(len(EXAMPLES))) < len(EXAMPLES) / 2
 
 
+@pytest.mark.parametrize("rows", [1, 7, 20])
+def test_rows_processed_at_once_do_not_matter(shards, monkeypatch, rows):
+    def batches():
+        reader = small_blocks(shards)
+        arguments = {"corrupt": MaskedLMCorruption(TOKENIZER), "epochs": 2, "start_step": 1}
+        return take(reader.dataset(10, seed=1, drop_remainder=False, **arguments), 100)
+
+    expected = batches()
+    assert [len(batch["token_ids"]) for batch in expected] == [10] * 9 + [4]
+    monkeypatch.setattr("tfrecords.reader._ROWS_AT_ONCE", rows)
+    assert_same(batches(), expected)
+
+
 @pytest.mark.parametrize("drop_remainder", [False, True])
 def test_evaluation_in_plain_order(shards, drop_remainder):
     dataset = small_blocks(shards).dataset(
