@@ -6,9 +6,10 @@ import keras
 
 from bert_tf.layers import Embeddings, Pooler, activation
 from bert_tf.layers.attention import check_heads
+from bert_tf.models.config_map import REQUIRED, TF1_ACTIVATIONS, ConfigMap
 from bert_tf.models.encoder import Encoder, check_numbers, encoder_inputs
 from bert_tf.models.transformer import encode, transformer_blocks
-from bert_tf.models.weights import WeightMap
+from bert_tf.models.weights import TF1_IGNORED, WeightMap
 
 
 @dataclasses.dataclass(frozen=True)
@@ -181,4 +182,72 @@ HF_WEIGHTS = WeightMap(
     ignored=("bert.embeddings.position_ids",),
     # TensorFlow's names for gamma and beta survive in checkpoints converted before 2019.
     spellings={"LayerNorm.gamma": "LayerNorm.weight", "LayerNorm.beta": "LayerNorm.bias"},
+    prefix="bert.",
+)
+_NUMBERS = {
+    "vocab_size": ("vocabulary_size", REQUIRED),
+    "hidden_size": ("hidden_size", REQUIRED),
+    "num_hidden_layers": ("num_layers", REQUIRED),
+    "num_attention_heads": ("num_heads", REQUIRED),
+    "intermediate_size": ("intermediate_size", REQUIRED),
+    "hidden_act": ("activation", "gelu"),
+    "hidden_dropout_prob": ("dropout", 0.1),
+    "attention_probs_dropout_prob": ("attention_dropout", 0.1),
+    "max_position_embeddings": ("max_positions", 512),
+    "type_vocab_size": ("num_segments", 2),
+    "initializer_range": ("initializer_range", 0.02),
+}
+# What the multilingual configurations carry along; the pooler they describe was never built.
+_POOLER_KEYS = ("directionality", "pooler_fc_size", "pooler_num_attention_heads", "pooler_num_fc_layers",
+                "pooler_size_per_head", "pooler_type")  # fmt: skip
+HF_CONFIG = ConfigMap(
+    fields=_NUMBERS | {"layer_norm_eps": ("layer_norm_epsilon", 1e-12)},
+    fixed={"position_embedding_type": ("absolute",)},
+    ignored=_POOLER_KEYS,
+    model_type="bert",
+    architectures={
+        ("masked_lm_head", "pair_head"): "BertForPreTraining",
+        ("masked_lm_head",): "BertForMaskedLM",
+        (): "BertModel",
+    },
+)
+
+# The names in the checkpoints of google-research/bert (`modeling.py`, `run_pretraining.py`) and
+# the variables they belong to. Only the pair head's kernel is [out, in].
+_TF1_LAYER = "bert/encoder/layer_{layer}"
+TF1_WEIGHTS = WeightMap(
+    arrays={
+        "bert/embeddings/word_embeddings": "embeddings/token_embeddings",
+        "bert/embeddings/position_embeddings": "embeddings/position_embeddings",
+        "bert/embeddings/token_type_embeddings": "embeddings/segment_embeddings",
+        "bert/embeddings/LayerNorm/gamma": "embeddings/layer_norm/gamma",
+        "bert/embeddings/LayerNorm/beta": "embeddings/layer_norm/beta",
+        f"{_TF1_LAYER}/attention/output/LayerNorm/gamma": f"{_BLOCK}/attention_layer_norm/gamma",
+        f"{_TF1_LAYER}/attention/output/LayerNorm/beta": f"{_BLOCK}/attention_layer_norm/beta",
+        f"{_TF1_LAYER}/output/LayerNorm/gamma": f"{_BLOCK}/output_layer_norm/gamma",
+        f"{_TF1_LAYER}/output/LayerNorm/beta": f"{_BLOCK}/output_layer_norm/beta",
+        "cls/predictions/transform/LayerNorm/gamma": "masked_lm_head/layer_norm/gamma",
+        "cls/predictions/transform/LayerNorm/beta": "masked_lm_head/layer_norm/beta",
+        "cls/predictions/output_bias": "masked_lm_head/output_bias",
+        "cls/seq_relationship/output_bias": "pair_head/dense/bias",
+    },
+    kernels={
+        f"{_TF1_LAYER}/attention/self/query": f"{_BLOCK}/attention/query",
+        f"{_TF1_LAYER}/attention/self/key": f"{_BLOCK}/attention/key",
+        f"{_TF1_LAYER}/attention/self/value": f"{_BLOCK}/attention/value",
+        f"{_TF1_LAYER}/attention/output/dense": f"{_BLOCK}/attention/output",
+        f"{_TF1_LAYER}/intermediate/dense": f"{_BLOCK}/intermediate",
+        f"{_TF1_LAYER}/output/dense": f"{_BLOCK}/output",
+        "bert/pooler/dense": "pooler/dense",
+        "cls/predictions/transform/dense": "masked_lm_head/dense",
+    },
+    transposed={"cls/seq_relationship/output_weights": "pair_head/dense/kernel"},
+    ignored=TF1_IGNORED,
+)
+TF1_CONFIG = ConfigMap(
+    fields=_NUMBERS,
+    activations=TF1_ACTIVATIONS,
+    ignored=_POOLER_KEYS,
+    assumed={"layer_norm_epsilon": 1e-12},
+    file="bert_config.json",
 )

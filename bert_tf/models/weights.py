@@ -15,6 +15,9 @@ import numpy as np
 
 from bert_tf.errors import DataError
 
+#: What the training of the TensorFlow 1 originals left in their checkpoints beside the weights.
+TF1_IGNORED = ("global_step", "beta1_power", "beta2_power", "*/adam_m", "*/adam_v", "*/Adam", "*/Adam_1",
+               "*/lamb_m", "*/lamb_v")  # fmt: skip
 
 @dataclasses.dataclass(frozen=True)
 class WeightMap:

@@ -1,0 +1,149 @@
+"""Other libraries' configuration files, read and written without guessing.
+
+A key that nobody understood may be the one that changes the numbers. So every key is mapped to a
+field of ours, or known to have no effect, or has one value that is supported; anything else is an
+error that names the key.
+"""
+
+import dataclasses
+
+from bert_tf.config import nearest
+from bert_tf.errors import ConfigError
+
+#: Stands for the default of a key that must be there.
+REQUIRED = object()
+
+#: Their names of activations and ours, in Hugging Face's files. The first of several is written.
+HF_ACTIVATIONS = {
+    "gelu": "gelu_erf",
+    "gelu_new": "gelu_tanh",
+    "gelu_pytorch_tanh": "gelu_tanh",
+    "gelu_fast": "gelu_tanh",
+    "relu": "relu",
+    "silu": "silu",
+    "swish": "silu",
+    "tanh": "tanh",
+    "linear": "linear",
+}
+#: In google-research/bert, albert and zihangdai/xlnet "gelu" is the tanh approximation.
+TF1_ACTIVATIONS = {"gelu": "gelu_tanh", "relu": "relu", "tanh": "tanh", "linear": "linear"}
+
+# Keys of any Hugging Face configuration that change nothing in an encoder: names, labels of task
+# heads, what is returned, and the defaults of text generation.
+_HF_IGNORED = {
+    "_attn_implementation_autoset", "_name_or_path", "_num_labels", "architectures", "attn_implementation",
+    "bad_words_ids", "begin_suppress_tokens", "bos_token_id", "chunk_size_feed_forward", "classifier_dropout",
+    "cls_token_id", "decoder_start_token_id", "diversity_penalty", "do_sample", "dtype", "early_stopping",
+    "encoder_no_repeat_ngram_size", "eos_token_id", "eos_token_ids", "exponential_decay_length_penalty",
+    "finetuning_task", "forced_bos_token_id", "forced_eos_token_id", "gradient_checkpointing", "id2label",
+    "label2id", "language", "length_penalty", "max_length", "min_length", "model_type", "name",
+    "no_repeat_ngram_size", "num_beam_groups", "num_beams", "num_labels", "num_return_sequences",
+    "output_attentions", "output_hidden_states", "output_past", "output_scores", "pad_token_id", "prefix",
+    "problem_type", "remove_invalid_values", "repetition_penalty", "return_dict", "return_dict_in_generate",
+    "sep_token_id", "suppress_tokens", "task_specific_params", "temperature", "tf_legacy_loss",
+    "tokenizer_class", "top_k", "top_p", "torch_dtype", "torchscript", "transformers_version", "typical_p",
+    "use_bfloat16", "use_cache",
+}  # fmt: skip
+_HF_FIXED = {
+    "add_cross_attention": (False,),
+    "cross_attention_hidden_size": (None,),
+    "is_decoder": (False,),
+    "is_encoder_decoder": (False,),
+    "pruned_heads": ({}, None),
+    "tie_encoder_decoder": (False,),
+    "tie_word_embeddings": (True,),
+}
+
+
+@dataclasses.dataclass(frozen=True)
+class ConfigMap:
+    """How one family's published configurations name the fields of ours.
+
+    Args:
+        fields: their key -> (our field, the value where the key is absent, or `REQUIRED`).
+            Dotted keys reach into nested objects.
+        activations: their names of activations -> ours.
+        fixed: their key -> the values that mean what we compute; absent means the first, which is
+            also the one written.
+        ignored: their keys that have no effect on the numbers.
+        assumed: our field -> the value that their code has without a key for it.
+        derived: None, or a pair of functions for what is not one key for one field: from their
+            mapping to a dict of our fields, and from our configuration to a dict of their keys.
+            The keys are to be in `ignored`.
+        model_type: Hugging Face's name of the family; "" in other formats.
+        architectures: the parts of a model beside the encoder (the first words of the variables'
+            paths) -> the class that has them; the first whose parts are all there is written.
+        file: the name of the configuration file.
+    """
+
+    fields: dict
+    activations: dict = dataclasses.field(default_factory=lambda: HF_ACTIVATIONS)
+    fixed: dict = dataclasses.field(default_factory=dict)
+    ignored: tuple = ()
+    assumed: dict = dataclasses.field(default_factory=dict)
+    derived: tuple | None = None
+    model_type: str = ""
+    architectures: dict = dataclasses.field(default_factory=dict)
+    file: str = "config.json"
+
+    def read(self, theirs, where):
+        """Our fields, a dict, from their configuration.
+
+        Args:
+            theirs: dict, as the file holds it.
+            where: the file, for messages.
+
+        Raises:
+            ConfigError: keys that are not understood, or values that are not supported; all of
+                them are listed.
+        """
+        general = self.model_type != ""
+        fixed = (_HF_FIXED if general else {}) | self.fixed
+        ignored = {*self.ignored, *(_HF_IGNORED if general else ())}
+        ours, problems = dict(self.assumed), []
+        for key, (field, default) in self.fields.items():
+            value = theirs.get(key, default)
+            if value is REQUIRED:
+                problems.append(f"'{key}' is missing")
+                continue
+            if field == "activation":
+                if value not in self.activations:
+                    problems.append(f"{key} is {value!r}{nearest(str(value), self.activations)}")
+                    continue
+                value = self.activations[value]
+            ours[field] = value
+        for key, value in theirs.items():
+            if key in fixed:
+                if value not in fixed[key]:
+                    problems.append(f"{key} is {value!r}; only {fixed[key][0]!r} is supported")
+            elif key not in self.fields and key not in ignored:
+                problems.append(f"'{key}' ({value!r}) is not understood")
+        if problems:
+            raise ConfigError(f"{where} cannot be used:\n  " + "\n  ".join(sorted(problems)))
+        return ours | self.derived[0](theirs) if self.derived else ours
+
+    def write(self, config):
+        """Their configuration, a dict, from ours.
+
+        Raises:
+            ConfigError: a value that their code cannot have.
+        """
+        theirs = {key: values[0] for key, values in self.fixed.items()}
+        for field, value in self.assumed.items():
+            if getattr(config, field) != value:
+                raise ConfigError(
+                    f"{self.file} cannot say {field}={getattr(config, field)!r}: the code it is for has {value!r}"
+                )
+        for key, (field, _) in self.fields.items():
+            value = getattr(config, field)
+            if field == "activation":
+                names = [theirs for theirs, ours in self.activations.items() if ours == value]
+                if not names:
+                    raise ConfigError(f"{self.file} has no name for the activation '{value}'")
+                value = names[0]
+            theirs[key] = value
+        return theirs | self.derived[1](config) if self.derived else theirs
+
+    def architecture(self, parts):
+        """The name of their class for a model with these parts beside the encoder."""
+        return next(name for needed, name in self.architectures.items() if set(needed) <= set(parts))
