@@ -44,7 +44,6 @@ class SelfAttention(keras.layers.Layer):
     def build(self, x_shape):
         hidden_size = x_shape[-1]
         check_heads(hidden_size, self.num_heads)
-        self.head_size = hidden_size // self.num_heads
 
         def projection(name):
             layer = keras.layers.Dense(
@@ -64,25 +63,12 @@ class SelfAttention(keras.layers.Layer):
         self.output_projection = projection("output")
 
     def call(self, x, attention_mask, return_attention_scores=False, training=False):
-        # [B, S, H] -> [B, S, n, d]; the smaller of the two factors of the scores is scaled.
-        query = self._split_heads(self.query(x) * self.head_size**-0.5)
-        key = self._split_heads(self.key(x))
-        value = self._split_heads(self.value(x))
-        scores = ops.einsum("bqnd,bknd->bnqk", query, key)
-        # float32 also under mixed precision: bfloat16 has too few digits for a sum of S terms.
-        # Keras has cast the mask, as any float argument, to the compute dtype.
-        scores = ops.cast(scores, "float32") + ops.cast(attention_mask, "float32")
-        probabilities = ops.softmax(scores)  # [B, n, S, S]
-        weights = self.dropout(ops.cast(probabilities, self.compute_dtype), training=training)
-        context = ops.einsum("bnqk,bknd->bqnd", weights, value)
-        batch, length = ops.shape(x)[:2]
-        context = ops.reshape(context, (batch, length, self.num_heads * self.head_size))
+        query = split_heads(self.query(x), self.num_heads)
+        key = split_heads(self.key(x), self.num_heads)
+        value = split_heads(self.value(x), self.num_heads)
+        context, probabilities = attend(query, key, value, attention_mask, self.dropout, training)
         output = self.output_projection(context)
         return (output, probabilities) if return_attention_scores else output
-
-    def _split_heads(self, x):
-        batch, length = ops.shape(x)[:2]
-        return ops.reshape(x, (batch, length, self.num_heads, self.head_size))
 
     def compute_output_spec(self, x, attention_mask, return_attention_scores=False, training=False):
         batch, length, _ = x.shape
@@ -97,6 +83,37 @@ class SelfAttention(keras.layers.Layer):
             "dropout": self.dropout.rate,
             "initializer_range": self.initializer_range,
         }
+
+
+def attend(query, key, value, attention_mask, dropout, training):
+    """Scaled dot-product attention of each head (Vaswani et al. 2017, equation 1).
+
+    Args:
+        query, key, value: float [B, S, n, d].
+        attention_mask: broadcast to [B, n, S, S] and added to the scaled scores.
+        dropout: a `Dropout` for the probabilities.
+        training: whether it is active.
+
+    Returns:
+        A pair: [B, S, n * d] in the dtype of `query`, and float32 [B, n, S, S], the probabilities
+        before dropout.
+    """
+    batch, length, heads, head_size = ops.shape(query)
+    # The smaller of the two factors of the scores is scaled.
+    scores = ops.einsum("bqnd,bknd->bnqk", query * head_size**-0.5, key)
+    # float32 also under mixed precision: bfloat16 has too few digits for a sum of S terms.
+    # Keras has cast the mask, as any float argument, to the compute dtype.
+    scores = ops.cast(scores, "float32") + ops.cast(attention_mask, "float32")
+    probabilities = ops.softmax(scores)  # [B, n, S, S]
+    weights = dropout(ops.cast(probabilities, query.dtype), training=training)
+    context = ops.einsum("bnqk,bknd->bqnd", weights, value)
+    return ops.reshape(context, (batch, length, heads * head_size)), probabilities
+
+
+def split_heads(x, num_heads):
+    """[B, S, n * d] -> [B, S, n, d]."""
+    batch, length, size = ops.shape(x)
+    return ops.reshape(x, (batch, length, num_heads, size // num_heads))
 
 
 def check_heads(hidden_size, num_heads):

@@ -20,6 +20,8 @@ class MaskedLMHead(keras.layers.Layer):
         activation: name in `bert_tf.layers.activations`.
         layer_norm_epsilon: added to the variance.
         initializer_range: standard deviation of the truncated normal that fills the kernel.
+        use_bias: whether the dense layer has a bias and the normalization an offset. The decoder
+            has a bias either way.
 
     Call arguments:
         sequence_output: float [B, S, H].
@@ -34,7 +36,14 @@ class MaskedLMHead(keras.layers.Layer):
     """
 
     def __init__(
-        self, vocabulary_size, embedding_size, activation, layer_norm_epsilon, initializer_range, **kwargs
+        self,
+        vocabulary_size,
+        embedding_size,
+        activation,
+        layer_norm_epsilon,
+        initializer_range,
+        use_bias=True,
+        **kwargs,
     ):
         super().__init__(**kwargs)
         self.vocabulary_size = vocabulary_size
@@ -42,16 +51,18 @@ class MaskedLMHead(keras.layers.Layer):
         self.activation = activation
         self.layer_norm_epsilon = layer_norm_epsilon
         self.initializer_range = initializer_range
+        self.use_bias = use_bias
         self.dense = keras.layers.Dense(
             embedding_size,
             activation=activation_function(activation),
+            use_bias=use_bias,
             kernel_initializer=keras.initializers.TruncatedNormal(stddev=initializer_range),
             bias_initializer="zeros",
             dtype=self.dtype_policy,
             name="dense",
         )
         self.layer_norm = keras.layers.LayerNormalization(
-            epsilon=layer_norm_epsilon, dtype=self.dtype_policy, name="layer_norm"
+            epsilon=layer_norm_epsilon, center=use_bias, dtype=self.dtype_policy, name="layer_norm"
         )
 
     def build(self, sequence_shape):
@@ -80,6 +91,7 @@ class MaskedLMHead(keras.layers.Layer):
             "activation": self.activation,
             "layer_norm_epsilon": self.layer_norm_epsilon,
             "initializer_range": self.initializer_range,
+            "use_bias": self.use_bias,
         }
 
 

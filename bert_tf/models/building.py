@@ -6,6 +6,7 @@ from bert_tf.models.albert import AlbertConfig, AlbertEncoder
 from bert_tf.models.bert import BertConfig, BertEncoder
 from bert_tf.models.distilbert import DistilBertConfig, DistilBertEncoder
 from bert_tf.models.electra import ElectraConfig, ElectraEncoder
+from bert_tf.models.modernbert import ModernBertConfig, ModernBertEncoder
 from bert_tf.models.presets import preset
 from bert_tf.models.roberta import RobertaConfig, RobertaEncoder
 from bert_tf.models.spanbert import SpanBertConfig, SpanBertEncoder
@@ -15,6 +16,7 @@ FAMILIES = {
     "roberta": (RobertaConfig, RobertaEncoder),
     "albert": (AlbertConfig, AlbertEncoder),
     "distilbert": (DistilBertConfig, DistilBertEncoder),
+    "modernbert": (ModernBertConfig, ModernBertEncoder),
     "electra": (ElectraConfig, ElectraEncoder),
     "spanbert": (SpanBertConfig, SpanBertEncoder),
 }

@@ -116,7 +116,7 @@ def check_numbers(config):
 
     Args:
         config: a family's configuration; whole numbers are sizes (`num_segments` and ids may be
-            0), `*dropout` are rates, and `*epsilon` and `initializer_range` are above 0.
+            0), `*dropout` are rates, and `*epsilon`, `*theta` and `initializer_range` are above 0.
 
     Raises:
         ConfigError: names the field.
@@ -131,5 +131,5 @@ def check_numbers(config):
             raise ConfigError(f"'{name}' must be a number, got {value!r}")
         if name.endswith("dropout") and not 0 <= value < 1:
             raise ConfigError(f"'{name}' must be at least 0 and below 1, got {value!r}")
-        if (name.endswith("epsilon") or name == "initializer_range") and value <= 0:
+        if name.endswith(("epsilon", "theta", "initializer_range")) and value <= 0:
             raise ConfigError(f"'{name}' must be above 0, got {value!r}")

@@ -8,6 +8,7 @@ from bert_tf.models.albert import AlbertConfig
 from bert_tf.models.bert import BertConfig
 from bert_tf.models.distilbert import DistilBertConfig
 from bert_tf.models.electra import ElectraConfig
+from bert_tf.models.modernbert import ModernBertConfig
 from bert_tf.models.roberta import RobertaConfig
 from bert_tf.models.spanbert import SpanBertConfig
 
@@ -85,6 +86,16 @@ def _distilbert(num_layers, vocabulary_size):
     )
 
 
+def _modernbert(num_layers, hidden_size, intermediate_size):
+    return ModernBertConfig(
+        vocabulary_size=50_368,
+        hidden_size=hidden_size,
+        num_layers=num_layers,
+        num_heads=hidden_size // 64,
+        intermediate_size=intermediate_size,
+    )
+
+
 #: The releases of google-research/bert. Uncased unless the name says otherwise. The README's 4.4,
 #: 11.3, 29.1 and 41.7 million of the miniatures are pretraining parameters. The whole-word-masking
 #: releases have the shapes of bert_large and bert_large_cased.
@@ -117,6 +128,9 @@ PRESETS = {
     "distilbert_base": Preset(_distilbert(6, 30_522), 66_362_880, 66_985_530),
     "distilbert_base_cased": Preset(_distilbert(6, 28_996), 65_190_912, 65_812_036),
     "distilbert_base_multilingual_cased": Preset(_distilbert(6, 119_547), 134_734_080, 135_445_755),
+    # Answer.AI's and LightOn's releases.
+    "modernbert_base": Preset(_modernbert(22, 768, 1152), 149_014_272, 149_655_232),
+    "modernbert_large": Preset(_modernbert(28, 1024, 2624), 394_781_696, 395_881_664),
     "electra_small": Preset(_electra(12, 128, 256), 13_483_008, 14_196_219),
     "electra_base": Preset(_electra(12, 768, 768), 108_891_648, 119_386_427),
     "electra_large": Preset(_electra(24, 1024, 1024), 334_092_288, 354_655_291),

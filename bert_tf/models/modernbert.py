@@ -1,0 +1,253 @@
+"""ModernBERT (Warner et al. 2024, arXiv:2412.13663): rotary positions, gated feed-forward networks,
+normalization before each part, and layers that see near tokens between layers that see all.
+
+The variant is Hugging Face's `modeling_modernbert.py`, which the published checkpoints are for.
+"""
+
+import dataclasses
+
+import keras
+
+from bert_tf.layers import (
+    AttentionMask,
+    Embeddings,
+    MaskedLMHead,
+    Pooler,
+    PreNormBlock,
+    RotaryPositions,
+    activation,
+)
+from bert_tf.layers.attention import check_heads
+from bert_tf.layers.rotary import check_even
+from bert_tf.models.encoder import Encoder, check_numbers, encoder_inputs
+from bert_tf.models.weights import WeightMap
+
+
+@dataclasses.dataclass(frozen=True)
+class ModernBertConfig:
+    """The shape of a ModernBERT. The defaults that are not sizes are the published ones.
+
+    Args:
+        vocabulary_size: V, rows of the token table.
+        hidden_size: H.
+        num_layers: transformer layers.
+        num_heads: attention heads; divides `hidden_size` into even parts.
+        intermediate_size: I, the width of each half of the gated network.
+        max_positions: the longest sequences it was trained on. Positions are rotations, so longer
+            ones are computed, too.
+        global_attention_every: n; layers 0, n, 2 n, ... see all tokens, the others near ones.
+        local_attention: w; a local layer sees w // 2 tokens on each side.
+        global_theta, local_theta: the bases of the rotary wavelengths in global and local layers.
+        activation: of the gate and the masked LM head.
+        dropout: on the embeddings and inside the gated networks. The released configurations
+            have none.
+        attention_dropout: on attention probabilities and on the attention's output.
+        layer_norm_epsilon: added to the variance of every layer norm.
+        initializer_range: standard deviation of the truncated normal of kernels and tables; of the
+            kernels whose results are added to the residual stream, and of the masked LM head, it
+            is divided by sqrt(2 * num_layers).
+
+    Raises:
+        ConfigError: a value that no model can have.
+    """
+
+    vocabulary_size: int
+    hidden_size: int
+    num_layers: int
+    num_heads: int
+    intermediate_size: int
+    max_positions: int = 8192
+    global_attention_every: int = 3
+    local_attention: int = 128
+    global_theta: float = 160_000.0
+    local_theta: float = 10_000.0
+    activation: str = "gelu_erf"
+    dropout: float = 0.0
+    attention_dropout: float = 0.0
+    layer_norm_epsilon: float = 1e-5
+    initializer_range: float = 0.02
+
+    def __post_init__(self):
+        check_numbers(self)
+        check_heads(self.hidden_size, self.num_heads)
+        check_even(self.hidden_size // self.num_heads)
+        activation(self.activation)
+
+    @property
+    def output_initializer_range(self):
+        """Of the kernels that write to the residual stream."""
+        return self.initializer_range / (2 * self.num_layers) ** 0.5
+
+
+@keras.saving.register_keras_serializable("bert_tf")
+class ModernBertEncoder(Encoder):
+    """The bidirectional encoder: token embeddings, transformer layers, and a last normalization.
+
+    Local layers compute all scores and mask the far ones, like Hugging Face's model without
+    FlashAttention: their memory grows with the square of the length.
+
+    Args:
+        config: a `ModernBertConfig`.
+        pooler: whether there is a `pooled_output`; no published model has one.
+        output_hidden_states: whether the result holds all layers' outputs. The last of them is
+            normalized: it is the `sequence_output`.
+        output_attention_scores: whether the result holds all layers' attention probabilities.
+        dtype: a Keras dtype policy, e.g. "mixed_bfloat16"; None = the global one.
+
+    Call arguments and results: as `BertEncoder`, but `segment_ids` are not read, and no length is
+    refused.
+
+    Raises:
+        DataError: `token_ids` are missing, or there is an input of another name.
+
+    Example:
+        encoder = ModernBertEncoder(preset("modernbert_base"))
+        encoder({"token_ids": np.array([[50281, 12092, 50282]])})["sequence_output"]  # [1, 3, 768]
+    """
+
+    config_class = ModernBertConfig
+    has_position_table = False
+
+    def __init__(
+        self,
+        config,
+        pooler=False,
+        output_hidden_states=False,
+        output_attention_scores=False,
+        dtype=None,
+        name="modernbert",
+        **kwargs,
+    ):
+        # === Layers ===
+        policy = keras.dtype_policies.get(dtype or keras.config.dtype_policy())
+        head_size = config.hidden_size // config.num_heads
+        embeddings = Embeddings(
+            vocabulary_size=config.vocabulary_size,
+            size=config.hidden_size,
+            max_positions=None,
+            num_segments=0,
+            dropout=config.dropout,
+            layer_norm_epsilon=config.layer_norm_epsilon,
+            initializer_range=config.initializer_range,
+            layer_norm_offset=False,
+            dtype=policy,
+            name="embeddings",
+        )
+        # Of the global and of the local layers.
+        mask_layers = [
+            AttentionMask(dtype=policy, name="global_attention_mask"),
+            AttentionMask(window=config.local_attention // 2, dtype=policy, name="local_attention_mask"),
+        ]
+        rotary_layers = [
+            RotaryPositions(theta, head_size, dtype=policy, name=f"{kind}_positions")
+            for kind, theta in (("global", config.global_theta), ("local", config.local_theta))
+        ]
+        blocks = [
+            PreNormBlock(
+                num_heads=config.num_heads,
+                intermediate_size=config.intermediate_size,
+                activation=config.activation,
+                dropout=config.dropout,
+                attention_dropout=config.attention_dropout,
+                layer_norm_epsilon=config.layer_norm_epsilon,
+                initializer_range=config.initializer_range,
+                output_initializer_range=config.output_initializer_range,
+                attention_norm=i > 0,
+                dtype=policy,
+                name=f"transformer_layer_{i}",
+            )
+            for i in range(config.num_layers)
+        ]
+        final_norm = keras.layers.LayerNormalization(
+            epsilon=config.layer_norm_epsilon, center=False, dtype=policy, name="final_layer_norm"
+        )
+        pooler_layer = Pooler(
+            size=config.hidden_size,
+            activation="tanh",
+            initializer_range=config.initializer_range,
+            dtype=policy,
+            name="pooler",
+        )
+
+        # === Functional model ===
+        inputs = encoder_inputs()
+        masks = [
+            layer(
+                inputs["token_ids"],
+                padding_mask=inputs["padding_mask"],
+                sequence_ids=inputs["sequence_ids"],
+            )
+            for layer in mask_layers
+        ]
+        rotations = [
+            layer(inputs["token_ids"], position_ids=inputs["position_ids"]) for layer in rotary_layers
+        ]
+        x = embeddings(inputs["token_ids"], segment_ids=inputs["segment_ids"])
+        hidden_states, attention_scores = [x], []
+        for i, block in enumerate(blocks):
+            local = int(i % config.global_attention_every > 0)
+            x = block(x, masks[local], rotations[local], return_attention_scores=output_attention_scores)
+            if output_attention_scores:
+                x, scores = x
+                attention_scores.append(scores)
+            hidden_states.append(x)
+        hidden_states[-1] = x = final_norm(x)
+        outputs = {"sequence_output": x}
+        if pooler:
+            outputs["pooled_output"] = pooler_layer(x)
+        if output_hidden_states:
+            outputs["hidden_states"] = hidden_states
+        if output_attention_scores:
+            outputs["attention_scores"] = attention_scores
+        super().__init__(
+            config,
+            inputs,
+            outputs,
+            dtype=policy,
+            name=name,
+            pooler=pooler,
+            output_hidden_states=output_hidden_states,
+            output_attention_scores=output_attention_scores,
+            **kwargs,
+        )
+
+    def make_masked_lm_head(self, name="masked_lm_head"):
+        """A new head over this encoder's vocabulary, without biases but the decoder's, built."""
+        config = self.config
+        head = MaskedLMHead(
+            vocabulary_size=config.vocabulary_size,
+            embedding_size=config.hidden_size,
+            activation=config.activation,
+            layer_norm_epsilon=config.layer_norm_epsilon,
+            initializer_range=config.output_initializer_range,
+            use_bias=False,
+            dtype=self.dtype_policy,
+            name=name,
+        )
+        head.build((None, None, config.hidden_size))
+        return head
+
+
+# The names in a Hugging Face checkpoint (ModernBertModel, ModernBertForMaskedLM).
+_LAYER = "model.layers.{layer}"
+_BLOCK = "transformer_layer_{layer}"
+HF_WEIGHTS = WeightMap(
+    arrays={
+        "model.embeddings.tok_embeddings.weight": "embeddings/token_embeddings",
+        "model.embeddings.norm.weight": "embeddings/layer_norm/gamma",
+        f"{_LAYER}.attn_norm.weight": f"{_BLOCK}/attention_layer_norm/gamma",
+        f"{_LAYER}.mlp_norm.weight": f"{_BLOCK}/feed_forward_layer_norm/gamma",
+        "model.final_norm.weight": "final_layer_norm/gamma",
+        "head.norm.weight": "masked_lm_head/layer_norm/gamma",
+        "decoder.bias": "masked_lm_head/output_bias",
+    },
+    transposed={
+        f"{_LAYER}.attn.Wqkv.weight": f"{_BLOCK}/attention/query_key_value/kernel",
+        f"{_LAYER}.attn.Wo.weight": f"{_BLOCK}/attention/output/kernel",
+        f"{_LAYER}.mlp.Wi.weight": f"{_BLOCK}/intermediate/kernel",
+        f"{_LAYER}.mlp.Wo.weight": f"{_BLOCK}/output/kernel",
+        "head.dense.weight": "masked_lm_head/dense/kernel",
+    },
+    copies={"decoder.weight": "model.embeddings.tok_embeddings.weight"},
+    prefix="model.",
+)
