@@ -213,7 +213,7 @@ class MaskedLMCorruption:
 
     def units(self, token_ids, padding_mask, keys):
         """Which tokens may be predicted, and which of them begin a unit: bool [B, S] each."""
-        kinds = tf.gather(self._kinds, token_ids) * tf.cast(padding_mask, tf.int8)
+        kinds = corruption.look_up(self._kinds, token_ids) * tf.cast(padding_mask, tf.int8)
         tokens = kinds != _SPECIAL
         if self.config.unit == "token":
             return tokens, tokens
