@@ -21,23 +21,28 @@ class Tokenizer:
     """The part that does not depend on the algorithm. Subclasses cut the text.
 
     A subclass provides `tokenize(text)`, `tokenize_with_offsets(text)`, `decode(ids)`,
-    `save(folder)`, `resources`, and the property `settings`: a dict that JSON can hold, of
-    everything beside the vocabulary that changes ids.
+    `save(folder)`, `is_continuation`, `resources`, and the property `settings`: a dict that JSON can
+    hold, of everything beside the vocabulary that changes ids.
 
     Args:
         vocabulary: list of str; the position is the id.
-        role_tokens: dict of role ("pad", "unk", "cls", "sep", "mask") -> token.
+        role_tokens: dict of role ("pad", "unk", "cls", "sep", "mask") -> token; "pad" and "unk"
+            are always there.
         special_tokens: further tokens that are one id wherever a text spells them.
         layout: name of the frame that `pack` puts around texts; see `layout.build_layout`.
 
     Attributes:
         pad_id, unk_id, cls_id, sep_id, mask_id: int; None for a role without a token.
         layout: the `Layout` with this tokenizer's ids.
+        marks_words: whether a token shows that it begins a word, so that `is_continuation` tells words
+            apart. False for BPE with an end-of-word marker, whose `is_continuation` is all False.
 
     Raises:
         DataError: a special token is missing from the vocabulary, or a token is there twice.
-        ConfigError: an unknown layout, or one that needs a role which has no token.
+        ConfigError: an unknown role or layout, or a layout that needs a role which has no token.
     """
+
+    marks_words = True
 
     def __init__(self, vocabulary, role_tokens, special_tokens=(), layout="bert"):
         self.vocabulary = list(vocabulary)
@@ -49,7 +54,11 @@ class Tokenizer:
                 raise DataError(
                     f"the vocabulary holds '{token}' twice, as ids {self._ids[token]} and {i}; remove one"
                 )
-        self.role_tokens = dict(role_tokens)
+        self.role_tokens = {role: role_tokens[role] for role in SPECIAL_ROLES if role in role_tokens}
+        for role in (*role_tokens, "pad", "unk"):
+            if role not in self.role_tokens:
+                message = "is missing" if role in SPECIAL_ROLES else f"is unknown; known: {', '.join(SPECIAL_ROLES)}"
+                raise ConfigError(f"the special token role '{role}' {message}")
         self.special_tokens = tuple(dict.fromkeys((*self.role_tokens.values(), *special_tokens)))
         for token in self.special_tokens:
             if token not in self._ids:

@@ -21,14 +21,15 @@ _MAX_LENGTH = 63  # bytes, in the 6 bits that a value has for it
 _DROP = _CHANGED  # becomes the empty string
 
 
-def build_normalizer_model(table):
+def build_normalizer_model(table, drop_private=True):
     """The model for `tensorflow_text.FastBertNormalizer(model_buffer=...)`.
 
-    Bytes that are no UTF-8, and private use beyond the basic plane, become nothing.
+    Bytes that are no UTF-8 become nothing.
 
     Args:
         table: dict of one-character string -> string of at most 63 bytes. Characters that are
             not in it stay as they are.
+        drop_private: private use beyond the basic plane becomes nothing too.
 
     Returns:
         uint8 array.
@@ -36,7 +37,8 @@ def build_normalizer_model(table):
     pool, numbers = bytearray(), {}
     values = [0, _DROP]  # numbers 0 and 1: unchanged, dropped
     number_of = np.zeros(NUM_CODE_POINTS, np.int32)
-    number_of[private_code_points()] = 1
+    if drop_private:
+        number_of[private_code_points()] = 1
     for character, result in table.items():
         encoded = result.encode("utf-8")
         if len(encoded) > _MAX_LENGTH:
