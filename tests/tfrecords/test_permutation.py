@@ -1,0 +1,295 @@
+import dataclasses
+import itertools
+
+import numpy as np
+import pytest
+import tensorflow as tf
+from shard_fixtures import CLS, MASK, PAD, SEP, UNK
+
+from bert_tf.errors import ConfigError, DataError
+from bert_tf.tokenizers.layout import Layout
+from tfrecords import corruption
+from tfrecords.permutation import PermutationConfig, PermutationCorruption, order_within_windows
+
+SIMPLE = PermutationConfig(segments=1, bidirectional=False)
+
+
+@dataclasses.dataclass
+class Tokenizer:
+    """Text <sep> <cls>, and every fourth id continues a word."""
+
+    special_ids: tuple = (PAD, UNK, CLS, SEP, MASK)
+    sep_id: int = SEP
+    cls_id: int = CLS
+    layout: Layout = Layout(after_first=(SEP,), at_end=(CLS,))
+    is_continuation = np.arange(200) % 4 == 3
+
+
+def make_batch(size, length, seed=0, epoch=0, words_only=False, full=True):
+    generator = np.random.default_rng(seed)
+    lengths = np.full(size, length) if full else generator.integers(3, length + 1, size)
+    token_ids = generator.integers(10, 200, (size, length))
+    if words_only:
+        token_ids -= token_ids % 4 == 3
+    else:
+        token_ids[generator.random(token_ids.shape) < 0.04] = SEP
+        token_ids[generator.random(token_ids.shape) < 0.02] = UNK
+    rows = np.arange(size)
+    token_ids[rows, lengths - 2], token_ids[rows, lengths - 1] = SEP, CLS
+    padding_mask = np.arange(length) < lengths[:, None]
+    return {
+        "token_ids": np.where(padding_mask, token_ids, PAD).astype("int32"),
+        "segment_ids": (np.arange(length) == lengths[:, None] - 1).astype("int32"),
+        "padding_mask": padding_mask,
+        "example_index": np.arange(size),
+        "epoch": np.full(size, epoch),
+    }
+
+
+def corrupt(batch, config=SIMPLE, seed=5, tokenizer=Tokenizer(), **options):
+    function = tf.function(PermutationCorruption(tokenizer, config), **options)
+    return {k: v.numpy() for k, v in function({k: tf.constant(v) for k, v in batch.items()}, seed).items()}
+
+
+def keys_of(batch, seed=5):
+    return corruption.example_keys(seed, tf.constant(batch["epoch"]), tf.constant(batch["example_index"]))
+
+
+def chosen_spans(kinds, budget, lengths, contexts, config):
+    """`_sample_mask` of the original for one window, one token after the other, with the index mended."""
+    window, place, left, chosen = len(kinds), 0, int(budget), np.zeros(len(kinds), bool)
+    for n, context_bits in zip(lengths.tolist(), contexts.tolist()):
+        if left <= 0:
+            break
+        n = min(n, left)
+        context = n * config.alpha // config.beta
+        before = (context_bits * context) >> 32
+        begin = place + before
+        while begin < window and kinds[begin] != 1:
+            begin += 1
+        if begin >= window:
+            break
+        ends, end = [], begin + 1  # where the first, second, ... word behind `begin` ends
+        while end < window and len(ends) < n:
+            if kinds[end] != 2:
+                ends.append(end)
+            if kinds[end] == 0:
+                break
+            end += 1
+        if end >= window:
+            break
+        fitting = [e for e in ends if e - begin <= left]
+        after = ends[-1] + context - before
+        if not fitting:
+            break
+        chosen[begin : fitting[-1]] = True
+        left -= fitting[-1] - begin
+        place = after
+    return chosen
+
+
+@pytest.mark.parametrize("config", [SIMPLE, PermutationConfig(alpha=5, beta=2, max_ngram=3, segments=1, bidirectional=False)])
+def test_spans_equal_a_walk_through_each_window(config):
+    generator = np.random.default_rng(1)
+    kinds = generator.choice([0, 1, 1, 1, 2, 2], (40, 3, 64)).astype("int8")
+    budget = generator.integers(0, 20, (40, 3)).astype("int32")
+    batch = make_batch(40, 8)
+    keys = keys_of(batch)
+    ours = PermutationCorruption(Tokenizer(), config).sample_spans(tf.constant(kinds), tf.constant(budget), keys)
+    counters = tf.range(3 * 64)[None, :]
+    bits = [corruption.random_bits(keys, stream, counters).numpy().reshape(40, 3, 64) for stream in (17, 18)]
+    weights = np.cumsum(1 / np.arange(1, config.max_ngram + 1))
+    lengths = 1 + (bits[0][..., None] / 2**32 >= weights[:-1] / weights[-1]).sum(-1)
+    for row, window in itertools.product(range(40), range(3)):
+        place = row, window
+        expected = chosen_spans(kinds[place], budget[place], lengths[place], bits[1][place], config)
+        np.testing.assert_array_equal(ours.numpy()[place], expected, err_msg=str(place))
+    assert ours.numpy().sum() > 300
+
+
+def test_spans_are_whole_words_within_the_budget():
+    batch = make_batch(300, 128)
+    kinds = np.where(Tokenizer.is_continuation, 2, 1)[batch["token_ids"]]
+    kinds[np.isin(batch["token_ids"], Tokenizer().special_ids)] = 0
+    budget = np.full((300, 1), 21, "int32")
+    spans = PermutationCorruption(Tokenizer(), SIMPLE).sample_spans(
+        tf.constant(kinds[:, None].astype("int8")), tf.constant(budget), keys_of(batch)
+    )
+    spans = spans.numpy()[:, 0]
+    assert (spans.sum(1) <= 21).all() and spans.sum() > 300 * 15
+    assert not (spans & (kinds == 0)).any()
+    begins = spans & ~np.pad(spans, ((0, 0), (1, 0)))[:, :-1]
+    assert (kinds[begins] == 1).all()
+    behind = ~spans[:, 1:] & spans[:, :-1]
+    assert (kinds[:, 1:][behind] != 2).all()
+
+
+def test_where_the_first_span_begins_and_how_long_it_is():
+    """Words of one token: n with p ~ 1/n, then a place below 6 n, all alike."""
+    size = 20_000
+    kinds = np.ones((size, 1, 64), "int8")
+    keys = keys_of({"epoch": np.zeros(size, int), "example_index": np.arange(size)})
+    spans = PermutationCorruption(Tokenizer(), SIMPLE).sample_spans(
+        tf.constant(kinds), tf.fill([size, 1], 40), keys
+    )
+    spans = spans.numpy()[:, 0]
+    begin = spans.argmax(1)
+    probability = (1 / np.arange(1, 6)) / (1 / np.arange(1, 6)).sum()
+    for place in range(30):
+        expected = sum(p / (6 * n) for n, p in enumerate(probability, 1) if place < 6 * n)
+        within(np.sum(begin == place), size, expected)
+    # A span may touch the next one, if the next begins without a gap: not seen where the first
+    # begins before the end of its part, as then at least one token follows.
+    length = (~spans[np.arange(size)[:, None], np.minimum(begin[:, None] + np.arange(7), 63)]).argmax(1)
+    short = begin < 5  # whatever n, which leaves a gap behind the span
+    total = sum(min(5, 6 * n) / (6 * n) * p for n, p in enumerate(probability, 1))
+    for n, p in enumerate(probability, 1):
+        within(np.sum(length[short] == n), short.sum(), min(5, 6 * n) / (6 * n) * p / total)
+
+
+def within(successes, trials, probability):
+    sigma = np.sqrt(trials * probability * (1 - probability))
+    assert abs(successes - trials * probability) < 3 * sigma, (successes, trials * probability, sigma)
+
+
+def test_numbers_of_predictions():
+    assert PermutationConfig(segments=1, bidirectional=False).quotas(512) == [43, 42]
+    assert PermutationConfig().quotas(1024) == [43, 42, 43, 42]
+    assert PermutationConfig().predictions(1024) == 170
+    assert PermutationConfig(max_predictions=9).quotas(64) == [4, 4]
+    features = corrupt(make_batch(30, 512))
+    # 510 or less tokens that are not special in windows of 256.
+    assert features["mask_positions"].shape == (30, 85)
+    batch = make_batch(200, 48, full=False)
+    features = corrupt(batch)
+    eligible = (~np.isin(batch["token_ids"], Tokenizer().special_ids)).sum(1)
+    expected = [0 if n < 2 else max(1, round(n / 6)) for n in eligible]
+    np.testing.assert_array_equal(features["mask_weights"].sum(1), expected)
+    assert (eligible < 2).any()
+
+
+def test_what_the_features_say():
+    config = PermutationConfig(permutation_size=32, segments=2, bidirectional=False)
+    batch = make_batch(100, 128, full=False)
+    features = corrupt(batch, config)
+    assert set(features) == {
+        "token_ids", "segment_ids", "padding_mask", "permutation_order",
+        "mask_positions", "mask_ids", "mask_weights",
+    }  # fmt: skip
+    np.testing.assert_array_equal(features["token_ids"], batch["token_ids"])
+    positions, order = features["mask_positions"], features["permutation_order"]
+    assert positions.shape == (100, 22) and positions.dtype == order.dtype == np.int32
+    real = features["mask_weights"] > 0
+    rows = np.nonzero(real)[0]
+    assert not np.isin(features["mask_ids"][real], Tokenizer().special_ids).any()
+    np.testing.assert_array_equal(batch["token_ids"][rows, positions[real]], features["mask_ids"][real])
+    assert not positions[~real].any() and not features["mask_ids"][~real].any()
+    # Half of them belong to each half of the row, and each position comes once.
+    assert (positions[:, :11][real[:, :11]] < 64).all() and (positions[:, 11:][real[:, 11:]] >= 64).all()
+    assert len(set(zip(rows, positions[real]))) == real.sum()
+    predicted = np.zeros((100, 128), bool)
+    predicted[rows, positions[real]] = True
+    ordered = predicted | (np.isin(batch["token_ids"], [SEP, CLS]) & batch["padding_mask"])
+    for window in range(4):
+        here = order[:, window * 32 : (window + 1) * 32]
+        mine = ordered[:, window * 32 : (window + 1) * 32]
+        assert (here[~mine] == window * 33).all()
+        for row, mask in zip(here, mine):
+            assert sorted(row[mask]) == list(range(window * 33 + 1, window * 33 + 1 + mask.sum()))
+            if mask.any():
+                assert (~mask).any()
+
+
+def test_all_orders_are_equally_likely():
+    size = 12_000
+    keys = keys_of({"epoch": np.zeros(size, int), "example_index": np.arange(size)})
+    ordered = np.zeros((size, 8), bool)
+    ordered[:, [0, 2, 3]] = True  # three in the first window of four
+    ordered[:, 5:] = True  # three in the second
+    ranks = order_within_windows(tf.constant(ordered), 4, keys).numpy()
+    assert (ranks[:, 1] == 0).all() and (ranks[:, 4] == 5).all()
+    for places, first in (([0, 2, 3], 1), ([5, 6, 7], 6)):
+        for order in itertools.permutations(range(3)):
+            within((ranks[:, places] == np.array(order) + first).all(1).sum(), size, 1 / 6)
+    # The two windows know nothing of each other.
+    within(((ranks[:, 0] < ranks[:, 2]) == (ranks[:, 5] < ranks[:, 6])).sum(), size, 0.5)
+
+
+def test_every_place_is_predicted_alike_in_the_long_run():
+    """Single-token words: spans pass over 6 of 7 tokens; what is missing is drawn anywhere."""
+    batch = make_batch(6000, 128, words_only=True)
+    features = corrupt(batch)
+    real = features["mask_weights"] > 0
+    share = np.bincount(features["mask_positions"][real], minlength=128) / 6000
+    # 21 of 126; the last words, at which a span would run into the window's end, only as single tokens.
+    assert share.sum() == pytest.approx(21)
+    assert share[20:100].mean() == pytest.approx(1 / 6, abs=0.01)
+    assert share[126:].sum() == 0
+
+
+def test_same_in_graph_and_xla_in_any_batch_and_other_in_other_epochs():
+    config = PermutationConfig(permutation_size=16)
+    batch = make_batch(30, 64, full=False)
+    graph, xla = corrupt(batch, config), corrupt(batch, config, jit_compile=True)
+    for name in graph:
+        np.testing.assert_array_equal(graph[name], xla[name], err_msg=name)
+    rows = [7, 3, 20]
+    part = corrupt({k: v[rows] for k, v in batch.items()}, config)
+    for name in part:
+        np.testing.assert_array_equal(part[name], graph[name][rows], err_msg=name)
+    for other in (corrupt(batch, config, seed=6), corrupt(batch | {"epoch": batch["epoch"] + 2}, config)):
+        same = np.mean(other["permutation_order"] == graph["permutation_order"])
+        assert same < 0.9 and (other["token_ids"] == graph["token_ids"]).all()
+
+
+def test_backward_rows():
+    config = PermutationConfig(permutation_size=16)
+    batch = make_batch(40, 64, full=False)
+    features = corrupt(batch, config)
+    np.testing.assert_array_equal(features["backward"], np.arange(40) % 2 == 1)
+    again = corrupt(batch | {"epoch": batch["epoch"] + 1}, config)
+    np.testing.assert_array_equal(again["backward"], ~features["backward"])
+    for row in range(40):
+        ids, n = batch["token_ids"][row], batch["padding_mask"][row].sum()
+        text = ids[: n - 2][::-1] if features["backward"][row] else ids[: n - 2]
+        np.testing.assert_array_equal(features["token_ids"][row], [*text, SEP, CLS, *ids[n:]])
+        assert features["segment_ids"][row, n - 1] == 1
+    bert = dataclasses.replace(Tokenizer(), layout=Layout(before_first=(CLS,), after_first=(SEP,)))
+    ids = np.array([[CLS, 10, 11, 12, 14, SEP, PAD, PAD]], "int32")
+    one = {k: v[:1] for k, v in batch.items()} | {"example_index": np.array([1])}
+    one |= {"token_ids": ids, "segment_ids": ids * 0, "padding_mask": ids > 0}
+    out = corrupt(one, PermutationConfig(), tokenizer=bert)
+    np.testing.assert_array_equal(out["token_ids"], [[CLS, 14, 12, 11, 10, SEP, PAD, PAD]])
+
+
+def test_spans_of_backward_rows_are_whole_words_too():
+    batch = make_batch(400, 64)
+    config = PermutationConfig(segments=2, max_ngram=2)
+    corruption_ = PermutationCorruption(Tokenizer(), config)
+    # The same text read backwards, chosen with the same numbers: the mirror image, window by window.
+    forwards = corruption_.select(*tensors(batch), keys_of(batch)).numpy()
+    mirrored = {k: v.reshape(400, 2, 32)[:, :, ::-1].reshape(400, 64) for k, v in batch.items() if v.ndim == 2}
+    backwards = corruption_.select(*tensors(mirrored), keys_of(batch), tf.fill([400], True)).numpy()
+    spans = forwards.reshape(400, 2, 32)[:, :, ::-1].reshape(400, 64)
+    np.testing.assert_array_equal(backwards, spans)
+
+
+def tensors(batch):
+    return tf.constant(batch["token_ids"]), tf.constant(batch["padding_mask"])
+
+
+def test_errors():
+    with pytest.raises(ConfigError, match="with segments=1 there is none"):
+        PermutationConfig(segments=1)
+    with pytest.raises(ConfigError, match="would leave none"):
+        PermutationConfig(alpha=1)
+    with pytest.raises(ConfigError, match="'max_ngram' is 0"):
+        PermutationConfig(max_ngram=0)
+    with pytest.raises(ConfigError, match="leaves none for some of 2 segments"):
+        PermutationConfig(max_predictions=1)
+    with pytest.raises(ConfigError, match="15 tokens cannot be cut into 2 equal segments"):
+        PermutationConfig().window(15)
+    with pytest.raises(ConfigError, match="permutation_size=10 does not divide segments of 16"):
+        PermutationConfig(permutation_size=10).window(32)
+    with pytest.raises(DataError, match="one sequence a row"):
+        PermutationCorruption(Tokenizer())({"sequence_ids": tf.zeros([2, 4])}, 0)
