@@ -76,8 +76,8 @@ def chosen_spans(kinds, budget, lengths, contexts, config):
             if kinds[end] == 0:
                 break
             end += 1
-        if end >= window:
-            break
+        if len(ends) < n and (not ends or kinds[ends[-1]] != 0):
+            break  # it may go on behind the window
         fitting = [e for e in ends if e - begin <= left]
         after = ends[-1] + context - before
         if not fitting:
