@@ -46,9 +46,10 @@ class MaskingConfig:
                 1 / n: 6/11, 3/11, 2/11 for up to 3. One that does not fit is passed over, where
                 google-research/albert tries its first words alone before.
             "span": 1 to `max_span` whole words, n of them with a probability proportional to
-                (1 - span_p)^(n - 1): 3.797 on average. The last is cut where the budget ends, as
-                the original does even within a word. Spans that touch are one; the choice between
-                [MASK], random and kept is made once for a span.
+                (1 - span_p)^(n - 1): 3.797 on average. The last drawn is cut to what is left of the
+                budget, at the front or the back, as the original does at the back even within a
+                word. Spans that touch are one; the choice between [MASK], random and kept is made
+                once for a span.
             No unit reaches across a special token.
         max_ngram: "ngram" only: words in the longest.
         span_p, max_span: "span" only: the parameter of the geometric distribution, and words in

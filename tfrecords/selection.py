@@ -68,8 +68,8 @@ def select_units(tokens, starts, budget, width, keys, cut=False):
         budget: int32 [B], at most `width` and the number of tokens that may be masked.
         width: P.
         keys: of `corruption.example_keys`.
-        cut: whether the unit that exceeds the budget is cut to what is left, so that exactly
-            `budget` tokens are drawn. Else it is passed over and the next is tried, of P + 4 at
+        cut: whether the unit that exceeds the budget is cut to what is left, at its front or its
+            back at random, so that exactly `budget` tokens are drawn. Else it is passed over and the next is tried, of P + 4 at
             most, so that rarely a budget stays unfilled by a token or two, as in
             google-research/bert where no word fits.
 
@@ -91,7 +91,12 @@ def select_units(tokens, starts, budget, width, keys, cut=False):
     def take(unit, exists):
         begin, size = corruption.gather_at(begins, unit), corruption.gather_at(sizes, unit)
         size *= tf.cast(exists, tf.int32)
-        size = _cut(size, budget) if cut else _fitting(size, budget)
+        if cut:
+            whole, size = size, _cut(size, budget)
+            bits = corruption.random_bits(keys, corruption.SIDE_STREAM, unit)
+            begin += (whole - size) * tf.cast(tf.bitwise.right_shift(bits, tf.constant(31, tf.uint32)), tf.int32)
+        else:
+            size = _fitting(size, budget)
         ones = tf.ones_like(size)
         # Nothing taken begins and ends at the same place.
         change = corruption.sum_at(

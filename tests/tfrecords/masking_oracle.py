@@ -95,10 +95,13 @@ def select(units, budget, most, key, length, config):
             if len(chosen) + len(units[number]) <= budget:
                 chosen += units[number]
         return sorted(chosen), {i: i for i in chosen}
-    chosen = [i for number in order for i in units[number]][:budget]
-    if len(chosen) < budget:
+    if sum(len(units[number]) for number in order) < budget:
         order = sorted(range(len(units)), key=lambda number: bits(key, 3, number))
-        chosen = [i for number in order for i in units[number]][:budget]
+    chosen = []
+    for number in order:
+        taken = min(budget - len(chosen), len(units[number]))
+        at_the_back = bits(key, 5, number) >> 31
+        chosen += units[number][len(units[number]) - taken :] if at_the_back else units[number][:taken]
     chosen.sort()
     begin = {}
     for i in chosen:

@@ -45,7 +45,6 @@ def within_three_sigma(successes, trials, probability):
     return abs(successes - trials * probability) < 3 * sigma
 
 
-@pytest.mark.parametrize("seed", [0, 12345678901234567, -5])
 @pytest.mark.parametrize(
     "config",
     [
@@ -63,11 +62,11 @@ def within_three_sigma(successes, trials, probability):
         MaskingConfig(unit="span", max_predictions=7),
     ],
 )
-def test_equals_the_oracle(config, seed):
+def test_equals_the_oracle(config):
     # Longer ones are drawn in several rounds and summed in several blocks.
-    for length, continuations in ((24, 0.2), (128, 0.8), (300, 0.3)):
+    for length, continuations, seed in ((24, 0.2, -5), (128, 0.8, 0), (300, 0.3, 12345678901234567)):
         batch = make_batch(
-            40, length, seed=length, epoch=2, first_index=1 << 33, continuations=continuations
+            15, length, seed=length, epoch=2, first_index=1 << 33, continuations=continuations
         )
         features = corrupt(batch, seed, config)
         expected = mask_batch(batch, seed, TOKENIZER, config)
