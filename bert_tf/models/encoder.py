@@ -68,18 +68,24 @@ class Encoder(keras.Model):
         """The token table, a variable [V, E]: what an output layer is tied to."""
         return self.get_layer("embeddings").token_table
 
-    def make_masked_lm_head(self, name="masked_lm_head"):
-        """A new head over this encoder's vocabulary, with its activation and epsilon, built."""
+    def make_masked_lm_head(self, name="masked_lm_head", **settings):
+        """A new `MaskedLMHead` over this encoder's vocabulary, built.
+
+        It has the encoder's activation and epsilon; families with another head give `settings`.
+        """
         config = self.config
         vocabulary_size, embedding_size = self.embedding_table.shape
+        defaults = {
+            "activation": config.activation,
+            "layer_norm_epsilon": config.layer_norm_epsilon,
+            "initializer_range": config.initializer_range,
+        }
         head = MaskedLMHead(
             vocabulary_size=vocabulary_size,
             embedding_size=embedding_size,
-            activation=config.activation,
-            layer_norm_epsilon=config.layer_norm_epsilon,
-            initializer_range=config.initializer_range,
             dtype=self.dtype_policy,
             name=name,
+            **(defaults | settings),
         )
         head.build((None, None, config.hidden_size))
         return head

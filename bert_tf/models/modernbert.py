@@ -11,7 +11,6 @@ import keras
 from bert_tf.layers import (
     AttentionMask,
     Embeddings,
-    MaskedLMHead,
     Pooler,
     PreNormBlock,
     RotaryPositions,
@@ -212,20 +211,10 @@ class ModernBertEncoder(Encoder):
         )
 
     def make_masked_lm_head(self, name="masked_lm_head"):
-        """A new head over this encoder's vocabulary, without biases but the decoder's, built."""
-        config = self.config
-        head = MaskedLMHead(
-            vocabulary_size=config.vocabulary_size,
-            embedding_size=config.hidden_size,
-            activation=config.activation,
-            layer_norm_epsilon=config.layer_norm_epsilon,
-            initializer_range=config.output_initializer_range,
-            use_bias=False,
-            dtype=self.dtype_policy,
-            name=name,
+        """Without biases but the decoder's."""
+        return super().make_masked_lm_head(
+            name, use_bias=False, initializer_range=self.config.output_initializer_range
         )
-        head.build((None, None, config.hidden_size))
-        return head
 
 
 # The names in a Hugging Face checkpoint (ModernBertModel, ModernBertForMaskedLM).

@@ -29,7 +29,8 @@ class RobertaConfig:
         num_segments: 1 as in Hugging Face's checkpoints: every token gets the same row; 0 as in
             fairseq's, which have none. Segment ids are not read.
         padding_id: the tokenizer's padding id, which positions are counted past.
-        activation: of the feed-forward network and the masked LM head.
+        activation: of the feed-forward network. The masked LM head's is the exact GELU whatever
+            this is, as Hugging Face's.
         dropout: on embeddings and on both branches of each layer.
         attention_dropout: on attention probabilities.
         layer_norm_epsilon: added to the variance of every layer norm.
@@ -143,6 +144,9 @@ class RobertaEncoder(Encoder):
             output_attention_scores=output_attention_scores,
             **kwargs,
         )
+
+    def make_masked_lm_head(self, name="masked_lm_head"):
+        return super().make_masked_lm_head(name, activation="gelu_erf")
 
 
 def _encoder_names(names):
