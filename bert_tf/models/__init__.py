@@ -7,3 +7,4 @@ from bert_tf.models.encoder import ENCODER_INPUTS, Encoder
 from bert_tf.models.modernbert import ModernBertConfig, ModernBertEncoder
 from bert_tf.models.presets import PRESETS, Preset, preset
 from bert_tf.models.roberta import RobertaConfig, RobertaEncoder
+from bert_tf.models.xlnet import XLNetConfig, XLNetEncoder

@@ -10,6 +10,7 @@ from bert_tf.models.modernbert import ModernBertConfig, ModernBertEncoder
 from bert_tf.models.presets import preset
 from bert_tf.models.roberta import RobertaConfig, RobertaEncoder
 from bert_tf.models.spanbert import SpanBertConfig, SpanBertEncoder
+from bert_tf.models.xlnet import XLNetConfig, XLNetEncoder
 
 FAMILIES = {
     "bert": (BertConfig, BertEncoder),
@@ -19,6 +20,7 @@ FAMILIES = {
     "modernbert": (ModernBertConfig, ModernBertEncoder),
     "electra": (ElectraConfig, ElectraEncoder),
     "spanbert": (SpanBertConfig, SpanBertEncoder),
+    "xlnet": (XLNetConfig, XLNetEncoder),
 }
 
 

@@ -11,6 +11,7 @@ from bert_tf.models.electra import ElectraConfig
 from bert_tf.models.modernbert import ModernBertConfig
 from bert_tf.models.roberta import RobertaConfig
 from bert_tf.models.spanbert import SpanBertConfig
+from bert_tf.models.xlnet import XLNetConfig
 
 
 @dataclasses.dataclass(frozen=True)
@@ -19,7 +20,8 @@ class Preset:
 
     Args:
         config: its configuration.
-        encoder_parameters: embeddings, layers and pooler.
+        encoder_parameters: embeddings, layers and pooler; XLNet without the summary layer, which
+            was not pretrained.
         pretraining_parameters: with the heads it was pretrained with and, for ELECTRA's
             discriminators, the generator of 1/4 (base: 1/3) of the width; without the pooler
             where it was not pretrained (SpanBERT).
@@ -96,6 +98,16 @@ def _modernbert(num_layers, hidden_size, intermediate_size):
     )
 
 
+def _xlnet(num_layers, hidden_size):
+    return XLNetConfig(
+        vocabulary_size=32_000,
+        hidden_size=hidden_size,
+        num_layers=num_layers,
+        num_heads=hidden_size // 64,
+        intermediate_size=4 * hidden_size,
+    )
+
+
 #: The releases of google-research/bert. Uncased unless the name says otherwise. The README's 4.4,
 #: 11.3, 29.1 and 41.7 million of the miniatures are pretraining parameters. The whole-word-masking
 #: releases have the shapes of bert_large and bert_large_cased.
@@ -139,6 +151,9 @@ PRESETS = {
     "electra_large_generator": Preset(_electra(24, 1024, 256), 50_999_552, 51_295_290),
     "spanbert_base": Preset(_bert(12, 768, 28_996, SpanBertConfig), 108_310_272, 110_300_480),
     "spanbert_large": Preset(_bert(24, 1024, 28_996, SpanBertConfig), 333_579_264, 336_998_976),
+    # zihangdai/xlnet.
+    "xlnet_base_cased": Preset(_xlnet(12, 768), 116_718_336, 116_750_336),
+    "xlnet_large_cased": Preset(_xlnet(24, 1024), 360_268_800, 360_300_800),
 }
 
 

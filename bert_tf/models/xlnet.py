@@ -8,14 +8,17 @@ import numpy as np
 
 from bert_tf.backend import Dropout
 from bert_tf.errors import ConfigError, DataError
-from bert_tf.layers.activations import activation
+from bert_tf.layers import (
+    LastTokenPooler,
+    RelativeBlock,
+    RelativePositions,
+    SegmentMemory,
+    SegmentsDiffer,
+    StreamEmbeddings,
+    StreamMask,
+    activation,
+)
 from bert_tf.layers.attention import check_heads
-from bert_tf.layers.last_token_pooler import LastTokenPooler
-from bert_tf.layers.relative_attention import RelativePositions
-from bert_tf.layers.relative_block import RelativeBlock
-from bert_tf.layers.segment_memory import SegmentMemory
-from bert_tf.layers.stream_embeddings import StreamEmbeddings
-from bert_tf.layers.stream_mask import SegmentsDiffer, StreamMask
 from bert_tf.models.encoder import Encoder, check_numbers, encoder_inputs
 from bert_tf.models.weights import WeightMap
 

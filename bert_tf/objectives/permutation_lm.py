@@ -5,10 +5,8 @@ from keras import ops
 
 from bert_tf.backend import TrainableModel
 from bert_tf.errors import ConfigError, DataError
-from bert_tf.layers.lm_head import LMHead
-from bert_tf.layers.segment_memory import SegmentMemory
-from bert_tf.models.encoder import ENCODER_INPUTS
-from bert_tf.models.xlnet import XLNetEncoder
+from bert_tf.layers import LMHead, SegmentMemory
+from bert_tf.models import ENCODER_INPUTS, XLNetEncoder
 from bert_tf.objectives.losses import cross_entropy_sums, feature
 
 
@@ -51,12 +49,12 @@ class PermutationLM(TrainableModel):
         DataError: a feature is missing; S or P is not a multiple of `segments`.
 
     Example:
-        model = PermutationLM(XLNetEncoder(preset("xlnet_base_cased"), pooler=False), segments=2)
+        model = PermutationLM(XLNetEncoder(preset("xlnet_base_cased"), pooler=False))
         model.compile(optimizer=AdamW(4e-4))
         model.fit(dataset)  # its elements are dicts of features
     """
 
-    def __init__(self, encoder, segments=1, memory_length=384, name="permutation_lm", **kwargs):
+    def __init__(self, encoder, segments=2, memory_length=384, name="permutation_lm", **kwargs):
         super().__init__(name=name, dtype=encoder.dtype_policy, **kwargs)
         if not isinstance(encoder, XLNetEncoder):
             raise ConfigError(
