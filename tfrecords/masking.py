@@ -16,6 +16,7 @@ import tensorflow as tf
 from bert_tf.config import nearest
 from bert_tf.errors import ConfigError
 from tfrecords import corruption, selection
+from tfrecords.masking_explained import explain
 from tfrecords.units import ngram_probabilities, span_probabilities, unit_starts, word_starts
 
 UNITS = ("token", "whole_word", "ngram", "span")
@@ -222,6 +223,10 @@ class MaskedLMCorruption:
         if self.config.probabilities is not None:
             starts = unit_starts(tokens, starts, self.config.probabilities, keys)
         return tokens, starts
+
+    def explain(self, batch, features, seed, tokenizer):
+        """Yields, for each row, what was masked and why: `explanation.Explained`."""
+        return explain(self, batch, features, seed, tokenizer)
 
     @property
     def thresholds(self):

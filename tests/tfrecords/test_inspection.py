@@ -5,14 +5,15 @@ from shard_fixtures import write_shards
 from bert_tf.errors import ConfigError, DataError
 from bert_tf.tokenizers import WordPieceTokenizer
 from tfrecords import schema
-from tfrecords.inspection import KEPT, MASKED, RANDOM, explain, inspect_shards
+from tfrecords.inspection import explain, inspect_shards
 from tfrecords.masking import MaskedLMCorruption, MaskingConfig
+from tfrecords.masking_explained import KEPT, MASKED, RANDOM
 from tfrecords.reader import ShardReader
 
 VOCABULARY = "[PAD] [UNK] [CLS] [SEP] [MASK] the cat sat on mat rock ##et ##s fly .".split()
 PAIR = "[CLS] the cat sat [SEP] rock ##et ##s fly . [SEP]".split()
 SINGLE = "[CLS] the rock ##s fly [SEP]".split()
-WHOLE = MaskingConfig(rate=0.5, whole_word=True)
+WHOLE = MaskingConfig(rate=0.5, unit="whole_word")
 
 
 @pytest.fixture(scope="module")
@@ -52,7 +53,8 @@ def test_what_is_said_of_an_example(folder, tokenizer):
         tokenizer.decode(tokenizer.encode(text)) for text in ("the cat sat", "rockets fly .")
     ]
     assert single.texts == ["the rocks fly"]
-    assert [(e.eligible, e.budget) for e in (random_pair, single, pair)] == [(8, 4), (4, 2), (8, 4)]
+    for explanation, budget in zip((random_pair, single, pair), ("4, which is 50 % of the 8", "2, which is 50 % of the 4", "4, which")):
+        assert budget in explanation.corruption.rule
     assert [e.example_index for e in (random_pair, single, pair)] == [0, 1, 2]
 
 
@@ -79,15 +81,15 @@ def test_actions_and_words_are_those_of_the_features(folder, tokenizer):
                 assert prediction.action != KEPT or shown == prediction.token
                 word = ("rock", "##s") if row == 1 else ("rock", "##et", "##s")
                 in_word = prediction.token in word
-                assert prediction.word == (word if in_word else (prediction.token,))
-                seen.add((prediction.action, prediction.word))
+                assert prediction.unit == (word if in_word else (prediction.token,))
+                seen.add((prediction.action, prediction.unit))
     assert (MASKED, ("rock", "##et", "##s")) in seen and (MASKED, ("rock", "##s")) in seen
     assert {action for action, _ in seen} == {MASKED, RANDOM, KEPT}
 
 
 def test_lines(folder, tokenizer):
     for explanation in explanations(folder, tokenizer, WHOLE, epochs=10):
-        words = {len(p.word): p for p in explanation.predictions}
+        words = {len(p.unit): p for p in explanation.predictions}
         if explanation.example_index == 0 and 3 in words:
             break
     text = "\n".join(explanation.lines())
