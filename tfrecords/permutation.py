@@ -11,6 +11,7 @@ import tensorflow as tf
 
 from bert_tf.errors import ConfigError, DataError
 from tfrecords import corruption
+from tfrecords.permutation_explained import explain
 
 # Behind those of the maskers; see `corruption`.
 _ORDER_STREAM = 16
@@ -167,6 +168,10 @@ class PermutationCorruption:
         features["mask_ids"] = tf.where(valid, corruption.gather_at(token_ids, positions), 0)
         features["mask_weights"] = tf.cast(valid, tf.float32)
         return features
+
+    def explain(self, batch, features, seed, tokenizer):
+        """Yields, for each row, what is predicted and from what: `explanation.Explained`."""
+        return explain(self, batch, features, seed, tokenizer)
 
     def select(self, token_ids, padding_mask, keys, backward=None):
         """Which tokens are predicted: bool [B, S].

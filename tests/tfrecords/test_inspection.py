@@ -8,7 +8,9 @@ from tfrecords import schema
 from tfrecords.inspection import explain, inspect_shards
 from tfrecords.masking import MaskedLMCorruption, MaskingConfig
 from tfrecords.masking_explained import KEPT, MASKED, RANDOM
+from tfrecords.permutation import PermutationConfig, PermutationCorruption
 from tfrecords.reader import ShardReader
+from tfrecords.replaced_tokens import ReplacedTokenCorruption
 
 VOCABULARY = "[PAD] [UNK] [CLS] [SEP] [MASK] the cat sat on mat rock ##et ##s fly .".split()
 PAIR = "[CLS] the cat sat [SEP] rock ##et ##s fly . [SEP]".split()
@@ -137,3 +139,73 @@ def test_refusals(folder, tmp_path):
         list(inspect_shards(folder, example_index=3))
     with pytest.raises(ConfigError, match="examples 0"):
         list(inspect_shards(folder, examples=0))
+
+
+def test_spans_and_static_masks(folder, tokenizer):
+    config = MaskingConfig(rate=0.6, unit="span", static_duplicates=2)
+    seen = set()
+    for explanation in explanations(folder, tokenizer, config, epochs=12):
+        text = "\n".join(explanation.lines(200))
+        assert f"masks      static: set {explanation.epoch % 2} of 2, which repeat\n" in text
+        assert "spans of 1 to 10 words, the last cut, together" in explanation.corruption.rule
+        positions = [p.position for p in explanation.predictions]
+        for prediction in explanation.predictions:
+            first = last = prediction.position
+            while first - 1 in positions:
+                first -= 1
+            while last + 1 in positions:
+                last += 1
+            assert f", once for all from {first} to {last}" in prediction.why
+            assert prediction.token in prediction.unit
+            seen.add(prediction.unit)
+        # One draw for a stretch: the same number for all its tokens.
+        for one, other in zip(explanation.predictions, explanation.predictions[1:]):
+            assert (one.position + 1 == other.position) == (one.draw == other.draw)
+    assert max(map(len, seen)) > 3 and not any("[SEP]" in unit for unit in seen)
+
+
+@pytest.mark.parametrize(
+    "task, label, meaning",
+    [
+        ("next_sentence", schema.NEXT, "label 0: B follows A"),
+        ("next_sentence", schema.RANDOM_NEXT, "label 1: B is from elsewhere"),
+        ("sentence_order", schema.IN_ORDER, "label 0: A and B are in order"),
+        ("sentence_order", schema.EXCHANGED, "label 1: exchanged: in the document B stands before A"),
+    ],
+)
+def test_what_pair_labels_mean(folder, tokenizer, task, label, meaning):
+    reader, corrupt = ShardReader(folder, tokenizer), MaskedLMCorruption(tokenizer, WHOLE)
+    for explanation in explain(reader.examples(range(3)), tokenizer, corrupt, 0, task):
+        pair = [line for line in explanation.lines() if line.startswith("pair")]
+        assert len(pair) == (explanation.pair_label is not None)
+        assert explanation.pair_label != label or pair == [f"pair       {meaning}"]
+
+
+def test_permutations(folder, tokenizer):
+    config = PermutationConfig(alpha=2, permutation_size=6, segments=2, max_ngram=2)
+    reader, corrupt = ShardReader(folder, tokenizer), PermutationCorruption(tokenizer, config)
+    for epoch in range(4):
+        batch = reader.examples(range(3), epoch)
+        features = {name: value.numpy() for name, value in corrupt(batch, 0).items()}
+        for row, explanation in enumerate(explain(batch, tokenizer, corrupt, 0)):
+            backward = (epoch + row) % 2 == 1
+            forward = (PAIR, SINGLE, PAIR)[row]
+            assert explanation.tokens == ([forward[0], *forward[-2:0:-1], forward[-1]] if backward else forward)
+            text = "\n".join(explanation.lines(200))
+            assert f"direction  {'backward' if backward else 'forward'}" in text
+            order = features["permutation_order"][row]
+            length = len(forward)
+            for prediction in explanation.predictions:
+                seen = sum(order[i] < order[prediction.position] for i in range(length))
+                assert f"predicted from {seen} tokens" in prediction.why and prediction.shown is None
+                assert prediction.token == explanation.tokens[prediction.position]
+                assert f"{{{prediction.token}}}" in text
+            assert len(explanation.predictions) == (features["mask_weights"][row] > 0).sum() > 0
+
+
+def test_the_command_with_another_corruption(folder):
+    config = PermutationConfig(segments=1, bidirectional=False)
+    lines = list(inspect_shards(folder, config, examples=1, corruption=PermutationCorruption))
+    assert any(line.startswith("order      the context, then ") for line in lines)
+    lines = list(inspect_shards(folder, WHOLE, examples=1, corruption=ReplacedTokenCorruption))
+    assert lines[4:] == list(inspect_shards(folder, WHOLE, examples=1))[4:]
