@@ -21,9 +21,9 @@ class ReplacedTokenCorruption(MaskedLMCorruption):
     """Batch to features of replaced token detection: a pure function of (batch, seed).
 
     Args, call arguments and results are those of `MaskedLMCorruption`, and one feature more:
-        sampling_uniforms: float32 [B, P], uniform in [0, 1) with 24 random bits: the generator's
-            token at a prediction is drawn with it. Drawn here, like everything that is random in
-            an example, it is the same however many devices there are, and after a restart.
+        sampling_bits: int32 [B, P], uniform in [0, 2**24): the generator's token at a prediction
+            is drawn with it. Drawn here, like everything that is random in an example, it is the
+            same however many devices there are, and after a restart.
     """
 
     def __call__(self, batch, seed):
@@ -32,5 +32,5 @@ class ReplacedTokenCorruption(MaskedLMCorruption):
         number = tf.range(tf.shape(features["mask_positions"])[1])[None, :]
         bits = corruption.random_bits(keys, _SAMPLING_STREAM, number)
         bits = tf.bitwise.right_shift(bits, tf.constant(8, tf.uint32))
-        features["sampling_uniforms"] = tf.cast(bits, tf.float32) * 2.0**-24
+        features["sampling_bits"] = tf.cast(bits, tf.int32)
         return features

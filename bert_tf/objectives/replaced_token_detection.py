@@ -34,7 +34,7 @@ class ReplacedTokenDetection(TrainableModel):
     Call arguments:
         features: dict of the data contract: the encoder's inputs, `mask_positions` int32 [B, P]
             (distinct where the weight is not 0), `mask_weights` float32 [B, P] and
-            `sampling_uniforms` float32 [B, P], uniform in [0, 1): what
+            `sampling_bits` int32 [B, P], uniform in [0, 2**24): what
             `tfrecords.replaced_tokens.ReplacedTokenCorruption` makes. For the losses also
             `mask_ids` int32 [B, P]. Without a generator only the encoder's inputs.
         training: whether dropout is active.
@@ -91,7 +91,7 @@ class ReplacedTokenDetection(TrainableModel):
             logits = self.masked_lm_head(
                 encoded["sequence_output"], positions, self.generator.embedding_table
             )
-            sampled = sample_tokens(logits, feature(features, "sampling_uniforms"))
+            sampled = sample_tokens(logits, feature(features, "sampling_bits"))
             current = ops.take_along_axis(inputs["token_ids"], positions, axis=1)
             change = ops.where(_real(features), sampled - current, 0)
             inputs["token_ids"] = inputs["token_ids"] + _at(positions, change, inputs["token_ids"])

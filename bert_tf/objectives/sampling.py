@@ -5,18 +5,19 @@ from keras import ops
 _BLOCK = 256
 
 
-def sample_tokens(logits, uniforms):
+def sample_tokens(logits, bits):
     """One token for each prediction, with the probabilities of its softmax.
 
     The inverse of the distribution function: the first token up to which the probabilities add up
-    to more than the uniform number. Sums of blocks of tokens come first, then the tokens of one
+    to more than the random number. Sums of blocks of tokens come first, then the tokens of one
     block: a quarter of the time of adding Gumbel noise to every logit, which has the same
     distribution (30,522 tokens, on a CPU), and one random number a prediction instead of one a
     token. No gradient flows.
 
     Args:
         logits: float [..., V].
-        uniforms: float32 [...], in [0, 1).
+        bits: int32 [...], uniform in [0, 2**24). Not a float: Keras would round one to the compute
+            dtype on its way here, and bfloat16 has 8 bits.
 
     Returns:
         int32 [...].
@@ -30,8 +31,8 @@ def sample_tokens(logits, uniforms):
     )
     weights = ops.reshape(weights, (*ops.shape(logits)[:-1], blocks, _BLOCK))
     sums = ops.sum(weights, axis=-1)  # [..., blocks]
-    # What is left of the uniform number, in units of the weights, at the block's beginning.
-    block, rest = _find(sums, ops.sum(sums, axis=-1) * uniforms)
+    target = ops.sum(sums, axis=-1) * ops.cast(bits, "float32") * 2.0**-24
+    block, rest = _find(sums, target)
     inside = ops.take_along_axis(weights, block[..., None, None], axis=-2)[..., 0, :]
     token, _ = _find(inside, rest)
     return ops.minimum(block * _BLOCK + token, vocabulary_size - 1)

@@ -68,7 +68,7 @@ def joint(golden):
 @pytest.fixture()
 def fixed_samples(golden, monkeypatch):
     samples = tf.constant(golden["samples"].astype("int32"))
-    monkeypatch.setattr(replaced_token_detection, "sample_tokens", lambda logits, uniforms: samples)
+    monkeypatch.setattr(replaced_token_detection, "sample_tokens", lambda logits, bits: samples)
 
 
 def inputs(golden, token_ids="token_ids"):
@@ -78,7 +78,7 @@ def inputs(golden, token_ids="token_ids"):
 
 def features(golden):
     result = {name: golden[name].astype("int32") for name in ("mask_positions", "mask_ids")}
-    result["sampling_uniforms"] = np.zeros(golden["mask_ids"].shape, "float32")
+    result["sampling_bits"] = np.zeros(golden["mask_ids"].shape, "int32")
     return inputs(golden) | result | {"mask_weights": golden["mask_weights"]}
 
 

@@ -1,0 +1,137 @@
+import keras
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from bert_tf.errors import ConfigError
+from bert_tf.models import PRESETS, preset
+from bert_tf.models.building import build_config, build_encoder, describe
+from bert_tf.models.electra import ElectraConfig, ElectraEncoder, generator_config, make_generator
+from bert_tf.objectives import MaskedLM, ReplacedTokenDetection
+
+SMALL = ElectraConfig(
+    vocabulary_size=50,
+    embedding_size=10,
+    hidden_size=24,
+    num_layers=2,
+    num_heads=3,
+    intermediate_size=40,
+    max_positions=16,
+    initializer_range=0.3,
+)
+
+
+@pytest.fixture(scope="module")
+def encoder():
+    keras.utils.set_random_seed(1)
+    return ElectraEncoder(SMALL, dtype="float32")
+
+
+def tokens(*shape, seed=0):
+    return np.random.default_rng(seed).integers(5, 50, shape).astype("int32")
+
+
+@pytest.mark.parametrize(
+    "name, generator_size, encoder, with_head, joint",
+    [
+        ("electra_small", 1 / 4, 13_483_008, 13_549_057, 14_196_219),
+        ("electra_base", 1 / 3, 108_891_648, 109_483_009, 119_386_427),
+        ("electra_large", 1 / 4, 334_092_288, 335_142_913, 354_655_291),
+    ],
+)
+def test_parameters_of_discriminators(name, generator_size, encoder, with_head, joint):
+    config = preset(name)
+    with keras.StatelessScope(initialize_variables=False):
+        discriminator = ElectraEncoder(config)
+        assert discriminator.count_params() == PRESETS[name].encoder_parameters == encoder
+        assert ReplacedTokenDetection(discriminator).count_params() == with_head
+        generator = make_generator(discriminator, generator_config(config, generator_size))
+        model = ReplacedTokenDetection(discriminator, generator)
+        assert model.count_params() == PRESETS[name].pretraining_parameters == joint
+
+
+@pytest.mark.parametrize(
+    "name, encoder, masked_lm",
+    [
+        ("electra_small_generator", 13_483_008, 13_546_682),
+        ("electra_base_generator", 33_511_168, 33_740_602),
+        ("electra_large_generator", 50_999_552, 51_295_290),
+    ],
+)
+def test_parameters_of_the_released_generators(name, encoder, masked_lm):
+    with keras.StatelessScope(initialize_variables=False):
+        model = MaskedLM(ElectraEncoder(preset(name)))
+        assert model.encoder.count_params() == PRESETS[name].encoder_parameters == encoder
+        assert model.count_params() == PRESETS[name].pretraining_parameters == masked_lm
+
+
+def test_the_generators_of_base_and_large_were_released():
+    for name, size in (("electra_base", 0.33333), ("electra_large", 0.25)):
+        assert generator_config(preset(name), size) == preset(f"{name}_generator")
+    # Of a quarter of the width, with one head; the small one that was released is as wide as its discriminator.
+    small = generator_config(preset("electra_small"))
+    assert (small.hidden_size, small.num_heads, small.intermediate_size, small.embedding_size) == (64, 1, 256, 128)
+
+
+def test_a_configuration_and_back():
+    config = build_config({"preset": "electra_small", "num_layers": 2}, vocabulary_size=60)
+    assert describe(config)["family"] == "electra" and describe(config)["embedding_size"] == 128
+    assert build_config(describe(config)) == config
+    assert isinstance(build_encoder(config, pooler=False), ElectraEncoder)
+
+
+def test_the_projection_is_there_where_the_widths_differ(encoder):
+    paths = {v.path for v in encoder.weights}
+    assert {"embedding_projection/kernel", "embedding_projection/bias"} < paths
+    same = ElectraEncoder(ElectraConfig(50, 24, 24, 1, 2, 40))
+    assert not [v.path for v in same.weights if "projection" in v.path]
+    assert encoder.embedding_table.shape == (50, 10)
+
+
+def test_the_pooled_output_is_the_first_vector(encoder):
+    output = encoder({"token_ids": tokens(2, 7)})
+    np.testing.assert_array_equal(output["pooled_output"], output["sequence_output"][:, 0])
+    assert set(ElectraEncoder(SMALL, pooler=False)({"token_ids": tokens(2, 7)})) == {"sequence_output"}
+
+
+def test_a_packed_sequence_gives_what_it_gives_alone(encoder):
+    lengths = (5, 9, 7)
+    row = {
+        "token_ids": tokens(21)[None],
+        "sequence_ids": np.repeat([1, 2, 3], lengths)[None].astype("int32"),
+        "position_ids": np.concatenate([np.arange(n) for n in lengths])[None].astype("int32"),
+    }
+    packed, start = np.asarray(encoder(row)["sequence_output"]), 0
+    for n in lengths:
+        alone = encoder({"token_ids": row["token_ids"][:, start : start + n]})["sequence_output"]
+        np.testing.assert_allclose(packed[:, start : start + n], alone, atol=1e-5)
+        start += n
+
+
+def test_unknown_shapes_and_mixed_bfloat16(encoder):
+    mixed = ElectraEncoder(SMALL, dtype="mixed_bfloat16")
+    mixed.set_weights(encoder.get_weights())
+    ids = tokens(4, 12)
+
+    @tf.function(input_signature=[tf.TensorSpec([None, None], tf.int32)])
+    def run(token_ids):
+        return mixed({"token_ids": token_ids})["sequence_output"]
+
+    error = run(ids).numpy().astype("float32") - np.asarray(encoder({"token_ids": ids})["sequence_output"])
+    assert 1e-5 < np.sqrt((error**2).mean()) < 0.04
+    assert {v.dtype for v in mixed.weights} == {"float32"}
+
+
+def test_save_and_load(tmp_path, encoder):
+    encoder.save(tmp_path / "encoder.keras")
+    loaded = keras.models.load_model(tmp_path / "encoder.keras")
+    assert isinstance(loaded, ElectraEncoder) and loaded.get_config() == encoder.get_config()
+    inputs = {"token_ids": tokens(2, 9)}
+    np.testing.assert_array_equal(loaded(inputs)["sequence_output"], encoder(inputs)["sequence_output"])
+
+
+def test_errors(encoder):
+    with pytest.raises(ConfigError, match="'embedding_size' must be a positive whole number, got 0"):
+        ElectraConfig(50, 0, 24, 1, 2, 40)
+    with pytest.raises(ConfigError, match="sequences of 17 tokens do not fit a model with max_positions=16"):
+        encoder({"token_ids": tokens(1, 17)})

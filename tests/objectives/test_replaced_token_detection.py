@@ -1,0 +1,266 @@
+import dataclasses
+
+import keras
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from bert_tf.errors import ConfigError, DataError
+from bert_tf.models import BertConfig, BertEncoder
+from bert_tf.models.electra import ElectraConfig, ElectraEncoder, generator_config, make_generator
+from bert_tf.objectives import ReplacedTokenDetection
+
+CONFIG = ElectraConfig(
+    vocabulary_size=50,
+    embedding_size=12,
+    hidden_size=24,
+    num_layers=2,
+    num_heads=3,
+    intermediate_size=40,
+    max_positions=16,
+    initializer_range=0.3,
+)
+QUIET = dataclasses.replace(CONFIG, dropout=0.0, attention_dropout=0.0)
+SHALLOW = dataclasses.replace(QUIET, num_layers=1)
+MASK = 3
+
+
+def batch(rows=6, length=12, predictions=3, seed=0):
+    generator = np.random.default_rng(seed)
+    real = np.arange(length) < generator.integers(length // 2, length + 1, (rows, 1))
+    original = np.where(real, generator.integers(5, 50, (rows, length)), 0)
+    positions = 1 + np.stack([np.sort(generator.permutation(length // 2 - 1)[:predictions]) for _ in range(rows)])
+    weights = np.arange(predictions) < generator.integers(1, predictions + 1, (rows, 1))
+    positions = np.where(weights, positions, 0)
+    token_ids = original.copy()
+    for row in range(rows):
+        token_ids[row, positions[row][weights[row]]] = MASK
+    return {
+        "token_ids": token_ids.astype("int32"),
+        "padding_mask": real,
+        "mask_positions": positions.astype("int32"),
+        "mask_ids": np.where(weights, np.take_along_axis(original, positions, 1), 0).astype("int32"),
+        "mask_weights": weights.astype("float32"),
+        "sampling_bits": generator.integers(0, 2**24, (rows, predictions), "int32"),
+    }
+
+
+def make(config=QUIET, dtype="float32", size=0.5):
+    keras.utils.set_random_seed(3)
+    discriminator = ElectraEncoder(config, pooler=False, dtype=dtype)
+    return ReplacedTokenDetection(discriminator, make_generator(discriminator, generator_config(config, size)))
+
+
+def original_tokens(features):
+    tokens = features["token_ids"].copy()
+    for row, places, ids, weights in zip(tokens, *(features[f"mask_{k}"] for k in ("positions", "ids", "weights"))):
+        row[places[weights > 0]] = ids[weights > 0]
+    return tokens
+
+
+def softmax(logits):
+    exponentials = np.exp(logits - logits.max(-1, keepdims=True))
+    return exponentials / exponentials.sum(-1, keepdims=True)
+
+
+def float64_losses(outputs, features):
+    """Both loss sums, the combined loss and all metrics in float64, from logits and samples."""
+    ids, weights, places = (features[k] for k in ("mask_ids", "mask_weights", "mask_positions"))
+    logits, sampled = np.asarray(outputs["masked_lm_logits"], "float64"), np.asarray(outputs["sampled_ids"])
+    probabilities = np.take_along_axis(softmax(logits), ids[..., None], -1)[..., 0]
+    masked_lm = -(np.log(probabilities) * weights).sum()
+    original = original_tokens(features)
+    read = original.copy()
+    for row in range(len(read)):
+        for place, token, weight in zip(places[row], sampled[row], weights[row]):
+            if weight:
+                read[row, place] = token
+    replaced, real = read != original, features["padding_mask"]
+    x = np.asarray(outputs["replaced_logits"], "float64")
+    answer = 1 / (1 + np.exp(-x))
+    terms = -np.where(replaced, np.log(answer), np.log(1 - answer))
+    discriminator = terms[real].sum()
+    says = x > 0
+    metrics = {
+        "masked_lm_accuracy": ((logits.argmax(-1) == ids) * weights).sum() / weights.sum(),
+        "sampled_accuracy": ((sampled == ids) * weights).sum() / weights.sum(),
+        "discriminator_accuracy": (says == replaced)[real].mean(),
+        "discriminator_precision": replaced[real & says].mean(),
+        "discriminator_recall": says[real & replaced].mean(),
+        "replaced_share": replaced[real].mean(),
+    }
+    total = masked_lm / weights.sum() + 50 * discriminator / real.sum()
+    return {"masked_lm": masked_lm, "discriminator": discriminator}, total, read, metrics
+
+
+def test_losses_and_metrics_against_float64():
+    model, features = make(), batch(rows=40)
+    features["mask_ids"][0, 0] = int(model(features)["sampled_ids"][0, 0])  # one is drawn right
+    outputs = model(features)
+    assert {k: (v.shape, v.dtype) for k, v in outputs.items()} == {
+        "masked_lm_logits": ((40, 3, 50), "float32"),
+        "sampled_ids": ((40, 3), "int32"),
+        "token_ids": ((40, 12), "int32"),
+        "replaced_logits": ((40, 12), "float32"),
+    }
+    expected, total, read, expected_metrics = float64_losses(outputs, features)
+    np.testing.assert_array_equal(outputs["token_ids"], read)
+    losses, metrics = model.loss_sums(features, training=False)
+    weights = model.loss_weights(features)
+    assert set(losses) == set(weights) == set(expected)
+    for name, loss in expected.items():
+        assert float(losses[name]) == pytest.approx(loss, rel=1e-5)
+    ours = sum(model.loss_coefficients.get(k, 1) * float(losses[k]) / float(weights[k]) for k in losses)
+    assert ours == pytest.approx(total, rel=1e-5)
+    assert set(metrics) == set(expected_metrics)
+    assert 0 < expected_metrics["discriminator_recall"] < 1 and 0 < expected_metrics["sampled_accuracy"]
+    for name, value in expected_metrics.items():
+        assert float(metrics[name][0] / metrics[name][1]) == pytest.approx(value, rel=1e-6), name
+
+
+def test_what_the_discriminator_reads_is_its_own_answer_for_that_text():
+    model, features = make(), batch()
+    outputs = model(features)
+    alone = model.discriminator({"token_ids": np.asarray(outputs["token_ids"]), "padding_mask": features["padding_mask"]})
+    logits = model.discriminator_head(alone["sequence_output"])
+    np.testing.assert_allclose(logits, outputs["replaced_logits"], atol=1e-5)
+
+
+def test_samples_follow_the_generator():
+    model, rows = make(), 4000
+    one = {k: np.repeat(v[:1], rows, 0) for k, v in batch().items()}
+    one["sampling_bits"] = np.random.default_rng(1).integers(0, 2**24, (rows, 3), "int32")
+    outputs = model.predict(one, verbose=0, batch_size=1000)
+    probabilities = softmax(np.asarray(outputs["masked_lm_logits"][0, 0], "float64"))
+    counts = np.bincount(outputs["sampled_ids"][:, 0], minlength=50)
+    sigma = np.sqrt(rows * probabilities * (1 - probabilities))
+    errors = np.abs(counts - rows * probabilities) / sigma
+    assert (errors[probabilities > 0.005] < 4).all() and (errors[probabilities > 0.005] < 3).mean() > 0.95
+
+
+def test_no_gradient_flows_through_the_sampling():
+    model, features = make(), batch()
+
+    def gradients(coefficients):
+        with tf.GradientTape() as tape:
+            losses, _ = model.loss_sums(features, training=False)
+            total = sum(coefficients[name] * losses[name] for name in losses)
+        found = tape.gradient(total, [v.value for v in model.trainable_variables])
+        return {v.path: g for v, g in zip(model.trainable_variables, found)}
+
+    of_discriminator = gradients({"masked_lm": 0.0, "discriminator": 1.0})
+    for path, gradient in of_discriminator.items():
+        largest = 0 if gradient is None else np.abs(tf.convert_to_tensor(gradient)).max()
+        if path.startswith("generator/"):
+            assert largest == 0, path
+        elif not path.endswith("key/bias"):  # a constant added to all scores changes no softmax
+            assert largest > 1e-4, path
+    of_generator = gradients({"masked_lm": 1.0, "discriminator": 0.0})
+    for path, gradient in of_generator.items():
+        own = path.startswith(("transformer_layer", "embedding_projection", "discriminator_head"))
+        largest = 0 if gradient is None else np.abs(tf.convert_to_tensor(gradient)).max()
+        assert (largest == 0) == own or path.endswith("key/bias"), path
+
+
+def test_the_embeddings_are_one_layer():
+    model = make()
+    paths = [v.path for v in model.variables]
+    assert len(set(paths)) == len(paths)
+    assert model.generator.embedding_table is model.discriminator.embedding_table
+    assert not [p for p in paths if p.startswith("generator/embeddings")]
+    bare = ElectraEncoder(CONFIG, pooler=False)
+    own = [p for p in paths if not p.startswith(("generator/", "discriminator_head/"))]
+    assert sorted(own) == sorted(v.path for v in bare.variables)
+
+
+def test_two_replicas_with_micro_batches_are_one_device():
+    # The samples are functions of the features, so that not even they differ.
+    results = []
+    strategies = (tf.distribute.OneDeviceStrategy("/cpu:0"), tf.distribute.MirroredStrategy(["/cpu:0", "/cpu:1"]))
+    for strategy, parts in zip(strategies, (1, 2)):
+        with strategy.scope():
+            model = make(SHALLOW)
+            model.compile(keras.optimizers.SGD(0.01), accumulation_steps=parts)
+            batches = [batch(rows=8, seed=seed) for seed in range(3)]
+            stacked = {k: np.concatenate([b[k] for b in batches]) for k in batches[0]}
+            data = tf.data.Dataset.from_tensor_slices(stacked).batch(8, drop_remainder=True)
+            results.append((model.fit(data, verbose=0).history, model.get_weights()))
+    for one, two in zip(results[0][1], results[1][1]):
+        np.testing.assert_allclose(one, two, atol=2e-6)
+    one, two = ({k: v[0] for k, v in history.items()} for history, _ in results)
+    assert set(one) >= {"loss", "masked_lm_loss", "discriminator_loss", "discriminator_recall"}
+    assert one == pytest.approx(two, rel=1e-5)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "mixed_bfloat16"])
+def test_xla_and_unknown_shapes(dtype):
+    model, features = make(dtype=dtype), batch()
+    signature = {k: tf.TensorSpec([None] * v.ndim, v.dtype) for k, v in features.items()}
+
+    def step(features):
+        losses, metrics = model.loss_sums(features, training=True)
+        return losses, {k: m[1] for k, m in metrics.items()}
+
+    compiled = tf.function(step, jit_compile=True, input_signature=[signature])(features)
+    plain = tf.function(step, input_signature=[signature])(features)
+    tolerance = 1e-5 if dtype == "float32" else 0.05
+    for a, b in zip(tf.nest.flatten(compiled[0]), tf.nest.flatten(plain[0])):
+        np.testing.assert_allclose(a, b, rtol=tolerance)
+
+
+def test_it_learns():
+    model = make(SHALLOW)
+    model.compile(keras.optimizers.Adam(5e-3))
+    features = batch(rows=8)
+    numbers = np.random.default_rng(5)
+
+    def batches():
+        for _ in range(120):
+            yield features | {"sampling_bits": numbers.integers(0, 2**24, (8, 3), "int32")}
+
+    signature = {k: tf.TensorSpec(v.shape, v.dtype) for k, v in features.items()}
+    model.fit(tf.data.Dataset.from_generator(batches, output_signature=signature), verbose=0)
+    results = model.evaluate(tf.data.Dataset.from_tensors(features), return_dict=True, verbose=0)
+    # The rows are known by heart.
+    assert results["masked_lm_accuracy"] > 0.95 and results["discriminator_loss"] < 0.2
+
+
+def test_save_and_load(tmp_path):
+    model, features = make(), batch()
+    model.save(tmp_path / "model.keras")
+    loaded = keras.models.load_model(tmp_path / "model.keras")
+    assert loaded.get_config() == model.get_config()
+    assert [v.path for v in loaded.weights] == [v.path for v in model.weights]
+    for name, value in model(features).items():
+        np.testing.assert_array_equal(loaded(features)[name], value)
+
+
+def test_on_bert():
+    # What the authors call ELECTRA-base but for the activation: the embeddings as wide as the layers.
+    config = BertConfig(50, 24, 1, 2, 48, max_positions=12)
+    discriminator = BertEncoder(config, pooler=False)
+    small = generator_config(config, 0.25)
+    assert (small.embedding_size, small.hidden_size, small.num_heads, small.activation) == (24, 6, 1, "gelu_tanh")
+    model = ReplacedTokenDetection(discriminator, make_generator(discriminator, small))
+    assert np.isfinite(float(model.loss_sums(batch(), training=False)[0]["discriminator"]))
+
+
+def test_without_a_generator_it_only_detects():
+    model, features = make(), batch()
+    detector = ReplacedTokenDetection(model.discriminator)
+    assert set(detector(features)) == {"replaced_logits"}
+    for method in (lambda: detector.loss_weights(features), lambda: detector.loss_sums(features, False)):
+        with pytest.raises(ConfigError, match="is trained with a generator; make one with make_generator"):
+            method()
+
+
+def test_errors():
+    features = batch()
+    del features["sampling_bits"]
+    with pytest.raises(DataError, match="the batch has no 'sampling_bits'; it has mask_ids"):
+        make().loss_sums(features, training=False)
+    discriminator = ElectraEncoder(CONFIG)
+    with pytest.raises(ConfigError, match="the shared embeddings have embedding_size=12, the configuration says 10"):
+        make_generator(discriminator, dataclasses.replace(generator_config(CONFIG), embedding_size=10))
+    with pytest.raises(ConfigError, match="of 0.01 of the width 24 has no width left"):
+        generator_config(CONFIG, 0.01)
