@@ -15,8 +15,9 @@ MAY_IMPORT = {
     "models": {"backend", "layers"},
     "tfrecords": {"tokenizers"},
     "objectives": {"backend", "layers", "tokenizers", "models", "tfrecords"},
+    "checkpoints": {"backend", "layers", "tokenizers", "models", "tfrecords"},
     "tasks": {"backend", "layers", "tokenizers", "models", "tfrecords", "objectives"},
-    "training": {"backend", "layers", "tokenizers", "models", "tfrecords", "objectives"},
+    "training": {"backend", "layers", "tokenizers", "models", "tfrecords", "objectives", "checkpoints"},
     "export": {"backend", "layers", "tokenizers", "models", "tfrecords", "objectives", "tasks", "training"},
 }
 PURE_KERAS = ("layers", "models", "objectives")

@@ -1,16 +1,23 @@
-"""A trained encoder taken out of a run directory."""
+"""A trained encoder taken out of a run directory or a published checkpoint."""
 
-from bert_tf.errors import RunDirectoryError
-from bert_tf.models.building import build_config, build_encoder
+from pathlib import Path
+
+from absl import logging
+
+from bert_tf.checkpoints import is_checkpoint, open_checkpoint
+from bert_tf.config import to_dict
+from bert_tf.errors import ConfigError, DataError, RunDirectoryError
+from bert_tf.models.building import build_config, build_encoder, describe
 from bert_tf.training.checkpoints import MODEL, assign, tensor_names
-from bert_tf.training.run_directory import RunDirectory
+from bert_tf.training.run_directory import CONFIG, RunDirectory
 
 
 def load_encoder(path, trained=True, pooler=True, dropout=None, **outputs):
-    """The encoder and tokenizer of a run.
+    """The encoder and tokenizer of a run or a published checkpoint.
 
     Args:
-        path: a run directory, of pretraining or fine-tuning.
+        path: a run directory, of pretraining or fine-tuning; or a published checkpoint, see
+            `bert_tf.load`.
         trained: False leaves the fresh weights: the same model without its training.
         pooler: whether the encoder has a pooler. One that the run did not train (pretraining
             without sentence pairs) starts fresh.
@@ -23,18 +30,76 @@ def load_encoder(path, trained=True, pooler=True, dropout=None, **outputs):
     Raises:
         RunDirectoryError: no run, or no whole checkpoint in it.
         DataError: the checkpoint does not fit the model.
+        ConfigError: a published checkpoint with a setting that is not understood.
     """
-    run = RunDirectory.open(path)
-    model = run.config()["model"]
+    source, run = _open(path)
+    model = describe(source.config) if source else run.config()["model"]
     if dropout is not None:
         model |= {"dropout": dropout, "attention_dropout": dropout}
     encoder = build_encoder(build_config(model), pooler=pooler, **outputs)
+    if source:
+        if trained:
+            _say_fresh(path, source.fill(encoder, partly=True, fresh=("pooler",)).fresh)
+        return encoder, source.tokenizer()
     if trained:
         file = weights_of(run)
         known = tensor_names(file)
         wanted = [v for v in encoder.variables if v.path in known or not v.path.startswith("pooler/")]
         assign(wanted, file, others_allowed=True)
     return encoder, run.tokenizer()
+
+
+def initialize(objective, encoder, tokenizer, path, fresh=()):
+    """Starts a pretraining model from a run directory or a published checkpoint.
+
+    Args:
+        objective: the model; its variables are set.
+        encoder: the encoder in it.
+        tokenizer: what the model is to read; it must have the tokens of that of `path`.
+        path: as in `load_encoder`.
+        fresh: parts, such as "pair_head" or "masked_lm_head", that keep their initial values where
+            `path` has nothing of them. What it has and the objective lacks is left out.
+
+    Raises:
+        RunDirectoryError: no run, or no whole checkpoint in it.
+        ConfigError: the encoder's settings are others than those of `path`.
+        DataError: the weights do not fill the model, or it was trained on other tokens.
+    """
+    source, run = _open(path)
+    if (source or run).tokenizer().vocabulary != tokenizer.vocabulary:
+        raise DataError(f"{path} was trained on another vocabulary; write the shards with the tokenizer in it")
+    theirs = to_dict(source.config if source else build_config(run.config()["model"]))
+    for name, value in to_dict(encoder.config).items():
+        # What training alone reads may differ; what the numbers depend on may not.
+        if name not in ("dropout", "attention_dropout", "initializer_range") and theirs.get(name) != value:
+            raise ConfigError(f"the model has {name}={value!r}, {path} has {theirs.get(name)!r}; set model.{name}")
+    if source:
+        _say_fresh(path, source.fill(objective, partly=True, fresh=fresh).fresh)
+        return
+    file = weights_of(run)
+    known = tensor_names(file)
+    parts = {name.split("/", 1)[0] for name in known}
+    kept = [v for v in objective.variables if (part := v.path.split("/", 1)[0]) in fresh and part not in parts]
+    _say_fresh(path, [v.path for v in kept])
+    lacking = sorted({v.path.split("/", 1)[0] for v in objective.variables} - parts - set(fresh))
+    if lacking:
+        raise DataError(
+            f"{path} has no {', '.join(lacking)}; to start them from random values, list them in train.init_fresh"
+        )
+    assign([v for v in objective.variables if all(v is not k for k in kept)], file, others_allowed=True)
+
+
+def _open(path):
+    """(published checkpoint, None) or (None, run directory)."""
+    if not (Path(path) / CONFIG).exists() and is_checkpoint(path):
+        return open_checkpoint(path), None
+    return None, RunDirectory.open(path)
+
+
+def _say_fresh(path, paths):
+    parts = sorted({p.split("/", 1)[0] for p in paths})
+    if parts:
+        logging.warning("%s has no %s: it starts from random values", path, ", ".join(parts))
 
 
 def weights_of(run):

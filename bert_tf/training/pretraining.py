@@ -14,8 +14,8 @@ from bert_tf.models.building import build_config, build_encoder, describe
 from bert_tf.objectives.masked_lm import MaskedLM
 from bert_tf.tokenizers import load_tokenizer
 from bert_tf.training.baselines import unigram
-from bert_tf.training.checkpoints import Checkpoints, assign
-from bert_tf.training.encoders import weights_of
+from bert_tf.training.checkpoints import Checkpoints
+from bert_tf.training.encoders import initialize
 from bert_tf.training.monitor import Monitor
 from bert_tf.training.optimization import OptimizerConfig, make_optimizer, precision
 from bert_tf.training.run_directory import RunDirectory
@@ -48,7 +48,11 @@ class ObjectiveConfig:
 
 @dataclasses.dataclass(frozen=True)
 class TrainConfig:
-    """How long, on what, and what is written down."""
+    """How long, on what, and what is written down.
+
+    `init_from` is a run directory or a published checkpoint to start from; parts of the model that
+    it has not, such as "masked_lm_head" or "pair_head", must be named in `init_fresh`.
+    """
 
     steps: int = 1_000_000
     batch_size: int = 256
@@ -63,6 +67,7 @@ class TrainConfig:
     keep_checkpoints: int = 2
     eval_every: int = 1000
     init_from: str | None = None
+    init_fresh: list[str] = dataclasses.field(default_factory=list)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -147,7 +152,7 @@ def _objective(config, model_config, reader, run):
             return objective, state["step"]
         run.forget_metrics_after(-1)
         if train.init_from:
-            assign(objective.variables, weights_of(RunDirectory.open(train.init_from)), others_allowed=True)
+            initialize(objective, encoder, run.tokenizer(), train.init_from, fresh=train.init_fresh)
     return objective, 0
 
 

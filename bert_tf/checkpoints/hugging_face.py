@@ -1,0 +1,166 @@
+"""Hugging Face directories: config.json, model.safetensors (or its shards), tokenizer files."""
+
+import collections.abc
+import json
+from pathlib import Path
+
+import ml_dtypes  # noqa: F401 -- lets NumPy name bfloat16, in which some checkpoints are stored
+import numpy as np
+from safetensors import SafetensorError, safe_open
+from safetensors.numpy import save_file
+
+from bert_tf.checkpoints.families import HF
+from bert_tf.config import nearest
+from bert_tf.errors import ConfigError, DataError
+
+CONFIG, WEIGHTS, INDEX = "config.json", "model.safetensors", "model.safetensors.index.json"
+
+#: Heads of tasks, which have these names in every family: not used, but known.
+TASK_HEADS = ("classifier.*", "qa_outputs.*", "pre_classifier.*", "logits_proj.*", "sequence_summary.*", "score.*",
+              "start_logits.*", "end_logits.*", "answer_class.*")  # fmt: skip
+
+_CONVERSION = (
+    "python -c \"import torch; from safetensors.torch import save_file; "
+    "w = torch.load('pytorch_model.bin', map_location='cpu', weights_only=True); "
+    "save_file({k: v.clone().contiguous() for k, v in w.items()}, 'model.safetensors')\""
+)
+
+
+def recognize(path):
+    """The configuration, a dict, where `path` is a Hugging Face directory, or None."""
+    file = Path(path) / CONFIG
+    if not file.is_file():
+        return None
+    return read_json(file)
+
+
+def family_of(config, where, family=None):
+    """Our name of the family that a config.json describes.
+
+    Args:
+        config: dict.
+        where: the file, for messages.
+        family: what the caller says it is, or None.
+
+    Raises:
+        ConfigError: an unknown `model_type`, or another than the caller's family has.
+    """
+    if family is not None and family not in HF:
+        raise ConfigError(f"there is no family '{family}'{nearest(family, HF)}")
+    model_type = config.get("model_type")
+    if family is not None:
+        expected = HF[family].config.model_type
+        if model_type not in (None, expected):
+            raise ConfigError(f"{where} has model_type '{model_type}'; family '{family}' needs '{expected}'")
+        return family
+    names = [name for name, maps in HF.items() if maps.config.model_type == model_type]
+    if model_type is None:
+        raise ConfigError(f"{where} has no 'model_type'; say which family it is, e.g. family='bert'")
+    if not names:
+        types = {maps.config.model_type for maps in HF.values()}
+        raise ConfigError(f"{where} has model_type '{model_type}'{nearest(str(model_type), types)}")
+    return names[0]
+
+
+class SafetensorsArrays(collections.abc.Mapping):
+    """The tensors of a directory by name, read one by one; 16-bit floats become float32.
+
+    Args:
+        folder: holds model.safetensors, or model.safetensors.index.json and its shards.
+
+    Raises:
+        DataError: no such file, a file that is damaged, or a shard without a tensor that the
+            index says it has.
+    """
+
+    def __init__(self, folder):
+        folder = Path(folder)
+        self._files = {}
+        if (folder / WEIGHTS).is_file():
+            self._files = dict.fromkeys(_names(folder / WEIGHTS), folder / WEIGHTS)
+        elif (folder / INDEX).is_file():
+            index = read_json(folder / INDEX).get("weight_map", {})
+            held = {file: _names(folder / file) for file in sorted(set(index.values()))}
+            for name, file in index.items():
+                if name not in held[file]:
+                    raise DataError(f"{folder / INDEX} says that {file} holds '{name}', which it does not")
+                self._files[name] = folder / file
+            stray = [name for names in held.values() for name in names if name not in index]
+            if stray:
+                raise DataError(f"'{stray[0]}' is in a shard, but not in {folder / INDEX} ({len(stray)} such)")
+        else:
+            others = [f for f in ("pytorch_model.bin", "pytorch_model.bin.index.json") if (folder / f).exists()]
+            if others:
+                raise DataError(
+                    f"{folder / others[0]} is a pickle, which can run code when it is opened; convert it where "
+                    f"PyTorch is installed, in that folder: {_CONVERSION}"
+                )
+            raise DataError(f"{folder} has a {CONFIG}, but neither {WEIGHTS} nor {INDEX}")
+        if not self._files:
+            raise DataError(f"{folder} holds no tensors")
+
+    def __getitem__(self, name):
+        with _open(self._files[name]) as file:
+            value = file.get_tensor(name)
+        return value.astype("float32") if value.dtype.name in ("float16", "bfloat16", "float64") else value
+
+    def __iter__(self):
+        return iter(self._files)
+
+    def __len__(self):
+        return len(self._files)
+
+
+def write(folder, family, config, weights, parts, tokenizer):
+    """Writes config.json, model.safetensors and the tokenizer's files into an existing folder.
+
+    Args:
+        folder: the folder.
+        family: our name of it.
+        config: its configuration.
+        weights: dict from published name to array; see `export_weights`.
+        parts: the first words of the variables' paths, which say which class it is.
+        tokenizer: is saved beside, or None.
+    """
+    maps = HF[family]
+    architecture = maps.config.architecture(parts)
+    theirs = {"architectures": [architecture], "model_type": maps.config.model_type}
+    theirs |= maps.config.write(config)
+    if tokenizer is not None:
+        theirs["pad_token_id"] = tokenizer.pad_id
+    theirs |= {"dtype": "float32", "tie_word_embeddings": True}
+    prefix = maps.weights.prefix
+    if architecture == maps.config.architecture(()):  # the bare encoder's names have no prefix
+        weights = {name.removeprefix(prefix): value for name, value in weights.items()}
+    (Path(folder) / CONFIG).write_text(json.dumps(theirs, indent=2, sort_keys=True) + "\n", encoding="utf-8")
+    arrays = {name: np.ascontiguousarray(value) for name, value in weights.items()}
+    save_file(arrays, Path(folder) / WEIGHTS, metadata={"format": "pt"})
+    if tokenizer is not None:
+        tokenizer.save(folder)
+
+
+def read_json(path):
+    """A JSON object.
+
+    Raises:
+        ConfigError: the file cannot be read, or is something else.
+    """
+    try:
+        content = json.loads(Path(path).read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
+        raise ConfigError(f"cannot read {path}: {error}") from None
+    if not isinstance(content, dict):
+        raise ConfigError(f"{path} must hold a JSON object")
+    return content
+
+
+def _names(path):
+    with _open(path) as file:
+        return set(file.keys())
+
+
+def _open(path):
+    try:
+        return safe_open(path, framework="numpy")
+    except (OSError, SafetensorError) as error:
+        raise DataError(f"cannot read {path}: {error}") from None

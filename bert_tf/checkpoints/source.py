@@ -1,0 +1,129 @@
+"""A published checkpoint on disk: what it is, and a model filled with it."""
+
+import dataclasses
+from collections.abc import Mapping
+from pathlib import Path
+
+from bert_tf.checkpoints import hugging_face, tensorflow1
+from bert_tf.checkpoints.families import HF, TF1
+from bert_tf.config import build
+from bert_tf.errors import ConfigError, DataError
+from bert_tf.models.building import FAMILIES
+from bert_tf.models.weights import WeightMap, load_weights
+from bert_tf.tokenizers import load_tokenizer
+
+
+@dataclasses.dataclass(frozen=True)
+class Source:
+    """An opened checkpoint; its weights are read when they are asked for.
+
+    Attributes:
+        path: its folder.
+        format: "hf" or "tf1".
+        family: our name of the family, e.g. "bert".
+        config: its configuration, e.g. a `BertConfig`.
+        arrays: published name -> array.
+        weight_map: what these names are in our model.
+        padding_id: the padding id that its configuration names, or None.
+    """
+
+    path: Path
+    format: str
+    family: str
+    config: object
+    arrays: Mapping
+    weight_map: WeightMap
+    padding_id: int | None = None
+
+    @property
+    def parts(self):
+        """The first words of the variables' paths that it fills: "pooler", "masked_lm_head", ...
+
+        A set. Layers are among them; a model without heads has neither of the heads' names.
+        """
+        targets = (self.weight_map.target(self.weight_map.canonical(name)) for name in self.arrays)
+        return {path.split("/", 1)[0] for path, _ in filter(None, targets)}
+
+    def fill(self, model, partly=False, fresh=()):
+        """Sets all variables of a model of `config`.
+
+        Args:
+            model: an encoder, or an objective around one.
+            partly: whether parts that the model lacks may be left out, such as the heads.
+            fresh: parts of the model that may stay as they are, where the checkpoint lacks them.
+
+        Returns:
+            A `LoadReport`.
+
+        Raises:
+            DataError: an array without a place, a variable without an array, other shapes.
+        """
+        heads = hugging_face.TASK_HEADS if self.format == "hf" else ()
+        try:
+            return load_weights(model, self.arrays, self.weight_map, partly, heads, fresh)
+        except DataError as error:
+            raise DataError(f"{self.path}: {error}") from None
+
+    def tokenizer(self):
+        """The tokenizer beside the weights.
+
+        Raises:
+            DataError: there is none, or it has more tokens than the model.
+            ConfigError: it has another padding id than the model.
+        """
+        tokenizer = load_tokenizer(self.path)
+        if tokenizer.vocabulary_size > self.config.vocabulary_size:
+            raise DataError(
+                f"the tokenizer in {self.path} has {tokenizer.vocabulary_size} tokens, "
+                f"the model only {self.config.vocabulary_size}"
+            )
+        if self.padding_id not in (None, tokenizer.pad_id):
+            raise ConfigError(
+                f"pad_token_id is {self.padding_id} in {self.path / hugging_face.CONFIG}, but the tokenizer's "
+                f"padding token '{tokenizer.id_to_token(tokenizer.pad_id)}' is {tokenizer.pad_id}"
+            )
+        return tokenizer
+
+
+def is_checkpoint(path):
+    """Whether `path` looks like a published checkpoint: a folder, or the prefix of TensorFlow's."""
+    return hugging_face.recognize(path) is not None or tensorflow1.recognize(path) is not None
+
+
+def open_checkpoint(path, family=None):
+    """Recognizes a checkpoint and reads its configuration.
+
+    Args:
+        path: a Hugging Face directory; or a folder with a TensorFlow 1 checkpoint and its
+            configuration, or the checkpoint's prefix in it.
+        family: where the files do not say it, or are one family's in another's format ("spanbert"
+            in BERT's).
+
+    Raises:
+        DataError: nothing that can be read.
+        ConfigError: an unknown family, or a setting that is not understood.
+    """
+    theirs = hugging_face.recognize(path)
+    if theirs is not None:
+        folder = Path(path)
+        file = folder / hugging_face.CONFIG
+        family = hugging_face.family_of(theirs, file, family)
+        maps = HF[family]
+        fields = maps.config.read(theirs, file)
+        arrays, kind, padding_id = hugging_face.SafetensorsArrays(folder), "hf", theirs.get("pad_token_id")
+    else:
+        found = tensorflow1.recognize(path)
+        if found is None:
+            raise DataError(
+                f"{path} is no checkpoint: it has neither {hugging_face.CONFIG} with {hugging_face.WEIGHTS} "
+                "(Hugging Face) nor a .index file with its configuration (TensorFlow 1)"
+            )
+        named, folder, prefix = found
+        family = family or named
+        if family not in TF1:
+            files = ", ".join(maps.config.file for maps in TF1.values())
+            raise DataError(f"{folder} has a TensorFlow checkpoint, but none of its configurations: {files}")
+        maps, padding_id, kind = TF1[family], None, "tf1"
+        fields, file = tensorflow1.read_config(family, folder)
+        arrays = tensorflow1.TensorFlowArrays(prefix)
+    return Source(folder, kind, family, build(FAMILIES[family][0], fields, str(file)), arrays, maps.weights, padding_id)

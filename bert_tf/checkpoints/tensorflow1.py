@@ -1,0 +1,121 @@
+"""Checkpoints of the original authors' TensorFlow 1 code, as google-research/bert published them.
+
+A folder with bert_config.json (or the family's own name of it), vocab.txt, and a checkpoint:
+`<prefix>.index` and `<prefix>.data-00000-of-00001`.
+"""
+
+import collections.abc
+import json
+from pathlib import Path
+
+import numpy as np
+import tensorflow as tf
+
+from bert_tf.checkpoints.families import TF1
+from bert_tf.checkpoints.hugging_face import read_json
+from bert_tf.errors import ConfigError, DataError
+
+_OBJECT_GRAPH = "_CHECKPOINTABLE_OBJECT_GRAPH"
+
+
+def recognize(path):
+    """(family, folder, prefix) where `path` is such a checkpoint, its prefix or its folder, or None.
+
+    Raises:
+        DataError: a folder with several checkpoints.
+    """
+    path = Path(path)
+    if path.is_dir():
+        folder, prefix = path, _only_prefix(path)
+        if prefix is None:
+            return None
+    else:
+        prefix = path.with_suffix("") if path.suffix in (".index", ".meta") else path
+        if not prefix.with_name(prefix.name + ".index").is_file():
+            return None
+        folder = prefix.parent
+    for family, maps in TF1.items():
+        if (folder / maps.config.file).is_file():
+            return family, folder, prefix
+    return None, folder, prefix
+
+
+class TensorFlowArrays(collections.abc.Mapping):
+    """The variables of a TensorFlow checkpoint by name, read one by one.
+
+    Args:
+        prefix: path of the checkpoint without `.index`.
+
+    Raises:
+        DataError: the files are not there or damaged, or hold a TensorFlow 2 object graph.
+    """
+
+    def __init__(self, prefix):
+        try:
+            self._reader = tf.train.load_checkpoint(str(prefix))
+        except (tf.errors.OpError, ValueError) as error:
+            raise DataError(f"cannot read the checkpoint {prefix}: {error}") from None
+        self._names = sorted(self._reader.get_variable_to_shape_map())
+        self._prefix = prefix
+
+    @property
+    def is_object_graph(self):
+        """Whether it was written by TensorFlow 2's `tf.train.Checkpoint`."""
+        return _OBJECT_GRAPH in self._names
+
+    def __getitem__(self, name):
+        try:
+            return self._reader.get_tensor(name)
+        except (tf.errors.OpError, IndexError) as error:
+            raise DataError(f"cannot read '{name}' in the checkpoint {self._prefix}: {error}") from None
+
+    def __iter__(self):
+        return iter(self._names)
+
+    def __len__(self):
+        return len(self._names)
+
+
+def read_config(family, folder):
+    """Our fields from the family's configuration file, and the file."""
+    file = folder / TF1[family].config.file
+    return TF1[family].config.read(read_json(file), file), file
+
+
+def write(folder, family, config, weights, tokenizer):
+    """Writes the configuration, the checkpoint and the tokenizer's files into an existing folder.
+
+    The checkpoint's prefix is `<family>_model.ckpt`.
+
+    Raises:
+        ConfigError: a family or a setting that the original code does not know.
+    """
+    if family not in TF1:
+        raise ConfigError(f"there are no TensorFlow 1 checkpoints of '{family}'; write format 'hf' instead")
+    file = Path(folder) / TF1[family].config.file
+    file.write_text(json.dumps(TF1[family].config.write(config), indent=2) + "\n", encoding="utf-8")
+    prefix = f"{family}_model.ckpt"
+    names = sorted(weights)
+    # The op that TensorFlow 1's Saver runs; it needs no graph and no session.
+    tf.raw_ops.SaveV2(
+        prefix=str(Path(folder) / prefix),
+        tensor_names=names,
+        shape_and_slices=[""] * len(names),
+        tensors=[np.ascontiguousarray(weights[name]) for name in names],
+    )
+    state = f'model_checkpoint_path: "{prefix}"\nall_model_checkpoint_paths: "{prefix}"\n'
+    (Path(folder) / "checkpoint").write_text(state, encoding="utf-8")
+    if tokenizer is not None:
+        tokenizer.save(folder)
+
+
+def _only_prefix(folder):
+    prefixes = sorted(file.with_suffix("") for file in folder.glob("*.index"))
+    if len(prefixes) > 1:
+        latest = tf.train.latest_checkpoint(str(folder))
+        if latest is None or Path(latest) not in prefixes:
+            raise DataError(
+                f"{folder} holds several checkpoints ({', '.join(p.name for p in prefixes)}); name one of them"
+            )
+        return Path(latest)
+    return prefixes[0] if prefixes else None
