@@ -1,0 +1,233 @@
+import keras
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from bert_tf.errors import ConfigError, DataError
+from bert_tf.models import PRESETS, XLNetConfig, XLNetEncoder, preset
+from bert_tf.objectives import PermutationLM
+
+SMALL = XLNetConfig(
+    vocabulary_size=50, hidden_size=24, num_layers=2, num_heads=3, intermediate_size=40, initializer_range=0.3
+)
+
+
+@pytest.fixture(scope="module")
+def encoder():
+    keras.utils.set_random_seed(1)
+    return XLNetEncoder(SMALL, dtype="float32")
+
+
+def tokens(*shape, seed=0):
+    return np.random.default_rng(seed).integers(5, 50, shape).astype("int32")
+
+
+@pytest.mark.parametrize(
+    "name, expected, with_head",
+    [("xlnet_base_cased", 116_718_336, 116_750_336), ("xlnet_large_cased", 360_268_800, 360_300_800)],
+)
+def test_published_parameter_counts(name, expected, with_head):
+    with keras.StatelessScope(initialize_variables=False):
+        model = PermutationLM(XLNetEncoder(preset(name), pooler=False))
+        assert (model.encoder.count_params(), model.count_params()) == (expected, with_head)
+        summary = XLNetEncoder(preset(name)).count_params() - expected
+    size = preset(name).hidden_size
+    assert summary == size * size + size
+    assert (PRESETS[name].encoder_parameters, PRESETS[name].pretraining_parameters) == (expected, with_head)
+
+
+def test_left_out_inputs_have_their_documented_defaults(encoder):
+    ids = tokens(2, 9)
+    explicit = {
+        "token_ids": ids,
+        "segment_ids": np.zeros_like(ids),
+        "padding_mask": np.ones(ids.shape, bool),
+        "sequence_ids": np.ones_like(ids),
+        "position_ids": np.tile(np.arange(9, dtype="int32"), (2, 1)),
+    }
+    for some in ({}, {"segment_ids": np.full_like(ids, 2)}, {"padding_mask": explicit["padding_mask"]}):
+        output = encoder({"token_ids": ids, **some})
+        for name, value in encoder(explicit).items():
+            np.testing.assert_allclose(output[name], value, atol=1e-5)
+
+
+def test_padding_on_either_side_has_no_effect(encoder):
+    ids, segments = tokens(2, 6), np.array([[0, 0, 0, 1, 1, 2]] * 2, "int32")
+    alone = encoder({"token_ids": ids, "segment_ids": segments})
+    extra = tokens(2, 5, seed=3)
+    for left in (True, False):
+        parts = (extra, ids) if left else (ids, extra)
+        others = (extra % 4, segments) if left else (segments, extra % 4)
+        real = np.arange(11) >= 5 if left else np.arange(11) < 6
+        output = encoder(
+            {
+                "token_ids": np.concatenate(parts, 1),
+                "segment_ids": np.concatenate(others, 1),
+                "padding_mask": np.stack([real, real]),
+            }
+        )
+        np.testing.assert_allclose(np.asarray(output["sequence_output"])[:, real], alone["sequence_output"], atol=1e-5)
+        np.testing.assert_allclose(output["pooled_output"], alone["pooled_output"], atol=1e-5)
+
+
+def test_the_pooled_output_is_that_of_the_last_real_token(encoder):
+    ids, real = tokens(3, 7), np.arange(7) < np.array([[4], [7], [1]])
+    output = encoder({"token_ids": ids, "padding_mask": real})
+    last = np.asarray(output["sequence_output"])[[0, 1, 2], [3, 6, 0]]
+    dense = encoder.get_layer("pooler").dense
+    expected = np.tanh(last @ np.asarray(dense.kernel) + np.asarray(dense.bias))
+    np.testing.assert_allclose(output["pooled_output"], expected, atol=1e-5)
+
+
+def test_a_packed_sequence_gives_what_it_gives_alone(encoder):
+    lengths = (5, 7, 3)
+    sequences = [tokens(n, seed=n) for n in lengths]
+    segments = [np.arange(n, dtype="int32") * 3 // n for n in lengths]
+    row = {
+        "token_ids": np.concatenate([*sequences, tokens(4)]),
+        "segment_ids": np.concatenate([*segments, np.ones(4, "int32")]),
+        "sequence_ids": np.repeat([1, 2, 3, 0], [*lengths, 4]),
+    }
+    packed = np.asarray(encoder({k: v[None].astype("int32") for k, v in row.items()})["sequence_output"])[0]
+    start = 0
+    for sequence, segment in zip(sequences, segments):
+        alone = encoder({"token_ids": sequence[None], "segment_ids": segment[None]})["sequence_output"][0]
+        np.testing.assert_allclose(packed[start : start + len(sequence)], alone, atol=1e-5)
+        start += len(sequence)
+
+
+def test_segments_matter_only_as_same_or_different(encoder):
+    ids = tokens(1, 6)
+    outputs = [
+        np.asarray(encoder({"token_ids": ids, "segment_ids": np.array([s], "int32")})["sequence_output"])
+        for s in ([0, 0, 1, 1, 1, 2], [7, 7, 3, 3, 3, 0], [0, 0, 1, 1, 1, 1])
+    ]
+    np.testing.assert_allclose(outputs[0], outputs[1], atol=1e-6)
+    assert np.abs(outputs[0] - outputs[2]).max() > 0.01
+
+
+def test_memory_of_everything_equals_one_pass_where_nothing_looks_ahead(encoder):
+    """In the natural order, a text in three pieces with memory is the text in one piece."""
+    ids, order = tokens(2, 12), np.tile(np.arange(12, dtype="int32"), (2, 1))
+    whole = encoder.encode({"token_ids": ids}, permutation_order=order)
+    remembering = XLNetEncoder(SMALL, memory_length=12, dtype="float32")
+    remembering.set_weights(encoder.get_weights())
+    memory, update = None, remembering.get_layer("memory_update")
+    for start, end in ((0, 3), (3, 8), (8, 12)):
+        piece = {"token_ids": ids[:, start:end]}
+        out = encoder.encode(piece, memory=memory, permutation_order=order[:, start:end])
+        np.testing.assert_allclose(out["sequence_output"], whole["sequence_output"][:, start:end], atol=1e-5)
+        # The functional model takes and returns the same memory, whatever the order.
+        functional = remembering(piece if memory is None else {**piece, "memory": memory})
+        memory = update(out["hidden_states"][:-1], memory=memory)
+        assert functional["memory"].shape == memory.shape == (2, 2, end, 24)
+    np.testing.assert_allclose(memory[:, 0], whole["hidden_states"][0], atol=1e-6)
+
+
+def test_memory_is_cut_at_its_length_and_has_no_gradient(encoder):
+    remembering = XLNetEncoder(SMALL, memory_length=7, reuse_length=4, dtype="float32")
+    remembering.set_weights(encoder.get_weights())
+    first, second = tokens(2, 6), tokens(2, 5, seed=1)
+    table = remembering.embedding_table
+    one = remembering({"token_ids": first})["memory"]
+    np.testing.assert_array_equal(one[:, 0], np.asarray(table)[first[:, :4]])
+    two = remembering({"token_ids": second, "memory": one})["memory"]
+    np.testing.assert_array_equal(two[:, 0], np.asarray(table)[np.concatenate([first[:, 1:4], second[:, :4]], 1)])
+    with tf.GradientTape() as tape:
+        memory = remembering({"token_ids": first})["memory"]
+        out = remembering({"token_ids": second, "memory": memory})["sequence_output"]
+        loss = tf.reduce_sum(out * tf.cos(tf.range(24.0)))
+    gradient = tf.convert_to_tensor(tape.gradient(loss, table.value)).numpy()
+    assert set(np.flatnonzero(np.abs(gradient).sum(1))) == set(second.ravel())
+    changed = remembering({"token_ids": second, "memory": memory * 2})["sequence_output"]
+    assert np.abs(np.asarray(changed) - np.asarray(out)).max() > 0.01
+
+
+def test_a_backward_row_is_the_row_read_from_its_end(encoder):
+    """Without memory and special tokens, the vectors of a text do not depend on how it is written."""
+    ids = tokens(2, 8)
+    forward = encoder.encode({"token_ids": ids})["sequence_output"]
+    turned = np.stack([ids[0], ids[1][::-1]])
+    out = encoder.encode({"token_ids": turned}, backward=np.array([False, True]))["sequence_output"]
+    np.testing.assert_allclose(out[0], forward[0], atol=1e-5)
+    np.testing.assert_allclose(np.asarray(out[1])[::-1], forward[1], atol=1e-5)
+
+
+def test_distances_are_clamped():
+    config = XLNetConfig(**{**vars(SMALL), "clamp_length": 3, "num_layers": 1})
+    encoder = XLNetEncoder(config, pooler=False, dtype="float32")
+    ids = np.array([[9, 9, 9, 9, 9, 20, 21]], "int32")
+    swapped = np.array([[9, 9, 9, 9, 9, 21, 20]], "int32")
+    outputs = [np.asarray(encoder({"token_ids": x})["sequence_output"])[0] for x in (ids, swapped)]
+    # From afar their order is not seen; from within three tokens it is.
+    np.testing.assert_allclose(outputs[0][:3], outputs[1][:3], atol=1e-5)
+    assert np.abs(outputs[0][3] - outputs[1][3]).max() > 1e-3
+
+
+def test_no_limit_of_length(encoder):
+    assert encoder({"token_ids": tokens(1, 700)})["pooled_output"].shape == (1, 24)
+
+
+def test_mixed_bfloat16_is_close_and_keeps_float32_weights(encoder):
+    mixed = XLNetEncoder(SMALL, output_attention_scores=True, memory_length=4, dtype="mixed_bfloat16")
+    mixed.set_weights(encoder.get_weights())
+    inputs = {"token_ids": tokens(4, 12), "padding_mask": np.arange(12)[None].repeat(4, 0) < 9}
+    output, exact = mixed(inputs), encoder(inputs)
+    assert output["sequence_output"].dtype == output["memory"].dtype == "bfloat16"
+    assert all(a.dtype == "float32" for a in output["attention_scores"])
+    assert {v.dtype for v in mixed.weights} == {"float32"}
+    for name in exact:
+        error = np.asarray(output[name]).astype("float32") - np.asarray(exact[name])
+        assert 1e-5 < np.sqrt((error**2).mean()) < 0.05
+    again = mixed({"token_ids": tokens(4, 12), "memory": output["memory"]})
+    assert again["sequence_output"].shape == (4, 12, 24)
+
+
+def test_save_and_load(tmp_path):
+    encoder = XLNetEncoder(SMALL, output_hidden_states=True, memory_length=5, name="my_xlnet")
+    encoder.save(tmp_path / "encoder.keras")
+    loaded = keras.models.load_model(tmp_path / "encoder.keras")
+    assert isinstance(loaded, XLNetEncoder) and loaded.get_config() == encoder.get_config()
+    inputs = {"token_ids": tokens(2, 9), "segment_ids": tokens(2, 9) % 2}
+    for ours, theirs in zip(loaded(inputs)["hidden_states"], encoder(inputs)["hidden_states"]):
+        np.testing.assert_array_equal(ours, theirs)
+
+
+def test_traces_with_unknown_shapes_and_as_a_part(encoder):
+    remembering = XLNetEncoder(SMALL, memory_length=5, dtype="float32")
+    remembering.set_weights(encoder.get_weights())
+    signature = [tf.TensorSpec([None, None], tf.int32), tf.TensorSpec([None, 2, None, 24])]
+    function = tf.function(
+        lambda ids, memory: remembering({"token_ids": ids, "memory": memory}), input_signature=signature
+    )
+    for length, size in ((4, 3), (9, 1)):
+        memory = np.random.default_rng(0).normal(size=(2, 2, size, 24)).astype("float32")
+        out = function(tokens(2, length), memory)
+        expected = remembering({"token_ids": tokens(2, length), "memory": memory})
+        for name in expected:
+            np.testing.assert_allclose(out[name], expected[name], atol=1e-5)
+    inputs = {"token_ids": keras.Input((None,), dtype="int32", name="token_ids")}
+    model = keras.Model(inputs, encoder(inputs)["pooled_output"])
+    ids = tokens(2, 9)
+    np.testing.assert_allclose(model({"token_ids": ids}), encoder({"token_ids": ids})["pooled_output"], atol=1e-6)
+
+
+def test_errors(encoder):
+    with pytest.raises(DataError, match="no input 'memory'"):
+        encoder({"token_ids": tokens(1, 4), "memory": np.zeros((1, 2, 3, 24))})
+    remembering = XLNetEncoder(SMALL, memory_length=3)
+    with pytest.raises(DataError, match="would belong to them all"):
+        remembering(
+            {
+                "token_ids": tokens(1, 4),
+                "sequence_ids": np.ones((1, 4), "int32"),
+                "memory": np.zeros((1, 2, 3, 24), "float32"),
+            }
+        )
+    sizes = {"vocabulary_size": 50, "num_layers": 1, "intermediate_size": 40}
+    with pytest.raises(ConfigError, match="hidden_size=15 must be even"):
+        XLNetConfig(**sizes, hidden_size=15, num_heads=3)
+    with pytest.raises(ConfigError, match="hidden_size=24 is not a multiple of num_heads=5"):
+        XLNetConfig(**sizes, hidden_size=24, num_heads=5)
+    with pytest.raises(ConfigError, match="'clamp_length' must be a positive whole number or None, got -1"):
+        XLNetConfig(**sizes, hidden_size=24, num_heads=3, clamp_length=-1)

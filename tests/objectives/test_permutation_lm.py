@@ -1,0 +1,190 @@
+import dataclasses
+
+import keras
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from bert_tf.errors import ConfigError, DataError
+from bert_tf.models import BertConfig, BertEncoder, XLNetConfig, XLNetEncoder
+from bert_tf.objectives import PermutationLM
+
+CONFIG = XLNetConfig(
+    vocabulary_size=50, hidden_size=24, num_layers=2, num_heads=3, intermediate_size=40, initializer_range=0.3
+)
+
+
+def batch(rows=4, length=16, segments=2, predictions=3, backward=True):
+    """Segments of 8 with 3 predictions each, ranks as `PermutationCorruption` gives them."""
+    generator = np.random.default_rng(0)
+    segment = length // segments
+    order = np.zeros((rows, segments, segment), "int32")
+    positions = np.zeros((rows, segments, predictions), "int32")
+    for row in range(rows):
+        for part in range(segments):
+            chosen = generator.permutation(segment)[: predictions + 1]  # one that is not predicted
+            order[row, part] = part * (segment + 1)
+            order[row, part, chosen] += 1 + np.arange(predictions + 1)
+            positions[row, part] = np.sort(chosen[1:]) + part * segment
+    ids = generator.integers(5, 50, (rows, length)).astype("int32")
+    positions = positions.reshape(rows, -1)
+    features = {
+        "token_ids": ids,
+        "segment_ids": np.tile(np.arange(length, dtype="int32") * 3 // length, (rows, 1)),
+        "padding_mask": np.ones((rows, length), bool),
+        "permutation_order": order.reshape(rows, length),
+        "mask_positions": positions,
+        "mask_ids": np.take_along_axis(ids, positions, 1),
+        "mask_weights": (np.arange(positions.shape[1]) != 4).astype("float32") * np.ones((rows, 1), "float32"),
+    }
+    if backward:
+        features["backward"] = np.arange(rows) % 2 == 1
+    return features
+
+
+def make(segments=2, dtype="float32", config=CONFIG, **arguments):
+    keras.utils.set_random_seed(3)
+    return PermutationLM(XLNetEncoder(config, pooler=False, dtype=dtype), segments=segments, **arguments)
+
+
+def logits_of(model, features):
+    return np.asarray(model(features)["permutation_lm_logits"])
+
+
+def test_sums_against_float64():
+    model, features = make(), batch()
+    logits = logits_of(model, features)
+    assert logits.shape == (4, 6, 50) and logits.dtype == "float32"
+    shifted = logits.astype("float64") - logits.max(-1, keepdims=True)
+    log = shifted - np.log(np.exp(shifted).sum(-1, keepdims=True))
+    picked = np.take_along_axis(log, features["mask_ids"][..., None].astype(int), -1)[..., 0]
+    losses, metrics = model.loss_sums(features, training=False)
+    assert float(losses["permutation_lm"]) == pytest.approx(-(picked * features["mask_weights"]).sum(), rel=1e-5)
+    assert float(model.loss_weights(features)["permutation_lm"]) == features["mask_weights"].sum() == 20
+    right = (logits.argmax(-1) == features["mask_ids"]) * features["mask_weights"]
+    assert [float(x) for x in metrics["permutation_lm_accuracy"]] == [right.sum(), 20]
+
+
+def test_a_prediction_knows_the_tokens_of_lower_rank_and_no_others():
+    model, features = make(), batch(rows=2)
+    before = logits_of(model, features)
+    for row in range(2):
+        order, positions = features["permutation_order"][row], features["mask_positions"][row]
+        for place in range(16):
+            changed = {k: v.copy() for k, v in features.items()}
+            changed["token_ids"][row, place] += 1 if changed["token_ids"][row, place] < 49 else -1
+            difference = np.abs(logits_of(model, changed) - before)
+            assert difference[1 - row].max() < 1e-5
+            for number, position in enumerate(positions):
+                earlier = place // 8 < position // 8
+                if earlier or (place // 8 == position // 8 and order[place] < order[position]):
+                    assert difference[row, number].max() > 1e-3, (place, position)
+                else:
+                    assert difference[row, number].max() == 0, (place, position)
+
+
+def test_a_prediction_has_no_gradient_to_what_it_may_not_see():
+    model, features = make(segments=1), batch(rows=1, segments=1)
+    features["token_ids"] = np.arange(20, 36, dtype="int32")[None]  # all different
+    order = features["permutation_order"][0]
+    table = model.encoder.embedding_table
+    for number, position in enumerate(features["mask_positions"][0]):
+        with tf.GradientTape() as tape:
+            one = {**features, "mask_positions": features["mask_positions"][:, number : number + 1]}
+            encoded = model.encoder.encode(
+                {"token_ids": one["token_ids"]}, permutation_order=one["permutation_order"],
+                mask_positions=one["mask_positions"],
+            )  # fmt: skip
+            loss = tf.reduce_sum(encoded["query_output"] * tf.cos(tf.range(24.0)))
+        gradient = tf.convert_to_tensor(tape.gradient(loss, table.value)).numpy()
+        reached = np.flatnonzero(np.abs(gradient).sum(1))
+        np.testing.assert_array_equal(reached, 20 + np.flatnonzero(order < order[position]))
+
+
+def test_memory_is_what_the_segments_before_left():
+    model, features = make(memory_length=5), batch()
+    inputs = ("token_ids", "segment_ids", "padding_mask")
+    first = model.encoder.encode(
+        {k: features[k][:, :8] for k in inputs},
+        permutation_order=features["permutation_order"][:, :8],
+        backward=features["backward"],
+    )
+    second = model.encoder.encode(
+        {k: features[k][:, 8:] for k in inputs},
+        memory=tf.stack([h[:, 3:] for h in first["hidden_states"][:-1]], axis=1),
+        permutation_order=features["permutation_order"][:, 8:],
+        mask_positions=features["mask_positions"][:, 3:] - 8,
+        backward=features["backward"],
+    )
+    expected = model.lm_head(second["query_output"], model.encoder.embedding_table)
+    np.testing.assert_allclose(logits_of(model, features)[:, 3:], expected, atol=1e-5)
+    forgetful = make(memory_length=1)
+    assert np.abs(logits_of(forgetful, features)[:, 3:] - expected).max() > 1e-3
+    np.testing.assert_allclose(logits_of(forgetful, features)[:, :3], logits_of(model, features)[:, :3], atol=1e-5)
+
+
+def test_the_order_of_predictions_and_filler_change_nothing():
+    model, features = make(segments=1), batch(segments=1)
+    turned = {**features, "mask_positions": features["mask_positions"][:, ::-1]}
+    np.testing.assert_allclose(logits_of(model, turned)[:, ::-1], logits_of(model, features), atol=1e-5)
+    wider = {**features, "mask_positions": np.pad(features["mask_positions"], ((0, 0), (0, 2)))}
+    np.testing.assert_allclose(logits_of(model, wider)[:, :3], logits_of(model, features), atol=1e-5)
+    assert np.isfinite(logits_of(model, wider)).all()
+
+
+@pytest.mark.parametrize("dtype", ["float32", "mixed_bfloat16"])
+def test_xla_with_static_and_graph_with_unknown_shapes(dtype):
+    config = dataclasses.replace(CONFIG, dropout=0.0, attention_dropout=0.0)
+    model, features = make(dtype=dtype, config=config), batch()
+
+    def step(features):
+        with tf.GradientTape() as tape:
+            losses, metrics = model.loss_sums(features, training=True)
+        return losses, metrics, tape.gradient(losses["permutation_lm"], model.trainable_variables[2].value)
+
+    static = {k: tf.TensorSpec(v.shape, v.dtype) for k, v in features.items()}
+    unknown = {k: tf.TensorSpec([None] * v.ndim, v.dtype) for k, v in features.items()}
+    results = [
+        tf.function(step, jit_compile=xla, input_signature=[signature])(features)
+        for xla, signature in ((True, static), (False, unknown))
+    ]
+    tolerance = 1e-4 if dtype == "float32" else 0.1
+    for a, b in zip(tf.nest.flatten(results[0]), tf.nest.flatten(results[1])):
+        np.testing.assert_allclose(a, b, rtol=tolerance, atol=tolerance * np.abs(b).max())
+
+
+def test_fit_learns_and_accumulation_and_replicas_change_nothing():
+    config = dataclasses.replace(CONFIG, dropout=0.0, attention_dropout=0.0, initializer_range=0.1)
+    dataset = tf.data.Dataset.from_tensors(batch(rows=6)).repeat(40)
+    histories = []
+    for options in ({}, {"accumulation_steps": 3}, {"devices": ["CPU:0", "CPU:1"]}):
+        devices = options.pop("devices", ["CPU:0"])
+        with tf.distribute.MirroredStrategy(devices).scope():
+            model = make(config=config)
+            model.compile(optimizer=keras.optimizers.Adam(3e-3), **options)
+        histories.append(model.fit(dataset, epochs=2, verbose=0).history["loss"])
+    assert histories[0][0] > 2 * histories[0][1]
+    np.testing.assert_allclose(histories[1], histories[0], rtol=1e-3)
+    np.testing.assert_allclose(histories[2], histories[0], rtol=1e-3)
+
+
+def test_save_and_load(tmp_path):
+    model = make(memory_length=7)
+    model.save(tmp_path / "model.keras")
+    loaded = keras.models.load_model(tmp_path / "model.keras")
+    assert loaded.get_config() == model.get_config() and loaded.memory_length == 7
+    np.testing.assert_array_equal(logits_of(loaded, batch()), logits_of(model, batch()))
+
+
+def test_errors():
+    bert = BertEncoder(BertConfig(50, 24, 1, 3, 40, max_positions=16))
+    with pytest.raises(ConfigError, match="only XLNet has; got a BertEncoder"):
+        PermutationLM(bert)
+    with pytest.raises(ConfigError, match="segments=0 and memory_length=384 must be at least 1"):
+        make(segments=0)
+    with pytest.raises(DataError, match="'token_ids' has 16 columns, which 3 segments cannot share evenly"):
+        make(segments=3)(batch())
+    features = batch()
+    del features["permutation_order"]
+    with pytest.raises(DataError, match="the batch has no 'permutation_order'"):
+        make()(features)
