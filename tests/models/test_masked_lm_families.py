@@ -1,0 +1,268 @@
+"""What holds for every family that is pretrained by masked LM, and what is each one's own."""
+
+import dataclasses
+
+import keras
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from bert_tf.errors import ConfigError
+from bert_tf.models import (
+    PRESETS,
+    AlbertConfig,
+    AlbertEncoder,
+    DistilBertConfig,
+    ModernBertConfig,
+    ModernBertEncoder,
+    RobertaConfig,
+    RobertaEncoder,
+)
+from bert_tf.models.building import build_config, build_encoder, describe
+from bert_tf.objectives import MaskedLM
+
+SIZES = dict(
+    vocabulary_size=50, hidden_size=24, num_layers=4, num_heads=3, intermediate_size=40, initializer_range=0.3
+)
+CONFIGS = {
+    "roberta": RobertaConfig(**SIZES, max_positions=16),
+    "albert": AlbertConfig(**SIZES, embedding_size=10, num_groups=2, max_positions=16),
+    "distilbert": DistilBertConfig(**SIZES, max_positions=16),
+    "modernbert": ModernBertConfig(**SIZES, local_attention=4, global_theta=50.0, local_theta=20.0),
+}
+
+
+@pytest.fixture(scope="module", params=CONFIGS)
+def encoder(request):
+    keras.utils.set_random_seed(1)
+    return build_encoder(CONFIGS[request.param], pooler=True, dtype="float32")
+
+
+def tokens(*shape, seed=0):
+    return np.random.default_rng(seed).integers(5, 50, shape).astype("int32")
+
+
+def test_a_packed_sequence_gives_what_it_gives_alone(encoder):
+    lengths, padding = (5, 9, 11, 3), 4  # more in all than any has positions
+    sequences = [tokens(n, seed=n) for n in lengths]
+    segments = [np.arange(n, dtype="int32") * 2 // n for n in lengths]
+    row = {
+        "token_ids": np.concatenate([*sequences, tokens(padding)]),  # whatever stands at padding
+        "segment_ids": np.concatenate([*segments, np.ones(padding, "int32")]),
+        "sequence_ids": np.repeat([1, 2, 3, 4, 0], [*lengths, padding]),
+        "position_ids": np.concatenate([np.arange(n) for n in (*lengths, padding)]),
+    }
+    packed = np.asarray(encoder({k: v[None].astype("int32") for k, v in row.items()})["sequence_output"])[0]
+    start = 0
+    for sequence, segment in zip(sequences, segments):
+        alone = encoder({"token_ids": sequence[None], "segment_ids": segment[None]})["sequence_output"][0]
+        np.testing.assert_allclose(packed[start : start + len(sequence)], alone, atol=1e-5)
+        start += len(sequence)
+
+
+def test_padding_has_no_effect(encoder):
+    ids = tokens(2, 6)
+    alone = encoder({"token_ids": ids})
+    for fill in (tokens(2, 10, seed=3), np.ones((2, 10), "int32")):  # 1 is RoBERTa's padding id
+        padded = {
+            "token_ids": np.concatenate([ids, fill], 1),
+            "padding_mask": np.arange(16)[None].repeat(2, 0) < 6,
+        }
+        output = encoder(padded)
+        np.testing.assert_allclose(output["sequence_output"][:, :6], alone["sequence_output"], atol=1e-5)
+        np.testing.assert_allclose(output["pooled_output"], alone["pooled_output"], atol=1e-5)
+
+
+def test_gradients_are_finite_where_padding_sees_no_token(encoder):
+    ids = tokens(1, 15)
+    with tf.GradientTape() as tape:
+        output = encoder({"token_ids": ids, "padding_mask": np.arange(15)[None] < 3})["sequence_output"]
+        loss = tf.reduce_sum(output[:, :3] ** 2 * tf.cos(tf.range(24.0)))
+    for gradient in tape.gradient(loss, [v.value for v in encoder.trainable_variables]):
+        if gradient is not None:  # of the pooler
+            assert np.isfinite(tf.convert_to_tensor(gradient)).all()
+
+
+def test_unknown_batch_and_length(encoder):
+    @tf.function(input_signature=[tf.TensorSpec([None, None], tf.int32), tf.TensorSpec([None, None], tf.bool)])
+    def traced(token_ids, padding_mask):
+        return encoder({"token_ids": token_ids, "padding_mask": padding_mask})["sequence_output"]
+
+    for shape in ((2, 9), (3, 5)):
+        inputs = {"token_ids": tokens(*shape), "padding_mask": np.arange(shape[1])[None].repeat(shape[0], 0) < 4}
+        np.testing.assert_allclose(traced(**inputs), encoder(inputs)["sequence_output"], atol=1e-5)
+
+
+def test_mixed_bfloat16_is_close_and_keeps_float32_weights(encoder):
+    mixed = build_encoder(encoder.config, pooler=True, dtype="mixed_bfloat16")
+    mixed.set_weights(encoder.get_weights())
+    inputs = {"token_ids": tokens(4, 12), "padding_mask": np.arange(12)[None].repeat(4, 0) < 9}
+    output, exact = mixed(inputs), encoder(inputs)
+    assert {v.dtype for v in mixed.weights} == {"float32"}
+    for name in exact:
+        assert output[name].dtype == "bfloat16"
+        error = np.asarray(output[name]).astype("float32") - np.asarray(exact[name])
+        assert 1e-5 < np.sqrt((error**2).mean()) < 0.06
+
+
+def test_save_and_load(encoder, tmp_path):
+    model = MaskedLM(encoder, pair_head="sentence_order")
+    features = {"token_ids": tokens(2, 9), "mask_positions": tokens(2, 3) % 9}
+    expected = model(features)
+    model.save(tmp_path / "model.keras")
+    loaded = keras.models.load_model(tmp_path / "model.keras")
+    assert type(loaded.encoder) is type(encoder) and loaded.get_config() == model.get_config()
+    for name, value in loaded(features).items():
+        np.testing.assert_array_equal(value, expected[name])
+
+
+def test_model_section_and_back(encoder):
+    assert build_config(describe(encoder.config)) == encoder.config
+    section = {k: v for k, v in describe(encoder.config).items() if k != "vocabulary_size"}
+    assert build_config(section, vocabulary_size=50) == encoder.config
+
+
+@pytest.mark.parametrize(
+    "name",
+    [n for n, known in PRESETS.items() if type(known.config) in {type(c) for c in CONFIGS.values()}],
+)
+def test_published_parameter_counts(name):
+    config = PRESETS[name].config
+    with keras.StatelessScope(initialize_variables=False):  # leaves the variables without memory
+        encoder = build_encoder(config, pooler=isinstance(config, (AlbertConfig, RobertaConfig)))
+        assert encoder.count_params() == PRESETS[name].encoder_parameters
+        order = "sentence_order" if isinstance(config, AlbertConfig) else None
+        model = MaskedLM(build_encoder(config, pooler=order is not None), pair_head=order)
+        assert model.count_params() == PRESETS[name].pretraining_parameters
+
+
+# === RoBERTa ===
+
+
+def test_roberta_counts_positions_past_the_padding_id():
+    encoder = RobertaEncoder(RobertaConfig(**SIZES, max_positions=8, padding_id=3), output_hidden_states=True)
+    layer = encoder.get_layer("embeddings")
+    assert layer.position_table.shape == (12, 24)
+    # fairseq's make_positions: padding gets padding_id, even within a sequence.
+    ids = np.array([[9, 8, 7, 3, 3], [9, 3, 8, 7, 6]], "int32")
+    positions = np.array([[4, 5, 6, 3, 3], [4, 3, 5, 6, 7]])
+    table, segment = np.asarray(layer.position_table), np.asarray(layer.segment_table)[0]
+    x = np.asarray(layer.token_table)[ids] + table[positions] + segment
+    x = x - x.mean(-1, keepdims=True)
+    expected = x / np.sqrt((x**2).mean(-1, keepdims=True) + 1e-5)
+    ours = encoder({"token_ids": ids, "segment_ids": ids % 2})["hidden_states"][0]
+    np.testing.assert_allclose(ours, expected, atol=1e-5)
+    # The caller's positions count from 0.
+    ours = encoder({"token_ids": ids[:1, :3], "position_ids": np.arange(3)[None]})["hidden_states"][0]
+    np.testing.assert_allclose(ours, expected[:1, :3], atol=1e-5)
+    with pytest.raises(ConfigError, match="sequences of 9 tokens .* max_positions=8"):
+        encoder({"token_ids": tokens(1, 9)})
+
+
+def test_roberta_padding_rows_begin_at_zero():
+    layer = RobertaEncoder(RobertaConfig(**SIZES, padding_id=3)).get_layer("embeddings")
+    for table in (layer.token_table, layer.position_table):
+        zero = (np.asarray(table) == 0).all(-1)
+        np.testing.assert_array_equal(np.flatnonzero(zero), [3])
+
+
+def test_roberta_without_a_segment_row_as_fairseq():
+    config = RobertaConfig(**SIZES, num_segments=0)
+    with_row = RobertaEncoder(dataclasses.replace(config, num_segments=1))
+    encoder = RobertaEncoder(config)
+    assert with_row.count_params() - encoder.count_params() == 24
+    weights = {v.path: v for v in with_row.weights}
+    weights["embeddings/segment_embeddings"].assign(np.zeros((1, 24)))
+    for variable in encoder.weights:
+        variable.assign(weights[variable.path])
+    inputs = {"token_ids": tokens(2, 7), "segment_ids": tokens(2, 7) % 2}
+    np.testing.assert_allclose(
+        encoder(inputs)["sequence_output"], with_row(inputs)["sequence_output"], atol=1e-6
+    )
+
+
+# === ALBERT ===
+
+ATTENTION, FEED_FORWARD = 4 * (24 * 24 + 24) + 2 * 24, 2 * 24 * 40 + 40 + 24 + 2 * 24
+
+
+@pytest.mark.parametrize(
+    "share, attentions, feed_forwards", [("all", 4, 4), ("attention", 4, 12), ("feed_forward", 12, 4), ("none", 12, 12)]
+)
+def test_albert_shares_what_it_is_told_to(share, attentions, feed_forwards):
+    """Six layers of two blocks in two groups: against a model that shares nothing, told to be equal."""
+    config = AlbertConfig(
+        **SIZES | {"num_layers": 6}, embedding_size=10, share=share, num_groups=2, inner_groups=2
+    )
+    encoder = AlbertEncoder(config)
+    others = 50 * 10 + 512 * 10 + 2 * 10 + 2 * 10 + 10 * 24 + 24 + 24 * 24 + 24
+    assert encoder.count_params() == others + attentions * ATTENTION + feed_forwards * FEED_FORWARD
+
+    separate = AlbertEncoder(dataclasses.replace(config, share="none"))
+    weights = {v.path: v for v in encoder.weights}
+    for variable in separate.weights:
+        path = variable.path
+        if path.startswith("transformer_group"):
+            block, rest = path.split("/", 1)
+            layer, inner = int(block.split("_")[2]), block.split("_")[-1]
+            group = layer // 3
+            shared = share == "all" or share == ("attention" if rest.startswith("attention") else "feed_forward")
+            number = layer if not shared else group if share == "all" else 3 * group
+            path = f"transformer_group_{number}_layer_{inner}/{rest}"
+        variable.assign(weights[path])
+    inputs = {"token_ids": tokens(2, 9)}
+    np.testing.assert_allclose(
+        encoder(inputs)["sequence_output"], separate(inputs)["sequence_output"], atol=1e-5
+    )
+
+
+def test_albert_paper_counts_of_the_ways_to_share():
+    # Lan et al. 2019, table 4: base with E=128, in millions.
+    paper = {"all": 12, "attention": 64, "feed_forward": 38, "none": 89}
+    config = PRESETS["albert_base_v1"].config
+    for share, millions in paper.items():
+        with keras.StatelessScope(initialize_variables=False):
+            count = AlbertEncoder(dataclasses.replace(config, share=share), pooler=False).count_params()
+        assert round(count / 1e6) == pytest.approx(millions, abs=1)
+
+
+def test_albert_errors():
+    with pytest.raises(ConfigError, match="unknown share 'al'; did you mean 'all'"):
+        AlbertConfig(**SIZES, embedding_size=10, share="al")
+    with pytest.raises(ConfigError, match="num_groups=5 is more than num_layers=4"):
+        AlbertConfig(**SIZES, embedding_size=10, num_groups=5)
+
+
+# === ModernBERT ===
+
+
+def test_modernbert_looks_near_in_local_layers_and_far_in_global_ones():
+    encoder = ModernBertEncoder(CONFIGS["modernbert"], output_attention_scores=True)
+    assert not any("bias" in v.path or "beta" in v.path for v in encoder.weights)
+    real = np.arange(14)[None] < np.array([[14], [12]])
+    scores = encoder({"token_ids": tokens(2, 14), "padding_mask": real})["attention_scores"]
+    far = np.abs(np.arange(14)[:, None] - np.arange(14)) > 2
+    for layer, probabilities in enumerate(np.asarray(s) for s in scores):
+        np.testing.assert_allclose(probabilities.sum(-1), 1, atol=1e-6)
+        local = layer % 3 > 0
+        assert (probabilities[0][:, far] == 0).all() == local
+        assert (probabilities[0][:, ~far] > 0).all()
+        assert (probabilities[1][:, :12, 12:] == 0).all()
+
+
+def test_modernbert_first_layer_and_initializers():
+    config = dataclasses.replace(CONFIGS["modernbert"], num_layers=50, hidden_size=48, initializer_range=0.02)
+    with_norms = {v.path: v for v in ModernBertEncoder(config).weights}
+    assert "transformer_layer_0/attention_layer_norm/gamma" not in with_norms
+    assert "transformer_layer_1/attention_layer_norm/gamma" in with_norms
+    for name, deviation in (("intermediate", 0.02), ("output", 0.02 / 10), ("attention/output", 0.02 / 10)):
+        values = np.concatenate([np.ravel(with_norms[f"transformer_layer_{i}/{name}/kernel"]) for i in range(50)])
+        assert np.abs(values).max() <= 2 * deviation * (1 + 1e-6)
+        assert values.std() == pytest.approx(0.8796 * deviation, rel=0.02)
+
+
+def test_modernbert_errors():
+    with pytest.raises(ConfigError, match="even head size, got 3 = hidden_size / num_heads"):
+        ModernBertConfig(**SIZES | {"hidden_size": 9})
+    with pytest.raises(ConfigError, match="'local_theta' must be above 0"):
+        ModernBertConfig(**SIZES, local_theta=0.0)
