@@ -85,7 +85,8 @@ class BPETokenizer(SplitTokenizer):
 
     def _whole_words(self):
         """Words that are one token: bytes -> id."""
-        model = models.BPE(self._ids, list(self.merges), end_of_word_suffix=self.end_of_word or None)
+        suffix = {"end_of_word_suffix": self.end_of_word} if self.end_of_word else {}
+        model = models.BPE(self._ids, list(self.merges), **suffix)
         words = {
             token.removesuffix(self.end_of_word): i
             for i, token in enumerate(self.vocabulary)

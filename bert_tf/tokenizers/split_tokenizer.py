@@ -1,5 +1,7 @@
 """What the tokenizers share that set special tokens apart before they look at the text."""
 
+import functools
+
 import tensorflow as tf
 import tensorflow_text as tf_text
 
@@ -32,10 +34,21 @@ class SplitTokenizer(Tokenizer):
         for normalized in (False, True):
             tokens = {t: self._ids[t.content] for t in self.special_token_details if t.normalized == normalized}
             self._finders.append(SpecialTokenFinder(tokens) if tokens else None)
+
+    @functools.cached_property
+    def _ids_of(self):
+        return self._graph(lambda text: self._run(text, False)[:2])
+
+    @functools.cached_property
+    def _places_of(self):
+        return self._graph(lambda text: self._run(text, True))
+
+    @staticmethod
+    def _graph(function):
         # One graph for every caller: in eager mode it is much faster than its hundred operations.
-        signature = [tf.TensorSpec([None], tf.string)]
-        self._ids_of = tf.function(lambda text: self._run(text, False)[:2], input_signature=signature, autograph=False)
-        self._places_of = tf.function(lambda text: self._run(text, True), input_signature=signature, autograph=False)
+        signature = [tf.TensorSpec([None], tf.string, name="text")]
+        with tf.init_scope():
+            return tf.function(function, input_signature=signature, autograph=False).get_concrete_function()
 
     @property
     def resources(self):

@@ -1,22 +1,14 @@
 """Training of WordPiece vocabularies: the same texts always give the same file."""
 
-import collections
-import itertools
-
-import tensorflow as tf
-import tensorflow_text as tf_text
 from tokenizers import Tokenizer as Trained
 from tokenizers import models, pre_tokenizers, trainers
 
-from bert_tf.errors import ConfigError, DataError
-from bert_tf.progress import Progress
+from bert_tf.errors import ConfigError
 from bert_tf.tokenizers.base import STANDARD_SPECIAL_TOKENS
 from bert_tf.tokenizers.characters import cleaned_characters, punctuation
 from bert_tf.tokenizers.normalizer_model import build_normalizer_model
+from bert_tf.tokenizers.word_counts import count_words, frequent_characters, repeated
 from bert_tf.tokenizers.wordpiece import MAX_WORD_CHARACTERS, PREFIX, WordPieceTokenizer
-
-_BATCH = 1024  # texts
-_MAX_BATCH_CHARACTERS = 1 << 22
 
 
 def train_wordpiece(
@@ -63,16 +55,9 @@ def train_wordpiece(
     """
     strip_accents = lowercase if strip_accents is None else strip_accents
     special = tuple(dict.fromkeys((*STANDARD_SPECIAL_TOKENS.values(), *special_tokens)))
-    progress = Progress("counting words", unit="MB") if show_progress else None
-    words = _count_words(texts, _splitter(lowercase, strip_accents, tokenize_chinese_chars), progress)
-    if not words:
-        raise DataError("cannot train a vocabulary: the corpus holds no text")
-
-    characters = collections.Counter()
-    for word, count in words.items():
-        for character in word:
-            characters[character] += count
-    kept = sorted(sorted(characters, key=lambda c: (-characters[c], c))[:limit_alphabet])
+    model = _cleaning_model(lowercase, strip_accents, tokenize_chinese_chars)
+    words = count_words(texts, model, MAX_WORD_CHARACTERS, show_progress)
+    kept = frequent_characters(words, limit_alphabet)
     inner = {c for word in words for c in word[1:]}
     alphabet = kept + [PREFIX + c for c in kept if c in inner]
     if len(special) + len(alphabet) > vocabulary_size:
@@ -90,39 +75,13 @@ def train_wordpiece(
     )
 
 
-def _splitter(lowercase, strip_accents, tokenize_chinese_chars):
-    """A function from a list of texts to their words, joined by spaces."""
+def _cleaning_model(lowercase, strip_accents, tokenize_chinese_chars):
+    """Cleans, and puts a blank on either side of each punctuation mark."""
     spaced = str.maketrans({c: f" {c} " for c in punctuation()})
     table = {c: c.translate(spaced) for c in punctuation()}
     for character, result in cleaned_characters(lowercase, strip_accents, tokenize_chinese_chars).items():
         table[character] = result.translate(spaced)
-    normalizer = tf_text.FastBertNormalizer(model_buffer=tf.constant(build_normalizer_model(table)))
-    return lambda texts: normalizer.normalize(tf.constant(texts)).numpy()
-
-
-def _count_words(texts, split, progress):
-    words, done = collections.Counter(), 0
-    for batch in _batches(texts):
-        for text in split(batch):
-            words.update(text.decode("utf-8").split(" "))
-            done += len(text)
-        if progress:
-            progress.update(done / 1e6)
-    if progress:
-        progress.finish(f"{len(words):,} distinct words")
-    return {w: n for w, n in words.items() if 0 < len(w) <= MAX_WORD_CHARACTERS}
-
-
-def _batches(texts):
-    batch, characters = [], 0
-    for text in texts:
-        batch.append(text.encode("utf-8", "surrogatepass"))
-        characters += len(text)
-        if len(batch) == _BATCH or characters > _MAX_BATCH_CHARACTERS:
-            yield batch
-            batch, characters = [], 0
-    if batch:
-        yield batch
+    return build_normalizer_model(table)
 
 
 def _train(words, special, alphabet, kept, vocabulary_size, min_frequency, show_progress):
@@ -140,17 +99,7 @@ def _train(words, special, alphabet, kept, vocabulary_size, min_frequency, show_
     )
     trained = Trained(models.WordPiece(unk_token=special[1]))
     trained.pre_tokenizer = pre_tokenizers.WhitespaceSplit()
-    kept = set(kept)
-    # Words with a character that was not kept stay out: the trainer would cut them short.
-    known = ((w, n) for w, n in sorted(words.items()) if kept.issuperset(w))
-    trained.train_from_iterator(_repeated(known), trainer)
+    trained.train_from_iterator(repeated(words, kept), trainer)
     ids = trained.get_vocab()
     return sorted(ids, key=ids.get)
 
-
-def _repeated(words, line=1000):
-    """Each word as often as it was counted, in lines of at most so many."""
-    for word, count in words:
-        while count > 0:
-            yield " ".join(itertools.repeat(word, min(count, line)))
-            count -= line

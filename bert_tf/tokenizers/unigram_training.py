@@ -1,0 +1,106 @@
+"""Training of SentencePiece unigram models: the same texts always give the same model."""
+
+import io
+
+import sentencepiece
+
+from bert_tf.config import nearest
+from bert_tf.errors import ConfigError, DataError
+from bert_tf.tokenizers.cleaning import sentencepiece_characters
+from bert_tf.tokenizers.sentencepiece import FAMILIES, SentencePieceTokenizer
+from bert_tf.tokenizers.special_tokens import as_special_token
+
+_MAX_BYTES = 4000  # the trainer leaves out longer sentences (its limit is 4192)
+# What google-research/albert names when it trains its vocabulary (README), and XLNet too.
+_SYMBOLS = ("(", ")", '"', "-", ".", "–", "£", "€")
+
+
+def train_unigram(
+    texts,
+    vocabulary_size,
+    family="albert",
+    lowercase=None,
+    keep_accents=False,
+    character_coverage=0.99995,
+    special_tokens=(),
+    show_progress=False,
+):
+    """Learns a unigram model and returns the tokenizer that applies it.
+
+    Args:
+        texts: iterable of str; all words are held in memory.
+        vocabulary_size: how many pieces at most, special tokens among them; T5's sentinels come
+            on top.
+        family, lowercase, keep_accents: see `SentencePieceTokenizer`; texts are cleaned as it does.
+        character_coverage: which share of all characters gets pieces.
+        special_tokens: further ones.
+        show_progress: lets the trainer print what it does.
+
+    Returns:
+        A SentencePieceTokenizer; special tokens have the ids of the family's published models.
+
+    Raises:
+        DataError: the texts hold no word.
+        ConfigError: an unknown family, or a vocabulary_size that cannot be reached or is too small.
+
+    Source: Kudo, "Subword Regularization", 2018, as the `sentencepiece` package trains it; the
+    settings of google-research/albert and zihangdai/xlnet.
+    """
+    if family not in FAMILIES:
+        raise ConfigError(f"unknown family '{family}'{nearest(family, FAMILIES)}")
+    cleaned = FAMILIES[family]["cleaned"]
+    lower = FAMILIES[family]["lowercase"] if lowercase is None else lowercase
+    table = str.maketrans(sentencepiece_characters(lower, keep_accents)) if cleaned else {}
+    ids = {
+        "albert": dict(pad_id=0, unk_id=1, bos_id=-1, eos_id=-1, control_symbols=["[CLS]", "[SEP]", "[MASK]"]),
+        "xlnet": dict(unk_id=0, bos_id=1, eos_id=2, pad_id=5, control_symbols=["<cls>", "<sep>", "<mask>", "<eod>", "<eop>"]),
+        "t5": dict(pad_id=0, eos_id=1, unk_id=2, bos_id=-1, control_symbols=[]),
+    }[family]  # fmt: skip
+    ids["control_symbols"] += [as_special_token(t).content for t in special_tokens]
+    sentences = _Sentences(texts, table, cleaned)
+    model = io.BytesIO()
+    try:
+        sentencepiece.SentencePieceTrainer.train(
+            sentence_iterator=iter(sentences),
+            model_writer=model,
+            vocab_size=vocabulary_size,
+            model_type="unigram",
+            character_coverage=character_coverage,
+            pad_piece="<pad>",
+            user_defined_symbols=list(_SYMBOLS) if cleaned else [],
+            hard_vocab_limit=False,
+            num_threads=1,
+            minloglevel=0 if show_progress else 2,
+            **ids,
+        )
+    except (RuntimeError, OSError) as error:
+        if not sentences.count:
+            raise DataError("cannot train a vocabulary: the corpus holds no text") from None
+        raise ConfigError(f"vocabulary_size {vocabulary_size}: {error}") from None
+    return SentencePieceTokenizer(
+        model.getvalue(), family, lowercase, keep_accents, special_tokens=special_tokens
+    )
+
+
+class _Sentences:
+    """The texts, cleaned and cut between words into what the trainer takes."""
+
+    def __init__(self, texts, table, cleaned):
+        self.texts, self.table, self.cleaned, self.count = texts, table, cleaned, 0
+
+    def __iter__(self):
+        for text in self.texts:
+            text = text.encode("utf-8", "replace").decode("utf-8")
+            if self.cleaned:
+                text = text.replace("``", '"').replace("''", '"').translate(self.table)
+            line, size = [], 0
+            for word in text.split():
+                length = len(word.encode("utf-8")) + 1
+                if line and size + length > _MAX_BYTES:
+                    yield " ".join(line)
+                    line, size = [], 0
+                line.append(word)
+                size += length
+                self.count += 1
+            if line:
+                yield " ".join(line)
