@@ -1,0 +1,189 @@
+"""A corpus kept as tokens: the same shards as from its text, in every format, without tokenizing again."""
+
+import json
+
+import numpy as np
+import pytest
+from test_writer import SMALL, VOCABULARY, contents, documents, examples, write, write_text
+
+from bert_tf.errors import ConfigError, DataError, RunDirectoryError
+from bert_tf.tokenizers import WordPieceTokenizer
+from tfrecords import schema
+from tfrecords.manifest import Manifest
+from tfrecords.reader import ShardReader
+from tfrecords.shards_config import CorpusConfig, ShardsConfig
+from tfrecords.statistics import report, report_text
+from tfrecords.tokenized import TokenizedCorpus, TokenWriter
+from tfrecords.tokens import DocumentTokenizer, Tokens, decode, encode
+from tfrecords.writer import tokenize_corpus, write_shards
+
+CORPUS = CorpusConfig(shard_bytes=1 << 14)
+FORMATS = [
+    ("segment_pair", "next_sentence"),
+    ("segment_pair", "sentence_order"),
+    ("segment_pair", "none"),
+    ("sentence_pair", "next_sentence"),
+    ("sentence_pair", "sentence_order"),
+    ("full_sentences", "none"),
+    ("doc_sentences", "none"),
+]
+
+
+@pytest.fixture(scope="module")
+def tokenizer():
+    return WordPieceTokenizer(VOCABULARY)
+
+
+@pytest.fixture(scope="module")
+def corpus(tmp_path_factory):
+    return write_text(tmp_path_factory.mktemp("corpus") / "corpus.txt", documents(300))
+
+
+@pytest.fixture(scope="module")
+def tokens(tmp_path_factory, corpus, tokenizer):
+    folder = tmp_path_factory.mktemp("tokens") / "tokens"
+    tokenize_corpus(corpus, folder, tokenizer, CORPUS, workers=1, progress=False)
+    return folder
+
+
+def config(format, pair=None, **settings):
+    return ShardsConfig(**{"sequence_length": 32, "shard_bytes": 1 << 14, "format": format, "pair": pair, **settings})
+
+
+@pytest.mark.parametrize("format, pair", FORMATS)
+def test_shards_are_the_same_as_from_text(tmp_path, corpus, tokens, tokenizer, monkeypatch, format, pair):
+    direct = write(corpus, tmp_path / "direct", tokenizer, config(format, pair))
+    with monkeypatch.context() as patch:
+        patch.setattr(DocumentTokenizer, "__call__", lambda *_: pytest.fail("tokenized again"))
+        packed = write_shards(tokens, tmp_path / "packed", config=config(format, pair, shard_bytes=4 << 20), workers=1, progress=False)
+    assert contents(tmp_path / "direct") == contents(tmp_path / "packed")
+    assert packed == direct and packed.pair_task == pair and packed.corpus[0]["file"] == "corpus.txt"
+
+    labels, lengths = [], []
+    for first, second, label in examples(tmp_path / "packed", tokenizer.vocabulary_size):
+        labels.append(label)
+        lengths.append(len(first) + len(second) + (3 if second else 2))
+        assert label == schema.NO_PAIR or second
+        assert not second or format.endswith("pair")
+    counts = packed.counts
+    assert counts["example_tokens"] == sum(lengths)
+    assert counts["without_pair"] == labels.count(schema.NO_PAIR)
+    assert counts["random_next"] == (labels.count(1) if pair == "next_sentence" else 0)
+    assert counts["exchanged"] == (labels.count(1) if pair == "sentence_order" else 0)
+    # The reader says where something is asked.
+    batch = ShardReader(tmp_path / "packed", tokenizer).examples(range(len(labels)))
+    np.testing.assert_array_equal(batch["pair_weights"], [label != schema.NO_PAIR for label in labels])
+    assert Manifest.load(tmp_path / "packed").pair_task == pair
+
+
+def test_the_files_and_their_manifest(tokens, corpus, tokenizer):
+    manifest = TokenizedCorpus.load(tokens)
+    assert manifest.tokenizer_fingerprint == tokenizer.fingerprint and len(manifest.files) >= 5
+    assert manifest.reading == {"sentences": "auto", "text_field": "text", "errors": "strict", "shard_bytes": 1 << 14}
+    ids, chunks = [], list(manifest.chunks(tokens))
+    for chunk in chunks:
+        part = chunk.tokens(None)
+        assert part.sentence_splits[-1] == len(part.token_ids) and part.document_splits[-1] == len(part.sentence_splits) - 1
+        ids += part.token_ids.tolist()
+        assert chunk.path.stat().st_size < 2.5 * len(part.token_ids) + 4 * len(part.sentence_splits) + 1000
+    assert ids == [t for text in documents(300) for t in tokenizer.encode(text)]
+    assert manifest.counts["tokens"] == len(ids) and manifest.counts["documents"] == 300
+    assert chunks[-1].position == manifest.counts["text_bytes"] == sum(chunk.text_bytes for chunk in chunks)
+    assert report_text(manifest.counts)[0].startswith("300 documents")
+    assert "example" not in " ".join(report_text(manifest.counts))
+
+
+def test_written_and_read_alike():
+    for vocabulary_size in (200, 70_000):
+        ids = np.array([0, 5, vocabulary_size - 1, 7], np.int32)
+        tokens = Tokens(ids, np.array([0, 1, 4]), np.array([0, 2]))
+        again = decode(encode(tokens, vocabulary_size))
+        for one, other in zip(tokens, again):
+            np.testing.assert_array_equal(one, other)
+        assert again.token_ids.dtype == np.int32 and again.sentence_splits.dtype == np.int64
+        assert encode(tokens, vocabulary_size) == encode(again, vocabulary_size)
+
+
+def test_two_workers_and_an_interruption_give_the_same_bytes(tmp_path, corpus, tokens, tokenizer, monkeypatch):
+    tokenize_corpus(corpus, tmp_path / "two", tokenizer, CORPUS, workers=2, progress=False)
+    assert contents(tmp_path / "two") == contents(tokens)
+    call = TokenWriter.__call__
+    with monkeypatch.context() as patch:
+        patch.setattr(TokenWriter, "__call__", lambda s, work: pytest.fail("stop") if work[0].index == 3 else call(s, work))
+        with pytest.raises(pytest.fail.Exception):
+            tokenize_corpus(corpus, tmp_path / "broken", tokenizer, CORPUS, workers=1, progress=False)
+    assert not (tmp_path / "broken" / "tokens.json").exists()
+    kept = {p: p.stat().st_mtime_ns for p in (tmp_path / "broken").glob("tokens-*.npz")}
+    tokenize_corpus(corpus, tmp_path / "broken", tokenizer, CORPUS, workers=1, progress=False)
+    assert len(kept) == 3 and all(p.stat().st_mtime_ns == at for p, at in kept.items())
+    assert contents(tmp_path / "broken") == contents(tokens)
+    # A run from text that was interrupted goes on from tokens.
+    write_shards(tokens, tmp_path / "shards", config=SMALL, workers=1, progress=False)
+    write(corpus, tmp_path / "expected", tokenizer)
+    assert contents(tmp_path / "shards") == contents(tmp_path / "expected")
+
+
+def test_refusals(tmp_path, corpus, tokens, tokenizer):
+    with pytest.raises(ConfigError, match="'sentences' is 'lines', but .* was tokenized with 'auto'"):
+        write_shards(tokens, tmp_path / "out", config=ShardsConfig(sentences="lines"))
+    with pytest.raises(ConfigError, match="was tokenized with another tokenizer"):
+        write_shards(tokens, tmp_path / "out", WordPieceTokenizer([*VOCABULARY, "extra"]))
+    with pytest.raises(ConfigError, match="is tokenized already"):
+        tokenize_corpus(tokens, tmp_path / "out", tokenizer)
+    with pytest.raises(ConfigError, match="read alone; name no other input"):
+        write_shards([corpus, tokens], tmp_path / "out", tokenizer)
+    with pytest.raises(ConfigError, match="a corpus of text needs a tokenizer"):
+        write_shards(corpus, tmp_path / "out")
+    with pytest.raises(RunDirectoryError, match="holds a tokenized corpus, not shards"):
+        write_shards(tokens, tokens)
+    write_shards(tokens, tmp_path / "shards", config=SMALL, workers=1, progress=False)
+    with pytest.raises(RunDirectoryError, match="holds shards, not token files"):
+        tokenize_corpus(corpus, tmp_path / "shards", tokenizer, overwrite=True)
+    with pytest.raises(RunDirectoryError, match=r"finished token files with other settings \(shard_bytes: 16384 there"):
+        tokenize_corpus(corpus, tokens, tokenizer)
+
+
+def test_damage_is_found(tmp_path, corpus, tokenizer):
+    folder = tmp_path / "tokens"
+    tokenize_corpus(corpus, folder, tokenizer, CORPUS, workers=1, progress=False)
+    data = bytearray((folder / "tokens-00002.npz").read_bytes())
+    data[len(data) // 2] ^= 1
+    (folder / "tokens-00002.npz").write_bytes(data)
+    with pytest.raises(DataError, match=r"tokens-00002\.npz is damaged: its checksum is not that in tokens\.json"):
+        write_shards(folder, tmp_path / "out", config=SMALL, workers=1, progress=False)
+    (folder / "tokens-00002.npz").unlink()
+    with pytest.raises(DataError, match=r"cannot read .*tokens-00002\.npz: No such file"):
+        write_shards(folder, tmp_path / "out", config=SMALL, workers=1, progress=False)
+    values = json.loads((folder / "tokens.json").read_text())
+    (folder / "tokens.json").write_text(json.dumps(values | {"version": 9}))
+    with pytest.raises(DataError, match="has version 9, this library reads 1"):
+        write_shards(folder, tmp_path / "out", config=SMALL)
+    (folder / "tokens.json").write_text(json.dumps({"version": 1}))
+    with pytest.raises(DataError, match="not of a tokenized corpus that this library wrote"):
+        write_shards(folder, tmp_path / "out", config=SMALL)
+
+
+@pytest.mark.parametrize(
+    "settings, message",
+    [
+        (dict(format="full_sentences", pair="next_sentence"), "full_sentences makes examples of one; use segment_pair"),
+        (dict(format="doc_sentences", pair="sentence_order"), "pair: sentence_order asks about two segments"),
+        (dict(format="doc_sentences", duplicates=2), "duplicates > 1 would write the same examples again: doc_sentences"),
+        (dict(format="sentence_pair", pair="none", duplicates=2), "duplicates > 1 would write the same"),
+        (dict(pair="nsp"), "'pair' is 'nsp'; known: next_sentence, sentence_order, none"),
+    ],
+)
+def test_senseless_formats_are_refused(settings, message):
+    with pytest.raises(ConfigError) as caught:
+        ShardsConfig(**settings)
+    assert message in str(caught.value)
+
+
+def test_short_examples_and_lone_sentences_are_reported(tmp_path, tokenizer):
+    lone = write_text(tmp_path / "lone.txt", [text.split("\n")[0] for text in documents(200)])
+    for format, pair, warned in (("segment_pair", "sentence_order", True), ("doc_sentences", None, False)):
+        manifest = write(lone, tmp_path / format, tokenizer, config(format, pair, sequence_length=64))
+        lines = "\n".join(report(manifest.counts, 64))
+        fill = manifest.counts["tokens_per_example"] / 64
+        assert f"a batch of {1 / fill:.1f} times as many" in lines
+        assert ("100 % of the examples are a lone sentence" in lines) == warned
