@@ -36,3 +36,16 @@ def test_nothing_to_mask():
 
 def test_float32_under_mixed_precision():
     assert AttentionMask(dtype="mixed_bfloat16")(TOKENS, padding_mask=PADDING).dtype == np.float32
+
+
+def test_window_beside_the_other_masks():
+    near = np.abs(np.arange(5)[:, None] - np.arange(5)) <= 1
+    layer = AttentionMask(window=1)
+    mask = np.asarray(layer(TOKENS))
+    np.testing.assert_array_equal(np.broadcast_to(mask[:1, 0] == 0, (1, 5, 5))[0], near)
+    mask = np.asarray(layer(TOKENS, padding_mask=PADDING))
+    np.testing.assert_array_equal(mask[:, 0] == 0, near & PADDING[:, None, :])
+    alone = np.asarray(AttentionMask()(TOKENS, sequence_ids=SEQUENCES))
+    mask = np.asarray(layer(TOKENS, sequence_ids=SEQUENCES))
+    np.testing.assert_array_equal(mask == 0, (alone == 0) & near)
+    assert AttentionMask.from_config(layer.get_config()).window == 1

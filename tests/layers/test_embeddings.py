@@ -3,7 +3,7 @@ import numpy as np
 import pytest
 
 from bert_tf.errors import ConfigError
-from bert_tf.layers import Embeddings
+from bert_tf.layers import Embeddings, embedding_projection
 
 
 def make(dropout=0.0, **kwargs):
@@ -53,6 +53,23 @@ def test_longer_than_the_position_table():
         layer(np.zeros((1, 8), "int32"))
     # Packed rows may be longer: their positions restart.
     assert layer(np.zeros((1, 8), "int32"), position_ids=np.arange(8)[None] % 4).shape == (1, 8, 6)
+
+
+def test_without_positions_segments_and_offset():
+    layer = Embeddings(11, 6, None, 0, 0.0, 1e-3, 0.02, layer_norm_offset=False)
+    layer.build((None, None))
+    assert [v.path.split("/", 1)[-1] for v in layer.weights] == ["token_embeddings", "layer_norm/gamma"]
+    tokens = np.random.default_rng(1).integers(0, 11, (3, 50))  # no length is too long
+    x = np.asarray(layer.token_table, "float64")[tokens]
+    x = x - x.mean(-1, keepdims=True)
+    expected = x / np.sqrt((x**2).mean(-1, keepdims=True) + 1e-3)
+    np.testing.assert_allclose(layer(tokens, tokens % 2, tokens), expected, rtol=2e-5, atol=2e-6)
+
+
+def test_embedding_projection():
+    layer = embedding_projection(4, 0.02, "float32")
+    layer.build((None, None, 6))
+    assert layer.name == "embedding_projection" and layer.kernel.shape == (6, 4) and layer.bias.shape == (4,)
 
 
 def test_initializer_is_a_truncated_normal():

@@ -52,6 +52,22 @@ def test_masked_lm_logits():
     assert np.sqrt(((np.asarray(mixed) - expected) ** 2).mean()) < 0.02 * np.sqrt((expected**2).mean())
 
 
+def test_masked_lm_head_without_biases_has_the_decoders():
+    head = MaskedLMHead(7, 4, "relu", 1e-3, 0.02, use_bias=False)
+    head.build((None, None, 6))
+    randomize(head)
+    names = sorted(v.path.split("/", 1)[-1] for v in head.weights)
+    assert names == ["dense/kernel", "layer_norm/gamma", "output_bias"]
+    generator = np.random.default_rng(2)
+    x, table = generator.normal(size=(2, 5, 6)), generator.normal(size=(7, 4))
+    h = np.maximum(x[:, :2] @ np.asarray(head.dense.kernel, "float64"), 0)
+    h = h - h.mean(-1, keepdims=True)
+    h = h / np.sqrt((h**2).mean(-1, keepdims=True) + 1e-3) * np.asarray(head.layer_norm.gamma)
+    positions = np.array([[0, 1], [0, 1]], "int32")
+    logits = head(x.astype("float32"), positions, table.astype("float32"))
+    np.testing.assert_allclose(logits, h @ table.T + np.asarray(head.output_bias), rtol=1e-4, atol=1e-5)
+
+
 def test_pooler_reads_the_first_token():
     pooler = Pooler(size=3, activation="tanh", initializer_range=0.02)
     pooler.build((None, None, 4))

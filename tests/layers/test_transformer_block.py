@@ -98,6 +98,22 @@ def test_dropout_is_off_at_inference():
     np.testing.assert_allclose(block(x, mask), oracle(block, x, mask)[0], rtol=1e-4, atol=1e-5)
 
 
+def test_shared_parts_are_the_other_blocks_own():
+    original = make()
+    x, mask = inputs()
+    for part, weights in (("share_attention", 10), ("share_feed_forward", 6)):
+        block = TransformerBlock(HEADS, INNER, "gelu_tanh", 0.0, 0.0, EPSILON, 0.02)
+        getattr(block, part)(original)
+        block.build((None, None, SIZE))
+        assert len(block.weights) == 16
+        shared = [v for v in block.weights if any(v is w for w in original.weights)]
+        assert len(shared) == weights
+        values = {v.path.split("/", 1)[-1]: np.asarray(v) for v in original.weights}
+        for variable in block.weights:
+            variable.assign(values[variable.path.split("/", 1)[-1]])
+        np.testing.assert_array_equal(block(x, mask), original(x, mask))
+
+
 def test_unknown_activation():
     with pytest.raises(ConfigError, match="did you mean 'relu'"):
         TransformerBlock(1, 4, "rellu", 0.0, 0.0, 1e-12, 0.02)
