@@ -1,0 +1,136 @@
+import types
+
+import keras
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from bert_tf.errors import DataError
+from bert_tf.models.spanbert import SpanBertConfig, SpanBertEncoder
+from bert_tf.objectives import MaskedLM
+from bert_tf.tokenizers.layout import Layout
+from tfrecords.masking import MaskedLMCorruption, MaskingConfig
+
+# What a masker asks of a tokenizer. Every fourth id continues a word.
+TOKENIZER = types.SimpleNamespace(
+    mask_id=4,
+    special_ids=(0, 1, 2, 3, 4),
+    random_ids=np.arange(10, 200, dtype="int32"),
+    is_continuation=np.arange(200) % 4 == 3,
+    layout=Layout((2,), (3,), (), (3,)),
+)
+CONFIG = SpanBertConfig(
+    vocabulary_size=200,
+    hidden_size=24,
+    num_layers=1,
+    num_heads=3,
+    intermediate_size=40,
+    max_positions=64,
+    dropout=0.0,
+    attention_dropout=0.0,
+    initializer_range=0.2,
+)
+
+
+def make(dtype="float32", pair_head=None):
+    keras.utils.set_random_seed(3)
+    encoder = SpanBertEncoder(CONFIG, pooler=pair_head is not None, dtype=dtype)
+    return MaskedLM(encoder, pair_head=pair_head, span_boundary=True)
+
+
+def batch(rows=6, length=64, epoch=0):
+    numbers = np.random.default_rng(0)
+    ids = numbers.integers(10, 200, (rows, length))
+    ids = np.where(np.arange(length) % 8 > 1, 4 * (ids // 4) + 3, ids)  # long words: long spans
+    ids[:, 0], ids[:, -1] = 2, 3
+    corrupt = MaskedLMCorruption(TOKENIZER, MaskingConfig(rate=0.4, unit="span"))
+    features = corrupt(
+        {
+            "token_ids": tf.constant(ids.astype("int32")),
+            "padding_mask": tf.ones((rows, length), tf.bool),
+            "example_index": tf.range(rows, dtype=tf.int64),
+            "epoch": tf.fill([rows], tf.constant(epoch, tf.int64)),
+        },
+        seed=1,
+    )
+    return {k: v.numpy() for k, v in features.items()}
+
+
+def log_softmax(logits):
+    shifted = np.asarray(logits, "float64") - np.max(logits, -1, keepdims=True)
+    return shifted - np.log(np.exp(shifted).sum(-1, keepdims=True))
+
+
+def test_sums_against_float64():
+    model, features = make(), batch()
+    outputs = model(features)
+    assert outputs["span_boundary_logits"].shape == outputs["masked_lm_logits"].shape == (6, 26, 200)
+    losses, metrics = model.loss_sums(features, training=False)
+    weights = model.loss_weights(features)
+    assert set(losses) == set(weights) == {"masked_lm", "span_boundary"}
+    ids, real = features["mask_ids"], features["mask_weights"] > 0
+    near = real & (features["mask_positions"] - features["span_left"] <= 15)
+    assert near.sum() < real.sum()  # some stand too far into their span
+    for name, counted in (("masked_lm", real), ("span_boundary", near)):
+        logits = log_softmax(outputs[f"{name}_logits"])
+        loss = -np.take_along_axis(logits, ids[..., None], -1)[..., 0][counted].sum()
+        assert float(losses[name]) == pytest.approx(loss, rel=1e-5)
+        assert float(weights[name]) == counted.sum()
+        correct, total = metrics[f"{name}_accuracy"]
+        assert (float(correct), float(total)) == ((logits.argmax(-1) == ids)[counted].sum(), counted.sum())
+
+
+def test_the_masked_lm_is_as_without():
+    with_boundaries, features = make(), batch()
+    without = MaskedLM(with_boundaries.encoder)
+    for ours, theirs in zip(without.masked_lm_head.weights, with_boundaries.masked_lm_head.weights):
+        ours.assign(theirs)
+    np.testing.assert_array_equal(without(features)["masked_lm_logits"], with_boundaries(features)["masked_lm_logits"])
+
+
+def test_gradients_reach_head_encoder_and_table():
+    model, features = make(), batch()
+    with tf.GradientTape() as tape:
+        loss = model.loss_sums(features, training=False)[0]["span_boundary"]
+    gradients = tape.gradient(loss, [v.value for v in model.trainable_variables])
+    for variable, gradient in zip(model.trainable_variables, gradients):
+        largest = 0 if gradient is None else np.abs(tf.convert_to_tensor(gradient)).max()
+        if not variable.path.endswith("key/bias"):
+            assert (largest > 1e-4) == (not variable.path.startswith("masked_lm_head")), variable.path
+
+
+def test_with_a_pair_head_and_in_mixed_precision():
+    model, features = make("mixed_bfloat16", pair_head="sentence_order"), batch()
+    features |= {"pair_labels": np.zeros(6, "int32"), "pair_weights": np.ones(6, "float32")}
+    losses, _ = model.loss_sums(features, training=False)
+    assert set(losses) == {"masked_lm", "span_boundary", "pair"} == set(model.loss_weights(features))
+    exact = make(pair_head="sentence_order")
+    exact.set_weights(model.get_weights())
+    for name, loss in exact.loss_sums(features, training=False)[0].items():
+        assert float(losses[name]) == pytest.approx(float(loss), rel=0.02)
+
+
+def test_fit():
+    model, features = make(), batch(rows=3)
+    model.compile(keras.optimizers.Adam(1e-2))
+    history = model.fit(tf.data.Dataset.from_tensors(features).repeat(40), epochs=2, verbose=0).history
+    # The tokens are learned from the ends of their spans.
+    assert history["span_boundary_accuracy"][-1] > 0.8
+    total = history["masked_lm_loss"][-1] + history["span_boundary_loss"][-1]
+    assert history["loss"][-1] == pytest.approx(total, rel=1e-5)
+
+
+def test_save_and_load(tmp_path):
+    model, features = make(), batch()
+    model.save(tmp_path / "model.keras")
+    loaded = keras.models.load_model(tmp_path / "model.keras")
+    assert loaded.get_config() == model.get_config() and loaded.span_boundary
+    for name, logits in model(features).items():
+        np.testing.assert_array_equal(loaded(features)[name], logits)
+
+
+def test_masks_without_spans_are_refused():
+    features = batch()
+    del features["span_left"]
+    with pytest.raises(DataError, match="the batch has no 'span_left'; it has mask_ids"):
+        make().loss_weights(features)
