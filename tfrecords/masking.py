@@ -134,7 +134,7 @@ class MaskedLMCorruption:
     batch it comes in.
 
     Args:
-        tokenizer: gives `special_ids`, `is_continuation`, `mask_id`, `random_ids`, `layout`.
+        tokenizer: gives `special_ids`, `is_continuation`, `marks_words`, `mask_id`, `random_ids`, `layout`.
         config: a `MaskingConfig`.
 
     Call arguments:
@@ -154,10 +154,16 @@ class MaskedLMCorruption:
         A sequence of special tokens only has no prediction.
 
     Raises:
-        ConfigError: unit "span" and a layout that puts nothing before the text.
+        ConfigError: words are to be masked and the tokenizer does not show where they begin; unit
+            "span" and a layout that puts nothing before the text.
     """
 
     def __init__(self, tokenizer, config=MaskingConfig()):
+        if config.unit != "token" and not tokenizer.marks_words:
+            raise ConfigError(
+                f"unit: {config.unit} needs to know where words begin, which the tokens of this tokenizer do not "
+                "show (BPE with a marker at the end of words); use unit: token"
+            )
         if config.unit == "span" and not tokenizer.layout.before_first:
             raise ConfigError(
                 "unit: span predicts from the tokens on both sides of a span, and the tokenizer's layout "

@@ -6,6 +6,7 @@ from typing import NamedTuple
 import numpy as np
 import tensorflow as tf
 
+from bert_tf.tokenizers import ByteLevelBPETokenizer
 from tfrecords.packing import drop_empty
 from tfrecords.schema import id_dtype
 from tfrecords.sentences import document_sentences
@@ -31,6 +32,9 @@ class Tokens(NamedTuple):
 class DocumentTokenizer:
     """Cuts documents into sentences and sentences into ids.
 
+    Byte-level BPE tells a word behind a blank from one at the beginning of a text, so all sentences
+    of a document but the first get the blank that stood before them.
+
     Args:
         tokenizer: a tokenizer.
         sentences: how to find sentences, as `sentences.document_sentences` takes it.
@@ -38,6 +42,8 @@ class DocumentTokenizer:
 
     def __init__(self, tokenizer, sentences):
         self._tokenizer, self._sentences = tokenizer, sentences
+        needs_blank = isinstance(tokenizer, ByteLevelBPETokenizer) and not tokenizer.add_prefix_space
+        self._between = " " if needs_blank else ""
         self._tokenize = tf.function(self._ragged, input_signature=[tf.TensorSpec([None], tf.string)])
 
     def _ragged(self, text):
@@ -48,7 +54,8 @@ class DocumentTokenizer:
         """The `Tokens` of a list of documents (UTF-8 bytes)."""
         sentences, document_ends = [], [0]
         for text in documents:
-            sentences += document_sentences(text.decode(), self._sentences)
+            found = document_sentences(text.decode(), self._sentences)
+            sentences += found[:1] + [self._between + sentence for sentence in found[1:]]
             document_ends.append(len(sentences))
         ids, lengths = [np.zeros(0, np.int32)], [np.zeros(0, np.int64)]
         for first in range(0, len(sentences), _BATCH):

@@ -25,6 +25,7 @@ class StandInTokenizer:
     special_ids: tuple = (PAD, UNK, CLS, SEP, MASK)
     fingerprint: str = "5" * 64
     layout: Layout = Layout((CLS,), (SEP,), (), (SEP,))
+    marks_words: bool = True
 
     @property
     def is_continuation(self):

@@ -216,6 +216,13 @@ def test_senseless_settings_are_refused(values, message):
     assert message in str(caught.value)
 
 
+@pytest.mark.parametrize("unit", ["whole_word", "ngram", "span"])
+def test_words_must_be_seen(unit):
+    with pytest.raises(ConfigError, match=f"unit: {unit} needs to know where words begin"):
+        MaskedLMCorruption(StandInTokenizer(marks_words=False), MaskingConfig(unit=unit))
+    MaskedLMCorruption(StandInTokenizer(marks_words=False), MaskingConfig())
+
+
 def test_spans_need_a_token_on_each_side():
     bare = StandInTokenizer(layout=build_layout("xlnet", CLS, SEP))
     MaskedLMCorruption(bare, MaskingConfig(unit="ngram"))
