@@ -1,0 +1,79 @@
+"""LAMB as ALBERT's authors had it. Four variants are in use; this is one of them."""
+
+import keras
+from keras import ops
+
+from bert_tf.backend.optimizers import AdamW
+
+if keras.backend.backend() == "tensorflow":
+    import tensorflow as tf
+
+
+class Lamb(AdamW):
+    """Adam whose step for each variable is scaled to the size of the variable (You et al. 2019).
+
+    `LAMBOptimizer` in google-research/albert `lamb_optimizer.py`:
+
+        u = m / (sqrt(v) + epsilon) + weight_decay * w
+        w = w - learning_rate * |w| / |u| * u
+
+    without bias correction, with the decay inside the ratio, and both the decay and the ratio left
+    out for biases and layer norms, which take plain Adam's steps. (Model Garden's corrects the
+    bias, NVIDIA's scales every variable, Keras's decays outside the ratio.)
+
+    Args:
+        learning_rate: float or schedule.
+        weight_decay: added to the update; not applied to biases and layer norms.
+        beta_1, beta_2, epsilon: Adam's; epsilon is added to the square root.
+        bias_correction: True divides m and v by what they lack at the start, as the paper does.
+        global_clipnorm: gradients are scaled to at most this norm, all together; None for no clip.
+    """
+
+    def __init__(
+        self,
+        learning_rate=1.76e-3,
+        weight_decay=0.01,
+        beta_1=0.9,
+        beta_2=0.999,
+        epsilon=1e-6,
+        bias_correction=False,
+        global_clipnorm=1.0,
+        name="lamb",
+        **kwargs,
+    ):
+        super().__init__(
+            learning_rate=learning_rate,
+            weight_decay=weight_decay,
+            beta_1=beta_1,
+            beta_2=beta_2,
+            epsilon=epsilon,
+            bias_correction=bias_correction,
+            global_clipnorm=global_clipnorm,
+            name=name,
+            **kwargs,
+        )
+
+    def _apply_weight_decay(self, variables):
+        """Nothing before the update: the decay is a part of it."""
+
+    def update_step(self, gradient, variable, learning_rate):
+        index = self._get_variable_index(variable)
+        m, v = self._momentums[index], self._velocities[index]
+        if keras.backend.backend() == "tensorflow":
+            gradient = tf.convert_to_tensor(gradient)  # that of an embedding is sparse
+        new_m = self.beta_1 * m + (1 - self.beta_1) * gradient
+        new_v = self.beta_2 * v + (1 - self.beta_2) * ops.square(gradient)
+        self.assign(m, new_m)
+        self.assign(v, new_v)
+        if self.bias_correction:
+            step = ops.cast(self.iterations + 1, "float32")
+            new_m = new_m / (1 - ops.power(self.beta_1, step))
+            new_v = new_v / (1 - ops.power(self.beta_2, step))
+        update = new_m / (ops.sqrt(new_v) + self.epsilon)
+        if self._use_weight_decay(variable):  # "layer adaptation" has the same exceptions
+            weights = ops.convert_to_tensor(variable)
+            update = update + self.weight_decay * weights
+            size, update_size = ops.norm(weights), ops.norm(update)
+            usable = ops.logical_and(size > 0, update_size > 0)
+            update = update * ops.where(usable, size / ops.where(usable, update_size, 1.0), 1.0)
+        self.assign_sub(variable, ops.cast(learning_rate, "float32") * update)
