@@ -79,6 +79,7 @@ def test_published_counts(hidden_size, parameters):
         head = SpanBoundaryHead(28_996, hidden_size, "gelu_erf", 1e-12, 0.02)
         head.build((None, None, hidden_size))
         assert head.count_params() == parameters
+    keras.utils.clear_session()  # or Keras would fill these variables in the next stateless scope
 
 
 def test_mixed_bfloat16_and_configuration():
