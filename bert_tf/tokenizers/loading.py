@@ -1,228 +1,91 @@
-"""Tokenizers from disk: our own folders, Hugging Face's, and bare vocab.txt files."""
+"""Tokenizers from disk: our own folders, Hugging Face's, and bare vocabulary files."""
 
-import json
 from pathlib import Path
 
-from bert_tf.config import nearest
 from bert_tf.errors import ConfigError, DataError
-from bert_tf.tokenizers.base import SPECIAL_ROLES, STANDARD_SPECIAL_TOKENS
-from bert_tf.tokenizers.wordpiece import WordPieceTokenizer
+from bert_tf.tokenizers import wordpiece_files
+from bert_tf.tokenizers.bpe_loading import BPE_CLASSES, BYTE_LEVEL_CLASSES, bpe_files, load_bpe, load_byte_level_bpe
+from bert_tf.tokenizers.config_files import CONFIG, read_json
+from bert_tf.tokenizers.sentencepiece_loading import CLASSES as SENTENCEPIECE_CLASSES
+from bert_tf.tokenizers.sentencepiece_loading import load_sentencepiece, model_file
+from bert_tf.tokenizers.tokenizer_json import load_tokenizer_json
+from bert_tf.tokenizers.wordpiece_files import load_wordpiece
 
-_CONFIG = "tokenizer_config.json"
-_CLASSES = ("BertTokenizer", "BertTokenizerFast", "DistilBertTokenizer", "DistilBertTokenizerFast",
-            "ElectraTokenizer", "ElectraTokenizerFast")  # fmt: skip
-
-# Keys of tokenizer_config.json that leave the ids alone: lengths, sides and bookkeeping.
-_WITHOUT_EFFECT = {
-    "backend", "clean_up_tokenization_spaces", "full_tokenizer_file", "init_inputs", "is_local",
-    "local_files_only", "max_len", "max_length", "model_input_names", "model_max_length", "name_or_path",
-    "pad_to_multiple_of", "pad_token_type_id", "padding_side", "processor_class", "special_tokens_map_file",
-    "stride", "tokenizer_file", "truncation_side", "truncation_strategy",
-}  # fmt: skip
-# Keys that would change the ids; each must have the value that is BERT's.
-_FIXED = {
-    "clean_text": (True,),
-    "do_basic_tokenize": (True,),
-    "never_split": (None, []),
-    "split_special_tokens": (False,),
-    "wordpieces_prefix": ("##",),
-}
-_UNDERSTOOD = {
-    "tokenizer_class", "do_lower_case", "strip_accents", "tokenize_chinese_chars", "added_tokens_decoder",
-    "additional_special_tokens", "extra_special_tokens", *(f"{role}_token" for role in SPECIAL_ROLES),
-}  # fmt: skip
+WHOLE = "tokenizer.json"
+_ANY = (None, "PreTrainedTokenizerFast", "TokenizersBackend")
 
 
 def load_tokenizer(path, lowercase=None):
-    """Loads a WordPiece tokenizer.
+    """Loads a tokenizer of any kind.
 
     Args:
-        path: a folder with vocab.txt (or, without it, tokenizer.json) and, as a rule,
-            tokenizer_config.json; or a vocab.txt file, whose folder's tokenizer_config.json is
-            then not read.
-        lowercase: overrides what the folder says. Where neither says it, a vocabulary without
-            any capital letter is taken for an uncased one.
+        path: a folder as `save` or Hugging Face writes it: tokenizer_config.json, which names the
+            class, and vocab.txt (WordPiece), vocab.json and merges.txt or encoder.json and vocab.bpe
+            (byte-level BPE, BPE), spiece.model (SentencePiece), or tokenizer.json alone. Where no
+            class is named, the files tell. Or one file: a vocab.txt, a .model or .spm, a
+            tokenizer.json; the settings are then its family's.
+        lowercase: overrides what the folder says, for WordPiece and SentencePiece. Where neither
+            says it, a WordPiece vocabulary without any capital letter is taken for an uncased one.
 
     Returns:
-        A WordPieceTokenizer.
+        A `Tokenizer` of that kind.
 
     Raises:
-        DataError: nothing to read, or a vocabulary that is not one (the message names the line).
-        ConfigError: a setting that is unknown, not supported, or at odds with the vocabulary.
+        DataError: nothing to read, or files that are not what their names say (the message names
+            the line).
+        ConfigError: a class or a setting that is unknown, not supported, or at odds with the files.
     """
     path = Path(path)
     if not path.exists():
         raise DataError(f"no tokenizer at {path}: there is no such file or folder")
-    settings, ids = {}, {}
-    if path.is_dir():
-        config, whole, words = path / _CONFIG, path / "tokenizer.json", path / "vocab.txt"
-        if config.exists():
-            settings, ids = _read_settings(config)
-        if words.exists():
-            vocabulary, where = read_vocabulary(words), words
-        elif whole.exists():
-            vocabulary, found = _read_whole(whole)
-            settings, where = _merge(found, settings, whole), whole
-        else:
-            raise DataError(f"no tokenizer in {path}: it has neither vocab.txt nor tokenizer.json")
-    else:
-        vocabulary, where = read_vocabulary(path), path
+    load = _loader(path)
+    if lowercase is None:
+        return load(path)
+    if load not in (load_wordpiece, load_sentencepiece):
+        raise ConfigError(f"lowercase={lowercase}: the tokenizer at {path} has no such setting")
+    return load(path, lowercase)
 
-    for token, token_id in ids.items():
-        if not (0 <= token_id < len(vocabulary) and vocabulary[token_id] == token):
-            raise ConfigError(f"{path / _CONFIG} gives '{token}' the id {token_id}, which {where} does not")
-    special = {*STANDARD_SPECIAL_TOKENS.values(), *settings.get("role_tokens", {}).values(),
-               *settings.get("special_tokens", ())}  # fmt: skip
-    ordinary = [t for t in vocabulary if t not in special and not t.startswith("[unused")]
-    capitals = sum(t != t.lower() for t in ordinary)
-    if lowercase is not None:
-        settings["lowercase"] = lowercase
-    settings.setdefault("lowercase", capitals == 0)
-    if settings["lowercase"] and capitals > 0.1 * len(ordinary):
+
+def _loader(path):
+    if not path.is_dir():
+        if path.suffix in (".model", ".spm"):
+            return load_sentencepiece
+        return load_tokenizer_json if path.suffix == ".json" else load_wordpiece
+    kind = read_json(path / CONFIG).get("tokenizer_class") if (path / CONFIG).exists() else None
+    has_whole = (path / WHOLE).exists()
+    name = kind.removesuffix("Fast") if isinstance(kind, str) and kind not in _ANY else kind
+    if kind in wordpiece_files.CLASSES:
+        return load_wordpiece
+    for classes, load, found, needed in (
+        (BYTE_LEVEL_CLASSES, load_byte_level_bpe, bpe_files, "vocab.json and merges.txt"),
+        (BPE_CLASSES, load_bpe, bpe_files, "vocab.json and merges.txt"),
+        (SENTENCEPIECE_CLASSES, load_sentencepiece, model_file, "spiece.model"),
+    ):
+        if name in classes:
+            if not found(path) and not has_whole:
+                raise DataError(f"{path} is said to be a {kind}, but has neither {needed} nor {WHOLE}")
+            return load if found(path) else load_tokenizer_json
+    if kind not in _ANY:
+        known = {*wordpiece_files.CLASSES, *BYTE_LEVEL_CLASSES, *BPE_CLASSES, *SENTENCEPIECE_CLASSES}
         raise ConfigError(
-            f"{where} is a cased vocabulary ({capitals} of its {len(ordinary)} tokens have capital letters), "
-            f"but the text is to be lowercased; set do_lower_case to false in {_CONFIG}, or pass lowercase=False"
+            f"{path / CONFIG}: tokenizer_class is '{kind}', which is not supported; supported: {', '.join(sorted(known))}"
         )
-    try:
-        return WordPieceTokenizer(vocabulary, **settings)
-    except DataError as error:
-        raise DataError(f"{where}: {error}") from None
-
-
-def read_vocabulary(path):
-    """The tokens of a vocab.txt, one a line, in the order of their ids.
-
-    Raises:
-        DataError: an empty line, a token that is there twice, bytes that are no UTF-8; with the
-            line's number.
-    """
-    try:
-        content = Path(path).read_bytes()
-    except OSError as error:
-        raise DataError(f"cannot read {path}: {error.strerror}") from None
-    lines = content.split(b"\n")
-    if lines[-1] == b"":
-        lines.pop()
-    if not lines:
-        raise DataError(f"{path} is empty; a vocabulary has one token a line")
-    first_line = {}
-    for number, line in enumerate(lines, 1):
-        try:
-            token = line.removesuffix(b"\r").decode("utf-8")
-        except UnicodeDecodeError:
-            raise DataError(f"{path}, line {number}: not valid UTF-8") from None
-        if not token:
-            raise DataError(f"{path}, line {number}: empty; every line of a vocabulary is a token")
-        if token in first_line:
-            raise DataError(
-                f"{path}, line {number}: '{token}' is already the token of line {first_line[token]}"
-            )
-        first_line[token] = number
-    return list(first_line)
-
-
-def _read_settings(path):
-    """tokenizer_config.json as keyword arguments of WordPieceTokenizer, and the ids it names."""
-    config = _read_json(path)
-    settings, roles, special, ids = {}, {}, [], {}
-    for key, value in config.items():
-        if key in _WITHOUT_EFFECT:
-            continue
-        if key in _FIXED:
-            if value not in _FIXED[key]:
-                raise ConfigError(f"{path}: {key} is {value!r}; only {_FIXED[key][0]!r} is supported")
-        elif key not in _UNDERSTOOD:
-            if value is not None:  # e.g. "bos_token": null
-                known = _UNDERSTOOD | _WITHOUT_EFFECT | set(_FIXED)
-                raise ConfigError(f"{path}: unknown key '{key}'{nearest(key, known)}")
-        elif key == "tokenizer_class":
-            if value not in (None, "PreTrainedTokenizerFast", "TokenizersBackend", *_CLASSES):
-                raise ConfigError(f"{path}: tokenizer_class is '{value}', not a WordPiece tokenizer of BERT's")
-        elif key.endswith("_token"):
-            roles[key.removesuffix("_token")] = _token(value, key, path)
-        elif key in ("additional_special_tokens", "extra_special_tokens"):
-            if isinstance(value, dict):
-                value = list(value.values())
-            if not isinstance(value, (list, type(None))):
-                raise ConfigError(f"{path}: {key} must be a list, got {value!r}")
-            special += [_token(v, key, path) for v in value or ()]
-        elif key == "added_tokens_decoder":
-            if not isinstance(value, dict):
-                raise ConfigError(f"{path}: {key} must be a mapping, got {value!r}")
-            for number, token in value.items():
-                if not number.isdecimal():
-                    raise ConfigError(f"{path}: {key} maps ids to tokens; '{number}' is not an id")
-                ids[_token(token, key, path)] = int(number)
-        else:
-            if not isinstance(value, bool) and not (value is None and key == "strip_accents"):
-                raise ConfigError(f"{path}: {key} must be true or false, got {value!r}")
-            settings["lowercase" if key == "do_lower_case" else key] = value
-    if roles:
-        settings["role_tokens"] = roles
-    if special or ids:
-        settings["special_tokens"] = list(dict.fromkeys((*special, *ids)))
-    return settings, ids
-
-
-def _read_whole(path):
-    """Vocabulary and settings of a tokenizer.json, the form of the `tokenizers` package."""
-    whole = _read_json(path)
-    model, normalizer, splitter = (whole.get(k) or {} for k in ("model", "normalizer", "pre_tokenizer"))
-    expected = (
-        ("model.type", model.get("type", "WordPiece"), ("WordPiece",)),
-        ("model.continuing_subword_prefix", model.get("continuing_subword_prefix"), ("##",)),
-        ("model.max_input_chars_per_word", model.get("max_input_chars_per_word"), (100,)),
-        ("normalizer.type", normalizer.get("type"), ("BertNormalizer",)),
-        ("normalizer.clean_text", normalizer.get("clean_text"), (True,)),
-        ("pre_tokenizer.type", splitter.get("type"), ("BertPreTokenizer",)),
+    if (path / "vocab.txt").exists():
+        return load_wordpiece
+    if has_whole and kind is not None:
+        return load_tokenizer_json
+    if model_file(path):
+        return load_sentencepiece
+    if bpe_files(path):
+        return load_byte_level_bpe if _spells_bytes(path) else load_bpe
+    if has_whole:
+        return load_tokenizer_json
+    raise DataError(
+        f"no tokenizer in {path}: it has neither vocab.txt, nor vocab.json and merges.txt, nor spiece.model, "
+        f"nor {WHOLE}"
     )
-    for key, value, supported in expected:
-        if value not in supported:
-            raise ConfigError(f"{path}: {key} is {value!r}; only {supported[0]!r} is supported")
-    ids = model.get("vocab")
-    if not isinstance(ids, dict) or sorted(ids.values()) != list(range(len(ids))):
-        raise DataError(f"{path}: model.vocab must map tokens to the ids 0, 1, 2, ... without a gap")
-    added = whole.get("added_tokens") or []
-    for token in added:
-        if ids.get(token.get("content")) != token.get("id"):
-            raise DataError(f"{path}: the added token {token.get('content')!r} is not in model.vocab under its id")
-    settings = {
-        "lowercase": normalizer["lowercase"],
-        "strip_accents": normalizer["strip_accents"],
-        "tokenize_chinese_chars": normalizer["handle_chinese_chars"],
-        "special_tokens": [_token(t, "added_tokens", path) for t in added],
-        "role_tokens": {"unk": model["unk_token"]},
-    }
-    return sorted(ids, key=ids.get), settings
 
 
-def _merge(found, settings, path):
-    """tokenizer.json's settings with those of tokenizer_config.json, which must agree."""
-    for key in ("lowercase", "strip_accents", "tokenize_chinese_chars"):
-        if settings.get(key, found[key]) != found[key]:
-            raise ConfigError(f"{path} says {key} = {found[key]}, but {_CONFIG} says {settings[key]}")
-    roles = found["role_tokens"] | settings.get("role_tokens", {})
-    special = [*found["special_tokens"], *settings.get("special_tokens", ())]
-    return found | {"role_tokens": roles, "special_tokens": special}
-
-
-def _token(value, key, path):
-    """A special token: a string, or Hugging Face's mapping with its `content`."""
-    if isinstance(value, dict):
-        for flag in ("lstrip", "rstrip", "single_word", "normalized"):
-            if value.get(flag):
-                raise ConfigError(f"{path}: {key} has a token with {flag} = true, which is not supported")
-        value = value.get("content")
-    if not isinstance(value, str) or not value:
-        raise ConfigError(f"{path}: {key} must name a token, got {value!r}")
-    return value
-
-
-def _read_json(path):
-    try:
-        content = json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError) as error:
-        raise ConfigError(f"cannot read {path}: {error}") from None
-    if not isinstance(content, dict):
-        raise ConfigError(f"{path} must hold a JSON object")
-    return content
+def _spells_bytes(path):
+    """Whether the vocabulary is one of bytes: a blank is then spelled Ġ."""
+    return "\u0120" in read_json(bpe_files(path)[0])

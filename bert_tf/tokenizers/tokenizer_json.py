@@ -1,0 +1,180 @@
+"""tokenizer.json, the one file of the `tokenizers` package, where it describes what we can do."""
+
+from pathlib import Path
+
+from bert_tf.errors import ConfigError, DataError
+from bert_tf.tokenizers.base import SPECIAL_ROLES
+from bert_tf.tokenizers.bpe import BPETokenizer
+from bert_tf.tokenizers.bpe_files import tokens_by_id
+from bert_tf.tokenizers.bpe_loading import extend_vocabulary
+from bert_tf.tokenizers.byte_level_bpe import ByteLevelBPETokenizer
+from bert_tf.tokenizers.config_files import TokenizerConfig, added_token, read_json
+from bert_tf.tokenizers.layout import LAYOUTS, build_layout
+from bert_tf.tokenizers.wordpiece_files import load_wordpiece
+
+# What roles are called, where tokenizer_config.json does not say it.
+_NAMES = {
+    "pad": ("[PAD]", "<pad>", "<|endoftext|>", "<unk>"),
+    "unk": ("[UNK]", "<unk>", "<|endoftext|>"),
+    "cls": ("[CLS]", "<s>", "<cls>", "<|endoftext|>"),
+    "sep": ("[SEP]", "</s>", "<sep>", "<|endoftext|>"),
+    "mask": ("[MASK]", "<mask>"),
+}
+
+
+def load_tokenizer_json(path):
+    """The tokenizer that a tokenizer.json describes; see `load_tokenizer`.
+
+    Args:
+        path: the file, or a folder that has it and perhaps tokenizer_config.json.
+
+    Raises:
+        ConfigError: a component or a setting that is not supported, with its name and value.
+        DataError: a vocabulary or merges that are none.
+    """
+    path = Path(path)
+    file = path / "tokenizer.json" if path.is_dir() else path
+    whole = read_json(file)
+    model = whole.get("model") or {}
+    kind = model.get("type", "BPE" if "merges" in model else "WordPiece")
+    if kind == "WordPiece":
+        return load_wordpiece(file.parent)
+    if kind != "BPE":
+        raise ConfigError(
+            f"{file}: model.type is '{kind}'; only 'WordPiece' and 'BPE' are read from tokenizer.json. "
+            "A unigram model is read from its spiece.model: put that file into the folder"
+        )
+    expect = _Expectations(file)
+    expect("model.dropout", model.get("dropout"), None, 0.0)
+    expect("model.continuing_subword_prefix", model.get("continuing_subword_prefix"), None, "")
+    expect("model.byte_fallback", model.get("byte_fallback", False), False)
+    expect("model.ignore_merges", model.get("ignore_merges", False), False)
+    suffix = model.get("end_of_word_suffix") or ""
+    added = [(added_token(t, f"{file}: added_tokens"), t["id"]) for t in whole.get("added_tokens") or ()]
+    vocabulary = extend_vocabulary(
+        tokens_by_id(model.get("vocab"), f"{file}: model.vocab"), {t.content: i for t, i in added}, file
+    )
+    config = TokenizerConfig(file.parent) if path.is_dir() else None
+    roles = _roles(vocabulary, model, config)
+    settings = {
+        "merges": _merges(model.get("merges"), file),
+        "special_tokens": [token for token, _ in added],
+        "role_tokens": roles,
+        "layout": _layout(whole.get("post_processor"), roles, expect),
+    }
+    normalizer, splitter = whole.get("normalizer"), _only(whole.get("pre_tokenizer"), "pretokenizers") or {}
+    if splitter.get("type") == "ByteLevel":
+        expect("pre_tokenizer.use_regex", splitter.get("use_regex", True), True)
+        expect("model.end_of_word_suffix", suffix, "")
+        normalizer = _only(normalizer, "normalizers") or {}
+        expect("normalizer.type", normalizer.get("type"), None, "NFC")
+        kind = ByteLevelBPETokenizer
+        settings["add_prefix_space"] = splitter.get("add_prefix_space", True)
+        settings["normalization"] = normalizer.get("type")
+    else:
+        expect("pre_tokenizer.type", splitter.get("type"), "ByteLevel", "BertPreTokenizer", "WhitespaceSplit")
+        expect("model.fuse_unk", model.get("fuse_unk", False), False)
+        kind = BPETokenizer
+        settings["end_of_word"] = suffix
+        settings["cleaning"] = _cleaning(normalizer, splitter, expect)
+    if config is not None:
+        if kind is ByteLevelBPETokenizer:
+            settings["add_prefix_space"] = config.take("add_prefix_space", settings["add_prefix_space"], bool)
+        config.fixed(do_lower_case=True, add_bos_token=False)
+        config.finish()
+    try:
+        return kind(vocabulary, **settings)
+    except (DataError, ConfigError) as error:
+        raise type(error)(f"{file}: {error}") from None
+
+
+class _Expectations:
+    """Refuses what is not supported, saying what."""
+
+    def __init__(self, file):
+        self.file = file
+
+    def __call__(self, key, value, *supported):
+        if value not in supported:
+            names = " or ".join(repr(s) for s in supported)
+            raise ConfigError(f"{self.file}: {key} is {value!r}; only {names} is supported")
+
+
+def _only(component, name):
+    """The one member of a Sequence, or the component itself."""
+    if component and component.get("type") == "Sequence" and len(component.get(name) or ()) == 1:
+        return component[name][0]
+    return component
+
+
+def _cleaning(normalizer, splitter, expect):
+    """The name in `bpe.CLEANINGS` of a normalizer and a pre-tokenizer."""
+    if splitter["type"] == "WhitespaceSplit":
+        expect("normalizer", normalizer, None)
+        return "plain"
+    normalizer = normalizer or {}
+    expect("normalizer.type", normalizer.get("type"), "BertNormalizer")
+    for key in ("clean_text", "handle_chinese_chars", "lowercase"):
+        expect(f"normalizer.{key}", normalizer.get(key), True)
+    expect("normalizer.strip_accents", normalizer.get("strip_accents"), None, True)
+    return "gpt1"
+
+
+def _roles(vocabulary, model, config):
+    known, roles = set(vocabulary), {}
+    for role in SPECIAL_ROLES:
+        named = config.role_tokens.get(role) if config is not None else None
+        found = [named] if named else [name for name in _NAMES[role] if name in known]
+        if found:
+            roles[role] = found[0]
+    if model.get("unk_token"):
+        roles["unk"] = model["unk_token"]
+    return roles
+
+
+def _merges(merges, file):
+    if not isinstance(merges, list):
+        raise DataError(f"{file}: model.merges must be a list")
+    pairs = [tuple(m.split(" ")) if isinstance(m, str) else tuple(m) for m in merges]
+    for number, pair in enumerate(pairs, 1):
+        if len(pair) != 2:
+            raise DataError(f"{file}: merge {number}, {merges[number - 1]!r}, is no pair of tokens")
+    return pairs
+
+
+def _layout(processor, roles, expect):
+    """The name of the layout that a post-processor is; roles cls and sep are set from it."""
+    if processor and processor.get("type") == "Sequence":
+        parts = [p for p in processor["processors"] if p.get("type") != "ByteLevel"]
+        expect("post_processor.processors", len(parts), 0, 1)
+        processor = parts[0] if parts else None
+    kind = (processor or {}).get("type")
+    if kind in (None, "ByteLevel"):
+        return "none"
+    if kind in ("BertProcessing", "RobertaProcessing"):
+        roles["cls"], roles["sep"] = processor["cls"][0], processor["sep"][0]
+        return "bert" if kind == "BertProcessing" else "roberta"
+    expect("post_processor.type", kind, None, "ByteLevel", "BertProcessing", "RobertaProcessing", "TemplateProcessing")
+    single, pair = _template(processor["single"]), _template(processor["pair"])
+    for name in LAYOUTS:
+        if (single, pair) == _spelled(name, roles):
+            return name
+    raise ConfigError(
+        f"{expect.file}: the template {' '.join(single)} and {' '.join(pair)} is the layout of no known family "
+        f"({', '.join(LAYOUTS)})"
+    )
+
+
+def _template(parts):
+    return [next(iter(part.values()))["id"] for part in parts]
+
+
+def _spelled(name, roles):
+    """The templates of a layout, in tokens."""
+    cls, sep = roles.get("cls"), roles.get("sep")
+    if name != "none" and None in (cls, sep):
+        return None
+    layout = build_layout(name, cls, sep)
+    single = [*layout.before_first, "A", *layout.after_first]
+    pair = [*single, *layout.before_second, "B", *layout.after_second]
+    return [*single, *layout.at_end], [*pair, *layout.at_end]

@@ -1,0 +1,193 @@
+"""Tokenizers from disk: our own folders, Hugging Face's, and bare vocab.txt files."""
+
+from pathlib import Path
+
+from bert_tf.config import nearest
+from bert_tf.errors import ConfigError, DataError
+from bert_tf.tokenizers.base import SPECIAL_ROLES, STANDARD_SPECIAL_TOKENS
+from bert_tf.tokenizers.config_files import CONFIG, WITHOUT_EFFECT, read_json
+from bert_tf.tokenizers.wordpiece import WordPieceTokenizer
+
+CLASSES = ("BertTokenizer", "BertTokenizerFast", "DistilBertTokenizer", "DistilBertTokenizerFast",
+            "ElectraTokenizer", "ElectraTokenizerFast")  # fmt: skip
+
+# Keys that would change the ids; each must have the value that is BERT's.
+_FIXED = {
+    "clean_text": (True,),
+    "do_basic_tokenize": (True,),
+    "never_split": (None, []),
+    "split_special_tokens": (False,),
+    "wordpieces_prefix": ("##",),
+}
+_UNDERSTOOD = {
+    "tokenizer_class", "do_lower_case", "strip_accents", "tokenize_chinese_chars", "added_tokens_decoder",
+    "additional_special_tokens", "extra_special_tokens", *(f"{role}_token" for role in SPECIAL_ROLES),
+}  # fmt: skip
+
+
+def load_wordpiece(path, lowercase=None):
+    """A WordPieceTokenizer of a folder or a vocab.txt; see `load_tokenizer`."""
+    path, settings, ids = Path(path), {}, {}
+    if path.is_dir():
+        config, whole, words = path / CONFIG, path / "tokenizer.json", path / "vocab.txt"
+        if config.exists():
+            settings, ids = _read_settings(config)
+        if words.exists():
+            vocabulary, where = read_vocabulary(words), words
+        elif whole.exists():
+            vocabulary, found = _read_whole(whole)
+            settings, where = _merge(found, settings, whole), whole
+        else:
+            raise DataError(f"no tokenizer in {path}: it has neither vocab.txt nor tokenizer.json")
+    else:
+        vocabulary, where = read_vocabulary(path), path
+
+    for token, token_id in ids.items():
+        if not (0 <= token_id < len(vocabulary) and vocabulary[token_id] == token):
+            raise ConfigError(f"{path / CONFIG} gives '{token}' the id {token_id}, which {where} does not")
+    special = {*STANDARD_SPECIAL_TOKENS.values(), *settings.get("role_tokens", {}).values(),
+               *settings.get("special_tokens", ())}  # fmt: skip
+    ordinary = [t for t in vocabulary if t not in special and not t.startswith("[unused")]
+    capitals = sum(t != t.lower() for t in ordinary)
+    if lowercase is not None:
+        settings["lowercase"] = lowercase
+    settings.setdefault("lowercase", capitals == 0)
+    if settings["lowercase"] and capitals > 0.1 * len(ordinary):
+        raise ConfigError(
+            f"{where} is a cased vocabulary ({capitals} of its {len(ordinary)} tokens have capital letters), "
+            f"but the text is to be lowercased; set do_lower_case to false in {CONFIG}, or pass lowercase=False"
+        )
+    try:
+        return WordPieceTokenizer(vocabulary, **settings)
+    except DataError as error:
+        raise DataError(f"{where}: {error}") from None
+
+
+def read_vocabulary(path):
+    """The tokens of a vocab.txt, one a line, in the order of their ids.
+
+    Raises:
+        DataError: an empty line, a token that is there twice, bytes that are no UTF-8; with the
+            line's number.
+    """
+    try:
+        content = Path(path).read_bytes()
+    except OSError as error:
+        raise DataError(f"cannot read {path}: {error.strerror}") from None
+    lines = content.split(b"\n")
+    if lines[-1] == b"":
+        lines.pop()
+    if not lines:
+        raise DataError(f"{path} is empty; a vocabulary has one token a line")
+    first_line = {}
+    for number, line in enumerate(lines, 1):
+        try:
+            token = line.removesuffix(b"\r").decode("utf-8")
+        except UnicodeDecodeError:
+            raise DataError(f"{path}, line {number}: not valid UTF-8") from None
+        if not token:
+            raise DataError(f"{path}, line {number}: empty; every line of a vocabulary is a token")
+        if token in first_line:
+            raise DataError(
+                f"{path}, line {number}: '{token}' is already the token of line {first_line[token]}"
+            )
+        first_line[token] = number
+    return list(first_line)
+
+
+def _read_settings(path):
+    """tokenizer_config.json as keyword arguments of WordPieceTokenizer, and the ids it names."""
+    config = read_json(path)
+    settings, roles, special, ids = {}, {}, [], {}
+    for key, value in config.items():
+        if key in WITHOUT_EFFECT:
+            continue
+        if key in _FIXED:
+            if value not in _FIXED[key]:
+                raise ConfigError(f"{path}: {key} is {value!r}; only {_FIXED[key][0]!r} is supported")
+        elif key not in _UNDERSTOOD:
+            if value is not None:  # e.g. "bos_token": null
+                known = _UNDERSTOOD | WITHOUT_EFFECT | set(_FIXED)
+                raise ConfigError(f"{path}: unknown key '{key}'{nearest(key, known)}")
+        elif key == "tokenizer_class":
+            if value not in (None, "PreTrainedTokenizerFast", "TokenizersBackend", *CLASSES):
+                raise ConfigError(f"{path}: tokenizer_class is '{value}', not a WordPiece tokenizer of BERT's")
+        elif key.endswith("_token"):
+            roles[key.removesuffix("_token")] = _token(value, key, path)
+        elif key in ("additional_special_tokens", "extra_special_tokens"):
+            if isinstance(value, dict):
+                value = list(value.values())
+            if not isinstance(value, (list, type(None))):
+                raise ConfigError(f"{path}: {key} must be a list, got {value!r}")
+            special += [_token(v, key, path) for v in value or ()]
+        elif key == "added_tokens_decoder":
+            if not isinstance(value, dict):
+                raise ConfigError(f"{path}: {key} must be a mapping, got {value!r}")
+            for number, token in value.items():
+                if not number.isdecimal():
+                    raise ConfigError(f"{path}: {key} maps ids to tokens; '{number}' is not an id")
+                ids[_token(token, key, path)] = int(number)
+        else:
+            if not isinstance(value, bool) and not (value is None and key == "strip_accents"):
+                raise ConfigError(f"{path}: {key} must be true or false, got {value!r}")
+            settings["lowercase" if key == "do_lower_case" else key] = value
+    if roles:
+        settings["role_tokens"] = roles
+    if special or ids:
+        settings["special_tokens"] = list(dict.fromkeys((*special, *ids)))
+    return settings, ids
+
+
+def _read_whole(path):
+    """Vocabulary and settings of a tokenizer.json, the form of the `tokenizers` package."""
+    whole = read_json(path)
+    model, normalizer, splitter = (whole.get(k) or {} for k in ("model", "normalizer", "pre_tokenizer"))
+    expected = (
+        ("model.type", model.get("type", "WordPiece"), ("WordPiece",)),
+        ("model.continuing_subword_prefix", model.get("continuing_subword_prefix"), ("##",)),
+        ("model.max_input_chars_per_word", model.get("max_input_chars_per_word"), (100,)),
+        ("normalizer.type", normalizer.get("type"), ("BertNormalizer",)),
+        ("normalizer.clean_text", normalizer.get("clean_text"), (True,)),
+        ("pre_tokenizer.type", splitter.get("type"), ("BertPreTokenizer",)),
+    )
+    for key, value, supported in expected:
+        if value not in supported:
+            raise ConfigError(f"{path}: {key} is {value!r}; only {supported[0]!r} is supported")
+    ids = model.get("vocab")
+    if not isinstance(ids, dict) or sorted(ids.values()) != list(range(len(ids))):
+        raise DataError(f"{path}: model.vocab must map tokens to the ids 0, 1, 2, ... without a gap")
+    added = whole.get("added_tokens") or []
+    for token in added:
+        if ids.get(token.get("content")) != token.get("id"):
+            raise DataError(f"{path}: the added token {token.get('content')!r} is not in model.vocab under its id")
+    settings = {
+        "lowercase": normalizer["lowercase"],
+        "strip_accents": normalizer["strip_accents"],
+        "tokenize_chinese_chars": normalizer["handle_chinese_chars"],
+        "special_tokens": [_token(t, "added_tokens", path) for t in added],
+        "role_tokens": {"unk": model["unk_token"]},
+    }
+    return sorted(ids, key=ids.get), settings
+
+
+def _merge(found, settings, path):
+    """tokenizer.json's settings with those of tokenizer_config.json, which must agree."""
+    for key in ("lowercase", "strip_accents", "tokenize_chinese_chars"):
+        if settings.get(key, found[key]) != found[key]:
+            raise ConfigError(f"{path} says {key} = {found[key]}, but {CONFIG} says {settings[key]}")
+    roles = found["role_tokens"] | settings.get("role_tokens", {})
+    special = [*found["special_tokens"], *settings.get("special_tokens", ())]
+    return found | {"role_tokens": roles, "special_tokens": special}
+
+
+def _token(value, key, path):
+    """A special token: a string, or Hugging Face's mapping with its `content`."""
+    if isinstance(value, dict):
+        for flag in ("lstrip", "rstrip", "single_word", "normalized"):
+            if value.get(flag):
+                raise ConfigError(f"{path}: {key} has a token with {flag} = true, which is not supported")
+        value = value.get("content")
+    if not isinstance(value, str) or not value:
+        raise ConfigError(f"{path}: {key} must name a token, got {value!r}")
+    return value
+
