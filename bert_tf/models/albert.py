@@ -13,9 +13,10 @@ from bert_tf.config import nearest
 from bert_tf.errors import ConfigError
 from bert_tf.layers import Embeddings, Pooler, activation, embedding_projection
 from bert_tf.layers.attention import check_heads
+from bert_tf.models.config_map import REQUIRED, TF1_ACTIVATIONS, ConfigMap
 from bert_tf.models.encoder import Encoder, check_numbers, encoder_inputs
 from bert_tf.models.transformer import encode, transformer_block
-from bert_tf.models.weights import WeightMap
+from bert_tf.models.weights import TF1_IGNORED, WeightMap
 
 #: What layers of one group have in common.
 SHARED = ("all", "attention", "feed_forward", "none")
@@ -224,4 +225,86 @@ HF_WEIGHTS = WeightMap(
     },
     ignored=("albert.embeddings.position_ids",),
     prefix="albert.",
+)
+
+
+def _read_groups(theirs):
+    return {"share": "all", "num_groups": theirs.get("num_hidden_groups", 1)}
+
+
+def _write_groups(config):
+    if config.share not in ("all", "none"):
+        raise ConfigError(f"no published format of ALBERT can say share={config.share!r}; 'all' and 'none' can be written")
+    return {"num_hidden_groups": config.num_groups if config.share == "all" else config.num_layers}
+
+
+_NUMBERS = {
+    "vocab_size": ("vocabulary_size", REQUIRED),
+    "embedding_size": ("embedding_size", 128),
+    "hidden_size": ("hidden_size", REQUIRED),
+    "num_hidden_layers": ("num_layers", REQUIRED),
+    "num_attention_heads": ("num_heads", REQUIRED),
+    "intermediate_size": ("intermediate_size", REQUIRED),
+    "inner_group_num": ("inner_groups", 1),
+    "hidden_dropout_prob": ("dropout", 0.0),
+    "attention_probs_dropout_prob": ("attention_dropout", 0.0),
+    "max_position_embeddings": ("max_positions", 512),
+    "type_vocab_size": ("num_segments", 2),
+    "initializer_range": ("initializer_range", 0.02),
+}
+# What the released configurations carry along, and no code reads.
+_UNREAD = ("num_hidden_groups", "net_structure_type", "gap_size", "num_memory_blocks", "layers_to_keep")
+HF_CONFIG = ConfigMap(
+    fields=_NUMBERS | {"hidden_act": ("activation", "gelu_new"), "layer_norm_eps": ("layer_norm_epsilon", 1e-12)},
+    fixed={"position_embedding_type": ("absolute",), "down_scale_factor": (1,)},
+    ignored=(*_UNREAD, "classifier_dropout_prob"),
+    derived=(_read_groups, _write_groups),
+    model_type="albert",
+    architectures={
+        ("masked_lm_head", "pair_head"): "AlbertForPreTraining",
+        ("masked_lm_head",): "AlbertForMaskedLM",
+        (): "AlbertModel",
+    },
+)
+
+# The names in the checkpoints of google-research/albert (`modeling.py`, `run_pretraining.py`).
+_TF1_LAYER = "bert/encoder/transformer/group_{group}/inner_group_{inner}"
+TF1_WEIGHTS = WeightMap(
+    arrays={
+        "bert/embeddings/word_embeddings": "embeddings/token_embeddings",
+        "bert/embeddings/position_embeddings": "embeddings/position_embeddings",
+        "bert/embeddings/token_type_embeddings": "embeddings/segment_embeddings",
+        "bert/embeddings/LayerNorm/gamma": "embeddings/layer_norm/gamma",
+        "bert/embeddings/LayerNorm/beta": "embeddings/layer_norm/beta",
+        f"{_TF1_LAYER}/LayerNorm/gamma": f"{_BLOCK}/attention_layer_norm/gamma",
+        f"{_TF1_LAYER}/LayerNorm/beta": f"{_BLOCK}/attention_layer_norm/beta",
+        f"{_TF1_LAYER}/LayerNorm_1/gamma": f"{_BLOCK}/output_layer_norm/gamma",
+        f"{_TF1_LAYER}/LayerNorm_1/beta": f"{_BLOCK}/output_layer_norm/beta",
+        "cls/predictions/transform/LayerNorm/gamma": "masked_lm_head/layer_norm/gamma",
+        "cls/predictions/transform/LayerNorm/beta": "masked_lm_head/layer_norm/beta",
+        "cls/predictions/output_bias": "masked_lm_head/output_bias",
+        "cls/seq_relationship/output_bias": "pair_head/dense/bias",
+    },
+    kernels={
+        "bert/encoder/embedding_hidden_mapping_in": "embedding_projection",
+        f"{_TF1_LAYER}/attention_1/self/query": f"{_BLOCK}/attention/query",
+        f"{_TF1_LAYER}/attention_1/self/key": f"{_BLOCK}/attention/key",
+        f"{_TF1_LAYER}/attention_1/self/value": f"{_BLOCK}/attention/value",
+        f"{_TF1_LAYER}/attention_1/output/dense": f"{_BLOCK}/attention/output",
+        f"{_TF1_LAYER}/ffn_1/intermediate/dense": f"{_BLOCK}/intermediate",
+        f"{_TF1_LAYER}/ffn_1/intermediate/output/dense": f"{_BLOCK}/output",
+        "bert/pooler/dense": "pooler/dense",
+        "cls/predictions/transform/dense": "masked_lm_head/dense",
+    },
+    transposed={"cls/seq_relationship/output_weights": "pair_head/dense/kernel"},
+    ignored=TF1_IGNORED,
+)
+TF1_CONFIG = ConfigMap(
+    fields=_NUMBERS | {"hidden_act": ("activation", "gelu")},
+    activations=TF1_ACTIVATIONS,
+    fixed={"down_scale_factor": (1,)},
+    ignored=_UNREAD,
+    assumed={"layer_norm_epsilon": 1e-12},
+    derived=(_read_groups, _write_groups),
+    file="albert_config.json",
 )

@@ -10,6 +10,7 @@ import keras
 
 from bert_tf.layers import Embeddings, Pooler, activation
 from bert_tf.layers.attention import check_heads
+from bert_tf.models.config_map import REQUIRED, ConfigMap
 from bert_tf.models.encoder import Encoder, check_numbers, encoder_inputs
 from bert_tf.models.transformer import encode, transformer_blocks
 from bert_tf.models.weights import WeightMap
@@ -164,4 +165,23 @@ HF_WEIGHTS = WeightMap(
     copies={"vocab_projector.weight": "distilbert.embeddings.word_embeddings.weight"},
     ignored=("distilbert.embeddings.position_ids",),
     prefix="distilbert.",
+)
+HF_CONFIG = ConfigMap(
+    fields={
+        "vocab_size": ("vocabulary_size", REQUIRED),
+        "dim": ("hidden_size", REQUIRED),
+        "n_layers": ("num_layers", REQUIRED),
+        "n_heads": ("num_heads", REQUIRED),
+        "hidden_dim": ("intermediate_size", REQUIRED),
+        "max_position_embeddings": ("max_positions", 512),
+        "activation": ("activation", "gelu"),
+        "dropout": ("dropout", 0.1),
+        "attention_dropout": ("attention_dropout", 0.1),
+        "initializer_range": ("initializer_range", 0.02),
+    },
+    # Sinusoids, where they were asked for, are in the position table of the checkpoint.
+    ignored=("sinusoidal_pos_embds", "qa_dropout", "seq_classif_dropout", "tie_weights_"),
+    assumed={"layer_norm_epsilon": 1e-12},
+    model_type="distilbert",
+    architectures={("masked_lm_head",): "DistilBertForMaskedLM", (): "DistilBertModel"},
 )

@@ -8,9 +8,11 @@ from bert_tf.errors import ConfigError
 from bert_tf.layers import Embeddings, activation
 from bert_tf.layers.attention import check_heads
 from bert_tf.layers.embeddings import embedding_projection
+from bert_tf.models import bert
+from bert_tf.models.config_map import ConfigMap
 from bert_tf.models.encoder import Encoder, check_numbers, encoder_inputs
 from bert_tf.models.transformer import encode, transformer_blocks
-from bert_tf.models.weights import WeightMap
+from bert_tf.models.weights import TF1_IGNORED, WeightMap
 
 
 @dataclasses.dataclass(frozen=True)
@@ -247,3 +249,94 @@ HF_WEIGHTS = WeightMap(
     ignored=("electra.embeddings.position_ids",),
     prefix="electra.",
 )
+HF_CONFIG = ConfigMap(
+    fields=bert.HF_CONFIG.fields | {"embedding_size": ("embedding_size", 128)},
+    fixed=bert.HF_CONFIG.fixed,
+    ignored=("summary_activation", "summary_last_dropout", "summary_type", "summary_use_proj"),
+    model_type="electra",
+    architectures={
+        ("discriminator_head",): "ElectraForPreTraining",
+        ("masked_lm_head",): "ElectraForMaskedLM",
+        (): "ElectraModel",
+    },
+)
+
+# The names in the checkpoints of google-research/electra, which hold generator and discriminator.
+# What is the generator's own has the same paths here, behind "generator/"; see `make_generator`.
+
+
+def _tf1_scope(theirs, ours):
+    layer, block = f"{theirs}/encoder/layer_{{layer}}", f"{ours}{_BLOCK}"
+    norms = {
+        f"{layer}/{where}/LayerNorm/{name}": f"{block}/{norm}/{name}"
+        for where, norm in (("attention/output", "attention_layer_norm"), ("output", "output_layer_norm"))
+        for name in ("gamma", "beta")
+    }
+    kernels = {
+        f"{theirs}/embeddings_project": f"{ours}embedding_projection",
+        f"{layer}/attention/self/query": f"{block}/attention/query",
+        f"{layer}/attention/self/key": f"{block}/attention/key",
+        f"{layer}/attention/self/value": f"{block}/attention/value",
+        f"{layer}/attention/output/dense": f"{block}/attention/output",
+        f"{layer}/intermediate/dense": f"{block}/intermediate",
+        f"{layer}/output/dense": f"{block}/output",
+    }
+    return norms, kernels
+
+
+_NORMS, _KERNELS = _tf1_scope("electra", "")
+_GENERATOR_NORMS, _GENERATOR_KERNELS = _tf1_scope("generator", "generator/")
+TF1_WEIGHTS = WeightMap(
+    arrays={
+        "electra/embeddings/word_embeddings": "embeddings/token_embeddings",
+        "electra/embeddings/position_embeddings": "embeddings/position_embeddings",
+        "electra/embeddings/token_type_embeddings": "embeddings/segment_embeddings",
+        "electra/embeddings/LayerNorm/gamma": "embeddings/layer_norm/gamma",
+        "electra/embeddings/LayerNorm/beta": "embeddings/layer_norm/beta",
+        **_NORMS,
+        **_GENERATOR_NORMS,
+        "generator_predictions/LayerNorm/gamma": "generator/masked_lm_head/layer_norm/gamma",
+        "generator_predictions/LayerNorm/beta": "generator/masked_lm_head/layer_norm/beta",
+        "generator_predictions/output_bias": "generator/masked_lm_head/output_bias",
+    },
+    kernels={
+        **_KERNELS,
+        **_GENERATOR_KERNELS,
+        "generator_predictions/dense": "generator/masked_lm_head/dense",
+        "discriminator_predictions/dense": "discriminator_head/dense",
+        "discriminator_predictions/dense_1": "discriminator_head/output",
+    },
+    ignored=TF1_IGNORED,
+)
+
+
+def config_of_shapes(shapes, scope="electra"):
+    """The configuration of a model in one of these checkpoints, which come without a file of it.
+
+    `get_bert_config` of google-research/electra `util/training_utils.py`: one head for every 64
+    numbers; all else is a shape or has the published value.
+
+    Args:
+        shapes: dict from array name to shape.
+        scope: "electra", or "generator" for that.
+
+    Returns:
+        ElectraConfig, or None where there is no such model.
+    """
+    layers = 0
+    while f"{scope}/encoder/layer_{layers}/intermediate/dense/kernel" in shapes:
+        layers += 1
+    tables = [shapes.get(f"electra/embeddings/{name}_embeddings") for name in ("word", "position", "token_type")]
+    if layers == 0 or None in tables:
+        return None
+    hidden_size, intermediate_size = shapes[f"{scope}/encoder/layer_0/intermediate/dense/kernel"]
+    return ElectraConfig(
+        vocabulary_size=tables[0][0],
+        embedding_size=tables[0][1],
+        hidden_size=hidden_size,
+        num_layers=layers,
+        num_heads=max(1, hidden_size // 64),
+        intermediate_size=intermediate_size,
+        max_positions=tables[1][0],
+        num_segments=tables[2][0],
+    )

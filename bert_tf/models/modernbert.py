@@ -8,6 +8,7 @@ import dataclasses
 
 import keras
 
+from bert_tf.errors import ConfigError
 from bert_tf.layers import (
     AttentionMask,
     Embeddings,
@@ -18,6 +19,7 @@ from bert_tf.layers import (
 )
 from bert_tf.layers.attention import check_heads
 from bert_tf.layers.rotary import check_even
+from bert_tf.models.config_map import REQUIRED, ConfigMap
 from bert_tf.models.encoder import Encoder, check_numbers, encoder_inputs
 from bert_tf.models.weights import WeightMap
 
@@ -239,4 +241,82 @@ HF_WEIGHTS = WeightMap(
     },
     copies={"decoder.weight": "model.embeddings.tok_embeddings.weight"},
     prefix="model.",
+)
+
+
+def _layer_types(num_layers, every):
+    return ["sliding_attention" if layer % every else "full_attention" for layer in range(num_layers)]
+
+
+def _read_layers(theirs):
+    """Which layers are global, and their rotations: older files have numbers, newer ones lists."""
+    every = theirs.get("global_attn_every_n_layers", 3)
+    types = theirs.get("layer_types")
+    if types is not None:
+        every = next((i for i in range(1, len(types)) if types[i] == "full_attention"), len(types))
+        if types != _layer_types(theirs.get("num_hidden_layers"), every):
+            raise ConfigError(f"layer_types is {types}; only a global layer first and at equal distances is supported")
+    # `local_rope_theta: null` is the global one.
+    global_theta = theirs.get("global_rope_theta", 160_000.0)
+    thetas = {"full_attention": global_theta, "sliding_attention": theirs.get("local_rope_theta", 10_000.0) or global_theta}
+    for kind, parameters in (theirs.get("rope_parameters") or {}).items():
+        if kind not in thetas or parameters.get("rope_type") != "default" or parameters.keys() - {"rope_type", "rope_theta"}:
+            raise ConfigError(f"rope_parameters has {kind}: {parameters}; only rope_type 'default' is supported")
+        thetas[kind] = parameters.get("rope_theta", thetas[kind])
+    for same, other in (("mlp_dropout", "embedding_dropout"), ("classifier_activation", "hidden_activation")):
+        if same in theirs and other in theirs and theirs[same] != theirs[other]:
+            raise ConfigError(f"{same} is {theirs[same]!r} and {other} is {theirs[other]!r}; they must be equal")
+    return {
+        "global_attention_every": every,
+        "global_theta": float(thetas["full_attention"]),
+        "local_theta": float(thetas["sliding_attention"]),
+    }
+
+
+def _write_layers(config):
+    activation_name = next(theirs for theirs, ours in HF_CONFIG.activations.items() if ours == config.activation)
+    return {
+        "classifier_activation": activation_name,
+        "mlp_dropout": config.dropout,
+        "global_attn_every_n_layers": config.global_attention_every,
+        "global_rope_theta": config.global_theta,
+        "local_rope_theta": config.local_theta,
+        "layer_types": _layer_types(config.num_layers, config.global_attention_every),
+        "rope_parameters": {
+            "full_attention": {"rope_type": "default", "rope_theta": config.global_theta},
+            "sliding_attention": {"rope_type": "default", "rope_theta": config.local_theta},
+        },
+    }
+
+
+HF_CONFIG = ConfigMap(
+    fields={
+        "vocab_size": ("vocabulary_size", REQUIRED),
+        "hidden_size": ("hidden_size", REQUIRED),
+        "num_hidden_layers": ("num_layers", REQUIRED),
+        "num_attention_heads": ("num_heads", REQUIRED),
+        "intermediate_size": ("intermediate_size", REQUIRED),
+        "max_position_embeddings": ("max_positions", 8192),
+        "local_attention": ("local_attention", 128),
+        "hidden_activation": ("activation", "gelu"),
+        "embedding_dropout": ("dropout", 0.0),
+        "attention_dropout": ("attention_dropout", 0.0),
+        "norm_eps": ("layer_norm_epsilon", 1e-5),
+        "initializer_range": ("initializer_range", 0.02),
+    },
+    fixed={
+        "attention_bias": (False,),
+        "classifier_bias": (False,),
+        "decoder_bias": (True,),
+        "mlp_bias": (False,),
+        "norm_bias": (False,),
+    },
+    # The published files carry BERT's epsilon and position type along, which no code reads.
+    ignored=("classifier_activation", "classifier_pooling", "deterministic_flash_attn", "global_attn_every_n_layers",
+             "global_rope_theta", "initializer_cutoff_factor", "layer_norm_eps", "layer_types", "local_rope_theta",
+             "mlp_dropout", "position_embedding_type", "reference_compile", "repad_logits_with_grad",
+             "rope_parameters", "sparse_pred_ignore_index", "sparse_prediction"),  # fmt: skip
+    derived=(_read_layers, _write_layers),
+    model_type="modernbert",
+    architectures={("masked_lm_head",): "ModernBertForMaskedLM", (): "ModernBertModel"},
 )

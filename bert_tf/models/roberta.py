@@ -6,9 +6,11 @@ import dataclasses
 
 import keras
 
+from bert_tf.errors import ConfigError
 from bert_tf.layers import Embeddings, Pooler, activation
 from bert_tf.layers.attention import check_heads
 from bert_tf.models import bert
+from bert_tf.models.config_map import ConfigMap
 from bert_tf.models.encoder import Encoder, check_numbers, encoder_inputs
 from bert_tf.models.transformer import encode, transformer_blocks
 from bert_tf.models.weights import WeightMap
@@ -170,4 +172,27 @@ HF_WEIGHTS = WeightMap(
     ignored=("roberta.embeddings.position_ids",),
     spellings=bert.HF_WEIGHTS.spellings,
     prefix="roberta.",
+)
+
+
+def _read_positions(theirs):
+    # The table of theirs counts the rows up to the padding id, which no token has.
+    padding_id = theirs.get("pad_token_id", 1)
+    return {"max_positions": theirs.get("max_position_embeddings", 514) - padding_id - 1}
+
+
+def _write_positions(config):
+    if config.num_segments == 0:
+        raise ConfigError("Hugging Face's RoBERTa has at least one segment row; num_segments is 0 here")
+    return {"max_position_embeddings": config.max_positions + config.padding_id + 1}
+
+
+HF_CONFIG = ConfigMap(
+    fields={key: value for key, value in bert.HF_CONFIG.fields.items() if key != "max_position_embeddings"}
+    | {"pad_token_id": ("padding_id", 1)},
+    fixed=bert.HF_CONFIG.fixed,
+    ignored=("max_position_embeddings",),
+    derived=(_read_positions, _write_positions),
+    model_type="roberta",
+    architectures={("masked_lm_head",): "RobertaForMaskedLM", (): "RobertaModel"},
 )

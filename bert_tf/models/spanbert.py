@@ -29,3 +29,4 @@ class SpanBertEncoder(BertEncoder):
 
 # The checkpoints were published in the format of Hugging Face's BertModel.
 HF_WEIGHTS = bert.HF_WEIGHTS
+HF_CONFIG = bert.HF_CONFIG

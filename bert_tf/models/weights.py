@@ -32,6 +32,8 @@ class WeightMap:
         kernels: source prefix -> layer path: `<prefix>/kernel` [in, out] and `<prefix>/bias` are
             those of the layer (TensorFlow).
         transposed: source name -> variable path, for matrices that are the transposes of ours.
+        stacked: source name -> variable path with `{layer}` in it: one array for all layers, its
+            first axis the layer's number.
         copies: source name -> source name of which it is a tied copy; it must be equal to it, and
             stands for it where the source holds only one of the two.
         ignored: source names that hold no weight, such as "global_step"; `*` stands for anything.
@@ -44,15 +46,20 @@ class WeightMap:
     dense: dict = dataclasses.field(default_factory=dict)
     kernels: dict = dataclasses.field(default_factory=dict)
     transposed: dict = dataclasses.field(default_factory=dict)
+    stacked: dict = dataclasses.field(default_factory=dict)
     copies: dict = dataclasses.field(default_factory=dict)
     ignored: tuple = ()
     spellings: dict = dataclasses.field(default_factory=dict)
     prefix: str = ""
 
     def entries(self):
-        """Every (source name, variable path, whether transposed), with `{layer}` left in."""
+        """Every (source name, variable path, whether transposed), with `{layer}` left in.
+
+        Layer 3 of a stacked array is called `<name>[3]`.
+        """
         yield from ((source, path, False) for source, path in self.arrays.items())
         yield from ((source, path, True) for source, path in self.transposed.items())
+        yield from ((f"{source}[{{layer}}]", path, False) for source, path in self.stacked.items())
         for source, path in self.dense.items():
             yield f"{source}.weight", f"{path}/kernel", True
             yield f"{source}.bias", f"{path}/bias", False
@@ -138,6 +145,7 @@ def load_weights(model, arrays, weight_map, partly=False, other_heads=(), fresh=
             differs, or a tied copy that is not equal. Lists all of them; nothing was assigned.
     """
     variables = {v.path: v for v in model.weights}
+    arrays = _unstack(arrays, weight_map)
     sources = {weight_map.canonical(name): name for name in arrays}
     for copy, original in weight_map.copies.items():
         if copy in sources and original not in sources:
@@ -200,6 +208,23 @@ def export_weights(model, weight_map):
             raise DataError(f"the weight map has no name for '{variable.path}'")
         value = np.asarray(variable)
         result[name] = value.T if transposed else value
+    for name in weight_map.stacked:
+        layers = [result.pop(f"{name}[{i}]") for i in range(len(result)) if f"{name}[{i}]" in result]
+        if layers:
+            result[name] = np.stack(layers)
+    return result
+
+
+def _unstack(arrays, weight_map):
+    """`arrays` with each stacked one as several."""
+    if not any(name in arrays for name in weight_map.stacked):
+        return arrays
+    result = {}
+    for name in arrays:
+        if name in weight_map.stacked:
+            result |= {f"{name}[{i}]": layer for i, layer in enumerate(np.asarray(arrays[name]))}
+        else:
+            result[name] = arrays[name]
     return result
 
 

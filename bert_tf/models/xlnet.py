@@ -19,8 +19,9 @@ from bert_tf.layers import (
     activation,
 )
 from bert_tf.layers.attention import check_heads
+from bert_tf.models.config_map import REQUIRED, TF1_ACTIVATIONS, ConfigMap
 from bert_tf.models.encoder import Encoder, check_numbers, encoder_inputs
-from bert_tf.models.weights import WeightMap
+from bert_tf.models.weights import TF1_IGNORED, WeightMap
 
 
 @dataclasses.dataclass(frozen=True)
@@ -351,4 +352,92 @@ HF_WEIGHTS = WeightMap(
     },
     copies={"lm_loss.weight": "transformer.word_embedding.weight"},
     prefix="transformer.",
+)
+
+
+def _read_head_size(theirs):
+    sizes = [theirs.get(key) for key in ("d_head", "n_head", "d_model")]
+    if None not in sizes and sizes[0] * sizes[1] != sizes[2]:
+        raise ConfigError(f"d_head is {sizes[0]}; only d_model / n_head is supported")
+    return {}
+
+
+def _write_head_size(config):
+    return {"d_head": config.hidden_size // config.num_heads}
+
+
+def _read_rest(theirs):
+    length = theirs.get("clamp_len", -1)
+    # One rate is for all dropouts there.
+    rest = {"clamp_length": None if length <= 0 else length, "attention_dropout": theirs.get("dropout", 0.1)}
+    return _read_head_size(theirs) | rest
+
+
+def _write_rest(config):
+    return _write_head_size(config) | {"clamp_len": -1 if config.clamp_length is None else config.clamp_length}
+
+
+HF_CONFIG = ConfigMap(
+    fields={
+        "vocab_size": ("vocabulary_size", REQUIRED),
+        "d_model": ("hidden_size", REQUIRED),
+        "n_layer": ("num_layers", REQUIRED),
+        "n_head": ("num_heads", REQUIRED),
+        "d_inner": ("intermediate_size", REQUIRED),
+        "ff_activation": ("activation", "gelu"),
+        "dropout": ("dropout", 0.1),
+        "layer_norm_eps": ("layer_norm_epsilon", 1e-12),
+        "initializer_range": ("initializer_range", 0.02),
+    },
+    fixed={"attn_type": ("bi",), "bi_data": (False,), "same_length": (False,), "untie_r": (True,)},
+    # How much is remembered is the caller's affair here.
+    ignored=("clamp_len", "d_head", "mem_len", "reuse_len", "use_mems", "use_mems_eval", "use_mems_train",
+             "summary_activation", "summary_last_dropout", "summary_type", "summary_use_proj",
+             "start_n_top", "end_n_top", "n_token"),  # fmt: skip
+    derived=(_read_rest, _write_rest),
+    model_type="xlnet",
+    architectures={("lm_head",): "XLNetLMHeadModel", (): "XLNetModel"},
+)
+
+# The names in the checkpoints of zihangdai/xlnet (`modeling.py`). The biases and segment vectors of
+# all layers are stacked in one array each. "sequnece" is theirs.
+_TF1_LAYER = "model/transformer/layer_{layer}"
+TF1_WEIGHTS = WeightMap(
+    arrays={
+        "model/transformer/word_embedding/lookup_table": "embeddings/token_embeddings",
+        "model/transformer/mask_emb/mask_emb": "embeddings/query_vector",
+        **{f"{_TF1_LAYER}/rel_attn/{name}/kernel": f"{_BLOCK}/attention/{_ATTENTION[name]}" for name in "qkvor"},
+        f"{_TF1_LAYER}/rel_attn/LayerNorm/gamma": f"{_BLOCK}/attention_layer_norm/gamma",
+        f"{_TF1_LAYER}/rel_attn/LayerNorm/beta": f"{_BLOCK}/attention_layer_norm/beta",
+        f"{_TF1_LAYER}/ff/LayerNorm/gamma": f"{_BLOCK}/output_layer_norm/gamma",
+        f"{_TF1_LAYER}/ff/LayerNorm/beta": f"{_BLOCK}/output_layer_norm/beta",
+        "model/lm_loss/bias": "lm_head/output_bias",
+    },
+    kernels={
+        f"{_TF1_LAYER}/ff/layer_1": f"{_BLOCK}/intermediate",
+        f"{_TF1_LAYER}/ff/layer_2": f"{_BLOCK}/output",
+        "model/sequnece_summary/summary": "pooler/dense",
+    },
+    stacked={
+        f"model/transformer/{name}": f"{_BLOCK}/attention/{_ATTENTION[name]}"
+        for name in ("r_w_bias", "r_r_bias", "r_s_bias", "seg_embed")
+    },
+    ignored=TF1_IGNORED,
+)
+TF1_CONFIG = ConfigMap(
+    fields={
+        "n_token": ("vocabulary_size", REQUIRED),
+        "d_model": ("hidden_size", REQUIRED),
+        "n_layer": ("num_layers", REQUIRED),
+        "n_head": ("num_heads", REQUIRED),
+        "d_inner": ("intermediate_size", REQUIRED),
+        "ff_activation": ("activation", "relu"),
+    },
+    activations=TF1_ACTIVATIONS,
+    fixed={"untie_r": (True,)},
+    ignored=("d_head",),
+    # Dropout and the rest are flags of the command there.
+    assumed={"layer_norm_epsilon": 1e-12, "clamp_length": None},
+    derived=(_read_head_size, _write_head_size),
+    file="xlnet_config.json",
 )
