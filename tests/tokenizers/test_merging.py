@@ -1,0 +1,83 @@
+"""The merge loop on whole batches against the textbook's loop on one word."""
+
+import numpy as np
+import pytest
+import tensorflow as tf
+from subword_oracle import naive_bpe, random_words
+
+from bert_tf.errors import DataError
+from bert_tf.tokenizers.merging import MergeTable, WordEncoder, segment_begins
+
+
+def run(table, words):
+    flat = tf.constant([s for word in words for s in word], tf.int32)
+    segments = tf.constant([i for i, word in enumerate(words) for _ in word], tf.int32)
+    symbols, owner = tf.function(lambda: table.merge(flat, segments, len(words)))()
+    assert (np.diff(owner.numpy()) >= 0).all()
+    return [symbols.numpy()[owner.numpy() == i].tolist() for i in range(len(words))]
+
+
+def trained(seed, alphabet, count):
+    """Merges as training makes them: each of what is known, into something new."""
+    random, merges, known, seen = np.random.default_rng(seed), [], alphabet, set()
+    while len(merges) < count:
+        pair = tuple(random.integers(max(0, known - 12), known, 2).tolist())
+        if pair not in seen:
+            seen.add(pair)
+            merges.append((*pair, known))
+            known += 1
+    return merges, known
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_random_merges_on_random_words(seed):
+    merges, size = trained(seed, alphabet=4, count=40)
+    table = MergeTable(merges, size)
+    assert table._all_at_once
+    words = [*random_words(200, 4, 30, seed), [0] * 37, [0, 1] * 20, [3]]
+    ranks = {(a, b): (rank, result) for rank, (a, b, result) in enumerate(merges)}
+    assert run(table, words) == [naive_bpe(word, ranks) for word in words]
+
+
+def test_merges_whose_results_can_be_merged_by_earlier_ones_are_done_one_by_one():
+    # 2 = 01 is made by the last merge, but merged by the first: a b a b c -> (ab)(ab)c at once is wrong.
+    merges = [(2, 3, 4), (4, 0, 5), (0, 1, 2)]
+    table = MergeTable(merges, 6)
+    assert not table._all_at_once
+    ranks = {(a, b): (rank, result) for rank, (a, b, result) in enumerate(merges)}
+    words = [[0, 1, 3, 0, 1, 3, 0, 1], *random_words(100, 4, 20, seed=5)]
+    assert run(table, words) == [naive_bpe(word, ranks) for word in words]
+    assert naive_bpe(words[0], ranks) == [5, 1, 3, 2]
+
+
+def test_pairs_in_a_row_are_joined_from_the_left():
+    table = MergeTable([(0, 0, 1), (1, 1, 2)], 3)
+    assert run(table, [[0] * 3, [0] * 5, [0] * 7]) == [[1, 0], [2, 0], [2, 1, 0]]
+    assert run(MergeTable([], 3), [[0, 1], [2]]) == [[0, 1], [2]]
+
+
+def test_words_are_found_whole_or_merged_and_keep_their_order():
+    table = MergeTable([(0, 1, 2)], 3)
+
+    def symbols(words):
+        data = tf.cast(tf.io.decode_raw(tf.strings.reduce_join(words), tf.uint8), tf.int32) - ord("a")
+        begins = segment_begins(tf.strings.length(words))
+        return data, tf.cumsum(tf.cast(begins, tf.int32)) - 1, begins
+
+    encoder = WordEncoder({b"a": 0, b"b": 1, b"ab": 2}, table, symbols)
+    words = ["ab", "aab", "b", "aab", "abab", "a", "ab"]
+    ids, splits = encoder.encode(tf.constant(words))
+    assert splits.numpy().tolist() == [0, 1, 3, 4, 6, 8, 9, 10]
+    assert ids.numpy().tolist() == [2, 0, 2, 1, 0, 2, 2, 2, 0, 2]
+    assert encoder.encode(tf.constant([], tf.string))[0].numpy().tolist() == []
+    assert encoder.encode(tf.constant(["b"]))[0].numpy().tolist() == [1]
+
+
+def test_segment_begins_with_empty_segments():
+    assert segment_begins(tf.constant([0, 2, 0, 1, 0])).numpy().tolist() == [True, False, True]
+    assert segment_begins(tf.constant([0, 0])).numpy().tolist() == []
+
+
+def test_a_pair_twice():
+    with pytest.raises(DataError, match="merge 3 joins the same pair"):
+        MergeTable([(0, 1, 2), (1, 1, 3), (0, 1, 4)], 5)
