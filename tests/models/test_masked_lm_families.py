@@ -122,6 +122,14 @@ def test_model_section_and_back(encoder):
     assert build_config(section, vocabulary_size=50) == encoder.config
 
 
+def test_positions_follow_the_tokenizers_padding_id_where_they_depend_on_it():
+    for section in ({"preset": "roberta_base"}, {"family": "roberta", **SIZES}):
+        assert build_config(section).padding_id == 1
+        assert build_config(section, vocabulary_size=90, padding_id=0).padding_id == 0
+        assert build_config(section | {"padding_id": 7}, padding_id=0).padding_id == 7
+    assert build_config({"preset": "distilbert_base"}, padding_id=0) == PRESETS["distilbert_base"].config
+
+
 @pytest.mark.parametrize(
     "name",
     [n for n, known in PRESETS.items() if type(known.config) in {type(c) for c in CONFIGS.values()}],
