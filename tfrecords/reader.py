@@ -138,9 +138,12 @@ class ShardReader:
         share = batch_size // num_inputs
         first = start_step * batch_size
 
+        # None of it is Python that AutoGraph would have to translate, which takes seconds.
+        @tf.autograph.experimental.do_not_convert
         def load_block(ordinal):
             return self._load_block(order, ordinal, first, batch_size, input_index, num_inputs)
 
+        @tf.autograph.experimental.do_not_convert
         def finish(records, example_index, epoch):
             batch = self._parse(records)
             batch["example_index"], batch["epoch"] = example_index, epoch
