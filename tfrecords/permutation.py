@@ -103,9 +103,10 @@ class PermutationCorruption:
     random part of n alpha / beta tokens, predict the n words that begin there, pass over the rest;
     then single tokens, all equally likely, until the window has its number. Otherwise than the
     original: a span ends where its n-th word ends (the original tests the wrong index, and ends
-    after n tokens, within words); it does not run over a special token; [UNK] and special tokens
-    are not predicted instead of being counted and left out later; at least one token of each
-    window stays context, so that no prediction is made from nothing.
+    after n tokens, within words); it does not run over a special token; the last span is cut to
+    the words that fit; [UNK] and special tokens are not predicted, instead of being counted and
+    left out later; at least one token of each window stays context, so that no prediction is made
+    from nothing.
 
     In which order, as `_local_perm`: the tokens that are not predicted come first and see each
     other; predicted ones, <sep> and <cls> follow in random order. The order depends on the seed,
@@ -210,50 +211,57 @@ class PermutationCorruption:
             bool [B, G, W].
         """
         windows, window = kinds.shape[1:]
-        kinds, budget = tf.reshape(kinds, [-1, window]), tf.reshape(budget, [-1])
-        # Inclusive counts: the k-th word begins where `words` first reaches k.
-        words = tf.cumsum(tf.cast(kinds == _FIRST_PIECE, tf.int32), axis=1)
-        specials = tf.cumsum(tf.cast(kinds == _SPECIAL, tf.int32), axis=1)
-        first_counter = tf.range(windows)[None, :] * window
-        places = tf.range(window)[None, :]
+        kinds = tf.reshape(kinds, [-1, window])
+        words, specials = _Places(kinds == _FIRST_PIECE), _Places(kinds == _SPECIAL)
+        lengths, contexts, befores = self._draws(windows, window, keys)  # int32 [T, N] each
 
-        def draw(stream, i):
-            return tf.reshape(corruption.random_bits(keys, stream, first_counter + i), [-1])
-
-        def step(i, place, left, going, chosen):
-            n = 1 + tf.reduce_sum(
-                tf.cast(draw(_LENGTH_STREAM, i)[:, None] >= self._length_thresholds, tf.int32), axis=1
-            )
-            n = tf.minimum(n, left)
-            context = n * self.config.alpha // self.config.beta
-            before = tf.cast(
-                tf.bitwise.right_shift(
-                    tf.cast(draw(_CONTEXT_STREAM, i), tf.int64) * tf.cast(context, tf.int64), tf.constant(32, tf.int64)
-                ),
-                tf.int32,
-            )
-            number = _count_before(words, place + before)
-            begin = _first_at(words, number + 1)
-            end = tf.minimum(
-                _first_at(words, number + 1 + n), _first_at(specials, _count_before(specials, begin) + 1)
-            )
+        def step(t, place, walking, begins, ends):
+            number = words.count_before(place + befores[t])
+            begin = words.place_of(number)
+            end = tf.minimum(words.place_of(number + lengths[t]), specials.next_from(begin))
             # What reaches the end of the window may be half a word.
-            going &= end < window
-            after = end + context - before
-            # Whole words only: back to the last beginning of a word within what is left.
-            limit = tf.minimum(begin + left, window - 1)
-            end = tf.where(end - begin > left, _first_at(words, _count_before(words, limit + 1)), end)
-            end = tf.where(going, end, begin)
-            going &= end > begin
-            chosen |= (places >= begin[:, None]) & (places < end[:, None])
-            left -= end - begin
-            return i + 1, after, left, going & (left > 0), chosen
+            walking &= end < window
+            begins = begins.write(t, tf.where(walking, begin, window))
+            ends = ends.write(t, tf.where(walking, end, window))
+            return t + 1, end + contexts[t] - befores[t], walking, begins, ends
 
-        place = tf.zeros_like(budget)
-        chosen = tf.zeros_like(kinds, tf.bool)
-        state = (0, place, budget, budget > 0, chosen)
-        chosen = tf.while_loop(lambda i, p, left, going, c: tf.reduce_any(going), step, state)[-1]
-        return tf.reshape(chosen, [-1, windows, window])
+        steps = lengths.shape[0]
+        start = tf.zeros_like(befores[0])
+        arrays = [tf.TensorArray(tf.int32, steps, element_shape=start.shape) for _ in range(2)]
+        state = (0, start, start == 0, *arrays)
+        _, _, _, begins, ends = tf.while_loop(lambda t, *_: t < steps, step, state, maximum_iterations=steps)
+        begins, ends = tf.transpose(begins.stack()), tf.transpose(ends.stack())  # [N, T]
+        # The span that goes beyond the budget is cut behind the last of its words that fit.
+        budget = tf.reshape(budget, [-1, 1])
+        used = tf.cumsum(ends - begins, axis=1, exclusive=True)
+        limit = begins + tf.maximum(budget - used, 0)
+        cut = words.place_of(words.count_before(limit + 1) - 1)
+        ends = tf.where(ends <= limit, ends, tf.maximum(tf.minimum(cut, limit), begins))
+        ends = tf.where(used < budget, ends, begins)
+        ones = tf.ones_like(begins)
+        border = corruption.sum_at(begins, ones, window + 1) - corruption.sum_at(ends, ones, window + 1)
+        inside = tf.cumsum(border[:, :window], axis=1) > 0
+        return tf.reshape(inside, [-1, windows, window])
+
+    def _draws(self, windows, window, keys):
+        """Of each step through each window: words, context, and the part of it passed over first.
+
+        Returns:
+            Three int32 [T, B * G].
+        """
+        alpha, beta = self.config.alpha, self.config.beta
+        steps = -(-window // (1 + alpha // beta))  # each takes a token and the context of one
+        counters = tf.range(windows)[:, None] * window + tf.range(steps)[None, :]
+        counters = tf.reshape(counters, [1, -1])
+
+        def bits(stream):
+            drawn = tf.reshape(corruption.random_bits(keys, stream, counters), [-1, steps])
+            return tf.transpose(drawn)
+
+        more = tf.cast(bits(_LENGTH_STREAM)[:, :, None] >= self._length_thresholds, tf.int32)
+        length = 1 + tf.reduce_sum(more, axis=2)
+        context = length * alpha // beta
+        return length, context, corruption.random_below(bits(_CONTEXT_STREAM), context)
 
     @property
     def _length_thresholds(self):
@@ -270,12 +278,11 @@ class PermutationCorruption:
     def _positions(self, predicted, window):
         """The places of what is predicted: int32 [B, P] and bool [B, P]."""
         windows = predicted.shape[1] // window
-        count = tf.cumsum(tf.cast(tf.reshape(predicted, [-1, window]), tf.int32), axis=1)
         quotas = self.config.quotas(predicted.shape[1])
-        numbers = tf.range(1, max(quotas) + 1)[None, :] + tf.zeros_like(count[:, :1])
-        places = tf.reshape(tf.searchsorted(count, numbers), [-1, windows, max(quotas)])
-        positions = places + tf.range(windows)[None, :, None] * window
-        valid = places < window
+        mask = tf.cast(tf.reshape(predicted, [-1, window]), tf.float32)
+        positions, valid = corruption.marked(mask, max(quotas))
+        positions = tf.reshape(positions, [-1, windows, max(quotas)]) + tf.range(windows)[None, :, None] * window
+        valid = tf.reshape(valid, tf.shape(positions))
         positions = tf.where(valid, positions, 0)
 
         def joined(x):
@@ -328,12 +335,38 @@ def _ranks(bits, among):
     return tf.where(among, ranks, window)
 
 
-def _first_at(counts, number):
-    """Where the running `counts` (int32 [N, W]) first reach `number` (int32 [N]), else W."""
-    return tf.searchsorted(counts, number[:, None])[:, 0]
+class _Places:
+    """Where the marked tokens of each window stand, to be looked up in either direction.
+
+    Args:
+        marks: bool [N, W].
+    """
+
+    def __init__(self, marks):
+        window = marks.shape[1]
+        marks = tf.cast(marks, tf.float32)
+        places, valid = corruption.marked(marks, window)
+        # A longer table than places: some ask for what is beyond the last.
+        self._places = tf.pad(tf.where(valid, places, window), [[0, 0], [1, window]], constant_values=window)
+        counts = tf.cast(corruption.running_sum(marks), tf.int32)
+        self._counts = tf.pad(counts, [[0, 0], [1, 0]])
+        self._window = window
+
+    def count_before(self, place):
+        """How many stand in front of `place` (int32 [N] or [N, K]); beyond the window, all."""
+        return _look_up(self._counts, tf.minimum(place, self._window))
+
+    def place_of(self, number):
+        """Where number 0, 1, ... stands (int32 [N] or [N, K]); W for -1 and where there are fewer."""
+        return _look_up(self._places, number + 1)
+
+    def next_from(self, place):
+        """The first that stands at `place` (int32 [N]) or behind it, else W."""
+        return self.place_of(self.count_before(place))
 
 
-def _count_before(counts, place):
-    """What the running `counts` (int32 [N, W]) are in front of `place` (int32 [N]); all beyond W."""
-    index = tf.clip_by_value(place - 1, 0, counts.shape[1] - 1)
-    return tf.where(place > 0, tf.gather(counts, index, batch_dims=1), 0)
+def _look_up(table, columns):
+    """`table` [N, C] at the `columns` (int32 [N] or [N, K]) of each row."""
+    if len(columns.shape) == 2:
+        return corruption.gather_at(table, columns)
+    return corruption.gather_at(table, columns[:, None])[:, 0]

@@ -132,10 +132,9 @@ def test_the_order_of_predictions_and_filler_change_nothing():
     assert np.isfinite(logits_of(model, wider)).all()
 
 
-@pytest.mark.parametrize("dtype", ["float32", "mixed_bfloat16"])
-def test_xla_with_static_and_graph_with_unknown_shapes(dtype):
-    config = dataclasses.replace(CONFIG, dropout=0.0, attention_dropout=0.0)
-    model, features = make(dtype=dtype, config=config), batch()
+def test_xla_with_static_and_graph_with_unknown_shapes():
+    config = dataclasses.replace(CONFIG, num_layers=1, dropout=0.0, attention_dropout=0.0)
+    model, features = make(config=config), batch()
 
     def step(features):
         with tf.GradientTape() as tape:
@@ -148,24 +147,30 @@ def test_xla_with_static_and_graph_with_unknown_shapes(dtype):
         tf.function(step, jit_compile=xla, input_signature=[signature])(features)
         for xla, signature in ((True, static), (False, unknown))
     ]
-    tolerance = 1e-4 if dtype == "float32" else 0.1
     for a, b in zip(tf.nest.flatten(results[0]), tf.nest.flatten(results[1])):
-        np.testing.assert_allclose(a, b, rtol=tolerance, atol=tolerance * np.abs(b).max())
+        np.testing.assert_allclose(a, b, rtol=1e-4, atol=1e-4 * np.abs(b).max())
 
 
-def test_fit_learns_and_accumulation_and_replicas_change_nothing():
-    config = dataclasses.replace(CONFIG, dropout=0.0, attention_dropout=0.0, initializer_range=0.1)
-    dataset = tf.data.Dataset.from_tensors(batch(rows=6)).repeat(40)
+def test_mixed_bfloat16_is_close():
+    model, features = make(), batch()
+    mixed = make(dtype="mixed_bfloat16")
+    mixed.set_weights(model.get_weights())
+    error = logits_of(mixed, features) - logits_of(model, features)
+    assert logits_of(mixed, features).dtype == "float32"
+    assert 1e-4 < np.sqrt((error**2).mean()) < 0.05 * logits_of(model, features).std()
+
+
+def test_fit_learns_and_replicas_change_nothing():
+    config = dataclasses.replace(CONFIG, num_layers=1, dropout=0.0, attention_dropout=0.0, initializer_range=0.1)
+    dataset = tf.data.Dataset.from_tensors(batch(rows=6)).repeat(15)
     histories = []
-    for options in ({}, {"accumulation_steps": 3}, {"devices": ["CPU:0", "CPU:1"]}):
-        devices = options.pop("devices", ["CPU:0"])
+    for devices in (["CPU:0"], ["CPU:0", "CPU:1"]):
         with tf.distribute.MirroredStrategy(devices).scope():
             model = make(config=config)
-            model.compile(optimizer=keras.optimizers.Adam(3e-3), **options)
+            model.compile(keras.optimizers.Adam(1e-2))
         histories.append(model.fit(dataset, epochs=2, verbose=0).history["loss"])
-    assert histories[0][0] > 2 * histories[0][1]
+    assert histories[0][0] > 1.5 * histories[0][1]
     np.testing.assert_allclose(histories[1], histories[0], rtol=1e-3)
-    np.testing.assert_allclose(histories[2], histories[0], rtol=1e-3)
 
 
 def test_save_and_load(tmp_path):

@@ -59,15 +59,12 @@ def chosen_spans(kinds, budget, lengths, contexts, config):
     """`_sample_mask` of the original for one window, one token after the other, with the index mended."""
     window, place, left, chosen = len(kinds), 0, int(budget), np.zeros(len(kinds), bool)
     for n, context_bits in zip(lengths.tolist(), contexts.tolist()):
-        if left <= 0:
-            break
-        n = min(n, left)
         context = n * config.alpha // config.beta
         before = (context_bits * context) >> 32
         begin = place + before
         while begin < window and kinds[begin] != 1:
             begin += 1
-        if begin >= window:
+        if begin >= window or left <= 0:
             break
         ends, end = [], begin + 1  # where the first, second, ... word behind `begin` ends
         while end < window and len(ends) < n:
@@ -78,13 +75,12 @@ def chosen_spans(kinds, budget, lengths, contexts, config):
             end += 1
         if len(ends) < n and (not ends or kinds[ends[-1]] != 0):
             break  # it may go on behind the window
-        fitting = [e for e in ends if e - begin <= left]
-        after = ends[-1] + context - before
-        if not fitting:
+        fitting = max([begin, *(e for e in ends if e - begin <= left)])
+        chosen[begin:fitting] = True
+        if fitting != ends[-1]:
             break
-        chosen[begin : fitting[-1]] = True
-        left -= fitting[-1] - begin
-        place = after
+        left -= fitting - begin
+        place = ends[-1] + context - before
     return chosen
 
 
