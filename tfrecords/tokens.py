@@ -44,7 +44,10 @@ class DocumentTokenizer:
         self._tokenizer, self._sentences = tokenizer, sentences
         needs_blank = isinstance(tokenizer, ByteLevelBPETokenizer) and not tokenizer.add_prefix_space
         self._between = " " if needs_blank else ""
-        self._tokenize = tf.function(self._ragged, input_signature=[tf.TensorSpec([None], tf.string)])
+        # Tokenizers are made of TensorFlow ops; AutoGraph would take a second to find that out.
+        self._tokenize = tf.function(
+            self._ragged, input_signature=[tf.TensorSpec([None], tf.string)], autograph=False
+        )
 
     def _ragged(self, text):
         ids = self._tokenizer.tokenize(text)
