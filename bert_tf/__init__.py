@@ -62,7 +62,7 @@ def save(model, tokenizer, path, format="hf"):
     """
     from bert_tf.checkpoints import write_checkpoint
 
-    write_checkpoint(model, getattr(model, "encoder", model), tokenizer, path, format)
+    write_checkpoint(model, tokenizer, path, format)
 
 
 def import_run(path, run_directory, family=None):

@@ -1,5 +1,6 @@
 """Writing a model in another library's format."""
 
+import contextlib
 import os
 import shutil
 from pathlib import Path
@@ -13,18 +14,19 @@ from bert_tf.models.building import describe
 from bert_tf.models.weights import export_weights
 
 FORMATS = {"hf": HF, "tf1": TF1}
+_GENERATOR = "generator/"
 
 
-def write_checkpoint(model, encoder, tokenizer, path, format="hf"):
+def write_checkpoint(model, tokenizer, path, format="hf"):
     """Writes a folder that the originals' loaders open; whole, or not at all.
 
     Args:
-        model: what is written: the encoder itself, or an objective around it with its heads.
-        encoder: the encoder in it.
+        model: an encoder, or an objective around one with its heads.
         tokenizer: is saved in the same folder; None for none.
         path: a folder that does not exist yet, or is empty.
         format: "hf" (config.json, model.safetensors) or "tf1" (the original authors' checkpoint and
-            configuration).
+            configuration). Of ELECTRA's two models "hf" writes two folders, `discriminator` and
+            `generator`, as they were published.
 
     Raises:
         ConfigError: an unknown format, or a family or setting that the format does not have.
@@ -33,23 +35,51 @@ def write_checkpoint(model, encoder, tokenizer, path, format="hf"):
     """
     if format not in FORMATS:
         raise ConfigError(f"there is no format '{format}'{nearest(format, FORMATS)}")
+    encoder = getattr(model, "discriminator", None) or getattr(model, "encoder", model)
     family = describe(encoder.config)["family"]
     if family not in FORMATS[format]:
         raise ConfigError(f"'{family}' has no checkpoints of format '{format}'{nearest(family, FORMATS[format])}")
-    weights = export_weights(model, FORMATS[format][family].weights)
-    path = Path(path)
+    weight_map = FORMATS[format][family].weights
+    variables = {v.path: v for v in model.weights}
+    generator = getattr(model, "generator", None)
+    models = {"": (encoder.config, variables)}
+    if format == "hf" and generator is not None:
+        models = {
+            "discriminator": (encoder.config, _without_generator(variables)),
+            "generator": (generator.config, _generator_alone(variables)),
+        }
+    ready = {folder: (config, export_weights(named, weight_map), named) for folder, (config, named) in models.items()}
+    with appearing_whole(Path(path)) as temporary:
+        for folder, (config, weights, named) in ready.items():
+            (temporary / folder).mkdir(exist_ok=True)
+            if format == "hf":
+                parts = {name.split("/", 1)[0] for name in named}
+                hugging_face.write(temporary / folder, family, config, weights, parts, tokenizer)
+            else:
+                tensorflow1.write(temporary / folder, family, config, weights, tokenizer)
+
+
+@contextlib.contextmanager
+def appearing_whole(path):
+    """A temporary folder that becomes `path` when the block succeeds."""
     if path.exists() and (not path.is_dir() or any(path.iterdir())):
         raise RunDirectoryError(f"{path} exists and is not an empty folder; choose another")
     temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
     with explain_disk_errors(path):
         try:
             temporary.mkdir(parents=True)
-            if format == "hf":
-                parts = {v.path.split("/", 1)[0] for v in model.weights}
-                hugging_face.write(temporary, family, encoder.config, weights, parts, tokenizer)
-            else:
-                tensorflow1.write(temporary, family, encoder.config, weights, tokenizer)
+            yield temporary
             os.replace(temporary, path)
         finally:
             shutil.rmtree(temporary, ignore_errors=True)
-    return path
+
+
+def _without_generator(variables):
+    return {path: v for path, v in variables.items() if not path.startswith(_GENERATOR)}
+
+
+def _generator_alone(variables):
+    """The generator's variables as a bare masked LM names them: its own, and the shared embeddings."""
+    shared = {path: v for path, v in variables.items() if path.startswith("embeddings/")}
+    own = {path.removeprefix(_GENERATOR): v for path, v in variables.items() if path.startswith(_GENERATOR)}
+    return shared | own

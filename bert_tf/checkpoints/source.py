@@ -8,6 +8,7 @@ from bert_tf.checkpoints import hugging_face, tensorflow1
 from bert_tf.checkpoints.families import HF, TF1
 from bert_tf.config import build
 from bert_tf.errors import ConfigError, DataError
+from bert_tf.models import electra
 from bert_tf.models.building import FAMILIES
 from bert_tf.models.weights import WeightMap, load_weights
 from bert_tf.tokenizers import load_tokenizer
@@ -25,6 +26,7 @@ class Source:
         arrays: published name -> array.
         weight_map: what these names are in our model.
         padding_id: the padding id that its configuration names, or None.
+        generator: the configuration of ELECTRA's generator, where it is in the same checkpoint.
     """
 
     path: Path
@@ -34,6 +36,7 @@ class Source:
     arrays: Mapping
     weight_map: WeightMap
     padding_id: int | None = None
+    generator: object | None = None
 
     @property
     def parts(self):
@@ -103,13 +106,14 @@ def open_checkpoint(path, family=None):
         DataError: nothing that can be read.
         ConfigError: an unknown family, or a setting that is not understood.
     """
+    generator = None
     theirs = hugging_face.recognize(path)
     if theirs is not None:
         folder = Path(path)
         file = folder / hugging_face.CONFIG
         family = hugging_face.family_of(theirs, file, family)
         maps = HF[family]
-        fields = maps.config.read(theirs, file)
+        config = build(FAMILIES[family][0], maps.config.read(theirs, file), str(file))
         arrays, kind, padding_id = hugging_face.SafetensorsArrays(folder), "hf", theirs.get("pad_token_id")
     else:
         found = tensorflow1.recognize(path)
@@ -121,9 +125,11 @@ def open_checkpoint(path, family=None):
         named, folder, prefix = found
         family = family or named
         if family not in TF1:
-            files = ", ".join(maps.config.file for maps in TF1.values())
+            files = ", ".join(maps.config.file for maps in TF1.values() if maps.config)
             raise DataError(f"{folder} has a TensorFlow checkpoint, but none of its configurations: {files}")
         maps, padding_id, kind = TF1[family], None, "tf1"
-        fields, file = tensorflow1.read_config(family, folder)
         arrays = tensorflow1.TensorFlowArrays(prefix)
-    return Source(folder, kind, family, build(FAMILIES[family][0], fields, str(file)), arrays, maps.weights, padding_id)
+        config = tensorflow1.read_config(family, folder, arrays)
+        if family == "electra":
+            generator = electra.config_of_shapes(arrays.shapes, "generator")
+    return Source(folder, kind, family, config, arrays, maps.weights, padding_id, generator)

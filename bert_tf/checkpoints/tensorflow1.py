@@ -13,13 +13,18 @@ import tensorflow as tf
 
 from bert_tf.checkpoints.families import TF1
 from bert_tf.checkpoints.hugging_face import read_json
+from bert_tf.config import build, to_dict
 from bert_tf.errors import ConfigError, DataError
+from bert_tf.models import electra
+from bert_tf.models.building import FAMILIES
 
 _OBJECT_GRAPH = "_CHECKPOINTABLE_OBJECT_GRAPH"
 
 
 def recognize(path):
     """(family, folder, prefix) where `path` is such a checkpoint, its prefix or its folder, or None.
+
+    The family is None where no configuration says it.
 
     Raises:
         DataError: a folder with several checkpoints.
@@ -35,9 +40,11 @@ def recognize(path):
             return None
         folder = prefix.parent
     for family, maps in TF1.items():
-        if (folder / maps.config.file).is_file():
+        if maps.config is not None and (folder / maps.config.file).is_file():
             return family, folder, prefix
-    return None, folder, prefix
+    # ELECTRA was published without one.
+    names = TensorFlowArrays(prefix)
+    return "electra" if "electra/embeddings/word_embeddings" in names else None, folder, prefix
 
 
 class TensorFlowArrays(collections.abc.Mapping):
@@ -63,6 +70,14 @@ class TensorFlowArrays(collections.abc.Mapping):
         """Whether it was written by TensorFlow 2's `tf.train.Checkpoint`."""
         return _OBJECT_GRAPH in self._names
 
+    @property
+    def shapes(self):
+        """dict from name to shape, a list."""
+        return self._reader.get_variable_to_shape_map()
+
+    def __contains__(self, name):
+        return self._reader.has_tensor(name)
+
     def __getitem__(self, name):
         try:
             return self._reader.get_tensor(name)
@@ -76,10 +91,16 @@ class TensorFlowArrays(collections.abc.Mapping):
         return len(self._names)
 
 
-def read_config(family, folder):
-    """Our fields from the family's configuration file, and the file."""
-    file = folder / TF1[family].config.file
-    return TF1[family].config.read(read_json(file), file), file
+def read_config(family, folder, arrays):
+    """The configuration of the encoder."""
+    config_map = TF1[family].config
+    if config_map is None:
+        config = electra.config_of_shapes(arrays.shapes)
+        if config is None:
+            raise DataError(f"{folder} holds no discriminator of ELECTRA: its embeddings or layers are missing")
+        return config
+    file = folder / config_map.file
+    return build(FAMILIES[family][0], config_map.read(read_json(file), file), str(file))
 
 
 def write(folder, family, config, weights, tokenizer):
@@ -88,12 +109,14 @@ def write(folder, family, config, weights, tokenizer):
     The checkpoint's prefix is `<family>_model.ckpt`.
 
     Raises:
-        ConfigError: a family or a setting that the original code does not know.
+        ConfigError: a setting that the original code does not know.
     """
-    if family not in TF1:
-        raise ConfigError(f"there are no TensorFlow 1 checkpoints of '{family}'; write format 'hf' instead")
-    file = Path(folder) / TF1[family].config.file
-    file.write_text(json.dumps(TF1[family].config.write(config), indent=2) + "\n", encoding="utf-8")
+    config_map = TF1[family].config
+    if config_map is None:
+        _check_shapes_say(config, weights)
+    else:
+        text = json.dumps(config_map.write(config), indent=2) + "\n"
+        (Path(folder) / config_map.file).write_text(text, encoding="utf-8")
     prefix = f"{family}_model.ckpt"
     names = sorted(weights)
     # The op that TensorFlow 1's Saver runs; it needs no graph and no session.
@@ -107,6 +130,17 @@ def write(folder, family, config, weights, tokenizer):
     (Path(folder) / "checkpoint").write_text(state, encoding="utf-8")
     if tokenizer is not None:
         tokenizer.save(folder)
+
+
+def _check_shapes_say(config, weights):
+    """Refuses an ELECTRA with settings that its checkpoint, which has no configuration, cannot tell."""
+    told = electra.config_of_shapes({name: value.shape for name, value in weights.items()})
+    for name, value in to_dict(config).items():
+        if not name.endswith("dropout") and name != "initializer_range" and to_dict(told)[name] != value:
+            raise ConfigError(
+                f"a TensorFlow 1 checkpoint of ELECTRA has no configuration and means {name}={to_dict(told)[name]!r}, "
+                f"this model has {value!r}; write format 'hf' instead"
+            )
 
 
 def _only_prefix(folder):

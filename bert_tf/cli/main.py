@@ -16,6 +16,7 @@ COMMANDS = {
     "finetune": "fine-tune a pretrained model on labelled data",
     "evaluate": "measure a fine-tuned model on a labelled file",
     "predict": "apply a fine-tuned model to sentences or a file",
+    "convert": "read a published checkpoint, or write one for other libraries",
     "export": "write a SavedModel that TF Serving loads, tokenizer inside",
 }
 

@@ -38,11 +38,12 @@ def load_pretrained(path, precision="float32"):
     weights = weights_of(run)
     config = run.config()
     pair_head = None
-    if any(name.startswith("pair_head/") for name in tensor_names(weights)):
+    parts = {name.split("/", 1)[0] for name in tensor_names(weights)}
+    if "pair_head" in parts:
         pair_head = config["objective"]["pair_head"]
         pair_head = "next_sentence" if pair_head == "auto" else pair_head
     with precision_scope(precision):
-        encoder = build_encoder(build_config(config["model"]), pooler=pair_head is not None)
+        encoder = build_encoder(build_config(config["model"]), pooler="pooler" in parts)
         objective = MaskedLM(encoder, pair_head=pair_head)
     assign(objective.variables, weights)
     return objective, run.tokenizer()

@@ -195,6 +195,10 @@ def load_weights(model, arrays, weight_map, partly=False, other_heads=(), fresh=
 def export_weights(model, weight_map):
     """The model's variables under another library's names: the inverse of `load_weights`.
 
+    Args:
+        model: a built model, or a dict from variable path to variable.
+        weight_map: the family's `WeightMap`.
+
     Returns:
         dict from source name to a NumPy array, tied copies not included.
 
@@ -202,10 +206,11 @@ def export_weights(model, weight_map):
         DataError: a variable that the map does not know.
     """
     result = {}
-    for variable in model.weights:
-        name, transposed = weight_map.source(variable.path) or (None, False)
+    named = model if isinstance(model, dict) else {v.path: v for v in model.weights}
+    for path, variable in named.items():
+        name, transposed = weight_map.source(path) or (None, False)
         if name is None:
-            raise DataError(f"the weight map has no name for '{variable.path}'")
+            raise DataError(f"the weight map has no name for '{path}'")
         value = np.asarray(variable)
         result[name] = value.T if transposed else value
     for name in weight_map.stacked:

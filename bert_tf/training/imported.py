@@ -2,8 +2,6 @@
 
 import dataclasses
 import json
-import os
-import shutil
 from pathlib import Path
 
 import keras
@@ -12,20 +10,25 @@ from safetensors.numpy import save_file
 
 from bert_tf import config as configuration
 from bert_tf.backend import TrainableModel
-from bert_tf.checkpoints import open_checkpoint
+from bert_tf.checkpoints import appearing_whole, open_checkpoint, write_checkpoint
 from bert_tf.checkpoints.families import PAIR_HEADS
-from bert_tf.errors import ConfigError, DataError, RunDirectoryError
-from bert_tf.files import explain_disk_errors
+from bert_tf.errors import ConfigError, DataError
 from bert_tf.models.building import build_config, build_encoder, describe
+from bert_tf.models.electra import make_generator
 from bert_tf.models.weights import LoadReport
 from bert_tf.objectives.masked_lm import MaskedLM
+from bert_tf.objectives.permutation_lm import PermutationLM
+from bert_tf.objectives.replaced_token_detection import ReplacedTokenDetection
 from bert_tf.tokenizers.base import Tokenizer
 from bert_tf.training.checkpoints import MODEL, STATE, assign, sha256, tensor_names
 from bert_tf.training.encoders import weights_of
 from bert_tf.training.run_directory import CONFIG, RunDirectory
 
-#: The parts of a model that a pretraining objective adds to an encoder.
-HEADS = ("masked_lm_head", "pair_head")
+#: The pretraining heads of the families that have another than "masked_lm_head"; where a source
+#: has several the first is taken.
+HEADS = {"electra": ("discriminator_head", "masked_lm_head"), "xlnet": ("lm_head",)}
+PRETRAINING_HEADS = ("masked_lm_head", "lm_head", "discriminator_head")
+FRESH = ("pooler", "pair_head", *PRETRAINING_HEADS)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -54,7 +57,7 @@ def load(path, pretraining=False, pooler=None, fresh=(), family=None, dtype=None
     _check_fresh(fresh)
     run = RunDirectory.open(path)
     file = weights_of(run)
-    parts = {name.split("/", 1)[0] for name in tensor_names(file)}
+    parts = _parts_of_run(path)
     config = build_config(run.config()["model"])
     encoder, objective = _models(config, parts, pretraining, pooler, fresh, path, dtype, outputs)
     model = objective or encoder
@@ -68,21 +71,22 @@ def load_checkpoint(path, pretraining=False, pooler=None, fresh=(), family=None,
     """Opens a published checkpoint; see `bert_tf.load`, which also opens run directories."""
     source = open_checkpoint(path, family)
     _check_fresh(fresh)
-    encoder, objective = _models(source.config, source.parts, pretraining, pooler, fresh, source.path, dtype, outputs)
+    encoder, objective = _models(source.config, source.parts, pretraining, pooler, fresh, source.path, dtype, outputs, source.generator)
     report = source.fill(objective or encoder, partly=objective is None, fresh=fresh)
     return Loaded(encoder, source.tokenizer(), objective, source.family, report)
 
 
-def import_run(path, run_directory, family=None):
+def import_run(path, run_directory, family=None, encoder_only=False):
     """Turns a published checkpoint into a run directory.
 
     `finetune`, `export`, `fill-mask` and `pretrain` (`train.init_from`) then start from it as from
-    a run of our own. Its heads come along where it has any.
+    a run of our own.
 
     Args:
         path: what `bert_tf.load` opens.
         run_directory: a folder that does not exist yet, or is empty.
         family: see `bert_tf.load`.
+        encoder_only: leaves the heads out, which otherwise come along where there are any.
 
     Returns:
         The `Loaded` that was written.
@@ -91,44 +95,61 @@ def import_run(path, run_directory, family=None):
         ConfigError, DataError: as `bert_tf.load`.
         RunDirectoryError: the folder holds something, or cannot be written.
     """
-    run_directory = Path(run_directory)
-    if run_directory.exists() and (not run_directory.is_dir() or any(run_directory.iterdir())):
-        raise RunDirectoryError(f"{run_directory} exists and is not an empty folder; choose another")
-    has_heads = "masked_lm_head" in open_checkpoint(path, family).parts
-    loaded = load_checkpoint(path, pretraining=has_heads, family=family)
+    return convert(path, run_directory, "run", family, encoder_only)
+
+
+def convert(path, output, to, family=None, encoder_only=False):
+    """Reads a model and writes it as `to`: "run", "hf" or "tf1"; see `import_run` and `bert_tf.save`."""
+    is_run = (Path(path) / CONFIG).exists()
+    parts = _parts_of_run(path) if is_run else open_checkpoint(path, family).parts
+    has_heads = not encoder_only and any(head in parts for head in PRETRAINING_HEADS)
+    loaded = load(path, pretraining=has_heads, family=family)
     model = loaded.objective or loaded.encoder
+    if to != "run":
+        write_checkpoint(model, loaded.tokenizer, output, to)
+        return loaded
+    config = loaded.encoder.config
     record = {
-        "model": describe(loaded.encoder.config),
-        "objective": {"pair_head": getattr(model, "pair_head", None) or "none"},
-        "data": {"sequence_length": loaded.encoder.config.max_positions},
+        "model": describe(config),
+        "objective": {"pair_head": getattr(model, "pair_head", None) or "none"} if has_heads else {},
+        # XLNet has no longest length; 512 is what the published models were trained on.
+        "data": {"sequence_length": getattr(config, "max_positions", 512)},
         "imported_from": str(path),
     }
-    temporary = run_directory.with_name(f".{run_directory.name}.{os.getpid()}.tmp")
-    with explain_disk_errors(run_directory):
-        try:
-            temporary.mkdir(parents=True)
-            configuration.save(record, temporary / CONFIG)
-            loaded.tokenizer.save(temporary / "tokenizer")
-            _write_checkpoint(model, temporary / "checkpoints" / "step-00000000")
-            os.replace(temporary, run_directory)
-        finally:
-            shutil.rmtree(temporary, ignore_errors=True)
+    with appearing_whole(Path(output)) as folder:
+        configuration.save(record, folder / CONFIG)
+        loaded.tokenizer.save(folder / "tokenizer")
+        _write_checkpoint(model, folder / "checkpoints" / "step-00000000")
     return loaded
 
 
-def _models(config, parts, pretraining, pooler, fresh, path, dtype, outputs):
+def _parts_of_run(path):
+    return {name.split("/", 1)[0] for name in tensor_names(weights_of(RunDirectory.open(path)))}
+
+
+def _models(config, parts, pretraining, pooler, fresh, path, dtype, outputs, generator=None):
     """The encoder, and the objective or None, for a source that has these parts."""
     family = describe(config)["family"]
     there = {*parts, *fresh}
-    if pretraining and "masked_lm_head" not in there:
-        raise DataError(
-            f"{path} holds no pretraining head; to start one from random values, pass fresh=('masked_lm_head',)"
-        )
     pair_head = PAIR_HEADS.get(family) if pretraining and "pair_head" in there else None
     if pooler is None:
         pooler = "pooler" in parts or pair_head is not None
     encoder = build_encoder(config, pooler=pooler, dtype=dtype, **outputs)
-    return encoder, MaskedLM(encoder, pair_head=pair_head) if pretraining else None
+    if not pretraining:
+        return encoder, None
+    heads = HEADS.get(family, ("masked_lm_head",))
+    head = next((head for names in (parts, fresh) for head in heads if head in names), None)
+    if head is None:
+        raise DataError(
+            f"{path} holds no pretraining head; to start one from random values, pass fresh=('{heads[0]}',)"
+        )
+    if head == "lm_head":
+        return encoder, PermutationLM(encoder)
+    if head == "discriminator_head":
+        if generator is not None and "generator" in parts:
+            generator = make_generator(encoder, generator)
+        return encoder, ReplacedTokenDetection(encoder, generator)
+    return encoder, MaskedLM(encoder, pair_head=pair_head)
 
 
 def _write_checkpoint(model, folder):
@@ -141,5 +162,5 @@ def _write_checkpoint(model, folder):
 
 def _check_fresh(fresh):
     for part in fresh:
-        if part not in ("pooler", *HEADS):
-            raise ConfigError(f"fresh names '{part}'{configuration.nearest(part, ('pooler', *HEADS))}")
+        if part not in FRESH:
+            raise ConfigError(f"fresh names '{part}'{configuration.nearest(part, FRESH)}")

@@ -1,0 +1,38 @@
+"""Turn a published checkpoint into a run directory, or any model into another library's format.
+
+What is read is recognised: a Hugging Face directory, a TensorFlow 1 checkpoint of the original
+authors, or a run directory. Pretraining heads come along. Nothing is guessed: a weight or a setting
+that is not understood is an error.
+
+example:
+  bert-tf convert bert-base-uncased run                  # then: bert-tf finetune --init-from run ...
+  bert-tf convert uncased_L-12_H-768_A-12 bert --to hf   # from TensorFlow 1 to Hugging Face
+  bert-tf convert run published --to hf                  # a run of our own, for transformers
+
+in Python:
+  import bert_tf
+  bert_tf.import_run("bert-base-uncased", "run")
+  model = bert_tf.load("run", pretraining=True)
+  bert_tf.save(model.objective, model.tokenizer, "published", format="hf")
+"""
+
+
+def add_arguments(parser):
+    parser.add_argument("source", help="a checkpoint or run directory")
+    parser.add_argument("output", help="a folder that does not exist yet, or is empty")
+    parser.add_argument("--to", choices=("run", "hf", "tf1"), default="run", help="what to write (default %(default)s)")
+    parser.add_argument("--family", help="where the files do not say it, or mean another: spanbert in bert's format")
+    parser.add_argument("--encoder-only", action="store_true", help="leave the pretraining heads out")
+
+
+def run(arguments):
+    from bert_tf.training.imported import convert
+
+    loaded = convert(arguments.source, arguments.output, arguments.to, arguments.family, arguments.encoder_only)
+    model = loaded.objective or loaded.encoder
+    print(f"{arguments.output}: {loaded.family}, {model.count_params():,} parameters, as {arguments.to}")
+    for what, names in (("held no weight", loaded.report.ignored), ("not used", loaded.report.unused)):
+        if names:
+            print(f"  {what}: {', '.join(names)}")
+    if arguments.to == "run":
+        print(f"next: bert-tf finetune --init-from {arguments.output} --train train.tsv --dev dev.tsv --output tuned")

@@ -1,0 +1,218 @@
+"""Tiny directories that transformers wrote, see tests/golden/checkpoints.py: opened, written, opened again."""
+
+import json
+import shutil
+from pathlib import Path
+
+import numpy as np
+import pytest
+from safetensors.numpy import load_file, save_file
+
+import bert_tf
+from bert_tf.errors import ConfigError, DataError, RunDirectoryError
+
+FIXTURES = Path(__file__).parents[1] / "fixtures" / "checkpoints"
+SENTENCE = "the people of the united states, and the government"
+#: Folder -> what it holds beside an encoder: (family, parts that a bare encoder leaves unused).
+CASES = {
+    "bert": ("bert", {"cls"}),
+    "bert_sharded": ("bert", {"cls"}),
+    "bert_bare": ("bert", set()),
+    "distilbert": ("distilbert", {"vocab_transform", "vocab_layer_norm", "vocab_projector"}),
+    "electra": ("electra", {"discriminator_predictions"}),
+    "electra_generator": ("electra", {"generator_predictions", "generator_lm_head"}),
+    "roberta": ("roberta", {"lm_head"}),
+    "albert": ("albert", {"predictions", "sop_classifier"}),
+    "xlnet": ("xlnet", {"lm_loss"}),
+    "modernbert": ("modernbert", {"head", "decoder"}),
+}
+WITH_HEADS = sorted(set(CASES) - {"bert_bare"})
+
+
+def expected(name):
+    with np.load(FIXTURES / name / "expected.npz") as file:
+        return dict(file)
+
+
+def inputs(golden):
+    result = {k: golden[k].astype("int32") for k in ("token_ids", "segment_ids")}
+    return result | {"padding_mask": golden["padding_mask"]}
+
+
+def relative_error(ours, theirs):
+    return np.max(np.abs(np.asarray(ours, "float64") - theirs)) / np.max(np.abs(theirs))
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_the_encoder(name):
+    golden, (family, unused) = expected(name), CASES[name]
+    loaded = bert_tf.load(FIXTURES / name)
+    assert loaded.family == family
+    assert loaded.objective is None
+    assert {n.split(".")[0] for n in loaded.report.unused} == unused
+    assert loaded.report.fresh == ()
+    ours, real = np.asarray(loaded.encoder(inputs(golden))["sequence_output"]), golden["padding_mask"]
+    assert relative_error(ours[real], golden["sequence_output"][real]) < 1e-5
+    assert loaded.tokenizer.encode(SENTENCE) == golden["sentence_ids"].tolist()
+
+
+@pytest.mark.parametrize("name", WITH_HEADS)
+def test_the_pretraining_model_there_and_back(name, tmp_path):
+    golden = expected(name)
+    loaded = bert_tf.load(FIXTURES / name, pretraining=True)
+    assert loaded.report.unused == loaded.report.fresh == ()
+    features = inputs(golden)
+    rows, length = features["token_ids"].shape
+    features["mask_positions"] = np.tile(np.arange(length, dtype="int32"), (rows, 1))
+    if name == "xlnet":
+        features = features | {"permutation_order": np.tile(np.arange(length, dtype="int32"), (rows, 1))}
+        # The golden logits are those of the content stream.
+        table = loaded.encoder.embedding_table
+        outputs = {"logits": loaded.objective.lm_head(loaded.encoder(inputs(golden))["sequence_output"], table)}
+    else:
+        outputs = loaded.objective(features)
+    logits = next(outputs[k] for k in ("logits", "masked_lm_logits", "replaced_logits") if k in outputs)
+    assert relative_error(np.asarray(logits)[:, [0, 3, 5]], golden["logits"]) < 1e-5
+    if "pair_logits" in golden:
+        assert relative_error(outputs["pair_logits"], golden["pair_logits"]) < 1e-5
+
+    bert_tf.save(loaded.objective, loaded.tokenizer, tmp_path / "written")
+    theirs = {n: a for file in (FIXTURES / name).glob("*.safetensors") for n, a in load_file(file).items()}
+    ours = load_file(tmp_path / "written" / "model.safetensors")
+    assert ours.keys() == theirs.keys()
+    for array in ours:
+        np.testing.assert_array_equal(ours[array], theirs[array])
+    config = json.loads((tmp_path / "written" / "config.json").read_text())
+    original = json.loads((FIXTURES / name / "config.json").read_text())
+    assert config["architectures"] == original["architectures"]
+    again = bert_tf.load(tmp_path / "written", pretraining=True)
+    assert again.encoder.config == loaded.encoder.config
+    assert again.tokenizer.fingerprint == loaded.tokenizer.fingerprint
+    for a, b in zip(loaded.objective.weights, again.objective.weights, strict=True):
+        np.testing.assert_array_equal(a, b)
+
+
+def test_heads_of_tasks_are_listed(tmp_path):
+    folder = copy_of("bert", tmp_path / "tuned")
+    arrays = load_file(folder / "model.safetensors")
+    heads = {"classifier.weight": np.zeros((2, 12), "float32"), "qa_outputs.bias": np.zeros(2, "float32")}
+    save_file(arrays | heads, folder / "model.safetensors")
+    assert set(heads) < set(bert_tf.load(folder).report.unused)
+    assert bert_tf.load(folder, pretraining=True).report.unused == ("classifier.weight", "qa_outputs.bias")
+
+
+def test_a_bare_encoder_is_written_without_the_prefix(tmp_path):
+    loaded = bert_tf.load(FIXTURES / "bert_bare")
+    bert_tf.save(loaded.encoder, loaded.tokenizer, tmp_path / "written")
+    assert load_file(tmp_path / "written" / "model.safetensors").keys() == load_file(
+        FIXTURES / "bert_bare" / "model.safetensors"
+    ).keys()
+    assert json.loads((tmp_path / "written" / "config.json").read_text())["architectures"] == ["BertModel"]
+
+
+def test_fresh_parts_are_asked_for_and_named():
+    with pytest.raises(DataError, match=r"no pretraining head; .* fresh=\('masked_lm_head',\)"):
+        bert_tf.load(FIXTURES / "bert_bare", pretraining=True)
+    loaded = bert_tf.load(FIXTURES / "bert_bare", pretraining=True, fresh=("masked_lm_head",))
+    assert {path.split("/")[0] for path in loaded.report.fresh} == {"masked_lm_head"}
+    assert len(loaded.report.fresh) == 5
+    with pytest.raises(DataError, match="nothing fills 'pooler/dense/kernel' .'bert.pooler.dense.weight' there"):
+        bert_tf.load(FIXTURES / "bert_sharded", pooler=True)
+    assert bert_tf.load(FIXTURES / "bert_sharded", pooler=True, fresh=("pooler",)).encoder.pooler
+    with pytest.raises(ConfigError, match="fresh names 'poler'; did you mean 'pooler'"):
+        bert_tf.load(FIXTURES / "bert_bare", fresh=("poler",))
+
+
+def copy_of(name, folder, **changes):
+    shutil.copytree(FIXTURES / name, folder)
+    config = json.loads((folder / "config.json").read_text()) | changes
+    (folder / "config.json").write_text(json.dumps({k: v for k, v in config.items() if v is not Ellipsis}))
+    return folder
+
+
+def test_every_setting_is_understood_or_named(tmp_path):
+    changes = {"position_embedding_type": "relative_key", "is_decoder": True, "hidden_act": "mish", "scale": 2,
+               "hidden_size": ...}  # fmt: skip
+    with pytest.raises(ConfigError) as error:
+        bert_tf.load(copy_of("bert", tmp_path / "a", **changes))
+    assert str(error.value).splitlines()[1:] == [
+        "  'hidden_size' is missing",
+        "  'scale' (2) is not understood",
+        "  hidden_act is 'mish'; did you mean 'swish'?",
+        "  is_decoder is True; only False is supported",
+        "  position_embedding_type is 'relative_key'; only 'absolute' is supported",
+    ]  # fmt: skip
+    for key, value, message in (
+        ("model_type", "bort", "model_type 'bort'; did you mean 'bert'"),
+        ("model_type", ..., "has no 'model_type'; say which family"),
+        ("pad_token_id", 3, r"pad_token_id is 3 .* padding token '\[PAD\]' is 0"),
+        ("num_attention_heads", 5, "5"),
+    ):
+        folder = copy_of("bert", tmp_path / f"{key}-{value}", **{key: value})
+        with pytest.raises(ConfigError, match=message):
+            bert_tf.load(folder)
+    folder = copy_of("bert_bare", tmp_path / "span", model_type=...)
+    assert bert_tf.load(folder, family="spanbert").family == "spanbert"
+
+
+def test_weights_that_do_not_fit(tmp_path):
+    folder = copy_of("bert", tmp_path / "layers", num_hidden_layers=1)
+    with pytest.raises(DataError, match=r"'bert.encoder.layer.1.output.dense.bias' has no place in this model"):
+        bert_tf.load(folder)
+    folder = copy_of("bert", tmp_path / "missing", num_hidden_layers=3)
+    with pytest.raises(DataError, match="nothing fills 'transformer_layer_2/attention/key/bias'"):
+        bert_tf.load(folder)
+    folder = copy_of("bert", tmp_path / "strange")
+    arrays = load_file(folder / "model.safetensors")
+    save_file(arrays | {"bert.extra": np.zeros(2, "float32")}, folder / "model.safetensors")
+    with pytest.raises(DataError, match="'bert.extra' has no place in this model"):
+        bert_tf.load(folder)
+    (folder / "model.safetensors").write_bytes(b"\x08\0\0\0\0\0\0\0broken")
+    with pytest.raises(DataError, match="cannot read .*model.safetensors"):
+        bert_tf.load(folder)
+
+
+def test_what_cannot_be_opened_says_how_to_mend_it(tmp_path):
+    folder = copy_of("bert", tmp_path / "bin")
+    (folder / "model.safetensors").rename(folder / "pytorch_model.bin")
+    with pytest.raises(DataError, match="is a pickle, .* convert it .*: python -c .*save_file"):
+        bert_tf.load(folder)
+    (tmp_path / "empty").mkdir()
+    with pytest.raises(DataError, match="is no checkpoint: it has neither config.json"):
+        bert_tf.load(tmp_path / "empty")
+    folder = copy_of("bert_sharded", tmp_path / "shards")
+    (folder / "model-00002-of-00003.safetensors").unlink()
+    with pytest.raises(DataError, match="cannot read .*model-00002-of-00003.safetensors"):
+        bert_tf.load(folder)
+
+
+def test_half_precision_and_tied_copies(tmp_path):
+    folder = copy_of("bert", tmp_path / "half")
+    arrays = load_file(folder / "model.safetensors")
+    whole = bert_tf.load(FIXTURES / "bert").encoder.embedding_table
+    half = {n: a.astype("float16") for n, a in arrays.items()}
+    half["cls.predictions.decoder.weight"] = half["bert.embeddings.word_embeddings.weight"]
+    save_file(half, folder / "model.safetensors")
+    loaded = bert_tf.load(folder, pretraining=True)
+    assert loaded.report.ignored == ("cls.predictions.decoder.weight",)
+    np.testing.assert_array_equal(loaded.encoder.embedding_table, np.asarray(whole).astype("float16").astype("float32"))
+
+
+def test_nothing_is_overwritten_and_nothing_half_written(tmp_path):
+    loaded = bert_tf.load(FIXTURES / "bert")
+    (tmp_path / "full").mkdir()
+    (tmp_path / "full" / "note").write_text("mine")
+    with pytest.raises(RunDirectoryError, match="is not an empty folder"):
+        bert_tf.save(loaded.encoder, loaded.tokenizer, tmp_path / "full")
+    with pytest.raises(ConfigError, match="no format 'tf'; did you mean 'tf1'"):
+        bert_tf.save(loaded.encoder, loaded.tokenizer, tmp_path / "other", format="tf")
+
+    class Broken:
+        pad_id = 0
+
+        def save(self, folder):
+            raise DataError("no")
+
+    with pytest.raises(DataError, match="no"):
+        bert_tf.save(loaded.encoder, Broken(), tmp_path / "other")
+    assert [p.name for p in tmp_path.iterdir()] == ["full"]
