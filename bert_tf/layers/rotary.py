@@ -50,7 +50,7 @@ class RotaryPositions(keras.layers.Layer):
 
 
 def rotate(x, rotation):
-    """Turns the pairs (x[i], x[i + d/2]) by their angles, as Hugging Face's and Meta's models pair them.
+    """Turns the pairs (x[i], x[i + d/2]) by their angles; that is how GPT-NeoX and its heirs pair.
 
     Args:
         x: [B, S, n, d].
@@ -71,4 +71,6 @@ def check_even(head_size):
         ConfigError: `head_size` is odd.
     """
     if head_size % 2:
-        raise ConfigError(f"rotary positions need an even head size, got {head_size} = hidden_size / num_heads")
+        raise ConfigError(
+            f"rotary positions need an even head size, got {head_size} = hidden_size / num_heads"
+        )

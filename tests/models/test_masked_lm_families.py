@@ -84,12 +84,15 @@ def test_gradients_are_finite_where_padding_sees_no_token(encoder):
 
 
 def test_unknown_batch_and_length(encoder):
-    @tf.function(input_signature=[tf.TensorSpec([None, None], tf.int32), tf.TensorSpec([None, None], tf.bool)])
+    any_size = [tf.TensorSpec([None, None], dtype) for dtype in (tf.int32, tf.bool)]
+
+    @tf.function(input_signature=any_size)
     def traced(token_ids, padding_mask):
         return encoder({"token_ids": token_ids, "padding_mask": padding_mask})["sequence_output"]
 
     for shape in ((2, 9), (3, 5)):
-        inputs = {"token_ids": tokens(*shape), "padding_mask": np.arange(shape[1])[None].repeat(shape[0], 0) < 4}
+        real = np.arange(shape[1])[None].repeat(shape[0], 0) < 4
+        inputs = {"token_ids": tokens(*shape), "padding_mask": real}
         np.testing.assert_allclose(traced(**inputs), encoder(inputs)["sequence_output"], atol=1e-5)
 
 
@@ -195,7 +198,8 @@ ATTENTION, FEED_FORWARD = 4 * (24 * 24 + 24) + 2 * 24, 2 * 24 * 40 + 40 + 24 + 2
 
 
 @pytest.mark.parametrize(
-    "share, attentions, feed_forwards", [("all", 4, 4), ("attention", 4, 12), ("feed_forward", 12, 4), ("none", 12, 12)]
+    "share, attentions, feed_forwards",
+    [("all", 4, 4), ("attention", 4, 12), ("feed_forward", 12, 4), ("none", 12, 12)],
 )
 def test_albert_shares_what_it_is_told_to(share, attentions, feed_forwards):
     """Six layers of two blocks in two groups: against a model that shares nothing, told to be equal."""
@@ -214,7 +218,8 @@ def test_albert_shares_what_it_is_told_to(share, attentions, feed_forwards):
             block, rest = path.split("/", 1)
             layer, inner = int(block.split("_")[2]), block.split("_")[-1]
             group = layer // 3
-            shared = share == "all" or share == ("attention" if rest.startswith("attention") else "feed_forward")
+            part = "attention" if rest.startswith("attention") else "feed_forward"
+            shared = share in ("all", part)
             number = layer if not shared else group if share == "all" else 3 * group
             path = f"transformer_group_{number}_layer_{inner}/{rest}"
         variable.assign(weights[path])
@@ -264,7 +269,8 @@ def test_modernbert_first_layer_and_initializers():
     assert "transformer_layer_0/attention_layer_norm/gamma" not in with_norms
     assert "transformer_layer_1/attention_layer_norm/gamma" in with_norms
     for name, deviation in (("intermediate", 0.02), ("output", 0.02 / 6), ("attention/output", 0.02 / 6)):
-        values = np.concatenate([np.ravel(with_norms[f"transformer_layer_{i}/{name}/kernel"]) for i in range(18)])
+        kernels = [with_norms[f"transformer_layer_{i}/{name}/kernel"] for i in range(18)]
+        values = np.concatenate([np.ravel(kernel) for kernel in kernels])
         assert np.abs(values).max() <= 2 * deviation * (1 + 1e-6)
         assert values.std() == pytest.approx(0.8796 * deviation, rel=0.02)
 
