@@ -12,7 +12,7 @@ from bert_tf.errors import ConfigError
 from bert_tf.tokenizers.base import STANDARD_SPECIAL_TOKENS
 from bert_tf.tokenizers.bpe_files import check_merges, write_bpe, write_config
 from bert_tf.tokenizers.cleaning import gpt1_characters, plain_characters
-from bert_tf.tokenizers.merging import MergeTable, WordEncoder, join_bytes, segment_begins
+from bert_tf.tokenizers.merging import MergeTable, WordEncoder, join_bytes, segment_begins, string_table
 from bert_tf.tokenizers.normalizer_model import build_normalizer_model
 from bert_tf.tokenizers.split_tokenizer import SplitTokenizer, row_ids
 
@@ -71,12 +71,7 @@ class BPETokenizer(SplitTokenizer):
             self._normalizer = tf_text.FastBertNormalizer(model_buffer=tf.constant(cleaning_model(cleaning)))
             # What a word can begin as.
             single = {t: i for t, i in ids.items() if len(t) == 1 or t[1:] == end_of_word}
-            self._characters = tf.lookup.StaticHashTable(
-                tf.lookup.KeyValueTensorInitializer(
-                    tf.constant(list(single), tf.string), tf.constant(list(single.values()), tf.int32)
-                ),
-                self.unk_id,
-            )
+            self._characters = string_table(single, self.unk_id)
             lengths = [max(len(t.removesuffix(end_of_word)), 1) for t in self.vocabulary]
             lengths[self.unk_id] = 1
             self._lengths = tf.constant(lengths, tf.int32)  # characters

@@ -124,9 +124,7 @@ class WordEncoder:
     def __init__(self, whole, merges, symbols):
         self._merges, self._symbols = merges, symbols
         with tf.init_scope():
-            keys = tf.constant(list(whole), tf.string)
-            values = tf.constant(list(whole.values()), tf.int32)
-            self.table = tf.lookup.StaticHashTable(tf.lookup.KeyValueTensorInitializer(keys, values), -1)
+            self.table = string_table(whole, -1)
         self.resources = (self.table, merges.table)
 
     def encode(self, words):
@@ -166,6 +164,13 @@ class WordEncoder:
             tf.tensor_scatter_nd_update(first, places, splits[:-1]),
             tf.tensor_scatter_nd_update(first + 1, places, splits[1:]),
         )
+
+
+def string_table(ids, default):
+    """A static table of a dict of str or bytes -> int32 id, to be made within `tf.init_scope`."""
+    ids = ids or {b"\xff": default}  # a table cannot be empty; no text has this byte
+    keys, values = tf.constant(list(ids), tf.string), tf.constant(list(ids.values()), tf.int32)
+    return tf.lookup.StaticHashTable(tf.lookup.KeyValueTensorInitializer(keys, values), default)
 
 
 def segment_begins(lengths):

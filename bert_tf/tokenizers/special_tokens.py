@@ -6,6 +6,8 @@ import re
 import tensorflow as tf
 import tensorflow_text as tf_text
 
+from bert_tf.tokenizers.merging import string_table
+
 # Unicode's White_Space, which \s of RE2 is not.
 WHITE_SPACE = r"[\t-\r \x{85}\x{A0}\x{1680}\x{2000}-\x{200A}\x{2028}\x{2029}\x{202F}\x{205F}\x{3000}]"
 _PLACEHOLDER = "\x01"
@@ -84,9 +86,7 @@ class SpecialTokenFinder:
         self._strip_left = f"^{WHITE_SPACE}*((?:{_any_of(left)}){WHITE_SPACE}*)$" if left else None
         self._strip_right = f"^({_any_of(right)}){WHITE_SPACE}*$" if right else None
         with tf.init_scope():
-            keys = tf.constant([token.content for token, _ in by_length])
-            values = tf.constant([token_id for _, token_id in by_length], tf.int32)
-            self.table = tf.lookup.StaticHashTable(tf.lookup.KeyValueTensorInitializer(keys, values), -1)
+            self.table = string_table({token.content: token_id for token, token_id in by_length}, -1)
 
     def present(self, text):
         """bool scalar: whether any of the texts may hold a special token."""
@@ -128,5 +128,5 @@ def _any_of(items):
 
 
 def escape(token):
-    """`token` as a pattern of RE2, which knows no escape for letters and digits."""
-    return re.sub(r"([^\w\s])", r"\\\1", token, flags=re.ASCII)
+    """`token` as a pattern of RE2, which knows an escape for ASCII punctuation only."""
+    return re.sub(r"([!-/:-@\[-`{-~])", r"\\\1", token)

@@ -148,17 +148,23 @@ class SplitTokenizer(Tokenizer):
 
     def _before_normalization(self, chunks, splits, chunk, starts, ends):
         """Bytes of the normalized chunks -> bytes of the chunks."""
-        _, places = tf_text.normalize_utf8_with_offsets_map(chunks.text, self.normalization)
+        text, places = tf_text.normalize_utf8_with_offsets_map(chunks.text, self.normalization)
         is_text = tf.gather(chunks.special, chunk) < 0
-        found = []
-        # A place inside of what one character became is that character's.
-        last = tf.maximum(ends - 1, starts)
-        for values in (starts, last, last + 1):
+        # A place inside of a character is mapped behind its source: right for an end, while a
+        # start is that of the character. (Where a special token stands, any place will do.)
+        is_first = tf.bitwise.bitwise_and(join_bytes(text), 0xC0) != 0x80
+        index = tf.range(tf.size(is_first))
+        character = tf.cumsum(tf.cast(is_first, tf.int32)) - 1
+        first = tf.concat([tf.gather(tf.boolean_mask(index, is_first), character), [tf.size(index)]], 0)
+        base = tf.gather(tf.cumsum(tf.strings.length(text), exclusive=True), chunk)
+        begin = tf.gather(first, base + tf.where(is_text, starts, 0)) - base
+
+        def source(values):
             rows = tf.RaggedTensor.from_row_splits(tf.cast(values, tf.int64), tf.cast(splits, tf.int64))
-            source = tf_text.find_source_offsets(places, rows).values
-            found.append(tf.where(is_text, tf.cast(source, tf.int32), values))
-        start, last, after = found
-        return start, tf.where(ends > starts, tf.maximum(after, last + 1), start)
+            return tf.cast(tf_text.find_source_offsets(places, rows).values, tf.int32)
+
+        start, end = source(begin), source(ends)
+        return tf.where(is_text, start, starts), tf.where(is_text, tf.maximum(start, end), ends)
 
 
 def valid_utf8(text):
