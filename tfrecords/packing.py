@@ -16,8 +16,8 @@ class Spans(NamedTuple):
     """Examples as stretches of the token ids: segment A is `token_ids[first_start:first_end]`.
 
     All int64 [E]. `second_start == second_end` where there is no segment B. `labels` are those of
-    `schema`. `truncated` is the number of tokens of this example
-    that were cut off and stand in no other example of the same pass (not counting random B's).
+    `schema`. `truncated` is the number of tokens of this example that were cut off and stand in no
+    other example of the same pass (not counting random B's).
     """
 
     first_start: np.ndarray

@@ -1,5 +1,6 @@
 """The manifest on disk, and what is said of one that cannot be used."""
 
+import dataclasses
 import json
 
 import pytest
@@ -26,6 +27,25 @@ def test_saved_and_loaded(tmp_path):
     values = json.loads((tmp_path / MANIFEST_NAME).read_text(encoding="utf-8"))
     assert values["schema_version"] == SCHEMA_VERSION
     assert values["shards"][1] == {"file": "shard-00001.tfrecord", "examples": 4, "bytes": 120, "sha256": "11"}
+
+
+@pytest.mark.parametrize(
+    "packing, task",
+    [
+        ({"format": "segment_pair"}, "next_sentence"),  # written before there were others
+        ({"format": "full_sentences"}, "none"),
+        ({"format": "segment_pair", "pair": "sentence_order"}, "sentence_order"),
+        ({"format": "segment_pair", "pair": "none"}, "none"),
+    ],
+)
+def test_what_is_asked_of_pairs(tmp_path, packing, task):
+    manifest = dataclasses.replace(MANIFEST, packing=packing)
+    assert manifest.pair_task == task == manifest.settings["pair"]
+    manifest.save(tmp_path)
+    values = json.loads((tmp_path / MANIFEST_NAME).read_text(encoding="utf-8"))
+    del values["segment_ids"]
+    (tmp_path / MANIFEST_NAME).write_text(json.dumps(values), encoding="utf-8")
+    assert Manifest.load(tmp_path) == manifest and manifest.segment_ids == [0, 1, 2]
 
 
 @pytest.mark.parametrize(
