@@ -66,7 +66,8 @@ def test_padding_on_either_side_has_no_effect(encoder):
                 "padding_mask": np.stack([real, real]),
             }
         )
-        np.testing.assert_allclose(np.asarray(output["sequence_output"])[:, real], alone["sequence_output"], atol=1e-5)
+        ours = np.asarray(output["sequence_output"])[:, real]
+        np.testing.assert_allclose(ours, alone["sequence_output"], atol=1e-5)
         np.testing.assert_allclose(output["pooled_output"], alone["pooled_output"], atol=1e-5)
 
 
