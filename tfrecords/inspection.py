@@ -29,7 +29,7 @@ class Explanation:
     Attributes:
         example_index, epoch: int.
         tokens: list of str, uncorrupted, without padding, in the order the model reads them.
-        segment_ids: list of int, one for each token.
+        segments: list of int, which segment each token belongs to: 0, 1, or 2 at the end.
         texts: list of str, each segment's text as the tokenizer decodes it.
         pair_label: int, or None where nothing is asked about a pair.
         pair_task: one of `schema.PAIR_TASKS`.
@@ -40,7 +40,7 @@ class Explanation:
     example_index: int
     epoch: int
     tokens: list
-    segment_ids: list
+    segments: list
     texts: list
     pair_label: int | None
     pair_task: str
@@ -67,8 +67,8 @@ class Explanation:
             arrow = "" if hidden else f" -> {prediction.shown}"
             shown[prediction.position] = f"{{{prediction.token}{arrow}}}"
         names = {0: "input A", 1: "input B"}
-        for segment in dict.fromkeys(self.segment_ids):
-            pieces = [t for t, s in zip(shown, self.segment_ids) if s == segment]
+        for segment in dict.fromkeys(self.segments):
+            pieces = [t for t, s in zip(shown, self.segments) if s == segment]
             yield from field(names.get(segment, "input end"), pieces, width)
         yield from field("predicted", self.corruption.rule, width)
         for name, note in self.corruption.notes.items():
@@ -92,15 +92,17 @@ def explain(batch, tokenizer, corrupt, seed, pair_task="next_sentence"):
     """
     features = corrupt(batch, seed)
     before = {name: value.numpy() for name, value in batch.items()}
+    as_read = features["segment_ids"].numpy()
     for row, explained in enumerate(corrupt.explain(batch, features, seed, tokenizer)):
         length = int(before["padding_mask"][row].sum())
         ids = before["token_ids"][row, :length].tolist()
-        segments = before["segment_ids"][row, :length].tolist()
+        segments = _segments(ids, before["segment_ids"][row, :length].tolist(), tokenizer.layout)
         yield Explanation(
             example_index=int(before["example_index"][row]),
             epoch=int(before["epoch"][row]),
             tokens=explained.tokens or [tokenizer.id_to_token(i) for i in ids],
-            segment_ids=features["segment_ids"].numpy()[row, :length].tolist(),
+            # A row that is read in another order has its segments in that order.
+            segments=segments if explained.tokens is None else as_read[row, :length].tolist(),
             texts=[
                 tokenizer.decode(
                     [
@@ -117,6 +119,18 @@ def explain(batch, tokenizer, corrupt, seed, pair_task="next_sentence"):
             corruption=explained,
             sequence_length=batch["token_ids"].shape[1],
         )
+
+
+def _segments(ids, segment_ids, layout):
+    """The segment of each token, also where a layout has one `segment_ids` for both texts, as RoBERTa."""
+    border = [*layout.after_first, *layout.before_second]
+    if layout.second_segment or len(border) < 2:
+        return segment_ids
+    for at in range(len(ids) - len(border)):
+        if ids[at : at + len(border)] == border:
+            behind = at + len(layout.after_first)
+            return [int(place >= behind) for place in range(len(ids))]
+    return segment_ids
 
 
 def inspect_shards(

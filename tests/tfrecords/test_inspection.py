@@ -1,9 +1,11 @@
 import numpy as np
 import pytest
+import tensorflow as tf
 from shard_fixtures import write_shards
 
 from bert_tf.errors import ConfigError, DataError
 from bert_tf.tokenizers import WordPieceTokenizer
+from bert_tf.tokenizers.layout import build_layout
 from tfrecords import schema
 from tfrecords.inspection import explain, inspect_shards
 from tfrecords.masking import MaskedLMCorruption, MaskingConfig
@@ -49,7 +51,7 @@ def explanations(folder, tokenizer, config, epochs=1, seed=0):
 def test_what_is_said_of_an_example(folder, tokenizer):
     random_pair, single, pair = explanations(folder, tokenizer, WHOLE)
     assert random_pair.tokens == PAIR and single.tokens == SINGLE
-    assert random_pair.segment_ids == [0] * 5 + [1] * 6 and single.segment_ids == [0] * 6
+    assert random_pair.segments == [0] * 5 + [1] * 6 and single.segments == [0] * 6
     assert [e.pair_label for e in (random_pair, single, pair)] == [1, None, 0]
     assert random_pair.texts == [
         tokenizer.decode(tokenizer.encode(text)) for text in ("the cat sat", "rockets fly .")
@@ -191,6 +193,8 @@ def test_permutations(folder, tokenizer):
             backward = (epoch + row) % 2 == 1
             forward = (PAIR, SINGLE, PAIR)[row]
             assert explanation.tokens == ([forward[0], *forward[-2:0:-1], forward[-1]] if backward else forward)
+            segments = [0] * 5 + [1] * 6 if row != 1 else [0] * 6
+            assert explanation.segments == ([segments[0], *segments[-2:0:-1], segments[-1]] if backward else segments)
             text = "\n".join(explanation.lines(200))
             assert f"direction  {'backward' if backward else 'forward'}" in text
             order = features["permutation_order"][row]
@@ -209,3 +213,19 @@ def test_the_command_with_another_corruption(folder):
     assert any(line.startswith("order      the context, then ") for line in lines)
     lines = list(inspect_shards(folder, WHOLE, examples=1, corruption=ReplacedTokenCorruption))
     assert lines[4:] == list(inspect_shards(folder, WHOLE, examples=1))[4:]
+
+
+def test_two_texts_that_share_a_segment_are_told_apart(folder, tokenizer, monkeypatch):
+    ids = [VOCABULARY.index(t) for t in "[CLS] the cat [SEP] [SEP] rock ##s . [SEP]".split()]
+    batch = {
+        "token_ids": tf.constant([ids + [0, 0, 0]]),
+        "segment_ids": tf.zeros([1, 12], tf.int32),
+        "padding_mask": tf.constant([[True] * 9 + [False] * 3]),
+        "pair_labels": tf.constant([0]),
+        "pair_weights": tf.constant([1.0]),
+        "example_index": tf.constant([0], tf.int64),
+        "epoch": tf.constant([0], tf.int64),
+    }
+    monkeypatch.setattr(tokenizer, "layout", build_layout("roberta", tokenizer.cls_id, tokenizer.sep_id))
+    (explanation,) = explain(batch, tokenizer, MaskedLMCorruption(tokenizer, WHOLE), 0)
+    assert explanation.texts == ["the cat", "rocks."] and explanation.segments == [0] * 4 + [1] * 5
