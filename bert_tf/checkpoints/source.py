@@ -117,6 +117,8 @@ def open_checkpoint(path, family=None):
         arrays, kind, padding_id = hugging_face.SafetensorsArrays(folder), "hf", theirs.get("pad_token_id")
     else:
         found = tensorflow1.recognize(path)
+        if found is None and (Path(path) / "discriminator" / hugging_face.CONFIG).is_file():
+            raise DataError(f"{path} holds ELECTRA's two models; open discriminator/ or generator/ in it")
         if found is None:
             raise DataError(
                 f"{path} is no checkpoint: it has neither {hugging_face.CONFIG} with {hugging_face.WEIGHTS} "

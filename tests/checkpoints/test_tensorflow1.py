@@ -1,0 +1,261 @@
+"""TensorFlow 1 checkpoints: the names that the original code gives its variables, and the way back."""
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+import tensorflow as tf
+
+import bert_tf
+from bert_tf.errors import ConfigError, DataError
+from bert_tf.models import BertConfig, BertEncoder
+from bert_tf.models.albert import AlbertConfig, AlbertEncoder
+from bert_tf.models.electra import ElectraConfig, ElectraEncoder, make_generator
+from bert_tf.models.xlnet import XLNetConfig, XLNetEncoder
+from bert_tf.objectives import MaskedLM
+from bert_tf.objectives.permutation_lm import PermutationLM
+from bert_tf.objectives.replaced_token_detection import ReplacedTokenDetection
+from bert_tf.tokenizers import WordPieceTokenizer, load_tokenizer
+
+FIXTURES = Path(__file__).parents[1] / "fixtures" / "checkpoints"
+SIZES = dict(vocabulary_size=40, hidden_size=12, num_heads=3, intermediate_size=20)
+
+
+def bert():
+    config = BertConfig(**SIZES, num_layers=2, max_positions=16, dropout=0.3)
+    return MaskedLM(BertEncoder(config), pair_head="next_sentence")
+
+
+def albert():
+    config = AlbertConfig(**SIZES, embedding_size=8, num_layers=4, num_groups=2, inner_groups=2, max_positions=16)
+    return MaskedLM(AlbertEncoder(config), pair_head="sentence_order")
+
+
+def electra():
+    sizes = dict(vocabulary_size=40, embedding_size=8, num_layers=2, max_positions=16)
+    discriminator = ElectraEncoder(ElectraConfig(**sizes, hidden_size=128, num_heads=2, intermediate_size=20), pooler=False)
+    generator = make_generator(discriminator, ElectraConfig(**sizes, hidden_size=64, num_heads=1, intermediate_size=256))
+    return ReplacedTokenDetection(discriminator, generator)
+
+
+def xlnet():
+    return PermutationLM(XLNetEncoder(XLNetConfig(**SIZES, num_layers=2), pooler=False))
+
+
+def randomized(model):
+    generator = np.random.default_rng(7)
+    for variable in model.weights:
+        variable.assign(generator.normal(size=variable.shape))
+    return model
+
+
+def tokenizer():
+    return WordPieceTokenizer(["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *"abcdefgh"])
+
+
+def shapes(folder, family):
+    return tf.train.load_checkpoint(str(folder / f"{family}_model.ckpt")).get_variable_to_shape_map()
+
+
+# Read off the variable scopes of the original code, family by family: name -> shape.
+LAYER_NORM = ("gamma", "beta")
+
+
+def bert_names():
+    names = {
+        "bert/embeddings/word_embeddings": [40, 12],
+        "bert/embeddings/token_type_embeddings": [2, 12],
+        "bert/embeddings/position_embeddings": [16, 12],
+        "bert/pooler/dense/kernel": [12, 12],
+        "bert/pooler/dense/bias": [12],
+        "cls/predictions/transform/dense/kernel": [12, 12],
+        "cls/predictions/transform/dense/bias": [12],
+        "cls/predictions/output_bias": [40],
+        "cls/seq_relationship/output_weights": [2, 12],
+        "cls/seq_relationship/output_bias": [2],
+    }
+    norms = ["bert/embeddings", "cls/predictions/transform"]
+    for i in range(2):
+        layer = f"bert/encoder/layer_{i}"
+        norms += [f"{layer}/attention/output", f"{layer}/output"]
+        dense = {f"attention/self/{n}": (12, 12) for n in ("query", "key", "value")}
+        dense |= {"attention/output/dense": (12, 12), "intermediate/dense": (12, 20), "output/dense": (20, 12)}
+        for name, (inside, outside) in dense.items():
+            names |= {f"{layer}/{name}/kernel": [inside, outside], f"{layer}/{name}/bias": [outside]}
+    return names | {f"{where}/LayerNorm/{n}": [12] for where in norms for n in LAYER_NORM}
+
+
+def albert_names():
+    names = {name: shape for name, shape in bert_names().items() if not name.startswith("bert/encoder/layer_")}
+    for table, rows in (("word", 40), ("token_type", 2), ("position", 16)):
+        names[f"bert/embeddings/{table}_embeddings"] = [rows, 8]
+    names |= {f"bert/embeddings/LayerNorm/{n}": [8] for n in LAYER_NORM}
+    names |= {f"cls/predictions/transform/LayerNorm/{n}": [8] for n in LAYER_NORM}
+    names |= {"cls/predictions/transform/dense/kernel": [12, 8], "cls/predictions/transform/dense/bias": [8]}
+    names |= {f"bert/encoder/embedding_hidden_mapping_in/{n}": s for n, s in (("kernel", [8, 12]), ("bias", [12]))}
+    for group in range(2):
+        for inner in range(2):
+            layer = f"bert/encoder/transformer/group_{group}/inner_group_{inner}"
+            dense = {f"attention_1/self/{n}": (12, 12) for n in ("query", "key", "value")}
+            dense |= {"attention_1/output/dense": (12, 12), "ffn_1/intermediate/dense": (12, 20)}
+            dense |= {"ffn_1/intermediate/output/dense": (20, 12)}
+            for name, (inside, outside) in dense.items():
+                names |= {f"{layer}/{name}/kernel": [inside, outside], f"{layer}/{name}/bias": [outside]}
+            names |= {f"{layer}/{norm}/{n}": [12] for norm in ("LayerNorm", "LayerNorm_1") for n in LAYER_NORM}
+    return names
+
+
+def electra_names():
+    names = {f"electra/embeddings/{t}_embeddings": [r, 8] for t, r in (("word", 40), ("token_type", 2), ("position", 16))}
+    norms = {"electra/embeddings": 8, "generator_predictions": 8}
+    dense = {"discriminator_predictions/dense": (128, 128), "discriminator_predictions/dense_1": (128, 1)}
+    dense |= {"generator_predictions/dense": (64, 8)}
+    for scope, size, wide in (("electra", 128, 20), ("generator", 64, 256)):
+        dense[f"{scope}/embeddings_project"] = (8, size)
+        for i in range(2):
+            layer = f"{scope}/encoder/layer_{i}"
+            norms |= {f"{layer}/attention/output": size, f"{layer}/output": size}
+            dense |= {f"{layer}/attention/self/{n}": (size, size) for n in ("query", "key", "value")}
+            dense |= {f"{layer}/attention/output/dense": (size, size), f"{layer}/intermediate/dense": (size, wide)}
+            dense |= {f"{layer}/output/dense": (wide, size)}
+    for name, (inside, outside) in dense.items():
+        names |= {f"{name}/kernel": [inside, outside], f"{name}/bias": [outside]}
+    names |= {f"{where}/LayerNorm/{n}": [size] for where, size in norms.items() for n in LAYER_NORM}
+    return names | {"generator_predictions/output_bias": [40]}
+
+
+def xlnet_names():
+    names = {
+        "model/transformer/word_embedding/lookup_table": [40, 12],
+        "model/transformer/mask_emb/mask_emb": [1, 1, 12],
+        "model/transformer/r_w_bias": [2, 3, 4],
+        "model/transformer/r_r_bias": [2, 3, 4],
+        "model/transformer/r_s_bias": [2, 3, 4],
+        "model/transformer/seg_embed": [2, 2, 3, 4],
+        "model/lm_loss/bias": [40],
+    }
+    for i in range(2):
+        layer = f"model/transformer/layer_{i}"
+        names |= {f"{layer}/rel_attn/{n}/kernel": [12, 3, 4] for n in "qkvor"}
+        names |= {f"{layer}/{part}/LayerNorm/{n}": [12] for part in ("rel_attn", "ff") for n in LAYER_NORM}
+        names |= {f"{layer}/ff/layer_1/kernel": [12, 20], f"{layer}/ff/layer_1/bias": [20]}
+        names |= {f"{layer}/ff/layer_2/kernel": [20, 12], f"{layer}/ff/layer_2/bias": [12]}
+    return names
+
+
+CASES = {
+    "bert": (bert, bert_names, "bert_config.json"),
+    "albert": (albert, albert_names, "albert_config.json"),
+    "electra": (electra, electra_names, None),
+    "xlnet": (xlnet, xlnet_names, "xlnet_config.json"),
+}
+
+
+@pytest.mark.parametrize("family", CASES)
+def test_the_originals_names_there_and_back(family, tmp_path):
+    make, names, config_file = CASES[family]
+    model = randomized(make())
+    folder = tmp_path / "written"
+    bert_tf.save(model, tokenizer(), folder, format="tf1")
+    assert shapes(folder, family) == names()
+    assert config_file is None or (folder / config_file).exists()
+    assert tf.train.latest_checkpoint(str(folder)) == str(folder / f"{family}_model.ckpt")
+    again = bert_tf.load(folder, pretraining=True)
+    assert type(again.objective) is type(model)
+    assert again.tokenizer.fingerprint == tokenizer().fingerprint
+    assert again.report.unused == again.report.fresh == ()
+    ours = {v.path: np.asarray(v) for v in model.weights}
+    theirs = {v.path: np.asarray(v) for v in again.objective.weights}
+    assert ours.keys() == theirs.keys()
+    for path, value in ours.items():
+        np.testing.assert_array_equal(value, theirs[path])
+    encoder = bert_tf.load(folder / f"{family}_model.ckpt").encoder
+    np.testing.assert_array_equal(encoder.embedding_table, theirs["embeddings/token_embeddings"])
+
+
+def test_what_training_leaves_behind_is_ignored(tmp_path):
+    model = randomized(bert())
+    bert_tf.save(model, tokenizer(), tmp_path / "a", format="tf1")
+    reader = tf.train.load_checkpoint(str(tmp_path / "a" / "bert_model.ckpt"))
+    tensors = {name: reader.get_tensor(name) for name in reader.get_variable_to_shape_map()}
+    slots = {f"{name}/adam_{s}": np.ones(2, "float32") for name in list(tensors)[:3] for s in "mv"}
+    tensors |= slots | {"global_step": np.array(7)}
+
+    def write(folder, tensors, prefix="bert_model.ckpt"):
+        folder.mkdir(exist_ok=True)
+        for name in ("bert_config.json", "vocab.txt"):
+            (folder / name).write_bytes((tmp_path / "a" / name).read_bytes())
+        names = list(tensors)
+        tf.raw_ops.SaveV2(prefix=str(folder / prefix), tensor_names=names, shape_and_slices=[""] * len(names),
+                          tensors=[tensors[n] for n in names])  # fmt: skip
+
+    write(tmp_path / "b", tensors)
+    assert bert_tf.load(tmp_path / "b").report.ignored == tuple(sorted([*slots, "global_step"]))
+    write(tmp_path / "c", tensors | {"bert/extra": np.ones(2)})
+    with pytest.raises(DataError, match="'bert/extra' has no place in this model"):
+        bert_tf.load(tmp_path / "c")
+    write(tmp_path / "b", tensors, "model.ckpt-9")
+    with pytest.raises(DataError, match=r"several checkpoints \(bert_model.ckpt, model.ckpt-9\); name one"):
+        bert_tf.load(tmp_path / "b")
+    assert bert_tf.load(tmp_path / "b" / "model.ckpt-9.index").family == "bert"
+    (tmp_path / "c" / "bert_config.json").unlink()
+    with pytest.raises(DataError, match="none of its configurations: bert_config.json"):
+        bert_tf.load(tmp_path / "c")
+    data = tmp_path / "b" / "model.ckpt-9.data-00000-of-00001"
+    data.write_bytes(data.read_bytes()[:100])
+    with pytest.raises(DataError, match="model.ckpt-9"):
+        bert_tf.load(tmp_path / "b" / "model.ckpt-9")
+
+
+def test_gelu_is_the_tanh_approximation_there(tmp_path):
+    bert_tf.save(bert(), tokenizer(), tmp_path / "written", format="tf1")
+    config = json.loads((tmp_path / "written" / "bert_config.json").read_text())
+    assert config["hidden_act"] == "gelu"
+    assert config["hidden_dropout_prob"] == 0.3
+    assert bert_tf.load(tmp_path / "written").encoder.config == bert().encoder.config
+
+
+def test_what_the_format_cannot_say_is_refused(tmp_path):
+    hf = bert_tf.load(FIXTURES / "bert_bare")
+    with pytest.raises(ConfigError, match="bert_config.json has no name for the activation 'gelu_erf'"):
+        bert_tf.save(hf.encoder, hf.tokenizer, tmp_path / "a", format="tf1")
+    epsilon = BertEncoder(BertConfig(**SIZES, num_layers=1, layer_norm_epsilon=1e-5))
+    with pytest.raises(ConfigError, match="cannot say layer_norm_epsilon=1e-05: the code it is for has 1e-12"):
+        bert_tf.save(epsilon, None, tmp_path / "b", format="tf1")
+    narrow = ElectraEncoder(ElectraConfig(**SIZES, embedding_size=12, num_layers=1))
+    with pytest.raises(ConfigError, match="means num_heads=1, this model has 3"):
+        bert_tf.save(narrow, None, tmp_path / "c", format="tf1")
+    parts = AlbertEncoder(AlbertConfig(**SIZES, embedding_size=8, num_layers=2, share="attention"))
+    with pytest.raises((ConfigError, DataError), match="share='attention'|no name"):
+        bert_tf.save(parts, None, tmp_path / "d", format="tf1")
+    roberta = bert_tf.load(FIXTURES / "roberta")
+    with pytest.raises(ConfigError, match="'roberta' has no checkpoints of format 'tf1'"):
+        bert_tf.save(roberta.encoder, roberta.tokenizer, tmp_path / "e", format="tf1")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_from_hugging_face_to_tensorflow(tmp_path):
+    hf = bert_tf.load(FIXTURES / "bert", pretraining=True)
+    bert_tf.save(hf.objective, hf.tokenizer, tmp_path / "tf", format="tf1")
+    tf1 = bert_tf.load(tmp_path / "tf", pretraining=True)
+    bert_tf.save(tf1.objective, tf1.tokenizer, tmp_path / "hf")
+    original, back = (p / "model.safetensors" for p in (FIXTURES / "bert", tmp_path / "hf"))
+    assert original.read_bytes()[-1000:] == back.read_bytes()[-1000:]
+    assert load_tokenizer(tmp_path / "tf").fingerprint == hf.tokenizer.fingerprint
+
+
+def test_the_two_models_of_electra_as_hugging_face_has_them(tmp_path):
+    model = randomized(electra())
+    bert_tf.save(model, tokenizer(), tmp_path / "pair")
+    with pytest.raises(DataError, match="discriminator.*generator"):
+        bert_tf.load(tmp_path / "pair")
+    discriminator = bert_tf.load(tmp_path / "pair" / "discriminator", pretraining=True)
+    generator = bert_tf.load(tmp_path / "pair" / "generator", pretraining=True)
+    ours = {v.path: np.asarray(v) for v in model.weights}
+    for variable in discriminator.objective.weights:
+        np.testing.assert_array_equal(variable, ours[variable.path])
+    assert isinstance(generator.objective, MaskedLM)
+    for variable in generator.objective.weights:
+        name = variable.path if variable.path.startswith("embeddings/") else f"generator/{variable.path}"
+        np.testing.assert_array_equal(variable, ours[name])
