@@ -25,16 +25,17 @@ SHARDS = Kind("shards", Manifest, MANIFEST_NAME, Shard, "shard", ".tfrecord")
 
 
 class ShardWriter:
-    """Turns chunks into shards; one lives in each worker process.
+    """Turns chunks into shards; one lives in each process, and all threads there may call it.
 
     Args:
         folder: the output folder; it holds the tokenizer.
         config: `ShardsConfig`.
+        tokenizer: that tokenizer, where it is loaded already.
     """
 
-    def __init__(self, folder, config):
+    def __init__(self, folder, config, tokenizer=None):
         self._folder, self._config = Path(folder), config
-        self._tokenizer = load_tokenizer(self._folder / TOKENIZER_FOLDER)
+        self._tokenizer = load_tokenizer(self._folder / TOKENIZER_FOLDER) if tokenizer is None else tokenizer
         self._tokenize = DocumentTokenizer(self._tokenizer, config.sentences)
 
     def __call__(self, work):

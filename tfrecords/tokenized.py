@@ -149,16 +149,17 @@ TOKENS = Kind("token files", TokenizedCorpus, TOKENS_MANIFEST_NAME, TokenFile, "
 
 
 class TokenWriter:
-    """Turns chunks into token files; one lives in each worker process.
+    """Turns chunks into token files; one lives in each process, and all threads there may call it.
 
     Args:
         folder: the output folder; it holds the tokenizer.
         sentences: how to find sentences, as `sentences.document_sentences` takes it.
+        tokenizer: that tokenizer, where it is loaded already.
     """
 
-    def __init__(self, folder, sentences):
+    def __init__(self, folder, sentences, tokenizer=None):
         self._folder = Path(folder)
-        self._tokenizer = load_tokenizer(self._folder / TOKENIZER_FOLDER)
+        self._tokenizer = load_tokenizer(self._folder / TOKENIZER_FOLDER) if tokenizer is None else tokenizer
         self._tokenize = DocumentTokenizer(self._tokenizer, sentences)
 
     def __call__(self, work):

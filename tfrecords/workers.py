@@ -1,8 +1,8 @@
-"""Work spread over processes, with bounded memory and errors that arrive.
+"""Work spread over threads and processes, with bounded memory and errors that arrive.
 
-Each worker is a fresh interpreter: TensorFlow must not be forked, and unlike the "spawn" of
+Each other process is a fresh interpreter: TensorFlow must not be forked, and unlike the "spawn" of
 `multiprocessing` it does not import the caller's `__main__`, so this works from a notebook and from
-a script without `if __name__ == "__main__"`. Workers end when the parent does, however it ends.
+a script without `if __name__ == "__main__"`. They end when the parent does, however it ends.
 """
 
 import itertools
@@ -19,11 +19,14 @@ from multiprocessing.connection import Connection, Pipe
 
 from bert_tf.errors import UserError
 
-_PROGRAM = "import sys; from tfrecords.workers import serve; serve(int(sys.argv[1]))"
+# Threads of a process that work: each needs Python's lock about half of the time.
+THREADS = 2
+
+_PROGRAM = "import sys; from tfrecords.workers import serve; serve(sys.argv[1:])"
 _ENVIRONMENT = {
-    # One thread each: the processes are the parallelism.
+    # Items are the parallelism: one thread of TensorFlow's for each that is worked on.
     "TF_NUM_INTRAOP_THREADS": "1",
-    "TF_NUM_INTEROP_THREADS": "1",
+    "TF_NUM_INTEROP_THREADS": str(THREADS),
     "OMP_NUM_THREADS": "1",
     # Text is work for the CPU; a worker must not take hold of the accelerator.
     "CUDA_VISIBLE_DEVICES": "-1",
@@ -34,13 +37,17 @@ _STOP_SECONDS = 60
 
 
 def map_unordered(setup, items, workers):
-    """Applies a function to items in several processes, this one among them; results come as they are ready.
+    """Applies a function to items side by side, here and in other processes; results come as they are ready.
+
+    Two threads of each process work, this one's first: while one runs Python, the other can be in
+    TensorFlow. That is half the memory of as many processes, and none to wait for with two workers.
 
     Args:
-        setup: picklable callable without arguments, run once in each process; returns the function.
+        setup: picklable callable without arguments, run once in each process; returns the function,
+            which is called from several threads at a time.
         items: iterable of picklable items. It is advanced from several threads, by one at a time,
-            and no further ahead than one item for each process.
-        workers: number of processes.
+            and no further ahead than one item for each worker.
+        workers: how many items are worked on at a time.
 
     Yields:
         The function's results.
@@ -50,12 +57,17 @@ def map_unordered(setup, items, workers):
         Exception: whatever the function or `items` raised; the traceback in the worker as a note.
     """
     source = _Source(items, workers)
-    # No more processes than there is work for. This one starts at once, while the others start up.
-    feeders = [_Feeder(setup, source) for _ in range(source.waiting() - 1)]
+    # No more of them than there is work for. This process starts at once, while the others start up.
+    here = min(source.waiting(), THREADS)
+    elsewhere = source.waiting() - here
+    processes = [min(THREADS, elsewhere - i) for i in range(0, elsewhere, THREADS)]
+    started, feeders = [], []
     try:
-        for feeder in feeders:
-            feeder.start()
+        for threads in processes:
+            started.append(_Worker(setup, threads))
+            feeders += [_Feeder(source, started[-1].begin, number) for number in range(threads)]
         function = setup()
+        feeders += [_Feeder(source, lambda: function) for _ in range(here - 1)]
         while (item := source.next()) is not None:
             yield function(item)
             while not source.results.empty():
@@ -64,12 +76,16 @@ def map_unordered(setup, items, workers):
             yield from source.result()
     finally:
         source.stop()
+        for worker in started:
+            worker.hang_up_unless_ready()
         for feeder in feeders:
-            feeder.stop()
+            feeder.join()
+        for worker in started:
+            worker.stop()
 
 
 class _Source:
-    """The items and the results, shared by the threads that feed the processes."""
+    """The items and the results, shared by all threads that work or feed a process."""
 
     def __init__(self, items, workers):
         self._items, self._lock = iter(items), threading.Lock()
@@ -104,65 +120,81 @@ _RESULT, _ERROR, _END = range(3)
 
 
 class _Feeder:
-    """A thread that feeds one process, so that this process can work meanwhile."""
+    """A thread that works on items, or has one of another process do so.
 
-    def __init__(self, setup, source):
-        self._setup, self._source = setup, source
-        self._worker = None
-        self._thread = threading.Thread(target=self._run, daemon=True)
+    Args:
+        source: `_Source`.
+        begin: called first, in the thread, with `arguments`; returns what is called with each item.
+    """
 
-    def start(self):
-        self._worker = _Worker()
+    def __init__(self, source, begin, *arguments):
+        self._source = source
+        self._thread = threading.Thread(target=self._run, args=(begin, arguments), daemon=True)
         self._thread.start()
 
-    def _run(self):
-        results, worker = self._source.results, self._worker
+    def _run(self, begin, arguments):
+        results = self._source.results
         try:
-            worker.send(self._setup)
-            worker.receive()
-            worker.ready = True
+            work = begin(*arguments)
             while (item := self._source.next()) is not None:
-                worker.send(item)
-                results.put((_RESULT, worker.receive()))
+                results.put((_RESULT, work(item)))
         except BaseException as error:  # every failure belongs to the caller's thread
             results.put((_ERROR, error))
         else:
             results.put((_END, None))
 
-    def stop(self):
+    def join(self):
         """Lets the item in hand be finished."""
-        if self._worker is not None:
-            self._worker.hang_up_unless_ready()
-            self._thread.join()
-            self._worker.stop()
+        self._thread.join()
 
 
 class _Worker:
-    """This end of one process. It is sent an item only when it waits for one."""
+    """This end of one process, with a connection to each of its threads.
 
-    def __init__(self):
-        self.ready = False  # its setup is done
-        self._connection, theirs = Pipe()
+    A thread is sent an item only when it waits for one.
+    """
+
+    def __init__(self, setup, threads):
+        self._setup = setup
+        self._ready = False  # its setup is done
+        pipes = [Pipe() for _ in range(threads)]
+        self._connections = [ours for ours, _ in pipes]
+        descriptors = [theirs.fileno() for _, theirs in pipes]
         path = os.pathsep.join(p or os.getcwd() for p in sys.path)
         self._process = subprocess.Popen(
-            [sys.executable, "-c", _PROGRAM, str(theirs.fileno())],
-            pass_fds=[theirs.fileno()],
+            [sys.executable, "-c", _PROGRAM, *map(str, descriptors)],
+            pass_fds=descriptors,
             env={**os.environ, **_ENVIRONMENT, "PYTHONPATH": path},
             # Ctrl-C is for the parent, which lets the work in hand be finished.
             process_group=0,
         )
-        theirs.close()
+        for _, theirs in pipes:
+            theirs.close()
 
-    def send(self, item):
+    def begin(self, number):
+        """Waits until that thread is ready; returns the function that has it work on an item."""
+        connection = self._connections[number]
+        if number == 0:
+            self._send(connection, self._setup)
+        self._receive(connection)
+        self._ready = True
+
+        def work(item):
+            self._send(connection, item)
+            return self._receive(connection)
+
+        return work
+
+    def _send(self, connection, item):
         try:
-            self._connection.send_bytes(pickle.dumps(item, pickle.HIGHEST_PROTOCOL))
+            connection.send_bytes(_pack(item))
         except OSError:
             raise self._died() from None
 
-    def receive(self):
+    def _receive(self, connection):
         """The next result; None when the setup is done. Raises what went wrong over there."""
         try:
-            error, value = pickle.loads(self._connection.recv_bytes())
+            error, value = pickle.loads(connection.recv_bytes())
         except (EOFError, OSError):
             raise self._died() from None
         if error is not None:
@@ -170,11 +202,12 @@ class _Worker:
         return value
 
     def hang_up_unless_ready(self):
-        if not self.ready:
+        if not self._ready:
             self._process.terminate()
 
     def stop(self):
-        self._connection.close()
+        for connection in self._connections:
+            connection.close()
         try:
             self._process.wait(_STOP_SECONDS)
         finally:  # a second Ctrl-C, or it hangs
@@ -191,30 +224,54 @@ class _Worker:
         )
 
 
-def serve(descriptor):
-    """The worker's loop: receives the setup, then items, until the parent hangs up."""
-    connection = Connection(descriptor)
-    function = None
+def serve(descriptors):
+    """A worker's life: receives the setup, then items for each thread, until the parent hangs up."""
+    connections = [Connection(int(descriptor)) for descriptor in descriptors]
+    try:
+        message = connections[0].recv_bytes()
+    except (EOFError, OSError):
+        return
+    function, error = _attempt(lambda: pickle.loads(message)())
+    answer = _pack(error or (None, None))
+    answered = [_send(connection, answer) for connection in connections]
+    if error is None and all(answered):
+        threads = [threading.Thread(target=_serve, args=(c, function)) for c in connections]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+
+
+def _serve(connection, function):
     while True:
         try:
             message = connection.recv_bytes()
         except (EOFError, OSError):
             return
-        error = value = None
-        try:
-            item = pickle.loads(message)
-            if function is None:
-                function = item()
-            else:
-                value = function(item)
-        except BaseException as caught:  # every failure belongs to the parent
-            error = _portable(caught)
-        try:
-            connection.send_bytes(pickle.dumps((error, value), pickle.HIGHEST_PROTOCOL))
-        except OSError:
+        answer, error = _attempt(lambda: _pack((None, function(pickle.loads(message)))))
+        if not _send(connection, answer or _pack(error)) or error:
             return
-        if error is not None:
-            return
+
+
+def _attempt(act):
+    """(result, None), or (None, what to answer instead)."""
+    try:
+        return act(), None
+    except BaseException as caught:  # every failure belongs to the parent
+        return None, (_portable(caught), None)
+
+
+def _pack(answer):
+    return pickle.dumps(answer, pickle.HIGHEST_PROTOCOL)
+
+
+def _send(connection, answer):
+    """Whether the parent still listens."""
+    try:
+        connection.send_bytes(answer)
+        return True
+    except OSError:
+        return False
 
 
 def _portable(error):

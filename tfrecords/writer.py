@@ -1,7 +1,6 @@
 """From a corpus of text, or its tokens, to a folder of shards, in parallel, restartable."""
 
 import dataclasses
-import functools
 import os
 from pathlib import Path
 
@@ -20,8 +19,9 @@ from tfrecords.shard import SHARDS, ShardWriter
 from tfrecords.shards_config import CorpusConfig, ShardsConfig
 from tfrecords.statistics import summarize, summarize_text
 from tfrecords.tokenized import TOKENS, TokenizedCorpus, TokenWriter
+from tfrecords.workers import THREADS
 
-# A process takes some seconds to start; below this, more than one does not pay.
+# A process takes some seconds to start; below this, more than this one does not pay.
 _SMALL_CORPUS_BYTES = 64 << 20
 
 
@@ -42,8 +42,8 @@ def write_shards(inputs, output, tokenizer=None, config=None, workers=None, over
             corpus.
         config: `ShardsConfig`; None for its defaults. For a tokenized corpus the settings of
             `CorpusConfig` are its own; here they may be left at their defaults.
-        workers: processes, this one among them; None for one per CPU core, or for a small corpus
-            this one alone.
+        workers: how many shards are made at a time, two to a process, this one among them; None
+            for one per CPU core, or for a small corpus two.
         overwrite: remove other shards that `output` holds.
         progress: print a progress line to stderr.
 
@@ -89,7 +89,7 @@ def write_shards(inputs, output, tokenizer=None, config=None, workers=None, over
             segment_ids=[0, layout.second_segment, layout.end_segment],
         )
 
-    setup = functools.partial(ShardWriter, output, config)
+    setup = _Setup(ShardWriter, output, config, source.tokenizer)
     return _write(source, output, SHARDS, settings, setup, manifest, workers, overwrite, progress)
 
 
@@ -128,7 +128,7 @@ def tokenize_corpus(inputs, output, tokenizer, config=None, workers=None, overwr
         )
 
     settings = TokenizedCorpus(source.tokenizer.fingerprint, 0, to_dict(config), {}, [], []).settings
-    setup = functools.partial(TokenWriter, output, config.sentences)
+    setup = _Setup(TokenWriter, output, config.sentences, source.tokenizer)
     return _write(source, output, TOKENS, settings, setup, manifest, workers, overwrite, progress)
 
 
@@ -188,7 +188,7 @@ def _write(source, output, kind, settings, setup, manifest, workers, overwrite, 
     if workers is not None and workers < 1:
         raise ConfigError(f"'workers' is {workers}; it must be at least 1, or None for one per CPU core")
     if workers is None:
-        workers = _cpu_count() if source.bytes >= _SMALL_CORPUS_BYTES else 1
+        workers = _cpu_count() if source.bytes >= _SMALL_CORPUS_BYTES else min(_cpu_count(), THREADS)
     with lock_directory(output):
         folder = OutputFolder(output, kind, settings, source.corpus)
         finished = folder.prepare(overwrite)
@@ -201,6 +201,19 @@ def _write(source, output, kind, settings, setup, manifest, workers, overwrite, 
         folder.finish(finished)
     totals.finish(kind.what)
     return finished
+
+
+class _Setup:
+    """Makes what works on chunks: here with the tokenizer at hand, in other processes with the folder's."""
+
+    def __init__(self, writer, folder, settings, tokenizer):
+        self._writer, self._folder, self._settings, self._tokenizer = writer, folder, settings, tokenizer
+
+    def __call__(self):
+        return self._writer(self._folder, self._settings, self._tokenizer)
+
+    def __getstate__(self):
+        return self.__dict__ | {"_tokenizer": None}
 
 
 def _tokenized_folder(inputs):

@@ -5,6 +5,7 @@ import os
 import signal
 import subprocess
 import sys
+import threading
 import time
 
 import pytest
@@ -35,7 +36,10 @@ def act(item):
             os.kill(os.getpid(), signal.SIGKILL)
         if what == "gone":
             os._exit(7)
-    return os.getpid(), os.environ.get("TF_NUM_INTRAOP_THREADS"), os.environ.get("CUDA_VISIBLE_DEVICES")
+        if what == "lock":
+            return threading.Lock()
+    settings = os.environ.get("TF_NUM_INTRAOP_THREADS"), os.environ.get("CUDA_VISIBLE_DEVICES")
+    return os.getpid(), threading.get_ident(), *settings
 
 
 def items(*what):
@@ -59,36 +63,58 @@ def test_nothing_to_do():
 
 
 def test_the_processes():
-    environments = {pid: rest for pid, *rest in map_unordered(setup, items(*["pid"] * 30), 3)}
-    assert len(environments) == 3
-    del environments[os.getpid()]
-    assert list(environments.values()) == [["1", "-1"]] * 2  # one thread, no accelerator
-    assert {pid for pid, *_ in map_unordered(setup, items("pid"), 3)} == {os.getpid()}
+    """Two threads in each: of five workers, two are here, two in another process and one in a third."""
+    threads = {}
+    results = map_unordered(setup, items(*["pid"] * 1000), 5)
+    for pid, thread, *environment in results:
+        threads.setdefault(pid, set()).add(thread)
+        if pid != os.getpid():
+            assert environment == ["1", "-1"]  # one of TensorFlow's threads for each, no accelerator
+        if sum(map(len, threads.values())) == 5:
+            break
+    results.close()
+    assert sorted(map(len, threads.values())) == [1, 2, 2] and len(threads[os.getpid()]) == 2
+    assert {pid for pid, *_ in map_unordered(setup, items(*["pid"] * 4), 2)} == {os.getpid()}
+    assert {pid for pid, *_ in map_unordered(setup, items("pid"), 5)} == {os.getpid()}
+
+
+def test_a_result_that_cannot_be_sent():
+    with pytest.raises(TypeError, match="cannot pickle"):
+        list(map_unordered(setup, items(*["lock"] * 300), 3))
+
+
+@pytest.mark.parametrize("what", ["data error", "bug"])
+def test_errors_of_this_process_arrive_from_both_threads(what):
+    error = {"data error": DataError, "bug": ZeroDivisionError}[what]
+    work = [(what, -1)] * 30
+    with pytest.raises(error):
+        list(map_unordered(setup, work[:1], 2))
+    with pytest.raises(error):
+        list(map_unordered(setup, [("pid", 0), *work], 2))
 
 
 def test_items_are_read_as_they_are_needed():
     read = 0
 
-    def numbers():
+    def work():
         nonlocal read
-        for read in range(1, 101):
-            yield (read, 0)
+        for read in range(1, 21):
+            yield "pid", os.getpid()
 
-    for done, _ in enumerate(map_unordered(setup, numbers(), 2), 1):
-        if done == 1:
-            assert read <= 2 * 2  # one ahead and one in hand for each process
-    assert done == read == 100
+    for done, _ in enumerate(map_unordered(setup, work(), 2), 1):
+        assert read <= done + 2 * 3  # one ahead, one in hand and one done for each thread
+    assert done == read == 20
 
 
 def test_a_user_error_arrives_as_it_was():
     with pytest.raises(DataError, match="^line 3 is bad$") as caught:
-        list(map_unordered(setup, items(*["data error"] * 30), 2))
+        list(map_unordered(setup, items(*["data error"] * 300), 3))
     assert not hasattr(caught.value, "__notes__")
 
 
 def test_a_failing_setup_and_failing_items_arrive():
     with pytest.raises(DataError, match="no tokenizer there"):
-        list(map_unordered(functools.partial(setup, True), items(1, 2), 2))
+        list(map_unordered(functools.partial(setup, True), items(1, 2, 3, 4), 4))
 
     def failing():
         yield from items(*["pid"] * 5)
@@ -100,21 +126,21 @@ def test_a_failing_setup_and_failing_items_arrive():
 
 def test_a_bug_arrives_with_its_traceback():
     with pytest.raises(ZeroDivisionError) as caught:
-        list(map_unordered(setup, items(*["bug"] * 30), 2))
+        list(map_unordered(setup, items(*["bug"] * 300), 3))
     assert "in a worker process" in caught.value.__notes__[0] and "in act" in caught.value.__notes__[0]
     with pytest.raises(RuntimeError, match="(?s)in a worker process.*Unpicklable"):
-        list(map_unordered(setup, items(*["odd error"] * 30), 2))
+        list(map_unordered(setup, items(*["odd error"] * 300), 3))
 
 
 def test_a_worker_that_is_gone_is_reported():
     with pytest.raises(UserError, match=r"ended by signal SIGKILL \(probably out of memory: use fewer workers\)"):
-        list(map_unordered(setup, items(*["killed"] * 30), 2))
+        list(map_unordered(setup, items(*["killed"] * 300), 4))
     with pytest.raises(UserError, match="ended with exit code 7; what is finished is kept"):
-        list(map_unordered(setup, items(*["gone"] * 30), 2))
+        list(map_unordered(setup, items(*["gone"] * 300), 4))
 
 
 def test_workers_end_with_whoever_stops_early():
-    results = map_unordered(setup, items(*["pid"] * 1000), 2)
+    results = map_unordered(setup, items(*["pid"] * 1000), 3)
     worker = next(pid for pid, *_ in results if pid != os.getpid())
     results.close()
     with pytest.raises(ProcessLookupError):
@@ -122,7 +148,7 @@ def test_workers_end_with_whoever_stops_early():
 
 
 def test_stopping_before_the_workers_are_ready():
-    results = map_unordered(setup, items(*range(1000)), 3)
+    results = map_unordered(setup, items(*range(1000)), 4)
     next(results)
     start = time.monotonic()
     results.close()
@@ -132,7 +158,7 @@ def test_stopping_before_the_workers_are_ready():
 def test_workers_end_when_the_parent_is_killed():
     program = (
         "import sys; from tfrecords.workers import map_unordered; from test_workers import setup\n"
-        "for pid, *_ in map_unordered(setup, [('pid', 0)] * 1000, 2): print(pid, flush=True)"
+        "for pid, *_ in map_unordered(setup, [('pid', 0)] * 1000, 3): print(pid, flush=True)"
     )
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
     with subprocess.Popen([sys.executable, "-c", program], stdout=subprocess.PIPE, text=True, env=environment) as parent:

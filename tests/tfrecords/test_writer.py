@@ -129,10 +129,12 @@ def test_manifest_and_tokenizer(tmp_path, corpus, tokenizer):
     }
 
 
-def test_two_workers_write_the_same_bytes(tmp_path, corpus, tokenizer):
+def test_any_number_of_workers_writes_the_same_bytes(tmp_path, corpus, tokenizer):
+    """Two are threads of this process, four take another one."""
     write(corpus, tmp_path / "one", tokenizer)
-    write(corpus, tmp_path / "two", tokenizer, workers=2)
-    assert contents(tmp_path / "one") == contents(tmp_path / "two")
+    for workers in (2, 4):
+        write(corpus, tmp_path / str(workers), tokenizer, workers=workers)
+        assert contents(tmp_path / "one") == contents(tmp_path / str(workers))
 
 
 def test_the_same_documents_give_the_same_shards_from_every_format(tmp_path, corpus, tokenizer):
@@ -186,7 +188,7 @@ def interrupt(tmp_path, corpus, vocabulary, how, workers):
         return process.returncode
 
 
-@pytest.mark.parametrize("how, workers", [(signal.SIGKILL, 2), (signal.SIGINT, 2)])
+@pytest.mark.parametrize("how, workers", [(signal.SIGKILL, 3), (signal.SIGINT, 2), (signal.SIGINT, 3)])
 def test_an_interrupted_run_goes_on_to_the_same_bytes(tmp_path, corpus, tokenizer, monkeypatch, how, workers):
     long = write_text(tmp_path / "long.txt", documents(500) * 8)
     tokenizer.save(tmp_path / "tokenizer")
