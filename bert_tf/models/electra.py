@@ -130,6 +130,9 @@ class ElectraEncoder(Encoder):
         )
 
 
+_FAMILIES = "replaced token detection is for ELECTRA, BERT and the families with BERT's embeddings"
+
+
 def generator_config(config, size=0.25):
     """The shape of the generator that belongs to a discriminator.
 
@@ -146,9 +149,12 @@ def generator_config(config, size=0.25):
         ElectraConfig, with the discriminator's `embedding_size`.
 
     Raises:
-        ConfigError: a size that leaves no width, or one that the heads cannot share, or a `config`
-            without the fields of BERT's family.
+        ConfigError: a size that leaves no width, or one that the heads cannot share, or a family
+            that is not like BERT.
     """
+    missing = [name for name in ("hidden_size", "max_positions", "initializer_range") if not hasattr(config, name)]
+    if missing:
+        raise ConfigError(f"a {type(config).__name__} has no '{missing[0]}'; {_FAMILIES}")
     hidden_size = round(config.hidden_size * size)
     if hidden_size < 1:
         raise ConfigError(f"a generator of {size} of the width {config.hidden_size} has no width left")
@@ -157,12 +163,10 @@ def generator_config(config, size=0.25):
         "hidden_size": hidden_size,
         "num_heads": max(1, hidden_size // 64),
         "intermediate_size": 4 * hidden_size,
+        "num_segments": getattr(config, "num_segments", 0),  # DistilBERT has none
     }
     for field in dataclasses.fields(ElectraConfig):
-        if field.name not in values:
-            if not hasattr(config, field.name):
-                raise ConfigError(f"{type(config).__name__} has no '{field.name}': no generator can be derived from it")
-            values[field.name] = getattr(config, field.name)
+        values.setdefault(field.name, getattr(config, field.name, field.default))
     return ElectraConfig(**values)
 
 
@@ -188,8 +192,8 @@ def make_generator(discriminator, config):
     shared = next((layer for layer in discriminator.layers if isinstance(layer, Embeddings)), None)
     if shared is None or shared.max_positions is None:
         raise ConfigError(
-            f"{type(discriminator).__name__} has no embeddings with a position table for a generator to share; "
-            "replaced token detection is for ELECTRA, BERT and the families with BERT's embeddings"
+            f"a {type(discriminator).__name__} has no embeddings with a position table for a generator "
+            f"to share; {_FAMILIES}"
         )
     with keras.name_scope("generator"):
         return ElectraEncoder(

@@ -6,8 +6,13 @@ import pytest
 import tensorflow as tf
 
 from bert_tf.errors import ConfigError, DataError
-from bert_tf.models import BertConfig, BertEncoder
+from bert_tf.models import BertEncoder
+from bert_tf.models.albert import AlbertEncoder
+from bert_tf.models.distilbert import DistilBertEncoder
 from bert_tf.models.electra import ElectraConfig, ElectraEncoder, generator_config, make_generator
+from bert_tf.models.modernbert import ModernBertEncoder
+from bert_tf.models.roberta import RobertaEncoder
+from bert_tf.models.xlnet import XLNetEncoder
 from bert_tf.objectives import ReplacedTokenDetection
 
 CONFIG = ElectraConfig(
@@ -235,14 +240,32 @@ def test_save_and_load(tmp_path):
         np.testing.assert_array_equal(loaded(features)[name], value)
 
 
-def test_on_bert():
-    # What the authors call ELECTRA-base but for the activation: the embeddings as wide as the layers.
-    config = BertConfig(50, 24, 1, 2, 48, max_positions=12)
-    discriminator = BertEncoder(config, pooler=False)
+SIZES = dict(vocabulary_size=50, hidden_size=24, num_layers=1, num_heads=2, intermediate_size=48, max_positions=12)
+
+
+@pytest.mark.parametrize(
+    "encoder_class, more",
+    [(BertEncoder, {}), (RobertaEncoder, {}), (DistilBertEncoder, {}), (AlbertEncoder, {"embedding_size": 10})],
+)
+def test_on_the_families_with_berts_embeddings(encoder_class, more):
+    config = encoder_class.config_class(**SIZES, **more)
+    discriminator = encoder_class(config, pooler=False)
     small = generator_config(config, 0.25)
-    assert (small.embedding_size, small.hidden_size, small.num_heads, small.activation) == (24, 6, 1, "gelu_tanh")
+    assert (small.hidden_size, small.num_heads, small.intermediate_size) == (6, 1, 24)
+    assert small.activation == config.activation and small.embedding_size == more.get("embedding_size", 24)
     model = ReplacedTokenDetection(discriminator, make_generator(discriminator, small))
-    assert np.isfinite(float(model.loss_sums(batch(), training=False)[0]["discriminator"]))
+    assert model.generator.embedding_table is discriminator.embedding_table
+    losses, _ = model.loss_sums(batch(), training=True)
+    assert all(np.isfinite(float(loss)) for loss in losses.values())
+
+
+def test_other_families_are_refused():
+    for encoder_class in (XLNetEncoder, ModernBertEncoder):
+        sizes = {k: v for k, v in SIZES.items() if k in {f.name for f in dataclasses.fields(encoder_class.config_class)}}
+        discriminator = encoder_class(encoder_class.config_class(**sizes))
+        name = encoder_class.__name__.removesuffix("Encoder")
+        with pytest.raises(ConfigError, match=f"{name}.*replaced token detection is for ELECTRA, BERT and"):
+            make_generator(discriminator, generator_config(discriminator.config))
 
 
 def test_without_a_generator_it_only_detects():
