@@ -1,0 +1,138 @@
+"""What a published checkpoint becomes: a run that every later step takes as one of our own."""
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import bert_tf
+from bert_tf import config, samples
+from bert_tf.cli.main import main
+from bert_tf.errors import ConfigError, DataError, RunDirectoryError
+from bert_tf.export.fill_mask import fill_mask
+from bert_tf.export.loading import load_pretrained
+from bert_tf.tasks import build_task
+from bert_tf.tokenizers import train_wordpiece
+from bert_tf.training.encoders import load_encoder
+from bert_tf.training.finetuning import FinetuneConfig, finetune
+from bert_tf.training.pretraining import PretrainConfig, pretrain
+from tfrecords.writer import ShardsConfig, write_shards
+
+FIXTURES = Path(__file__).parents[1] / "fixtures" / "checkpoints"
+MODEL = {"family": "bert", "hidden_size": 32, "num_layers": 1, "num_heads": 2, "intermediate_size": 64,
+         "max_positions": 32, "dropout": 0.0, "attention_dropout": 0.0}  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory):
+    """Shards, a model pretrained on them for 60 steps, and that model as others publish theirs."""
+    folder = tmp_path_factory.mktemp("made")
+    sample = Path(samples.__file__).parent / "state_of_the_union.jsonl"
+    texts = [json.loads(line)["text"][:20_000] for line in sample.read_text(encoding="utf-8").splitlines()[:4]]
+    corpus = folder / "corpus.jsonl"
+    corpus.write_text("".join(json.dumps({"text": t}) + "\n" for t in texts))
+    tokenizer = train_wordpiece(texts, 500, lowercase=True)
+    write_shards([corpus], folder / "shards", tokenizer, ShardsConfig(sequence_length=32), progress=False)
+    pretrain(experiment(folder, "train.steps=60"), folder / "run")
+    model = bert_tf.load(folder / "run", pretraining=True)
+    bert_tf.save(model.objective, model.tokenizer, folder / "hf")
+    bert_tf.save(model.objective, model.tokenizer, folder / "tf1", format="tf1")
+    bert_tf.save(model.encoder, model.tokenizer, folder / "bare")
+    return folder
+
+
+def experiment(made, *overrides):
+    settings = {
+        "model": MODEL,
+        "data": {"shards": str(made / "shards")},
+        "optimizer": {"learning_rate": 3e-3, "warmup_steps": 3},
+        "train": {"steps": 1, "batch_size": 32, "log_every": 1, "seed": 5, "strategy": "one"},
+    }
+    return config.build(PretrainConfig, config.apply_overrides(settings, overrides))
+
+
+def first_loss(made, output, *overrides):
+    run, _ = pretrain(experiment(made, *overrides), output)
+    return run.metrics()[0]["masked_lm_loss"]
+
+
+def test_pretraining_continues_from_every_format(made, tmp_path):
+    fresh = first_loss(made, tmp_path / "fresh")
+    bert_tf.import_run(made / "hf", tmp_path / "imported")
+    starts = {
+        name: first_loss(made, tmp_path / f"from-{name}", f"train.init_from={path}")
+        for name, path in {
+            "run": made / "run", "hf": made / "hf", "tf1": made / "tf1", "imported": tmp_path / "imported",
+        }.items()
+    }  # fmt: skip
+    assert starts["run"] < fresh - 0.5
+    # The same weights, batch and masks: the same number.
+    assert len(set(starts.values())) == 1
+    # An encoder alone needs leave to start the heads afresh, and is still ahead of all fresh.
+    with pytest.raises(DataError, match="nothing fills 'masked_lm_head/dense/kernel'"):
+        first_loss(made, tmp_path / "refused", f"train.init_from={made / 'bare'}")
+    leave = "train.init_fresh=[masked_lm_head, pair_head]"
+    assert first_loss(made, tmp_path / "allowed", f"train.init_from={made / 'bare'}", leave) < fresh
+
+
+def test_a_start_that_is_another_model_is_refused(made, tmp_path):
+    source = f"train.init_from={made / 'hf'}"
+    with pytest.raises(ConfigError, match="the model has activation='gelu_erf', .* has 'gelu_tanh'; set model.activation"):
+        first_loss(made, tmp_path / "a", source, "model.activation=gelu_erf")
+    with pytest.raises(DataError, match="was trained on another vocabulary"):
+        first_loss(made, tmp_path / "b", f"train.init_from={FIXTURES / 'bert'}")
+
+
+def test_an_imported_run_is_a_run(made, tmp_path):
+    loaded = bert_tf.import_run(made / "hf", tmp_path / "run")
+    assert sorted(p.name for p in (tmp_path / "run").iterdir()) == ["checkpoints", "config.yaml", "tokenizer"]
+    again = bert_tf.load(tmp_path / "run", pretraining=True)
+    for a, b in zip(loaded.objective.weights, again.objective.weights, strict=True):
+        np.testing.assert_array_equal(a, b)
+    assert again.encoder.config == loaded.encoder.config
+    answers = [
+        fill_mask(*load_pretrained(run), ["the people of the united [MASK]"], 3) for run in (made / "run", tmp_path / "run")
+    ]
+    assert answers[0] == answers[1]
+    with pytest.raises(RunDirectoryError, match="is not an empty folder"):
+        bert_tf.import_run(made / "hf", tmp_path / "run")
+    with pytest.raises(RunDirectoryError, match="holds another run"):
+        pretrain(experiment(made), tmp_path / "run")
+
+
+def test_fine_tuning_starts_from_a_published_encoder(made, tmp_path):
+    train = tmp_path / "train.tsv"
+    train.write_text("text\tlabel\n" + "peace and war\t1\ntax and law\t0\n" * 4)
+    for source in (made / "bare", made / "tf1"):
+        settings = {"init_from": str(source), "data": {"train": str(train), "dev": str(train)},
+                    "task": {"kind": "classification", "sequence_length": 16},
+                    "train": {"epochs": 1, "batch_size": 4, "strategy": "one"}}  # fmt: skip
+        finetune(config.build(FinetuneConfig, settings), tmp_path / source.name, build_task)
+        tuned = bert_tf.load(tmp_path / source.name)
+        assert tuned.encoder.config.hidden_size == 32
+        assert any(not name.startswith(("pooler/", "transformer")) for name in tuned.report.unused)
+
+
+def test_an_encoder_with_what_the_caller_asks_for(made):
+    encoder, tokenizer = load_encoder(made / "hf", dropout=0.3, output_hidden_states=True)
+    assert encoder.config.dropout == 0.3
+    batch = tokenizer.pack(tokenizer.tokenize(["the people"]), sequence_length=8)
+    assert len(encoder(batch)["hidden_states"]) == 2
+    untrained, _ = load_encoder(made / "hf", trained=False)
+    assert not np.array_equal(untrained.embedding_table, encoder.embedding_table)
+
+
+def test_the_command(tmp_path, capsys):
+    assert main(["convert", str(FIXTURES / "bert"), str(tmp_path / "run")]) == 0
+    printed = capsys.readouterr().out
+    assert "bert, 3,711 parameters, as run" in printed
+    assert "next: bert-tf finetune --init-from" in printed
+    assert main(["convert", str(tmp_path / "run"), str(tmp_path / "tf1"), "--to", "tf1"]) == 0
+    assert main(["convert", str(tmp_path / "tf1"), str(tmp_path / "hf"), "--to", "hf", "--encoder-only"]) == 0
+    assert "not used: cls/predictions" in capsys.readouterr().out
+    original, back = (bert_tf.load(p).encoder for p in (FIXTURES / "bert", tmp_path / "hf"))
+    for a, b in zip(original.weights, back.weights, strict=True):
+        np.testing.assert_array_equal(a, b)
+    assert main(["convert", str(tmp_path / "nothing"), str(tmp_path / "x")]) == 1
+    assert "is no checkpoint" in capsys.readouterr().err
