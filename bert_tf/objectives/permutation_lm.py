@@ -24,8 +24,9 @@ class PermutationLM(TrainableModel):
     holds several segments of one text, and a step runs them one after the other: each sees the
     hidden states of those before it in its memory, without gradient. The same recurrence,
     interrupted only between rows, and nothing lives longer than a step: it is exact under every
-    strategy, accumulation and resume. What a step can remember is at most
-    (segments - 1) * S / segments tokens.
+    strategy, accumulation and resume. What a segment can remember is at most
+    (segments - 1) * S / segments tokens. All of a segment is remembered; the original's next
+    step reads the second half of a segment again, and therefore reuses the first alone.
 
     Args:
         encoder: an `XLNetEncoder`.

@@ -5,7 +5,7 @@ import tensorflow as tf
 
 from bert_tf.errors import ConfigError, DataError
 from bert_tf.models import PRESETS, XLNetConfig, XLNetEncoder, preset
-from bert_tf.objectives import PermutationLM
+from bert_tf.objectives import MaskedLM, PermutationLM
 
 SMALL = XLNetConfig(
     vocabulary_size=50, hidden_size=24, num_layers=2, num_heads=3, intermediate_size=40, initializer_range=0.3
@@ -211,6 +211,24 @@ def test_traces_with_unknown_shapes_and_as_a_part(encoder):
     model = keras.Model(inputs, encoder(inputs)["pooled_output"])
     ids = tokens(2, 9)
     np.testing.assert_allclose(model({"token_ids": ids}), encoder({"token_ids": ids})["pooled_output"], atol=1e-6)
+
+
+def test_masked_lm_trains_the_content_stream_alone():
+    keras.utils.set_random_seed(0)
+    model = MaskedLM(XLNetEncoder(SMALL, pooler=False, dtype="float32"))
+    model.compile(keras.optimizers.Adam(1e-2))
+    vector = model.encoder.get_layer("embeddings").query_vector
+    before = np.asarray(vector)
+    positions = np.array([[1, 5], [0, 3]], "int32")
+    features = {
+        "token_ids": tokens(2, 8),
+        "mask_positions": positions,
+        "mask_ids": tokens(2, 2, seed=4),
+        "mask_weights": np.ones((2, 2), "float32"),
+    }
+    losses = model.fit(tf.data.Dataset.from_tensors(features).repeat(8), epochs=2, verbose=0).history["loss"]
+    assert losses[1] < losses[0] - 0.5
+    np.testing.assert_array_equal(before, vector)
 
 
 def test_errors(encoder):
