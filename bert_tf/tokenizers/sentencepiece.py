@@ -23,8 +23,10 @@ from bert_tf.tokenizers.special_tokens import SpecialToken
 from bert_tf.tokenizers.split_tokenizer import SplitTokenizer, row_ids
 
 SPACE = "\u2581"
-# Characters that no text should hold (noncharacters of Unicode), to stand for what is dropped.
-_DROPPED, _OTHER = "\ufdd0", "\ufdd1"
+# Of one byte, as what it stands for is; SentencePiece's usual normalization drops both.
+_DROPPED, _OTHER = "\x01", "\x02"
+# FastBertNormalizer drops U+FFFD itself, so that it travels as what Unicode calls a noncharacter.
+_UNREADABLE, _STAND_IN = "\ufffd", "\ufdd0"
 
 # What each family's authors set. `cleaned`: white space, quotes and accents are seen to first.
 FAMILIES = {
@@ -268,22 +270,20 @@ def _parse(model):
 
 
 def _replace_quotes(text):
-    """`` and '' become ", and a character that cleaning drops, so that places stay."""
+    """`` and '' become ", with a character that cleaning drops behind, so that places stay."""
 
     def replace():
-        marked = tf.strings.regex_replace(text, _DROPPED, _OTHER)
+        marked = tf.strings.regex_replace(text, r"\x01", _OTHER)
+        marked = tf.strings.regex_replace(marked, _UNREADABLE, _STAND_IN)
         return tf.strings.regex_replace(marked, "``|''", f'"{_DROPPED}')
 
-    return tf.cond(
-        tf.reduce_any(tf.strings.regex_full_match(text, rf"(?s)\C*(?:``|''|{_DROPPED})\C*")),
-        replace,
-        lambda: text,
-    )
+    present = tf.strings.regex_full_match(text, rf"(?s)\C*(?:``|''|\x01|{_UNREADABLE})\C*")
+    return tf.cond(tf.reduce_any(present), replace, lambda: text)
 
 
 @functools.lru_cache(maxsize=4)
 def _cleaning_model(lowercase, keep_accents):
-    table = sentencepiece_characters(lowercase, keep_accents) | {_DROPPED: ""}
+    table = sentencepiece_characters(lowercase, keep_accents) | {_DROPPED: "", _STAND_IN: _UNREADABLE}
     return build_normalizer_model(table, drop_private=False)
 
 

@@ -170,7 +170,7 @@ class SplitTokenizer(Tokenizer):
 def valid_utf8(text):
     """The texts, with U+FFFD in place of bytes that are no UTF-8."""
     return tf.cond(
-        tf.reduce_all(tf.strings.length(text) == tf.strings.length(text, unit="UTF8_CHAR")),
+        tf.reduce_all(join_bytes(text) < 128),
         lambda: text,
         lambda: tf.strings.unicode_transcode(text, "UTF-8", "UTF-8", errors="replace"),
     )
