@@ -10,8 +10,10 @@ from safetensors import SafetensorError, safe_open
 from safetensors.numpy import save_file
 
 from bert_tf.checkpoints.families import HF
+from bert_tf.checkpoints.tokenizer_file import write_tokenizer_json
 from bert_tf.config import nearest
 from bert_tf.errors import ConfigError, DataError
+from bert_tf.tokenizers.byte_level_bpe import ByteLevelBPETokenizer
 
 CONFIG, WEIGHTS, INDEX = "config.json", "model.safetensors", "model.safetensors.index.json"
 
@@ -127,7 +129,11 @@ def write(folder, family, config, weights, parts, tokenizer):
     theirs = {"architectures": [architecture], "model_type": maps.config.model_type}
     theirs |= maps.config.write(config)
     if tokenizer is not None:
-        theirs["pad_token_id"] = tokenizer.pad_id
+        if theirs.get("pad_token_id", tokenizer.pad_id) != tokenizer.pad_id:
+            raise ConfigError(
+                f"the model counts positions past padding id {theirs['pad_token_id']}, the tokenizer's is {tokenizer.pad_id}"
+            )
+        theirs |= {key: getattr(tokenizer, name) for key, name in maps.config.token_ids.items()}
     theirs |= {"dtype": "float32", "tie_word_embeddings": True}
     prefix = maps.weights.prefix
     if architecture == maps.config.architecture(()):  # the bare encoder's names have no prefix
@@ -137,6 +143,8 @@ def write(folder, family, config, weights, parts, tokenizer):
     save_file(arrays, Path(folder) / WEIGHTS, metadata={"format": "pt"})
     if tokenizer is not None:
         tokenizer.save(folder)
+        if isinstance(tokenizer, ByteLevelBPETokenizer) and tokenizer.layout_name == "bert":
+            write_tokenizer_json(tokenizer, folder)
 
 
 def read_json(path):

@@ -260,6 +260,7 @@ HF_CONFIG = ConfigMap(
     ignored=(*_UNREAD, "classifier_dropout_prob"),
     derived=(_read_groups, _write_groups),
     model_type="albert",
+    token_ids={"pad_token_id": "pad_id", "bos_token_id": "cls_id", "eos_token_id": "sep_id"},
     architectures={
         ("masked_lm_head", "pair_head"): "AlbertForPreTraining",
         ("masked_lm_head",): "AlbertForMaskedLM",

@@ -74,6 +74,7 @@ class ConfigMap:
         architectures: the parts of a model beside the encoder (the first words of the variables'
             paths) -> the class that has them; the first whose parts are all there is written.
         file: the name of the configuration file.
+        token_ids: their key -> the tokenizer's attribute; written where there is a tokenizer.
     """
 
     fields: dict
@@ -85,6 +86,7 @@ class ConfigMap:
     model_type: str = ""
     architectures: dict = dataclasses.field(default_factory=dict)
     file: str = "config.json"
+    token_ids: dict = dataclasses.field(default_factory=lambda: {"pad_token_id": "pad_id"})
 
     def read(self, theirs, where):
         """Our fields, a dict, from their configuration.

@@ -194,5 +194,6 @@ HF_CONFIG = ConfigMap(
     ignored=("max_position_embeddings",),
     derived=(_read_positions, _write_positions),
     model_type="roberta",
+    token_ids={"pad_token_id": "pad_id", "bos_token_id": "cls_id", "eos_token_id": "sep_id"},
     architectures={("masked_lm_head",): "RobertaForMaskedLM", (): "RobertaModel"},
 )
