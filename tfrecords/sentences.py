@@ -12,7 +12,9 @@ LONG_LINE = 200
 
 _CJK = "。！？｡"
 _CLOSERS = "\"'”’»)\\]}」』）》〉】"
-_END = re.compile(rf"([.!?…؟۔।॥։።၊။។{_CJK}]+)([{_CLOSERS}]*)(\s*)")
+_MARKS = rf"[.!?…؟۔।॥։።၊။។{_CJK}]"
+# Not `_MARKS+`: only behind a plain set does `re` skip quickly what cannot begin a match.
+_END = re.compile(rf"({_MARKS}{_MARKS}*)([{_CLOSERS}]*)(\s*)")
 _OPENERS = "\"'“‘«([{¿¡—–-"
 _WORD = re.compile(r"\w+")
 _TOKEN_OPENERS = "\"'“‘«([{—–-"
@@ -32,6 +34,7 @@ _NUMBERED = frozenset(
 _AMBIGUOUS = frozenset(
     "inc co corp ltd bros etc al jr sr esq dept univ assn ave blvd ph.d m.d b.a m.a d.c a.m p.m approx est".split()
 )
+_WITH_STOP = _TITLES | _AMBIGUOUS
 _STARTERS = frozenset(
     "a after all also although an and another any are as at because before both but by did do does during each even "
     "every few finally first for from further had has have he her here his how however i if in indeed is it its "
@@ -71,7 +74,7 @@ def split_sentences(text):
     for line in text.split("\n"):
         start = 0
         for match in _END.finditer(line):
-            if _ends_sentence(line, start, match):
+            if _plainly_ends(line, start, match) or _ends_sentence(line, start, match):
                 sentence = line[start : match.end(2)].strip()
                 if sentence:
                     sentences.append(sentence)
@@ -80,6 +83,15 @@ def split_sentences(text):
         if tail:
             sentences.append(tail)
     return sentences
+
+
+def _plainly_ends(line, start, match):
+    """Whether it is a full stop between an ordinary word and a capital: most are, and this is fast."""
+    stop, after = match.span()
+    if after != stop + 2 or line[stop] != "." or line[stop + 1] != " " or not line[after : after + 1].isupper():
+        return False
+    word = line[line.rfind(" ", start, stop) + 1 : stop]
+    return len(word) > 1 and word.isalpha() and word.lower() not in _WITH_STOP
 
 
 def _ends_sentence(line, start, match):
