@@ -2,8 +2,8 @@
 
     python tests/benchmarks/text_to_shards.py corpus.jsonl --tokenizer vocab.txt --workers 2 --repeat 10
 
-`--repeat` reads the corpus several times over. Memory is the sum over all processes, sampled: PSS
-counts pages that processes share (TensorFlow's libraries) once, RSS once for each process.
+`--repeat` reads the corpus several times over. Memory is sampled: what each process has for itself,
+added up, and once the files that all have mapped (TensorFlow's libraries).
 """
 
 import argparse
@@ -26,15 +26,16 @@ class Watch(threading.Thread):
 
     def __init__(self, folder):
         super().__init__(daemon=True)
-        self.rss = self.pss = 0
+        self.memory, self.own = 0, 0  # bytes at the peak: all in all, and of that what is in no file
         self.first = None  # (time, shards) at the first sight of a shard
         self._folder, self._done = folder, threading.Event()
 
     def run(self):
         while not self._done.wait(0.2):
             samples = [_memory(pid) for pid in ("self", *_children())]
-            self.rss = max(self.rss, sum(rss for rss, _ in samples))
-            self.pss = max(self.pss, sum(pss for _, pss in samples))
+            own = sum(own for own, _ in samples)
+            memory = own + max(mapped for _, mapped in samples)
+            self.memory, self.own = max((self.memory, self.own), (memory, own))
             shards = len(list(self._folder.glob("shard-*")))
             if shards and not self.first:
                 self.first = time.perf_counter(), shards
@@ -55,13 +56,14 @@ def _children():
 
 
 def _memory(pid):
-    """(RSS, PSS) in bytes; zeros for a process that has just ended."""
+    """(its own, mapped files) in bytes; zeros for a process that has just ended."""
     try:
         lines = Path(f"/proc/{pid}/smaps_rollup").read_text().splitlines()
     except (FileNotFoundError, ProcessLookupError):
         return 0, 0
     values = {line.split()[0]: int(line.split()[1]) * 1024 for line in lines[1:]}
-    return values.get("Rss:", 0), values.get("Pss:", 0)
+    own = values.get("Anonymous:", 0)
+    return own, values.get("Rss:", 0) - own
 
 
 def main():
@@ -102,7 +104,7 @@ def main():
     if watch.first and watch.first[1] < len(manifest.shards):
         left = size * (1 - watch.first[1] / len(manifest.shards))
         print(f"after the first shard, at {watch.first[0] - start:.1f} s: {left / (end - watch.first[0]):.1f} MB/s")
-    print(f"peak memory of all processes: PSS {watch.pss / 1e6:,.0f} MB, RSS {watch.rss / 1e6:,.0f} MB")
+    print(f"peak memory of all processes: {watch.memory / 1e6:,.0f} MB, {watch.own / 1e6:,.0f} MB of it in no file")
 
 
 if __name__ == "__main__":
