@@ -7,7 +7,6 @@ import keras
 from bert_tf.errors import ConfigError
 from bert_tf.layers import Embeddings, activation
 from bert_tf.layers.attention import check_heads
-from bert_tf.layers.embeddings import embedding_projection
 from bert_tf.models import bert
 from bert_tf.models.config_map import ConfigMap
 from bert_tf.models.encoder import Encoder, check_numbers, encoder_inputs
@@ -23,6 +22,8 @@ class ElectraConfig:
         embedding_size: E, the width of the embedding tables; where it is not H a linear layer
             follows them. 128 in ELECTRA-small; a generator has its discriminator's.
         activation: google-research/electra computes GELU with the error function.
+        initializer_range: not of the linear layer behind the embeddings and of the last one of the
+            discriminator's head, which google-research/electra leaves to Glorot's initializer.
         others: as `BertConfig`.
 
     Raises:
@@ -102,7 +103,14 @@ class ElectraEncoder(Encoder):
             _check_shared(embeddings, config)
         projection = None
         if config.embedding_size != config.hidden_size:
-            projection = embedding_projection(config.hidden_size, config.initializer_range, policy)
+            projection = keras.layers.Dense(
+                config.hidden_size,
+                activation=None,
+                kernel_initializer="glorot_uniform",  # tf.layers.dense without more said
+                bias_initializer="zeros",
+                dtype=policy,
+                name="embedding_projection",
+            )
         blocks = transformer_blocks(config, policy)
 
         # === Functional model ===
