@@ -88,6 +88,17 @@ def test_the_projection_is_there_where_the_widths_differ(encoder):
     assert encoder.embedding_table.shape == (50, 10)
 
 
+def test_initial_values_are_those_of_the_original():
+    config = ElectraConfig(50, 100, 300, 1, 2, 400)
+    model = ReplacedTokenDetection(ElectraEncoder(config))
+    kernels = {v.path: np.asarray(v) for v in model.weights if v.path.endswith("kernel")}
+    for path, fan in (("embedding_projection/kernel", 400), ("discriminator_head/output/kernel", 301)):
+        limit = np.sqrt(6 / fan)
+        assert 0.9 * limit < np.abs(kernels.pop(path)).max() < limit
+    for path, kernel in kernels.items():
+        assert np.abs(kernel).max() < 0.0401 and 0.015 < kernel.std() < 0.021, path
+
+
 def test_the_pooled_output_is_the_first_vector(encoder):
     output = encoder({"token_ids": tokens(2, 7)})
     np.testing.assert_array_equal(output["pooled_output"], output["sequence_output"][:, 0])
