@@ -12,14 +12,11 @@ import tensorflow as tf
 from bert_tf.errors import ConfigError, DataError
 from tfrecords import corruption
 from tfrecords.permutation_explained import explain
+from tfrecords.permutation_spans import CONTINUATION, FIRST_PIECE, SPECIAL, sample_spans
 
-# Behind those of the maskers; see `corruption`.
+# Behind those of the maskers, see `corruption`; 17 and 18 are those of the spans.
 _ORDER_STREAM = 16
-_LENGTH_STREAM = 17
-_CONTEXT_STREAM = 18
 _COMPLETION_STREAM = 19
-
-_SPECIAL, _FIRST_PIECE, _CONTINUATION = 0, 1, 2
 
 
 @dataclasses.dataclass(frozen=True)
@@ -141,8 +138,8 @@ class PermutationCorruption:
 
     def __init__(self, tokenizer, config=PermutationConfig()):
         self.config = config
-        kinds = np.where(tokenizer.is_continuation, _CONTINUATION, _FIRST_PIECE).astype(np.int8)
-        kinds[list(tokenizer.special_ids)] = _SPECIAL
+        kinds = np.where(tokenizer.is_continuation, CONTINUATION, FIRST_PIECE).astype(np.int8)
+        kinds[list(tokenizer.special_ids)] = SPECIAL
         self._kinds = kinds
         self._functional = (tokenizer.sep_id, tokenizer.cls_id)
         layout = tokenizer.layout
@@ -184,92 +181,22 @@ class PermutationCorruption:
             keys: of `corruption.example_keys`.
             backward: bool [B] or None.
         """
-        kinds = tf.where(padding_mask, tf.gather(self._kinds, token_ids), tf.constant(_SPECIAL, tf.int8))
+        kinds = tf.where(padding_mask, tf.gather(self._kinds, token_ids), tf.constant(SPECIAL, tf.int8))
         length = token_ids.shape[1]
         window = self.config.window(length)
         kinds = tf.reshape(kinds, [-1, length // window, window])
         if backward is not None:  # words are read forwards in either direction
             kinds = tf.where(backward[:, None, None], tf.reverse(kinds, [2]), kinds)
-        eligible = tf.reduce_sum(tf.cast(kinds != _SPECIAL, tf.int32), axis=2)
+        eligible = tf.reduce_sum(tf.cast(kinds != SPECIAL, tf.int32), axis=2)
         budget = tf.minimum(tf.gather(self._budgets(window), eligible), self.config.quotas(length))
-        spans = self.sample_spans(kinds, budget, keys)
+        spans = sample_spans(kinds, budget, keys, self.config)
         left = budget - tf.reduce_sum(tf.cast(spans, tf.int32), axis=2)
         bits = corruption.random_bits(keys, _COMPLETION_STREAM, tf.range(length)[None, :])
-        single = _ranks(tf.reshape(bits, tf.shape(kinds)), (kinds != _SPECIAL) & ~spans) < left[:, :, None]
+        single = _ranks(tf.reshape(bits, tf.shape(kinds)), (kinds != SPECIAL) & ~spans) < left[:, :, None]
         chosen = spans | single
         if backward is not None:
             chosen = tf.where(backward[:, None, None], tf.reverse(chosen, [2]), chosen)
         return tf.reshape(chosen, [-1, length])
-
-    def sample_spans(self, kinds, budget, keys):
-        """The predicted spans of whole words.
-
-        Args:
-            kinds: int8 [B, G, W], what the tokens of G windows are, in the order of reading.
-            budget: int32 [B, G], the most tokens.
-            keys: of `corruption.example_keys`.
-
-        Returns:
-            bool [B, G, W].
-        """
-        windows, window = kinds.shape[1:]
-        kinds = tf.reshape(kinds, [-1, window])
-        words, specials = _Places(kinds == _FIRST_PIECE), _Places(kinds == _SPECIAL)
-        lengths, contexts, befores = self._draws(windows, window, keys)  # int32 [T, N] each
-
-        def step(t, place, walking, begins, ends):
-            number = words.count_before(place + befores[t])
-            begin = words.place_of(number)
-            end = tf.minimum(words.place_of(number + lengths[t]), specials.next_from(begin))
-            # What reaches the end of the window may be half a word.
-            walking &= end < window
-            begins = begins.write(t, tf.where(walking, begin, window))
-            ends = ends.write(t, tf.where(walking, end, window))
-            return t + 1, end + contexts[t] - befores[t], walking, begins, ends
-
-        steps = lengths.shape[0]
-        start = tf.zeros_like(befores[0])
-        arrays = [tf.TensorArray(tf.int32, steps, element_shape=start.shape) for _ in range(2)]
-        state = (0, start, start == 0, *arrays)
-        _, _, _, begins, ends = tf.while_loop(lambda t, *_: t < steps, step, state, maximum_iterations=steps)
-        begins, ends = tf.transpose(begins.stack()), tf.transpose(ends.stack())  # [N, T]
-        # The span that goes beyond the budget is cut behind the last of its words that fit.
-        budget = tf.reshape(budget, [-1, 1])
-        used = tf.cumsum(ends - begins, axis=1, exclusive=True)
-        limit = begins + tf.maximum(budget - used, 0)
-        cut = words.place_of(words.count_before(limit + 1) - 1)
-        ends = tf.where(ends <= limit, ends, tf.maximum(tf.minimum(cut, limit), begins))
-        ends = tf.where(used < budget, ends, begins)
-        ones = tf.ones_like(begins)
-        border = corruption.sum_at(begins, ones, window + 1) - corruption.sum_at(ends, ones, window + 1)
-        inside = tf.cumsum(border[:, :window], axis=1) > 0
-        return tf.reshape(inside, [-1, windows, window])
-
-    def _draws(self, windows, window, keys):
-        """Of each step through each window: words, context, and the part of it passed over first.
-
-        Returns:
-            Three int32 [T, B * G].
-        """
-        alpha, beta = self.config.alpha, self.config.beta
-        steps = -(-window // (1 + alpha // beta))  # each takes a token and the context of one
-        counters = tf.range(windows)[:, None] * window + tf.range(steps)[None, :]
-        counters = tf.reshape(counters, [1, -1])
-
-        def bits(stream):
-            drawn = tf.reshape(corruption.random_bits(keys, stream, counters), [-1, steps])
-            return tf.transpose(drawn)
-
-        more = tf.cast(bits(_LENGTH_STREAM)[:, :, None] >= self._length_thresholds, tf.int32)
-        length = 1 + tf.reduce_sum(more, axis=2)
-        context = length * alpha // beta
-        return length, context, corruption.random_below(bits(_CONTEXT_STREAM), context)
-
-    @property
-    def _length_thresholds(self):
-        """From which 32-bit number on a span has more than 1, 2, ... words: uint32 [max_ngram - 1]."""
-        weights = 1 / np.arange(1, self.config.max_ngram + 1)
-        return np.round(np.cumsum(weights)[:-1] / weights.sum() * 2**32).astype(np.uint32)
 
     def _budgets(self, window):
         """How many of 0, 1, ... `window` tokens are predicted: int32 [W + 1]."""
@@ -335,40 +262,3 @@ def _ranks(bits, among):
     numbers = tf.reshape(tf.where(among, numbers, tf.int32.max), [-1, window])
     ranks = tf.reshape(tf.searchsorted(tf.sort(numbers, axis=1), numbers), tf.shape(among))
     return tf.where(among, ranks, window)
-
-
-class _Places:
-    """Where the marked tokens of each window stand, to be looked up in either direction.
-
-    Args:
-        marks: bool [N, W].
-    """
-
-    def __init__(self, marks):
-        window = marks.shape[1]
-        marks = tf.cast(marks, tf.float32)
-        places, valid = corruption.marked(marks, window)
-        # A longer table than places: some ask for what is beyond the last.
-        self._places = tf.pad(tf.where(valid, places, window), [[0, 0], [1, window]], constant_values=window)
-        counts = tf.cast(corruption.running_sum(marks), tf.int32)
-        self._counts = tf.pad(counts, [[0, 0], [1, 0]])
-        self._window = window
-
-    def count_before(self, place):
-        """How many stand in front of `place` (int32 [N] or [N, K]); beyond the window, all."""
-        return _look_up(self._counts, tf.minimum(place, self._window))
-
-    def place_of(self, number):
-        """Where number 0, 1, ... stands (int32 [N] or [N, K]); W for -1 and where there are fewer."""
-        return _look_up(self._places, number + 1)
-
-    def next_from(self, place):
-        """The first that stands at `place` (int32 [N]) or behind it, else W."""
-        return self.place_of(self.count_before(place))
-
-
-def _look_up(table, columns):
-    """`table` [N, C] at the `columns` (int32 [N] or [N, K]) of each row."""
-    if len(columns.shape) == 2:
-        return corruption.gather_at(table, columns)
-    return corruption.gather_at(table, columns[:, None])[:, 0]

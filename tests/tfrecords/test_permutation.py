@@ -10,6 +10,7 @@ from bert_tf.errors import ConfigError, DataError
 from bert_tf.tokenizers.layout import Layout
 from tfrecords import corruption
 from tfrecords.permutation import PermutationConfig, PermutationCorruption, order_within_windows
+from tfrecords.permutation_spans import sample_spans
 
 SIMPLE = PermutationConfig(segments=1, bidirectional=False)
 
@@ -91,7 +92,7 @@ def test_spans_equal_a_walk_through_each_window(config):
     budget = generator.integers(0, 20, (40, 3)).astype("int32")
     batch = make_batch(40, 8)
     keys = keys_of(batch)
-    ours = PermutationCorruption(Tokenizer(), config).sample_spans(tf.constant(kinds), tf.constant(budget), keys)
+    ours = sample_spans(tf.constant(kinds), tf.constant(budget), keys, config)
     counters = tf.range(3 * 64)[None, :]
     bits = [corruption.random_bits(keys, stream, counters).numpy().reshape(40, 3, 64) for stream in (17, 18)]
     weights = np.cumsum(1 / np.arange(1, config.max_ngram + 1))
@@ -108,9 +109,7 @@ def test_spans_are_whole_words_within_the_budget():
     kinds = np.where(Tokenizer.is_continuation, 2, 1)[batch["token_ids"]]
     kinds[np.isin(batch["token_ids"], Tokenizer().special_ids)] = 0
     budget = np.full((300, 1), 21, "int32")
-    spans = PermutationCorruption(Tokenizer(), SIMPLE).sample_spans(
-        tf.constant(kinds[:, None].astype("int8")), tf.constant(budget), keys_of(batch)
-    )
+    spans = sample_spans(tf.constant(kinds[:, None].astype("int8")), tf.constant(budget), keys_of(batch), SIMPLE)
     spans = spans.numpy()[:, 0]
     assert (spans.sum(1) <= 21).all() and spans.sum() > 300 * 15
     assert not (spans & (kinds == 0)).any()
@@ -125,9 +124,7 @@ def test_where_the_first_span_begins_and_how_long_it_is():
     size = 20_000
     kinds = np.ones((size, 1, 64), "int8")
     keys = keys_of({"epoch": np.zeros(size, int), "example_index": np.arange(size)})
-    spans = PermutationCorruption(Tokenizer(), SIMPLE).sample_spans(
-        tf.constant(kinds), tf.fill([size, 1], 40), keys
-    )
+    spans = sample_spans(tf.constant(kinds), tf.fill([size, 1], 40), keys, SIMPLE)
     spans = spans.numpy()[:, 0]
     begin = spans.argmax(1)
     probability = (1 / np.arange(1, 6)) / (1 / np.arange(1, 6)).sum()
@@ -272,6 +269,14 @@ def test_spans_of_backward_rows_are_whole_words_too():
 
 def tensors(batch):
     return tf.constant(batch["token_ids"]), tf.constant(batch["padding_mask"])
+
+
+def test_windows_shorter_than_a_span():
+    batch = make_batch(50, 8, full=False)
+    features = corrupt(batch)
+    assert (features["mask_weights"].sum(1) <= 1).all() and features["mask_weights"].sum() > 10
+    features = corrupt(batch, PermutationConfig(permutation_size=2))
+    assert features["mask_positions"].shape == (50, 2)  # one of four tokens, in the first of their windows
 
 
 def test_errors():
