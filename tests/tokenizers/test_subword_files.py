@@ -1,0 +1,248 @@
+"""Byte-pair and SentencePiece tokenizers on disk: ours, Hugging Face's, and what is refused."""
+
+import functools
+import json
+import shutil
+
+import pytest
+from subword_oracle import byte_level_oracle, corpus
+from tokenizers import AddedToken, decoders, models, normalizers, pre_tokenizers, processors
+from tokenizers import Tokenizer as Whole
+
+from bert_tf.errors import ConfigError, DataError
+from bert_tf.tokenizers import (
+    BPETokenizer,
+    ByteLevelBPETokenizer,
+    SentencePieceTokenizer,
+    SpecialToken,
+    load_tokenizer,
+    train_bpe,
+    train_byte_level_bpe,
+    train_unigram,
+)
+from bert_tf.tokenizers.bpe import GPT1_ROLES
+from bert_tf.tokenizers.byte_level_bpe import GPT2_ROLES
+
+TEXT = "The Senate <mask> naïve [MASK]  café, <ent> in 1999, isn't it"
+
+
+@functools.lru_cache
+def byte_level():
+    return train_byte_level_bpe(corpus()[:1500], 600, special_tokens=["<ent>"])
+
+
+@functools.lru_cache
+def plain():
+    return train_bpe(corpus()[:1500], 700, limit_alphabet=100)
+
+
+@functools.lru_cache
+def unigram(family):
+    return train_unigram(corpus()[:1500], 500, family, character_coverage=0.999)
+
+
+def gpt2():
+    b = byte_level()
+    return ByteLevelBPETokenizer([*b.vocabulary, "<|endoftext|>"], b.merges, role_tokens=GPT2_ROLES, layout="none")
+
+
+def gpt1():
+    p = plain()
+    return BPETokenizer([*p.vocabulary, "<unk>"], p.merges, "gpt1", role_tokens=GPT1_ROLES, layout="none")
+
+
+def changed_byte_level(**settings):
+    return ByteLevelBPETokenizer(byte_level().vocabulary, byte_level().merges, **settings)
+
+
+def changed_unigram(family, **settings):
+    return SentencePieceTokenizer(unigram(family).model, family, **settings)
+
+
+VARIANTS = {
+    "byte-level": byte_level,
+    "byte-level, other settings": lambda: changed_byte_level(add_prefix_space=True, normalization="NFC"),
+    "byte-level, other tokens": lambda: changed_byte_level(
+        special_tokens=[SpecialToken(byte_level().vocabulary[-1], False, True, True)], layout="bert"
+    ),
+    "gpt2": gpt2,
+    "gpt1": gpt1,
+    "plain": plain,
+    "plain, cleaned": lambda: BPETokenizer(plain().vocabulary, plain().merges, cleaning="gpt1"),
+    "albert": lambda: unigram("albert"),
+    "albert, other settings": lambda: changed_unigram("albert", lowercase=False, keep_accents=True),
+    "xlnet": lambda: changed_unigram(
+        "xlnet", split_digit_commas=False, special_tokens=[unigram("xlnet").vocabulary[40]]
+    ),
+    "t5": lambda: changed_unigram("t5", extra_ids=7),
+}
+
+
+@pytest.mark.parametrize("name", VARIANTS)
+def test_save_and_load(tmp_path, name):
+    tokenizer = VARIANTS[name]()
+    tokenizer.save(tmp_path / "made" / "here")
+    loaded = load_tokenizer(tmp_path / "made" / "here")
+    assert type(loaded) is type(tokenizer)
+    assert loaded.settings == tokenizer.settings and loaded.layout == tokenizer.layout
+    assert loaded.vocabulary == tokenizer.vocabulary and loaded.fingerprint == tokenizer.fingerprint
+
+
+def put(folder, tokenizer, names=("vocab.json", "merges.txt"), config=None):
+    tokenizer.save(folder)
+    for old, new in zip(("vocab.json", "merges.txt"), names):
+        (folder / old).rename(folder / new)
+    (folder / "tokenizer_config.json").unlink()
+    if config is not None:
+        (folder / "tokenizer_config.json").write_text(json.dumps(config))
+    return folder
+
+
+def test_published_files_without_settings(tmp_path):
+    b, p = byte_level(), plain()
+    roberta = load_tokenizer(put(tmp_path / "roberta", b, config={"model_max_length": 512}))
+    assert roberta.layout == b.layout and roberta.mask_id == b.mask_id
+    assert roberta.encode("a <mask>") == b.encode("a <mask>")
+    letters = [t for t in b.vocabulary if t not in b.special_tokens]
+    gpt2 = ByteLevelBPETokenizer([*letters, "<|endoftext|>"], b.merges, role_tokens=GPT2_ROLES, layout="none")
+    assert load_tokenizer(put(tmp_path / "gpt2", gpt2, ("encoder.json", "vocab.bpe"))).fingerprint == gpt2.fingerprint
+    gpt1 = BPETokenizer([*p.vocabulary, "<unk>"], p.merges, cleaning="gpt1", role_tokens=GPT1_ROLES, layout="none")
+    assert load_tokenizer(put(tmp_path / "gpt1", gpt1, ("encoder.json", "vocab.bpe"))).fingerprint == gpt1.fingerprint
+    for family in ("albert", "xlnet", "t5"):
+        path = tmp_path / f"{family}.model"
+        path.write_bytes(unigram(family).model)
+        assert load_tokenizer(path).fingerprint == unigram(family).fingerprint
+    (tmp_path / "one").mkdir()
+    shutil.copy(tmp_path / "xlnet.model", tmp_path / "one" / "other_name.model")
+    assert load_tokenizer(tmp_path / "one").family == "xlnet"
+    assert load_tokenizer(tmp_path / "albert.model", lowercase=False).lowercase is False
+
+
+def whole_roberta(folder):
+    """What Hugging Face's RobertaTokenizer saves: tokenizer.json with all of it."""
+    b = byte_level()
+    made = byte_level_oracle(b)
+    made.post_processor = processors.RobertaProcessing(("</s>", b.sep_id), ("<s>", b.cls_id), True, False)
+    folder.mkdir()
+    made.save(str(folder / "tokenizer.json"))
+    config = {"tokenizer_class": "RobertaTokenizer", "backend": "tokenizers", "add_prefix_space": False, "errors": "replace",
+              "bos_token": "<s>", "eos_token": "</s>", "mask_token": "<mask>", "trim_offsets": True}  # fmt: skip
+    (folder / "tokenizer_config.json").write_text(json.dumps(config))
+    return folder
+
+
+def test_tokenizer_json_of_roberta(tmp_path):
+    loaded = load_tokenizer(whole_roberta(tmp_path / "roberta"))
+    assert loaded.encode(TEXT) == byte_level().encode(TEXT)
+    assert loaded.fingerprint == byte_level().fingerprint
+
+
+def whole_modern(folder, **changes):
+    """A tokenizer.json as ModernBERT's, tokens added beyond the vocabulary and all."""
+    b = byte_level()
+    letters = [t for t in b.vocabulary if t not in b.special_tokens]
+    made = Whole(models.BPE({t: i for i, t in enumerate(letters)}, list(b.merges)))
+    made.normalizer = normalizers.NFC()
+    made.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
+    made.decoder = decoders.ByteLevel()
+    made.add_tokens([AddedToken("   ", normalized=True), AddedToken("  ", normalized=True)])
+    made.add_special_tokens(["[UNK]", "[CLS]", "[SEP]", "[PAD]", AddedToken("[MASK]", lstrip=True)])
+    made.post_processor = processors.TemplateProcessing(
+        "[CLS]:0 $A:0 [SEP]:0", "[CLS]:0 $A:0 [SEP]:0 $B:1 [SEP]:1", [(t, made.token_to_id(t)) for t in ("[CLS]", "[SEP]")]
+    )
+    folder.mkdir()
+    content = json.loads(made.to_str())
+    for key, value in changes.items():
+        parts = key.split("__")
+        inner = content
+        for part in parts[:-1]:
+            inner = inner[part]
+        inner[parts[-1]] = value
+    (folder / "tokenizer.json").write_text(json.dumps(content), encoding="utf-8")
+    return folder, made
+
+
+def test_tokenizer_json_alone_as_modernberts(tmp_path):
+    folder, made = whole_modern(tmp_path / "modern")
+    loaded = load_tokenizer(folder)
+    assert isinstance(loaded, ByteLevelBPETokenizer) and loaded.normalization == "NFC"
+    for text in (TEXT, "a    b  c   [MASK] [CLS]", "e\u0301 \u212b", ""):
+        assert loaded.encode(text) == made.encode(text, add_special_tokens=False).ids
+    ids = loaded.pack(loaded.tokenize([TEXT]), loaded.tokenize(["of"]), sequence_length=90, dynamic=True)["token_ids"]
+    assert ids.numpy()[0].tolist() == made.encode(TEXT, "of").ids
+    assert loaded.vocabulary[loaded.mask_id] == "[MASK]" and loaded.vocabulary_size == made.get_vocab_size()
+    loaded.save(tmp_path / "saved")
+    assert load_tokenizer(tmp_path / "saved").fingerprint == loaded.fingerprint
+
+
+@pytest.mark.parametrize(
+    "changes, message",
+    [
+        ({"model__dropout": 0.1}, r"model.dropout is 0.1; only None or 0.0 is supported"),
+        ({"model__byte_fallback": True}, "model.byte_fallback is True"),
+        ({"model__ignore_merges": True}, "model.ignore_merges is True"),
+        ({"model__type": "Unigram"}, "model.type is 'Unigram'; .* put that file into the folder"),
+        ({"normalizer": {"type": "NFKC"}}, "normalizer.type is 'NFKC'; only None or 'NFC'"),
+        ({"pre_tokenizer": {"type": "Metaspace"}}, "pre_tokenizer.type is 'Metaspace'"),
+        ({"pre_tokenizer__use_regex": False}, "pre_tokenizer.use_regex is False"),
+        ({"post_processor__single": [{"Sequence": {"id": "A", "type_id": 0}}]}, "the template A and .* no known family"),
+        ({"added_tokens": [{"id": 3, "content": "new"}]}, "gives 'new' the id 3"),
+        ({"added_tokens": [{"id": 3, "content": "$", "single_word": True}]}, "single_word = true"),
+    ],
+    ids=str,
+)
+def test_refused_tokenizer_json(tmp_path, changes, message):
+    folder, _ = whole_modern(tmp_path / "modern", **changes)
+    with pytest.raises(ConfigError, match=message):
+        load_tokenizer(folder)
+
+
+@pytest.mark.parametrize(
+    "config, message",
+    [
+        ({"add_prefix_spaces": True}, "unknown key 'add_prefix_spaces'; did you mean 'add_prefix_space'"),
+        ({"add_prefix_space": 1}, "add_prefix_space must be bool, got 1"),
+        ({"add_bos_token": True}, "add_bos_token is True; only False is supported"),
+        ({"mask_token": {"content": "<mask>", "single_word": True}}, "mask_token has a token with single_word"),
+        ({"mask_token": 3}, "mask_token must be str or dict"),
+        ({"added_tokens_decoder": {"5": {"content": "<mask>"}}}, "gives '<mask>' the id 5"),
+        ({"added_tokens_decoder": {"x": {"content": "<mask>"}}}, "'x' is not an id"),
+        ({"layout": "robert"}, "unknown layout 'robert'"),
+    ],
+    ids=str,
+)
+def test_refused_settings(tmp_path, config, message):
+    folder = put(tmp_path / "here", byte_level(), config={"tokenizer_class": "RobertaTokenizer", **config})
+    with pytest.raises(ConfigError, match=message):
+        load_tokenizer(folder)
+
+
+def test_refused_files(tmp_path):
+    here = put(tmp_path / "here", byte_level())
+    (here / "merges.txt").write_text("#version: 0.2\na b\nc\n")
+    with pytest.raises(DataError, match="merges.txt, line 3: 'c' is no pair"):
+        load_tokenizer(here)
+    (here / "merges.txt").write_text("#version: 0.2\nq q\nzz zz\n")
+    with pytest.raises(DataError, match="here: merge 1, 'q' and 'q': the vocabulary lacks 'qq'"):
+        load_tokenizer(here)
+    (here / "vocab.json").write_text('{"\\u0120": 0, "b": 2}')
+    with pytest.raises(DataError, match="none with the id 1"):
+        load_tokenizer(here)
+    (here / "vocab.json").write_text('{"\\u0120": 0, "b": 0}')
+    with pytest.raises(DataError, match="both have the id 0"):
+        load_tokenizer(here)
+    with pytest.raises(ConfigError, match="lowercase=True: .* no such setting"):
+        load_tokenizer(here, lowercase=True)
+    (tmp_path / "bad.model").write_bytes(b"nothing")
+    with pytest.raises(DataError, match="bad.model: this is no SentencePiece model"):
+        load_tokenizer(tmp_path / "bad.model")
+    empty = tmp_path / "empty"
+    empty.mkdir()
+    (empty / "tokenizer_config.json").write_text('{"tokenizer_class": "AlbertTokenizer"}')
+    with pytest.raises(DataError, match="said to be a AlbertTokenizer, but has neither spiece.model nor tokenizer.json"):
+        load_tokenizer(empty)
+    unigram("t5").save(tmp_path / "t5")
+    config = json.loads((tmp_path / "t5" / "tokenizer_config.json").read_text()) | {"sep_token": "<pad>"}
+    (tmp_path / "t5" / "tokenizer_config.json").write_text(json.dumps(config))
+    with pytest.raises(ConfigError, match="sep_token is '<pad>'; t5's is '</s>'"):
+        load_tokenizer(tmp_path / "t5")
