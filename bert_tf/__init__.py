@@ -14,8 +14,8 @@ def load(path, pretraining=False, pooler=None, fresh=(), family=None, dtype=None
     Args:
         path: a Hugging Face directory (config.json, model.safetensors or its shards, tokenizer
             files); a folder with a TensorFlow 1 checkpoint of the original authors and its
-            configuration (bert_config.json, vocab.txt, .ckpt), or the checkpoint's prefix in it; or
-            a run directory.
+            configuration (bert_config.json, vocab.txt, .ckpt), or the checkpoint's prefix in it;
+            the same with a BERT of the TensorFlow Model Garden; or a run directory.
         pretraining: whether `objective`, the pretraining model with its heads, is wanted as well.
         pooler: whether the encoder has a pooler; None = where the source has one.
         fresh: parts that may start from random values where the source lacks them: "pooler",

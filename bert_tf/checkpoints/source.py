@@ -6,6 +6,7 @@ from pathlib import Path
 
 from bert_tf.checkpoints import hugging_face, tensorflow1
 from bert_tf.checkpoints.families import HF, TF1
+from bert_tf.checkpoints.model_garden import OTHER_HEADS, GardenArrays
 from bert_tf.config import build
 from bert_tf.errors import ConfigError, DataError
 from bert_tf.models import electra
@@ -20,7 +21,7 @@ class Source:
 
     Attributes:
         path: its folder.
-        format: "hf" or "tf1".
+        format: "hf", "tf1" or "garden".
         family: our name of the family, e.g. "bert".
         config: its configuration, e.g. a `BertConfig`.
         arrays: published name -> array.
@@ -61,7 +62,7 @@ class Source:
         Raises:
             DataError: an array without a place, a variable without an array, other shapes.
         """
-        heads = hugging_face.TASK_HEADS if self.format == "hf" else ()
+        heads = {"hf": hugging_face.TASK_HEADS, "garden": OTHER_HEADS}.get(self.format, ())
         try:
             return load_weights(model, self.arrays, self.weight_map, partly, heads, fresh)
         except DataError as error:
@@ -97,8 +98,8 @@ def open_checkpoint(path, family=None):
     """Recognizes a checkpoint and reads its configuration.
 
     Args:
-        path: a Hugging Face directory; or a folder with a TensorFlow 1 checkpoint and its
-            configuration, or the checkpoint's prefix in it.
+        path: a Hugging Face directory; or a folder with a TensorFlow 1 or Model Garden checkpoint
+            and its configuration, or the checkpoint's prefix in it.
         family: where the files do not say it, or are one family's in another's format ("spanbert"
             in BERT's).
 
@@ -132,6 +133,10 @@ def open_checkpoint(path, family=None):
         maps, padding_id, kind = TF1[family], None, "tf1"
         arrays = tensorflow1.TensorFlowArrays(prefix)
         config = tensorflow1.read_config(family, folder, arrays)
+        if arrays.is_object_graph:
+            if family != "bert":
+                raise DataError(f"{prefix} was saved by TensorFlow 2; of the Model Garden only BERT can be read")
+            arrays, kind = GardenArrays(arrays), "garden"
         if family == "electra":
             generator = electra.config_of_shapes(arrays.shapes, "generator")
     return Source(folder, kind, family, config, arrays, maps.weights, padding_id, generator)

@@ -198,6 +198,20 @@ def test_half_precision_and_tied_copies(tmp_path):
     np.testing.assert_array_equal(loaded.encoder.embedding_table, np.asarray(whole).astype("float16").astype("float32"))
 
 
+def test_the_tokenizers_padding_id_is_the_models(tmp_path):
+    roberta, bert = (bert_tf.load(FIXTURES / name) for name in ("roberta", "bert"))
+    with pytest.raises(ConfigError, match="counts positions past padding id 1, the tokenizer's is 0"):
+        bert_tf.save(roberta.encoder, bert.tokenizer, tmp_path / "mixed")
+    modernbert = bert_tf.load(FIXTURES / "modernbert")
+    bert_tf.save(modernbert.encoder, modernbert.tokenizer, tmp_path / "written")
+    whole = json.loads((tmp_path / "written" / "tokenizer.json").read_text())
+    original = json.loads((FIXTURES / "modernbert" / "tokenizer.json").read_text())
+    assert whole["model"]["vocab"] == original["model"]["vocab"]
+    assert whole["post_processor"]["single"] == original["post_processor"]["single"]
+    config = json.loads((tmp_path / "written" / "config.json").read_text())
+    assert (config["pad_token_id"], config["cls_token_id"], config["sep_token_id"]) == (1, 0, 2)
+
+
 def test_nothing_is_overwritten_and_nothing_half_written(tmp_path):
     loaded = bert_tf.load(FIXTURES / "bert")
     (tmp_path / "full").mkdir()

@@ -1,0 +1,118 @@
+"""BERT checkpoints of the TensorFlow Model Garden (official/nlp), under google-research/bert's names.
+
+Its object graph has two layouts: the functional `BertEncoder` numbers its layers
+(`layer_with_weights-4`), `BertEncoderV2` names them (`_transformer_layers/0`). Heads are cut in
+three dimensions there ([H, n, d]); here they are made one matrix again. What comes out are the
+names of the original, so that one weight map serves both.
+"""
+
+import collections.abc
+import re
+
+from bert_tf.errors import DataError
+
+_SUFFIX = "/.ATTRIBUTES/VARIABLE_VALUE"
+# Where an encoder hangs in what was saved, the longest first.
+_ROOTS = ("model/encoder_network/", "model/encoder/", "encoder/", "model/")
+_LAYER = {
+    "_attention_layer/_query_dense": ("attention/self/query", 1),
+    "_attention_layer/_key_dense": ("attention/self/key", 1),
+    "_attention_layer/_value_dense": ("attention/self/value", 1),
+    "_attention_layer/_output_dense": ("attention/output/dense", 2),
+    "_attention_layer_norm": ("attention/output/LayerNorm", 0),
+    "_intermediate_dense": ("intermediate/dense", 0),
+    "_output_dense": ("output/dense", 0),
+    "_output_layer_norm": ("output/LayerNorm", 0),
+}
+_TABLES = {
+    "_embedding_layer/embeddings": "bert/embeddings/word_embeddings",
+    "_position_embedding_layer/embeddings": "bert/embeddings/position_embeddings",
+    "_type_embedding_layer/embeddings": "bert/embeddings/token_type_embeddings",
+    "_embedding_norm_layer/gamma": "bert/embeddings/LayerNorm/gamma",
+    "_embedding_norm_layer/beta": "bert/embeddings/LayerNorm/beta",
+    "_pooler_layer/kernel": "bert/pooler/dense/kernel",
+    "_pooler_layer/bias": "bert/pooler/dense/bias",
+}
+_HEAD = {
+    "masked_lm/dense/kernel": "cls/predictions/transform/dense/kernel",
+    "masked_lm/dense/bias": "cls/predictions/transform/dense/bias",
+    "masked_lm/layer_norm/gamma": "cls/predictions/transform/LayerNorm/gamma",
+    "masked_lm/layer_norm/beta": "cls/predictions/transform/LayerNorm/beta",
+    "masked_lm/output_bias.Sbias": "cls/predictions/output_bias",
+    # A variable that two objects own is saved under the name of one of them.
+    "masked_lm/embedding_table": "bert/embeddings/word_embeddings",
+}
+#: Heads on a pooler of their own, which is another than BERT's: listed, not used.
+OTHER_HEADS = ("next_sentence*", "model/classification_heads/*", "classification_heads/*")
+_BOOKKEEPING = re.compile(r"_CHECKPOINTABLE_OBJECT_GRAPH|save_counter|global_step|step|optimizer/.*|.*/\.OPTIMIZER_SLOT/.*")
+
+
+class GardenArrays(collections.abc.Mapping):
+    """The variables of an object graph under google-research/bert's names and in its shapes.
+
+    What is not understood keeps its own name, so that loading reports it.
+
+    Args:
+        arrays: `TensorFlowArrays` of the checkpoint.
+
+    Raises:
+        DataError: no encoder in it.
+    """
+
+    def __init__(self, arrays):
+        self._arrays = arrays
+        names = [name for name in arrays if not _BOOKKEEPING.fullmatch(name.removesuffix(_SUFFIX))]
+        root = next((r for r in _ROOTS if any(n.startswith(r) and "/_attention_layer/" in n for n in names)), None)
+        if root is None:
+            raise DataError("the object graph holds no BERT encoder of the Model Garden")
+        numbered = sorted(
+            {int(n) for name in names for n in re.findall(r"layer_with_weights-(\d+)/_attention_layer/", name)}
+        )
+        self._sources = {}
+        for name in names:
+            short = name.removesuffix(_SUFFIX)
+            self._sources.setdefault(*_translate(short, root, numbered, name))
+
+    def __getitem__(self, name):
+        source, heads_in = self._sources[name]
+        value = self._arrays[source]
+        if heads_in == 1:  # [H, n, d] or [n, d]
+            return value.reshape(*value.shape[:-2], -1)
+        if heads_in == 2 and value.ndim == 3:  # [n, d, H]
+            return value.reshape(-1, value.shape[-1])
+        return value
+
+    def __iter__(self):
+        return iter(self._sources)
+
+    def __len__(self):
+        return len(self._sources)
+
+
+def _translate(short, root, numbered, name):
+    """(original's name, (name in the file, which axes are heads: 0 none, 1 the last two, 2 the first two))."""
+    for prefix in ("model/", ""):
+        if short.removeprefix(prefix) in _HEAD and short.startswith(prefix):
+            return _HEAD[short.removeprefix(prefix)], (name, 0)
+    inside = _named(short.removeprefix(root), numbered) if short.startswith(root) else short
+    if inside in _TABLES:
+        return _TABLES[inside], (name, 0)
+    found = re.fullmatch(r"_transformer_layers/(\d+)/(.+)/(kernel|bias|gamma|beta)", inside)
+    if found and found[2] in _LAYER:
+        theirs, heads_in = _LAYER[found[2]]
+        return f"bert/encoder/layer_{found[1]}/{theirs}/{found[3]}", (name, heads_in)
+    return short, (name, 0)
+
+
+def _named(inside, numbered):
+    """The name in the layout of `BertEncoderV2` of one in that of the functional encoder."""
+    found = re.fullmatch(r"layer_with_weights-(\d+)/(.+)", inside)
+    if not found or not numbered:
+        return inside
+    number = int(found[1])
+    if number in numbered:
+        return f"_transformer_layers/{number - numbered[0]}/{found[2]}"
+    before = ("_embedding_layer", "_position_embedding_layer", "_type_embedding_layer", "_embedding_norm_layer")
+    if number < numbered[0]:
+        return f"{before[number]}/{found[2]}" if numbered[0] == len(before) else inside
+    return f"_pooler_layer/{found[2]}" if number == numbered[-1] + 1 else inside

@@ -1,0 +1,77 @@
+"""Tiny BERTs that the Model Garden saved, see tests/golden/model_garden.py."""
+
+import shutil
+from pathlib import Path
+
+import numpy as np
+import pytest
+import tensorflow as tf
+
+import bert_tf
+from bert_tf.errors import DataError
+
+FIXTURES = Path(__file__).parents[1] / "fixtures" / "checkpoints"
+
+
+def golden(name):
+    with np.load(FIXTURES / name / "expected.npz") as file:
+        arrays = dict(file)
+    return arrays, {key: arrays[key] for key in ("token_ids", "padding_mask", "segment_ids")}
+
+
+def relative_error(ours, theirs):
+    return np.max(np.abs(np.asarray(ours, "float64") - theirs)) / np.max(np.abs(theirs))
+
+
+@pytest.mark.parametrize("name", ["garden_encoder", "garden_pretrainer"])
+def test_the_encoder(name):
+    expected, inputs = golden(name)
+    loaded = bert_tf.load(FIXTURES / name)
+    assert loaded.report.fresh == ()
+    out, real = loaded.encoder(inputs), expected["padding_mask"]
+    assert relative_error(np.asarray(out["sequence_output"])[real], expected["sequence_output"][real]) < 1e-5
+    if "pooled_output" in expected:
+        assert loaded.report.unused == ()
+        assert relative_error(out["pooled_output"], expected["pooled_output"]) < 1e-5
+
+
+def test_the_masked_lm_head():
+    expected, inputs = golden("garden_pretrainer")
+    loaded = bert_tf.load(FIXTURES / "garden_pretrainer", pretraining=True)
+    assert loaded.report.unused == ("next_sentence..pooler_dense/bias", "next_sentence..pooler_dense/kernel")
+    positions = np.tile(np.arange(7, dtype="int32"), (2, 1))
+    logits = np.asarray(loaded.objective(inputs | {"mask_positions": positions})["masked_lm_logits"])
+    real = expected["padding_mask"]
+    assert relative_error(logits[real], expected["logits"][real]) < 1e-5
+
+
+def test_what_is_not_understood_is_named(tmp_path):
+    folder = tmp_path / "more"
+    shutil.copytree(FIXTURES / "garden_encoder", folder)
+    reader = tf.train.load_checkpoint(str(folder / "bert_model.ckpt"))
+    tensors = {name: reader.get_tensor(name) for name in reader.get_variable_to_shape_map()}
+
+    def write(more):
+        names = list(tensors | more)
+        values = [tf.convert_to_tensor((tensors | more)[n]) for n in names]
+        tf.raw_ops.SaveV2(prefix=str(folder / "bert_model.ckpt"), tensor_names=names,
+                          shape_and_slices=[""] * len(names), tensors=values)  # fmt: skip
+
+    suffix = "/.ATTRIBUTES/VARIABLE_VALUE"
+    write({f"optimizer/iter{suffix}": np.array(3), f"save_counter{suffix}": np.array(1)})
+    assert bert_tf.load(folder).report.unused == ()
+    write({f"model/_adapter/kernel{suffix}": np.zeros(2, "float32")})
+    with pytest.raises(DataError, match="'model/_adapter/kernel' has no place in this model"):
+        bert_tf.load(folder)
+    (folder / "bert_config.json").rename(folder / "albert_config.json")
+    with pytest.raises(DataError, match="saved by TensorFlow 2; of the Model Garden only BERT can be read"):
+        bert_tf.load(folder)
+
+
+def test_it_becomes_a_run_and_the_originals_format(tmp_path):
+    loaded = bert_tf.import_run(FIXTURES / "garden_pretrainer", tmp_path / "run")
+    again = bert_tf.load(tmp_path / "run", pretraining=True)
+    bert_tf.save(again.objective, again.tokenizer, tmp_path / "tf1", format="tf1")
+    third = bert_tf.load(tmp_path / "tf1", pretraining=True)
+    for a, b in zip(loaded.objective.weights, third.objective.weights, strict=True):
+        np.testing.assert_array_equal(a, b)
