@@ -131,7 +131,8 @@ def write(folder, family, config, weights, parts, tokenizer):
     if tokenizer is not None:
         if theirs.get("pad_token_id", tokenizer.pad_id) != tokenizer.pad_id:
             raise ConfigError(
-                f"the model counts positions past padding id {theirs['pad_token_id']}, the tokenizer's is {tokenizer.pad_id}"
+                f"the model counts positions past padding id {theirs['pad_token_id']}, "
+                f"the tokenizer's is {tokenizer.pad_id}"
             )
         theirs |= {key: getattr(tokenizer, name) for key, name in maps.config.token_ids.items()}
     theirs |= {"dtype": "float32", "tie_word_embeddings": True}

@@ -44,7 +44,9 @@ _HEAD = {
 }
 #: Heads on a pooler of their own, which is another than BERT's: listed, not used.
 OTHER_HEADS = ("next_sentence*", "model/classification_heads/*", "classification_heads/*")
-_BOOKKEEPING = re.compile(r"_CHECKPOINTABLE_OBJECT_GRAPH|save_counter|global_step|step|optimizer/.*|.*/\.OPTIMIZER_SLOT/.*")
+_BOOKKEEPING = re.compile(
+    r"_CHECKPOINTABLE_OBJECT_GRAPH|save_counter|global_step|step|optimizer/.*|.*/\.OPTIMIZER_SLOT/.*"
+)
 
 
 class GardenArrays(collections.abc.Mapping):

@@ -1,7 +1,7 @@
 """Turn a published checkpoint into a run directory, or any model into another library's format.
 
 What is read is recognised: a Hugging Face directory, a TensorFlow 1 checkpoint of the original
-authors, or a run directory. Pretraining heads come along. Nothing is guessed: a weight or a setting
+authors, a BERT of the TensorFlow Model Garden, or a run directory. Pretraining heads come along. Nothing is guessed: a weight or a setting
 that is not understood is an error.
 
 example:

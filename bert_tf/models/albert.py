@@ -234,7 +234,9 @@ def _read_groups(theirs):
 
 def _write_groups(config):
     if config.share not in ("all", "none"):
-        raise ConfigError(f"no published format of ALBERT can say share={config.share!r}; 'all' and 'none' can be written")
+        raise ConfigError(
+            f"no published format of ALBERT can say share={config.share!r}; 'all' and 'none' can be written"
+        )
     return {"num_hidden_groups": config.num_groups if config.share == "all" else config.num_layers}
 
 

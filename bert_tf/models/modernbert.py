@@ -258,9 +258,11 @@ def _read_layers(theirs):
             raise ConfigError(f"layer_types is {types}; only a global layer first and at equal distances is supported")
     # `local_rope_theta: null` is the global one.
     global_theta = theirs.get("global_rope_theta", 160_000.0)
-    thetas = {"full_attention": global_theta, "sliding_attention": theirs.get("local_rope_theta", 10_000.0) or global_theta}
+    local_theta = theirs.get("local_rope_theta", 10_000.0) or global_theta
+    thetas = {"full_attention": global_theta, "sliding_attention": local_theta}
     for kind, parameters in (theirs.get("rope_parameters") or {}).items():
-        if kind not in thetas or parameters.get("rope_type") != "default" or parameters.keys() - {"rope_type", "rope_theta"}:
+        others = parameters.keys() - {"rope_type", "rope_theta"}
+        if kind not in thetas or parameters.get("rope_type") != "default" or others:
             raise ConfigError(f"rope_parameters has {kind}: {parameters}; only rope_type 'default' is supported")
         thetas[kind] = parameters.get("rope_theta", thetas[kind])
     for same, other in (("mlp_dropout", "embedding_dropout"), ("classifier_activation", "hidden_activation")):

@@ -71,7 +71,9 @@ def load_checkpoint(path, pretraining=False, pooler=None, fresh=(), family=None,
     """Opens a published checkpoint; see `bert_tf.load`, which also opens run directories."""
     source = open_checkpoint(path, family)
     _check_fresh(fresh)
-    encoder, objective = _models(source.config, source.parts, pretraining, pooler, fresh, source.path, dtype, outputs, source.generator)
+    encoder, objective = _models(
+        source.config, source.parts, pretraining, pooler, fresh, source.path, dtype, outputs, source.generator
+    )
     report = source.fill(objective or encoder, partly=objective is None, fresh=fresh)
     return Loaded(encoder, source.tokenizer(), objective, source.family, report)
 
