@@ -80,7 +80,8 @@ def load_tokenizer_json(path):
     if config is not None:
         if kind is ByteLevelBPETokenizer:
             settings["add_prefix_space"] = config.take("add_prefix_space", settings["add_prefix_space"], bool)
-        config.fixed(do_lower_case=True, add_bos_token=False)
+        ours = {k: settings[k] for k in ("layout", "normalization", "cleaning", "end_of_word") if k in settings}
+        config.fixed(do_lower_case=True, add_bos_token=False, **ours)
         config.finish()
     try:
         return kind(vocabulary, **settings)

@@ -125,16 +125,21 @@ def whole_roberta(folder):
     made.post_processor = processors.RobertaProcessing(("</s>", b.sep_id), ("<s>", b.cls_id), True, False)
     folder.mkdir()
     made.save(str(folder / "tokenizer.json"))
-    config = {"tokenizer_class": "RobertaTokenizer", "backend": "tokenizers", "add_prefix_space": False, "errors": "replace",
+    # It keeps keys that it does not know, as those of a folder of ours that it read.
+    config = {"layout": "roberta", "normalization": None, "tokenizer_class": "RobertaTokenizer", "backend": "tokenizers", "add_prefix_space": False, "errors": "replace",
               "bos_token": "<s>", "eos_token": "</s>", "mask_token": "<mask>", "trim_offsets": True}  # fmt: skip
     (folder / "tokenizer_config.json").write_text(json.dumps(config))
     return folder
 
 
 def test_tokenizer_json_of_roberta(tmp_path):
-    loaded = load_tokenizer(whole_roberta(tmp_path / "roberta"))
+    folder = whole_roberta(tmp_path / "roberta")
+    loaded = load_tokenizer(folder)
     assert loaded.encode(TEXT) == byte_level().encode(TEXT)
     assert loaded.fingerprint == byte_level().fingerprint
+    (folder / "tokenizer_config.json").write_text('{"tokenizer_class": "RobertaTokenizer", "layout": "bert"}')
+    with pytest.raises(ConfigError, match="layout is 'bert'; only 'roberta' is supported"):
+        load_tokenizer(folder)
 
 
 def whole_modern(folder, **changes):
