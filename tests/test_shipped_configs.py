@@ -5,7 +5,9 @@ from pathlib import Path
 import pytest
 
 from bert_tf import config
+from bert_tf.models import preset
 from bert_tf.models.building import build_config
+from bert_tf.models.electra import generator_config
 from bert_tf.tasks import TaskConfig
 from bert_tf.training.finetuning import FinetuneConfig
 from bert_tf.training.pretraining import PretrainConfig
@@ -41,3 +43,30 @@ def test_bert_base_is_trained_as_published():
     assert (optimizer.learning_rate, optimizer.warmup_steps, optimizer.weight_decay) == (1e-4, 10_000, 0.01)
     assert (optimizer.beta_1, optimizer.beta_2, optimizer.epsilon, optimizer.clip_norm) == (0.9, 0.999, 1e-6, 1.0)
     assert not optimizer.bias_correction and optimizer.schedule == "replace"
+
+
+def test_electra_is_trained_as_published():
+    # google-research/electra: configure_pretraining.py, flops_computation.py; Clark et al. 2020, appendix A.
+    for size, batch, steps, rate, length in (
+        ("small", 128, 1_000_000, 5e-4, 128),
+        ("base", 256, 766_000, 2e-4, 512),
+    ):
+        experiment = config.load(PretrainConfig, f"pretrain/electra_{size}")
+        assert (experiment.train.batch_size, experiment.train.steps) == (batch, steps)
+        assert (experiment.optimizer.learning_rate, experiment.optimizer.schedule) == (rate, "multiply")
+        masking = experiment.masking
+        assert (masking.mask_probability, masking.random_probability) == (0.85, 0)
+        assert masking.predictions(length) == int((masking.rate + 0.005) * length)
+        objective = experiment.objective
+        assert (objective.name, objective.discriminator_weight) == ("replaced_token_detection", 50)
+        generator = generator_config(preset(f"electra_{size}"), objective.generator_size)
+        assert generator.hidden_size == {"small": 64, "base": 256}[size]
+
+
+def test_spanbert_is_trained_as_published():
+    # facebookresearch/SpanBERT, pretraining/README.md: 32 GPUs of 4096 tokens.
+    experiment = config.load(PretrainConfig, "pretrain/spanbert_base")
+    assert experiment.train.batch_size * 512 == 32 * 4096 and experiment.train.steps == 2_400_000
+    assert (experiment.masking.unit, experiment.masking.span_p, experiment.masking.max_span) == ("span", 0.2, 10)
+    assert experiment.objective.span_boundary and experiment.objective.pair_head == "none"
+    assert (experiment.optimizer.epsilon, experiment.optimizer.schedule) == (1e-8, "after")

@@ -112,8 +112,7 @@ class TensorFlowTrainer:
         sums = self._totals.reshape(-1, 2)
         ratios = np.divide(sums[:, 0], sums[:, 1], out=np.zeros(len(sums)), where=sums[:, 1] != 0)
         result = {"loss": sum(self._coefficient(n) * r for n, r in zip(losses, ratios))}
-        if len(losses) > 1:
-            result |= {f"{n}_loss": r for n, r in zip(losses, ratios)}
+        result |= {f"{n}_loss": r for n, r in zip(losses, ratios)}
         result |= dict(zip(metrics, ratios[len(losses) :]))
         return {name: float(value) for name, value in result.items()}
 

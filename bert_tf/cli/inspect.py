@@ -2,7 +2,9 @@
 
 example:
   bert-tf inspect shards --examples 2
-  bert-tf inspect shards --example-index 17 --epoch 3 --set whole_word=true
+  bert-tf inspect shards --example-index 17 --epoch 3 --set unit=whole_word
+
+  bert-tf inspect shards --objective permutation_lm --set segments=1 --set bidirectional=false
 
 in Python:
   from tfrecords.inspection import inspect_shards
@@ -17,22 +19,27 @@ def add_arguments(parser):
     parser.add_argument("--epoch", type=int, default=0, help="masks differ from epoch to epoch (default %(default)s)")
     parser.add_argument("--seed", type=int, default=0, help="train.seed of the run whose masks to show")
     parser.add_argument(
-        "--set", action="append", default=[], metavar="KEY=VALUE", help="a masking setting, e.g. whole_word=true"
+        "--objective", default="masked_lm", help="or replaced_token_detection, permutation_lm (default %(default)s)"
+    )
+    parser.add_argument(
+        "--set", action="append", default=[], metavar="KEY=VALUE", help="a setting of the masks, e.g. unit=whole_word"
     )
 
 
 def run(arguments):
-    from bert_tf.config import apply_overrides, build
+    from bert_tf.config import apply_overrides
+    from bert_tf.training.objectives import corruption_of
     from tfrecords.inspection import inspect_shards
-    from tfrecords.masking import MaskingConfig
 
+    corruption, config = corruption_of(arguments.objective, apply_overrides({}, arguments.set))
     lines = inspect_shards(
         arguments.shards,
-        build(MaskingConfig, apply_overrides({}, arguments.set)),
+        config,
         seed=arguments.seed,
         epoch=arguments.epoch,
         examples=arguments.examples,
         example_index=arguments.example_index,
+        corruption=corruption,
     )
     for line in lines:
         print(line)

@@ -9,6 +9,7 @@ from bert_tf.errors import UserError
 COMMANDS = {
     "quickstart": "walk the whole road on bundled data in a few minutes",
     "vocab": "train a WordPiece vocabulary on a corpus",
+    "tokenize": "keep a corpus as token ids, to pack it in several formats",
     "shards": "turn a corpus into shards of training examples",
     "inspect": "print examples of shards, decoded, with what is masked and why",
     "pretrain": "pretrain a model on shards",

@@ -40,19 +40,19 @@ def add_arguments(parser):
     parser.add_argument("--output", default="quickstart", help="folder for everything made (default ./%(default)s)")
     parser.add_argument("--pretrain-steps", type=int, default=3000, help="default %(default)s")
     parser.add_argument("--epochs", type=int, default=3, help="of fine-tuning (default %(default)s)")
-    parser.add_argument("--vocabulary-size", type=int, default=8000, help="default %(default)s")
+    parser.add_argument("--vocabulary-size", type=int, default=4000, help="default %(default)s")
 
 
 def run(arguments):
     started = time.monotonic()
     from bert_tf import samples
 
-    folder, sample = Path(arguments.output), Path(samples.__file__).parent
-    corpus = [sample / "state_of_the_union.jsonl", folder / "reviews.txt"]
+    folder = Path(arguments.output)
+    corpus = [samples.STATE_OF_THE_UNION, folder / "reviews.txt"]
     vocabulary, shards, pretrained = folder / "tokenizer", folder / "shards", folder / "pretrained"
 
     _title("1  vocabulary: WordPiece, trained on 33 State of the Union addresses and 8,252 review sentences")
-    _write_review_text(sample / "reviews_train.tsv", corpus[1])
+    samples.write_review_text(corpus[1])
     _make_vocabulary(corpus, vocabulary, arguments.vocabulary_size)
     _title("2  shards: sentence pairs, half of them with a random second half")
     _write_shards(corpus, vocabulary, shards)
@@ -61,7 +61,7 @@ def run(arguments):
     _title("4  filling masks")
     _fill_masks(pretrained)
     _title("5  fine-tuning: sentiment of movie-review sentences, with and without the pretraining")
-    with_it, without_it = _finetune(sample, pretrained, folder, arguments.epochs)
+    with_it, without_it = _finetune(samples.REVIEWS, pretrained, folder, arguments.epochs)
     _title("6  export, and asking it in a fresh process that knows only tensorflow and tensorflow_text")
     exported = _export_and_ask(folder / "sentiment")
     _report(folder, metrics, with_it, without_it, exported, time.monotonic() - started)
@@ -69,15 +69,6 @@ def run(arguments):
 
 def _title(text):
     print(f"\n== {text}", flush=True)
-
-
-def _write_review_text(labelled, output):
-    """The text of the task's training file joins the corpus (Gururangan et al. 2020, section 4)."""
-    from bert_tf.files import atomic_write
-
-    rows = labelled.read_text(encoding="utf-8").splitlines()[1:]
-    with atomic_write(output) as file:
-        file.writelines(row.rsplit("\t", 1)[0] + "\n" for row in rows)
 
 
 def _make_vocabulary(corpus, output, size):
@@ -95,7 +86,7 @@ def _write_shards(corpus, vocabulary, output):
     from tfrecords.statistics import report
     from tfrecords.writer import ShardsConfig, write_shards
 
-    manifest = write_shards(corpus, output, load_tokenizer(vocabulary), ShardsConfig(sequence_length=64))
+    manifest = write_shards(corpus, output, load_tokenizer(vocabulary), ShardsConfig(sequence_length=32))
     print("\n".join(f"  {line}" for line in report(manifest.counts, manifest.sequence_length)))
 
 
@@ -118,7 +109,7 @@ def _fill_masks(pretrained):
             print(f"  {sentence}  ->  " + ", ".join(f"{token} {p:.2f}" for token, p in guesses))
 
 
-def _finetune(sample, pretrained, folder, epochs):
+def _finetune(labelled, pretrained, folder, epochs):
     from bert_tf import config
     from bert_tf.tasks import build_task
     from bert_tf.training.finetuning import FinetuneConfig, finetune
@@ -127,8 +118,8 @@ def _finetune(sample, pretrained, folder, epochs):
     for name, use in (("sentiment", True), ("sentiment_without_pretraining", False)):
         overrides = [
             f"init_from={pretrained}",
-            *(f"data.{split}={sample}/reviews_{split}.tsv" for split in ("train", "dev", "test")),
-            "optimizer.learning_rate=5e-4",
+            *(f"data.{split}={path}" for split, path in labelled.items()),
+            "optimizer.learning_rate=1e-3",
             f"train.epochs={epochs}",
             f"train.pretrained={str(use).lower()}",
         ]

@@ -5,7 +5,7 @@ specialised on the pretraining objective; drawing them afresh, with the pooler, 
 """
 
 from bert_tf.errors import ConfigError
-from bert_tf.layers import Pooler, TransformerBlock
+from bert_tf.layers import Pooler, PreNormBlock, TransformerBlock
 
 
 def reinitialize_top_layers(encoder, count):
@@ -14,7 +14,7 @@ def reinitialize_top_layers(encoder, count):
     Raises:
         ConfigError: more layers than there are.
     """
-    blocks = [layer for layer in encoder.layers if isinstance(layer, TransformerBlock)]
+    blocks = [layer for layer in encoder.layers if isinstance(layer, (TransformerBlock, PreNormBlock))]
     if not 0 <= count <= len(blocks):
         raise ConfigError(
             f"task.reinitialize_layers={count}, but the encoder has {len(blocks)} layers; give 0 to {len(blocks)}"

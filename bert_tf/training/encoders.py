@@ -66,7 +66,7 @@ def initialize(objective, encoder, tokenizer, path, fresh=()):
         DataError: the weights do not fill the model, or it was trained on other tokens.
     """
     source, run = _open(path)
-    if (source or run).tokenizer().vocabulary != tokenizer.vocabulary:
+    if tokenizer_of(path).vocabulary != tokenizer.vocabulary:
         raise DataError(f"{path} was trained on another vocabulary; write the shards with the tokenizer in it")
     theirs = to_dict(source.config if source else build_config(run.config()["model"]))
     for name, value in to_dict(encoder.config).items():
@@ -87,6 +87,12 @@ def initialize(objective, encoder, tokenizer, path, fresh=()):
             f"{path} has no {', '.join(lacking)}; to start them from random values, list them in train.init_fresh"
         )
     assign([v for v in objective.variables if all(v is not k for k in kept)], file, others_allowed=True)
+
+
+def tokenizer_of(path):
+    """The tokenizer of a run directory or a published checkpoint."""
+    source, run = _open(path)
+    return (source or run).tokenizer()
 
 
 def _open(path):

@@ -18,7 +18,7 @@ from bert_tf.errors import ConfigError
 from bert_tf.models.building import describe
 from bert_tf.progress import Progress
 from bert_tf.training.checkpoints import Checkpoints
-from bert_tf.training.encoders import load_encoder
+from bert_tf.training.encoders import load_encoder, tokenizer_of
 from bert_tf.training.optimization import OptimizerConfig, make_optimizer, precision
 from bert_tf.training.run_directory import CONFIG, METRICS, SUMMARY, RunDirectory
 from bert_tf.training.strategies import make_strategy
@@ -102,19 +102,22 @@ def finetune(config, output, build_task):
             raise ConfigError(f"{key} must be given")
     seeds = range(config.train.seed, config.train.seed + config.train.seeds)
     with files.lock_directory(output):
-        folder = RunDirectory.create_or_continue(output, config)
+        folder = RunDirectory.claim(output, config)
+        # Read before anything is written: a command that fails here can be corrected and given again.
+        task = build_task(config.task, tokenizer_of(config.init_from))
+        data = {split: task.read(path) for split, path in dataclasses.asdict(config.data).items() if path}
         results = {}
         for seed in seeds:
             run = folder if len(seeds) == 1 else RunDirectory(folder.path / f"seed-{seed}")
             one = dataclasses.replace(config, train=dataclasses.replace(config.train, seed=seed, seeds=1))
-            results[run.path] = _finetune_once(one, run, build_task)
+            results[run.path] = _finetune_once(one, run, task, data, begin=lambda: folder.record(config))
         summary = _summarize(results, folder)
         with files.atomic_write(folder.path / SUMMARY) as file:
             json.dump(summary, file, indent=1)
     return summary
 
 
-def _finetune_once(config, run, build_task):
+def _finetune_once(config, run, task, data, begin):
     """One seed: trains unless it has been done, and returns what finished.json holds."""
     finished = run.path / "finished.json"
     if finished.exists():
@@ -123,9 +126,8 @@ def _finetune_once(config, run, build_task):
     with make_strategy(train.strategy).scope(), precision(train.precision):
         keras.utils.set_random_seed(train.seed)  # the head, and the encoder where not pretrained
         encoder, tokenizer = load_encoder(config.init_from, trained=train.pretrained, dropout=train.dropout)
-        task = build_task(config.task, tokenizer)
-        examples, dev = task.read(config.data.train), task.read(config.data.dev)
-        test = task.read(config.data.test) if config.data.test else None
+        examples, dev, test = data["train"], data["dev"], data.get("test")
+        begin()
         run.keep_tokenizer(tokenizer)
         task.save(run.path)
         record = configuration.to_dict(config) | {"model": describe(encoder.config)}

@@ -6,18 +6,20 @@ from typing import Literal
 
 import keras
 
-from bert_tf.backend import AdamW, WarmupDecay
+from bert_tf.backend import AdamW, Lamb, WarmupDecay
 from bert_tf.errors import ConfigError
 
 
 @dataclasses.dataclass(frozen=True)
 class OptimizerConfig:
-    """AdamW with warm-up and decay; the defaults are BERT's, pretraining on 256 sequences a batch.
+    """AdamW or LAMB with warm-up and decay; the defaults are BERT's, pretraining on 256 sequences a batch.
 
     Devlin et al. 2019, appendix A.2, and google-research/bert `optimization.py`. Fine-tuning sets
-    `bias_correction: true`, which BERT's code lacks (Mosbach et al. 2021).
+    `bias_correction: true`, which BERT's code lacks (Mosbach et al. 2021). `name: lamb` is ALBERT's
+    optimizer for batches of thousands (Lan et al. 2019, section 4.1).
     """
 
+    name: Literal["adamw", "lamb"] = "adamw"
     learning_rate: float = 1e-4
     warmup_steps: int | None = None  # or a share of the run:
     warmup_fraction: float = 0.01
@@ -33,7 +35,7 @@ class OptimizerConfig:
 
 
 def make_optimizer(config, total_steps):
-    """An `AdamW` on a `WarmupDecay` over `total_steps` updates."""
+    """An `AdamW` or `Lamb` on a `WarmupDecay` over `total_steps` updates."""
     warmup = config.warmup_steps
     if warmup is None:
         warmup = int(total_steps * config.warmup_fraction)
@@ -45,7 +47,7 @@ def make_optimizer(config, total_steps):
         power=config.power,
         variant=config.schedule,
     )
-    return AdamW(
+    return {"adamw": AdamW, "lamb": Lamb}[config.name](
         schedule,
         weight_decay=config.weight_decay,
         beta_1=config.beta_1,

@@ -10,17 +10,18 @@ from absl import logging
 
 from bert_tf import files
 from bert_tf.errors import ConfigError
-from bert_tf.models.building import build_config, build_encoder, describe
-from bert_tf.objectives.masked_lm import MaskedLM
+from bert_tf.models.building import build_config, describe
 from bert_tf.tokenizers import load_tokenizer
 from bert_tf.training.baselines import unigram
 from bert_tf.training.checkpoints import Checkpoints
 from bert_tf.training.encoders import initialize
 from bert_tf.training.monitor import Monitor
+from bert_tf.training.objectives import OBJECTIVES, ObjectiveConfig, check_objective, encoder_of, make_corruption
 from bert_tf.training.optimization import OptimizerConfig, make_optimizer, precision
 from bert_tf.training.run_directory import RunDirectory
 from bert_tf.training.strategies import make_strategy
-from tfrecords.masking import MaskedLMCorruption, MaskingConfig
+from tfrecords.masking import MaskingConfig
+from tfrecords.permutation import PermutationConfig
 from tfrecords.reader import ShardReader
 from tfrecords.schema import TOKENIZER_FOLDER
 
@@ -37,13 +38,6 @@ class DataConfig:
     eval_shards: str | None = None
     eval_batches: int = 50
     skip_corrupted: bool = False
-
-
-@dataclasses.dataclass(frozen=True)
-class ObjectiveConfig:
-    """Masked LM; `pair_head: auto` adds next sentence prediction where the shards hold pairs."""
-
-    pair_head: Literal["auto", "none", "next_sentence"] = "auto"
 
 
 @dataclasses.dataclass(frozen=True)
@@ -77,6 +71,7 @@ class PretrainConfig:
     model: dict = dataclasses.field(default_factory=lambda: {"preset": "bert_base"})
     data: DataConfig = dataclasses.field(default_factory=DataConfig)
     masking: MaskingConfig = dataclasses.field(default_factory=MaskingConfig)
+    permutation: PermutationConfig = dataclasses.field(default_factory=PermutationConfig)
     objective: ObjectiveConfig = dataclasses.field(default_factory=ObjectiveConfig)
     optimizer: OptimizerConfig = dataclasses.field(default_factory=OptimizerConfig)
     train: TrainConfig = dataclasses.field(default_factory=TrainConfig)
@@ -104,23 +99,27 @@ def pretrain(config, output):
         NonFiniteError: a loss or gradient became NaN or infinite.
     """
     _check(config.train)
+    check_objective(config)
     if not config.data.shards:
         raise ConfigError("data.shards must name the folder that 'bert-tf shards' wrote")
     tokenizer = load_tokenizer(Path(config.data.shards) / TOKENIZER_FOLDER)
     reader = ShardReader(config.data.shards, tokenizer, skip_corrupted=config.data.skip_corrupted)
     for shard, lost in reader.skipped.items():
         logging.warning("%s: %d damaged records are left out", shard, lost)
-    model_config = build_config(config.model, tokenizer.vocabulary_size)
+    model_config = build_config(config.model, tokenizer.vocabulary_size, tokenizer.pad_id)
     _check_fit(config, model_config, reader)
     data = dataclasses.replace(config.data, sequence_length=reader.sequence_length)
     config = dataclasses.replace(config, model=describe(model_config), data=data)
     with files.lock_directory(output):
-        run = RunDirectory.create_or_continue(output, config)
+        run = RunDirectory.claim(output, config)
         run.checkpoints = Checkpoints(run.path / "checkpoints", config.train.keep_checkpoints)
-        run.keep_tokenizer(tokenizer)
         with reader.explain_errors():
             baseline = unigram(reader.dataset(min(256, reader.num_examples), config.train.seed), tokenizer)
-            objective, step = _objective(config, model_config, reader, run)
+            objective, step = _objective(config, model_config, reader, tokenizer, run)
+            # Nothing was written so far: a command that fails above can be corrected and given again.
+            run.record(config)
+            run.keep_tokenizer(tokenizer)
+            run.forget_metrics_after(step)
             if step < config.train.steps:
                 _fit(config, objective, reader, tokenizer, run, step, baseline)
         metrics = run.metrics()[-1] if run.metrics() else {"step": step}
@@ -128,16 +127,12 @@ def pretrain(config, output):
     return run, metrics | {"skipped_records": sum(reader.skipped.values())}
 
 
-def _objective(config, model_config, reader, run):
+def _objective(config, model_config, reader, tokenizer, run):
     """The compiled objective, restored or initialised, and the steps it has done."""
     train = config.train
-    pair = config.objective.pair_head
-    if pair == "auto":
-        pair = "next_sentence" if reader.manifest.packing["format"] == "segment_pair" else "none"
     with make_strategy(train.strategy).scope(), precision(train.precision):
         keras.utils.set_random_seed(train.seed)  # initial weights
-        encoder = build_encoder(model_config, pooler=pair != "none")
-        objective = MaskedLM(encoder, pair_head=None if pair == "none" else pair)
+        objective = OBJECTIVES[config.objective.name].build(config, model_config, reader.manifest.pair_task)
         objective.compile(
             optimizer=make_optimizer(config.optimizer, train.steps),
             accumulation_steps=train.accumulation_steps,
@@ -147,18 +142,17 @@ def _objective(config, model_config, reader, run):
         )
         state = run.checkpoints.restore(objective)
         if state:
-            run.forget_metrics_after(state["step"])
             logging.info("continuing from step %d", state["step"])
             return objective, state["step"]
-        run.forget_metrics_after(-1)
         if train.init_from:
-            initialize(objective, encoder, run.tokenizer(), train.init_from, fresh=train.init_fresh)
+            initialize(objective, encoder_of(objective), tokenizer, train.init_from, fresh=train.init_fresh)
     return objective, 0
 
 
 def _fit(config, objective, reader, tokenizer, run, step, baseline):
     train = config.train
-    corrupt = MaskedLMCorruption(tokenizer, config.masking)
+    row = OBJECTIVES[config.objective.name]
+    corrupt = make_corruption(config, tokenizer)
     dataset = reader.dataset(train.batch_size, train.seed, start_step=step, corrupt=corrupt)
     evaluate = None
     if config.data.eval_shards:
@@ -174,13 +168,7 @@ def _fit(config, objective, reader, tokenizer, run, step, baseline):
         train.log_every,
         train.checkpoint_every,
         train.batch_size * baseline["tokens_per_example"],
-        headline=[
-            (name, baseline[key])
-            for name, key in (
-                ("masked_lm_loss" if objective.pair_head else "loss", "masked_lm_loss"),
-                ("masked_lm_accuracy", "masked_lm_accuracy"),
-            )
-        ],
+        headline=[(name, baseline[known]) for name, known in row.headline.items()],
         evaluate=evaluate,
         eval_every=train.eval_every,
     )
@@ -213,9 +201,10 @@ def _check_fit(config, model_config, reader):
     length, vocabulary = reader.sequence_length, reader.manifest.vocabulary_size
     if config.data.sequence_length not in (None, length):
         raise ConfigError(f"data.sequence_length={config.data.sequence_length}, but the shards hold {length} tokens a row")
-    if length > model_config.max_positions:
+    positions = getattr(model_config, "max_positions", None)  # XLNet has no limit
+    if positions is not None and length > positions:
         raise ConfigError(
-            f"the shards hold sequences of {length} tokens, the model has {model_config.max_positions} positions; "
+            f"the shards hold sequences of {length} tokens, the model has {positions} positions; "
             "set model.max_positions, or write shards with a smaller sequence length"
         )
     if vocabulary > model_config.vocabulary_size:

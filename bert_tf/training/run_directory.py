@@ -35,8 +35,10 @@ class RunDirectory:
         self.checkpoints = Checkpoints(self.path / "checkpoints")
 
     @classmethod
-    def create_or_continue(cls, path, config):
-        """Opens `path` for the run that `config` describes.
+    def claim(cls, path, config):
+        """The run directory at `path`, if it is free for the run that `config` describes.
+
+        Writes nothing: `record` does, once the run's data have been read.
 
         Raises:
             RunDirectoryError: the directory holds another run (the first differing key is named),
@@ -51,10 +53,12 @@ class RunDirectory:
                 raise RunDirectoryError(
                     f"{path} is not empty and holds no run ({', '.join(sorted(strangers)[:3])}); choose another"
                 )
-        # What the run added to its own record, the model of a fine-tuned encoder, stays in it.
-        record = run.config() if (run.path / CONFIG).exists() else {}
-        configuration.save(record | configuration.to_dict(config), run.path / CONFIG)
         return run
+
+    def record(self, config):
+        """Writes `config.yaml`. What the run itself added to it, such as its model, stays there."""
+        written = self.config() if (self.path / CONFIG).exists() else {}
+        configuration.save(written | configuration.to_dict(config), self.path / CONFIG)
 
     @classmethod
     def open(cls, path):

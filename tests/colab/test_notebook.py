@@ -18,7 +18,7 @@ def test_the_notebook_runs(tmp_path, monkeypatch):
     NotebookClient(notebook, timeout=300, resources={"metadata": {"path": str(tmp_path)}}).execute()
     last = notebook.cells[-1]["outputs"][-1]["data"]["text/plain"]
     assert "probabilities" in last and "label" in last
-    assert sorted(os.listdir(tmp_path / "out")) == ["pretrained", "sentiment", "shards", "tokenizer"]
+    assert sorted(os.listdir(tmp_path / "out")) == ["pretrained", "reviews.txt", "sentiment", "shards", "tokenizer"]
 
 
 def test_it_is_committed_without_outputs():

@@ -166,6 +166,14 @@ def test_what_cannot_be_right_is_refused(folder, tmp_path, overrides, error, mes
         finetune(experiment(folder, *overrides), tmp_path / "run", build_task)
 
 
+def test_a_command_that_failed_on_its_data_can_be_corrected(folder, tmp_path):
+    for wrong in ("data.train=nowhere.tsv", "init_from=nowhere", "task.labels=['0', '2']"):
+        with pytest.raises((DataError, RunDirectoryError)):
+            finetune(experiment(folder, wrong, "train.epochs=1"), tmp_path / "run", build_task)
+    finetune(experiment(folder, "train.epochs=1"), tmp_path / "run", build_task)
+    assert (tmp_path / "run" / "summary.json").exists()
+
+
 def test_another_experiment_in_the_same_directory_is_refused(finished, folder):
     _, run = finished
     other = dataclasses.replace(experiment(folder), init_from="elsewhere")

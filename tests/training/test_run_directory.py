@@ -19,21 +19,22 @@ class Config:
 
 
 def test_the_same_run_is_continued_and_logging_may_change(tmp_path):
-    RunDirectory.create_or_continue(tmp_path / "run", Config())
-    RunDirectory.create_or_continue(tmp_path / "run", Config(Train(log_every=1)))
+    RunDirectory.claim(tmp_path / "run", Config()).record(Config())
+    again = Config(Train(log_every=1))
+    RunDirectory.claim(tmp_path / "run", again).record(again)
     assert RunDirectory.open(tmp_path / "run").config() == {"train": {"steps": 10, "log_every": 1}}
 
 
 def test_another_run_is_refused_with_the_key_that_differs(tmp_path):
-    RunDirectory.create_or_continue(tmp_path / "run", Config())
+    RunDirectory.claim(tmp_path / "run", Config()).record(Config())
     with pytest.raises(RunDirectoryError, match="holds another run: its train.steps is 10, this one's 20"):
-        RunDirectory.create_or_continue(tmp_path / "run", Config(Train(steps=20)))
+        RunDirectory.claim(tmp_path / "run", Config(Train(steps=20)))
 
 
 def test_a_folder_with_other_files_is_refused(tmp_path):
     (tmp_path / "thesis.tex").write_text("")
     with pytest.raises(RunDirectoryError, match="is not empty and holds no run \\(thesis.tex\\)"):
-        RunDirectory.create_or_continue(tmp_path, Config())
+        RunDirectory.claim(tmp_path, Config())
 
 
 def test_opening_what_is_no_run(tmp_path):
@@ -42,13 +43,14 @@ def test_opening_what_is_no_run(tmp_path):
 
 
 def test_of_several_seeds_the_best_is_opened(tmp_path):
-    RunDirectory.create_or_continue(tmp_path / "run", Config())
+    RunDirectory.claim(tmp_path / "run", Config()).record(Config())
     (tmp_path / "run" / "summary.json").write_text(json.dumps({"best": "seed-3"}))
     assert RunDirectory.open(tmp_path / "run").path == tmp_path / "run" / "seed-3"
 
 
 def test_metrics_of_steps_that_will_be_done_again_are_forgotten(tmp_path):
-    run = RunDirectory.create_or_continue(tmp_path / "run", Config())
+    run = RunDirectory.claim(tmp_path / "run", Config())
+    run.record(Config())
     lines = [{"step": s, "loss": 1.0 / s} for s in (5, 10, 15)]
     (run.path / "metrics.jsonl").write_text("".join(json.dumps(m) + "\n" for m in lines) + '{"step": 20, "lo')
     run.forget_metrics_after(10)

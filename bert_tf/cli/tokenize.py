@@ -1,0 +1,44 @@
+"""Keep a corpus as token ids, to pack it in several formats without tokenizing it again.
+
+The result takes the place of the corpus in 'bert-tf shards', many times faster; the shards are the
+same, byte for byte. Running the same command again continues an interrupted one.
+
+example:
+  bert-tf tokenize corpus/ --tokenizer tokenizer --output tokens
+  bert-tf shards tokens --output pairs
+  bert-tf shards tokens --output documents --format doc_sentences
+
+in Python:
+  from tfrecords.writer import ShardsConfig, tokenize_corpus, write_shards
+  tokenize_corpus(["corpus/"], "tokens", "tokenizer")
+  write_shards("tokens", "documents", config=ShardsConfig(format="doc_sentences"))
+"""
+
+
+def add_arguments(parser):
+    parser.add_argument("corpus", nargs="+", help="files, folders or globs of text")
+    parser.add_argument("--tokenizer", required=True, help="tokenizer folder or vocab.txt")
+    parser.add_argument("--output", required=True, help="folder for the token ids")
+    parser.add_argument("--workers", type=int, help="files made at a time (default: one a core)")
+    parser.add_argument("--overwrite", action="store_true", help="replace the token ids that are there")
+    parser.add_argument(
+        "--set", action="append", default=[], metavar="KEY=VALUE", help="any other setting, e.g. sentences=lines"
+    )
+
+
+def run(arguments):
+    from bert_tf.config import apply_overrides, build
+    from tfrecords.shards_config import CorpusConfig
+    from tfrecords.statistics import report_text
+    from tfrecords.writer import tokenize_corpus
+
+    tokens = tokenize_corpus(
+        arguments.corpus,
+        arguments.output,
+        arguments.tokenizer,
+        build(CorpusConfig, apply_overrides({}, arguments.set)),
+        workers=arguments.workers,
+        overwrite=arguments.overwrite,
+    )
+    print("\n".join(report_text(tokens.counts)))
+    print(f"next: bert-tf shards {arguments.output} --output shards")

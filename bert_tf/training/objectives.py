@@ -1,0 +1,165 @@
+"""Which data go with which objective: the rows that join `tfrecords`, `objectives` and `models`.
+
+An objective is one row: how its model is built around an encoder, what corrupts its batches, which
+of its numbers a guess by word frequencies can be compared with, and what it refuses.
+"""
+
+import dataclasses
+from collections.abc import Callable
+from typing import Literal
+
+from bert_tf.config import build, nearest
+from bert_tf.errors import ConfigError
+from bert_tf.models.building import build_encoder
+from bert_tf.models.electra import generator_config, make_generator
+from bert_tf.objectives import MaskedLM, PermutationLM, ReplacedTokenDetection
+from tfrecords.masking import MaskedLMCorruption, MaskingConfig
+from tfrecords.permutation import PermutationConfig, PermutationCorruption
+from tfrecords.replaced_tokens import ReplacedTokenCorruption
+
+
+@dataclasses.dataclass(frozen=True)
+class ObjectiveConfig:
+    """What the model learns to predict.
+
+    Attributes:
+        name: "masked_lm"; "replaced_token_detection", ELECTRA's; "permutation_lm", XLNet's.
+        pair_head: masked_lm only: the question about two segments; "auto" asks what the shards
+            were packed for.
+        span_boundary: masked_lm only: SpanBERT's second loss; needs `masking.unit: span`.
+        generator_size: replaced_token_detection only: the generator's width as a share of the
+            model's.
+        discriminator_weight: replaced_token_detection only: the factor of the discriminator's loss.
+        memory_length: permutation_lm only: tokens before a segment that it sees. The segments are
+            set in `permutation`.
+    """
+
+    name: Literal["masked_lm", "replaced_token_detection", "permutation_lm"] = "masked_lm"
+    pair_head: Literal["auto", "none", "next_sentence", "sentence_order"] = "auto"
+    span_boundary: bool = False
+    generator_size: float = 0.25
+    discriminator_weight: float = 50.0
+    memory_length: int = 384
+
+
+@dataclasses.dataclass(frozen=True)
+class Row:
+    """One objective.
+
+    Attributes:
+        settings: the fields of `ObjectiveConfig` that are its own.
+        build: function(config, model_config, pair_task) -> the objective. `config` is the whole
+            experiment, `pair_task` what the shards were packed for.
+        corruption: the class of what corrupts its batches, called with (tokenizer, its config).
+        section: the section of the experiment that is the corruption's config.
+        headline: its metrics that a unigram guess is comparable with -> names in `baselines.unigram`.
+    """
+
+    settings: tuple
+    build: Callable
+    corruption: type
+    section: str
+    headline: dict
+
+
+def _masked_lm(config, model_config, pair_task):
+    question, spans = config.objective.pair_head, config.objective.span_boundary
+    if question == "auto":
+        question = pair_task
+    if question not in ("none", pair_task):
+        raise ConfigError(
+            f"objective.pair_head={question}, but the shards were packed with pair: {pair_task}; "
+            f"write them with --pair {question}, or leave pair_head at auto"
+        )
+    if spans and config.masking.unit != "span":
+        raise ConfigError(
+            f"objective.span_boundary predicts from the borders of spans, and masking.unit is {config.masking.unit}; "
+            "set masking.unit=span"
+        )
+    encoder = build_encoder(model_config, pooler=question != "none")
+    return MaskedLM(encoder, pair_head=None if question == "none" else question, span_boundary=spans)
+
+
+def _replaced_token_detection(config, model_config, pair_task):
+    discriminator = build_encoder(model_config, pooler=False)
+    size, weight = config.objective.generator_size, config.objective.discriminator_weight
+    generator = make_generator(discriminator, generator_config(model_config, size))
+    return ReplacedTokenDetection(discriminator, generator, weight)
+
+
+def _permutation_lm(config, model_config, pair_task):
+    encoder = build_encoder(model_config, pooler=False)
+    return PermutationLM(encoder, config.permutation.segments, config.objective.memory_length)
+
+
+OBJECTIVES = {
+    "masked_lm": Row(
+        settings=("pair_head", "span_boundary"),
+        build=_masked_lm,
+        corruption=MaskedLMCorruption,
+        section="masking",
+        headline={"masked_lm_loss": "masked_lm_loss", "masked_lm_accuracy": "masked_lm_accuracy"},
+    ),
+    "replaced_token_detection": Row(
+        settings=("generator_size", "discriminator_weight"),
+        build=_replaced_token_detection,
+        corruption=ReplacedTokenCorruption,
+        section="masking",
+        headline={"masked_lm_loss": "masked_lm_loss", "masked_lm_accuracy": "masked_lm_accuracy"},
+    ),
+    "permutation_lm": Row(
+        settings=("memory_length",),
+        build=_permutation_lm,
+        corruption=PermutationCorruption,
+        section="permutation",
+        headline={"permutation_lm_loss": "masked_lm_loss", "permutation_lm_accuracy": "masked_lm_accuracy"},
+    ),
+}
+
+
+#: The sections that configure corruptions.
+SECTIONS = {"masking": MaskingConfig, "permutation": PermutationConfig}
+
+
+def check_objective(config):
+    """Refuses settings that the chosen objective does not read.
+
+    Raises:
+        ConfigError: names the setting and the objective whose it is.
+    """
+    chosen = config.objective.name
+    defaults = {f"objective.{f.name}": f.default for f in dataclasses.fields(ObjectiveConfig)}
+    defaults |= {section: config_class() for section, config_class in SECTIONS.items()}
+    read = _keys(OBJECTIVES[chosen])
+    for name, row in OBJECTIVES.items():
+        for key in _keys(row) - read:
+            value = getattr(config.objective, key.removeprefix("objective.")) if "." in key else getattr(config, key)
+            if value != defaults[key]:
+                raise ConfigError(f"{key} is of {name}, and objective.name is {chosen}; leave {key} out")
+
+
+def _keys(row):
+    return {f"objective.{name}" for name in row.settings} | {row.section}
+
+
+def make_corruption(config, tokenizer):
+    """What corrupts the batches of an experiment."""
+    row = OBJECTIVES[config.objective.name]
+    return row.corruption(tokenizer, getattr(config, row.section))
+
+
+def corruption_of(objective, settings):
+    """(class of the corruption, its config) of the objective of that name.
+
+    Raises:
+        ConfigError: no such objective or setting.
+    """
+    if objective not in OBJECTIVES:
+        raise ConfigError(f"no objective '{objective}'{nearest(objective, OBJECTIVES)}")
+    row = OBJECTIVES[objective]
+    return row.corruption, build(SECTIONS[row.section], settings, row.section)
+
+
+def encoder_of(objective):
+    """The encoder that is wanted in the end."""
+    return objective.discriminator if isinstance(objective, ReplacedTokenDetection) else objective.encoder

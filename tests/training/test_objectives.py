@@ -1,0 +1,119 @@
+"""Each row of the table that joins objectives, data and encoders, through `pretrain` as a user calls it."""
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from bert_tf import config, load, samples
+from bert_tf.errors import ConfigError
+from bert_tf.tokenizers import train_wordpiece
+from bert_tf.training.encoders import load_encoder
+from bert_tf.training.pretraining import PretrainConfig, pretrain
+from tfrecords.writer import ShardsConfig, write_shards
+
+SIZES = {"hidden_size": 32, "num_layers": 2, "num_heads": 2, "intermediate_size": 64, "initializer_range": 0.1}
+POSITIONS = {"max_positions": 64}
+BERT = {"family": "bert"} | SIZES | POSITIONS
+SHARDS = {
+    "next_sentence": ShardsConfig(sequence_length=32),
+    "sentence_order": ShardsConfig(sequence_length=32, pair="sentence_order"),
+    "doc_sentences": ShardsConfig(sequence_length=32, format="doc_sentences"),
+}
+
+# shards, model, other settings -> what is measured
+ROWS = {
+    "bert": ("next_sentence", BERT, {}, {"masked_lm_accuracy", "pair_accuracy"}),
+    "whole words": ("doc_sentences", BERT, {"masking": {"unit": "whole_word"}}, {"masked_lm_accuracy"}),
+    "roberta": ("doc_sentences", {"family": "roberta"} | SIZES | POSITIONS, {}, {"masked_lm_accuracy"}),
+    "albert": (
+        "sentence_order",
+        {"family": "albert", "embedding_size": 16} | SIZES | POSITIONS,
+        {"masking": {"unit": "ngram"}},
+        {"masked_lm_accuracy", "pair_accuracy"},
+    ),
+    "spanbert": (
+        "doc_sentences",
+        {"family": "spanbert"} | SIZES | POSITIONS,
+        {"masking": {"unit": "span"}, "objective": {"span_boundary": True}},
+        {"masked_lm_accuracy", "span_boundary_accuracy"},
+    ),
+    "electra": (
+        "doc_sentences",
+        {"family": "electra", "embedding_size": 16} | SIZES | POSITIONS,
+        {
+            "objective": {"name": "replaced_token_detection", "generator_size": 0.5},
+            "masking": {"mask_probability": 0.85, "random_probability": 0.0},
+        },
+        {"masked_lm_accuracy", "discriminator_accuracy", "discriminator_recall"},
+    ),
+    "xlnet": (
+        "doc_sentences",
+        {"family": "xlnet"} | SIZES,
+        {"objective": {"name": "permutation_lm", "memory_length": 8}, "permutation": {"permutation_size": 8}},
+        {"permutation_lm_accuracy"},
+    ),
+    "modernbert": ("doc_sentences", {"family": "modernbert"} | SIZES | POSITIONS, {}, {"masked_lm_accuracy"}),
+    "distilbert": ("doc_sentences", {"family": "distilbert"} | SIZES | POSITIONS, {}, {"masked_lm_accuracy"}),
+}
+
+
+@pytest.fixture(scope="module")
+def shards(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("objectives")
+    sample = Path(samples.__file__).parent / "state_of_the_union.jsonl"
+    texts = [json.loads(line)["text"][:8000] for line in sample.read_text(encoding="utf-8").splitlines()[:3]]
+    (folder / "corpus.jsonl").write_text("".join(json.dumps({"text": t}) + "\n" for t in texts))
+    tokenizer = train_wordpiece(texts, 300, lowercase=True)
+    for name, settings in SHARDS.items():
+        write_shards([folder / "corpus.jsonl"], folder / name, tokenizer, settings, progress=False)
+    return folder
+
+
+def experiment(shards, name, *overrides):
+    kind, model, settings, _ = ROWS[name]
+    settings = {
+        "model": model,
+        "data": {"shards": str(shards / kind)},
+        "optimizer": {"learning_rate": 3e-3, "warmup_steps": 2},
+        "train": {"steps": 20, "batch_size": 16, "log_every": 10, "checkpoint_every": 20, "strategy": "one"},
+    } | settings
+    return config.build(PretrainConfig, config.apply_overrides(settings, overrides))
+
+
+@pytest.mark.parametrize("name", ROWS)
+def test_every_row_learns_and_its_run_is_opened_again(shards, tmp_path, name):
+    run, metrics = pretrain(experiment(shards, name), tmp_path / "run")
+    first, last = run.metrics()
+    assert ROWS[name][3] <= set(metrics)
+    assert last["loss"] < first["loss"] and np.isfinite(last["loss"])
+    encoder, tokenizer = load_encoder(run.path, pooler=False)
+    opened = load(run.path, pretraining=True)
+    batch = tokenizer.pack(tokenizer.tokenize(["The state of the Union."]), sequence_length=16)
+    batch = {k: np.asarray(v) for k, v in batch.items()}
+    np.testing.assert_array_equal(
+        np.asarray(encoder(batch)["sequence_output"]), np.asarray(opened.encoder(batch)["sequence_output"])
+    )
+
+
+@pytest.mark.parametrize(
+    ("name", "overrides", "message"),
+    [
+        ("bert", ["objective.pair_head=sentence_order"], "shards were packed with pair: next_sentence"),
+        ("roberta", ["objective.pair_head=next_sentence"], "shards were packed with pair: none"),
+        ("bert", ["objective.span_boundary=true"], "set masking.unit=span"),
+        ("bert", ["objective.name=permutation_lm"], "which only XLNet has"),
+        ("bert", ["objective.generator_size=0.5"], "objective.generator_size is of replaced_token_detection"),
+        ("xlnet", ["masking.rate=0.2"], "masking is of masked_lm"),
+        ("bert", ["permutation.segments=1", "permutation.bidirectional=false"], "permutation is of permutation_lm"),
+        ("modernbert", ["objective.name=replaced_token_detection"], "no embeddings with a position table"),
+        ("electra", ["objective.name=masked_lm"], "objective.generator_size is of replaced_token_detection"),
+    ],
+)
+def test_what_makes_no_sense_is_refused_with_the_reason_and_nothing_is_written(
+    shards, tmp_path, name, overrides, message
+):
+    with pytest.raises(ConfigError, match=message):
+        pretrain(experiment(shards, name, *overrides), tmp_path / "run")
+    assert not [p for p in tmp_path.glob("run/*") if not p.name.startswith(".")]
