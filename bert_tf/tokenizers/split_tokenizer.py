@@ -21,7 +21,7 @@ class SplitTokenizer(Tokenizer):
         vocabulary, role_tokens, layout: see `Tokenizer`.
         special_tokens: further ones, each a str or a `SpecialToken`; naming the token of a role
             again is the way to say more about it.
-        normalization: None, or a Unicode normal form to bring the text into, "NFC" or "NFKC".
+        normalization: None, or the Unicode normal form to bring the text into, as "NFC".
     """
 
     def __init__(self, vocabulary, role_tokens, special_tokens=(), layout="bert", normalization=None):
