@@ -46,11 +46,12 @@ class ServedEmbedding(ServingModule):
         features = self._pack(ids)
         width = tf.shape(features["token_ids"])[1]
         tokens = tf.gather(tf.constant(self.tokenizer.vocabulary), features["token_ids"])
-        room = self.sequence_length - 2
+        layout = self.tokenizer.layout
+        room, before = self.sequence_length - layout.special_tokens_per_sequence, len(layout.before_first)
 
         def places(offsets):
             inner = offsets[:, :room].to_tensor(-1)
-            return tf.pad(inner, [[0, 0], [1, width - 1 - tf.shape(inner)[1]]], constant_values=-1)
+            return tf.pad(inner, [[0, 0], [before, width - before - tf.shape(inner)[1]]], constant_values=-1)
 
         return {
             "tokens": tf.where(features["padding_mask"], tokens, ""),

@@ -4,6 +4,10 @@ import tensorflow as tf
 
 from bert_tf.errors import ConfigError, DataError
 from bert_tf.export.signatures import ServingModule, dense
+from bert_tf.objectives import MaskedLM
+
+# XLNet, for one, has no limit of its own.
+_LONGEST = 512
 
 
 class ServedMaskedLM(ServingModule):
@@ -43,7 +47,7 @@ class ServedMaskedLM(ServingModule):
         rows, columns, counts = self._masks(features)
 
         def places(offsets):
-            in_row = tf.stack([rows, columns - 1], 1)  # [CLS] stands before
+            in_row = tf.stack([rows, columns - len(self.tokenizer.layout.before_first)], 1)
             return dense(tf.gather_nd(offsets.to_tensor(), in_row), counts, -1)
 
         return self._fill(features, columns, counts) | {"starts": places(starts), "ends": places(ends)}
@@ -72,18 +76,21 @@ def fill_mask(model, tokenizer, texts, top_k=5, sequence_length=None):
         model, tokenizer: as `load_pretrained` gives them.
         texts: list of str, each with one mask or several.
         top_k: guesses for each mask.
-        sequence_length: longer texts are cut; None is all positions the model has.
+        sequence_length: longer texts are cut; None is all positions the model has, at most 512.
 
     Returns:
         For each text a list with, for each of its masks, a list of (token, probability), best first.
 
     Raises:
         DataError: a text without a mask.
+        ConfigError: a model that was not trained to fill masks.
     """
+    if not isinstance(model, MaskedLM):
+        raise ConfigError(f"a model pretrained as {type(model).__name__} does not fill masks; MaskedLM does")
     for text in texts:
         if tokenizer.mask_id not in tokenizer.encode(text):
             raise DataError(f"there is no {tokenizer.id_to_token(tokenizer.mask_id)} in {text!r}")
-    module = ServedMaskedLM(model, tokenizer, sequence_length or model.encoder.config.max_positions, top_k=top_k)
+    module = ServedMaskedLM(model, tokenizer, sequence_length or min(model.encoder.config.max_positions, _LONGEST), top_k=top_k)
     encoded = tf.constant([text.encode("utf-8", "surrogatepass") for text in texts])
     answers = {name: value.numpy() for name, value in module.answer_text(encoded).items()}
     return [

@@ -1,11 +1,11 @@
 """Trained models taken out of run directories, whole: with their heads and their tokenizer."""
 
 from bert_tf.models.building import build_config, build_encoder
-from bert_tf.objectives.masked_lm import MaskedLM
 from bert_tf.tasks import load_task
 from bert_tf.tasks.task import TASK_FILE
-from bert_tf.training.checkpoints import assign, tensor_names
+from bert_tf.training.checkpoints import assign
 from bert_tf.training.encoders import weights_of
+from bert_tf.training.imported import load
 from bert_tf.training.optimization import precision as precision_scope
 from bert_tf.training.run_directory import RunDirectory
 
@@ -27,26 +27,16 @@ def load_pretrained(path, precision="float32"):
         precision: what the model computes in, whatever it was trained in.
 
     Returns:
-        A pair (`MaskedLM`, tokenizer).
+        A pair (the objective, such as a `MaskedLM`; tokenizer).
 
     Raises:
         RunDirectoryError: no run, or no whole checkpoint in it.
         DataError: the checkpoint does not fit the model.
         ConfigError: an unknown precision.
     """
-    run = RunDirectory.open(path)
-    weights = weights_of(run)
-    config = run.config()
-    pair_head = None
-    parts = {name.split("/", 1)[0] for name in tensor_names(weights)}
-    if "pair_head" in parts:
-        pair_head = config["objective"]["pair_head"]
-        pair_head = "next_sentence" if pair_head == "auto" else pair_head
     with precision_scope(precision):
-        encoder = build_encoder(build_config(config["model"]), pooler="pooler" in parts)
-        objective = MaskedLM(encoder, pair_head=pair_head)
-    assign(objective.variables, weights)
-    return objective, run.tokenizer()
+        loaded = load(RunDirectory.open(path).path, pretraining=True)
+    return loaded.objective, loaded.tokenizer
 
 
 def trained_length(path):

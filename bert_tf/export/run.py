@@ -10,6 +10,8 @@ from bert_tf.export.fill_mask import ServedMaskedLM
 from bert_tf.export.loading import is_finetuned, load_finetuned, load_pretrained, trained_length
 from bert_tf.export.saved_model import write_saved_model
 from bert_tf.export.tagging import ServedTagger
+from bert_tf.objectives import MaskedLM
+from bert_tf.training.objectives import encoder_of
 
 EMBEDDING, MASKED_LM = "embedding", "masked_lm"
 
@@ -64,12 +66,14 @@ def export_run(
             module = ServedEmbedding(model.encoder, tokenizer, **shape)
     else:
         objective, tokenizer = load_pretrained(run_directory, precision)
-        kind = _checked(kind, (MASKED_LM, EMBEDDING), run_directory)
+        # The others cannot fill masks: XLNet never saw one, ELECTRA's discriminator only tells words apart.
+        possible = (MASKED_LM, EMBEDDING) if isinstance(objective, MaskedLM) else (EMBEDDING,)
+        kind = _checked(kind, possible, run_directory)
         shape["sequence_length"] = trained_length(run_directory) if sequence_length is None else sequence_length
         if kind == MASKED_LM:
             module = ServedMaskedLM(objective, tokenizer, top_k=top_k, **shape)
         else:
-            module = ServedEmbedding(objective.encoder, tokenizer, **shape)
+            module = ServedEmbedding(encoder_of(objective), tokenizer, **shape)
     return write_saved_model(module, Path(run_directory) / "export" if output is None else output, version)
 
 

@@ -47,14 +47,15 @@ class ServedTagger(ServingModule):
 
     def answer_text(self, text):
         ids, starts, ends = self.tokenizer.tokenize_with_offsets(text)
-        room = self.sequence_length - 2
+        layout = self.tokenizer.layout
+        room = self.sequence_length - layout.special_tokens_per_sequence
         probabilities = self.call_model(self._pack(ids))["probabilities"]
         ids, starts, ends = (r[:, :room] for r in (ids, starts, ends))
         is_first = self._begins_word(ids, starts.values, ends.values)
         rows = ids.value_rowids()
         word = tf.cumsum(tf.cast(is_first, tf.int32)) - 1
         lengths = tf.math.unsorted_segment_sum(tf.cast(is_first, tf.int32), rows, ids.nrows())
-        column = tf.ragged.range(ids.row_lengths()).values + 1  # [CLS] stands before
+        column = tf.ragged.range(ids.row_lengths()).values + len(layout.before_first)
         first = tf.boolean_mask(tf.stack([rows, column], 1), is_first)
         best = self._best(tf.gather_nd(probabilities, first))
         return {

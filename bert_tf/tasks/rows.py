@@ -70,7 +70,7 @@ class Rows:
                 dynamic=True,
             )
             if self.labels is not None:
-                features |= self._labels(rows, real)
+                features |= self._labels(rows, real, len(tokenizer.layout.before_first))
             width = sequence_length if static_rows else bounds[step]
             return {
                 name: _padded(tensor, width, (static_rows, sequence_length if static_rows else None))
@@ -80,14 +80,14 @@ class Rows:
         steps = tf.data.Dataset.range(start_step, len(plan))
         return steps.map(batch, num_parallel_calls=tf.data.AUTOTUNE).prefetch(tf.data.AUTOTUNE)
 
-    def _labels(self, rows, real):
+    def _labels(self, rows, real, before):
         labels = tf.gather(self.labels, rows)
         present = tf.cast(tf.range(tf.shape(rows)[0]) < real, tf.float32)
         if self.weights is None:
             return {"labels": labels, "label_weights": present}
-        # One column to the left for [CLS]; [SEP] and padding have weight 0.
+        # Columns to the left for what stands before the text; what is behind it has weight 0.
         weights = tf.gather(self.weights, rows).to_tensor() * present[:, None]
-        left = [[0, 0], [1, 0]]
+        left = [[0, 0], [before, 0]]
         return {"labels": tf.pad(labels.to_tensor(), left), "label_weights": tf.pad(weights, left)}
 
 

@@ -122,7 +122,7 @@ class TaggingTask(Task):
         else:
             words = split_words(self.tokenizer, examples.words)
         labels = None if examples.labels is None else self._numbers(examples)
-        return make_rows(words, self.config.sequence_length, labels)
+        return make_rows(words, self.config.sequence_length, self.tokenizer.layout, labels)
 
     def _numbers(self, examples):
         number = {label: i for i, label in enumerate(self.labels)}

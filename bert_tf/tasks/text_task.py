@@ -47,11 +47,13 @@ class TextTask(Task):
 
     def _encode(self, examples):
         first = tokenize(self.tokenizer, examples.texts)
-        lengths = first.row_lengths().numpy() + 2
+        layout = self.tokenizer.layout
+        lengths = first.row_lengths().numpy() + layout.special_tokens_per_sequence
         second = None
         if examples.text_pairs is not None:
             second = tokenize(self.tokenizer, examples.text_pairs)
-            lengths = lengths + second.row_lengths().numpy() + 1
+            pair_frame = layout.special_tokens_per_pair - layout.special_tokens_per_sequence
+            lengths = lengths + second.row_lengths().numpy() + pair_frame
         labels = None if examples.labels is None else self._label_array(examples)
         return Rows(first, second, np.minimum(lengths, self.config.sequence_length), labels)
 

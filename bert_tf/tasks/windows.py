@@ -73,23 +73,25 @@ def find_words(tokenizer, texts):
     return result
 
 
-def make_rows(words, sequence_length, labels=None):
+def make_rows(words, sequence_length, layout, labels=None):
     """Rows of at most `sequence_length` tokens, special tokens included.
 
     Args:
         words: list of `Words`.
         sequence_length: a word of more pieces than fit into a row loses its last ones.
+        layout: the tokenizer's `Layout`, which frames each row.
         labels: None, or for each example a list of ints, one a word.
 
     Returns:
         `TaggedRows`.
     """
-    room = sequence_length - 2
+    before, frame = len(layout.before_first), layout.special_tokens_per_sequence
+    room = sequence_length - frame
     ids, tags, weights, heads, owners = [], [], [], [], []
 
     def close(owner, row, row_heads, row_tags):
         ids.append(row)
-        heads.append(np.array(row_heads, np.int64) + 1)
+        heads.append(np.array(row_heads, np.int64) + before)
         owners.append(owner)
         marked, loss = np.zeros(len(row), np.int32), np.zeros(len(row), np.float32)
         marked[row_heads] = row_tags
@@ -118,7 +120,7 @@ def make_rows(words, sequence_length, labels=None):
     return TaggedRows(
         first=ragged(ids, np.int32),
         second=None,
-        lengths=np.array([len(row) + 2 for row in ids]),
+        lengths=np.array([len(row) + frame for row in ids]),
         labels=ragged(tags, np.int32) if labels else None,
         weights=ragged(weights, np.float32) if labels else None,
         words=words,

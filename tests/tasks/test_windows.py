@@ -6,6 +6,7 @@ import tiny
 
 from bert_tf.tasks import Examples, build_task
 from bert_tf.tasks.windows import find_words, make_rows, split_words
+from bert_tf.tokenizers.layout import build_layout
 
 LABELS = ("O", "B-PER", "I-PER", "B-LOC", "I-LOC")
 
@@ -37,7 +38,7 @@ def test_the_first_piece_carries_the_tag(tokenizer):
 
 def test_long_sentences_are_cut_between_words(tokenizer):
     words = ["anna", "johnson", "film", "johnsons", "in", "anna"]  # 1, 2, 1, 3, 1, 1 pieces
-    rows = make_rows(split_words(tokenizer, [["film"], words]), 6, labels=[[9], [0, 1, 2, 3, 4, 5]])
+    rows = make_rows(split_words(tokenizer, [["film"], words]), 6, tokenizer.layout, labels=[[9], [0, 1, 2, 3, 4, 5]])
     assert [tokens(tokenizer, row) for row in rows.first.to_list()] == [
         ["film"],
         ["anna", "john", "##son", "film"],
@@ -53,7 +54,7 @@ def test_long_sentences_are_cut_between_words(tokenizer):
 
 def test_a_word_longer_than_a_row_keeps_its_first_pieces(tokenizer):
     (words,) = split_words(tokenizer, [["johnsonsonson", "film"]])
-    rows = make_rows([words], 5)
+    rows = make_rows([words], 5, tokenizer.layout)
     assert [tokens(tokenizer, row) for row in rows.first.to_list()] == [["john", "##son", "##son"], ["film"]]
 
 
@@ -83,7 +84,7 @@ def test_spans_of_given_words_are_slices_of_them_joined(tokenizer):
 
 
 def test_an_empty_text_is_a_row_without_words(tokenizer):
-    rows = make_rows(find_words(tokenizer, ["", "film"]), 8)
+    rows = make_rows(find_words(tokenizer, ["", "film"]), 8, tokenizer.layout)
     assert rows.first.row_lengths().numpy().tolist() == [0, 1]
     task = build_task({"kind": "tagging", "labels": LABELS, "sequence_length": 16}, tokenizer)
     model = task.model(tiny.encoder())
@@ -103,3 +104,12 @@ def test_every_word_of_a_long_text_gets_a_tag_and_every_label_is_scored(tokenize
     assert scores[0]["words"] == 100
     for other in scores[1:]:
         assert other == pytest.approx(scores[0], rel=1e-5)
+
+
+def test_the_frame_of_a_row_is_the_tokenizers(tokenizer):
+    # XLNet: nothing before the text, <sep> and <cls> behind it.
+    words = split_words(tokenizer, [["film", "anna", "film"]])
+    rows = make_rows(words, 4, build_layout("xlnet", 2, 3), labels=[[7, 8, 9]])
+    assert [heads.tolist() for heads in rows.heads] == [[0, 1], [0]]
+    np.testing.assert_array_equal(rows.lengths, [4, 3])
+    assert rows.labels.to_list() == [[7, 8], [9]]
