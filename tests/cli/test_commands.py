@@ -63,6 +63,29 @@ def test_inspect_shows_masks(road, capsys):
     assert capsys.readouterr().out != shown
 
 
+@pytest.mark.parametrize("kind", ["byte_level_bpe", "bpe", "unigram", "unigram_xlnet"])
+def test_every_kind_of_vocabulary_makes_shards(road, tmp_path, capsys, kind):
+    body = settings(["text_field=body"])
+    run("vocab", road / "corpus.jsonl", "--output", tmp_path / "v", "--size", 700, "--kind", kind, "--text-field", "body")
+    run("shards", road / "corpus.jsonl", "--tokenizer", tmp_path / "v", "--output", tmp_path / "s", *body)
+    run("inspect", tmp_path / "s", "--examples", 1)
+    assert "masked: drew" in capsys.readouterr().out
+
+
+def test_tokens_are_packed_again_without_the_text(road, capsys):
+    tokens, ordered = road / "tokens", road / "ordered"
+    run("tokenize", road / "corpus.jsonl", "--tokenizer", road / "tokenizer", "--output", tokens, *settings(["text_field=body"]))
+    run("shards", tokens, "--output", road / "again", "--sequence-length", 32)
+    name = "shard-00000.tfrecord"
+    assert (road / "again" / name).read_bytes() == (road / "shards" / name).read_bytes()
+    run("shards", tokens, "--output", ordered, "--sequence-length", 32, "--pair", "sentence_order")
+    capsys.readouterr()
+    run("inspect", ordered, "--objective", "replaced_token_detection", *settings(["random_probability=0.0"]))
+    run("inspect", ordered, "--objective", "permutation_lm", *settings(["permutation_size=8"]))
+    assert main(["inspect", str(ordered), "--objective", "masked_ml"]) == 1
+    assert "did you mean 'masked_lm'" in capsys.readouterr().err
+
+
 def test_fill_mask(road, capsys):
     run("fill-mask", road / "run", "The [MASK] of the [MASK].", "--top-k", 3)
     lines = capsys.readouterr().out.splitlines()
