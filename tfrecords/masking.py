@@ -72,11 +72,8 @@ class MaskingConfig:
     span_p: float = 0.2
     max_span: int = 10
     static_duplicates: int | None = None
-    whole_word: bool = False  # the name of unit: whole_word before there were others
 
     def __post_init__(self):
-        if self.whole_word and self.unit == "token":
-            object.__setattr__(self, "unit", "whole_word")
         if not 0 < self.rate < 1:
             raise ConfigError(f"masking rate {self.rate} must lie between 0 and 1")
         if min(self.mask_probability, self.random_probability) < 0 or (
