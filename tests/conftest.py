@@ -5,6 +5,8 @@ import os
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
 os.environ.setdefault("CUDA_VISIBLE_DEVICES", "-1")
 os.environ["KERAS_BACKEND"] = "tensorflow"
+# oneDNN's own allocator never gives memory back: the largest test would decide for all that follow.
+os.environ.setdefault("TF_ONEDNN_USE_SYSTEM_ALLOCATOR", "1")
 
 import tensorflow as tf
 
