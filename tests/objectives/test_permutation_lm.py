@@ -8,6 +8,7 @@ import tensorflow as tf
 from bert_tf.errors import ConfigError, DataError
 from bert_tf.models import BertConfig, BertEncoder, XLNetConfig, XLNetEncoder
 from bert_tf.objectives import PermutationLM
+from bert_tf.training.strategies import make_strategy
 
 CONFIG = XLNetConfig(
     vocabulary_size=50, hidden_size=24, num_layers=2, num_heads=3, intermediate_size=40, initializer_range=0.3
@@ -164,8 +165,8 @@ def test_fit_learns_and_replicas_change_nothing():
     config = dataclasses.replace(CONFIG, num_layers=1, dropout=0.0, attention_dropout=0.0, initializer_range=0.1)
     dataset = tf.data.Dataset.from_tensors(batch(rows=6)).repeat(15)
     histories = []
-    for devices in (["CPU:0"], ["CPU:0", "CPU:1"]):
-        with tf.distribute.MirroredStrategy(devices).scope():
+    for strategy in (tf.distribute.get_strategy(), make_strategy("mirrored")):
+        with strategy.scope():
             model = make(config=config)
             model.compile(keras.optimizers.Adam(1e-2))
         histories.append(model.fit(dataset, epochs=2, verbose=0).history["loss"])

@@ -17,6 +17,7 @@ TOKENIZER = types.SimpleNamespace(
     special_ids=(0, 1, 2, 3, 4),
     random_ids=np.arange(10, 200, dtype="int32"),
     is_continuation=np.arange(200) % 4 == 3,
+    marks_words=True,
     layout=Layout((2,), (3,), (), (3,)),
 )
 CONFIG = SpanBertConfig(
