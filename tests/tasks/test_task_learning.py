@@ -130,8 +130,8 @@ def test_tagging(tmp_path):
     assert [(e["type"], e["text"]) for e in answer["entities"]] == [("PER", "Anna Johnson"), ("LOC", "London")]
     for part in answer["words"] + answer["entities"]:
         assert text[part["start"] : part["end"]] == part.get("word", part.get("text"))
-    (split,) = task.predict(model, [["Anna", "Johnson", "was", "in", "Paris"]])
-    assert split["text"] == "Anna Johnson was in Paris"
+    (split,) = task.predict(model, [["The", "film", "Anna", "Johnson", "was", "in", "Paris"]])
+    assert split["text"] == "The film Anna Johnson was in Paris"
     assert [e["text"] for e in split["entities"]] == ["Anna Johnson", "Paris"]
     task.save(tmp_path)
     again = load_task(tmp_path, task.tokenizer)
