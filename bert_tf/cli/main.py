@@ -17,6 +17,7 @@ COMMANDS = {
     "finetune": "fine-tune a pretrained model on labelled data",
     "evaluate": "measure a fine-tuned model on a labelled file",
     "predict": "apply a fine-tuned model to sentences or a file",
+    "study": "compare pretrainings that differ in little, in one table",
     "convert": "read a published checkpoint, or write one for other libraries",
     "export": "write a SavedModel that TF Serving loads, tokenizer inside",
 }

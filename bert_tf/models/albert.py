@@ -11,11 +11,11 @@ import keras
 
 from bert_tf.config import nearest
 from bert_tf.errors import ConfigError
-from bert_tf.layers import Embeddings, Pooler, activation, embedding_projection
+from bert_tf.layers import activation, embedding_projection
 from bert_tf.layers.attention import check_heads
 from bert_tf.models.config_map import REQUIRED, TF1_ACTIVATIONS, ConfigMap
-from bert_tf.models.encoder import Encoder, check_numbers, encoder_inputs
-from bert_tf.models.transformer import encode, transformer_block
+from bert_tf.models.encoder import check_numbers
+from bert_tf.models.transformer import TransformerEncoder, transformer_block
 from bert_tf.models.weights import TF1_IGNORED, WeightMap
 
 #: What layers of one group have in common.
@@ -80,7 +80,7 @@ class AlbertConfig:
 
 
 @keras.saving.register_keras_serializable("bert_tf")
-class AlbertEncoder(Encoder):
+class AlbertEncoder(TransformerEncoder):
     """The bidirectional encoder: embeddings, their projection, shared layers, and a pooler.
 
     Args:
@@ -103,63 +103,15 @@ class AlbertEncoder(Encoder):
     """
 
     config_class = AlbertConfig
+    family = "albert"
 
-    def __init__(
-        self,
-        config,
-        pooler=True,
-        output_hidden_states=False,
-        output_attention_scores=False,
-        dtype=None,
-        name="albert",
-        **kwargs,
-    ):
-        # === Layers ===
-        policy = keras.dtype_policies.get(dtype or keras.config.dtype_policy())
-        embeddings = Embeddings(
-            vocabulary_size=config.vocabulary_size,
-            size=config.embedding_size,
-            max_positions=config.max_positions,
-            num_segments=config.num_segments,
-            dropout=config.dropout,
-            layer_norm_epsilon=config.layer_norm_epsilon,
-            initializer_range=config.initializer_range,
-            dtype=policy,
-            name="embeddings",
-        )
-        projection = embedding_projection(config.hidden_size, config.initializer_range, dtype=policy)
-        blocks = _shared_blocks(config, policy)
-        pooler_layer = Pooler(
-            size=config.hidden_size,
-            activation="tanh",
-            initializer_range=config.initializer_range,
-            dtype=policy,
-            name="pooler",
-        )
+    @staticmethod
+    def make_projection(config, dtype):
+        return embedding_projection(config.hidden_size, config.initializer_range, dtype=dtype)
 
-        # === Functional model ===
-        inputs = encoder_inputs()
-        outputs = encode(
-            inputs,
-            embeddings,
-            blocks,
-            dtype=policy,
-            projection=projection,
-            pooler=pooler_layer if pooler else None,
-            output_hidden_states=output_hidden_states,
-            output_attention_scores=output_attention_scores,
-        )
-        super().__init__(
-            config,
-            inputs,
-            outputs,
-            dtype=policy,
-            name=name,
-            pooler=pooler,
-            output_hidden_states=output_hidden_states,
-            output_attention_scores=output_attention_scores,
-            **kwargs,
-        )
+    @staticmethod
+    def make_blocks(config, dtype):
+        return _shared_blocks(config, dtype)
 
 
 def _shared_blocks(config, dtype):

@@ -4,11 +4,11 @@ import dataclasses
 
 import keras
 
-from bert_tf.layers import Embeddings, Pooler, activation
+from bert_tf.layers import activation
 from bert_tf.layers.attention import check_heads
 from bert_tf.models.config_map import REQUIRED, TF1_ACTIVATIONS, ConfigMap
-from bert_tf.models.encoder import Encoder, check_numbers, encoder_inputs
-from bert_tf.models.transformer import encode, transformer_blocks
+from bert_tf.models.encoder import check_numbers
+from bert_tf.models.transformer import TransformerEncoder
 from bert_tf.models.weights import TF1_IGNORED, WeightMap
 
 
@@ -56,7 +56,7 @@ class BertConfig:
 
 
 @keras.saving.register_keras_serializable("bert_tf")
-class BertEncoder(Encoder):
+class BertEncoder(TransformerEncoder):
     """The bidirectional encoder: embeddings, transformer layers, and a pooler.
 
     Args:
@@ -88,61 +88,7 @@ class BertEncoder(Encoder):
     """
 
     config_class = BertConfig
-
-    def __init__(
-        self,
-        config,
-        pooler=True,
-        output_hidden_states=False,
-        output_attention_scores=False,
-        dtype=None,
-        name="bert",
-        **kwargs,
-    ):
-        # === Layers ===
-        policy = keras.dtype_policies.get(dtype or keras.config.dtype_policy())
-        embeddings = Embeddings(
-            vocabulary_size=config.vocabulary_size,
-            size=config.hidden_size,
-            max_positions=config.max_positions,
-            num_segments=config.num_segments,
-            dropout=config.dropout,
-            layer_norm_epsilon=config.layer_norm_epsilon,
-            initializer_range=config.initializer_range,
-            dtype=policy,
-            name="embeddings",
-        )
-        blocks = transformer_blocks(config, policy)
-        pooler_layer = Pooler(
-            size=config.hidden_size,
-            activation="tanh",
-            initializer_range=config.initializer_range,
-            dtype=policy,
-            name="pooler",
-        )
-
-        # === Functional model ===
-        inputs = encoder_inputs()
-        outputs = encode(
-            inputs,
-            embeddings,
-            blocks,
-            dtype=policy,
-            pooler=pooler_layer if pooler else None,
-            output_hidden_states=output_hidden_states,
-            output_attention_scores=output_attention_scores,
-        )
-        super().__init__(
-            config,
-            inputs,
-            outputs,
-            dtype=policy,
-            name=name,
-            pooler=pooler,
-            output_hidden_states=output_hidden_states,
-            output_attention_scores=output_attention_scores,
-            **kwargs,
-        )
+    family = "bert"
 
 
 # The names in a Hugging Face checkpoint (BertModel, BertForMaskedLM, BertForPreTraining) and the

@@ -9,8 +9,8 @@ from bert_tf.layers import Embeddings, activation
 from bert_tf.layers.attention import check_heads
 from bert_tf.models import bert
 from bert_tf.models.config_map import ConfigMap
-from bert_tf.models.encoder import Encoder, check_numbers, encoder_inputs
-from bert_tf.models.transformer import encode, transformer_blocks
+from bert_tf.models.encoder import check_numbers
+from bert_tf.models.transformer import TransformerEncoder
 from bert_tf.models.weights import TF1_IGNORED, WeightMap
 
 
@@ -51,7 +51,7 @@ class ElectraConfig:
 
 
 @keras.saving.register_keras_serializable("bert_tf")
-class ElectraEncoder(Encoder):
+class ElectraEncoder(TransformerEncoder):
     """The encoder of a discriminator or of a generator.
 
     Args:
@@ -73,69 +73,24 @@ class ElectraEncoder(Encoder):
     """
 
     config_class = ElectraConfig
+    family = "electra"
 
-    def __init__(
-        self,
-        config,
-        pooler=True,
-        output_hidden_states=False,
-        output_attention_scores=False,
-        embeddings=None,
-        dtype=None,
-        name="electra",
-        **kwargs,
-    ):
-        # === Layers ===
-        policy = keras.dtype_policies.get(dtype or keras.config.dtype_policy())
-        if embeddings is None:
-            embeddings = Embeddings(
-                vocabulary_size=config.vocabulary_size,
-                size=config.embedding_size,
-                max_positions=config.max_positions,
-                num_segments=config.num_segments,
-                dropout=config.dropout,
-                layer_norm_epsilon=config.layer_norm_epsilon,
-                initializer_range=config.initializer_range,
-                dtype=policy,
-                name="embeddings",
-            )
-        else:
-            _check_shared(embeddings, config)
-        projection = None
-        if config.embedding_size != config.hidden_size:
-            projection = keras.layers.Dense(
-                config.hidden_size,
-                activation=None,
-                kernel_initializer="glorot_uniform",  # tf.layers.dense without more said
-                bias_initializer="zeros",
-                dtype=policy,
-                name="embedding_projection",
-            )
-        blocks = transformer_blocks(config, policy)
+    @staticmethod
+    def make_projection(config, dtype):
+        if config.embedding_size == config.hidden_size:
+            return None
+        return keras.layers.Dense(
+            config.hidden_size,
+            activation=None,
+            kernel_initializer="glorot_uniform",  # tf.layers.dense without more said
+            bias_initializer="zeros",
+            dtype=dtype,
+            name="embedding_projection",
+        )
 
-        # === Functional model ===
-        inputs = encoder_inputs()
-        outputs = encode(
-            inputs,
-            embeddings,
-            blocks,
-            dtype=policy,
-            projection=projection,
-            pooler=_first_token if pooler else None,
-            output_hidden_states=output_hidden_states,
-            output_attention_scores=output_attention_scores,
-        )
-        super().__init__(
-            config,
-            inputs,
-            outputs,
-            dtype=policy,
-            name=name,
-            pooler=pooler,
-            output_hidden_states=output_hidden_states,
-            output_attention_scores=output_attention_scores,
-            **kwargs,
-        )
+    @staticmethod
+    def make_pooler(config, dtype):
+        return lambda sequence_output: sequence_output[:, 0]
 
 
 _FAMILIES = "replaced token detection is for ELECTRA, BERT and the families with BERT's embeddings"
@@ -207,22 +162,6 @@ def make_generator(discriminator, config):
         return ElectraEncoder(
             config, pooler=False, embeddings=shared, dtype=discriminator.dtype_policy, name="generator"
         )
-
-
-def _first_token(sequence_output):
-    return sequence_output[:, 0]
-
-
-def _check_shared(embeddings, config):
-    sizes = {
-        "vocabulary_size": (embeddings.vocabulary_size, config.vocabulary_size),
-        "embedding_size": (embeddings.size, config.embedding_size),
-        "max_positions": (embeddings.max_positions, config.max_positions),
-        "num_segments": (embeddings.num_segments, config.num_segments),
-    }
-    for name, (theirs, ours) in sizes.items():
-        if theirs != ours:
-            raise ConfigError(f"the shared embeddings have {name}={theirs}, the configuration says {ours}")
 
 
 # The names in a Hugging Face checkpoint (ElectraModel, ElectraForMaskedLM, ElectraForPreTraining)

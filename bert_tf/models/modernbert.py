@@ -9,18 +9,12 @@ import dataclasses
 import keras
 
 from bert_tf.errors import ConfigError
-from bert_tf.layers import (
-    AttentionMask,
-    Embeddings,
-    Pooler,
-    PreNormBlock,
-    RotaryPositions,
-    activation,
-)
+from bert_tf.layers import AttentionMask, Embeddings, PreNormBlock, RotaryPositions, activation
 from bert_tf.layers.attention import check_heads
 from bert_tf.layers.rotary import check_even
 from bert_tf.models.config_map import REQUIRED, ConfigMap
-from bert_tf.models.encoder import Encoder, check_numbers, encoder_inputs
+from bert_tf.models.encoder import check_numbers
+from bert_tf.models.transformer import TransformerEncoder
 from bert_tf.models.weights import WeightMap
 
 
@@ -81,7 +75,7 @@ class ModernBertConfig:
 
 
 @keras.saving.register_keras_serializable("bert_tf")
-class ModernBertEncoder(Encoder):
+class ModernBertEncoder(TransformerEncoder):
     """The bidirectional encoder: token embeddings, transformer layers, and a last normalization.
 
     Local layers compute all scores and mask the far ones, like Hugging Face's model without
@@ -108,21 +102,12 @@ class ModernBertEncoder(Encoder):
 
     config_class = ModernBertConfig
     has_position_table = False
+    family = "modernbert"
+    default_pooler = False
 
-    def __init__(
-        self,
-        config,
-        pooler=False,
-        output_hidden_states=False,
-        output_attention_scores=False,
-        dtype=None,
-        name="modernbert",
-        **kwargs,
-    ):
-        # === Layers ===
-        policy = keras.dtype_policies.get(dtype or keras.config.dtype_policy())
-        head_size = config.hidden_size // config.num_heads
-        embeddings = Embeddings(
+    @staticmethod
+    def make_embeddings(config, dtype):
+        return Embeddings(
             vocabulary_size=config.vocabulary_size,
             size=config.hidden_size,
             max_positions=None,
@@ -131,19 +116,13 @@ class ModernBertEncoder(Encoder):
             layer_norm_epsilon=config.layer_norm_epsilon,
             initializer_range=config.initializer_range,
             layer_norm_offset=False,
-            dtype=policy,
+            dtype=dtype,
             name="embeddings",
         )
-        # Of the global and of the local layers.
-        mask_layers = [
-            AttentionMask(dtype=policy, name="global_attention_mask"),
-            AttentionMask(window=config.local_attention // 2, dtype=policy, name="local_attention_mask"),
-        ]
-        rotary_layers = [
-            RotaryPositions(theta, head_size, dtype=policy, name=f"{kind}_positions")
-            for kind, theta in (("global", config.global_theta), ("local", config.local_theta))
-        ]
-        blocks = [
+
+    @staticmethod
+    def make_blocks(config, dtype):
+        return [
             PreNormBlock(
                 num_heads=config.num_heads,
                 intermediate_size=config.intermediate_size,
@@ -154,63 +133,34 @@ class ModernBertEncoder(Encoder):
                 initializer_range=config.initializer_range,
                 output_initializer_range=config.output_initializer_range,
                 attention_norm=i > 0,
-                dtype=policy,
+                dtype=dtype,
                 name=f"transformer_layer_{i}",
             )
             for i in range(config.num_layers)
         ]
-        final_norm = keras.layers.LayerNormalization(
-            epsilon=config.layer_norm_epsilon, center=False, dtype=policy, name="final_layer_norm"
-        )
-        pooler_layer = Pooler(
-            size=config.hidden_size,
-            activation="tanh",
-            initializer_range=config.initializer_range,
-            dtype=policy,
-            name="pooler",
-        )
 
-        # === Functional model ===
-        inputs = encoder_inputs()
-        masks = [
-            layer(
-                inputs["token_ids"],
-                padding_mask=inputs["padding_mask"],
-                sequence_ids=inputs["sequence_ids"],
-            )
-            for layer in mask_layers
-        ]
-        rotations = [
-            layer(inputs["token_ids"], position_ids=inputs["position_ids"]) for layer in rotary_layers
-        ]
-        x = embeddings(inputs["token_ids"], segment_ids=inputs["segment_ids"])
-        hidden_states, attention_scores = [x], []
-        for i, block in enumerate(blocks):
-            local = int(i % config.global_attention_every > 0)
-            x = block(x, masks[local], rotations[local], return_attention_scores=output_attention_scores)
-            if output_attention_scores:
-                x, scores = x
-                attention_scores.append(scores)
-            hidden_states.append(x)
-        hidden_states[-1] = x = final_norm(x)
-        outputs = {"sequence_output": x}
-        if pooler:
-            outputs["pooled_output"] = pooler_layer(x)
-        if output_hidden_states:
-            outputs["hidden_states"] = hidden_states
-        if output_attention_scores:
-            outputs["attention_scores"] = attention_scores
-        super().__init__(
-            config,
-            inputs,
-            outputs,
-            dtype=policy,
-            name=name,
-            pooler=pooler,
-            output_hidden_states=output_hidden_states,
-            output_attention_scores=output_attention_scores,
-            **kwargs,
+    @classmethod
+    def connect(cls, inputs, embeddings, config, dtype, return_attention_scores):
+        token_ids, head_size = inputs["token_ids"], config.hidden_size // config.num_heads
+        seen = {key: inputs[key] for key in ("padding_mask", "sequence_ids")}
+
+        def masks_and_rotations(kind, window, theta):
+            mask = AttentionMask(window=window, dtype=dtype, name=f"{kind}_attention_mask")
+            rotary = RotaryPositions(theta, head_size, dtype=dtype, name=f"{kind}_positions")
+            return mask(token_ids, **seen), rotary(token_ids, position_ids=inputs["position_ids"])
+
+        everywhere = masks_and_rotations("global", None, config.global_theta)
+        nearby = masks_and_rotations("local", config.local_attention // 2, config.local_theta)
+
+        def context(i):
+            return nearby if i % config.global_attention_every else everywhere
+
+        x = embeddings(token_ids, segment_ids=inputs["segment_ids"])
+        hidden_states, scores = cls.run(cls.make_blocks(config, dtype), x, context, return_attention_scores)
+        final_norm = keras.layers.LayerNormalization(
+            epsilon=config.layer_norm_epsilon, center=False, dtype=dtype, name="final_layer_norm"
         )
+        return [*hidden_states[:-1], final_norm(hidden_states[-1])], scores
 
     def make_masked_lm_head(self, name="masked_lm_head"):
         """Without biases but the decoder's."""

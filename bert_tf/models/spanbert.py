@@ -22,9 +22,7 @@ class SpanBertEncoder(BertEncoder):
     """As `BertEncoder`. SpanBERT was pretrained without the pooler, which it has no use for."""
 
     config_class = SpanBertConfig
-
-    def __init__(self, config, name="spanbert", **kwargs):
-        super().__init__(config, name=name, **kwargs)
+    family = "spanbert"
 
 
 # The checkpoints were published in the format of Hugging Face's BertModel.

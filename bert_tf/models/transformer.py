@@ -1,6 +1,153 @@
 """What BERT and the families with its layers share: the stack of layers and the functional model."""
 
-from bert_tf.layers import AttentionMask, TransformerBlock
+import keras
+
+from bert_tf.errors import ConfigError
+from bert_tf.layers import AttentionMask, Embeddings, Pooler, TransformerBlock
+from bert_tf.models.encoder import Encoder, encoder_inputs
+
+
+class TransformerEncoder(Encoder):
+    """The base of BERT and the families with its layers: a family says what it does otherwise.
+
+    It sets `config_class` and `family`, and overrides those of the `make_` functions, or `connect`,
+    in which it differs. What its configuration has no field for, it has not: segments, say, or
+    embeddings of another width.
+
+    Args:
+        config: an instance of `config_class`.
+        pooler: whether there is a `pooled_output`; None for what the family has by default.
+        output_hidden_states: whether the result holds all layers' outputs.
+        output_attention_scores: whether the result holds all layers' attention probabilities.
+        embeddings: another encoder's embeddings layer, whose variables this one then uses as well,
+            of the sizes of `config`. None makes new ones. Not kept when the encoder is saved alone.
+        dtype: a Keras dtype policy, e.g. "mixed_bfloat16"; None = the global one.
+        name: of the model; None for the family's.
+
+    Raises:
+        ConfigError: `embeddings` of other sizes.
+    """
+
+    family = None
+    default_pooler = True
+
+    def __init__(
+        self,
+        config,
+        pooler=None,
+        output_hidden_states=False,
+        output_attention_scores=False,
+        embeddings=None,
+        dtype=None,
+        name=None,
+        **kwargs,
+    ):
+        policy = keras.dtype_policies.get(dtype or keras.config.dtype_policy())
+        wanted = {
+            "pooler": self.default_pooler if pooler is None else pooler,
+            "output_hidden_states": output_hidden_states,
+            "output_attention_scores": output_attention_scores,
+        }
+        if embeddings is None:
+            embeddings = self.make_embeddings(config, policy)
+        else:
+            _check_shared(embeddings, config)
+        inputs = encoder_inputs()
+        hidden_states, attention_scores = self.connect(inputs, embeddings, config, policy, output_attention_scores)
+        outputs = {"sequence_output": hidden_states[-1]}
+        if wanted["pooler"]:
+            outputs["pooled_output"] = self.make_pooler(config, policy)(hidden_states[-1])
+        if output_hidden_states:
+            outputs["hidden_states"] = hidden_states
+        if output_attention_scores:
+            outputs["attention_scores"] = attention_scores
+        super().__init__(config, inputs, outputs, dtype=policy, name=name or self.family, **wanted, **kwargs)
+
+    @staticmethod
+    def make_embeddings(config, dtype):
+        return Embeddings(
+            vocabulary_size=config.vocabulary_size,
+            size=getattr(config, "embedding_size", config.hidden_size),
+            max_positions=config.max_positions,
+            num_segments=getattr(config, "num_segments", 0),
+            dropout=config.dropout,
+            layer_norm_epsilon=config.layer_norm_epsilon,
+            initializer_range=config.initializer_range,
+            padding_id=getattr(config, "padding_id", None),
+            dtype=dtype,
+            name="embeddings",
+        )
+
+    @staticmethod
+    def make_projection(config, dtype):
+        """The layer between embeddings and blocks, from [B, S, E] to [B, S, H]; None for none."""
+        return None
+
+    @staticmethod
+    def make_blocks(config, dtype):
+        """Layers from ([B, S, H], attention mask) to [B, S, H], in the order of their calls.
+
+        One that stands there several times shares its weights.
+        """
+        return [transformer_block(config, dtype, f"transformer_layer_{i}") for i in range(config.num_layers)]
+
+    @staticmethod
+    def make_pooler(config, dtype):
+        """The layer from [B, S, H] to [B, H]."""
+        return Pooler(
+            size=config.hidden_size,
+            activation="tanh",
+            initializer_range=config.initializer_range,
+            dtype=dtype,
+            name="pooler",
+        )
+
+    @classmethod
+    def connect(cls, inputs, embeddings, config, dtype, return_attention_scores):
+        """Joins the layers on `encoder_inputs()`.
+
+        Returns:
+            A pair: list of the [B, S, H] that enters the first block and that leaves each; list of
+            the blocks' attention probabilities, empty where they are not asked for.
+        """
+        mask = AttentionMask(dtype=dtype, name="attention_mask")(
+            inputs["token_ids"],
+            padding_mask=inputs["padding_mask"],
+            sequence_ids=inputs["sequence_ids"],
+        )
+        x = embeddings(
+            inputs["token_ids"],
+            segment_ids=inputs["segment_ids"],
+            position_ids=inputs["position_ids"],
+        )
+        projection = cls.make_projection(config, dtype)
+        if projection is not None:
+            x = projection(x)
+        return cls.run(cls.make_blocks(config, dtype), x, lambda i: (mask,), return_attention_scores)
+
+    @staticmethod
+    def run(blocks, x, context, return_attention_scores):
+        """Calls the blocks one after the other, block i with what `context(i)` returns."""
+        hidden_states, attention_scores = [x], []
+        for i, block in enumerate(blocks):
+            x = block(x, *context(i), return_attention_scores=return_attention_scores)
+            if return_attention_scores:
+                x, scores = x
+                attention_scores.append(scores)
+            hidden_states.append(x)
+        return hidden_states, attention_scores
+
+
+def _check_shared(embeddings, config):
+    sizes = {
+        "vocabulary_size": (embeddings.vocabulary_size, config.vocabulary_size),
+        "embedding_size": (embeddings.size, config.embedding_size),
+        "max_positions": (embeddings.max_positions, config.max_positions),
+        "num_segments": (embeddings.num_segments, config.num_segments),
+    }
+    for name, (theirs, ours) in sizes.items():
+        if theirs != ours:
+            raise ConfigError(f"the shared embeddings have {name}={theirs}, the configuration says {ours}")
 
 
 def transformer_block(config, dtype, name):
@@ -16,62 +163,3 @@ def transformer_block(config, dtype, name):
         dtype=dtype,
         name=name,
     )
-
-
-def transformer_blocks(config, dtype):
-    """`config.num_layers` blocks with weights of their own, `transformer_layer_0` and so on."""
-    return [transformer_block(config, dtype, f"transformer_layer_{i}") for i in range(config.num_layers)]
-
-
-def encode(
-    inputs,
-    embeddings,
-    blocks,
-    dtype,
-    projection=None,
-    pooler=None,
-    output_hidden_states=False,
-    output_attention_scores=False,
-):
-    """The functional model: embeddings, layers, pooler.
-
-    Args:
-        inputs: `encoder_inputs()`.
-        embeddings: layer from token, segment and position ids to [B, S, E].
-        blocks: layers from ([B, S, H], attention mask) to [B, S, H], in the order of their calls;
-            one that stands here several times shares its weights.
-        dtype: dtype policy of the mask.
-        projection: layer from [B, S, E] to [B, S, H], or None where the two are the same.
-        pooler: layer from [B, S, H] to [B, H], or None.
-        output_hidden_states, output_attention_scores: whether to return all layers' too.
-
-    Returns:
-        dict of symbolic tensors: an encoder's outputs (DESIGN, section 3).
-    """
-    mask = AttentionMask(dtype=dtype, name="attention_mask")(
-        inputs["token_ids"],
-        padding_mask=inputs["padding_mask"],
-        sequence_ids=inputs["sequence_ids"],
-    )
-    x = embeddings(
-        inputs["token_ids"],
-        segment_ids=inputs["segment_ids"],
-        position_ids=inputs["position_ids"],
-    )
-    if projection is not None:
-        x = projection(x)
-    hidden_states, attention_scores = [x], []
-    for block in blocks:
-        x = block(x, mask, return_attention_scores=output_attention_scores)
-        if output_attention_scores:
-            x, scores = x
-            attention_scores.append(scores)
-        hidden_states.append(x)
-    outputs = {"sequence_output": x}
-    if pooler is not None:
-        outputs["pooled_output"] = pooler(x)
-    if output_hidden_states:
-        outputs["hidden_states"] = hidden_states
-    if output_attention_scores:
-        outputs["attention_scores"] = attention_scores
-    return outputs

@@ -1,0 +1,38 @@
+"""Compare pretrainings that differ in little: shards, pretraining and fine-tuning of each row, one table.
+
+A study file (configs/ablations/) names the rows and what differs between them. Running the same
+command again continues an interrupted study; --rows shares one out over several processes.
+
+example:
+  bert-tf study --config ablations/masked_lm --corpus corpus.jsonl --held-out last.jsonl \\
+      --tokenizer tokenizer --output study --set finetune.sentiment.data.train=train.tsv ...
+  bert-tf study --config my_study.yaml --corpus corpus/ --tokenizer tokenizer --output study --rows spans
+
+in Python:
+  from bert_tf import config
+  from bert_tf.tasks import build_task
+  from bert_tf.training.study import StudyConfig, run_study
+  run_study(config.load(StudyConfig, "my_study.yaml"), "corpus/", "tokenizer", "study", build_task)
+"""
+
+from bert_tf.cli import settings
+
+
+def add_arguments(parser):
+    settings.add_config(parser, "ablations/masked_lm")
+    parser.add_argument("--corpus", nargs="+", required=True, help="files, folders or globs of text")
+    parser.add_argument("--held-out", nargs="+", help="text to measure the pretraining with")
+    parser.add_argument("--tokenizer", required=True, help="tokenizer folder or vocab.txt")
+    parser.add_argument("--output", required=True, help="folder for shards, runs and results.json")
+    parser.add_argument("--rows", nargs="+", metavar="ROW", help="do these alone")
+
+
+def run(arguments):
+    from bert_tf.tasks import build_task
+    from bert_tf.training.study import StudyConfig, markdown, run_study
+
+    config = settings.load(StudyConfig, arguments)
+    table = run_study(
+        config, arguments.corpus, arguments.tokenizer, arguments.output, build_task, arguments.held_out, arguments.rows
+    )
+    print(f"\n{markdown(table)}")

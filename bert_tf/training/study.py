@@ -1,0 +1,240 @@
+"""Studies: rows of experiments that differ in little, and one table of what came of them.
+
+A study file is what the papers' ablation tables are made of: shards packed in several ways from the
+same tokens, a pretraining for each row, the same tasks fine-tuned from each.
+"""
+
+import dataclasses
+import json
+import statistics
+from pathlib import Path
+
+from bert_tf import config as configuration
+from bert_tf import files
+from bert_tf.errors import ConfigError
+from bert_tf.training.finetuning import FinetuneConfig, finetune
+from bert_tf.training.pretraining import PretrainConfig, pretrain
+from tfrecords.writer import ShardsConfig, tokenize_corpus, write_shards
+
+RESULTS = "results.json"
+PRETRAINED = "pretrained.json"
+
+
+@dataclasses.dataclass(frozen=True)
+class StudyRow:
+    """One line of the table.
+
+    Attributes:
+        shards: which of the study's shards it reads.
+        pretrain: what differs from the study's `pretrain`.
+        finetune: what differs from each of the study's tasks.
+        seeds: how often it is pretrained and then fine-tuned; None for the study's number.
+    """
+
+    shards: str
+    pretrain: dict = dataclasses.field(default_factory=dict)
+    finetune: dict = dataclasses.field(default_factory=dict)
+    seeds: int | None = None
+
+
+@dataclasses.dataclass(frozen=True)
+class StudyConfig:
+    """A study, as in configs/ablations/*.yaml.
+
+    Attributes:
+        shards: name -> what `ShardsConfig` takes.
+        pretrain: what `PretrainConfig` takes, common to all rows.
+        finetune: name of a task -> what `FinetuneConfig` takes; `init_from` is the row's run.
+        rows: name -> what `StudyRow` takes.
+        seeds: how often each row is pretrained, with train.seed 0, 1, ...
+    """
+
+    shards: dict
+    rows: dict
+    pretrain: dict = dataclasses.field(default_factory=dict)
+    finetune: dict = dataclasses.field(default_factory=dict)
+    seeds: int = 1
+
+
+@dataclasses.dataclass(frozen=True)
+class Experiment:
+    """One pretraining of a row and what is fine-tuned from it; `folder` holds all of it."""
+
+    row: str
+    folder: Path
+    pretrain: PretrainConfig
+    finetune: dict
+
+
+def run_study(config, corpus, tokenizer, output, build_task, held_out=None, rows=None):
+    """Does what is left to do of a study, row by row.
+
+    Running the same call again continues an interrupted study, and adds rows that are new in its
+    file; rows may be shared out over processes or machines that see one `output`.
+
+    Args:
+        config: StudyConfig.
+        corpus: what `write_shards` takes: text.
+        tokenizer: a tokenizer, or a path for `load_tokenizer`.
+        output: folder for tokens, shards, a folder a row, and results.json.
+        build_task: as for `finetune`.
+        held_out: text that is only measured, like `corpus`; None for none.
+        rows: names of those to do; None for all.
+
+    Returns:
+        What `collect` returns.
+
+    Raises:
+        ConfigError: a setting of any row that is wrong; before anything is trained.
+        DataError, RunDirectoryError, NonFiniteError: as `pretrain` and `finetune`.
+    """
+    output = Path(output)
+    known = plan(config, output, held_out is not None)
+    for row in rows or ():
+        if row not in config.rows:
+            raise ConfigError(f"the study has no row '{row}'{configuration.nearest(row, config.rows)}")
+    todo = [e for e in known if rows is None or e.row in rows]
+    _write_shards(config, output, tokenizer, {"shards": corpus, "held_out": held_out}, {e.row for e in todo})
+    for experiment in todo:
+        print(f"\n== {experiment.folder.relative_to(output)}", flush=True)
+        run, metrics = pretrain(experiment.pretrain, experiment.folder / "pretrained")
+        rates = [m["tokens_per_second"] for m in run.metrics() if "tokens_per_second" in m]
+        with files.atomic_write(experiment.folder / PRETRAINED) as file:
+            json.dump(metrics | {"tokens_per_second": statistics.median(rates)}, file, indent=1)
+        for task, settings in experiment.finetune.items():
+            finetune(settings, experiment.folder / task, build_task)
+    table = collect(known)
+    with files.atomic_write(output / RESULTS) as file:
+        json.dump(table, file, indent=1)
+    return table
+
+
+def plan(config, output, held_out=False):
+    """The experiments of a study in order, every setting checked.
+
+    Args:
+        config: StudyConfig.
+        output: the study's folder.
+        held_out: whether pretraining is measured on held-out shards.
+
+    Returns:
+        list of Experiment.
+
+    Raises:
+        ConfigError: names the row and the key.
+    """
+    for name, settings in config.shards.items():
+        configuration.build(ShardsConfig, settings, f"shards.{name}")
+    experiments = []
+    for name, settings in config.rows.items():
+        where = f"rows.{name}"
+        row = configuration.build(StudyRow, settings, where)
+        if row.shards not in config.shards:
+            raise ConfigError(f"{where}.shards is '{row.shards}'{configuration.nearest(row.shards, config.shards)}")
+        data = {"shards": str(output / "shards" / row.shards)}
+        if held_out:
+            data["eval_shards"] = str(output / "held_out" / row.shards)
+        for seed in range(row.seeds or config.seeds):
+            folder = output / name / f"seed-{seed}"
+            common = merge(config.pretrain, row.pretrain)
+            own = {"data": data, "train": {"seed": seed}}
+            experiments.append(
+                Experiment(
+                    name,
+                    folder,
+                    configuration.build(PretrainConfig, merge(common, own), f"{where}.pretrain"),
+                    {task: _finetuning(task, s, row, folder) for task, s in config.finetune.items()},
+                )
+            )
+    return experiments
+
+
+def _finetuning(task, settings, row, folder):
+    settings = merge(merge(settings, row.finetune), {"init_from": str(folder / "pretrained")})
+    config = configuration.build(FinetuneConfig, settings, f"finetune.{task}")
+    for split, path in dataclasses.asdict(config.data).items():
+        if path and not Path(path).exists():
+            raise ConfigError(f"finetune.{task}.data.{split}: there is no file {path}")
+        if not path and split != "test":
+            raise ConfigError(f"finetune.{task}.data.{split} must be given, with --set finetune.{task}.data.{split}=FILE")
+    return config
+
+
+def _write_shards(config, output, tokenizer, corpora, rows):
+    wanted = {config.rows[row]["shards"] for row in rows}
+    for kind, corpus in corpora.items():
+        if corpus is None:
+            continue
+        tokenize_corpus(corpus, output / "tokens" / kind, tokenizer)
+        for name in sorted(wanted):
+            settings = configuration.build(ShardsConfig, config.shards[name], f"shards.{name}")
+            write_shards(output / "tokens" / kind, output / kind / name, config=settings)
+
+
+def merge(below, above):
+    """`below` with what `above` says otherwise, section by section."""
+    merged = dict(below)
+    for key, value in above.items():
+        both = isinstance(value, dict) and isinstance(below.get(key), dict)
+        merged[key] = merge(below[key], value) if both else value
+    return merged
+
+
+def collect(experiments):
+    """What is there of the results, mean and spread (sample standard deviation) over the seeds.
+
+    Args:
+        experiments: list of Experiment, of any of which there may be nothing yet.
+
+    Returns:
+        dict: row -> {"seeds": how many are done, "mean": numbers, "spread": the same names; none
+        where there is one seed}. The numbers are the last measures of pretraining, and
+        "task.metric" on the test file, or the dev file where there is none. A task that was
+        fine-tuned with several seeds counts with their mean, and its spread over them is the
+        spread where pretraining was done once.
+    """
+    found = {}
+    for experiment in experiments:
+        numbers, spread = _numbers(experiment)
+        if numbers:
+            found.setdefault(experiment.row, []).append((numbers, spread))
+    table = {}
+    for row, results in found.items():
+        names = [n for n in results[0][0] if all(n in numbers for numbers, _ in results)]
+        values = {n: [numbers[n] for numbers, _ in results] for n in names}
+        spread = results[0][1] if len(results) == 1 else {n: statistics.stdev(v) for n, v in values.items()}
+        mean = {n: statistics.mean(v) for n, v in values.items()}
+        table[row] = {"seeds": len(results), "mean": mean, "spread": spread}
+    return table
+
+
+def _numbers(experiment):
+    """(name -> number, name -> spread over seeds of fine-tuning); empty where pretraining is not done."""
+    measured = experiment.folder / PRETRAINED
+    if not measured.exists():
+        return {}, {}
+    numbers = json.loads(measured.read_text(encoding="utf-8"))
+    spread = {}
+    for task in experiment.finetune:
+        summary = experiment.folder / task / "summary.json"
+        if summary.exists():
+            summary = json.loads(summary.read_text(encoding="utf-8"))
+            result, metric = summary.get("test", summary["dev"]), summary["metric"]
+            numbers[f"{task}.{metric}"] = result["mean"][metric]
+            if "spread" in result:
+                spread[f"{task}.{metric}"] = result["spread"][metric]
+    return numbers, spread
+
+
+def markdown(table):
+    """The table of `collect` as Markdown: a line a row, a column a number that some row has."""
+    skipped = ("learning_rate", "tokens_per_second", "step", "skipped_records")
+    columns = list(dict.fromkeys(n for r in table.values() for n in r["mean"] if n not in skipped))
+    lines = [["row", *columns], ["---"] * (len(columns) + 1)]
+    for row, result in table.items():
+        cells = []
+        for name in columns:
+            text = f"{result['mean'][name]:.4f}" if name in result["mean"] else ""
+            cells.append(text + (f" ± {result['spread'][name]:.4f}" if name in result["spread"] else ""))
+        lines.append([row, *cells])
+    return "\n".join(f"| {' | '.join(line)} |" for line in lines)
