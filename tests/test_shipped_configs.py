@@ -1,5 +1,6 @@
 """Every shipped configuration is one that its command accepts."""
 
+import dataclasses
 from pathlib import Path
 
 import pytest
@@ -10,7 +11,9 @@ from bert_tf.models.building import build_config
 from bert_tf.models.electra import generator_config
 from bert_tf.tasks import TaskConfig
 from bert_tf.training.finetuning import FinetuneConfig
+from bert_tf.training.objectives import check_objective
 from bert_tf.training.pretraining import PretrainConfig
+from bert_tf.training.study import StudyConfig, plan
 
 CONFIGS = Path(__file__).parent.parent / "configs"
 
@@ -70,3 +73,17 @@ def test_spanbert_is_trained_as_published():
     assert (experiment.masking.unit, experiment.masking.span_p, experiment.masking.max_span) == ("span", 0.2, 10)
     assert experiment.objective.span_boundary and experiment.objective.pair_head == "none"
     assert (experiment.optimizer.epsilon, experiment.optimizer.schedule) == (1e-8, "after")
+
+
+@pytest.mark.parametrize("name", names("ablations"))
+def test_ablations(name, tmp_path):
+    (tmp_path / "labelled").touch()
+    study = config.load(StudyConfig, name)
+    labelled = {"data": {split: str(tmp_path / "labelled") for split in ("train", "dev")}}
+    study = dataclasses.replace(study, finetune={task: s | labelled for task, s in study.finetune.items()})
+    experiments = plan(study, tmp_path)
+    assert {e.row for e in experiments} == set(study.rows)
+    for experiment in experiments:
+        model = build_config(experiment.pretrain.model, 8000)
+        assert (model.hidden_size, model.num_heads) == (128, 2)
+        check_objective(experiment.pretrain)

@@ -45,3 +45,6 @@ TF1 = {
 
 #: What the pair head of a family's published checkpoints was trained on.
 PAIR_HEADS = {"bert": "next_sentence", "albert": "sentence_order"}
+
+#: The folders of ELECTRA's two models, where they are kept together as Hugging Face directories.
+PAIR = ("discriminator", "generator")

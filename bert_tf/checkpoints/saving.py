@@ -6,15 +6,15 @@ import shutil
 from pathlib import Path
 
 from bert_tf.checkpoints import hugging_face, tensorflow1
-from bert_tf.checkpoints.families import HF, TF1
+from bert_tf.checkpoints.families import HF, PAIR, TF1
 from bert_tf.config import nearest
 from bert_tf.errors import ConfigError, RunDirectoryError
 from bert_tf.files import explain_disk_errors
 from bert_tf.models.building import describe
-from bert_tf.models.weights import export_weights
+from bert_tf.models.electra import split_pair
+from bert_tf.models.weights import by_path, export_weights
 
 FORMATS = {"hf": HF, "tf1": TF1}
-_GENERATOR = "generator/"
 
 
 def write_checkpoint(model, tokenizer, path, format="hf"):
@@ -40,14 +40,12 @@ def write_checkpoint(model, tokenizer, path, format="hf"):
     if family not in FORMATS[format]:
         raise ConfigError(f"'{family}' has no checkpoints of format '{format}'{nearest(family, FORMATS[format])}")
     weight_map = FORMATS[format][family].weights
-    variables = {v.path: v for v in model.weights}
+    variables = by_path(model)
     generator = getattr(model, "generator", None)
     models = {"": (encoder.config, variables)}
     if format == "hf" and generator is not None:
-        models = {
-            "discriminator": (encoder.config, _without_generator(variables)),
-            "generator": (generator.config, _generator_alone(variables)),
-        }
+        configs = (encoder.config, generator.config)
+        models = dict(zip(PAIR, zip(configs, split_pair(variables))))
     ready = {folder: (config, export_weights(named, weight_map), named) for folder, (config, named) in models.items()}
     with appearing_whole(Path(path)) as temporary:
         for folder, (config, weights, named) in ready.items():
@@ -73,13 +71,3 @@ def appearing_whole(path):
         finally:
             shutil.rmtree(temporary, ignore_errors=True)
 
-
-def _without_generator(variables):
-    return {path: v for path, v in variables.items() if not path.startswith(_GENERATOR)}
-
-
-def _generator_alone(variables):
-    """The generator's variables as a bare masked LM names them: its own, and the shared embeddings."""
-    shared = {path: v for path, v in variables.items() if path.startswith("embeddings/")}
-    own = {path.removeprefix(_GENERATOR): v for path, v in variables.items() if path.startswith(_GENERATOR)}
-    return shared | own

@@ -4,14 +4,16 @@ import dataclasses
 from collections.abc import Mapping
 from pathlib import Path
 
+import numpy as np
+
 from bert_tf.checkpoints import hugging_face, tensorflow1
-from bert_tf.checkpoints.families import HF, TF1
+from bert_tf.checkpoints.families import HF, PAIR, TF1
 from bert_tf.checkpoints.model_garden import OTHER_HEADS, GardenArrays
 from bert_tf.config import build
 from bert_tf.errors import ConfigError, DataError
 from bert_tf.models import electra
 from bert_tf.models.building import FAMILIES
-from bert_tf.models.weights import WeightMap, load_weights
+from bert_tf.models.weights import WeightMap, by_path, load_weights
 from bert_tf.tokenizers import load_tokenizer
 
 
@@ -52,7 +54,7 @@ class Source:
         """Sets all variables of a model of `config`.
 
         Args:
-            model: an encoder, or an objective around one.
+            model: an encoder, or an objective around one; or a dict of its variables by path.
             partly: whether parts that the model lacks may be left out, such as the heads.
             fresh: parts of the model that may stay as they are, where the checkpoint lacks them.
 
@@ -89,16 +91,54 @@ class Source:
         return tokenizer
 
 
+@dataclasses.dataclass(frozen=True)
+class PairSource(Source):
+    """ELECTRA's two models side by side: the source of the discriminator, and of the generator.
+
+    Attributes:
+        beside: the generator's source; `generator` is its configuration.
+    """
+
+    beside: Source = None
+
+    @property
+    def parts(self):
+        return super().parts | {"generator"}
+
+    def fill(self, model, partly=False, fresh=()):
+        discriminator, generator = electra.split_pair(by_path(model))
+        report = super().fill(discriminator, partly, fresh)
+        if not generator:
+            return dataclasses.replace(report, unused=tuple(sorted((*report.unused, "generator"))))
+        ours, theirs = (
+            {target[0]: name for name in source.arrays if (target := source.weight_map.target(source.weight_map.canonical(name)))}
+            for source in (self, self.beside)
+        )
+        for path, name in theirs.items():
+            shared = path.startswith("embeddings/")
+            if shared and not np.array_equal(self.beside.arrays[name], self.arrays[ours[path]]):
+                raise DataError(
+                    f"{self.beside.path}: '{name}' is another than in {self.path}; these two were not trained together"
+                )
+        self.beside.fill(generator)
+        return report
+
+
 def is_checkpoint(path):
     """Whether `path` looks like a published checkpoint: a folder, or the prefix of TensorFlow's."""
-    return hugging_face.recognize(path) is not None or tensorflow1.recognize(path) is not None
+    return any(r is not None for r in (hugging_face.recognize(path), tensorflow1.recognize(path))) or _is_pair(path)
+
+
+def _is_pair(path):
+    return all((Path(path) / name / hugging_face.CONFIG).is_file() for name in PAIR)
 
 
 def open_checkpoint(path, family=None):
     """Recognizes a checkpoint and reads its configuration.
 
     Args:
-        path: a Hugging Face directory; or a folder with a TensorFlow 1 or Model Garden checkpoint
+        path: a Hugging Face directory, or a folder with two of ELECTRA's, `discriminator` and
+            `generator`; or a folder with a TensorFlow 1 or Model Garden checkpoint
             and its configuration, or the checkpoint's prefix in it.
         family: where the files do not say it, or are one family's in another's format ("spanbert"
             in BERT's).
@@ -107,6 +147,10 @@ def open_checkpoint(path, family=None):
         DataError: nothing that can be read.
         ConfigError: an unknown family, or a setting that is not understood.
     """
+    if _is_pair(path):
+        source, beside = (open_checkpoint(Path(path) / name, family) for name in PAIR)
+        fields = {field.name: getattr(source, field.name) for field in dataclasses.fields(Source)}
+        return PairSource(**(fields | {"generator": beside.config, "beside": beside}))
     generator = None
     theirs = hugging_face.recognize(path)
     if theirs is not None:
@@ -118,8 +162,6 @@ def open_checkpoint(path, family=None):
         arrays, kind, padding_id = hugging_face.SafetensorsArrays(folder), "hf", theirs.get("pad_token_id")
     else:
         found = tensorflow1.recognize(path)
-        if found is None and (Path(path) / "discriminator" / hugging_face.CONFIG).is_file():
-            raise DataError(f"{path} holds ELECTRA's two models; open discriminator/ or generator/ in it")
         if found is None:
             raise DataError(
                 f"{path} is no checkpoint: it has neither {hugging_face.CONFIG} with {hugging_face.WEIGHTS} "

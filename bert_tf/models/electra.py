@@ -93,6 +93,25 @@ class ElectraEncoder(TransformerEncoder):
         return lambda sequence_output: sequence_output[:, 0]
 
 
+GENERATOR = "generator/"
+
+
+def split_pair(variables):
+    """The variables of a discriminator and its generator as each would have them alone.
+
+    Args:
+        variables: dict from path to variable, of both, whose embeddings are shared.
+
+    Returns:
+        A pair of such dicts; the shared embeddings are in both. The second is empty where there is
+        no generator.
+    """
+    own = {path.removeprefix(GENERATOR): v for path, v in variables.items() if path.startswith(GENERATOR)}
+    discriminator = {path: v for path, v in variables.items() if not path.startswith(GENERATOR)}
+    shared = {path: v for path, v in discriminator.items() if path.startswith("embeddings/")}
+    return discriminator, shared | own if own else {}
+
+
 _FAMILIES = "replaced token detection is for ELECTRA, BERT and the families with BERT's embeddings"
 
 

@@ -127,7 +127,8 @@ def load_weights(model, arrays, weight_map, partly=False, other_heads=(), fresh=
     """Fills every variable of `model` from another library's arrays.
 
     Args:
-        model: a built model; its variables' paths are the targets of the map.
+        model: a built model, or a dict from variable path to variable; the paths are the targets of
+            the map.
         arrays: mapping from source name to a NumPy array.
         weight_map: the family's `WeightMap`.
         partly: whether the source may hold parts that the model lacks, such as the heads beside
@@ -144,7 +145,7 @@ def load_weights(model, arrays, weight_map, partly=False, other_heads=(), fresh=
         DataError: an array that no variable takes, a variable that no array fills, a shape that
             differs, or a tied copy that is not equal. Lists all of them; nothing was assigned.
     """
-    variables = {v.path: v for v in model.weights}
+    variables = by_path(model)
     arrays = _unstack(arrays, weight_map)
     sources = {weight_map.canonical(name): name for name in arrays}
     for copy, original in weight_map.copies.items():
@@ -206,8 +207,7 @@ def export_weights(model, weight_map):
         DataError: a variable that the map does not know.
     """
     result = {}
-    named = model if isinstance(model, dict) else {v.path: v for v in model.weights}
-    for path, variable in named.items():
+    for path, variable in by_path(model).items():
         name, transposed = weight_map.source(path) or (None, False)
         if name is None:
             raise DataError(f"the weight map has no name for '{path}'")
@@ -218,6 +218,11 @@ def export_weights(model, weight_map):
         if layers:
             result[name] = np.stack(layers)
     return result
+
+
+def by_path(model):
+    """The variables of a model by path; a dict of them as it is."""
+    return model if isinstance(model, dict) else {v.path: v for v in model.weights}
 
 
 def _unstack(arrays, weight_map):

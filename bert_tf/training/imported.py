@@ -14,7 +14,7 @@ from bert_tf.checkpoints import appearing_whole, open_checkpoint, write_checkpoi
 from bert_tf.checkpoints.families import PAIR_HEADS
 from bert_tf.errors import ConfigError, DataError
 from bert_tf.models.building import build_config, build_encoder, describe
-from bert_tf.models.electra import make_generator
+from bert_tf.models.electra import generator_config, make_generator
 from bert_tf.models.weights import LoadReport
 from bert_tf.objectives.masked_lm import MaskedLM
 from bert_tf.objectives.permutation_lm import PermutationLM
@@ -59,7 +59,10 @@ def load(path, pretraining=False, pooler=None, fresh=(), family=None, dtype=None
     file = weights_of(run)
     parts = _parts_of_run(path)
     config = build_config(run.config()["model"])
-    encoder, objective = _models(config, parts, pretraining, pooler, fresh, path, dtype, outputs)
+    generator = None
+    if "generator" in parts:
+        generator = generator_config(config, run.config()["objective"]["generator_size"])
+    encoder, objective = _models(config, parts, pretraining, pooler, fresh, path, dtype, outputs, generator)
     model = objective or encoder
     kept = [v.path for v in model.weights if (part := v.path.split("/", 1)[0]) in fresh and part not in parts]
     unused = assign([v for v in model.weights if v.path not in kept], file, others_allowed=True)

@@ -1,6 +1,7 @@
 """TensorFlow 1 checkpoints: the names that the original code gives its variables, and the way back."""
 
 import json
+import shutil
 from pathlib import Path
 
 import numpy as np
@@ -43,8 +44,8 @@ def xlnet():
     return PermutationLM(XLNetEncoder(XLNetConfig(**SIZES, num_layers=2), pooler=False))
 
 
-def randomized(model):
-    generator = np.random.default_rng(7)
+def randomized(model, seed=7):
+    generator = np.random.default_rng(seed)
     for variable in model.weights:
         variable.assign(generator.normal(size=variable.shape))
     return model
@@ -248,8 +249,9 @@ def test_from_hugging_face_to_tensorflow(tmp_path):
 def test_the_two_models_of_electra_as_hugging_face_has_them(tmp_path):
     model = randomized(electra())
     bert_tf.save(model, tokenizer(), tmp_path / "pair")
-    with pytest.raises(DataError, match="discriminator.*generator"):
-        bert_tf.load(tmp_path / "pair")
+    both = bert_tf.load(tmp_path / "pair", pretraining=True)
+    assert {v.path for v in both.objective.weights} == {v.path for v in model.weights}
+    assert both.report.fresh == ()
     discriminator = bert_tf.load(tmp_path / "pair" / "discriminator", pretraining=True)
     generator = bert_tf.load(tmp_path / "pair" / "generator", pretraining=True)
     ours = {v.path: np.asarray(v) for v in model.weights}
@@ -259,3 +261,16 @@ def test_the_two_models_of_electra_as_hugging_face_has_them(tmp_path):
     for variable in generator.objective.weights:
         name = variable.path if variable.path.startswith("embeddings/") else f"generator/{variable.path}"
         np.testing.assert_array_equal(variable, ours[name])
+    for variable in both.objective.weights:
+        np.testing.assert_array_equal(variable, ours[variable.path])
+    encoder = bert_tf.load(tmp_path / "pair").encoder
+    np.testing.assert_array_equal(encoder.embedding_table, ours["embeddings/token_embeddings"])
+
+
+def test_two_models_of_electra_that_do_not_belong_together(tmp_path):
+    for name, seed in (("pair", 7), ("other", 8)):
+        bert_tf.save(randomized(electra(), seed), tokenizer(), tmp_path / name)
+    shutil.rmtree(tmp_path / "pair" / "generator")
+    shutil.move(tmp_path / "other" / "generator", tmp_path / "pair" / "generator")
+    with pytest.raises(DataError, match="not trained together"):
+        bert_tf.load(tmp_path / "pair", pretraining=True)
