@@ -1,11 +1,11 @@
 """Served tagging: every word of a text, where it stands and what it is."""
 
-import numpy as np
 import tensorflow as tf
 
 from bert_tf.config import nearest
 from bert_tf.errors import ConfigError
 from bert_tf.export.signatures import ServingModule, dense, lines
+from bert_tf.tokenizers.words import find_words
 
 WORDS = ("punctuation", "whitespace")
 
@@ -51,17 +51,19 @@ class ServedTagger(ServingModule):
         room = self.sequence_length - layout.special_tokens_per_sequence
         probabilities = self.call_model(self._pack(ids))["probabilities"]
         ids, starts, ends = (r[:, :room] for r in (ids, starts, ends))
-        is_first = self._begins_word(ids, starts.values, ends.values)
+        is_first, seen = find_words(self.tokenizer, text, ids, starts, ends, self.words == "punctuation")
         rows = ids.value_rowids()
         word = tf.cumsum(tf.cast(is_first, tf.int32)) - 1
         lengths = tf.math.unsorted_segment_sum(tf.cast(is_first, tf.int32), rows, ids.nrows())
         column = tf.ragged.range(ids.row_lengths()).values + len(layout.before_first)
         first = tf.boolean_mask(tf.stack([rows, column], 1), is_first)
         best = self._best(tf.gather_nd(probabilities, first))
+        # White space before the first word of all is of word -1, which is left out.
+        last = tf.math.unsorted_segment_max(tf.where(seen, ends.values, 0), word, tf.reduce_sum(lengths))
         return {
             "tags": dense(best["tags"], lengths, ""),
             "starts": dense(tf.boolean_mask(starts.values, is_first), lengths, -1),
-            "ends": dense(tf.math.segment_max(ends.values, word), lengths, -1),
+            "ends": dense(last, lengths, -1),
             "probabilities": dense(best["probabilities"], lengths, 0.0),
         }
 
@@ -71,15 +73,6 @@ class ServedTagger(ServingModule):
             "tags": tf.gather(tf.constant(self.labels), tf.argmax(probabilities, axis=-1)),
             "probabilities": tf.reduce_max(probabilities, axis=-1),
         }
-
-    def _begins_word(self, ids, starts, ends):
-        """bool, for every token of all rows: whether it is the first of its word."""
-        is_first = ~tf.gather(tf.constant(np.asarray(self.tokenizer.is_continuation)), ids.values)
-        if self.words == "punctuation":
-            return is_first
-        apart = tf.concat([[True], starts[1:] != ends[:-1]], 0)[: tf.size(starts)]
-        begins_row = tf.concat([[True], ids.value_rowids()[1:] != ids.value_rowids()[:-1]], 0)[: tf.size(starts)]
-        return is_first & (apart | begins_row)
 
     def files(self):
         return {"labels.txt": lines(self.labels)}

@@ -6,6 +6,7 @@ import numpy as np
 import tensorflow as tf
 
 from bert_tf.tasks.batching import bucket_bounds, plan_batches
+from bert_tf.tokenizers.words import find_words
 
 TOKENIZE_BATCH = 1024
 
@@ -111,7 +112,21 @@ def tokenize(tokenizer, texts):
 
 def tokenize_with_offsets(tokenizer, texts):
     """(ids, starts, ends) of `texts`: int32 RaggedTensors [N, None]; offsets count characters."""
-    batches = _text_batches(texts).map(tokenizer.tokenize_with_offsets, num_parallel_calls=tf.data.AUTOTUNE)
+    return _map_texts(tokenizer.tokenize_with_offsets, texts)
+
+
+def tokenize_words(tokenizer, texts):
+    """(ids, starts, ends, and what `tokenizers.words.find_words` says of each token) of `texts`."""
+
+    def tokens_and_words(text):
+        tokens = tokenizer.tokenize_with_offsets(text)
+        return (*tokens, *(tokens[0].with_values(v) for v in find_words(tokenizer, text, *tokens)))
+
+    return _map_texts(tokens_and_words, texts)
+
+
+def _map_texts(function, texts):
+    batches = _text_batches(texts).map(function, num_parallel_calls=tf.data.AUTOTUNE)
     return tuple(tf.concat(parts, axis=0) for parts in zip(*batches))
 
 

@@ -5,12 +5,13 @@ of Devlin et al. 2019). A sentence too long for one row is cut between words int
 every word is trained on, evaluated and given a tag.
 """
 
+import bisect
 import dataclasses
 
 import numpy as np
 import tensorflow as tf
 
-from bert_tf.tasks.rows import Rows, tokenize, tokenize_with_offsets
+from bert_tf.tasks.rows import Rows, tokenize_with_offsets, tokenize_words
 
 
 @dataclasses.dataclass(frozen=True)
@@ -43,32 +44,38 @@ class TaggedRows(Rows):
 
 
 def split_words(tokenizer, sentences):
-    """`Words` of sentences that are already split; their text is the words joined by spaces."""
-    flat = tokenize(tokenizer, [word for words in sentences for word in words] or [""])
-    pieces = iter(flat.to_list())
+    """`Words` of sentences that are already split; their text is the words joined by spaces.
+
+    Each has the pieces that it has in that text, with the blank before it that byte-level BPE sees.
+    """
+    texts = [" ".join(words) for words in sentences]
     result = []
-    for words in sentences:
-        # A word of characters that the tokenizer drops still needs a place for its tag.
-        ids = [next(pieces) or [tokenizer.unk_id] for _ in words]
+    for words, *tokens in zip(sentences, *(part.to_list() for part in tokenize_with_offsets(tokenizer, texts))):
         starts = np.cumsum([0] + [len(word) + 1 for word in words])[:-1].tolist()
-        result.append(Words(ids, starts, [s + len(w) for s, w in zip(starts, words)]))
+        ends = [s + len(w) for s, w in zip(starts, words)]
+        pieces = [[] for _ in words]
+        for piece, start, _ in zip(*tokens):
+            # The blanks between words belong to the word that follows.
+            pieces[min(bisect.bisect_right(ends, start), len(words) - 1)].append(piece)
+        # A word of characters that the tokenizer drops still needs a place for its tag.
+        result.append(Words([ids or [tokenizer.unk_id] for ids in pieces], starts, ends))
     return result
 
 
 def find_words(tokenizer, texts):
-    """`Words` of raw texts: what the tokenizer splits at white space and punctuation."""
+    """`Words` of raw texts: parted by white space, each punctuation mark one of its own."""
     result = []
-    continues = tokenizer.is_continuation
-    for ids, starts, ends in zip(*(part.to_list() for part in tokenize_with_offsets(tokenizer, texts))):
+    for tokens in zip(*(part.to_list() for part in tokenize_words(tokenizer, texts))):
         words = Words([], [], [])
-        for piece, start, end in zip(ids, starts, ends):
-            if continues[piece] and words.pieces:
-                words.pieces[-1].append(piece)
-                words.ends[-1] = end
-            else:
+        for piece, start, end, begins, seen in zip(*tokens):
+            if begins:
                 words.pieces.append([piece])
                 words.starts.append(start)
                 words.ends.append(end)
+            elif words.pieces:
+                words.pieces[-1].append(piece)
+                if seen:
+                    words.ends[-1] = end
         result.append(words)
     return result
 

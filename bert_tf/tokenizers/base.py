@@ -36,6 +36,7 @@ class Tokenizer:
         layout: the `Layout` with this tokenizer's ids.
         marks_words: whether a token shows that it begins a word, so that `is_continuation` tells words
             apart. False for BPE with an end-of-word marker, whose `is_continuation` is all False.
+        splits_punctuation: whether each punctuation mark is a token that continues none.
 
     Raises:
         DataError: a special token is missing from the vocabulary, or a token is there twice.
@@ -43,6 +44,7 @@ class Tokenizer:
     """
 
     marks_words = True
+    splits_punctuation = False
 
     def __init__(self, vocabulary, role_tokens, special_tokens=(), layout="bert"):
         self.vocabulary = list(vocabulary)

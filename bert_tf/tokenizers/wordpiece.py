@@ -71,6 +71,8 @@ class WordPieceTokenizer(Tokenizer):
     "Fast WordPiece Tokenization", 2021) run with tables read off `tokenizers`, see characters.py.
     """
 
+    splits_punctuation = True
+
     def __init__(
         self,
         vocabulary,

@@ -2,11 +2,14 @@
 
 import numpy as np
 import pytest
+import tensorflow as tf
 import tiny
 
 from bert_tf.tasks import Examples, build_task
 from bert_tf.tasks.windows import find_words, make_rows, split_words
+from bert_tf.tokenizers import ByteLevelBPETokenizer, train_bpe, train_byte_level_bpe, train_unigram
 from bert_tf.tokenizers.layout import build_layout
+from bert_tf.tokenizers import words as words_of_tokens
 
 LABELS = ("O", "B-PER", "I-PER", "B-LOC", "I-LOC")
 
@@ -74,6 +77,51 @@ def test_words_of_raw_text_are_slices_of_it(tokenizer, text, expected):
     (words,) = find_words(tokenizer, [text])
     assert [text[start:end] for start, end in zip(words.starts, words.ends)] == expected
     assert len(words.pieces) == len(expected) and all(words.pieces)
+
+
+CORPUS = ["The film, it is in London (near Paris): a film of Anna's, a film."] * 4
+TRAINERS = {"byte_level_bpe": train_byte_level_bpe, "bpe": train_bpe, "unigram": train_unigram}
+
+
+@pytest.fixture(scope="module", params=TRAINERS)
+def other_tokenizer(request):
+    """Tokenizers that do not part punctuation from words, or do not show where words begin."""
+    return TRAINERS[request.param](CORPUS, 300 if request.param == "byte_level_bpe" else 60)
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("The film, in London.", ["The", "film", ",", "in", "London", "."]),
+        ("  film  in (Paris)\t— a ", ["film", "in", "(", "Paris", ")", "—", "a"]),
+        ("", []),
+        (" \n", []),
+    ],
+)
+def test_words_of_raw_text_are_the_same_for_every_tokenizer(other_tokenizer, text, expected):
+    (words,) = find_words(other_tokenizer, [text])
+    assert [text[start:end] for start, end in zip(words.starts, words.ends)] == expected
+    assert all(words.pieces)
+
+
+def test_given_words_have_the_pieces_of_their_text(other_tokenizer):
+    # What is trained on given words is then asked about running text: the same tokens, blanks and all.
+    sentence = ["The", "film", "in", "London", "(", "near", "Paris", ")"]
+    (words,) = split_words(other_tokenizer, [sentence])
+    assert sum(words.pieces, []) == other_tokenizer.encode(" ".join(sentence))
+    (found,) = find_words(other_tokenizer, [" ".join(sentence)])
+    assert (found.starts, found.ends) == (words.starts, words.ends)
+    lead = [tokens(other_tokenizer, pieces)[0] for pieces in words.pieces[1:4]]
+    if isinstance(other_tokenizer, ByteLevelBPETokenizer):
+        assert all(piece.startswith("Ġ") for piece in lead)
+
+
+def test_text_that_is_no_utf8_does_not_stop_a_tagger(other_tokenizer):
+    text = tf.constant([b"film \xff\xfe in\xc3", b"\xc3 film\xe2\x82 "])
+    ids, starts, ends = other_tokenizer.tokenize_with_offsets(text)
+    begins, seen = words_of_tokens.find_words(other_tokenizer, text, ids, starts, ends)
+    assert begins.shape == seen.shape == ids.values.shape
+    assert begins[0] and not tf.reduce_any(begins & ~seen)
 
 
 def test_spans_of_given_words_are_slices_of_them_joined(tokenizer):
