@@ -53,6 +53,7 @@ def test_electra_is_trained_as_published():
     for size, batch, steps, rate, length in (
         ("small", 128, 1_000_000, 5e-4, 128),
         ("base", 256, 766_000, 2e-4, 512),
+        ("large", 2048, 1_750_000, 2e-4, 512),
     ):
         experiment = config.load(PretrainConfig, f"pretrain/electra_{size}")
         assert (experiment.train.batch_size, experiment.train.steps) == (batch, steps)
@@ -63,7 +64,16 @@ def test_electra_is_trained_as_published():
         objective = experiment.objective
         assert (objective.name, objective.discriminator_weight) == ("replaced_token_detection", 50)
         generator = generator_config(preset(f"electra_{size}"), objective.generator_size)
-        assert generator.hidden_size == {"small": 64, "base": 256}[size]
+        assert generator.hidden_size == {"small": 64, "base": 256, "large": 256}[size]
+
+
+def test_xlnet_is_trained_as_published():
+    # Yang et al. 2019; zihangdai/xlnet train.py. Half as many rows, of two segments each.
+    experiment = config.load(PretrainConfig, "pretrain/xlnet_large")
+    assert experiment.train.batch_size * experiment.permutation.segments == 8192
+    assert experiment.permutation.predictions(1024) == 2 * 85
+    assert (experiment.optimizer.learning_rate, experiment.optimizer.warmup_steps) == (4e-4, 40_000)
+    assert experiment.objective.memory_length == 384
 
 
 def test_spanbert_is_trained_as_published():
