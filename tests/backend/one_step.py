@@ -1,0 +1,113 @@
+"""One step of plain gradient descent of every objective, on the backend that KERAS_BACKEND names.
+
+Weights and features are NumPy's, so that backends can be compared. Prints, as JSON: objective ->
+the loss before and after, and the gradient's norm of each variable.
+"""
+
+import json
+import sys
+
+import keras
+import numpy as np
+
+from bert_tf.models.albert import AlbertConfig, AlbertEncoder
+from bert_tf.models.bert import BertConfig, BertEncoder
+from bert_tf.models.distilbert import DistilBertConfig, DistilBertEncoder
+from bert_tf.models.electra import ElectraConfig, ElectraEncoder, generator_config, make_generator
+from bert_tf.models.modernbert import ModernBertConfig, ModernBertEncoder
+from bert_tf.models.roberta import RobertaConfig, RobertaEncoder
+from bert_tf.models.spanbert import SpanBertConfig, SpanBertEncoder
+from bert_tf.models.xlnet import XLNetConfig, XLNetEncoder
+from bert_tf.objectives import MaskedLM, PermutationLM, ReplacedTokenDetection
+
+VOCABULARY, BATCH, LENGTH, PREDICTIONS = 40, 4, 16, 4
+SIZES = dict(
+    vocabulary_size=VOCABULARY, hidden_size=16, num_layers=2, num_heads=2, intermediate_size=24, dropout=0.0,
+    attention_dropout=0.0,
+)  # fmt: skip
+
+
+def objectives():
+    electra = ElectraConfig(embedding_size=8, **SIZES)
+    discriminator = ElectraEncoder(electra, pooler=False)
+    generator = make_generator(discriminator, generator_config(electra, 0.5))
+    return {
+        "bert": MaskedLM(BertEncoder(BertConfig(**SIZES)), pair_head="next_sentence"),
+        "roberta": MaskedLM(RobertaEncoder(RobertaConfig(**SIZES), pooler=False)),
+        "albert": MaskedLM(AlbertEncoder(AlbertConfig(embedding_size=8, **SIZES)), pair_head="sentence_order"),
+        "distilbert": MaskedLM(DistilBertEncoder(DistilBertConfig(**SIZES))),
+        "modernbert": MaskedLM(ModernBertEncoder(ModernBertConfig(local_attention=4, **SIZES))),
+        "spanbert": MaskedLM(SpanBertEncoder(SpanBertConfig(**SIZES), pooler=False), span_boundary=True),
+        "electra": ReplacedTokenDetection(discriminator, generator),
+        "xlnet": PermutationLM(XLNetEncoder(XLNetConfig(**SIZES), pooler=False), segments=2, memory_length=8),
+    }
+
+
+def features():
+    rng = np.random.default_rng(0)
+    lengths = np.array([LENGTH, 11, LENGTH, 13])
+    padding_mask = np.arange(LENGTH) < lengths[:, None]
+    positions = np.sort(np.stack([rng.permutation(8)[:2] for _ in range(BATCH)]), 1)
+    # Half of the predictions in each half of the row, for the two segments of XLNet.
+    positions = np.concatenate([positions, np.sort(8 + np.stack([rng.permutation(3)[:2] for _ in range(BATCH)]), 1)], 1)
+    return {
+        "token_ids": (rng.integers(2, VOCABULARY, (BATCH, LENGTH)) * padding_mask).astype("int32"),
+        "segment_ids": (np.arange(LENGTH) >= 8).astype("int32") * padding_mask.astype("int32"),
+        "padding_mask": padding_mask,
+        "mask_positions": positions.astype("int32"),
+        "mask_ids": rng.integers(2, VOCABULARY, (BATCH, PREDICTIONS)).astype("int32"),
+        "mask_weights": np.array([[1, 1, 1, 1], [1, 0, 1, 0], [1, 1, 1, 0], [0, 1, 1, 1]], "float32"),
+        "span_left": np.maximum(positions - 1, 0).astype("int32"),
+        "span_right": np.minimum(positions + 2, LENGTH - 1).astype("int32"),
+        "sampling_bits": rng.integers(0, 2**24, (BATCH, PREDICTIONS)).astype("int32"),
+        "permutation_order": np.concatenate([rng.permuted(np.tile(np.arange(8), (BATCH, 1)), axis=1)] * 2, 1).astype("int32"),
+        "backward": np.array([False, True, False, True]),
+        "pair_labels": np.array([0, 1, 1, 0], "int32"),
+        "pair_weights": np.ones(BATCH, "float32"),
+    }
+
+
+def total(model, batch):
+    losses, _ = model.loss_sums(batch, training=True)
+    weights = model.loss_weights(batch)
+    return sum(model.loss_coefficients.get(n, 1.0) * losses[n] / weights[n] for n in losses)
+
+
+def gradients(model, batch):
+    """The loss and the gradient of each trainable variable."""
+    variables = model.trainable_variables
+    if keras.backend.backend() == "jax":
+        import jax
+
+        def of_values(values):
+            with keras.StatelessScope(state_mapping=list(zip(variables, values))):
+                return total(model, batch)
+
+        return jax.jit(jax.value_and_grad(of_values))([v.value for v in variables])
+    import tensorflow as tf
+
+    with tf.GradientTape() as tape:
+        loss = total(model, batch)
+    found = tape.gradient(loss, [v.value for v in variables], unconnected_gradients="zero")
+    return loss, [tf.convert_to_tensor(g) for g in found]
+
+
+def main():
+    batch = {name: keras.ops.convert_to_tensor(value) for name, value in features().items()}
+    results = {}
+    for name, model in objectives().items():
+        rng = np.random.default_rng(1)
+        for variable in sorted(model.weights, key=lambda v: v.path):
+            variable.assign(rng.normal(0, 0.2, variable.shape) + variable.path.endswith("gamma"))
+        loss, found = gradients(model, batch)
+        for variable, gradient in zip(model.trainable_variables, found):
+            variable.assign(variable.value - 0.1 * gradient)
+        after, _ = gradients(model, batch)
+        norms = {v.path: float(np.linalg.norm(np.asarray(g))) for v, g in zip(model.trainable_variables, found)}
+        results[name] = {"loss": float(loss), "after": float(after), "norms": norms}
+    results["modules"] = sorted({m.split(".")[0] for m in sys.modules} & {"tensorflow", "jax"})
+    print(json.dumps(results))
+
+
+if __name__ == "__main__":
+    main()
