@@ -73,8 +73,8 @@ def total(model, batch):
     return sum(model.loss_coefficients.get(n, 1.0) * losses[n] / weights[n] for n in losses)
 
 
-def gradients(model, batch):
-    """The loss and the gradient of each trainable variable."""
+def differentiated(model, batch):
+    """A function to the loss and the gradient of each trainable variable, as they now are."""
     variables = model.trainable_variables
     if keras.backend.backend() == "jax":
         import jax
@@ -83,13 +83,17 @@ def gradients(model, batch):
             with keras.StatelessScope(state_mapping=list(zip(variables, values))):
                 return total(model, batch)
 
-        return jax.jit(jax.value_and_grad(of_values))([v.value for v in variables])
+        compiled = jax.jit(jax.value_and_grad(of_values))
+        return lambda: compiled([v.value for v in variables])
     import tensorflow as tf
 
-    with tf.GradientTape() as tape:
-        loss = total(model, batch)
-    found = tape.gradient(loss, [v.value for v in variables], unconnected_gradients="zero")
-    return loss, [tf.convert_to_tensor(g) for g in found]
+    def eager():
+        with tf.GradientTape() as tape:
+            loss = total(model, batch)
+        found = tape.gradient(loss, [v.value for v in variables], unconnected_gradients="zero")
+        return loss, [tf.convert_to_tensor(g) for g in found]
+
+    return eager
 
 
 def main():
@@ -99,10 +103,11 @@ def main():
         rng = np.random.default_rng(1)
         for variable in sorted(model.weights, key=lambda v: v.path):
             variable.assign(rng.normal(0, 0.2, variable.shape) + variable.path.endswith("gamma"))
-        loss, found = gradients(model, batch)
+        gradients = differentiated(model, batch)
+        loss, found = gradients()
         for variable, gradient in zip(model.trainable_variables, found):
             variable.assign(variable.value - 0.1 * gradient)
-        after, _ = gradients(model, batch)
+        after, _ = gradients()
         norms = {v.path: float(np.linalg.norm(np.asarray(g))) for v, g in zip(model.trainable_variables, found)}
         results[name] = {"loss": float(loss), "after": float(after), "norms": norms}
     results["modules"] = sorted({m.split(".")[0] for m in sys.modules} & {"tensorflow", "jax"})
