@@ -202,9 +202,10 @@ def _read_layers(theirs):
     """Which layers are global, and their rotations: older files have numbers, newer ones lists."""
     every = theirs.get("global_attn_every_n_layers", 3)
     types = theirs.get("layer_types")
-    if types is not None:
+    layers = theirs.get("num_hidden_layers")
+    if types is not None and types != _layer_types(layers, every):
         every = next((i for i in range(1, len(types)) if types[i] == "full_attention"), len(types))
-        if types != _layer_types(theirs.get("num_hidden_layers"), every):
+        if types != _layer_types(layers, every):
             raise ConfigError(f"layer_types is {types}; only a global layer first and at equal distances is supported")
     # `local_rope_theta: null` is the global one.
     global_theta = theirs.get("global_rope_theta", 160_000.0)

@@ -1,12 +1,13 @@
 """Each row of the table that joins objectives, data and encoders, through `pretrain` as a user calls it."""
 
+import functools
 import json
 from pathlib import Path
 
 import numpy as np
 import pytest
 
-from bert_tf import config, load, samples
+from bert_tf import config, load, samples, save
 from bert_tf.errors import ConfigError
 from bert_tf.tokenizers import train_wordpiece
 from bert_tf.training.encoders import load_encoder
@@ -82,9 +83,15 @@ def experiment(shards, name, *overrides):
     return config.build(PretrainConfig, config.apply_overrides(settings, overrides))
 
 
+@pytest.fixture(scope="module")
+def trained(shards, tmp_path_factory):
+    """Function from the name of a row to its run and metrics; each is trained once."""
+    return functools.cache(lambda name: pretrain(experiment(shards, name), tmp_path_factory.mktemp("row") / "run"))
+
+
 @pytest.mark.parametrize("name", ROWS)
-def test_every_row_learns_and_its_run_is_opened_again(shards, tmp_path, name):
-    run, metrics = pretrain(experiment(shards, name), tmp_path / "run")
+def test_every_row_learns_and_its_run_is_opened_again(trained, name):
+    run, metrics = trained(name)
     first, last = run.metrics()
     assert ROWS[name][3] <= set(metrics)
     assert last["loss"] < first["loss"] and np.isfinite(last["loss"])
@@ -96,6 +103,36 @@ def test_every_row_learns_and_its_run_is_opened_again(shards, tmp_path, name):
     np.testing.assert_array_equal(
         np.asarray(encoder(batch)["sequence_output"]), np.asarray(opened.encoder(batch)["sequence_output"])
     )
+
+
+@pytest.mark.parametrize(
+    ("name", "format"),
+    [
+        ("bert", "run"),
+        ("bert", "hf"),
+        ("bert", "tf1"),
+        ("albert", "tf1"),
+        ("roberta", "hf"),
+        ("electra", "hf"),
+        ("xlnet", "hf"),
+        ("modernbert", "hf"),
+    ],
+)
+def test_pretraining_goes_on_from_every_format(shards, trained, tmp_path, name, format):
+    run, _ = trained(name)
+    path = run.path
+    if format != "run":
+        path = tmp_path / "published"
+        model = load(run.path, pretraining=True)
+        save(model.objective, model.tokenizer, path, format=format)
+    losses = {}
+    for start, overrides in (("random", []), ("trained", [f"train.init_from={path}"])):
+        still = ["optimizer.learning_rate=0.0", "train.steps=2", "train.log_every=2", *overrides]
+        begun, _ = pretrain(experiment(shards, name, *still), tmp_path / start)
+        losses[start] = begun.metrics()[-1]["loss"]
+    last = run.metrics()[-1]["loss"]
+    assert losses["trained"] < losses["random"] - 0.2
+    assert losses["trained"] == pytest.approx(last, rel=0.1)
 
 
 @pytest.mark.parametrize(
