@@ -24,7 +24,7 @@ TRIAL_TEXTS = (
     "",
     "One small example.",
     "The [MASK] of [MASK] is [SEP] here, naïve Ünïcödé 漢字 한국어 🙂",
-    b"bytes \xff\xfe that are no UTF-8",
+    b"bytes \xff\xfe that are no UTF-8, \xed\xa0\x80 nor these \x80",
     "a very long text, " * 400,
 )
 

@@ -51,19 +51,15 @@ class ServedTagger(ServingModule):
         room = self.sequence_length - layout.special_tokens_per_sequence
         probabilities = self.call_model(self._pack(ids))["probabilities"]
         ids, starts, ends = (r[:, :room] for r in (ids, starts, ends))
-        is_first, seen = find_words(self.tokenizer, text, ids, starts, ends, self.words == "punctuation")
+        begins, places = find_words(self.tokenizer, text, ids, starts, ends, self.words == "punctuation")
         rows = ids.value_rowids()
-        word = tf.cumsum(tf.cast(is_first, tf.int32)) - 1
-        lengths = tf.math.unsorted_segment_sum(tf.cast(is_first, tf.int32), rows, ids.nrows())
+        lengths = tf.math.unsorted_segment_sum(tf.cast(begins, tf.int32), rows, ids.nrows())
         column = tf.ragged.range(ids.row_lengths()).values + len(layout.before_first)
-        first = tf.boolean_mask(tf.stack([rows, column], 1), is_first)
-        best = self._best(tf.gather_nd(probabilities, first))
-        # White space before the first word of all is of word -1, which is left out.
-        last = tf.math.unsorted_segment_max(tf.where(seen, ends.values, 0), word, tf.reduce_sum(lengths))
+        best = self._best(tf.gather_nd(probabilities, tf.boolean_mask(tf.stack([rows, column], 1), begins)))
         return {
             "tags": dense(best["tags"], lengths, ""),
-            "starts": dense(tf.boolean_mask(starts.values, is_first), lengths, -1),
-            "ends": dense(last, lengths, -1),
+            "starts": dense(places[:, 0], lengths, -1),
+            "ends": dense(places[:, 1], lengths, -1),
             "probabilities": dense(best["probabilities"], lengths, 0.0),
         }
 

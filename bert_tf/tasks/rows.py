@@ -116,11 +116,16 @@ def tokenize_with_offsets(tokenizer, texts):
 
 
 def tokenize_words(tokenizer, texts):
-    """(ids, starts, ends, and what `tokenizers.words.find_words` says of each token) of `texts`."""
+    """(ids, bool whether a token begins a word) of `texts`, and the places of the words.
+
+    RaggedTensors: [N, None] for tokens and [N, None, 2] for words; see `tokenizers.words.find_words`.
+    """
 
     def tokens_and_words(text):
-        tokens = tokenizer.tokenize_with_offsets(text)
-        return (*tokens, *(tokens[0].with_values(v) for v in find_words(tokenizer, text, *tokens)))
+        ids, starts, ends = tokenizer.tokenize_with_offsets(text)
+        begins, places = find_words(tokenizer, text, ids, starts, ends)
+        words = tf.math.unsorted_segment_sum(tf.cast(begins, tf.int64), ids.value_rowids(), ids.nrows())
+        return ids, ids.with_values(begins), tf.RaggedTensor.from_row_lengths(places, words)
 
     return _map_texts(tokens_and_words, texts)
 

@@ -65,18 +65,14 @@ def split_words(tokenizer, sentences):
 def find_words(tokenizer, texts):
     """`Words` of raw texts: parted by white space, each punctuation mark one of its own."""
     result = []
-    for tokens in zip(*(part.to_list() for part in tokenize_words(tokenizer, texts))):
-        words = Words([], [], [])
-        for piece, start, end, begins, seen in zip(*tokens):
-            if begins:
-                words.pieces.append([piece])
-                words.starts.append(start)
-                words.ends.append(end)
-            elif words.pieces:
-                words.pieces[-1].append(piece)
-                if seen:
-                    words.ends[-1] = end
-        result.append(words)
+    for ids, begins, places in zip(*(part.to_list() for part in tokenize_words(tokenizer, texts))):
+        pieces = []
+        for piece, first in zip(ids, begins):
+            if first:
+                pieces.append([piece])
+            elif pieces:  # white space before the first word is left out
+                pieces[-1].append(piece)
+        result.append(Words(pieces, [start for start, _ in places], [end for _, end in places]))
     return result
 
 

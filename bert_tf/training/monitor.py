@@ -1,5 +1,6 @@
 """What a run says while it trains: a progress line, metrics.jsonl, TensorBoard; and when it saves."""
 
+import io
 import json
 import time
 
@@ -20,6 +21,7 @@ class Monitor(keras.callbacks.Callback):
         tokens_per_step: real tokens (no padding) of a global batch, for the rate.
         headline: (metric, baseline) pairs shown in the progress line.
         evaluate: function() -> dict of held-out metrics, called every `eval_every` steps.
+        shown: whether to print a progress line.
     """
 
     def __init__(
@@ -33,13 +35,15 @@ class Monitor(keras.callbacks.Callback):
         headline=(),
         evaluate=None,
         eval_every=None,
+        shown=True,
     ):
         super().__init__()
         self.run, self.step, self.total_steps = run, start_step, total_steps
         self.log_every, self.checkpoint_every = log_every, checkpoint_every
         self.tokens_per_step, self.headline = tokens_per_step, dict(headline)
         self.evaluate, self.eval_every = evaluate, eval_every
-        self.progress = Progress("training", total_steps, "steps", done=start_step)
+        stream = None if shown else io.StringIO()
+        self.progress = Progress("training", total_steps, "steps", done=start_step, stream=stream)
 
     def on_train_begin(self, logs=None):
         self.file = open(self.run.path / METRICS, "a", encoding="utf-8")

@@ -1,6 +1,8 @@
 """Pretraining: shards and a configuration in, a run directory out."""
 
+import contextlib
 import dataclasses
+import tempfile
 from pathlib import Path
 from typing import Literal
 
@@ -19,7 +21,7 @@ from bert_tf.training.monitor import Monitor
 from bert_tf.training.objectives import OBJECTIVES, ObjectiveConfig, check_objective, encoder_of, make_corruption
 from bert_tf.training.optimization import OptimizerConfig, make_optimizer, precision
 from bert_tf.training.run_directory import RunDirectory
-from bert_tf.training.strategies import make_strategy
+from bert_tf.training.strategies import feed, is_chief, make_strategy
 from tfrecords.masking import MaskingConfig
 from tfrecords.permutation import PermutationConfig
 from tfrecords.reader import ShardReader
@@ -100,6 +102,8 @@ def pretrain(config, output):
     """
     _check(config.train)
     check_objective(config)
+    # First of all: the workers of a cluster must find each other before anything runs.
+    strategy = make_strategy(config.train.strategy)
     if not config.data.shards:
         raise ConfigError("data.shards must name the folder that 'bert-tf shards' wrote")
     tokenizer = load_tokenizer(Path(config.data.shards) / TOKENIZER_FOLDER)
@@ -110,27 +114,31 @@ def pretrain(config, output):
     _check_fit(config, model_config, reader)
     data = dataclasses.replace(config.data, sequence_length=reader.sequence_length)
     config = dataclasses.replace(config, model=describe(model_config), data=data)
-    with files.lock_directory(output):
+    with contextlib.ExitStack() as stack:
+        if is_chief(strategy):
+            stack.enter_context(files.lock_directory(output))
         run = RunDirectory.claim(output, config)
         run.checkpoints = Checkpoints(run.path / "checkpoints", config.train.keep_checkpoints)
         with reader.explain_errors():
             baseline = unigram(reader.dataset(min(256, reader.num_examples), config.train.seed), tokenizer)
-            objective, step = _objective(config, model_config, reader, tokenizer, run)
+            objective, step = _objective(config, model_config, reader, tokenizer, run, strategy)
+            if not is_chief(strategy):  # what the others would write goes nowhere
+                run = RunDirectory(stack.enter_context(tempfile.TemporaryDirectory()))
             # Nothing was written so far: a command that fails above can be corrected and given again.
             run.record(config)
             run.keep_tokenizer(tokenizer)
             run.forget_metrics_after(step)
             if step < config.train.steps:
-                _fit(config, objective, reader, tokenizer, run, step, baseline)
+                _fit(config, objective, reader, tokenizer, run, step, baseline, strategy)
         metrics = run.metrics()[-1] if run.metrics() else {"step": step}
     metrics |= {f"unigram_{k}": v for k, v in baseline.items() if k.startswith("masked_lm")}
     return run, metrics | {"skipped_records": sum(reader.skipped.values())}
 
 
-def _objective(config, model_config, reader, tokenizer, run):
+def _objective(config, model_config, reader, tokenizer, run, strategy):
     """The compiled objective, restored or initialised, and the steps it has done."""
     train = config.train
-    with make_strategy(train.strategy).scope(), precision(train.precision):
+    with strategy.scope(), precision(train.precision):
         keras.utils.set_random_seed(train.seed)  # initial weights
         objective = OBJECTIVES[config.objective.name].build(config, model_config, reader.manifest.pair_task)
         objective.compile(
@@ -149,14 +157,22 @@ def _objective(config, model_config, reader, tokenizer, run):
     return objective, 0
 
 
-def _fit(config, objective, reader, tokenizer, run, step, baseline):
+def _fit(config, objective, reader, tokenizer, run, step, baseline, strategy):
     train = config.train
     row = OBJECTIVES[config.objective.name]
     corrupt = make_corruption(config, tokenizer)
-    dataset = reader.dataset(train.batch_size, train.seed, start_step=step, corrupt=corrupt)
+
+    def part(index, inputs):
+        return reader.dataset(
+            train.batch_size, train.seed, start_step=step, corrupt=corrupt, input_index=index, num_inputs=inputs
+        )
+
     evaluate = None
     if config.data.eval_shards:
-        held_out = _held_out(config, tokenizer, corrupt)
+        held_out_all = _held_out(config, tokenizer, corrupt)
+
+        # Each worker measures all of it: the sums and their weights grow alike.
+        held_out = feed(strategy, config.train.batch_size, lambda index, inputs: held_out_all)
 
         def evaluate():
             return objective.evaluate(held_out, verbose=0, return_dict=True)
@@ -171,7 +187,9 @@ def _fit(config, objective, reader, tokenizer, run, step, baseline):
         headline=[(name, baseline[known]) for name, known in row.headline.items()],
         evaluate=evaluate,
         eval_every=train.eval_every,
+        shown=is_chief(strategy),
     )
+    dataset = feed(strategy, train.batch_size, part)
     objective.fit(dataset, steps_per_epoch=train.steps - step, epochs=1, verbose=0, callbacks=[monitor])
 
 

@@ -23,8 +23,11 @@ CONFIG = "config.yaml"
 METRICS = "metrics.jsonl"
 SUMMARY = "summary.json"
 
-#: Settings that may change when a run is continued: they do not touch the numbers.
-FREE_TO_CHANGE = ("train.log_every", "train.checkpoint_every", "train.keep_checkpoints", "train.eval_every")
+#: Settings that may change when a run is continued: they do not touch the numbers (the strategy only
+#: their rounding).
+FREE_TO_CHANGE = (
+    "train.log_every", "train.checkpoint_every", "train.keep_checkpoints", "train.eval_every", "train.strategy",
+)  # fmt: skip
 
 
 class RunDirectory:

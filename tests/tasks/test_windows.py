@@ -66,8 +66,8 @@ def test_a_word_longer_than_a_row_keeps_its_first_pieces(tokenizer):
     [
         ("The film, in London.", ["The", "film", ",", "in", "London", "."]),
         ("  Ännä\u3000Johnsonson\t—x 北京", ["Ännä", "Johnsonson", "—", "x", "北", "京"]),
-        # The tokenizer drops an accent that is a character of its own, so no span holds it.
-        ("e\u0301 Anna 😀 Paris's", ["e", "Anna", "😀", "Paris", "'", "s"]),
+        # The tokenizer drops an accent that is a character of its own; the word keeps it.
+        ("e\u0301 Anna 😀 Paris's", ["e\u0301", "Anna", "😀", "Paris", "'", "s"]),
         ("[MASK]Johnson", ["[MASK]", "Johnson"]),
         ("", []),
         (" \n", []),
@@ -117,11 +117,26 @@ def test_given_words_have_the_pieces_of_their_text(other_tokenizer):
 
 
 def test_text_that_is_no_utf8_does_not_stop_a_tagger(other_tokenizer):
-    text = tf.constant([b"film \xff\xfe in\xc3", b"\xc3 film\xe2\x82 "])
+    text = tf.constant([b"film \xff\xfe in\xc3", b"\xc3 film\xe2\x82 ", b"\xed\xa0\x80 b c", b"\x80\x80\x80\x80 film in", b""])
     ids, starts, ends = other_tokenizer.tokenize_with_offsets(text)
-    begins, seen = words_of_tokens.find_words(other_tokenizer, text, ids, starts, ends)
-    assert begins.shape == seen.shape == ids.values.shape
-    assert begins[0] and not tf.reduce_any(begins & ~seen)
+    begins, places = words_of_tokens.find_words(other_tokenizer, text, ids, starts, ends)
+    assert begins.shape == ids.values.shape and places.shape == (int(tf.reduce_sum(tf.cast(begins, tf.int32))), 2)
+    find_words(other_tokenizer, ["\ud800 film in"])  # as JSON can spell it
+
+
+@pytest.mark.parametrize(
+    "text", ["مُهَنْدِسٌ كبير", "अन्तर्राष्ट्रीय में", "re\u0301publiques re\u0301sume\u0301", "non\u200djoin film"]
+)
+def test_what_a_tokenizer_drops_parts_no_word(other_tokenizer, tokenizer, text):
+    for each in (other_tokenizer, tokenizer):
+        (words,) = find_words(each, [text])
+        assert [text[start:end] for start, end in zip(words.starts, words.ends)] == text.split()
+
+
+def test_long_texts_are_found_in_linear_time(tokenizer):
+    words = ["film"] * 200_000
+    (found,) = find_words(tokenizer, [" ".join(words)])
+    assert len(found.pieces) == len(words) and found.ends[-1] == 5 * len(words) - 1
 
 
 def test_spans_of_given_words_are_slices_of_them_joined(tokenizer):

@@ -1,0 +1,49 @@
+"""Pretrainings in processes of their own: several workers of a cluster, or one with several devices."""
+
+import json
+import os
+import socket
+import subprocess
+import sys
+from pathlib import Path
+
+HERE = Path(__file__).parent
+
+
+def run_workers(script, *arguments, workers=2, logical_cpus=1, timeout=400):
+    """Runs a Python script of this folder once a worker, with TF_CONFIG set where there are several.
+
+    Returns:
+        Each worker's (exit status, what it printed, errors included).
+    """
+    addresses = _free_addresses(workers)
+    processes = []
+    for index in range(workers):
+        environment = os.environ | {"TF_CPP_MIN_LOG_LEVEL": "3", "LOGICAL_CPUS": str(logical_cpus)}
+        environment["PYTHONPATH"] = str(HERE.parents[1])
+        if workers > 1:
+            task = {"type": "worker", "index": index}
+            environment["TF_CONFIG"] = json.dumps({"cluster": {"worker": addresses}, "task": task})
+        command = [sys.executable, str(HERE / script), *map(str, arguments)]
+        processes.append(
+            subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+        )
+    results = []
+    try:
+        for process in processes:
+            output, _ = process.communicate(timeout=timeout)
+            results.append((process.returncode, output))
+    finally:
+        for process in processes:
+            process.kill()
+    return results
+
+
+def _free_addresses(count):
+    sockets = [socket.socket() for _ in range(count)]
+    for s in sockets:
+        s.bind(("localhost", 0))
+    addresses = [f"localhost:{s.getsockname()[1]}" for s in sockets]
+    for s in sockets:
+        s.close()
+    return addresses

@@ -1,0 +1,19 @@
+"""worker.py CONFIG OUTPUT [CONFIG OUTPUT ...]: pretrainings one after the other.
+
+As one of the workers that TF_CONFIG names, or alone with as many logical CPUs as LOGICAL_CPUS says.
+"""
+
+import os
+import sys
+
+import tensorflow as tf
+
+from bert_tf import config
+from bert_tf.training.pretraining import PretrainConfig, pretrain
+
+cpus = int(os.environ.get("LOGICAL_CPUS", 1))
+if cpus > 1:
+    devices = [tf.config.LogicalDeviceConfiguration()] * cpus
+    tf.config.set_logical_device_configuration(tf.config.list_physical_devices("CPU")[0], devices)
+for file, output in zip(sys.argv[1::2], sys.argv[2::2]):
+    pretrain(config.load(PretrainConfig, file), output)
