@@ -65,7 +65,8 @@ def unit_starts(tokens, words, probabilities, keys):
     bits = tf.cast(tf.bitwise.right_shift(bits, tf.constant(1, tf.uint32)), tf.int32)
     words_in = tf.ones_like(bits, tf.float32)
     for bound in np.cumsum(probabilities)[:-1]:
-        words_in += tf.cast(bits >= round(bound * 2**31), tf.float32)
+        # At most the largest of the numbers: a bound that rounds to 1 would wrap around.
+        words_in += tf.cast(bits >= min(round(bound * 2**31), 2**31 - 1), tf.float32)
     # Special tokens are counted as words, too: a unit that would hold one is cut there anyway.
     end = tf.minimum(tf.cast(corruption.running_sum(words_in), tf.int32), length)
     begins = corruption.sum_at(end, tf.ones_like(end), length + 1)

@@ -54,7 +54,8 @@ def write_checkpoint(model, tokenizer, path, format="hf"):
                 parts = {name.split("/", 1)[0] for name in named}
                 hugging_face.write(temporary / folder, family, config, weights, parts, tokenizer)
             else:
-                tensorflow1.write(temporary / folder, family, config, weights, tokenizer)
+                other = None if generator is None else generator.config
+                tensorflow1.write(temporary / folder, family, config, weights, tokenizer, other)
 
 
 @contextlib.contextmanager

@@ -47,8 +47,13 @@ class Source:
 
         A set. Layers are among them; a model without heads has neither of the heads' names.
         """
-        targets = (self.weight_map.target(self.weight_map.canonical(name)) for name in self.arrays)
+        targets = (self.place(name) for name in self.arrays)
         return {path.split("/", 1)[0] for path, _ in filter(None, targets)}
+
+    def place(self, name):
+        """(path, whether transposed) of the variable that an array fills, tied copies too; None for none."""
+        name = self.weight_map.canonical(name)
+        return self.weight_map.target(self.weight_map.copies.get(name, name))
 
     def fill(self, model, partly=False, fresh=()):
         """Sets all variables of a model of `config`.
@@ -107,21 +112,23 @@ class PairSource(Source):
 
     def fill(self, model, partly=False, fresh=()):
         discriminator, generator = electra.split_pair(by_path(model))
+        if generator:  # before anything is assigned
+            self._check_shared_embeddings()
         report = super().fill(discriminator, partly, fresh)
         if not generator:
             return dataclasses.replace(report, unused=tuple(sorted((*report.unused, "generator"))))
+        self.beside.fill(generator)
+        return report
+
+    def _check_shared_embeddings(self):
         ours, theirs = (
-            {target[0]: name for name in source.arrays if (target := source.weight_map.target(source.weight_map.canonical(name)))}
-            for source in (self, self.beside)
+            {target[0]: name for name in source.arrays if (target := source.place(name))} for source in (self, self.beside)
         )
         for path, name in theirs.items():
-            shared = path.startswith("embeddings/")
-            if shared and not np.array_equal(self.beside.arrays[name], self.arrays[ours[path]]):
+            if path.startswith("embeddings/") and not np.array_equal(self.beside.arrays[name], self.arrays[ours[path]]):
                 raise DataError(
                     f"{self.beside.path}: '{name}' is another than in {self.path}; these two were not trained together"
                 )
-        self.beside.fill(generator)
-        return report
 
 
 def is_checkpoint(path):

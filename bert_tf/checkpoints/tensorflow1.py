@@ -103,17 +103,20 @@ def read_config(family, folder, arrays):
     return build(FAMILIES[family][0], config_map.read(read_json(file), file), str(file))
 
 
-def write(folder, family, config, weights, tokenizer):
+def write(folder, family, config, weights, tokenizer, generator=None):
     """Writes the configuration, the checkpoint and the tokenizer's files into an existing folder.
 
-    The checkpoint's prefix is `<family>_model.ckpt`.
+    The checkpoint's prefix is `<family>_model.ckpt`. `generator` is the configuration of ELECTRA's
+    generator, where the weights hold one.
 
     Raises:
         ConfigError: a setting that the original code does not know.
     """
     config_map = TF1[family].config
     if config_map is None:
-        _check_shapes_say(config, weights)
+        _check_shapes_say(config, weights, "electra")
+        if generator is not None:
+            _check_shapes_say(generator, weights, "generator")
     else:
         text = json.dumps(config_map.write(config), indent=2) + "\n"
         (Path(folder) / config_map.file).write_text(text, encoding="utf-8")
@@ -132,9 +135,9 @@ def write(folder, family, config, weights, tokenizer):
         tokenizer.save(folder)
 
 
-def _check_shapes_say(config, weights):
+def _check_shapes_say(config, weights, scope):
     """Refuses an ELECTRA with settings that its checkpoint, which has no configuration, cannot tell."""
-    told = electra.config_of_shapes({name: value.shape for name, value in weights.items()})
+    told = electra.config_of_shapes({name: value.shape for name, value in weights.items()}, scope)
     for name, value in to_dict(config).items():
         if not name.endswith("dropout") and name != "initializer_range" and to_dict(told)[name] != value:
             raise ConfigError(

@@ -3,6 +3,7 @@
 import dataclasses
 
 import keras
+import numpy as np
 
 from bert_tf.config import build, nearest, to_dict
 from bert_tf.errors import ConfigError, DataError
@@ -30,7 +31,7 @@ class Encoder(keras.Model):
     Raises:
         ConfigError: when called: sequences above `max_positions` while there are no
             `position_ids`.
-        DataError: when called: `token_ids` are missing, or there is an input of another name.
+        DataError: when called: `token_ids` are missing or not [B, S], or there is an input of another name.
     """
 
     config_class = None
@@ -54,6 +55,10 @@ class Encoder(keras.Model):
         for key in inputs:
             if key not in self._input_names:
                 raise DataError(f"an encoder has no input '{key}'{nearest(key, self._input_names)}")
+        # Keras refuses dicts that hold arrays beside tensors.
+        inputs = {key: _tensor(value) for key, value in inputs.items()}
+        if len(inputs["token_ids"].shape) != 2:
+            raise DataError(f"'token_ids' must have two dimensions, [batch, sequence], got {inputs['token_ids'].shape}")
         if self.has_position_table and inputs.get("position_ids") is None:
             check_length(inputs["token_ids"].shape[1], self.config.max_positions)
         return super().__call__({key: inputs.get(key) for key in self._input_names}, *args, **kwargs)
@@ -102,6 +107,13 @@ class Encoder(keras.Model):
     @classmethod
     def from_config(cls, config, custom_objects=None):
         return cls(**{**config, "config": build(cls.config_class, config["config"])})
+
+
+def _tensor(value):
+    if not isinstance(value, (list, tuple, np.ndarray)):
+        return value
+    value = np.asarray(value)
+    return keras.ops.convert_to_tensor(value, dtype="int32" if value.dtype.kind in "iu" else None)
 
 
 def encoder_inputs():

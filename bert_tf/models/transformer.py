@@ -48,12 +48,11 @@ class TransformerEncoder(Encoder):
             "output_hidden_states": output_hidden_states,
             "output_attention_scores": output_attention_scores,
         }
-        if embeddings is None:
-            embeddings = self.make_embeddings(config, policy)
-        else:
-            _check_shared(embeddings, config)
+        own = self.make_embeddings(config, policy)  # makes no variables
+        if embeddings is not None:
+            _check_shared(embeddings, own)
         inputs = encoder_inputs()
-        hidden_states, attention_scores = self.connect(inputs, embeddings, config, policy, output_attention_scores)
+        hidden_states, attention_scores = self.connect(inputs, embeddings or own, config, policy, output_attention_scores)
         outputs = {"sequence_output": hidden_states[-1]}
         if wanted["pooler"]:
             outputs["pooled_output"] = self.make_pooler(config, policy)(hidden_states[-1])
@@ -138,15 +137,11 @@ class TransformerEncoder(Encoder):
         return hidden_states, attention_scores
 
 
-def _check_shared(embeddings, config):
-    sizes = {
-        "vocabulary_size": (embeddings.vocabulary_size, config.vocabulary_size),
-        "embedding_size": (embeddings.size, config.embedding_size),
-        "max_positions": (embeddings.max_positions, config.max_positions),
-        "num_segments": (embeddings.num_segments, config.num_segments),
-    }
-    for name, (theirs, ours) in sizes.items():
+def _check_shared(embeddings, made):
+    for name in ("vocabulary_size", "size", "max_positions", "num_segments", "padding_id"):
+        theirs, ours = getattr(embeddings, name), getattr(made, name)
         if theirs != ours:
+            name = "embedding_size" if name == "size" else name
             raise ConfigError(f"the shared embeddings have {name}={theirs}, the configuration says {ours}")
 
 

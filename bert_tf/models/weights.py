@@ -210,7 +210,7 @@ def export_weights(model, weight_map):
     for path, variable in by_path(model).items():
         name, transposed = weight_map.source(path) or (None, False)
         if name is None:
-            raise DataError(f"the weight map has no name for '{path}'")
+            raise DataError(f"this format has no name for '{path}'; leave the heads out (--encoder-only)")
         value = np.asarray(variable)
         result[name] = value.T if transposed else value
     for name in weight_map.stacked:

@@ -4,7 +4,6 @@ import dataclasses
 import sys
 
 import keras
-import numpy as np
 
 from bert_tf.backend import Dropout
 from bert_tf.errors import ConfigError, DataError
@@ -180,10 +179,6 @@ class XLNetEncoder(Encoder):
     def __call__(self, inputs, *args, **kwargs):
         if isinstance(inputs, dict) and inputs.get("memory") is not None:
             _check_memory(inputs, inputs["memory"])
-            # Memory is a tensor; Keras refuses dicts that hold NumPy arrays beside tensors.
-            inputs = {
-                k: keras.ops.convert_to_tensor(v) if isinstance(v, np.ndarray) else v for k, v in inputs.items()
-            }
         return super().__call__(inputs, *args, **kwargs)
 
     def encode(

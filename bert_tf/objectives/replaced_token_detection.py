@@ -171,9 +171,12 @@ def _real(features):
 
 def _token_weights(features):
     """float32 [B, S]: 1 at tokens that are not padding."""
+    weights = ops.ones_like(feature(features, "token_ids"), dtype="float32")
     if "padding_mask" in features:
-        return ops.cast(features["padding_mask"], "float32")
-    return ops.ones_like(feature(features, "token_ids"), dtype="float32")
+        weights = ops.cast(features["padding_mask"], "float32")
+    if "sequence_ids" in features:  # 0 is padding
+        weights = weights * ops.cast(features["sequence_ids"] > 0, "float32")
+    return weights
 
 
 def _at(positions, values, like):

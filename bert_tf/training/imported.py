@@ -24,10 +24,11 @@ from bert_tf.training.checkpoints import MODEL, STATE, assign, sha256, tensor_na
 from bert_tf.training.encoders import weights_of
 from bert_tf.training.run_directory import CONFIG, RunDirectory
 
-#: The pretraining heads of the families that have another than "masked_lm_head"; where a source
-#: has several the first is taken.
-HEADS = {"electra": ("discriminator_head", "masked_lm_head"), "xlnet": ("lm_head",)}
-PRETRAINING_HEADS = ("masked_lm_head", "lm_head", "discriminator_head")
+#: What shows which objective a model was pretrained with; where it has several the first is taken.
+PRETRAINING_HEADS = ("discriminator_head", "lm_head", "masked_lm_head")
+#: The head of each family's own pretraining, where it is not the masked LM's.
+OWN_HEADS = {"electra": "discriminator_head", "xlnet": "lm_head"}
+_SPAN_BOUNDARY = "span_boundary_head"
 FRESH = ("pooler", "pair_head", *PRETRAINING_HEADS)
 
 
@@ -55,14 +56,19 @@ def load(path, pretraining=False, pooler=None, fresh=(), family=None, dtype=None
     if not (Path(path) / CONFIG).exists():
         return load_checkpoint(path, pretraining, pooler, fresh, family, dtype, **outputs)
     _check_fresh(fresh)
+    return _load_run(path, pretraining, pooler, fresh, dtype, outputs)
+
+
+def _load_run(path, pretraining, pooler, fresh, dtype, outputs, span_boundary=True):
+    """`span_boundary`: whether SpanBERT's second head, which no published format has, comes along."""
     run = RunDirectory.open(path)
     file = weights_of(run)
     parts = _parts_of_run(path)
-    config = build_config(run.config()["model"])
-    generator = None
-    if "generator" in parts:
-        generator = generator_config(config, run.config()["objective"]["generator_size"])
-    encoder, objective = _models(config, parts, pretraining, pooler, fresh, path, dtype, outputs, generator)
+    if not span_boundary:
+        parts.discard(_SPAN_BOUNDARY)
+    record = run.config()
+    config = build_config(record["model"])
+    encoder, objective = _models(config, parts, pretraining, pooler, fresh, path, dtype, outputs, _settings(record))
     model = objective or encoder
     kept = [v.path for v in model.weights if (part := v.path.split("/", 1)[0]) in fresh and part not in parts]
     unused = assign([v for v in model.weights if v.path not in kept], file, others_allowed=True)
@@ -75,8 +81,9 @@ def load_checkpoint(path, pretraining=False, pooler=None, fresh=(), family=None,
     source = open_checkpoint(path, family)
     _check_fresh(fresh)
     encoder, objective = _models(
-        source.config, source.parts, pretraining, pooler, fresh, source.path, dtype, outputs, source.generator
-    )
+        source.config, source.parts, pretraining, pooler, fresh, source.path, dtype, outputs,
+        {"generator": source.generator},
+    )  # fmt: skip
     report = source.fill(objective or encoder, partly=objective is None, fresh=fresh)
     return Loaded(encoder, source.tokenizer(), objective, source.family, report)
 
@@ -108,7 +115,10 @@ def convert(path, output, to, family=None, encoder_only=False):
     is_run = (Path(path) / CONFIG).exists()
     parts = _parts_of_run(path) if is_run else open_checkpoint(path, family).parts
     has_heads = not encoder_only and any(head in parts for head in PRETRAINING_HEADS)
-    loaded = load(path, pretraining=has_heads, family=family)
+    if is_run and to != "run":
+        loaded = _load_run(path, has_heads, None, (), None, {}, span_boundary=False)
+    else:
+        loaded = load(path, pretraining=has_heads, family=family)
     model = loaded.objective or loaded.encoder
     if to != "run":
         write_checkpoint(model, loaded.tokenizer, output, to)
@@ -116,11 +126,10 @@ def convert(path, output, to, family=None, encoder_only=False):
     config = loaded.encoder.config
     record = {
         "model": describe(config),
-        "objective": {"pair_head": getattr(model, "pair_head", None) or "none"} if has_heads else {},
         # XLNet has no longest length; 512 is what the published models were trained on.
         "data": {"sequence_length": getattr(config, "max_positions", 512)},
         "imported_from": str(path),
-    }
+    } | _record(loaded.objective)
     with appearing_whole(Path(output)) as folder:
         configuration.save(record, folder / CONFIG)
         loaded.tokenizer.save(folder / "tokenizer")
@@ -132,29 +141,69 @@ def _parts_of_run(path):
     return {name.split("/", 1)[0] for name in tensor_names(weights_of(RunDirectory.open(path)))}
 
 
-def _models(config, parts, pretraining, pooler, fresh, path, dtype, outputs, generator=None):
-    """The encoder, and the objective or None, for a source that has these parts."""
+def _record(objective):
+    """What config.yaml says of an objective, for `_settings` to read."""
+    if isinstance(objective, ReplacedTokenDetection):
+        record = {"name": "replaced_token_detection", "discriminator_weight": objective.discriminator_weight}
+        generator = objective.generator
+        return {"objective": record, "generator": None if generator is None else describe(generator.config)}
+    if isinstance(objective, PermutationLM):
+        record = {"name": "permutation_lm", "memory_length": objective.memory_length}
+        return {"objective": record, "permutation": {"segments": objective.segments}}
+    if isinstance(objective, MaskedLM):
+        return {"objective": {"name": "masked_lm", "pair_head": objective.pair_head or "none"}}
+    return {"objective": {}}
+
+
+def _settings(record):
+    """Keyword arguments of a run's objective, from its config.yaml."""
+    objective, permutation = record.get("objective") or {}, record.get("permutation") or {}
+    generator = record.get("generator")
+    if generator is None and "generator_size" in objective:
+        generator = {"size": objective["generator_size"]}
+    return {
+        "pair_head": objective.get("pair_head"),
+        "discriminator_weight": objective.get("discriminator_weight", 50.0),
+        "generator": generator,
+        "segments": permutation.get("segments", 2),
+        "memory_length": objective.get("memory_length", 384),
+    }
+
+
+def _models(config, parts, pretraining, pooler, fresh, path, dtype, outputs, settings):
+    """The encoder, and the objective or None, for a source that has these parts.
+
+    `settings` are what the objective was trained with, as far as it is known: see `_settings`;
+    "generator" may also be an `ElectraConfig`.
+    """
     family = describe(config)["family"]
-    there = {*parts, *fresh}
-    pair_head = PAIR_HEADS.get(family) if pretraining and "pair_head" in there else None
+    pair_head = None
+    if pretraining and "pair_head" in {*parts, *fresh}:
+        pair_head = settings.get("pair_head")
+        if pair_head not in ("next_sentence", "sentence_order"):
+            pair_head = PAIR_HEADS.get(family)
     if pooler is None:
         pooler = "pooler" in parts or pair_head is not None
     encoder = build_encoder(config, pooler=pooler, dtype=dtype, **outputs)
     if not pretraining:
         return encoder, None
-    heads = HEADS.get(family, ("masked_lm_head",))
-    head = next((head for names in (parts, fresh) for head in heads if head in names), None)
+    head = next((head for names in (parts, fresh) for head in PRETRAINING_HEADS if head in names), None)
     if head is None:
-        raise DataError(
-            f"{path} holds no pretraining head; to start one from random values, pass fresh=('{heads[0]}',)"
-        )
+        own = OWN_HEADS.get(family, "masked_lm_head")
+        raise DataError(f"{path} holds no pretraining head; to start one from random values, pass fresh=('{own}',)")
     if head == "lm_head":
-        return encoder, PermutationLM(encoder)
+        return encoder, PermutationLM(encoder, settings.get("segments", 2), settings.get("memory_length", 384))
     if head == "discriminator_head":
-        if generator is not None and "generator" in parts:
-            generator = make_generator(encoder, generator)
-        return encoder, ReplacedTokenDetection(encoder, generator)
-    return encoder, MaskedLM(encoder, pair_head=pair_head)
+        generator = _generator(encoder, settings.get("generator")) if "generator" in parts else None
+        return encoder, ReplacedTokenDetection(encoder, generator, settings.get("discriminator_weight", 50.0))
+    return encoder, MaskedLM(encoder, pair_head=pair_head, span_boundary=_SPAN_BOUNDARY in parts)
+
+
+def _generator(discriminator, described):
+    if isinstance(described, dict):
+        size = described.get("size")
+        described = build_config(described) if size is None else generator_config(discriminator.config, size)
+    return make_generator(discriminator, described)
 
 
 def _write_checkpoint(model, folder):

@@ -64,8 +64,7 @@ class Row:
 
 def _masked_lm(config, model_config, pair_task):
     question, spans = config.objective.pair_head, config.objective.span_boundary
-    if question == "auto":
-        question = pair_task
+    question = pair_task if question == "auto" else question
     if question not in ("none", pair_task):
         raise ConfigError(
             f"objective.pair_head={question}, but the shards were packed with pair: {pair_task}; "

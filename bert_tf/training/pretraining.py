@@ -113,7 +113,10 @@ def pretrain(config, output):
     model_config = build_config(config.model, tokenizer.vocabulary_size, tokenizer.pad_id)
     _check_fit(config, model_config, reader)
     data = dataclasses.replace(config.data, sequence_length=reader.sequence_length)
-    config = dataclasses.replace(config, model=describe(model_config), data=data)
+    objective = config.objective
+    if objective.name == "masked_lm" and objective.pair_head == "auto":
+        objective = dataclasses.replace(objective, pair_head=reader.manifest.pair_task)
+    config = dataclasses.replace(config, model=describe(model_config), data=data, objective=objective)
     with contextlib.ExitStack() as stack:
         if is_chief(strategy):
             stack.enter_context(files.lock_directory(output))
@@ -124,12 +127,13 @@ def pretrain(config, output):
             objective, step = _objective(config, model_config, reader, tokenizer, run, strategy)
             if not is_chief(strategy):  # what the others would write goes nowhere
                 run = RunDirectory(stack.enter_context(tempfile.TemporaryDirectory()))
+            dataset, held_out = _datasets(config, reader, tokenizer, step, strategy)
             # Nothing was written so far: a command that fails above can be corrected and given again.
             run.record(config)
             run.keep_tokenizer(tokenizer)
             run.forget_metrics_after(step)
             if step < config.train.steps:
-                _fit(config, objective, reader, tokenizer, run, step, baseline, strategy)
+                _fit(config, objective, dataset, held_out, run, step, baseline, shown=is_chief(strategy))
         metrics = run.metrics()[-1] if run.metrics() else {"step": step}
     metrics |= {f"unigram_{k}": v for k, v in baseline.items() if k.startswith("masked_lm")}
     return run, metrics | {"skipped_records": sum(reader.skipped.values())}
@@ -157,9 +161,9 @@ def _objective(config, model_config, reader, tokenizer, run, strategy):
     return objective, 0
 
 
-def _fit(config, objective, reader, tokenizer, run, step, baseline, strategy):
-    train = config.train
-    row = OBJECTIVES[config.objective.name]
+def _datasets(config, reader, tokenizer, step, strategy):
+    """What `fit` and `evaluate` are given from `step` on; the second is None without held-out shards."""
+    train, data = config.train, config.data
     corrupt = make_corruption(config, tokenizer)
 
     def part(index, inputs):
@@ -167,15 +171,28 @@ def _fit(config, objective, reader, tokenizer, run, step, baseline, strategy):
             train.batch_size, train.seed, start_step=step, corrupt=corrupt, input_index=index, num_inputs=inputs
         )
 
-    evaluate = None
-    if config.data.eval_shards:
-        held_out_all = _held_out(config, tokenizer, corrupt)
+    dataset = feed(strategy, train.batch_size, part)
+    if not data.eval_shards:
+        return dataset, None
+    held_out = ShardReader(data.eval_shards, tokenizer, skip_corrupted=data.skip_corrupted)
+    for name in ("sequence_length", "pair_task"):
+        ours, theirs = getattr(reader.manifest, name), getattr(held_out.manifest, name)
+        if ours != theirs:
+            raise ConfigError(f"data.eval_shards were packed with {name} {theirs}, data.shards with {ours}")
+    # Masked once and the same at every evaluation. Each worker measures all of it: the sums and their
+    # weights grow alike.
+    measured = held_out.dataset(
+        train.batch_size, train.seed, epochs=1, shuffle=False, drop_remainder=False, corrupt=corrupt
+    )
+    measured = measured.take(data.eval_batches).prefetch(tf.data.AUTOTUNE)
+    return dataset, feed(strategy, train.batch_size, lambda index, inputs: measured)
 
-        # Each worker measures all of it: the sums and their weights grow alike.
-        held_out = feed(strategy, config.train.batch_size, lambda index, inputs: held_out_all)
 
-        def evaluate():
-            return objective.evaluate(held_out, verbose=0, return_dict=True)
+def _fit(config, objective, dataset, held_out, run, step, baseline, shown):
+    train = config.train
+
+    def evaluate():
+        return objective.evaluate(held_out, verbose=0, return_dict=True)
 
     monitor = Monitor(
         run,
@@ -184,22 +201,12 @@ def _fit(config, objective, reader, tokenizer, run, step, baseline, strategy):
         train.log_every,
         train.checkpoint_every,
         train.batch_size * baseline["tokens_per_example"],
-        headline=[(name, baseline[known]) for name, known in row.headline.items()],
-        evaluate=evaluate,
+        headline=[(name, baseline[known]) for name, known in OBJECTIVES[config.objective.name].headline.items()],
+        evaluate=evaluate if held_out is not None else None,
         eval_every=train.eval_every,
-        shown=is_chief(strategy),
+        shown=shown,
     )
-    dataset = feed(strategy, train.batch_size, part)
     objective.fit(dataset, steps_per_epoch=train.steps - step, epochs=1, verbose=0, callbacks=[monitor])
-
-
-def _held_out(config, tokenizer, corrupt):
-    """Held-out batches, masked once and the same at every evaluation."""
-    reader = ShardReader(config.data.eval_shards, tokenizer, skip_corrupted=config.data.skip_corrupted)
-    dataset = reader.dataset(
-        config.train.batch_size, config.train.seed, epochs=1, shuffle=False, drop_remainder=False, corrupt=corrupt
-    )
-    return dataset.take(config.data.eval_batches).prefetch(tf.data.AUTOTUNE)
 
 
 def _check(train):

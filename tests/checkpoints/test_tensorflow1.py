@@ -1,5 +1,6 @@
 """TensorFlow 1 checkpoints: the names that the original code gives its variables, and the way back."""
 
+import dataclasses
 import json
 import shutil
 from pathlib import Path
@@ -265,6 +266,28 @@ def test_the_two_models_of_electra_as_hugging_face_has_them(tmp_path):
         np.testing.assert_array_equal(variable, ours[variable.path])
     encoder = bert_tf.load(tmp_path / "pair").encoder
     np.testing.assert_array_equal(encoder.embedding_table, ours["embeddings/token_embeddings"])
+
+
+@pytest.mark.parametrize("format", ["hf", "tf1"])
+def test_the_two_models_of_electra_as_a_run(tmp_path, format):
+    model = randomized(electra())
+    bert_tf.save(model, tokenizer(), tmp_path / "pair", format=format)
+    bert_tf.import_run(tmp_path / "pair", tmp_path / "run")
+    opened = bert_tf.load(tmp_path / "run", pretraining=True)
+    assert opened.objective.generator.config == model.generator.config
+    ours = {v.path: np.asarray(v) for v in model.weights}
+    assert ours.keys() == {v.path for v in opened.objective.weights}
+    for variable in opened.objective.weights:
+        np.testing.assert_array_equal(variable, ours[variable.path])
+    assert bert_tf.load(tmp_path / "run").objective is None
+
+
+def test_a_generator_that_tensorflow_1_cannot_tell_is_refused(tmp_path):
+    model = electra()
+    config = dataclasses.replace(model.generator.config, num_heads=4)
+    other = ReplacedTokenDetection(model.discriminator, make_generator(model.discriminator, config))
+    with pytest.raises(ConfigError, match="num_heads=1"):
+        bert_tf.save(other, tokenizer(), tmp_path / "pair", format="tf1")
 
 
 def test_two_models_of_electra_that_do_not_belong_together(tmp_path):

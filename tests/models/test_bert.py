@@ -1,3 +1,5 @@
+import dataclasses
+
 import keras
 import numpy as np
 import pytest
@@ -188,3 +190,21 @@ def test_config_errors(change, message):
     values = {"vocabulary_size": 50, "hidden_size": 24, "num_layers": 1, "num_heads": 3, "intermediate_size": 40}
     with pytest.raises(ConfigError, match=message):
         BertConfig(**{**values, **change})
+
+
+def test_lists_and_arrays_beside_tensors_are_inputs_too():
+    encoder = BertEncoder(SMALL)
+    ids, mask = [[1, 2, 3]], np.array([[True, True, False]])
+    expected = encoder({"token_ids": np.array(ids), "padding_mask": mask})["sequence_output"]
+    for given in (ids, keras.ops.convert_to_tensor(ids)):
+        np.testing.assert_array_equal(encoder({"token_ids": given, "padding_mask": mask})["sequence_output"], expected)
+    with pytest.raises(DataError, match="two dimensions"):
+        encoder({"token_ids": [1, 2, 3]})
+
+
+def test_the_embeddings_of_another_encoder():
+    first = BertEncoder(SMALL)
+    second = BertEncoder(SMALL, embeddings=first.get_layer("embeddings"))
+    assert second.embedding_table is first.embedding_table
+    with pytest.raises(ConfigError, match="max_positions"):
+        BertEncoder(dataclasses.replace(SMALL, max_positions=9), embeddings=first.get_layer("embeddings"))

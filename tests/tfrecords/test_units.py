@@ -51,6 +51,16 @@ def test_the_published_numbers():
     assert spans.sum() == pytest.approx(1) and round((spans * np.arange(1, 11)).sum(), 3) == 3.797
 
 
+@pytest.mark.parametrize("p", [0.9, 0.95, 0.99])
+def test_spans_that_are_mostly_one_word(p):
+    probabilities = span_probabilities(p, 10)
+    everywhere = tf.ones((200, 512), tf.bool)
+    keys = tf.cast(tf.range(200), tf.uint32), tf.cast(tf.range(200) * 7, tf.uint32)
+    starts = tf.reduce_sum(tf.cast(unit_starts(everywhere, everywhere, probabilities, keys), tf.int32)).numpy()
+    mean = (probabilities * np.arange(1, 11)).sum()
+    assert 200 * 512 / starts == pytest.approx(mean, rel=0.01)
+
+
 @UNIT
 def test_drawn_lengths(unit):
     """Chi-squared of the first 50 units of 400 rows, which no end of a row can have cut."""

@@ -9,6 +9,7 @@ import pytest
 
 from bert_tf import config, load, samples, save
 from bert_tf.errors import ConfigError
+from bert_tf.objectives import PermutationLM, ReplacedTokenDetection
 from bert_tf.tokenizers import train_wordpiece
 from bert_tf.training.encoders import load_encoder
 from bert_tf.training.pretraining import PretrainConfig, pretrain
@@ -48,6 +49,16 @@ ROWS = {
             "masking": {"mask_probability": 0.85, "random_probability": 0.0},
         },
         {"masked_lm_accuracy", "discriminator_accuracy", "discriminator_recall"},
+    ),
+    # Another family's encoder as the discriminator.
+    "detecting": (
+        "doc_sentences",
+        BERT,
+        {
+            "objective": {"name": "replaced_token_detection", "discriminator_weight": 20.0},
+            "masking": {"mask_probability": 0.85, "random_probability": 0.0},
+        },
+        {"masked_lm_accuracy", "discriminator_accuracy"},
     ),
     "xlnet": (
         "doc_sentences",
@@ -97,12 +108,36 @@ def test_every_row_learns_and_its_run_is_opened_again(trained, name):
     assert last["loss"] < first["loss"] and np.isfinite(last["loss"])
     encoder, tokenizer = load_encoder(run.path, pooler=False)
     opened = load(run.path, pretraining=True)
-    assert opened.report.unused == () or name == "spanbert"  # whose boundary head is for training alone
+    assert opened.report.unused == opened.report.fresh == ()
+    assert_same_objective(run, opened.objective)
     batch = tokenizer.pack(tokenizer.tokenize(["The state of the Union."]), sequence_length=16)
     batch = {k: np.asarray(v) for k, v in batch.items()}
     np.testing.assert_array_equal(
         np.asarray(encoder(batch)["sequence_output"]), np.asarray(opened.encoder(batch)["sequence_output"])
     )
+
+
+def assert_same_objective(run, objective):
+    asked = run.config()["objective"]
+    if isinstance(objective, PermutationLM):
+        segments = run.config()["permutation"]["segments"]
+        assert (objective.memory_length, objective.segments) == (asked["memory_length"], segments)
+    elif isinstance(objective, ReplacedTokenDetection):
+        width = run.config()["model"]["hidden_size"] * asked["generator_size"]
+        assert objective.discriminator_weight == asked["discriminator_weight"]
+        assert objective.generator.config.hidden_size == width
+    else:
+        assert (objective.pair_head or "none") == asked["pair_head"]
+        assert objective.span_boundary == asked["span_boundary"]
+
+
+def test_another_question_than_the_familys_own_is_kept(shards, tmp_path):
+    settings = ["data.shards=" + str(shards / "sentence_order"), "train.steps=1", "train.log_every=1"]
+    run, _ = pretrain(experiment(shards, "bert", *settings), tmp_path / "run")
+    assert load(run.path, pretraining=True).objective.pair_head == "sentence_order"
+    settings = [*settings[1:], "permutation.segments=1", "permutation.bidirectional=false", "objective.memory_length=7"]
+    run, _ = pretrain(experiment(shards, "xlnet", *settings), tmp_path / "one_segment")
+    assert_same_objective(run, load(run.path, pretraining=True).objective)
 
 
 @pytest.mark.parametrize(
