@@ -10,10 +10,8 @@ from safetensors import SafetensorError, safe_open
 from safetensors.numpy import save_file
 
 from bert_tf.checkpoints.families import HF
-from bert_tf.checkpoints.tokenizer_file import write_tokenizer_json
 from bert_tf.config import nearest
 from bert_tf.errors import ConfigError, DataError
-from bert_tf.tokenizers.byte_level_bpe import ByteLevelBPETokenizer
 
 CONFIG, WEIGHTS, INDEX = "config.json", "model.safetensors", "model.safetensors.index.json"
 
@@ -144,8 +142,6 @@ def write(folder, family, config, weights, parts, tokenizer):
     save_file(arrays, Path(folder) / WEIGHTS, metadata={"format": "pt"})
     if tokenizer is not None:
         tokenizer.save(folder)
-        if isinstance(tokenizer, ByteLevelBPETokenizer) and tokenizer.layout_name == "bert":
-            write_tokenizer_json(tokenizer, folder)
 
 
 def read_json(path):

@@ -10,6 +10,7 @@ folders and globs of them. The kinds, and the families that use them:
 example:
   bert-tf vocab corpus/ --output tokenizer --size 30522
   bert-tf vocab korean/*.jsonl --output tokenizer --size 32000 --cased
+  bert-tf vocab chinese/ --output tokenizer --size 21128 --alphabet 8000
   bert-tf vocab corpus/ --output tokenizer --size 50265 --kind byte_level_bpe
 
 in Python:
@@ -31,6 +32,13 @@ def add_arguments(parser):
         action="store_true",
         help="wordpiece and unigram: keep case and accents; Hangul then stays in whole syllables",
     )
+    parser.add_argument(
+        "--alphabet",
+        type=int,
+        metavar="N",
+        help="wordpiece and bpe: keep so many kinds of characters, the most frequent; the others are unknown (default "
+        "1000, or as many as cover 99.995%% of the text, up to a third of --size)",
+    )
     parser.add_argument("--text-field", default="text", help="the .jsonl field that holds the text")
     parser.add_argument("--replace-invalid", action="store_true", help="replace bytes that are not UTF-8")
 
@@ -44,17 +52,19 @@ def run(arguments):
     if cased and kind in ("byte_level_bpe", "bpe"):
         always = "keeps case always" if kind == "byte_level_bpe" else "lowercases, as GPT-1 did"
         raise ConfigError(f"--cased is for wordpiece and unigram; {kind} {always}")
+    if arguments.alphabet is not None and kind not in ("wordpiece", "bpe"):
+        raise ConfigError(f"--alphabet is for wordpiece and bpe, not for {kind}")
     texts = read_texts(
         arguments.corpus,
         text_field=arguments.text_field,
         errors="replace" if arguments.replace_invalid else "strict",
     )
     if kind == "wordpiece":
-        tokenizer = tokenizers.train_wordpiece(texts, size, lowercase=not cased)
+        tokenizer = tokenizers.train_wordpiece(texts, size, lowercase=not cased, limit_alphabet=arguments.alphabet)
     elif kind == "byte_level_bpe":
         tokenizer = tokenizers.train_byte_level_bpe(texts, size)
     elif kind == "bpe":
-        tokenizer = tokenizers.train_bpe(texts, size, cleaning="gpt1")
+        tokenizer = tokenizers.train_bpe(texts, size, cleaning="gpt1", limit_alphabet=arguments.alphabet)
     else:
         family = kind.partition("_")[2] or "albert"
         tokenizer = tokenizers.train_unigram(texts, size, family=family, lowercase=False if cased else None, keep_accents=cased)

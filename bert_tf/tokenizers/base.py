@@ -32,6 +32,9 @@ class Tokenizer:
         layout: name of the frame that `pack` puts around texts; see `layout.build_layout`.
 
     Attributes:
+        special_tokens: tuple of str, those of roles and further ones.
+        special_ids: tuple of int, the ids of those that stand for no text, which are never masked or
+            drawn; see `SpecialToken.special`.
         pad_id, unk_id, cls_id, sep_id, mask_id: int; None for a role without a token.
         layout: the `Layout` with this tokenizer's ids.
         marks_words: whether a token shows that it begins a word, so that `is_continuation` tells words

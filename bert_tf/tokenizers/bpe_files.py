@@ -95,7 +95,7 @@ def write_config(tokenizer, folder, settings):
     added = {
         str(tokenizer.token_to_id(t.content)): {
             "content": t.content, "lstrip": t.lstrip, "rstrip": t.rstrip, "normalized": t.normalized,
-            "single_word": False, "special": not t.normalized,
+            "single_word": False, "special": t.special,
         }
         for t in sorted(tokenizer.special_token_details, key=lambda t: tokenizer.token_to_id(t.content))
     }  # fmt: skip

@@ -7,7 +7,7 @@ from bert_tf.tokenizers.base import STANDARD_SPECIAL_TOKENS
 from bert_tf.tokenizers.bpe import GPT1_ROLES, BPETokenizer
 from bert_tf.tokenizers.bpe_files import read_json_vocabulary, read_merges
 from bert_tf.tokenizers.byte_level_bpe import GPT2_ROLES, ROBERTA_ROLES, ByteLevelBPETokenizer
-from bert_tf.tokenizers.config_files import TokenizerConfig
+from bert_tf.tokenizers.config_files import TokenizerConfig, extend_vocabulary
 
 BYTE_LEVEL_CLASSES = ("RobertaTokenizer", "GPT2Tokenizer")
 BPE_CLASSES = ("OpenAIGPTTokenizer", "BPETokenizer")
@@ -34,7 +34,8 @@ def load_byte_level_bpe(folder):
     is_roberta = known >= set(ROBERTA_ROLES.values())
     if config.tokenizer_class:
         is_roberta = config.tokenizer_class.startswith("Roberta")
-    roles = (ROBERTA_ROLES if is_roberta else GPT2_ROLES) | config.role_tokens
+    usual = ROBERTA_ROLES if is_roberta else GPT2_ROLES
+    roles = config.role_tokens if config.names_all_roles else usual | config.role_tokens
     config.fixed(add_bos_token=False)
     settings = {
         "add_prefix_space": config.take("add_prefix_space", False, bool),
@@ -67,30 +68,9 @@ def _read(folder):
 
 def _build(kind, config, vocabulary, merges, roles, settings):
     config.finish()
-    vocabulary = extend_vocabulary(vocabulary, config.ids, config.path)
+    vocabulary = extend_vocabulary(vocabulary, config.ids, config.path.parent)
+    special = config.special_tokens(roles.values())
     try:
-        return kind(
-            vocabulary, merges, special_tokens=config.special_tokens, role_tokens=roles, **settings
-        )
+        return kind(vocabulary, merges, special_tokens=special, role_tokens=roles, **settings)
     except (DataError, ConfigError) as error:
         raise type(error)(f"{config.path.parent}: {error}") from None
-
-
-def extend_vocabulary(vocabulary, ids, where):
-    """The vocabulary with tokens that were added at its end.
-
-    Args:
-        vocabulary: list of str.
-        ids: dict of token -> id, some of them in the vocabulary.
-        where: named in messages.
-
-    Raises:
-        ConfigError: an id that is another token's, or that leaves a gap.
-    """
-    vocabulary, known = list(vocabulary), set(vocabulary)
-    for token, token_id in sorted(ids.items(), key=lambda item: item[1]):
-        if token_id == len(vocabulary) and token not in known:
-            vocabulary.append(token)
-        if not (0 <= token_id < len(vocabulary) and vocabulary[token_id] == token):
-            raise ConfigError(f"{where} gives '{token}' the id {token_id}, which the vocabulary does not")
-    return vocabulary

@@ -1,5 +1,6 @@
 """Training of byte-pair encodings: the same texts always give the same files."""
 
+import collections
 import json
 
 from tokenizers import Tokenizer as Trained
@@ -11,7 +12,7 @@ from bert_tf.tokenizers.bpe import BPETokenizer, cleaning_model
 from bert_tf.tokenizers.byte_level_bpe import ROBERTA_ROLES, ByteLevelBPETokenizer
 from bert_tf.tokenizers.byte_words import byte_alphabet
 from bert_tf.tokenizers.special_tokens import as_special_token
-from bert_tf.tokenizers.word_counts import count_words, frequent_characters, repeated
+from bert_tf.tokenizers.word_counts import choose_alphabet, count_characters, count_words, repeated, warn_of_rare_characters
 
 # RoBERTa's dictionary begins with these, so that padding has the id 1 its positions count from.
 _ROLE_ORDER = ("cls", "pad", "sep", "unk", "mask")
@@ -71,7 +72,7 @@ def train_bpe(
     cleaning="plain",
     end_of_word="</w>",
     min_frequency=2,
-    limit_alphabet=1000,
+    limit_alphabet=None,
     special_tokens=(),
     role_tokens=None,
     layout="bert",
@@ -84,8 +85,10 @@ def train_bpe(
         vocabulary_size: how many tokens at most.
         cleaning, end_of_word, special_tokens, role_tokens, layout: see `BPETokenizer`.
         min_frequency: how often a pair must occur to be joined.
-        limit_alphabet: how many distinct characters to keep, the most frequent first; others
-            are unknown.
+        limit_alphabet: how many distinct characters to keep, the most frequent first; each other
+            one is one unknown token, and the log says how many those are. Default at least 1,000;
+            for scripts that need more, as many as cover 99.995 % of the text, up to a third of
+            `vocabulary_size`; see `word_counts.choose_alphabet`.
         show_progress: prints what is being done, and how fast.
 
     Returns:
@@ -94,33 +97,65 @@ def train_bpe(
 
     Raises:
         DataError: the texts hold no word.
-        ConfigError: a vocabulary_size that the special tokens and the alphabet already exceed.
+        ConfigError: a vocabulary_size that the special tokens and the alphabet already exceed, or a
+            limit_alphabet below 1.
 
     Source: the BPE trainer of `tokenizers`; Sennrich, Haddow and Birch 2016, algorithm 1.
     """
     roles = STANDARD_SPECIAL_TOKENS if role_tokens is None else dict(role_tokens)
     special = _special(roles, special_tokens, SPECIAL_ROLES)
     words = count_words(texts, cleaning_model(cleaning), show_progress=show_progress)
-    kept = frequent_characters(words, limit_alphabet)
+    counts = count_characters(words)
+    kept = choose_alphabet(counts, limit_alphabet, vocabulary_size)
+    warn_of_rare_characters(counts, kept, f"each becomes {roles['unk']}")
     last = {word[-1] for word in words} if end_of_word else ()
-    alphabet = kept + [c + end_of_word for c in kept if c in last]
+    # The trainer is shown one character for the last of a word and its marker. It would put the
+    # marker behind the parts of a word, too, that are left where rare characters cut it.
+    marked = dict(zip((c for c in kept if c in last), _unused_characters([*words, *special])))
+    alphabet = kept + list(marked.values())
     _check_size(vocabulary_size, special, alphabet, "pieces of one character")
-    suffix = {"end_of_word_suffix": end_of_word} if end_of_word else {}
-    trained = Trained(models.BPE(**suffix))
+    trained = Trained(models.BPE())
     trained.pre_tokenizer = pre_tokenizers.WhitespaceSplit()
     # The alphabet is named among the special tokens, because its ids break ties between pairs
     # and would otherwise follow a hash map's order.
     vocabulary, merges = _train(
         trained,
-        repeated(words, kept),
+        repeated(_without_rare(words, kept, marked)),
         [*special, *alphabet],
         [],
         vocabulary_size,
         min_frequency,
         show_progress,
-        **suffix,
     )
+    spelling = str.maketrans({stand_in: c + end_of_word for c, stand_in in marked.items()})
+    # What spells the marker in the text can become the same token.
+    vocabulary = list(dict.fromkeys(token.translate(spelling) for token in vocabulary))
+    merges = list(dict.fromkeys((a.translate(spelling), b.translate(spelling)) for a, b in merges))
     return BPETokenizer(vocabulary, merges, cleaning, end_of_word, special_tokens, roles, layout)
+
+
+def _unused_characters(texts):
+    """Characters of private use that none of the texts has."""
+    used = set().union(*texts)
+    return (c for c in map(chr, (*range(0xF0000, 0xFFFFE), *range(0x100000, 0x10FFFE))) if c not in used)
+
+
+def _without_rare(words, kept, marked):
+    """The parts of the words between rare characters, and how often each is there.
+
+    Args:
+        words: dict of str -> count.
+        kept: the characters that are not rare.
+        marked: dict of character -> what stands for it at the end of a word.
+    """
+    rare = str.maketrans(dict.fromkeys(set().union(*words).difference(kept), " "))
+    parts = collections.Counter()
+    for word, count in words.items():
+        word = word[:-1] + marked.get(word[-1], word[-1])
+        for part in word.translate(rare).split(" "):
+            parts[part] += count
+    del parts[""]
+    return parts
 
 
 def _special(roles, special_tokens, order):
@@ -136,7 +171,7 @@ def _check_size(vocabulary_size, special, alphabet, what):
         )
 
 
-def _train(trained, texts, special, alphabet, vocabulary_size, min_frequency, show_progress, **settings):
+def _train(trained, texts, special, alphabet, vocabulary_size, min_frequency, show_progress):
     """(vocabulary, merges) in the order in which they were made."""
     trainer = trainers.BpeTrainer(
         vocab_size=vocabulary_size,
@@ -144,7 +179,6 @@ def _train(trained, texts, special, alphabet, vocabulary_size, min_frequency, sh
         special_tokens=special,
         initial_alphabet=alphabet,
         show_progress=show_progress,
-        **settings,
     )
     trained.train_from_iterator(texts, trainer)
     ids = trained.get_vocab()

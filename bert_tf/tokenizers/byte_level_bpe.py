@@ -13,11 +13,14 @@ from bert_tf.tokenizers.byte_words import ByteWordSplitter, byte_alphabet
 from bert_tf.tokenizers.merging import MergeTable, WordEncoder, join_bytes, segment_begins
 from bert_tf.tokenizers.special_tokens import SpecialToken
 from bert_tf.tokenizers.split_tokenizer import SplitTokenizer, row_ids
+from bert_tf.tokenizers.tokenizer_json_writing import write_tokenizer_json
 
 ROBERTA_ROLES = {"pad": "<pad>", "unk": "<unk>", "cls": "<s>", "sep": "</s>", "mask": "<mask>"}
 GPT2_ROLES = dict.fromkeys(("pad", "unk", "cls", "sep"), "<|endoftext|>")
 _BLANK = byte_alphabet()[ord(" ")]  # Ġ
 _NORMALIZATIONS = (None, "NFC")
+# Hugging Face's, by the name of the layout that they have.
+_CLASSES = {"none": "GPT2Tokenizer", "roberta": "RobertaTokenizer"}
 
 
 class ByteLevelBPETokenizer(SplitTokenizer):
@@ -156,11 +159,12 @@ class ByteLevelBPETokenizer(SplitTokenizer):
     def decode(self, ids, skip_special_tokens=False):
         """The text of ids; bytes that are no UTF-8 become U+FFFD."""
         byte_of = {character: byte for byte, character in enumerate(byte_alphabet())}
-        data = bytearray()
+        found_whole, data = set(self.special_tokens), bytearray()
         for i in map(int, ids):
             token = self.id_to_token(i)
-            if i in self.special_ids or not byte_of.keys() >= set(token):
-                token = "" if skip_special_tokens and i in self.special_ids else token
+            if skip_special_tokens and i in self.special_ids:
+                continue
+            if token in found_whole or not byte_of.keys() >= set(token):
                 data += token.encode("utf-8")
             else:
                 data += bytes(byte_of[c] for c in token)
@@ -169,13 +173,17 @@ class ByteLevelBPETokenizer(SplitTokenizer):
     def save(self, folder):
         """Writes vocab.json, merges.txt and tokenizer_config.json, as Hugging Face has them.
 
+        And tokenizer.json, where the tokenizer is neither RoBERTa's nor GPT-2's: a normalization or
+        another layout is lost on the classes of these two.
+
         Raises:
             RunDirectoryError: the folder cannot be written.
         """
         write_bpe(self, folder)
-        settings = {
-            "tokenizer_class": "GPT2Tokenizer" if self.layout_name == "none" else "RobertaTokenizer",
-            "add_prefix_space": self.add_prefix_space,
-            "normalization": self.normalization,
-        }
-        write_config(self, folder, settings)
+        settings = {"add_prefix_space": self.add_prefix_space, "normalization": self.normalization}
+        kind = _CLASSES.get(self.layout_name) if self.normalization is None else None
+        if kind is None:
+            kind = "PreTrainedTokenizerFast"
+            settings["model_input_names"] = ["input_ids", "attention_mask"]
+            write_tokenizer_json(self, folder)
+        write_config(self, folder, {"tokenizer_class": kind, **settings})

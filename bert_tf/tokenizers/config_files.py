@@ -1,5 +1,6 @@
-"""Hugging Face's tokenizer_config.json, read strictly, for every kind of tokenizer."""
+"""Hugging Face's tokenizer_config.json and what older folders have beside it, read strictly."""
 
+import dataclasses
 import json
 from pathlib import Path
 
@@ -8,6 +9,7 @@ from bert_tf.errors import ConfigError
 from bert_tf.tokenizers.special_tokens import SpecialToken
 
 CONFIG = "tokenizer_config.json"
+_SPECIAL_MAP, _ADDED = "special_tokens_map.json", "added_tokens.json"  # before 2023
 
 # Keys that leave the ids alone: lengths, sides and bookkeeping.
 WITHOUT_EFFECT = {
@@ -36,25 +38,93 @@ def read_json(path):
     return content
 
 
+def read_config(folder):
+    """tokenizer_config.json of a folder, {} without one, and what special_tokens_map.json names.
+
+    Raises:
+        ConfigError: a file that cannot be read, or the two name different tokens.
+    """
+    path, file = Path(folder) / CONFIG, Path(folder) / _SPECIAL_MAP
+    config = read_json(path) if path.exists() else {}
+    known = {"additional_special_tokens", *(f"{role}_token" for role in _TOKENS)}
+    for key, value in read_json(file).items() if file.exists() else ():
+        if key not in known:
+            raise ConfigError(f"{file}: unknown key '{key}'{nearest(key, known)}")
+        if key == "additional_special_tokens":
+            there = [_content(token) for token in config.get(key) or ()]
+            config[key] = [*(config.get(key) or ()), *(token for token in value if _content(token) not in there)]
+        elif config.get(key) is None:
+            config[key] = value
+        elif _content(config[key]) != _content(value):
+            raise ConfigError(f"{file} says {key} = '{_content(value)}', but {CONFIG} says '{_content(config[key])}'")
+    return config
+
+
+def _content(token):
+    return token.get("content") if isinstance(token, dict) else token
+
+
+def read_added_tokens(folder, ids):
+    """Tokens that added_tokens.json appends to the vocabulary: dict of token -> id, {} without the file.
+
+    Args:
+        folder: which may hold the file.
+        ids: dict of token -> id, what tokenizer_config.json says of the same.
+
+    Raises:
+        ConfigError: the file cannot be read, or contradicts `ids`.
+    """
+    file = Path(folder) / _ADDED
+    added = read_json(file) if file.exists() else {}
+    for token, token_id in added.items():
+        if not isinstance(token_id, int):
+            raise ConfigError(f"{file} must map tokens to ids; '{token}' has {token_id!r}")
+        if ids.get(token, token_id) != token_id:
+            raise ConfigError(f"{file} gives '{token}' the id {token_id}, but {CONFIG} the id {ids[token]}")
+    return added
+
+
+def extend_vocabulary(vocabulary, ids, where):
+    """The vocabulary with tokens that were added at its end.
+
+    Args:
+        vocabulary: list of str.
+        ids: dict of token -> id, some of them in the vocabulary.
+        where: named in messages.
+
+    Raises:
+        ConfigError: an id that is another token's, or that leaves a gap.
+    """
+    vocabulary, known = list(vocabulary), set(vocabulary)
+    for token, token_id in sorted(ids.items(), key=lambda item: item[1]):
+        if token_id == len(vocabulary) and token not in known:
+            vocabulary.append(token)
+        if not (0 <= token_id < len(vocabulary) and vocabulary[token_id] == token):
+            raise ConfigError(f"{where} gives '{token}' the id {token_id}, which the vocabulary does not")
+    return vocabulary
+
+
 class TokenizerConfig:
     """The content of a folder's tokenizer_config.json, taken apart key by key.
 
-    What is left when a tokenizer has taken its keys is refused by `finish`.
+    What special_tokens_map.json and added_tokens.json of older folders say is part of it. What is
+    left when a tokenizer has taken its keys is refused by `finish`.
 
     Attributes:
         path: of the file.
         tokenizer_class: str or None.
         role_tokens: dict of role -> token, for those it names.
-        special_tokens: list of `SpecialToken`, for all it describes.
+        names_all_roles: whether these are all there are. Only our `save` writes a layout, and with
+            it every role.
         ids: dict of token -> id, for those it numbers.
 
     Raises:
-        ConfigError: a value of the wrong type.
+        ConfigError: a value of the wrong type, or files that contradict each other.
     """
 
     def __init__(self, folder):
         self.path = Path(folder) / CONFIG
-        self._left = read_json(self.path) if self.path.exists() else {}
+        self._left = read_config(folder)
         self._known = set()
         self.tokenizer_class = self.take("tokenizer_class", None, (str, type(None)))
         details, self.ids = {}, {}
@@ -75,9 +145,23 @@ class TokenizerConfig:
             token = self._token(value, "added_tokens_decoder")
             if not number.isdecimal():
                 raise ConfigError(f"{self.path}: added_tokens_decoder maps ids to tokens; '{number}' is not an id")
-            details[token.content] = token
+            # What has a role, or is listed as special, is special whatever its flag.
+            details[token.content] = dataclasses.replace(token, special=token.special or token.content in details)
             self.ids[token.content] = int(number)
-        self.special_tokens = list(details.values())
+        self.names_all_roles = "layout" in self._left and self.role_tokens.keys() >= {"pad", "unk"}
+        added = read_added_tokens(folder, self.ids)
+        self.ids |= added
+        self._described = list(details.values())
+        self._added = [SpecialToken(t, normalized=True, special=False) for t in added if t not in details]
+
+    def special_tokens(self, own):
+        """Every `SpecialToken` that it describes.
+
+        Args:
+            own: tokens that are special anyway; where only added_tokens.json names one of them, its
+                flags are not known.
+        """
+        return [*self._described, *(token for token in self._added if token.content not in own)]
 
     def take(self, key, default, types):
         """The value of a key, which is then understood.
@@ -130,4 +214,4 @@ def added_token(value, where):
     if value.get("single_word"):
         raise ConfigError(f"{where} has a token with single_word = true, which is not supported")
     flags = {flag: bool(value.get(flag, False)) for flag in ("lstrip", "rstrip", "normalized")}
-    return SpecialToken(content, **flags)
+    return SpecialToken(content, special=bool(value.get("special", True)), **flags)

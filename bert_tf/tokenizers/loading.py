@@ -22,8 +22,9 @@ def load_tokenizer(path, lowercase=None):
         path: a folder as `save` or Hugging Face writes it: tokenizer_config.json, which names the
             class, and vocab.txt (WordPiece), vocab.json and merges.txt or encoder.json and vocab.bpe
             (byte-level BPE, BPE), spiece.model (SentencePiece), or tokenizer.json alone. Where no
-            class is named, the files tell. Or one file: a vocab.txt, a .model or .spm, a
-            tokenizer.json; the settings are then its family's.
+            class is named, the files tell. What special_tokens_map.json and added_tokens.json of older
+            folders say counts too. Or one file: a vocab.txt, a .model or .spm, a tokenizer.json; the
+            settings are then its family's.
         lowercase: overrides what the folder says, for WordPiece and SentencePiece. Where neither
             says it, a WordPiece vocabulary without any capital letter is taken for an uncased one.
 

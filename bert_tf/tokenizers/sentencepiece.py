@@ -57,6 +57,9 @@ class SentencePieceTokenizer(SplitTokenizer):
 
     Bytes that are no UTF-8 act as U+FFFD, as in Python's `decode(errors="replace")`.
 
+    Where two ways to cut a word have the same score ("111" is 11 and 1, or 1 and 11), the operator
+    may take another than the `sentencepiece` package from 0.2 on.
+
     Args:
         model: bytes, the content of a .model or .spm file.
         family: "albert", "xlnet" or "t5": which special tokens, layout and cleaning.
@@ -249,9 +252,25 @@ class SentencePieceTokenizer(SplitTokenizer):
         write_config(self, folder, settings)
 
 
+def family_tokens(family, extra_ids=None):
+    """The special tokens that a family has by itself, its sentinels among them, as a set."""
+    default = FAMILIES[family]
+    count = default["extra_ids"] if extra_ids is None else extra_ids
+    return {*default["roles"].values(), *default["special"], *(f"<extra_id_{i}>" for i in range(count))}
+
+
+def pieces_of(model):
+    """The pieces of a model, the content of its file, as a set.
+
+    Raises:
+        DataError: no SentencePiece model.
+    """
+    return {piece.piece for piece in _parse(model).pieces}
+
+
 def family_of(model):
     """The family that a model's pieces look like, or None."""
-    pieces = {piece.piece for piece in _parse(model).pieces}
+    pieces = pieces_of(model)
     for family in ("albert", "xlnet", "t5"):
         if pieces >= set(FAMILIES[family]["roles"].values()):
             return family

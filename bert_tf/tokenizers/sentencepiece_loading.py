@@ -4,7 +4,7 @@ from pathlib import Path
 
 from bert_tf.errors import ConfigError, DataError
 from bert_tf.tokenizers.config_files import TokenizerConfig
-from bert_tf.tokenizers.sentencepiece import FAMILIES, SentencePieceTokenizer, family_of
+from bert_tf.tokenizers.sentencepiece import FAMILIES, SentencePieceTokenizer, family_of, family_tokens, pieces_of
 
 CLASSES = {settings["class"]: family for family, settings in FAMILIES.items()}
 
@@ -45,7 +45,10 @@ def load_sentencepiece(path, lowercase=None):
         raise ConfigError(f"{file}: its pieces are those of no known family ({', '.join(FAMILIES)})")
     if config is not None:
         settings = _read(config, family) | settings
-        special = config.special_tokens
+        own = family_tokens(family, settings.get("extra_ids"))
+        for token in sorted(config.ids.keys() - own - pieces_of(model)):
+            raise ConfigError(f"{path} adds '{token}' to the vocabulary; that of a SentencePiece model cannot grow")
+        special = config.special_tokens(own)
     try:
         tokenizer = SentencePieceTokenizer(model, family, special_tokens=special, **settings)
     except (DataError, ConfigError) as error:

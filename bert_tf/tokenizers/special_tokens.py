@@ -21,6 +21,8 @@ class SpecialToken:
         content: the token.
         lstrip, rstrip: swallow the white space to its left, to its right.
         normalized: look for it after the text was normalized, and after the tokens without this.
+        special: it stands for no text: it is never masked or drawn, and `decode` can leave it out.
+            Without this it is text that happens to be one id, as ModernBERT's runs of blanks.
 
     Source: `AddedToken` of the `tokenizers` package.
     """
@@ -29,6 +31,7 @@ class SpecialToken:
     lstrip: bool = False
     rstrip: bool = False
     normalized: bool = False
+    special: bool = True
 
 
 def as_special_token(token):

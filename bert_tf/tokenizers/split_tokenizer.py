@@ -1,5 +1,6 @@
 """What the tokenizers share that set special tokens apart before they look at the text."""
 
+import dataclasses
 import functools
 
 import tensorflow as tf
@@ -28,7 +29,10 @@ class SplitTokenizer(Tokenizer):
         details = {token: as_special_token(token) for token in role_tokens.values()}
         details |= {as_special_token(token).content: as_special_token(token) for token in special_tokens}
         super().__init__(vocabulary, role_tokens, details, layout)
+        for token in self.role_tokens.values():
+            details[token] = dataclasses.replace(details[token], special=True)
         self.special_token_details = tuple(details[token] for token in self.special_tokens)
+        self.special_ids = tuple(sorted(self._ids[t.content] for t in self.special_token_details if t.special))
         self.normalization = normalization
         self._finders = []
         for normalized in (False, True):
@@ -56,6 +60,7 @@ class SplitTokenizer(Tokenizer):
         return (*(finder.table for finder in self._finders if finder), *self._encoder_resources)
 
     def _special_settings(self):
+        # Without `special`, which decides no ids.
         return sorted([t.content, t.lstrip, t.rstrip, t.normalized] for t in self.special_token_details)
 
     def tokenize(self, text):

@@ -6,9 +6,8 @@ from bert_tf.errors import ConfigError, DataError
 from bert_tf.tokenizers.base import SPECIAL_ROLES
 from bert_tf.tokenizers.bpe import BPETokenizer
 from bert_tf.tokenizers.bpe_files import tokens_by_id
-from bert_tf.tokenizers.bpe_loading import extend_vocabulary
 from bert_tf.tokenizers.byte_level_bpe import ByteLevelBPETokenizer
-from bert_tf.tokenizers.config_files import TokenizerConfig, added_token, read_json
+from bert_tf.tokenizers.config_files import TokenizerConfig, added_token, extend_vocabulary, read_json
 from bert_tf.tokenizers.layout import LAYOUTS, build_layout
 from bert_tf.tokenizers.wordpiece_files import load_wordpiece
 
@@ -30,15 +29,18 @@ def load_tokenizer_json(path):
 
     Raises:
         ConfigError: a component or a setting that is not supported, with its name and value.
-        DataError: a vocabulary or merges that are none.
+        DataError: a vocabulary or merges that are none, or a JSON file of another kind.
     """
     path = Path(path)
     file = path / "tokenizer.json" if path.is_dir() else path
     whole = read_json(file)
-    model = whole.get("model") or {}
+    model = whole.get("model")
+    if not isinstance(model, dict):
+        mend = "" if path.is_dir() else "; if it is a bare vocabulary, as vocab.json, pass the folder that holds it"
+        raise DataError(f"{file} is no tokenizer.json: it has no 'model'{mend}")
     kind = model.get("type", "BPE" if "merges" in model else "WordPiece")
     if kind == "WordPiece":
-        return load_wordpiece(file.parent)
+        return load_wordpiece(path)
     if kind != "BPE":
         raise ConfigError(
             f"{file}: model.type is '{kind}'; only 'WordPiece' and 'BPE' are read from tokenizer.json. "
@@ -83,6 +85,9 @@ def load_tokenizer_json(path):
         ours = {k: settings[k] for k in ("layout", "normalization", "cleaning", "end_of_word") if k in settings}
         config.fixed(do_lower_case=True, add_bos_token=False, **ours)
         config.finish()
+        missing = extend_vocabulary(vocabulary, config.ids, path)[len(vocabulary) :]
+        if missing:
+            raise ConfigError(f"{path} adds '{missing[0]}' to the vocabulary, which tokenizer.json does not have")
     try:
         return kind(vocabulary, **settings)
     except (DataError, ConfigError) as error:
@@ -123,6 +128,8 @@ def _cleaning(normalizer, splitter, expect):
 
 def _roles(vocabulary, model, config):
     known, roles = set(vocabulary), {}
+    if config is not None and config.names_all_roles:
+        return dict(config.role_tokens)
     for role in SPECIAL_ROLES:
         named = config.role_tokens.get(role) if config is not None else None
         found = [named] if named else [name for name in _NAMES[role] if name in known]

@@ -1,16 +1,20 @@
 """Counts of the distinct words of a corpus: what the trainers of vocabularies are fed."""
 
+import bisect
 import collections
 import itertools
 
 import tensorflow as tf
 import tensorflow_text as tf_text
+from absl import logging
 
-from bert_tf.errors import DataError
+from bert_tf.errors import ConfigError, DataError
 from bert_tf.progress import Progress
 
 _BATCH = 1024  # texts
 _MAX_BATCH_CHARACTERS = 1 << 22
+_USUAL_ALPHABET = 1000  # characters
+_COVERAGE = 0.99995  # of the text, see choose_alphabet
 
 
 def count_words(texts, model, max_characters=None, show_progress=False):
@@ -48,23 +52,61 @@ def count_words(texts, model, max_characters=None, show_progress=False):
     return words
 
 
-def frequent_characters(words, limit):
-    """The `limit` most frequent characters of `words`, in the order of their code points."""
+def choose_alphabet(counts, limit, vocabulary_size):
+    """The most frequent characters, in the order of their code points.
+
+    Args:
+        counts: Counter of the characters of a corpus.
+        limit: how many. None for what suits alphabets and syllabaries alike: 1,000, and beyond them
+            those that it takes to cover 99.995 % of the text (what the unigram trainer covers), up
+            to a third of the vocabulary, so that there is room for what they join to. Scripts of
+            letters need no more than 1,000; Hangul and Chinese have thousands in use.
+        vocabulary_size: how many tokens at most.
+
+    Raises:
+        ConfigError: a limit below 1.
+    """
+    if limit is not None and limit < 1:
+        raise ConfigError(f"limit_alphabet is {limit}; it must be at least 1")
+    ordered = sorted(counts, key=lambda c: (-counts[c], c))
+    if limit is None:
+        covered = itertools.accumulate(counts[c] for c in ordered)
+        needed = 1 + bisect.bisect_left(list(covered), _COVERAGE * counts.total())
+        limit = max(_USUAL_ALPHABET, min(needed, vocabulary_size // 3))
+    return sorted(ordered[:limit])
+
+
+def count_characters(words):
+    """A Counter of the characters of `words`, a dict of str -> how often it is there."""
     counts = collections.Counter()
     for word, count in words.items():
         for character in word:
             counts[character] += count
-    return sorted(sorted(counts, key=lambda c: (-counts[c], c))[:limit])
+    return counts
 
 
-def repeated(words, characters, line=1000):
-    """Yields each word as often as it was counted, in lines of at most so many.
+def warn_of_rare_characters(counts, alphabet, consequence):
+    """Says in the log which part of the text has characters that are not in the alphabet.
 
-    Words with a character that is not among `characters` stay out: the trainers would cut them short.
+    Args:
+        counts: Counter of the characters of a corpus.
+        alphabet: the characters that are tokens.
+        consequence: what becomes of the others, a clause for the message.
     """
-    known = set(characters)
+    known = set(alphabet)
+    rare = {c: n for c, n in counts.items() if c not in known}
+    if rare:
+        logging.warning(
+            "%d kinds of characters, %.2g %% of the text, are left out of the vocabulary: %s; "
+            "a higher limit_alphabet (--alphabet, now %d) keeps more",
+            len(rare), 100 * sum(rare.values()) / counts.total(), consequence, len(known),
+        )  # fmt: skip
+
+
+def repeated(words, line=1000):
+    """Yields each word as often as it was counted, in lines of at most so many."""
     for word, count in sorted(words.items()):
-        while count > 0 and known.issuperset(word):
+        while count > 0:
             yield " ".join(itertools.repeat(word, min(count, line)))
             count -= line
 

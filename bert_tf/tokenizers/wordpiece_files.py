@@ -1,11 +1,11 @@
-"""Tokenizers from disk: our own folders, Hugging Face's, and bare vocab.txt files."""
+"""WordPiece from disk: our own folders, Hugging Face's, bare vocab.txt files, and tokenizer.json."""
 
 from pathlib import Path
 
 from bert_tf.config import nearest
 from bert_tf.errors import ConfigError, DataError
 from bert_tf.tokenizers.base import SPECIAL_ROLES, STANDARD_SPECIAL_TOKENS
-from bert_tf.tokenizers.config_files import CONFIG, WITHOUT_EFFECT, read_json
+from bert_tf.tokenizers.config_files import CONFIG, WITHOUT_EFFECT, extend_vocabulary, read_added_tokens, read_config, read_json
 from bert_tf.tokenizers.wordpiece import WordPieceTokenizer
 
 CLASSES = ("BertTokenizer", "BertTokenizerFast", "DistilBertTokenizer", "DistilBertTokenizerFast",
@@ -21,17 +21,17 @@ _FIXED = {
 }
 _UNDERSTOOD = {
     "tokenizer_class", "do_lower_case", "strip_accents", "tokenize_chinese_chars", "added_tokens_decoder",
-    "additional_special_tokens", "extra_special_tokens", *(f"{role}_token" for role in SPECIAL_ROLES),
+    "additional_special_tokens", "extra_special_tokens", "bos_token", "eos_token",
+    *(f"{role}_token" for role in SPECIAL_ROLES),
 }  # fmt: skip
 
 
 def load_wordpiece(path, lowercase=None):
-    """A WordPieceTokenizer of a folder or a vocab.txt; see `load_tokenizer`."""
+    """A WordPieceTokenizer of a folder, a vocab.txt or a tokenizer.json; see `load_tokenizer`."""
     path, settings, ids = Path(path), {}, {}
     if path.is_dir():
-        config, whole, words = path / CONFIG, path / "tokenizer.json", path / "vocab.txt"
-        if config.exists():
-            settings, ids = _read_settings(config)
+        whole, words = path / "tokenizer.json", path / "vocab.txt"
+        settings, ids = _read_settings(path)
         if words.exists():
             vocabulary, where = read_vocabulary(words), words
         elif whole.exists():
@@ -39,12 +39,12 @@ def load_wordpiece(path, lowercase=None):
             settings, where = _merge(found, settings, whole), whole
         else:
             raise DataError(f"no tokenizer in {path}: it has neither vocab.txt nor tokenizer.json")
+    elif path.suffix == ".json":
+        (vocabulary, settings), where = _read_whole(path), path
     else:
         vocabulary, where = read_vocabulary(path), path
 
-    for token, token_id in ids.items():
-        if not (0 <= token_id < len(vocabulary) and vocabulary[token_id] == token):
-            raise ConfigError(f"{path / CONFIG} gives '{token}' the id {token_id}, which {where} does not")
+    vocabulary = extend_vocabulary(vocabulary, ids, path)
     special = {*STANDARD_SPECIAL_TOKENS.values(), *settings.get("role_tokens", {}).values(),
                *settings.get("special_tokens", ())}  # fmt: skip
     ordinary = [t for t in vocabulary if t not in special and not t.startswith("[unused")]
@@ -95,9 +95,9 @@ def read_vocabulary(path):
     return list(first_line)
 
 
-def _read_settings(path):
-    """tokenizer_config.json as keyword arguments of WordPieceTokenizer, and the ids it names."""
-    config = read_json(path)
+def _read_settings(folder):
+    """The configuration as keyword arguments of WordPieceTokenizer, and the ids that it names."""
+    path, config = folder / CONFIG, read_config(folder)
     settings, roles, special, ids = {}, {}, [], {}
     for key, value in config.items():
         if key in WITHOUT_EFFECT:
@@ -106,12 +106,14 @@ def _read_settings(path):
             if value not in _FIXED[key]:
                 raise ConfigError(f"{path}: {key} is {value!r}; only {_FIXED[key][0]!r} is supported")
         elif key not in _UNDERSTOOD:
-            if value is not None:  # e.g. "bos_token": null
+            if value is not None:
                 known = _UNDERSTOOD | WITHOUT_EFFECT | set(_FIXED)
                 raise ConfigError(f"{path}: unknown key '{key}'{nearest(key, known)}")
         elif key == "tokenizer_class":
             if value not in (None, "PreTrainedTokenizerFast", "TokenizersBackend", *CLASSES):
                 raise ConfigError(f"{path}: tokenizer_class is '{value}', not a WordPiece tokenizer of BERT's")
+        elif key in ("bos_token", "eos_token"):
+            special += [] if value is None else [_token(value, key, path)]
         elif key.endswith("_token"):
             roles[key.removesuffix("_token")] = _token(value, key, path)
         elif key in ("additional_special_tokens", "extra_special_tokens"):
@@ -131,6 +133,14 @@ def _read_settings(path):
             if not isinstance(value, bool) and not (value is None and key == "strip_accents"):
                 raise ConfigError(f"{path}: {key} must be true or false, got {value!r}")
             settings["lowercase" if key == "do_lower_case" else key] = value
+    added = read_added_tokens(folder, ids)
+    named = {*STANDARD_SPECIAL_TOKENS.values(), *roles.values(), *special, *ids}
+    for token in sorted(added.keys() - named):
+        raise ConfigError(
+            f"{folder} adds '{token}' to the vocabulary, but nowhere says that it is special; WordPiece can only be "
+            f"given special tokens: name it in additional_special_tokens of {CONFIG}"
+        )
+    ids |= added
     if roles:
         settings["role_tokens"] = roles
     if special or ids:
@@ -156,18 +166,15 @@ def _read_whole(path):
     ids = model.get("vocab")
     if not isinstance(ids, dict) or sorted(ids.values()) != list(range(len(ids))):
         raise DataError(f"{path}: model.vocab must map tokens to the ids 0, 1, 2, ... without a gap")
-    added = whole.get("added_tokens") or []
-    for token in added:
-        if ids.get(token.get("content")) != token.get("id"):
-            raise DataError(f"{path}: the added token {token.get('content')!r} is not in model.vocab under its id")
+    added = {_token(t, "added_tokens", path): t.get("id", -1) for t in whole.get("added_tokens") or ()}
     settings = {
         "lowercase": normalizer["lowercase"],
         "strip_accents": normalizer["strip_accents"],
         "tokenize_chinese_chars": normalizer["handle_chinese_chars"],
-        "special_tokens": [_token(t, "added_tokens", path) for t in added],
+        "special_tokens": list(added),
         "role_tokens": {"unk": model["unk_token"]},
     }
-    return sorted(ids, key=ids.get), settings
+    return extend_vocabulary(sorted(ids, key=ids.get), added, path), settings
 
 
 def _merge(found, settings, path):

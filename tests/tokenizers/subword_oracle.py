@@ -34,7 +34,7 @@ def texts():
 
 def special(tokenizer):
     return [
-        AddedToken(t.content, lstrip=t.lstrip, rstrip=t.rstrip, normalized=t.normalized, special=not t.normalized)
+        AddedToken(t.content, lstrip=t.lstrip, rstrip=t.rstrip, normalized=t.normalized, special=t.special)
         for t in tokenizer.special_token_details
     ]
 

@@ -63,6 +63,23 @@ def test_the_worked_example_with_the_marker():
     assert [tokenizer.id_to_token(i) for i in tokenizer.encode("lowest low")] == ["lo", "w", "est</w>", "low</w>"]
 
 
+def test_a_rare_character_costs_no_more_than_itself(caplog):
+    texts = ["low\u2603est", "low\u2604est", "low\u2605est", "lowlow\u2606"]
+    tokenizer = train_bpe(texts, 200, limit_alphabet=6)
+    assert {("l", "o"), ("lo", "w"), ("e", "s"), ("es", "t</w>")} <= set(tokenizer.merges)
+    # What stands before the rare character ends no word.
+    assert not any(token.endswith("w</w>") for token in tokenizer.vocabulary)
+    tokens = [tokenizer.id_to_token(i) for i in tokenizer.encode("low\u2603est")]
+    assert tokens == ["low", "[UNK]", "est</w>"]
+    assert "4 kinds of characters, 14 % of the text, are left out of the vocabulary: each becomes [UNK]" in caplog.text
+
+
+def test_the_marker_spelled_in_the_text():
+    tokenizer = train_bpe(["a</w>b a</w> a"] * 9, 200)
+    assert tokenizer.encode("a") == [tokenizer.token_to_id("a</w>")]
+    assert {"a</w>b</w>", "a</w></w>"} <= set(tokenizer.vocabulary)
+
+
 SCRIPT = """
 import sys
 from wordpiece_oracle import sample_sentences

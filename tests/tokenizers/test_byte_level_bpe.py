@@ -84,6 +84,20 @@ def test_special_tokens(roberta):
     assert (roberta.cls_id, roberta.pad_id, roberta.sep_id, roberta.unk_id, roberta.mask_id) == (0, 1, 2, 3, 4)
 
 
+def test_added_tokens_that_are_text(roberta):
+    added = [SpecialToken("   ", normalized=True, special=False), SpecialToken("é|", special=False), SpecialToken("<ent>")]
+    ours = ByteLevelBPETokenizer([*roberta.vocabulary, "   ", "é|", "<ent>"], roberta.merges, special_tokens=added)
+    assert_equal_to_oracle(ours, byte_level_oracle(ours), ["a    b<ent>é|", *NASTIER], offsets=False)
+    first = roberta.vocabulary_size
+    assert ours.special_ids == (0, 1, 2, 3, 4, first + 2)
+    assert {first, first + 1} < set(ours.random_ids.tolist())
+    ids = ours.encode("é|of   the<ent>")
+    assert {first, first + 1, first + 2} < set(ids)
+    assert ours.decode(ids) == "é|of   the<ent>" and ours.decode(ids, skip_special_tokens=True) == "é|of   the"
+    # The token of a role stands for no text, whatever its flag.
+    assert variant(roberta, special_tokens=[SpecialToken("<s>", normalized=True, special=False)]).special_ids == (0, 1, 2, 3, 4)
+
+
 def test_bytes_that_are_no_utf8_act_as_pythons_replacement_characters(roberta):
     broken = [b"ab\xffcd", b"caf\xc3", b"\xe4\xb8", b"\xe4\xb8fair", b"\xed\xa0\x80fair", b"\xf0\x9f\x98 fair", b"\xff<mask>\xfe"]
     reference = byte_level_oracle(roberta)

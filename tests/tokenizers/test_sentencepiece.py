@@ -12,6 +12,7 @@ from subword_oracle import NASTIER, corpus, texts
 from bert_tf.errors import ConfigError, DataError
 from bert_tf.tokenizers import SentencePieceTokenizer, train_unigram
 from bert_tf.tokenizers.sentencepiece import SPACE
+from bert_tf.tokenizers.unigram_training import _Sentences
 
 
 @functools.lru_cache
@@ -199,6 +200,38 @@ def test_training_is_deterministic_and_refuses():
         train_unigram(some, 20)
     with pytest.raises(ConfigError, match="unknown family 'alberta'; did you mean 'albert'"):
         train_unigram(some, 300, "alberta")
+
+
+def test_texts_without_blanks_are_trained_on():
+    assert "龍" in "".join(train_unigram(["龍虎" * 900], 40, "albert").vocabulary)  # 5,400 bytes
+    lines = list(_Sentences(["a" + "龍" * 3000 + " b", "c " * 9000], {}, False))
+    assert all(len(line.encode()) <= 4192 for line in lines)
+    assert "".join(lines).replace(" ", "") == "a" + "龍" * 3000 + "b" + "c" * 9000
+
+
+def test_the_trainers_reserved_character_costs_no_text():
+    tokenizer = train_unigram(["zulu \u2585 quiz"] * 50 + ["other words"] * 50, 60, "albert")
+    assert tokenizer.unk_id not in tokenizer.encode("zulu quiz")
+
+
+@pytest.mark.parametrize("error", [DataError("corpus.jsonl, line 3: no JSON"), KeyboardInterrupt()], ids=repr)
+def test_errors_of_the_corpus_come_through(error):
+    def texts():
+        yield "some words"
+        raise error
+
+    with pytest.raises(type(error)) as raised:
+        train_unigram(texts(), 300)
+    assert raised.value is error
+
+
+def test_special_tokens_that_the_family_has_anyway():
+    some = corpus()[:400]
+    for family, tokens in (("albert", ["[MASK]", "<unk>", ".", "£"]), ("xlnet", ["<s>", "<eod>"]), ("t5", ["</s>", "<extra_id_0>"])):
+        tokenizer = train_unigram(some, 300, family, special_tokens=[*tokens, "<ent>", "<ent>"])
+        assert tokenizer.encode("<ent>") == [tokenizer.token_to_id("<ent>")]
+        assert set(tokens) <= set(tokenizer.special_tokens)
+        assert tokenizer.vocabulary_size == (400 if family == "t5" else 300)
 
 
 def test_refused():

@@ -65,6 +65,17 @@ VARIANTS = {
     "byte-level, other tokens": lambda: changed_byte_level(
         special_tokens=[SpecialToken(byte_level().vocabulary[-1], False, True, True)], layout="bert"
     ),
+    "byte-level, text among its tokens": lambda: changed_byte_level(
+        special_tokens=[SpecialToken(t, special=False) for t in byte_level().vocabulary[-2:]]
+    ),
+    "byte-level, few roles": lambda: changed_byte_level(role_tokens={"pad": "<pad>", "unk": "<unk>"}, layout="none"),
+    "byte-level, few roles, NFC": lambda: changed_byte_level(
+        role_tokens={"pad": "<pad>", "unk": "<unk>"}, layout="none", normalization="NFC"
+    ),
+    "byte-level, no mask": lambda: changed_byte_level(
+        role_tokens={"pad": "<pad>", "unk": "<unk>", "cls": "<s>", "sep": "</s>"}
+    ),
+    "byte-level, xlnet's layout": lambda: changed_byte_level(layout="xlnet", add_prefix_space=True),
     "gpt2": gpt2,
     "gpt1": gpt1,
     "plain": plain,
@@ -86,6 +97,87 @@ def test_save_and_load(tmp_path, name):
     assert type(loaded) is type(tokenizer)
     assert loaded.settings == tokenizer.settings and loaded.layout == tokenizer.layout
     assert loaded.vocabulary == tokenizer.vocabulary and loaded.fingerprint == tokenizer.fingerprint
+    assert loaded.special_ids == tokenizer.special_ids and loaded.role_tokens == tokenizer.role_tokens
+
+
+@pytest.mark.parametrize("settings", [{"normalization": "NFC"}, {"layout": "bert"}, {"layout": "xlnet"}], ids=str)
+def test_tokenizer_json_where_hugging_faces_classes_would_lose_a_setting(tmp_path, settings):
+    tokenizer = changed_byte_level(**settings, special_tokens=[SpecialToken("z", special=False)])
+    tokenizer.save(tmp_path)
+    # The class under which transformers reads tokenizer.json and builds nothing by itself.
+    config = json.loads((tmp_path / "tokenizer_config.json").read_text())
+    assert config["tokenizer_class"] == "PreTrainedTokenizerFast"
+    theirs = Whole.from_file(str(tmp_path / "tokenizer.json"))
+    assert theirs.get_added_tokens_decoder()[tokenizer.token_to_id("z")].special is False
+    for first, second in (("e\u0301 of <mask>", "size"), ("naïve", "\u212b")):
+        row = tokenizer.pack(tokenizer.tokenize([first]), tokenizer.tokenize([second]), sequence_length=40, dynamic=True)
+        found = theirs.encode(first, second)
+        assert row["token_ids"].numpy()[0].tolist() == found.ids
+        assert row["segment_ids"].numpy()[0].tolist() == found.type_ids
+
+
+def test_no_tokenizer_json_where_the_classes_do(tmp_path):
+    byte_level().save(tmp_path / "roberta")
+    gpt2().save(tmp_path / "gpt2")
+    for name in ("roberta", "gpt2"):
+        assert not (tmp_path / name / "tokenizer.json").exists()
+
+
+def older(folder, tokenizer, **files):
+    """A folder as Hugging Face wrote them before 2023: what was added lies in files of its own."""
+    put(folder, tokenizer, config={"tokenizer_class": "RobertaTokenizer"})
+    for name, content in files.items():
+        (folder / f"{name}.json").write_text(json.dumps(content))
+    return folder
+
+
+def test_files_of_older_folders(tmp_path):
+    b = changed_byte_level(special_tokens=["<ent>"])
+    size = b.vocabulary_size
+    added = {"<new>": size + 1, "covid": size, "<mask>": b.mask_id}
+    names = {"additional_special_tokens": ["<new>", "<ent>"], "mask_token": {"content": "<mask>", "lstrip": True}}
+    loaded = load_tokenizer(older(tmp_path / "both", b, added_tokens=added, special_tokens_map=names))
+    assert loaded.vocabulary == [*b.vocabulary, "covid", "<new>"]
+    assert loaded.encode("of <mask>covid<new>") == [*b.encode("of <mask>"), size, size + 1]
+    assert loaded.special_ids == (*b.special_ids, size + 1)
+    loaded.save(tmp_path / "again")
+    again = load_tokenizer(tmp_path / "again")
+    assert again.fingerprint == loaded.fingerprint and again.special_ids == loaded.special_ids
+
+    # Without the names <mask> is still RoBERTa's.
+    loaded = load_tokenizer(older(tmp_path / "one", b, added_tokens=added))
+    assert loaded.encode("of <mask>") == b.encode("of <mask>") and loaded.special_ids == byte_level().special_ids[:5]
+
+
+@pytest.mark.parametrize(
+    "files, message",
+    [
+        ({"added_tokens": {"covid": 7}}, "gives 'covid' the id 7, which the vocabulary does not"),
+        ({"added_tokens": {"covid": "7"}}, "added_tokens.json must map tokens to ids; 'covid' has '7'"),
+        ({"special_tokens_map": {"mask_tokens": "<mask>"}}, "special_tokens_map.json: unknown key 'mask_tokens'; did you mean 'mask_token'"),
+        (
+            {"special_tokens_map": {"mask_token": "<unk>"}, "tokenizer_config": {"mask_token": "<mask>"}},
+            "special_tokens_map.json says mask_token = '<unk>', but tokenizer_config.json says '<mask>'",
+        ),
+        (
+            {"added_tokens": {"<mask>": 9}, "tokenizer_config": {"added_tokens_decoder": {"4": {"content": "<mask>"}}}},
+            "added_tokens.json gives '<mask>' the id 9, but tokenizer_config.json the id 4",
+        ),
+    ],
+    ids=str,
+)
+def test_refused_older_folders(tmp_path, files, message):
+    with pytest.raises(ConfigError, match=message):
+        load_tokenizer(older(tmp_path / "here", byte_level(), **files))
+
+
+def test_the_vocabulary_of_a_sentencepiece_model_cannot_grow(tmp_path):
+    unigram("albert").save(tmp_path)
+    (tmp_path / "added_tokens.json").write_text(json.dumps({"[MASK]": 4}))
+    assert load_tokenizer(tmp_path).fingerprint == unigram("albert").fingerprint
+    (tmp_path / "added_tokens.json").write_text(json.dumps({"covid": 500}))
+    with pytest.raises(ConfigError, match="adds 'covid' to the vocabulary; that of a SentencePiece model cannot grow"):
+        load_tokenizer(tmp_path)
 
 
 def put(folder, tokenizer, names=("vocab.json", "merges.txt"), config=None):
@@ -175,9 +267,21 @@ def test_tokenizer_json_alone_as_modernberts(tmp_path):
         assert loaded.encode(text) == made.encode(text, add_special_tokens=False).ids
     ids = loaded.pack(loaded.tokenize([TEXT]), loaded.tokenize(["of"]), sequence_length=90, dynamic=True)["token_ids"]
     assert ids.numpy()[0].tolist() == made.encode(TEXT, "of").ids
+    assert loaded.special_ids == tuple(made.token_to_id(t) for t in ("[UNK]", "[CLS]", "[SEP]", "[PAD]", "[MASK]"))
+    ids = loaded.encode("a   b [SEP]")
+    assert loaded.decode(ids, skip_special_tokens=True) == made.decode(ids) == "a   b "
     assert loaded.vocabulary[loaded.mask_id] == "[MASK]" and loaded.vocabulary_size == made.get_vocab_size()
     loaded.save(tmp_path / "saved")
     assert load_tokenizer(tmp_path / "saved").fingerprint == loaded.fingerprint
+
+
+def test_added_tokens_that_tokenizer_json_lacks(tmp_path):
+    folder, made = whole_modern(tmp_path / "modern")
+    (folder / "added_tokens.json").write_text(json.dumps({"[MASK]": made.token_to_id("[MASK]")}))
+    assert load_tokenizer(folder).vocabulary_size == made.get_vocab_size()
+    (folder / "added_tokens.json").write_text(json.dumps({"covid": made.get_vocab_size()}))
+    with pytest.raises(ConfigError, match="adds 'covid' to the vocabulary, which tokenizer.json does not have"):
+        load_tokenizer(folder)
 
 
 @pytest.mark.parametrize(
@@ -236,6 +340,8 @@ def test_refused_files(tmp_path):
     (here / "vocab.json").write_text('{"\\u0120": 0, "b": 0}')
     with pytest.raises(DataError, match="both have the id 0"):
         load_tokenizer(here)
+    with pytest.raises(DataError, match="no 'model'; if it is a bare vocabulary, .* pass the folder"):
+        load_tokenizer(here / "vocab.json")
     with pytest.raises(ConfigError, match="lowercase=True: .* no such setting"):
         load_tokenizer(here, lowercase=True)
     (tmp_path / "bad.model").write_bytes(b"nothing")

@@ -2,6 +2,7 @@
 
 import subprocess
 import sys
+from collections import Counter
 
 import pytest
 from tokenizers import BertWordPieceTokenizer
@@ -9,6 +10,7 @@ from wordpiece_oracle import SPECIAL, sample_sentences
 
 from bert_tf.errors import ConfigError, DataError
 from bert_tf.tokenizers import train_wordpiece
+from bert_tf.tokenizers.word_counts import choose_alphabet
 
 
 def test_joins_by_hand():
@@ -81,6 +83,35 @@ def test_limited_alphabet_keeps_the_most_frequent():
     assert tokenizer.vocabulary == [*SPECIAL, "a", "b"]
     ties = train_wordpiece(["d c b a"], 50, limit_alphabet=3)
     assert ties.vocabulary == [*SPECIAL, "a", "b", "c"]
+
+
+def syllables(count):
+    """Words of two Hangul syllables, as many kinds of them as asked for."""
+    return [chr(0xAC00 + i) + chr(0xAC00 + i * 7 % count) for i in range(count)]
+
+
+def test_the_alphabet_grows_with_the_vocabulary_where_the_script_needs_it():
+    texts = syllables(3000) * 3
+    tokenizer = train_wordpiece(texts, 9200, lowercase=False)
+    assert not any(tokenizer.unk_id in tokenizer.encode(text) for text in texts)
+    counts = Counter({chr(0xAC00 + i): 1000 for i in range(1500)} | {chr(0x4E00 + i): 1 for i in range(60)})
+    assert choose_alphabet(counts, None, 9000) == [chr(0xAC00 + i) for i in range(1500)]  # all but 0.004 %
+    assert len(choose_alphabet(counts, None, 3600)) == 1200
+    assert len(choose_alphabet(counts, None, 2000)) == 1000
+    assert len(choose_alphabet(counts, 1510, 2000)) == 1510
+    assert choose_alphabet(Counter({"a": 10**9, "b": 1}), None, 2000) == ["a", "b"]
+    with pytest.raises(ConfigError, match="limit_alphabet is 0"):
+        choose_alphabet(counts, 0, 2000)
+
+
+def test_what_is_left_out_is_said(caplog):
+    train_wordpiece(["ab ab ab b cab"], 50)
+    assert not caplog.messages
+    train_wordpiece(["ab ab ab b cab"], 50, limit_alphabet=2)
+    assert caplog.messages == [
+        "1 kinds of characters, 10 % of the text, are left out of the vocabulary: the words with them, 20 % of all, "
+        "become [UNK]; a higher limit_alphabet (--alphabet, now 2) keeps more"
+    ]
 
 
 def test_progress_is_printed_on_request(capfd):

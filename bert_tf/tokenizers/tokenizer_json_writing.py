@@ -1,0 +1,48 @@
+"""tokenizer.json: the only file from which transformers opens a tokenizer without a class of its own."""
+
+from pathlib import Path
+
+from tokenizers import AddedToken, Tokenizer, decoders, models, normalizers, pre_tokenizers, processors
+
+from bert_tf.files import atomic_write
+from bert_tf.tokenizers.layout import build_layout
+
+
+def write_tokenizer_json(tokenizer, folder):
+    """Writes a byte-level BPE as tokenizer.json, with its layout as the template.
+
+    ModernBERT was published so: its tokenizer is neither GPT-2's nor RoBERTa's.
+
+    Args:
+        tokenizer: a `ByteLevelBPETokenizer`.
+        folder: where the file is written.
+
+    Raises:
+        RunDirectoryError: the folder cannot be written.
+    """
+    raw = Tokenizer(models.BPE({t: i for i, t in enumerate(tokenizer.vocabulary)}, list(tokenizer.merges)))
+    if tokenizer.normalization is not None:
+        raw.normalizer = getattr(normalizers, tokenizer.normalization.upper())()
+    raw.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=tokenizer.add_prefix_space)
+    raw.decoder = decoders.ByteLevel()
+    raw.post_processor = _template(tokenizer)
+    for special, add in ((True, raw.add_special_tokens), (False, raw.add_tokens)):
+        add(
+            [
+                AddedToken(t.content, lstrip=t.lstrip, rstrip=t.rstrip, normalized=t.normalized, special=special)
+                for t in tokenizer.special_token_details
+                if t.special == special
+            ]
+        )
+    with atomic_write(Path(folder) / "tokenizer.json") as file:
+        file.write(raw.to_str(pretty=True))
+
+
+def _template(tokenizer):
+    roles = tokenizer.role_tokens
+    layout = build_layout(tokenizer.layout_name, roles.get("cls"), roles.get("sep"))
+    first = [*layout.before_first, "$A", *layout.after_first]
+    second = [f"{part}:{layout.second_segment}" for part in (*layout.before_second, "$B", *layout.after_second)]
+    end = [f"{part}:{layout.end_segment}" for part in layout.at_end]
+    named = [(roles[role], tokenizer.token_to_id(roles[role])) for role in ("cls", "sep") if role in roles]
+    return processors.TemplateProcessing(single=[*first, *end], pair=[*first, *second, *end], special_tokens=named)
