@@ -109,13 +109,21 @@ def _shipped_folders():
 
 
 def read_yaml(path):
+    """The mapping that a YAML file holds; an empty file holds an empty one.
+
+    Raises:
+        ConfigError: the file cannot be read, or holds something else.
+    """
     try:
         with open(path, encoding="utf-8") as file:
-            return yaml.load(file, Loader=_Loader) or {}
+            mapping = yaml.load(file, Loader=_Loader)
     except yaml.YAMLError as error:
         raise ConfigError(f"{path} is not valid YAML: {error}") from None
     except (OSError, UnicodeDecodeError) as error:
         raise ConfigError(f"cannot read {path}: {error}") from None
+    if mapping is not None and not isinstance(mapping, dict):
+        raise ConfigError(f"{path} holds a {type(mapping).__name__}; it must hold a mapping, lines of 'key: value'")
+    return mapping or {}
 
 
 def apply_overrides(mapping, overrides):
@@ -157,7 +165,8 @@ def save(config, path):
 
 
 def dump(config):
-    return yaml.safe_dump(to_dict(config), sort_keys=False, allow_unicode=True)
+    """The resolved configuration as YAML, which `read_yaml` reads back as it was."""
+    return yaml.dump(to_dict(config), Dumper=_Dumper, sort_keys=False, allow_unicode=True)
 
 
 def _coerce(hint, value, path):
@@ -183,6 +192,8 @@ def _coerce(hint, value, path):
             raise ConfigError(f"'{path}' must be a list, got {value!r}")
         return origin(_coerce(arguments[0], v, f"{path}[{i}]") for i, v in enumerate(value))
     if hint is dict or origin is dict:
+        if value is None:
+            return {}  # as an empty section of a dataclass is
         if not isinstance(value, dict):
             raise ConfigError(f"'{path}' must be a mapping, got {value!r}")
         return value
@@ -199,11 +210,16 @@ class _Loader(yaml.SafeLoader):
     """YAML 1.1 reads 1e-4 as a string, since it has no dot; people who set learning rates do not."""
 
 
-_Loader.add_implicit_resolver(
-    "tag:yaml.org,2002:float",
-    re.compile(
-        r"^[-+]?(?:[0-9][0-9_]*\.[0-9_]*(?:[eE][-+]?[0-9]+)?|[0-9]+[eE][-+]?[0-9]+"
-        r"|\.[0-9]+(?:[eE][-+]?[0-9]+)?|\.inf|\.nan)$"
-    ),
-    list("-+0123456789."),
-)
+class _Dumper(yaml.SafeDumper):
+    """Quotes the strings that `_Loader` would read as something else, such as "1e5"."""
+
+
+for _class in (_Loader, _Dumper):
+    _class.add_implicit_resolver(
+        "tag:yaml.org,2002:float",
+        re.compile(
+            r"^[-+]?(?:[0-9][0-9_]*\.[0-9_]*(?:[eE][-+]?[0-9]+)?|[0-9]+[eE][-+]?[0-9]+"
+            r"|\.[0-9]+(?:[eE][-+]?[0-9]+)?|\.inf|\.nan)$"
+        ),
+        list("-+0123456789."),
+    )

@@ -6,6 +6,8 @@ import fcntl
 import os
 from pathlib import Path
 
+from absl import logging
+
 from bert_tf.errors import RunDirectoryError
 
 
@@ -42,17 +44,23 @@ def explain_disk_errors(path):
             reason = "the disk is full; free some space and run the same command again"
         elif error.errno in (errno.EACCES, errno.EPERM, errno.EROFS):
             reason = "permission denied"
+        elif error.errno in (errno.EEXIST, errno.ENOTDIR):
+            reason = "there is a file where a folder must be; choose another path"
         else:
             raise
         raise RunDirectoryError(f"cannot write {path}: {reason}") from error
 
 
 @contextlib.contextmanager
-def lock_directory(path):
+def lock_directory(path, wait=False):
     """Holds `path` for this process; the kernel lets go when the process ends, however it ends.
 
+    Args:
+        path: the folder; made if missing.
+        wait: whether to wait for another process that holds it, after a line of log that says so.
+
     Raises:
-        RunDirectoryError: another process holds it.
+        RunDirectoryError: another process holds it, or `path` is a file.
     """
     path = Path(path)
     with explain_disk_errors(path):
@@ -64,9 +72,12 @@ def lock_directory(path):
         except OSError:
             file.seek(0)
             holder = file.read().strip() or "another process"
-            raise RunDirectoryError(
-                f"{path} is in use by {holder}; wait for it to end, or choose another directory"
-            ) from None
+            if not wait:
+                raise RunDirectoryError(
+                    f"{path} is in use by {holder}; wait for it to end, or choose another directory"
+                ) from None
+            logging.warning("waiting for %s, which is using %s", holder, path)
+            fcntl.flock(file, fcntl.LOCK_EX)
         file.truncate(0)
         file.write(f"process {os.getpid()} on {os.uname().nodename}")
         file.flush()

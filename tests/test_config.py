@@ -60,6 +60,25 @@ def test_saved_and_loaded_again_is_equal(experiment, tmp_path):
     assert config.load(Experiment, tmp_path / "resolved.yaml") == loaded
 
 
+def test_what_looks_like_a_number_and_is_none_stays_a_string(tmp_path):
+    strings = ["1e5", "1e-4", "1.", "0x1", "true", "null", "", "a: b", "a #b", "über", "1_0.0"]
+    experiment = Experiment("5e3", model={"strings": strings, "1e5": 1e5})
+    config.save(experiment, tmp_path / "resolved.yaml")
+    assert config.load(Experiment, tmp_path / "resolved.yaml") == experiment
+
+
+def test_an_empty_section_is_one_of_defaults(tmp_path):
+    (tmp_path / "empty.yaml").write_text("name: a\nmodel:\ntrain:\n")
+    assert config.load(Experiment, tmp_path / "empty.yaml") == Experiment("a")
+
+
+@pytest.mark.parametrize(("content", "kind"), [("- a\n- b\n", "list"), ("a\n", "str"), ("3\n", "int"), ("[]\n", "list")])
+def test_a_file_that_holds_no_mapping(tmp_path, content, kind):
+    (tmp_path / "bad.yaml").write_text(content)
+    with pytest.raises(ConfigError, match=f"bad.yaml holds a {kind}; it must hold a mapping"):
+        config.load(Experiment, tmp_path / "bad.yaml", ["name=a"])
+
+
 @pytest.mark.parametrize(
     ("override", "message"),
     [

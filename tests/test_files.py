@@ -2,6 +2,7 @@ import errno
 import os
 import subprocess
 import sys
+import threading
 
 import pytest
 
@@ -49,4 +50,25 @@ def test_two_processes_on_one_directory(tmp_path):
     other.kill()
     other.wait()
     with files.lock_directory(tmp_path):  # the kernel has let go
+        pass
+
+
+def test_a_process_may_wait_for_the_other(tmp_path, caplog):
+    other = subprocess.Popen(
+        [sys.executable, "-c", HOLD, tmp_path], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    )
+    assert other.stdout.readline() == "held\n"
+    threading.Timer(0.5, other.stdin.close).start()
+    with caplog.at_level("WARNING", "absl"), files.lock_directory(tmp_path, wait=True):
+        assert other.wait(10) == 0
+    assert [r.getMessage() for r in caplog.records] == [
+        f"waiting for process {other.pid} on {os.uname().nodename}, which is using {tmp_path}"
+    ]
+
+
+@pytest.mark.parametrize("inside", ["", "folder"])
+def test_a_file_where_a_folder_must_be(tmp_path, inside):
+    (tmp_path / "file").touch()
+    path = tmp_path / "file" / inside
+    with pytest.raises(RunDirectoryError, match=f"cannot write {path}: there is a file"), files.lock_directory(path):
         pass

@@ -1,5 +1,7 @@
 """Let a pretrained model fill [MASK] in sentences.
 
+The model is one of masked LM; tokenizers that write the mask otherwise (RoBERTa's: <mask>) read it so.
+
 example:
   bert-tf fill-mask run "The [MASK] of the United States." --top-k 10
 
@@ -13,7 +15,7 @@ in Python:
 
 def add_arguments(parser):
     parser.add_argument("run", help="the pretrained run directory")
-    parser.add_argument("text", nargs="+", help="sentences with one [MASK] or several")
+    parser.add_argument("text", nargs="+", help="sentences with one mask or several")
     parser.add_argument("--top-k", type=int, default=5, help="guesses for each mask (default %(default)s)")
 
 

@@ -10,10 +10,12 @@ example:
       --output tagger --set train.seeds=3
 
 in Python:
+  from bert_tf import config
   from bert_tf.tasks import build_task
-  from bert_tf.training.finetuning import FinetuneConfig, FinetuneDataConfig, finetune
-  data = FinetuneDataConfig(train="train.tsv", dev="dev.tsv")
-  summary = finetune(FinetuneConfig(init_from="run", data=data), "sentiment", build_task)
+  from bert_tf.training.finetuning import FinetuneConfig, finetune
+  settings = ["init_from=run", "data.train=train.tsv", "data.dev=dev.tsv"]
+  experiment = config.load(FinetuneConfig, "finetune/classification", settings)
+  summary = finetune(experiment, "sentiment", build_task)
 """
 
 from bert_tf.cli import settings

@@ -20,7 +20,7 @@ def add_arguments(parser):
     parser.add_argument("--shards", help="folder written by 'bert-tf shards'; sets data.shards")
     parser.add_argument("--eval-shards", help="held-out shards, measured during training; sets data.eval_shards")
     parser.add_argument(
-        "--skip-corrupted", action="store_const", const="true", help="leave damaged records out, and count them"
+        "--skip-corrupted", action="store_const", const=True, help="leave damaged records out, and count them"
     )
     parser.add_argument("--output", required=True, help="run directory, new or to be continued")
 
@@ -42,4 +42,19 @@ def run(arguments):
             print(f"  {name:<34}{value:.4f}")
     if metrics["skipped_records"]:
         print(f"  {metrics['skipped_records']:,} damaged records were left out")
-    print(f"next: bert-tf fill-mask {arguments.output} \"The [MASK] of the United States.\"")
+    print("next: " + "\n      ".join(advice(config, arguments.output)))
+
+
+def advice(config, output):
+    """The commands that can follow: masks are filled by masked LM alone, and written as its tokenizer writes them."""
+    from pathlib import Path
+
+    from bert_tf.tokenizers import load_tokenizer
+    from tfrecords.schema import TOKENIZER_FOLDER
+
+    finetune = f"bert-tf finetune --init-from {output} --train train.tsv --dev dev.tsv --output task"
+    if config.objective.name != "masked_lm":
+        return [finetune]
+    tokenizer = load_tokenizer(Path(config.data.shards) / TOKENIZER_FOLDER)
+    mask = tokenizer.id_to_token(tokenizer.mask_id)
+    return [f'bert-tf fill-mask {output} "The {mask} of the United States."', finetune]

@@ -1,5 +1,7 @@
 """What every command with a configuration has in common."""
 
+import json
+
 from bert_tf import config
 
 
@@ -19,6 +21,11 @@ def add_config(parser, default):
 
 
 def load(cls, arguments, **settings):
-    """The configuration with `--set` applied, then the settings that have a flag of their own."""
-    flags = [f"{key.replace('__', '.')}={value}" for key, value in settings.items() if value is not None]
+    """The configuration with `--set` applied, then the settings that have a flag of their own.
+
+    Their values, str or bool, are what was typed, and not parsed as those of `--set` are.
+    """
+    given = {key.replace("__", "."): value for key, value in settings.items() if value is not None}
+    # Strings of JSON are strings of YAML, where a path may be read as a number or end at a "#".
+    flags = [f"{key}={json.dumps(value, ensure_ascii=False)}" for key, value in given.items()]
     return config.load(cls, arguments.config, arguments.set + flags)

@@ -1,11 +1,13 @@
 """Compare pretrainings that differ in little: shards, pretraining and fine-tuning of each row, one table.
 
 A study file (configs/ablations/) names the rows and what differs between them. Running the same
-command again continues an interrupted study; --rows shares one out over several processes.
+command again continues an interrupted study; --rows shares one out over several processes. How the
+text is read is set in corpus, e.g. --set corpus.text_field=body.
 
 example:
   bert-tf study --config ablations/masked_lm --corpus corpus.jsonl --held-out last.jsonl \\
-      --tokenizer tokenizer --output study --set finetune.sentiment.data.train=train.tsv ...
+      --tokenizer tokenizer --output study --set finetune.parts_of_speech.data.train=train.conll \\
+      --set finetune.parts_of_speech.data.dev=dev.conll
   bert-tf study --config my_study.yaml --corpus corpus/ --tokenizer tokenizer --output study --rows spans
 
 in Python:

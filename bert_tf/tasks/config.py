@@ -10,7 +10,8 @@ class ColumnsConfig:
 
     A column is a name (TSV and CSV with a header, the keys of JSONL) or a number counted from 0,
     where -1 is the last (files without a header, CoNLL). What is left None is found by its usual
-    name; in CoNLL files the words are column 0 and the tags the last.
+    name; in CoNLL files the words are column 0 and the tags the last, in CoNLL-U (ten columns) the
+    words are column 1 and the tags column 3, the universal parts of speech.
 
     Attributes:
         text: the text, the first sentence of a pair, or the words.
@@ -42,7 +43,7 @@ class TaskConfig:
         kind: "classification" of a sentence or a pair, "regression" to one number, or "tagging"
             of every word. None: the preset's, else classification.
         preset: a GLUE task (`bert_tf.tasks.glue.PRESETS`) whose columns, labels and metric are
-            used where they are not given here.
+            used where they are not given here, each column setting for itself.
         columns: where the data stands in the files.
         labels: the label set in the order of the output units. None: every label of the first
             labelled file that is read (the training file), sorted, numbers as numbers.

@@ -1,19 +1,30 @@
 """CoNLL files: one word a line with its tags in columns, a blank line between sentences."""
 
+import re
+
 from bert_tf.errors import DataError
 from bert_tf.tasks.examples import Examples
 from bert_tf.tasks.files import numbered_lines, read_text
 
+# Of CoNLL-U, in place of a word's number: of the words that a written one stands for ("1-2"), and of
+# a word that is not written ("8.1").
+_NO_WORD = re.compile(r"\d+[-.]\d+")
 
-def read_conll(path, word_column=0, tag_column=-1, labelled=True):
+
+def read_conll(path, word_column=None, tag_column=None, labelled=True):
     """Reads sentences of tagged words.
 
     Columns are separated by tabs where the line holds one, else by white space. `-DOCSTART-` lines
     are skipped, and so are the comments of CoNLL-U (lines that begin with # in a file of tabs).
 
+    A file whose first line holds ten fields with tabs between them, the first a number, is CoNLL-U
+    (universaldependencies.org/format.html): its words are the syntactic ones, so that "1-2 du" and
+    the empty node "8.1" are left out.
+
     Args:
         path: the file.
-        word_column, tag_column: counted from 0, or from the end where negative.
+        word_column, tag_column: counted from 0, or from the end where negative. None: the first
+            and the last; in CoNLL-U the second (FORM) and the fourth (UPOS).
         labelled: False where the tags are not wanted and may be absent.
 
     Returns:
@@ -25,7 +36,7 @@ def read_conll(path, word_column=0, tag_column=-1, labelled=True):
     """
     sentences, tags, lines = [], [], []
     width = first_line = None
-    tabbed = False
+    tabbed = numbered = False
     fresh = True
     for number, line in numbered_lines(read_text(path)):
         if not line.strip():
@@ -41,6 +52,11 @@ def read_conll(path, word_column=0, tag_column=-1, labelled=True):
         fields = line.split("\t") if "\t" in line else line.split()
         if width is None:
             width, first_line = len(fields), number
+            numbered = tabbed and width == 10 and (fields[0].isdecimal() or bool(_NO_WORD.fullmatch(fields[0])))
+            if word_column is None:
+                word_column = 1 if numbered else 0
+            if tag_column is None:
+                tag_column = 3 if numbered else -1
             needed = [("words", word_column)] + ([("tags", tag_column)] if labelled else [])
             for what, column in needed:
                 if not -width <= column < width:
@@ -58,6 +74,8 @@ def read_conll(path, word_column=0, tag_column=-1, labelled=True):
                 f"{path}, line {number}: {len(fields)} field{'s' * (len(fields) != 1)} where line "
                 f"{first_line} has {width}; every word must have the same columns"
             )
+        if numbered and _NO_WORD.fullmatch(fields[0]):
+            continue
         if fresh:
             sentences.append([])
             tags.append([])

@@ -89,7 +89,7 @@ def resolve(config):
     return dataclasses.replace(
         config,
         kind=preset.kind,
-        columns=preset.columns if config.columns == ColumnsConfig() else config.columns,
+        columns=_merge(preset.columns, config.columns),
         labels=config.labels or preset.labels,
         metric=config.metric or preset.metric,
     )
@@ -98,4 +98,14 @@ def resolve(config):
 def test_columns(config: TaskConfig):
     """The columns of the preset's unlabelled test.tsv where they are not those of train.tsv, else None."""
     preset = PRESETS.get(config.preset)
-    return preset.test_columns if preset and preset.columns == config.columns else None
+    if preset is None or preset.test_columns is None or preset.columns.text != config.columns.text:
+        return None
+    how = {name: getattr(config.columns, name) for name in ("quoted", "skip_malformed", "format")}
+    return dataclasses.replace(preset.test_columns, **how)
+
+
+def _merge(below, above):
+    """`below` with what `above` has that is not the default."""
+    given = {f.name: getattr(above, f.name) for f in dataclasses.fields(above)}
+    default = ColumnsConfig()
+    return dataclasses.replace(below, **{k: v for k, v in given.items() if v != getattr(default, k)})

@@ -65,11 +65,9 @@ class TaggingTask(Task):
             if labelled or columns.text in first or any(name in first for name in WORDS_NAMES):
                 return read_words(path, columns, labelled)
         if format == "conll" or (format == "lines" and labelled):
-            word = columns.text if columns.text is not None else 0
-            tag = columns.label if columns.label is not None else -1
-            if isinstance(word, str) or isinstance(tag, str):
+            if isinstance(columns.text, str) or isinstance(columns.label, str):
                 raise DataError(f"{path}: the columns of CoNLL files have no names; number columns.text and columns.label")
-            return read_conll(path, word, tag, labelled)
+            return read_conll(path, columns.text, columns.label, labelled)
         if labelled:
             raise DataError(
                 f"{path}: tagging reads CoNLL files, or JSONL with the keys words and tags; "
@@ -78,6 +76,8 @@ class TaggingTask(Task):
         return read_columns(path, format, columns, labelled=False, pairs=False)
 
     def _learn(self, examples):
+        if not any(examples.labels):
+            raise DataError(f"{examples.path}: no sentence has a word; there must be one at least")
         if self.labels is None:
             seen = {tag for tags in examples.labels for tag in tags}
             self._know(complete(seen) if marks_entities(seen) else sorted(seen))
@@ -203,10 +203,9 @@ class TaggingTask(Task):
         prior = overall / overall.sum()
         unknown = np.zeros(len(self.labels))
         always = [np.tile(np.log(prior + 1e-9), (len(words), 1)) for words in examples.words]
-        by_word = [
-            np.log(np.stack([counts.get(word, unknown) + prior for word in words]) + 1e-9)
-            for words in examples.words
-        ]
+        of_words = [[counts.get(word, unknown) + prior for word in words] for words in examples.words]
+        # A sentence without words has a row of no words, too.
+        by_word = [np.log(np.reshape(rates, (-1, len(self.labels))) + 1e-9) for rates in of_words]
         return {
             name: {k: v for k, v in self._metrics(examples, logits).items() if k not in ("collapsed", "warning")}
             for name, logits in (("majority class", always), ("most frequent tag of the word", by_word))

@@ -23,6 +23,9 @@ from bert_tf.training.optimization import OptimizerConfig, make_optimizer, preci
 from bert_tf.training.run_directory import CONFIG, METRICS, SUMMARY, RunDirectory
 from bert_tf.training.strategies import make_strategy
 
+#: The checkpoints of the newest epoch, beside those of the best; gone when the run is finished.
+LAST = "last"
+
 
 @dataclasses.dataclass(frozen=True)
 class FinetuneDataConfig:
@@ -97,13 +100,12 @@ def finetune(config, output, build_task):
     Raises:
         ConfigError, DataError, RunDirectoryError, NonFiniteError: as `pretrain`.
     """
-    for key, value in (("init_from", config.init_from), ("data.train", config.data.train), ("data.dev", config.data.dev)):
-        if not value:
-            raise ConfigError(f"{key} must be given")
+    check(config)
     seeds = range(config.train.seed, config.train.seed + config.train.seeds)
     with files.lock_directory(output):
         folder = RunDirectory.claim(output, config)
-        # Read before anything is written: a command that fails here can be corrected and given again.
+        # Nothing is written before the data are read and the model and its optimizer are there: a
+        # command that fails until then can be corrected and given again.
         task = build_task(config.task, tokenizer_of(config.init_from))
         data = {split: task.read(path) for split, path in dataclasses.asdict(config.data).items() if path}
         results = {}
@@ -117,21 +119,37 @@ def finetune(config, output, build_task):
     return summary
 
 
+def check(config):
+    """Refuses settings that are wrong whatever the data are.
+
+    Raises:
+        ConfigError: names the key.
+    """
+    for key, value in (("init_from", config.init_from), ("data.train", config.data.train), ("data.dev", config.data.dev)):
+        if not value:
+            raise ConfigError(f"{key} must be given")
+    for name in ("epochs", "batch_size", "accumulation_steps", "seeds"):
+        if getattr(config.train, name) < 1:
+            raise ConfigError(f"train.{name}={getattr(config.train, name)} must be at least 1")
+
+
 def _finetune_once(config, run, task, data, begin):
     """One seed: trains unless it has been done, and returns what finished.json holds."""
     finished = run.path / "finished.json"
-    if finished.exists():
-        return json.loads(finished.read_text(encoding="utf-8"))
-    train = config.train
+    if not finished.exists():
+        result = _train_and_measure(config, run, task, data, begin)
+        with files.atomic_write(finished) as file:
+            json.dump(result, file, indent=1)
+    # Not before: a run that is killed while it measures goes on from here, and not from the start.
+    shutil.rmtree(run.path / LAST, ignore_errors=True)
+    return json.loads(finished.read_text(encoding="utf-8"))
+
+
+def _train_and_measure(config, run, task, data, begin):
+    train, examples, dev, test = config.train, data["train"], data["dev"], data.get("test")
     with make_strategy(train.strategy).scope(), precision(train.precision):
         keras.utils.set_random_seed(train.seed)  # the head, and the encoder where not pretrained
         encoder, tokenizer = load_encoder(config.init_from, trained=train.pretrained, dropout=train.dropout)
-        examples, dev, test = data["train"], data["dev"], data.get("test")
-        begin()
-        run.keep_tokenizer(tokenizer)
-        task.save(run.path)
-        record = configuration.to_dict(config) | {"model": describe(encoder.config)}
-        configuration.save(record, run.path / CONFIG)
         model = task.model(encoder)
         steps = task.steps_per_epoch(examples, train.batch_size)
         model.compile(
@@ -140,6 +158,11 @@ def _finetune_once(config, run, task, data, begin):
             xla=train.xla,
             seed=train.seed,
         )
+        begin()
+        run.keep_tokenizer(tokenizer)
+        task.save(run.path)
+        record = configuration.to_dict(config) | {"model": describe(encoder.config)}
+        configuration.save(record, run.path / CONFIG)
         result = {"metric": task.metric, "seed": train.seed, "baselines": {}}
         result["dev"] = _train(model, task, examples, dev, steps, train, run)
         result["baselines"]["dev"] = task.baselines(examples, dev)
@@ -147,8 +170,6 @@ def _finetune_once(config, run, task, data, begin):
             run.checkpoints.restore(model)
             result["test"] = task.evaluate(model, test, train.batch_size)
             result["baselines"]["test"] = task.baselines(examples, test)
-    with files.atomic_write(finished) as file:
-        json.dump(result, file, indent=1)
     return result
 
 
@@ -156,13 +177,16 @@ def _train(model, task, examples, dev, steps, train, run):
     """Epoch by epoch; the data of an epoch depends on nothing but the seed and its number.
 
     `checkpoints/` receives the epochs that were the best so far, so that its newest is what later
-    commands load; `last/` the newest epoch of all, from which an interrupted run goes on.
+    commands load; `last/` the newest epoch of all, from which an interrupted run goes on. A line of
+    metrics.jsonl holds the epoch's mean `train_loss`, and all other metrics on the dev file.
 
     Returns:
         The metrics of the best epoch.
     """
-    last = Checkpoints(run.path / "last")
+    last = Checkpoints(run.path / LAST)
     state = last.restore(model)
+    if not state:  # what an earlier start found best is no longer known to be it
+        shutil.rmtree(run.checkpoints.folder, ignore_errors=True)
     first = state["epoch"] + 1 if state else 0
     run.forget_metrics_after(state["step"] if state else -1)
     progress = Progress(f"fine-tuning, seed {train.seed},", train.epochs * steps, "steps", done=first * steps)
@@ -174,7 +198,7 @@ def _train(model, task, examples, dev, steps, train, run):
         fitted = model.fit(data, epochs=1, verbose=0, callbacks=[_Steps(progress, epoch * steps)]).history
         step = (epoch + 1) * steps
         metrics = task.evaluate(model, dev, train.batch_size)
-        history.append({"step": step, "epoch": epoch, "loss": fitted["loss"][-1]} | _plain(metrics))
+        history.append({"step": step, "epoch": epoch, "train_loss": fitted["loss"][-1]} | _plain(metrics))
         with open(run.path / METRICS, "a", encoding="utf-8") as file:
             file.write(json.dumps(history[-1]) + "\n")
         if _best(history, task.metric) == epoch:
@@ -182,7 +206,6 @@ def _train(model, task, examples, dev, steps, train, run):
         last.save(model, step, epoch=epoch)
     best = history[_best(history, task.metric)]
     progress.finish(f"best dev {task.metric} {best[task.metric]:.4f} after epoch {best['epoch'] + 1}")
-    shutil.rmtree(last.folder, ignore_errors=True)
     return best
 
 

@@ -100,7 +100,7 @@ def pretrain(config, output):
         RunDirectoryError: `output` is in use, holds another run, or cannot be written.
         NonFiniteError: a loss or gradient became NaN or infinite.
     """
-    _check(config.train)
+    check_training(config.train)
     check_objective(config)
     # First of all: the workers of a cluster must find each other before anything runs.
     strategy = make_strategy(config.train.strategy)
@@ -209,7 +209,12 @@ def _fit(config, objective, dataset, held_out, run, step, baseline, shown):
     objective.fit(dataset, steps_per_epoch=train.steps - step, epochs=1, verbose=0, callbacks=[monitor])
 
 
-def _check(train):
+def check_training(train):
+    """Refuses steps and batches that do not fit together.
+
+    Raises:
+        ConfigError: names the setting.
+    """
     together = train.steps_per_execution
     for name in ("steps", "log_every", "checkpoint_every", "eval_every"):
         value = getattr(train, name)

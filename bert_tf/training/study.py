@@ -12,9 +12,12 @@ from pathlib import Path
 from bert_tf import config as configuration
 from bert_tf import files
 from bert_tf.errors import ConfigError
+from bert_tf.tokenizers import load_tokenizer
 from bert_tf.training.finetuning import FinetuneConfig, finetune
 from bert_tf.training.pretraining import PretrainConfig, pretrain
-from tfrecords.writer import ShardsConfig, tokenize_corpus, write_shards
+from bert_tf.training.study_checks import about, build_shards, check_experiment, check_names, check_own
+from tfrecords.shards_config import CorpusConfig
+from tfrecords.writer import tokenize_corpus, write_shards
 
 RESULTS = "results.json"
 PRETRAINED = "pretrained.json"
@@ -42,15 +45,17 @@ class StudyConfig:
     """A study, as in configs/ablations/*.yaml.
 
     Attributes:
-        shards: name -> what `ShardsConfig` takes.
+        shards: name -> what `ShardsConfig` takes, but for the settings of `corpus`.
         pretrain: what `PretrainConfig` takes, common to all rows.
         finetune: name of a task -> what `FinetuneConfig` takes; `init_from` is the row's run.
         rows: name -> what `StudyRow` takes.
+        corpus: how the text is read, held-out text too, once for all shards.
         seeds: how often each row is pretrained, with train.seed 0, 1, ...
     """
 
     shards: dict
     rows: dict
+    corpus: CorpusConfig = CorpusConfig()
     pretrain: dict = dataclasses.field(default_factory=dict)
     finetune: dict = dataclasses.field(default_factory=dict)
     seeds: int = 1
@@ -89,12 +94,15 @@ def run_study(config, corpus, tokenizer, output, build_task, held_out=None, rows
         DataError, RunDirectoryError, NonFiniteError: as `pretrain` and `finetune`.
     """
     output = Path(output)
-    known = plan(config, output, held_out is not None)
+    tokenizer = load_tokenizer(tokenizer) if isinstance(tokenizer, (str, Path)) else tokenizer
+    known = plan(config, output, held_out is not None, tokenizer, build_task)
     for row in rows or ():
         if row not in config.rows:
             raise ConfigError(f"the study has no row '{row}'{configuration.nearest(row, config.rows)}")
     todo = [e for e in known if rows is None or e.row in rows]
-    _write_shards(config, output, tokenizer, {"shards": corpus, "held_out": held_out}, {e.row for e in todo})
+    with files.lock_directory(output, wait=True):  # another process may be writing the same
+        _write_shards(config, output, tokenizer, {"shards": corpus, "held_out": held_out}, {e.row for e in todo})
+    table = collect(known)
     for experiment in todo:
         print(f"\n== {experiment.folder.relative_to(output)}", flush=True)
         run, metrics = pretrain(experiment.pretrain, experiment.folder / "pretrained")
@@ -103,19 +111,21 @@ def run_study(config, corpus, tokenizer, output, build_task, held_out=None, rows
             json.dump(metrics | {"tokens_per_second": statistics.median(rates)}, file, indent=1)
         for task, settings in experiment.finetune.items():
             finetune(settings, experiment.folder / task, build_task)
-    table = collect(known)
-    with files.atomic_write(output / RESULTS) as file:
-        json.dump(table, file, indent=1)
+        table = collect(known)
+        with files.atomic_write(output / RESULTS) as file:
+            json.dump(table, file, indent=1)
     return table
 
 
-def plan(config, output, held_out=False):
+def plan(config, output, held_out=False, tokenizer=None, build_task=None):
     """The experiments of a study in order, every setting checked.
 
     Args:
         config: StudyConfig.
         output: the study's folder.
         held_out: whether pretraining is measured on held-out shards.
+        tokenizer, build_task: what the models and the tasks are checked with, as for `run_study`;
+            None leaves that out.
 
     Returns:
         list of Experiment.
@@ -123,30 +133,41 @@ def plan(config, output, held_out=False):
     Raises:
         ConfigError: names the row and the key.
     """
-    for name, settings in config.shards.items():
-        configuration.build(ShardsConfig, settings, f"shards.{name}")
+    check_names(config)
+    check_own(config.pretrain, config.finetune)
+    shards = {name: build_shards(settings, f"shards.{name}") for name, settings in config.shards.items()}
     experiments = []
-    for name, settings in config.rows.items():
-        where = f"rows.{name}"
-        row = configuration.build(StudyRow, settings, where)
-        if row.shards not in config.shards:
-            raise ConfigError(f"{where}.shards is '{row.shards}'{configuration.nearest(row.shards, config.shards)}")
-        data = {"shards": str(output / "shards" / row.shards)}
-        if held_out:
-            data["eval_shards"] = str(output / "held_out" / row.shards)
-        for seed in range(row.seeds or config.seeds):
-            folder = output / name / f"seed-{seed}"
-            common = merge(config.pretrain, row.pretrain)
-            own = {"data": data, "train": {"seed": seed}}
-            experiments.append(
-                Experiment(
-                    name,
-                    folder,
-                    configuration.build(PretrainConfig, merge(common, own), f"{where}.pretrain"),
-                    {task: _finetuning(task, s, row, folder) for task, s in config.finetune.items()},
-                )
-            )
+    for name in config.rows:
+        row = _row(config, name)
+        for seed in range(row.seeds):
+            experiments.append(_experiment(config, output, name, row, seed, held_out))
+        with about(f"rows.{name}"):
+            check_experiment(experiments[-1], shards[row.shards], tokenizer, build_task)
     return experiments
+
+
+def _row(config, name):
+    where = f"rows.{name}"
+    row = configuration.build(StudyRow, config.rows[name], where)
+    if row.shards not in config.shards:
+        raise ConfigError(f"{where}.shards is '{row.shards}'{configuration.nearest(row.shards, config.shards)}")
+    check_own(row.pretrain, {task: row.finetune for task in config.finetune}, f"{where}.")
+    seeds = config.seeds if row.seeds is None else row.seeds
+    if seeds < 1:
+        raise ConfigError(f"{where}: seeds is {seeds}; it must be at least 1")
+    return dataclasses.replace(row, seeds=seeds)
+
+
+def _experiment(config, output, name, row, seed, held_out):
+    folder = output / name / f"seed-{seed}"
+    data = {"shards": str(output / "shards" / row.shards)}
+    if held_out:
+        data["eval_shards"] = str(output / "held_out" / row.shards)
+    settings = merge(merge(config.pretrain, row.pretrain), {"data": data, "train": {"seed": seed}})
+    pretraining = configuration.build(PretrainConfig, settings, f"rows.{name}.pretrain")
+    with about(f"rows.{name}"):
+        tasks = {task: _finetuning(task, s, row, folder) for task, s in config.finetune.items()}
+    return Experiment(name, folder, pretraining, tasks)
 
 
 def _finetuning(task, settings, row, folder):
@@ -165,18 +186,18 @@ def _write_shards(config, output, tokenizer, corpora, rows):
     for kind, corpus in corpora.items():
         if corpus is None:
             continue
-        tokenize_corpus(corpus, output / "tokens" / kind, tokenizer)
+        tokenize_corpus(corpus, output / "tokens" / kind, tokenizer, config.corpus)
         for name in sorted(wanted):
-            settings = configuration.build(ShardsConfig, config.shards[name], f"shards.{name}")
+            settings = build_shards(config.shards[name], f"shards.{name}")
             write_shards(output / "tokens" / kind, output / kind / name, config=settings)
 
 
 def merge(below, above):
-    """`below` with what `above` says otherwise, section by section."""
-    merged = dict(below)
-    for key, value in above.items():
-        both = isinstance(value, dict) and isinstance(below.get(key), dict)
-        merged[key] = merge(below[key], value) if both else value
+    """`below` with what `above` says otherwise, section by section; a section of None is an empty one."""
+    merged = dict(below or {})
+    for key, value in (above or {}).items():
+        both = isinstance(merged.get(key), dict) and (value is None or isinstance(value, dict))
+        merged[key] = merge(merged[key], value) if both else value
     return merged
 
 

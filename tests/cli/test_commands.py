@@ -1,13 +1,25 @@
 """Every command on one small road, as a user types them."""
 
+import argparse
 import json
+import re
+import textwrap
 from pathlib import Path
 
 import pytest
 import tensorflow as tf
 
 from bert_tf import samples
+from bert_tf.cli import finetune as finetune_command
+from bert_tf.cli import pretrain as pretrain_command
+from bert_tf.cli import settings as command_settings
+from bert_tf.cli import study as study_command
 from bert_tf.cli.main import COMMANDS, main
+from bert_tf.config import build, load
+from bert_tf.tokenizers import train_byte_level_bpe, train_wordpiece
+from bert_tf.training import finetuning
+from bert_tf.training.pretraining import PretrainConfig
+from bert_tf.training.study import StudyConfig
 
 SAMPLES = Path(samples.__file__).parent
 SMALL = [
@@ -70,6 +82,17 @@ def test_every_kind_of_vocabulary_makes_shards(road, tmp_path, capsys, kind):
     run("shards", road / "corpus.jsonl", "--tokenizer", tmp_path / "v", "--output", tmp_path / "s", *body)
     run("inspect", tmp_path / "s", "--examples", 1)
     assert "masked: drew" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("kind", ["wordpiece", "bpe"])
+def test_how_many_characters_a_vocabulary_keeps(tmp_path, caplog, capsys, kind):
+    (tmp_path / "corpus.txt").write_text("the quick brown fox jumps over the lazy dog " * 9)
+    run("vocab", tmp_path / "corpus.txt", "--output", tmp_path / "all", "--size", 100, "--kind", kind)
+    assert not caplog.messages
+    run("vocab", tmp_path / "corpus.txt", "--output", tmp_path / "some", "--size", 100, "--kind", kind, "--alphabet", 20)
+    assert "6 kinds of characters, 17 % of the text, are left out" in caplog.text
+    assert main(["vocab", str(tmp_path), "--output", "x", "--kind", "unigram", "--alphabet", "20"]) == 1
+    assert "--alphabet is for wordpiece and bpe" in capsys.readouterr().err
 
 
 def test_tokens_are_packed_again_without_the_text(road, capsys):
@@ -168,6 +191,43 @@ def test_mistakes_are_one_sentence_without_a_traceback(arguments, message, capsy
     shown = capsys.readouterr().err.strip()
     assert message in shown and "Traceback" not in shown
     assert shown.startswith(f"bert-tf {arguments[0]}: ") and len(shown.splitlines()) == 1
+
+
+@pytest.mark.parametrize("folder", ["my runs #2/shards", "512", "1e5", "true", "a: b", "[x", '"quoted"', "größe"])
+def test_what_a_flag_is_given_is_taken_as_it_is(folder):
+    arguments = argparse.Namespace(config="pretrain/bert_tiny", set=["data.shards=other", "train.steps=1e3"])
+    config = command_settings.load(PretrainConfig, arguments, data__shards=folder, data__skip_corrupted=True)
+    assert config.data.shards == folder and config.data.skip_corrupted is True
+    assert config.train.steps == 1000, "--set reads YAML as ever"
+
+
+def test_pretrain_advises_what_works(tmp_path):
+    texts = ["the quick brown fox jumps over the lazy dog"]
+    train_wordpiece(texts, 60, lowercase=True).save(tmp_path / "bert" / "tokenizer")
+    train_byte_level_bpe(texts, 300).save(tmp_path / "roberta" / "tokenizer")
+    for shards, objective, sentence in (
+        ("bert", "masked_lm", 'fill-mask run "The [MASK] of'),
+        ("roberta", "masked_lm", 'fill-mask run "The <mask> of'),
+        ("bert", "replaced_token_detection", None),
+        ("roberta", "permutation_lm", None),
+    ):
+        config = build(PretrainConfig, {"data": {"shards": str(tmp_path / shards)}, "objective": {"name": objective}})
+        *masks, last = pretrain_command.advice(config, "run")
+        assert last.startswith("bert-tf finetune --init-from run ")
+        assert [sentence in line for line in masks] == ([True] if sentence else [])
+
+
+def test_the_python_beside_finetune_is_the_same_experiment(monkeypatch):
+    asked = []
+    monkeypatch.setattr(finetuning, "finetune", lambda config, output, _: asked.append((config, output)) or {"warnings": []})
+    exec(textwrap.dedent(finetune_command.__doc__.split("in Python:\n")[1]), {})
+    run("finetune", "--init-from", "run", "--train", "train.tsv", "--dev", "dev.tsv", "--output", "sentiment")
+    assert asked[0] == asked[1]
+
+
+def test_the_example_of_study_names_the_tasks_that_there_are():
+    named = set(re.findall(r"--set finetune\.(\w+)\.", study_command.__doc__))
+    assert named == set(load(StudyConfig, "ablations/masked_lm").finetune)
 
 
 def test_a_text_without_a_mask(road, capsys):

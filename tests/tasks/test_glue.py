@@ -121,6 +121,21 @@ def test_what_is_given_wins_over_the_preset():
     assert (config.metric, config.columns.text, config.labels) == ("accuracy", 3, ("0", "1"))
 
 
+def test_one_column_setting_leaves_the_others_of_the_preset():
+    config = resolve(TaskConfig(preset="qnli", columns=ColumnsConfig(skip_malformed=True)))
+    assert config.columns == ColumnsConfig(text="question", text_pair="sentence", label="label", skip_malformed=True)
+    assert resolve(config) == config, "as it is when a run's task.json is read"
+
+
+def test_test_files_of_another_layout_are_read_with_a_column_setting_too(tokenizer, tmp_path):
+    train, test, *_, texts = LAYOUTS["cola"]
+    (tmp_path / "train.tsv").write_text(train, encoding="utf-8")
+    (tmp_path / "test.tsv").write_text(test + "1\ta\tbroken\n", encoding="utf-8")
+    task = build_task({"preset": "cola", "columns": {"skip_malformed": True}}, tokenizer)
+    task.read(tmp_path / "train.tsv")
+    assert task.read(tmp_path / "test.tsv", labelled=False).texts == texts
+
+
 def test_messages():
     with pytest.raises(ConfigError, match="unknown task.preset 'sst-2'; did you mean 'sst2'"):
         resolve(TaskConfig(preset="sst-2"))

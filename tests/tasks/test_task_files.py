@@ -170,6 +170,32 @@ def test_conllu_comments_are_no_words_and_number_signs_are(write):
     assert read_conll(write("b.conll", "# SYM\n1 NUM\n")).words == [["#", "1"]]
 
 
+# From universaldependencies.org/format.html: "vámonos al mar", and an ellipsis.
+CONLLU = """# text = vámonos al mar
+1-2\tvámonos\t_\t_\t_\t_\t_\t_\t_\t_
+1\tvamos\tir\tVERB\t_\t_\t0\troot\t_\t_
+2\tnos\tnosotros\tPRON\t_\t_\t1\tobj\t_\t_
+3-4\tal\t_\t_\t_\t_\t_\t_\t_\t_
+3\ta\ta\tADP\tE\t_\t5\tcase\t_\t_
+4\tel\tel\tDET\tD\t_\t5\tdet\t_\t_
+5\tmar\tmar\tNOUN\tN\t_\t1\tobl\t_\t_
+
+1\tTom\tTom\tPROPN\t_\t_\t0\troot\t_\t_
+1.1\tbought\tbuy\tVERB\t_\t_\t_\t_\t_\t_
+"""
+
+
+def test_conllu_has_its_own_columns_and_numbers_that_are_no_words(write):
+    path = write("a.conllu", CONLLU)
+    examples = read_conll(path)
+    assert examples.words == [["vamos", "nos", "a", "el", "mar"], ["Tom"]]
+    assert examples.labels == [["VERB", "PRON", "ADP", "DET", "NOUN"], ["PROPN"]]
+    assert read_conll(path, word_column=2, tag_column=7).words[0] == ["ir", "nosotros", "a", "el", "mar"]
+    assert read_conll(path, tag_column=7).labels[1] == ["root"]
+    other = read_conll(write("b.conll", "1-2\tO\n3.5\tO\n"))
+    assert other.words == [["1-2", "3.5"]], "numbers are words where they do not number them"
+
+
 def test_conll_with_tabs_keeps_spaces_within_a_word(write):
     assert read_conll(write("a.conll", "New York\tB-LOC\n")).words == [["New York"]]
 

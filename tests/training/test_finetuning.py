@@ -7,9 +7,12 @@ import pytest
 from bert_tf import config as configuration
 from bert_tf.backend import AdamW
 from bert_tf.errors import ConfigError, DataError, RunDirectoryError
+from bert_tf.export.loading import load_finetuned
 from bert_tf.models.building import build_config, build_encoder, describe
 from bert_tf.objectives import MaskedLM
 from bert_tf.tasks import build_task, load_task
+from bert_tf.tasks.classification import ClassificationTask
+from bert_tf.tasks.heads import TaskModel
 from bert_tf.tokenizers import WordPieceTokenizer
 from bert_tf.training import finetuning
 from bert_tf.training.finetuning import FinetuneConfig, finetune
@@ -114,12 +117,58 @@ def test_an_interrupted_run_continues_bitwise(finished, folder, tmp_path, monkey
         assert ours.read_bytes() == theirs.read_bytes()
 
 
+def test_a_run_killed_while_it_measures_does_not_train_again(finished, folder, tmp_path, monkeypatch):
+    summary, uninterrupted = finished
+    evaluate = ClassificationTask.evaluate
+
+    def die_on_the_test_file(self, model, examples, batch_size=32):
+        if examples.path.endswith("test.tsv"):
+            raise Killed
+        return evaluate(self, model, examples, batch_size)
+
+    with monkeypatch.context() as patch, pytest.raises(Killed):
+        patch.setattr(ClassificationTask, "evaluate", die_on_the_test_file)
+        finetune(experiment(folder), tmp_path / "run", build_task)
+    with monkeypatch.context() as patch:
+        patch.setattr(TaskModel, "fit", None)
+        assert finetune(experiment(folder), tmp_path / "run", build_task) == summary
+    run = RunDirectory(tmp_path / "run")
+    assert run.metrics() == uninterrupted.metrics()
+    assert not (run.path / "last").exists()
+
+
+def test_the_losses_of_training_and_of_the_dev_file_are_both_kept(finished):
+    summary, run = finished
+    best = max(run.metrics(), key=lambda m: m["accuracy"])
+    assert best["train_loss"] > 0 and best["train_loss"] != best["loss"] == summary["dev"]["mean"]["loss"]
+
+
 def test_a_finished_run_returns_what_it_found(finished, folder):
     summary, run = finished
     before = (run.path / "metrics.jsonl").read_text()
     assert finetune(experiment(folder), run.path, build_task) == summary
     assert (run.path / "metrics.jsonl").read_text() == before
     assert run.config()["model"]["hidden_size"] == 16, "evaluate, predict and export still find the model"
+
+
+@pytest.mark.parametrize("tags", [["O", "B-X"], ["DET", "NOUN"]])
+def test_sentences_without_words(folder, tmp_path, tags):
+    sentences = [{"words": ["the", "film"], "tags": tags}, {"words": [], "tags": []}]
+    lines = [json.dumps(sentence) + "\n" for sentence in sentences * 3]
+    for split in ("train", "dev", "test"):
+        (tmp_path / f"{split}.jsonl").write_text("".join(lines))
+    files = [f"data.{split}={tmp_path / split}.jsonl" for split in ("train", "dev", "test")]
+    # Batches of one: some hold no word at all.
+    overrides = ("task.kind=tagging", "train.epochs=1", "train.batch_size=1")
+    summary = finetune(experiment(folder, *files, *overrides), tmp_path / "run", build_task)
+    assert summary["seeds"][0]["dev"]["examples"] == 6 and summary["seeds"][0]["dev"]["words"] == 6
+    assert summary["test"]["baselines"]["most frequent tag of the word"]["accuracy"] == 1.0
+    task, model, _ = load_finetuned(tmp_path / "run")
+    empty, film = task.predict(model, [[], ["film"]])
+    assert empty["words"] == [] and film["words"][0]["tag"] in tags
+    (tmp_path / "empty.jsonl").write_text('{"words": [], "tags": []}\n')
+    with pytest.raises(DataError, match="empty.jsonl: no sentence has a word"):
+        task.read(tmp_path / "empty.jsonl")
 
 
 def test_early_stopping(folder, tmp_path):
@@ -166,10 +215,17 @@ def test_what_cannot_be_right_is_refused(folder, tmp_path, overrides, error, mes
         finetune(experiment(folder, *overrides), tmp_path / "run", build_task)
 
 
-def test_a_command_that_failed_on_its_data_can_be_corrected(folder, tmp_path):
-    for wrong in ("data.train=nowhere.tsv", "init_from=nowhere", "task.labels=['0', '2']"):
-        with pytest.raises((DataError, RunDirectoryError)):
-            finetune(experiment(folder, wrong, "train.epochs=1"), tmp_path / "run", build_task)
+def test_a_command_that_failed_can_be_corrected(folder, tmp_path):
+    for wrong in (
+        "data.train=nowhere.tsv",
+        "init_from=nowhere",
+        "task.labels=['0', '2']",
+        "task.sequence_length=64",
+        "task.reinitialize_layers=2",
+        "train.epochs=0",
+    ):
+        with pytest.raises((ConfigError, DataError, RunDirectoryError)):
+            finetune(experiment(folder, "train.epochs=1", wrong), tmp_path / "run", build_task)
     finetune(experiment(folder, "train.epochs=1"), tmp_path / "run", build_task)
     assert (tmp_path / "run" / "summary.json").exists()
 

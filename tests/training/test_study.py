@@ -1,14 +1,19 @@
 """Studies: what is planned, what is done once, and the table."""
 
+import contextlib
 import json
+import threading
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
 from bert_tf import config, samples
-from bert_tf.errors import ConfigError
+from bert_tf.errors import ConfigError, RunDirectoryError
+from bert_tf.files import lock_directory
 from bert_tf.tasks import build_task
 from bert_tf.tokenizers import train_wordpiece
+from bert_tf.training import study as studies
 from bert_tf.training.study import StudyConfig, collect, markdown, plan, run_study
 
 MODEL = {"hidden_size": 16, "num_layers": 1, "num_heads": 1, "intermediate_size": 32, "max_positions": 128}
@@ -33,6 +38,14 @@ def study(folder, **changes):
         },
     } | changes
     return config.build(StudyConfig, settings)
+
+
+def row(**pretrain):
+    return {"rows": {"a": {"shards": "pairs", "pretrain": pretrain}}}
+
+
+def tuning(**finetune):
+    return {"rows": {"a": {"shards": "pairs", "finetune": finetune}}}
 
 
 @pytest.fixture(scope="module")
@@ -99,13 +112,95 @@ def test_rows_differ_in_what_they_say(folder, tmp_path):
         ),
         ({"shards": {"pairs": {"lenght": 3}}}, "unknown key 'shards.pairs.lenght'"),
         ({"finetune": {"tags": {"data": {"train": "nowhere"}}}}, "finetune.tags.data.train: there is no file nowhere"),
-        ({"finetune": {"tags": {}}}, "--set finetune.tags.data.train=FILE"),
+        ({"finetune": {"tags": {}}}, "rows.next_sentence: finetune.tags.data.train must be given, with --set finetune.tags"),
+        ({"finetune": {"tags": None}}, "--set finetune.tags.data.train=FILE"),
+        ({"finetune": {"tags": 3}}, "finetune.tags must be a mapping, got 3"),
+        ({"finetune": {"pretrained": {}}}, "finetune.pretrained: no folder can be called so here"),
+        ({"rows": {0.15: {"shards": "pairs"}}}, "rows: YAML reads the name 0.15 as float; write it in quotes"),
+        ({"rows": {"tokens": {"shards": "pairs"}}}, "rows.tokens: no folder can be called so here"),
+        ({"rows": {"a/b": {"shards": "pairs"}}}, "rows.a/b: no folder can be called so here"),
+        ({"shards": {False: {}}}, "shards: YAML reads the name False as bool"),
+        ({"shards": {"pairs": {"text_field": "body"}}}, "shards.pairs.text_field: the text is .*; set corpus.text_field"),
+        ({"pretrain": {"train": {"seed": 3}}}, "pretrain.train.seed is the study's own: each row .*; set seeds"),
+        (row(train={"seed": 3}), "rows.a.pretrain.train.seed is the study's own"),
+        (row(data={"shards": "s"}), "rows.a.pretrain.data.shards is the study's own"),
+        (row(data={"eval_shards": "s"}), "rows.a.pretrain.data.eval_shards is the study's own"),
+        ({"finetune": {"a": {"init_from": "run"}}}, "finetune.a.init_from is the study's own: each task starts from"),
+        ({"rows": {"a": {"shards": "pairs", "finetune": {"init_from": "x"}}}}, "rows.a.finetune.sentiment.init_from is"),
+        ({"rows": {"a": {"shards": "pairs", "seeds": 0}}}, "rows.a: seeds is 0; it must be at least 1"),
+        (row(train={"batch_size": 8, "accumulation_steps": 3}), "rows.a: train.batch_size=8 cannot be cut into"),
+        (row(objective={"memory_length": 3}), "rows.a: objective.memory_length is of permutation_lm"),
+        (row(objective={"span_boundary": True}), "rows.a: objective.span_boundary needs masking.unit=span"),
+        (row(objective={"pair_head": "sentence_order"}), "rows.a: objective.pair_head=sentence_order, but .* next_sentence"),
+        (row(model={"hiden_size": 16}), "rows.a: unknown key 'model.hiden_size'; did you mean 'hidden_size'"),
+        (row(model={"max_positions": 16}), "rows.a: the shards' sequence_length=32 is beyond the model's 16"),
+        (row(model={"max_positions": 64}), "rows.a: finetune.sentiment.task.sequence_length=128 is beyond the model's 64"),
+        (tuning(task={"knd": "tagging"}), "rows.a: finetune.sentiment: unknown key 'task.knd'"),
+        (tuning(task={"preset": "sst"}), "rows.a: finetune.sentiment: unknown task.preset 'sst'; did you mean 'sst2'"),
+        (tuning(train={"epochs": 0}), "rows.a: finetune.sentiment: train.epochs=0 must be at least 1"),
     ],
 )
 def test_a_mistake_in_any_row_is_told_before_anything_is_done(folder, tmp_path, changes, message):
     with pytest.raises(ConfigError, match=message):
         run_study(study(folder, **changes), folder / "corpus.jsonl", folder / "tokenizer", tmp_path / "out", build_task)
     assert not (tmp_path / "out").exists()
+
+
+def test_an_empty_section_changes_nothing(folder, tmp_path):
+    empty = {"rows": {"a": {"shards": "pairs", "pretrain": {"train": None, "masking": None}, "finetune": None}}}
+    (experiment,) = plan(study(folder, **empty), tmp_path)
+    assert experiment.pretrain.train.steps == 2
+    assert experiment.finetune["sentiment"].train.seeds == 2
+    assert plan(study(folder, finetune=None, shards={"pairs": None, "documents": {}}), tmp_path)[0].finetune == {}
+
+
+def test_the_text_is_read_as_the_study_says(folder, tmp_path, monkeypatch):
+    class Read(Exception):
+        pass
+
+    def stop(inputs, output, tokenizer, settings):
+        raise Read(settings)
+
+    monkeypatch.setattr(studies, "tokenize_corpus", stop)
+    with pytest.raises(Read, match="sentences='lines', text_field='body'"):
+        config = study(folder, corpus={"sentences": "lines", "text_field": "body"})
+        run_study(config, folder / "corpus.jsonl", folder / "tokenizer", tmp_path / "out", build_task)
+
+
+def test_processes_that_start_together_take_turns_to_write_shards(folder, tmp_path, monkeypatch, caplog):
+    output = tmp_path / "out"
+
+    class Written(Exception):
+        pass
+
+    def stop(*_):
+        with pytest.raises(RunDirectoryError, match="in use"), lock_directory(output):
+            pass
+        raise Written
+
+    monkeypatch.setattr(studies, "_write_shards", stop)
+    other = contextlib.ExitStack()
+    other.enter_context(lock_directory(output))
+    threading.Timer(0.5, other.close).start()
+    with caplog.at_level("WARNING", "absl"), pytest.raises(Written):
+        run(folder, output)
+    (message,) = caplog.messages
+    assert message.startswith("waiting for process ") and message.endswith(f"which is using {output}")
+
+
+def test_results_are_there_after_each_experiment(folder, tmp_path, monkeypatch):
+    def pretrain(settings, output):
+        if settings.train.seed == 1:
+            raise KeyboardInterrupt
+        return SimpleNamespace(metrics=lambda: [{"tokens_per_second": 1.0}]), {"loss": 2.0}
+
+    monkeypatch.setattr(studies, "pretrain", pretrain)
+    monkeypatch.setattr(studies, "finetune", lambda *_: None)
+    monkeypatch.setattr(studies, "_write_shards", lambda *_: None)
+    with pytest.raises(KeyboardInterrupt):
+        run(folder, tmp_path / "out")
+    table = json.loads((tmp_path / "out" / "results.json").read_text())
+    assert {name: result["mean"]["loss"] for name, result in table.items()} == {"next_sentence": 2.0, "whole_words": 2.0}
 
 
 def test_an_unknown_row(folder, tmp_path):
