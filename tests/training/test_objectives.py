@@ -143,14 +143,10 @@ def test_another_question_than_the_familys_own_is_kept(shards, tmp_path):
 @pytest.mark.parametrize(
     ("name", "format"),
     [
-        ("bert", "run"),
-        ("bert", "hf"),
-        ("bert", "tf1"),
         ("albert", "tf1"),
-        ("roberta", "hf"),
+        ("modernbert", "hf"),
         ("electra", "hf"),
         ("xlnet", "hf"),
-        ("modernbert", "hf"),
     ],
 )
 def test_pretraining_goes_on_from_every_format(shards, trained, tmp_path, name, format):
