@@ -50,7 +50,7 @@ class TransformerEncoder(Encoder):
         }
         own = self.make_embeddings(config, policy)  # makes no variables
         if embeddings is not None:
-            _check_shared(embeddings, own)
+            _check_shared(embeddings, own, config)
         inputs = encoder_inputs()
         hidden_states, attention_scores = self.connect(inputs, embeddings or own, config, policy, output_attention_scores)
         outputs = {"sequence_output": hidden_states[-1]}
@@ -137,8 +137,11 @@ class TransformerEncoder(Encoder):
         return hidden_states, attention_scores
 
 
-def _check_shared(embeddings, made):
-    for name in ("vocabulary_size", "size", "max_positions", "num_segments", "padding_id"):
+def _check_shared(embeddings, made, config):
+    names = ["vocabulary_size", "size", "max_positions", "num_segments"]
+    if hasattr(config, "padding_id"):  # others take positions as the shared embeddings count them
+        names.append("padding_id")
+    for name in names:
         theirs, ours = getattr(embeddings, name), getattr(made, name)
         if theirs != ours:
             name = "embedding_size" if name == "size" else name
