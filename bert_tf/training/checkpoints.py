@@ -4,10 +4,11 @@ A checkpoint is a folder `step-00001000/`:
 
     model.safetensors       every model variable, named by its Keras path
     optimizer.safetensors   the optimizer's slots, iteration counter included
-    state.json              step, sha256 of both files, and what the caller adds
+    state.json              step, what the caller adds, and the sha256 of both files and of itself
 
 It is written under another name and renamed when complete. Reading checks the sums: a checkpoint
-that was cut or changed is passed over for the one before it, and says so. Everything that a run
+that was cut or changed is passed over for the one before it, and says so; where none is whole, that
+is an error, never a new start. Everything that a run
 needs to continue bitwise is in it, because nothing else has state: data order, masks and dropout
 are functions of the step.
 """
@@ -15,6 +16,7 @@ are functions of the step.
 import hashlib
 import json
 import os
+import re
 import shutil
 from pathlib import Path
 
@@ -25,7 +27,7 @@ from safetensors import SafetensorError, safe_open
 from safetensors.numpy import load_file, save_file
 
 from bert_tf.config import nearest
-from bert_tf.errors import DataError
+from bert_tf.errors import DataError, RunDirectoryError
 from bert_tf.files import explain_disk_errors
 
 MODEL, OPTIMIZER, STATE = "model.safetensors", "optimizer.safetensors", "state.json"
@@ -58,28 +60,49 @@ class Checkpoints:
                 for name, variables in files.items():
                     _write(variables, temporary / name)
                 state |= {"step": step, "sha256": {name: sha256(temporary / name) for name in files}}
+                state["sha256"][STATE] = _sum_of_state(state)
                 (temporary / STATE).write_text(json.dumps(state, indent=1), encoding="utf-8")
                 _sync(temporary / STATE)
+                _sync(temporary)
                 shutil.rmtree(final, ignore_errors=True)
                 os.replace(temporary, final)
                 _sync(self.folder)
             finally:
                 shutil.rmtree(temporary, ignore_errors=True)
         killed = self.folder.glob(".step-*.tmp")  # half written by a process that is no more
-        for old in [*self.all()[: -self.keep], *killed]:
+        # A later step than this was passed over because it is damaged; it must not take the place of a whole one.
+        damaged = [folder for folder in self.all() if _step(folder) > step]
+        whole = [folder for folder in self.all() if _step(folder) <= step]
+        for old in [*damaged, *whole[: -self.keep], *killed]:
             shutil.rmtree(old)
 
     def all(self):
-        """Complete checkpoints, oldest first."""
-        return sorted(self.folder.glob("step-*"))
+        """The folders of the checkpoints, damaged ones among them, oldest first."""
+        return sorted((f for f in self.folder.glob("step-*") if _step(f) is not None and f.is_dir()), key=_step)
 
     def latest(self):
-        """The newest checkpoint that is whole: (folder, state), or None."""
+        """The newest checkpoint that is whole.
+
+        Returns:
+            (folder, state), or None where none was saved yet.
+
+        Raises:
+            RunDirectoryError: there are checkpoints, and every one is damaged. To start anew then
+                is for the user to decide.
+        """
+        problem = None
         for folder in reversed(self.all()):
+            if problem:
+                logging.warning("checkpoint %s; using the one before it", problem)
             problem, state = _inspect(folder)
             if not problem:
                 return folder, state
-            logging.warning("checkpoint %s %s; using the one before it", folder, problem)
+            problem = f"{folder} {problem}"
+        if problem:
+            raise RunDirectoryError(
+                f"no checkpoint in {self.folder} is whole: {problem}. Put a copy of a whole one there, or delete "
+                "that folder to train from the beginning"
+            )
         return None
 
     def restore(self, model):
@@ -87,6 +110,10 @@ class Checkpoints:
 
         Returns:
             Its state (with "step"), or None where there is no checkpoint.
+
+        Raises:
+            RunDirectoryError: every checkpoint is damaged.
+            DataError: the checkpoint is of another model.
         """
         found = self.latest()
         if found is None:
@@ -161,18 +188,36 @@ def _by_path(variables):
     return by_path
 
 
+def _step(folder):
+    """The step in a checkpoint's name; None for other folders, such as a copy that somebody keeps there."""
+    match = re.fullmatch(r"step-(\d{8,})", folder.name)
+    return int(match[1]) if match else None
+
+
 def _inspect(folder):
     """(what is wrong with a checkpoint or None, its state)."""
     try:
         state = json.loads((folder / STATE).read_text(encoding="utf-8"))
-        for name, expected in state["sha256"].items():
-            if sha256(folder / name) != expected:
+        sums = state["sha256"]
+        # Before the state had a sum of its own, nothing but the folder's name could tell a wrong step.
+        if sums.get(STATE, _sum_of_state(state)) != _sum_of_state(state) or state["step"] != _step(folder):
+            return f"is damaged ({STATE} does not match its checksum)", None
+        for name in (MODEL, OPTIMIZER):
+            if sha256(folder / name) != sums[name]:
                 return f"is damaged ({name} does not match its checksum)", None
     except FileNotFoundError as error:
         return f"is incomplete ({Path(error.filename).name} is missing)", None
-    except (ValueError, KeyError):
+    except OSError as error:  # a bad sector, no permission
+        return f"cannot be read ({error})", None
+    except (ValueError, KeyError, TypeError, AttributeError):  # no JSON, or JSON of something else
         return f"is damaged ({STATE} cannot be read)", None
     return None, state
+
+
+def _sum_of_state(state):
+    """The sha256 of all that state.json says beside this very sum, however it is laid out."""
+    sums = {name: value for name, value in state["sha256"].items() if name != STATE}
+    return hashlib.sha256(json.dumps(state | {"sha256": sums}, sort_keys=True).encode()).hexdigest()
 
 
 def _sync(path):

@@ -1,5 +1,7 @@
 import errno
 import json
+import random
+import shutil
 
 import keras
 import numpy as np
@@ -59,22 +61,85 @@ def test_only_the_newest_are_kept_and_never_fewer_than_two(tmp_path):
     assert [f.name for f in saved.all()] == ["step-00000002", "step-00000003"]
 
 
-@pytest.mark.parametrize("file", [checkpoints.MODEL, checkpoints.OPTIMIZER, checkpoints.STATE])
-@pytest.mark.parametrize("damage", ["cut", "flip", "remove"])
-def test_a_damaged_checkpoint_is_passed_over(tmp_path, file, damage):
-    saved = Checkpoints(tmp_path)
+@pytest.fixture(scope="module")
+def two(tmp_path_factory):
+    saved = Checkpoints(tmp_path_factory.mktemp("two"))
     for step in (1, 2):
-        saved.save(trained(step), step)
-    path = saved.all()[-1] / file
-    content = bytearray(path.read_bytes())
-    if damage == "remove":
-        path.unlink()
-    elif damage == "cut":
-        path.write_bytes(content[: len(content) // 2])
-    else:
-        content[0] ^= 1
+        saved.save(trained(step), step, epoch=7)
+    return saved.folder
+
+
+@pytest.fixture
+def saved(two, tmp_path):
+    """Checkpoints of steps 1 and 2, in a folder of the test's own."""
+    return Checkpoints(shutil.copytree(two, tmp_path / "checkpoints"))
+
+
+def contents(saved):
+    return {path: path.read_bytes() for path in saved.all()[-1].iterdir()}
+
+
+def test_a_checkpoint_cut_anywhere_is_passed_over(saved, caplog):
+    for path, content in contents(saved).items():
+        for length in {0, len(content) - 1, *random.Random(0).choices(range(len(content)), k=100)}:
+            path.write_bytes(content[:length])
+            assert saved.latest()[1]["step"] == 1, (path.name, length)
+            assert f"step-00000002 is damaged ({path.name} " in caplog.messages[-1]
+            assert "using the one before it" in caplog.messages[-1]
         path.write_bytes(content)
+    assert saved.latest()[1]["step"] == 2
+
+
+def test_a_byte_changed_anywhere_is_noticed_or_says_the_same(saved):
+    _, state = saved.latest()
+    for path, content in contents(saved).items():
+        draws, noticed = random.Random(1), 0
+        for _ in range(100):
+            changed = bytearray(content)
+            changed[draws.randrange(len(content))] ^= draws.randrange(1, 256)
+            path.write_bytes(changed)
+            found = saved.latest()[1]
+            assert found["step"] == 1 or found == state, (path.name, changed)
+            noticed += found["step"] == 1
+        path.write_bytes(content)
+        # All but the blanks between the words of state.json.
+        assert noticed == 100 or path.name == checkpoints.STATE and noticed > 80
+
+
+def test_what_state_says_is_protected_digit_by_digit(saved):
+    path = saved.all()[-1] / checkpoints.STATE
+    text = path.read_text()
+    for old, new in (('"step": 2', '"step": 3'), ('"epoch": 7', '"epoch": 8'), ('"sha256"', '"sha255"'), (text, "[1]")):
+        path.write_text(text.replace(old, new))
+        assert saved.latest()[1]["step"] == 1, new
+    old = json.loads(text)
+    del old["sha256"][checkpoints.STATE]  # as it was written before it had a sum of its own
+    path.write_text(json.dumps(old))
+    assert saved.latest()[1] == old
+
+
+@pytest.mark.parametrize("lost", [checkpoints.MODEL, checkpoints.OPTIMIZER, checkpoints.STATE, "*"])
+def test_a_checkpoint_that_lost_files_is_passed_over(saved, lost):
+    for path in saved.all()[-1].glob(lost):
+        path.unlink()
     assert saved.restore(trained(1))["step"] == 1
+
+
+def test_a_run_whose_checkpoints_are_all_damaged_does_not_start_anew(saved):
+    for folder in saved.all():
+        (folder / checkpoints.MODEL).write_bytes(b"")
+    with pytest.raises(RunDirectoryError, match="no checkpoint in .* is whole: .*step-00000001 is damaged .*or delete"):
+        saved.restore(trained(1))
+
+
+def test_damaged_checkpoints_do_not_take_the_place_of_whole_ones(saved):
+    (saved.all()[-1] / checkpoints.MODEL).write_bytes(b"")
+    shutil.copytree(saved.all()[0], saved.folder / "step-00000001.mine")
+    saved = Checkpoints(saved.folder, keep=2)
+    (saved.folder / "step-00000002").rename(saved.folder / "step-00000009")
+    saved.save(trained(1), 3)
+    assert [f.name for f in saved.all()] == ["step-00000001", "step-00000003"]
+    assert (saved.folder / "step-00000001.mine").exists(), "a copy under another name is the user's"
 
 
 def test_no_checkpoint_is_none(tmp_path):
@@ -115,4 +180,5 @@ def test_state_names_the_checksums(tmp_path):
     Checkpoints(tmp_path).save(trained(1), 1)
     folder = tmp_path / "step-00000001"
     sums = json.loads((folder / checkpoints.STATE).read_text())["sha256"]
-    assert sums == {name: checkpoints.sha256(folder / name) for name in (checkpoints.MODEL, checkpoints.OPTIMIZER)}
+    for name in (checkpoints.MODEL, checkpoints.OPTIMIZER):
+        assert sums[name] == checkpoints.sha256(folder / name)
