@@ -1,4 +1,4 @@
-"""Settings for every test: quiet TensorFlow, two logical CPU devices for the replica tests."""
+"""Settings for every test: quiet TensorFlow, two logical CPU devices for the replica tests, slow ones first."""
 
 import os
 
@@ -13,3 +13,10 @@ import tensorflow as tf
 tf.config.set_logical_device_configuration(
     tf.config.list_physical_devices("CPU")[0], [tf.config.LogicalDeviceConfiguration()] * 2
 )
+
+# In this order before all others, so that the processes that share the suite end together.
+SLOWEST = ("test_replicas.py", "test_jax.py", "test_notebook.py", "test_task_learning.py")
+
+
+def pytest_collection_modifyitems(items):
+    items.sort(key=lambda item: SLOWEST.index(item.path.name) if item.path.name in SLOWEST else len(SLOWEST))
