@@ -120,11 +120,12 @@ def process(chunks, folder, setup, workers, totals):
         workers: number of processes.
         totals: `Totals`, to which all results are added.
     """
-    for result in map_unordered(setup, _work_left(chunks, folder, totals), workers):
+    for result in map_unordered(setup, work_left(chunks, folder, totals), workers):
         totals.add(result)
 
 
-def _work_left(chunks, folder, totals):
+def work_left(chunks, folder, totals):
+    """Yields (chunk, threshold) for each chunk that has no result yet, and adds the results of the others to `totals`."""
     position = 0
     for chunk in chunks:
         totals.expect(folder.file_name(chunk.index), chunk.position - position)

@@ -81,7 +81,8 @@ class ShardWriter:
 
     def _write(self, name, records):
         path = self._folder / name
-        temporary = path.with_name(f".{name}.{os.getpid()}.tmp")
+        # Machines of a cluster may work on the same chunk twice, under the same process number.
+        temporary = path.with_name(f".{name}.{os.uname().nodename}.{os.getpid()}.tmp")
         examples = 0
         with explain_disk_errors(path):
             try:

@@ -1,6 +1,7 @@
 """From a corpus of text, or its tokens, to a folder of shards, in parallel, restartable."""
 
 import dataclasses
+import functools
 import os
 from pathlib import Path
 
@@ -25,7 +26,7 @@ from tfrecords.workers import THREADS
 _SMALL_CORPUS_BYTES = 64 << 20
 
 
-def write_shards(inputs, output, tokenizer=None, config=None, workers=None, overwrite=False, progress=True):
+def write_shards(inputs, output, tokenizer=None, config=None, workers=None, overwrite=False, progress=True, beam=None):
     """Writes a corpus as shards, a manifest and the tokenizer beside them.
 
     What is written is a function of corpus, tokenizer and config: byte for byte the same whatever
@@ -46,6 +47,9 @@ def write_shards(inputs, output, tokenizer=None, config=None, workers=None, over
             for one per CPU core, or for a small corpus two.
         overwrite: remove other shards that `output` holds.
         progress: print a progress line to stderr.
+        beam: the options of an Apache Beam pipeline that does the work in place of `workers`, as its
+            command line takes them: ["--runner=FlinkRunner", "--flink_master=host:8081"]. Its
+            machines must see corpus and output under the same paths as this one; see `tfrecords.beam`.
 
     Returns:
         The `Manifest`; `statistics.report(manifest.counts, manifest.sequence_length)` puts it in
@@ -56,13 +60,17 @@ def write_shards(inputs, output, tokenizer=None, config=None, workers=None, over
         DataError: a missing, empty or damaged corpus; bytes that are not UTF-8; names the line.
         RunDirectoryError: `output` holds other shards, is in use, cannot be written; a full disk.
         ConfigError: `workers` below 1; no tokenizer; a setting or tokenizer that a tokenized
-            corpus was not made with.
+            corpus was not made with; `beam` without Apache Beam, or with `workers`.
 
     Example:
         manifest = write_shards("books/", "shards", "vocab.txt", ShardsConfig(sequence_length=512))
         print(*report(manifest.counts, manifest.sequence_length), sep="\\n")
     """
     config, output = config or ShardsConfig(), Path(output)
+    work = _by_workers(workers)
+    if beam is not None:
+        inputs, output = _absolute(inputs), output.resolve()
+        work = _by_beam(beam, workers, output)
     tokenized = _tokenized_folder(inputs)
     if tokenized is None:
         source = _Text(inputs, output, tokenizer, config)
@@ -90,7 +98,7 @@ def write_shards(inputs, output, tokenizer=None, config=None, workers=None, over
         )
 
     setup = _Setup(ShardWriter, output, config, source.tokenizer)
-    return _write(source, output, SHARDS, settings, setup, manifest, workers, overwrite, progress)
+    return _write(source, output, SHARDS, settings, setup, manifest, work, overwrite, progress)
 
 
 def tokenize_corpus(inputs, output, tokenizer, config=None, workers=None, overwrite=False, progress=True):
@@ -129,7 +137,7 @@ def tokenize_corpus(inputs, output, tokenizer, config=None, workers=None, overwr
 
     settings = TokenizedCorpus(source.tokenizer.fingerprint, 0, to_dict(config), {}, [], []).settings
     setup = _Setup(TokenWriter, output, config.sentences, source.tokenizer)
-    return _write(source, output, TOKENS, settings, setup, manifest, workers, overwrite, progress)
+    return _write(source, output, TOKENS, settings, setup, manifest, _by_workers(workers), overwrite, progress)
 
 
 class _Text:
@@ -143,10 +151,7 @@ class _Text:
         self.corpus = [{"file": file.name, "bytes": file.bytes} for file in self._files]
         self.bytes = sum(file.bytes for file in self._files)
         self.tokenizer = _loaded(tokenizer)
-        self._config = config
-
-    def chunks(self):
-        return read_chunks(self._files, self._config)
+        self.chunks = functools.partial(read_chunks, self._files, config)
 
     def empty(self):
         return DataError(f"the corpus ({len(self._files)} files, {self.bytes:,} bytes) holds no text")
@@ -159,6 +164,7 @@ class _TokenFiles:
         self._folder, self._tokens = folder, TokenizedCorpus.load(folder)
         self.corpus = self._tokens.corpus
         self.bytes = self._tokens.counts["text_bytes"]
+        self.chunks = functools.partial(self._tokens.chunks, folder)
         self.tokenizer = _loaded(folder / TOKENIZER_FOLDER if tokenizer is None else tokenizer)
         if self.tokenizer.fingerprint != self._tokens.tokenizer_fingerprint:
             raise ConfigError(
@@ -176,19 +182,12 @@ class _TokenFiles:
                 )
         return dataclasses.replace(config, **self._tokens.reading)
 
-    def chunks(self):
-        return self._tokens.chunks(self._folder)
-
     def empty(self):
         return DataError(f"{self._folder} holds no tokens; tokenize the corpus again")
 
 
-def _write(source, output, kind, settings, setup, manifest, workers, overwrite, progress):
-    """The work that shards and token files share; returns the manifest."""
-    if workers is not None and workers < 1:
-        raise ConfigError(f"'workers' is {workers}; it must be at least 1, or None for one per CPU core")
-    if workers is None:
-        workers = _cpu_count() if source.bytes >= _SMALL_CORPUS_BYTES else min(_cpu_count(), THREADS)
+def _write(source, output, kind, settings, setup, manifest, work, overwrite, progress):
+    """What shards and token files share; returns the manifest."""
     with lock_directory(output):
         folder = OutputFolder(output, kind, settings, source.corpus)
         finished = folder.prepare(overwrite)
@@ -196,11 +195,40 @@ def _write(source, output, kind, settings, setup, manifest, workers, overwrite, 
             return finished
         source.tokenizer.save(output / TOKENIZER_FOLDER)
         totals = Totals(Progress(f"writing {kind.what}", source.bytes / 1e6, "MB") if progress else None)
-        process(source.chunks(), folder, setup, workers, totals)
+        work(source, folder, setup, totals)
         finished = manifest(totals)
         folder.finish(finished)
     totals.finish(kind.what)
     return finished
+
+
+def _by_workers(workers):
+    """Has threads and processes of this machine do the work."""
+    if workers is not None and workers < 1:
+        raise ConfigError(f"'workers' is {workers}; it must be at least 1, or None for one per CPU core")
+
+    def work(source, folder, setup, totals):
+        number = workers or (_cpu_count() if source.bytes >= _SMALL_CORPUS_BYTES else min(_cpu_count(), THREADS))
+        process(source.chunks(), folder, setup, number, totals)
+
+    return work
+
+
+def _by_beam(options, workers, output):
+    """Has the machines of an Apache Beam runner do the work."""
+    if workers is not None:
+        raise ConfigError("how many workers there are is an option of the Beam runner; leave 'workers' out")
+    try:
+        from tfrecords import beam
+    except ModuleNotFoundError as error:
+        if error.name != "apache_beam":
+            raise
+        raise ConfigError("Apache Beam is not installed; pip install 'bert_tf[beam]'") from None
+
+    def work(source, folder, setup, totals):
+        beam.process(source.chunks, output, folder, setup, list(options), totals)
+
+    return work
 
 
 class _Setup:
@@ -218,11 +246,20 @@ class _Setup:
 
 def _tokenized_folder(inputs):
     """The folder that `tokenize_corpus` wrote, if that is what `inputs` name; else None."""
-    paths = [Path(p) for p in ([inputs] if isinstance(inputs, (str, Path)) else inputs)]
+    paths = [Path(p) for p in _listed(inputs)]
     folders = [path for path in paths if (path / TOKENS_MANIFEST_NAME).is_file()]
     if folders and len(paths) > 1:
         raise ConfigError(f"{folders[0]} is a tokenized corpus, which is read alone; name no other input beside it")
     return folders[0] if folders else None
+
+
+def _absolute(inputs):
+    """Paths and globs that mean the same in another process."""
+    return [os.path.abspath(os.path.expanduser(path)) for path in _listed(inputs)]
+
+
+def _listed(inputs):
+    return [inputs] if isinstance(inputs, (str, Path)) else inputs
 
 
 def _loaded(tokenizer):

@@ -1,19 +1,33 @@
 """Turn a corpus into shards of training examples, masked later, when they are read.
 
 The corpus is .txt (a blank line between documents), .jsonl (a "text" field), either with .gz,
-folders and globs of them; or the one folder that 'bert-tf tokenize' wrote. Running the same command again continues an interrupted one; the shards
-do not depend on the number of workers.
+folders and globs of them; or the one folder that 'bert-tf tokenize' wrote. Running the same command
+again continues an interrupted one; the shards do not depend on the number of workers.
+
+With --runner the work is done on Apache Beam (pip install 'bert_tf[beam]'), and the shards are the
+same, byte for byte. All that follows --beam-options goes to the pipeline as Beam documents it, so
+put it last. Every Beam worker needs bert_tf installed, and corpus and output on a file system that it
+sees under the same path as this machine. On one machine, --workers is the faster way.
 
 example:
   bert-tf shards corpus/ --tokenizer tokenizer --output shards
   bert-tf shards corpus/*.jsonl.gz --tokenizer tokenizer --output shards512 --sequence-length 512 \\
       --format full_sentences --workers 16
   bert-tf shards tokens --output ordered --pair sentence_order
+  bert-tf shards /nfs/corpus --tokenizer tokenizer --output /nfs/shards --runner FlinkRunner \\
+      --beam-options --flink_master=host:8081 --environment_type=EXTERNAL --environment_config=localhost:50000
+  bert-tf shards corpus/ --tokenizer tokenizer --output shards --runner DirectRunner \\
+      --beam-options --direct_running_mode=multi_processing --direct_num_workers=4
 
 in Python:
   from tfrecords.writer import ShardsConfig, write_shards
   write_shards(["corpus/"], "shards", "tokenizer", ShardsConfig(sequence_length=128))
+  write_shards(["corpus/"], "shards", "tokenizer", beam=["--runner=DirectRunner"])
 """
+
+import argparse
+
+from bert_tf.errors import ConfigError
 
 
 def add_arguments(parser):
@@ -28,6 +42,10 @@ def add_arguments(parser):
     parser.add_argument(
         "--set", action="append", default=[], metavar="KEY=VALUE", help="any other setting, e.g. duplicates=5"
     )
+    parser.add_argument("--runner", help="DirectRunner, DataflowRunner, FlinkRunner, SparkRunner, ...: of Apache Beam")
+    parser.add_argument(
+        "--beam-options", nargs=argparse.REMAINDER, default=[], metavar="...", help="the runner's own options, last of all"
+    )
 
 
 def run(arguments):
@@ -38,6 +56,8 @@ def run(arguments):
     flags = {"sequence_length": arguments.sequence_length, "format": arguments.format, "pair": arguments.pair}
     flags = {key: value for key, value in flags.items() if value is not None}
     config = build(ShardsConfig, apply_overrides({}, arguments.set) | flags)
+    if arguments.beam_options and not arguments.runner:
+        raise ConfigError("--beam-options are those of a Beam runner; name it with --runner")
     manifest = write_shards(
         arguments.corpus,
         arguments.output,
@@ -45,6 +65,7 @@ def run(arguments):
         config,
         workers=arguments.workers,
         overwrite=arguments.overwrite,
+        beam=[f"--runner={arguments.runner}", *arguments.beam_options] if arguments.runner else None,
     )
     print("\n".join(report(manifest.counts, manifest.sequence_length)))
     print(f"next: bert-tf inspect {arguments.output}\n      bert-tf pretrain --shards {arguments.output} --output run")

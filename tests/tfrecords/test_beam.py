@@ -1,0 +1,132 @@
+"""Shards by Apache Beam: the same bytes, continued by the same rules, with the same errors."""
+
+import importlib.util
+import sys
+
+import pytest
+from test_writer import VOCABULARY, contents, documents, write, write_text
+
+import tfrecords
+from bert_tf.cli.main import main
+from bert_tf.errors import ConfigError, DataError, RunDirectoryError
+from bert_tf.tokenizers import WordPieceTokenizer
+from tfrecords.schema import TOKENIZER_FOLDER
+from tfrecords.shard import ShardWriter
+from tfrecords.shards_config import CorpusConfig, ShardsConfig
+from tfrecords.writer import tokenize_corpus, write_shards
+
+needs_beam = pytest.mark.skipif(
+    importlib.util.find_spec("apache_beam") is None, reason="needs the extra: pip install -e '.[beam]'"
+)
+# What DirectRunner falls back to; it first tries to fetch a runner in Go from the network.
+RUNNER = ["--runner=FnApiRunner"]
+SMALL = ShardsConfig(sequence_length=32, shard_bytes=1 << 12)
+
+
+@pytest.fixture(scope="module")
+def local(tmp_path_factory):
+    """A corpus, in the folder of its shards by the local writer."""
+    folder = tmp_path_factory.mktemp("local")
+    write_text(folder / "corpus.txt", documents(100))
+    write(folder / "corpus.txt", folder / "shards", WordPieceTokenizer(VOCABULARY), SMALL)
+    return folder
+
+
+def by_beam(inputs, output, tokenizer=None, **options):
+    return write_shards(inputs, output, tokenizer, SMALL, progress=False, beam=RUNNER, **options)
+
+
+@needs_beam
+def test_the_command_writes_the_same_bytes(local, tmp_path, monkeypatch, capsys):
+    """Paths that are relative here, options of the runner passed on."""
+    monkeypatch.chdir(local)
+    (tmp_path / "tokenizer").symlink_to(local / "shards" / TOKENIZER_FOLDER)
+    command = ["shards", "corpus.txt", "--output", str(tmp_path / "out"), "--tokenizer", str(tmp_path / "tokenizer")]
+    command += ["--sequence-length", "32", "--set", "shard_bytes=4096", "--runner", "DirectRunner"]
+    assert main([*command, "--beam-options", "--direct_num_workers=2", "--direct_running_mode=multi_threading"]) == 0
+    assert contents(tmp_path / "out") == contents(local / "shards")
+    assert main([*command[:-2], "--beam-options", "--direct_num_workers=2"]) == 1
+    assert "name it with --runner" in capsys.readouterr().err
+
+
+@needs_beam
+def test_tokens_are_packed_to_the_same_bytes(local, tmp_path):
+    tokenizer = WordPieceTokenizer(VOCABULARY)
+    tokenize_corpus(local / "corpus.txt", tmp_path / "tokens", tokenizer, CorpusConfig(shard_bytes=SMALL.shard_bytes), workers=1, progress=False)
+    by_beam(tmp_path / "tokens", tmp_path / "out")
+    assert contents(tmp_path / "out") == contents(local / "shards")
+
+
+@needs_beam
+def test_goes_on_with_what_was_written_without_it(local, tmp_path, monkeypatch):
+    tokenizer, write_one = WordPieceTokenizer(VOCABULARY), ShardWriter.__call__
+    made = []
+
+    def half(self, work):
+        if len(made) == 4:
+            raise RunDirectoryError("the disk is full")
+        made.append(work[0].index)
+        return write_one(self, work)
+
+    monkeypatch.setattr(ShardWriter, "__call__", half)
+    with pytest.raises(RunDirectoryError, match="^the disk is full$"):
+        write(local / "corpus.txt", tmp_path, tokenizer, SMALL)
+    with pytest.raises(RunDirectoryError, match="^the disk is full$"):
+        by_beam(local / "corpus.txt", tmp_path, tokenizer)
+    assert len(made) == 4
+
+    def rest(self, work):
+        made.append(work[0].index)
+        return write_one(self, work)
+
+    monkeypatch.setattr(ShardWriter, "__call__", rest)
+    manifest = by_beam(local / "corpus.txt", tmp_path, tokenizer)
+    assert sorted(made) == list(range(len(manifest.shards)))  # each once
+    assert contents(tmp_path) == contents(local / "shards")
+    assert by_beam(local / "corpus.txt", tmp_path, tokenizer) == manifest and len(made) == len(manifest.shards)
+
+
+@needs_beam
+def test_errors_arrive_as_they_are_without_it(local, tmp_path):
+    tokenizer, corpus = WordPieceTokenizer(VOCABULARY), tmp_path / "corpus.txt"
+    corpus.write_bytes((local / "corpus.txt").read_bytes() + b"\n\nw1 \xff w2.\n")
+    messages = []
+    for beam in (None, RUNNER):
+        with pytest.raises(DataError) as caught:
+            write_shards(corpus, tmp_path / "out", tokenizer, SMALL, progress=False, beam=beam)
+        messages.append(str(caught.value))
+    assert messages[0] == messages[1] and "byte 0xff is not UTF-8" in messages[0]
+    write_text(corpus, documents(100))
+    by_beam(corpus, tmp_path / "out", tokenizer)
+    assert contents(tmp_path / "out") == contents(local / "shards")
+
+
+@needs_beam
+def test_workers_that_write_elsewhere(local, tmp_path, monkeypatch):
+    """As machines do that do not share the file system."""
+    write_one = ShardWriter.__call__
+
+    def elsewhere(self, work):
+        self._folder = tmp_path / "elsewhere" if work[0].index == 3 else self._folder
+        (tmp_path / "elsewhere").mkdir(exist_ok=True)
+        return write_one(self, work)
+
+    monkeypatch.setattr(ShardWriter, "__call__", elsewhere)
+    with pytest.raises(RunDirectoryError, match="corpus and output must lie on a file system that every worker"):
+        by_beam(local / "corpus.txt", tmp_path / "out", WordPieceTokenizer(VOCABULARY))
+    assert not (tmp_path / "out" / "manifest.json").exists()
+
+
+@needs_beam
+def test_workers_are_the_business_of_the_runner(local, tmp_path):
+    with pytest.raises(ConfigError, match="an option of the Beam runner"):
+        by_beam(local / "corpus.txt", tmp_path, workers=2)
+
+
+def test_without_beam(local, tmp_path, monkeypatch):
+    monkeypatch.setitem(sys.modules, "apache_beam", None)
+    monkeypatch.delitem(sys.modules, "tfrecords.beam", raising=False)
+    monkeypatch.delattr(tfrecords, "beam", raising=False)
+    with pytest.raises(ConfigError, match=r"pip install 'bert_tf\[beam\]'"):
+        by_beam(local / "corpus.txt", tmp_path / "out", WordPieceTokenizer(VOCABULARY))
+    assert not (tmp_path / "out").exists()
