@@ -18,8 +18,8 @@ from tfrecords.writer import tokenize_corpus, write_shards
 needs_beam = pytest.mark.skipif(
     importlib.util.find_spec("apache_beam") is None, reason="needs the extra: pip install -e '.[beam]'"
 )
-# What DirectRunner falls back to; it first tries to fetch a runner in Go from the network.
-RUNNER = ["--runner=FnApiRunner"]
+# Left alone, it first tries to fetch Prism, a runner in Go, from the network.
+RUNNER = ["--runner=DirectRunner", "--prism_location=none"]
 SMALL = ShardsConfig(sequence_length=32, shard_bytes=1 << 12)
 
 
@@ -41,12 +41,17 @@ def test_the_command_writes_the_same_bytes(local, tmp_path, monkeypatch, capsys)
     """Paths that are relative here, options of the runner passed on."""
     monkeypatch.chdir(local)
     (tmp_path / "tokenizer").symlink_to(local / "shards" / TOKENIZER_FOLDER)
-    command = ["shards", "corpus.txt", "--output", str(tmp_path / "out"), "--tokenizer", str(tmp_path / "tokenizer")]
+    command = ["shards", "corpus.txt", "--output", str(tmp_path / "out"), "--tokenizer", str(tmp_path / "tokenizer"), "--overwrite"]
     command += ["--sequence-length", "32", "--set", "shard_bytes=4096", "--runner", "DirectRunner"]
-    assert main([*command, "--beam-options", "--direct_num_workers=2", "--direct_running_mode=multi_threading"]) == 0
+    command += ["--beam-options", *RUNNER[1:], "--direct_num_workers=2", "--direct_running_mode=multi_threading"]
+    assert main(command) == 0
     assert contents(tmp_path / "out") == contents(local / "shards")
-    assert main([*command[:-2], "--beam-options", "--direct_num_workers=2"]) == 1
-    assert "name it with --runner" in capsys.readouterr().err
+    with pytest.raises(SystemExit):
+        main([*command, "--direct_running_mode=no_such_mode"])
+    assert "no_such_mode" in capsys.readouterr().err
+    command.remove("--runner")
+    command.remove("DirectRunner")
+    assert main(command) == 1 and "name it with --runner" in capsys.readouterr().err
 
 
 @needs_beam
