@@ -61,13 +61,19 @@ class Dropout(keras.layers.Layer):
         # The n-th dropout of the traced model gets the n-th stream: the order of calls is the
         # same in every process that builds the same model, unlike automatic layer names.
         _active.calls += 1
-        return _drop(inputs, self.rate, tf.random.experimental.stateless_fold_in(seed, _active.calls))
+        return _drop(inputs, self.rate, fold_in(seed, _active.calls))
 
     def compute_output_shape(self, input_shape):
         return input_shape
 
     def get_config(self):
         return {**super().get_config(), "rate": self.rate}
+
+
+def fold_in(seed, number):
+    """A seed, int32 [2], made of another and a number; the same in graph mode, XLA and on a TPU."""
+    # Philox, named: the default algorithm is another one under XLA.
+    return tf.random.experimental.stateless_fold_in(seed, number, alg="philox")
 
 
 def _drop(inputs, rate, seed):

@@ -9,7 +9,7 @@ remain Keras's own.
 import numpy as np
 import tensorflow as tf
 
-from bert_tf.backend.randomness import step_randomness
+from bert_tf.backend.randomness import fold_in, step_randomness
 from bert_tf.errors import ConfigError
 
 
@@ -35,7 +35,7 @@ class TensorFlowTrainer:
                 the other before one update; the numbers are those of the whole batch.
             steps_per_execution: updates per call of the train function.
             xla: compile forward and backward pass with XLA; None = on GPUs only, where it pays
-                (on CPUs it is slower, and a TPU compiles the whole step anyway).
+                (on CPUs it is slower). Never on a TPU, which compiles the whole step itself.
             seed: of the dropout masks.
 
         Raises:
@@ -60,10 +60,12 @@ class TensorFlowTrainer:
         self._accumulation_steps = accumulation_steps
         self._seed = seed
         self._names = self._totals = None
-        gpus = tf.config.list_logical_devices("GPU")
-        self._forward_backward = (
-            tf.function(self._gradients, jit_compile=True) if xla or (xla is None and gpus) else self._gradients
-        )
+        tpu = isinstance(self.distribute_strategy, tf.distribute.TPUStrategy)
+        if xla and tpu:
+            raise ConfigError("a TPU compiles the whole step, and nothing may be compiled inside it; leave xla out")
+        if xla is None:
+            xla = bool(tf.config.list_logical_devices("GPU")) and not tpu
+        self._forward_backward = tf.function(self._gradients, jit_compile=True) if xla else self._gradients
 
     def fit(self, x, *, steps_per_epoch=None, shuffle=False, **kwargs):
         """Keras's `fit` on a dataset (or dict of arrays) of feature dicts.
@@ -134,12 +136,10 @@ class TensorFlowTrainer:
         local = self.loss_weights(features)
         weights = dict(zip(local, tf.unstack(_sum_over_replicas(tf.stack(list(local.values()))))))
         seed = tf.stack([tf.cast(self.optimizer.iterations.value, tf.int32), self._seed])
-        seed = tf.random.experimental.stateless_fold_in(
-            seed, tf.cast(replica.replica_id_in_sync_group, tf.int32)
-        )
+        seed = fold_in(seed, tf.cast(replica.replica_id_in_sync_group, tf.int32))
         sums, gradients = None, None
         for micro, part in enumerate(_split(features, self._accumulation_steps)):
-            part_seed = tf.random.experimental.stateless_fold_in(seed, micro)
+            part_seed = fold_in(seed, micro)
             # One after the other, or the executor would hold every micro-batch's activations.
             with tf.control_dependencies([] if sums is None else [sums]):
                 part_sums, part_gradients = self._forward_backward(
@@ -211,6 +211,8 @@ class TensorFlowTrainer:
         def steps(iterator):
             sums, norm, bad = once(iterator)
             first_bad = tf.where(bad >= 0, 0, -1)
+            if repetitions == 1:  # a loop of no rounds would be traced, and compiled, all the same
+                return sums, {"gradient_norm": norm}, bad, 1 - first_bad
             for i in tf.range(1, repetitions):
                 more, norm, new = once(iterator)
                 sums += more
@@ -230,6 +232,8 @@ class TensorFlowTrainer:
         @tf.function(reduce_retracing=True)
         def steps(iterator):
             sums = run(next(iterator))
+            if repetitions == 1:
+                return sums, {}, -1, 0
             for _ in tf.range(1, repetitions):
                 following = iterator.get_next_as_optional()
                 if following.has_value():
