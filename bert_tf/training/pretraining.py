@@ -21,7 +21,7 @@ from bert_tf.training.monitor import Monitor
 from bert_tf.training.objectives import OBJECTIVES, ObjectiveConfig, check_objective, encoder_of, make_corruption
 from bert_tf.training.optimization import OptimizerConfig, make_optimizer, precision
 from bert_tf.training.run_directory import RunDirectory
-from bert_tf.training.strategies import feed, is_chief, make_strategy
+from bert_tf.training.strategies import feed, is_chief, strategy_of
 from tfrecords.masking import MaskingConfig
 from tfrecords.permutation import PermutationConfig
 from tfrecords.reader import ShardReader
@@ -103,7 +103,7 @@ def pretrain(config, output):
     check_training(config.train)
     check_objective(config)
     # First of all: the workers of a cluster must find each other before anything runs.
-    strategy = make_strategy(config.train.strategy)
+    strategy = strategy_of(config.train)
     if not config.data.shards:
         raise ConfigError("data.shards must name the folder that 'bert-tf shards' wrote")
     tokenizer = load_tokenizer(Path(config.data.shards) / TOKENIZER_FOLDER)

@@ -8,6 +8,7 @@ import tensorflow as tf
 from absl import logging
 
 from bert_tf.errors import ConfigError
+from bert_tf.training import tpu
 
 NAMES = ("auto", "one", "mirrored", "multi_worker", "tpu")
 
@@ -40,6 +41,27 @@ def make_strategy(name="auto"):
     return tf.distribute.get_strategy()
 
 
+def strategy_of(train):
+    """The strategy of a run's training settings, which are checked against it.
+
+    Args:
+        train: has `strategy`, `batch_size`, `accumulation_steps`, `xla` and `precision`.
+
+    Raises:
+        ConfigError: as `make_strategy`; settings that this strategy cannot train with.
+    """
+    strategy = make_strategy(train.strategy)
+    if is_tpu(strategy):
+        replicas = strategy.num_replicas_in_sync
+        tpu.check_training(replicas, train.batch_size, train.accumulation_steps, train.xla, train.precision)
+    return strategy
+
+
+def is_tpu(strategy):
+    """Whether it needs static shapes."""
+    return isinstance(strategy, tf.distribute.TPUStrategy)
+
+
 def is_chief(strategy):
     """Whether this process is the one that writes what the run leaves behind."""
     return strategy.extended.should_checkpoint
@@ -52,14 +74,18 @@ def feed(strategy, global_batch, make_dataset):
         strategy: of `make_strategy`.
         global_batch: examples of an update over all replicas.
         make_dataset: function(input_index, num_inputs) -> a `tf.data.Dataset` of this input's share of
-            each global batch.
+            each global batch. On a TPU short batches are filled up with rows that count for nothing.
 
     Returns:
         The dataset of the one process, or this worker's part of a distributed one.
 
     Raises:
-        ConfigError: a batch that the replicas cannot share.
+        ConfigError: a batch that the replicas cannot share, or that cannot be put on a TPU.
     """
+    if is_tpu(strategy):
+        return strategy.distribute_datasets_from_function(
+            functools.partial(_of_tpu_host, make_dataset, global_batch, strategy.num_replicas_in_sync)
+        )
     if strategy.cluster_resolver is None or len(_workers()) < 2:
         return make_dataset(0, 1)
     replicas = strategy.num_replicas_in_sync
@@ -73,6 +99,15 @@ def feed(strategy, global_batch, make_dataset):
         return dataset
 
     return strategy.distribute_datasets_from_function(of_worker)
+
+
+def _of_tpu_host(make_dataset, global_batch, replicas, context):
+    """The batches of the cores of one host, each for one core, of static shapes."""
+    dataset = make_dataset(context.input_pipeline_id, context.num_input_pipelines)
+    tpu.check_elements(dataset.element_spec, short_batches=True)
+    if any(spec.shape.rank and spec.shape[0] is None for spec in dataset.element_spec.values()):
+        dataset = tpu.fill_batches(dataset, global_batch)
+    return dataset.rebatch(global_batch // replicas, drop_remainder=True).prefetch(tf.data.AUTOTUNE)
 
 
 def _workers():
@@ -110,13 +145,14 @@ def _mirrored(devices):
 
 @functools.cache
 def _tpu():
+    tpu.check_machine(tpu.Machine.here())
     try:
+        # The chips are of this machine, or of the slice that it is a part of: nothing to look up.
         resolver = tf.distribute.cluster_resolver.TPUClusterResolver(tpu="local")
         tf.config.experimental_connect_to_cluster(resolver)
         tf.tpu.experimental.initialize_tpu_system(resolver)
-    except (ValueError, tf.errors.OpError) as error:
-        raise ConfigError(
-            "no TPU can be reached from this process; on a TPU VM install tensorflow-tpu in place of "
-            f"tensorflow. TensorFlow says: {error}"
-        ) from None
-    return tf.distribute.TPUStrategy(resolver)
+        strategy = tf.distribute.TPUStrategy(resolver)
+    except (ValueError, RuntimeError, tf.errors.OpError) as error:
+        raise tpu.explain(error) from error
+    logging.info("training on %d TPU cores", strategy.num_replicas_in_sync)
+    return strategy

@@ -1,0 +1,170 @@
+"""What stands between a training run and a TPU, found before the first step and named with its mend.
+
+TensorFlow itself says "No OpKernel was registered to support Op 'ConfigureDistributedTPU'" for most
+of these, or compiles for minutes and then fails. The checks take facts as arguments: they can be
+tried where there is no TPU.
+"""
+
+import dataclasses
+import glob
+import importlib.metadata
+import importlib.util
+
+import tensorflow as tf
+from absl import logging
+
+from bert_tf.errors import ConfigError
+
+#: The installed packages that bring a module `tensorflow`; those that come later overwrite its files.
+_BUILDS = ("tensorflow", "tensorflow-cpu", "tensorflow-tpu", "tf-nightly", "tf-nightly-tpu")
+_MEND_BUILD = (
+    "pip uninstall -y tensorflow tensorflow-cpu && pip install --force-reinstall --no-deps 'tensorflow-tpu==2.20.*' "
+    "&& pip install 'libtpu>=0.0.14,<0.1', then start Python anew"
+)
+
+
+@dataclasses.dataclass(frozen=True)
+class Machine:
+    """What a TPU needs, as found on this machine.
+
+    Attributes:
+        devices: TPU cores that TensorFlow lists.
+        chips: whether there are device files of TPU chips.
+        builds: names of the installed TensorFlow packages.
+        libtpu: whether the driver library is installed.
+    """
+
+    devices: int
+    chips: bool
+    builds: tuple
+    libtpu: bool
+
+    @classmethod
+    def here(cls):
+        return cls(
+            devices=len(tf.config.list_physical_devices("TPU")),
+            # v2 to v4 have /dev/accel0, ...; v5e and later /dev/vfio/0, ... beside /dev/vfio/vfio.
+            chips=bool(glob.glob("/dev/accel[0-9]*") or glob.glob("/dev/vfio/[0-9]*")),
+            builds=tuple(name for name in _BUILDS if _installed(name)),
+            libtpu=importlib.util.find_spec("libtpu") is not None,
+        )
+
+
+def check_machine(machine):
+    """Refuses a machine on which no TPU can be reached.
+
+    Raises:
+        ConfigError: what is missing, and the commands that mend it.
+    """
+    if machine.devices:
+        return
+    if not machine.chips:
+        raise ConfigError(
+            "this machine has no TPU (neither /dev/accel* nor /dev/vfio/* exists; a container sees them with --privileged "
+            "only); start a TPU VM or a notebook with a TPU, or choose another train.strategy"
+        )
+    if not any(name.endswith("-tpu") for name in machine.builds):
+        raise ConfigError(f"this machine has a TPU, but its TensorFlow was built without TPU support; {_MEND_BUILD}")
+    others = [name for name in machine.builds if not name.endswith("-tpu")]
+    if others:
+        raise ConfigError(
+            f"{others[0]} is installed over tensorflow-tpu and has replaced its files by those without TPU support; "
+            f"{_MEND_BUILD}"
+        )
+    if not machine.libtpu:
+        raise ConfigError("tensorflow-tpu needs the package libtpu, which is missing; pip install 'libtpu>=0.0.14,<0.1'")
+    # All is installed, and yet TensorFlow sees no TPU: what initializing it says is the best that is known.
+
+
+def explain(error):
+    """The ConfigError for a TPU that is there and could not be initialized."""
+    return ConfigError(
+        "the TPU could not be initialized; only one process can use it (end the others, restart the notebook's "
+        "runtime), and libtpu must be one that this tensorflow-tpu was built for (pip install --force-reinstall "
+        f"--no-deps tensorflow-tpu and libtpu as its metadata asks). TensorFlow says: {error}"
+    )
+
+
+def check_training(replicas, batch_size, accumulation_steps=1, xla=None, precision="float32"):
+    """Refuses settings that a TPU of `replicas` cores cannot train with.
+
+    Args:
+        replicas: cores that share a batch.
+        batch_size: examples of an update over all cores.
+        accumulation_steps: micro-batches of each core's share.
+        xla, precision: as in the run's configuration.
+
+    Raises:
+        ConfigError: names the setting and what to set instead.
+    """
+    if xla:
+        raise ConfigError("train.xla=true compiles a part of the step, and a TPU compiles all of it; leave train.xla out")
+    if precision == "mixed_float16":
+        raise ConfigError("TPUs compute in bfloat16 and not in float16; set train.precision=mixed_bfloat16")
+    parts = replicas * accumulation_steps
+    if batch_size % parts:
+        raise ConfigError(
+            f"a batch of {batch_size} cannot be cut into {parts} equal parts ({replicas} TPU cores, train.accumulation_steps="
+            f"{accumulation_steps}); set train.batch_size={-(-batch_size // parts) * parts}"
+        )
+    if replicas == 1:
+        logging.warning(
+            "this TPU has one core, as the v5e-1 of free notebooks: it trains like one device; for more speed take "
+            "a machine with eight, such as a v3-8 or v5e-8, and a larger train.batch_size"
+        )
+
+
+def check_elements(element_spec, short_batches=False):
+    """Refuses data that cannot be put on a TPU.
+
+    Args:
+        element_spec: that of a dataset, a dict of feature name to spec.
+        short_batches: whether the number of rows may be unknown, because `fill_batches` follows.
+
+    Raises:
+        ConfigError: the feature, what is wrong with it, and the mend.
+    """
+    for name, spec in element_spec.items():
+        if not isinstance(spec, tf.TensorSpec):
+            raise ConfigError(
+                f"feature '{name}' is a {spec.value_type.__name__}, and a TPU takes dense tensors; pad it with to_tensor(shape=...)"
+            )
+        if spec.dtype in (tf.string, tf.variant, tf.resource):
+            raise ConfigError(
+                f"feature '{name}' is of dtype {spec.dtype.name}, which a TPU has not; leave it out of the dataset"
+            )
+        shape = spec.shape[1:] if short_batches and spec.shape.rank else spec.shape
+        if not shape.is_fully_defined():
+            raise ConfigError(
+                f"feature '{name}' has the shape {spec.shape}, and a TPU needs all sizes beforehand; batch with "
+                "drop_remainder=True or fill the last batch up, and pad all rows to one length"
+            )
+
+
+def fill_batches(dataset, rows):
+    """Fills short batches up to `rows` rows with zeros, which no mask and no weight count.
+
+    Args:
+        dataset: of dicts of tensors whose first dimension is at most `rows`, the others static.
+        rows: of every batch afterwards.
+
+    Returns:
+        A `tf.data.Dataset` of static shapes, as long as the given one.
+    """
+
+    def fill(features):
+        return {name: filled(tensor) for name, tensor in features.items()}
+
+    def filled(tensor):
+        missing = [[0, rows - tf.shape(tensor)[0]]] + [[0, 0]] * (tensor.shape.rank - 1)
+        return tf.ensure_shape(tf.pad(tensor, missing), [rows, *tensor.shape[1:]])
+
+    return dataset.map(fill, num_parallel_calls=tf.data.AUTOTUNE)
+
+
+def _installed(name):
+    try:
+        importlib.metadata.distribution(name)
+    except importlib.metadata.PackageNotFoundError:
+        return False
+    return True
