@@ -118,25 +118,3 @@ class ReadingOrder:
         ends = np.cumsum(np.asarray(self.counts)[shards])
         place = int(np.searchsorted(ends, offset, side="right"))
         return epoch * self.blocks_per_epoch + place // self.shards_per_block
-
-
-def rows_of_input(start, rows, first_position, batch_size, input_index, num_inputs):
-    """The rows of a block that belong to one of several input pipelines.
-
-    Every pipeline takes the same share of each global batch: pipeline i of n the rows from
-    i * batch_size / n on.
-
-    Args:
-        start, rows: of `ReadingOrder.block`.
-        first_position: positions of the stream before it were consumed by earlier steps (int).
-
-    Returns:
-        int64, a part of `rows` in the same order.
-    """
-    skipped = tf.maximum(first_position - start, 0)
-    rows = rows[skipped:]
-    if num_inputs == 1:
-        return rows
-    position = start + skipped + tf.range(tf.size(rows, tf.int64))
-    share = batch_size // num_inputs
-    return rows[position % batch_size // share == input_index]

@@ -7,6 +7,7 @@ TensorFlow's own threads. See order.py for the order and framing.py for how dama
 import atexit
 import contextlib
 import hashlib
+import os
 import shutil
 import tempfile
 from pathlib import Path
@@ -18,7 +19,8 @@ from bert_tf.errors import ConfigError, DataError
 from bert_tf.progress import Progress
 from tfrecords import framing, schema
 from tfrecords.manifest import Manifest
-from tfrecords.order import ReadingOrder, rows_of_input
+from tfrecords.order import ReadingOrder
+from tfrecords.shares import SHARES
 
 _ENDLESS = np.iinfo(np.int64).max
 _FILE_BUFFER = 8 << 20
@@ -90,6 +92,7 @@ class ShardReader:
         corrupt=None,
         shuffle=True,
         drop_remainder=True,
+        shard_by="examples",
     ):
         """Batches in an order that is a pure function of (seed, step).
 
@@ -103,13 +106,18 @@ class ShardReader:
             seed: of the order, and handed to `corrupt`; any integer.
             start_step: global batches already consumed.
             epochs: after how many to stop; None for never.
-            input_index, num_inputs: this pipeline yields rows input_index * B / num_inputs
-                to (input_index + 1) * B / num_inputs - 1 of every global batch.
+            input_index, num_inputs: which of how many pipelines this is; each yields its
+                batch_size / num_inputs rows of every global batch.
             corrupt: function (batch, seed) -> features in tf ops. It is given many rows, which are
                 cut into batches afterwards: every feature has a first dimension of rows, each
                 made from its own row alone.
             shuffle: False for the order of the files, as evaluation wants it.
             drop_remainder: False to keep a last, shorter batch. True makes every shape static.
+            shard_by: what several inputs share. "examples": the rows of each global batch, which
+                are then the same with any number of inputs; each reads all shards. "files": the
+                shards of each epoch, of which each input reads an equal part; the global batches
+                are others than with another number of inputs, and a run that resumes with one
+                meets some examples of that epoch twice and others not. See shares.py.
 
         Returns:
             tf.data.Dataset of dicts; B here is batch_size / num_inputs:
@@ -123,11 +131,13 @@ class ShardReader:
             or what `corrupt` makes of them.
 
         Raises:
-            ConfigError: sizes that do not divide or indices out of range.
+            ConfigError: sizes that do not divide, indices out of range, an unknown `shard_by`.
             DataError: fewer examples than one batch. A damaged shard that is met while iterating
                 surfaces as a tf.errors.OpError; `explain_errors` turns it into this.
         """
         _check_sizes(batch_size, start_step, epochs, input_index, num_inputs, drop_remainder)
+        if shard_by not in SHARES:
+            raise ConfigError(f"shard_by is {shard_by!r}; known: {', '.join(SHARES)}")
         total = _ENDLESS if epochs is None else epochs * self.num_examples
         if drop_remainder and total < batch_size:
             raise DataError(
@@ -135,13 +145,13 @@ class ShardReader:
                 f"{batch_size}; use a smaller batch or more text"
             )
         order = self._order(seed, shuffle)
+        mine = SHARES[shard_by](order, batch_size, start_step, input_index, num_inputs)
         share = batch_size // num_inputs
-        first = start_step * batch_size
 
         # None of it is Python that AutoGraph would have to translate, which takes seconds.
         @tf.autograph.experimental.do_not_convert
         def load_block(ordinal):
-            return self._load_block(order, ordinal, first, batch_size, input_index, num_inputs)
+            return self._load_block(order, mine, ordinal)
 
         @tf.autograph.experimental.do_not_convert
         def finish(records, example_index, epoch):
@@ -149,19 +159,17 @@ class ShardReader:
             batch["example_index"], batch["epoch"] = example_index, epoch
             return batch if corrupt is None else corrupt(batch, seed)
 
-        last_block = _ENDLESS if epochs is None else epochs * order.blocks_per_epoch
-        dataset = tf.data.Dataset.range(order.block_of(first), last_block)
         # `rebatch` cuts the blocks into batches and joins the ends of two blocks: slices, where
         # `unbatch().batch()` would handle every record by itself.
-        dataset = dataset.map(load_block).prefetch(1)
+        dataset = mine.blocks(epochs or _ENDLESS // order.blocks_per_epoch).map(load_block).prefetch(1)
         dataset = dataset.rebatch(share * -(-_ROWS_AT_ONCE // share))
         dataset = dataset.map(finish, num_parallel_calls=tf.data.AUTOTUNE, deterministic=True)
         dataset = dataset.rebatch(share, drop_remainder=drop_remainder)
         if epochs is not None:
             steps = total // batch_size if drop_remainder else -(-total // batch_size)
-            dataset = dataset.apply(
-                tf.data.experimental.assert_cardinality(max(steps - start_step, 0))
-            )
+            left = max(steps - start_step, 0)
+            # Sharing files, an input may have one example more than others, enough for one batch more.
+            dataset = dataset.take(left).apply(tf.data.experimental.assert_cardinality(left))
         options = tf.data.Options()
         options.deterministic = True
         # Batches are processed side by side: threads inside one op would only wait for each other.
@@ -318,14 +326,13 @@ class ShardReader:
             "records out with --skip-corrupted"
         )
 
-    def _load_block(self, order, ordinal, first_position, batch_size, input_index, num_inputs):
+    def _load_block(self, order, mine, ordinal):
         """What this pipeline yields of a block: records string [n], their numbers and epoch."""
         block = order.block(ordinal)
         shards, counts = block["shards"], block["counts"]
-        rows = rows_of_input(
-            block["start"], block["rows"], first_position, batch_size, input_index, num_inputs
-        )
-        files = [str(path) for path, count in zip(self._files, self._counts) if count]
+        rows = mine.rows(block)
+        # Absolute: another process may read them, see service.py.
+        files = [os.path.abspath(path) for path, count in zip(self._files, self._counts) if count]
         files = tf.gather(tf.constant(files), shards)
         records = tf.data.TFRecordDataset(files, buffer_size=_FILE_BUFFER)
         records = records.batch(tf.reduce_sum(counts)).get_single_element()
