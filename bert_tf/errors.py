@@ -17,5 +17,9 @@ class DataError(UserError):
     """A corpus, shard, vocabulary or task file that cannot be used as it is."""
 
 
+class WorkerLostError(UserError):
+    """Another worker of the cluster ended or cannot be reached, and this one cannot go on without it."""
+
+
 class RunDirectoryError(UserError):
     """A run or output directory that is busy, belongs to another run, or cannot be written."""

@@ -2,6 +2,7 @@
 
 import io
 import json
+import os
 import time
 
 import keras
@@ -12,7 +13,10 @@ from bert_tf.training.run_directory import METRICS
 
 
 class Monitor(keras.callbacks.Callback):
-    """Logs every `log_every` steps the means over those steps, and checkpoints.
+    """Logs every `log_every` steps the means over those steps, evaluates, and checkpoints.
+
+    Before each evaluation and checkpoint a line is logged too, whatever `log_every` says: the one forgets
+    the means, and a run that goes on from the other does not know what came before.
 
     Args:
         run: the RunDirectory.
@@ -53,13 +57,18 @@ class Monitor(keras.callbacks.Callback):
     def on_train_batch_end(self, batch, logs=None):
         self.step += int(self.model.steps_per_execution)
         last = self.step >= self.total_steps
-        if last or self.step % self.log_every == 0:
+        evaluating = self.evaluate and (last or self.step % self.eval_every == 0)
+        saving = last or self.step % self.checkpoint_every == 0
+        if evaluating or saving or self.step % self.log_every == 0:
             self._log(logs)
-        if self.evaluate and (last or self.step % self.eval_every == 0):
+        if evaluating:
             self._write({f"eval_{k}": v for k, v in self.evaluate().items()})
             self.model.reset_metrics()
             self.clock, self.clock_step = time.monotonic(), self.step
-        if last or self.step % self.checkpoint_every == 0:
+        if saving:
+            # A run that goes on from here writes none of the earlier lines again: they must be on disk.
+            self.writer.flush()
+            os.fsync(self.file.fileno())
             self.run.checkpoints.save(self.model, self.step)
 
     def on_train_end(self, logs=None):

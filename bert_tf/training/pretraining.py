@@ -21,7 +21,7 @@ from bert_tf.training.monitor import Monitor
 from bert_tf.training.objectives import OBJECTIVES, ObjectiveConfig, check_objective, encoder_of, make_corruption
 from bert_tf.training.optimization import OptimizerConfig, make_optimizer, precision
 from bert_tf.training.run_directory import RunDirectory
-from bert_tf.training.strategies import feed, is_chief, strategy_of
+from bert_tf.training.strategies import explain_lost_workers, feed, is_chief, strategy_of
 from tfrecords.masking import MaskingConfig
 from tfrecords.permutation import PermutationConfig
 from tfrecords.reader import ShardReader
@@ -99,6 +99,7 @@ def pretrain(config, output):
         DataError: shards that are damaged, or of another tokenizer or schema.
         RunDirectoryError: `output` is in use, holds another run, or cannot be written.
         NonFiniteError: a loss or gradient became NaN or infinite.
+        WorkerLostError: of several workers, another one ended.
     """
     check_training(config.train)
     check_objective(config)
@@ -118,6 +119,7 @@ def pretrain(config, output):
         objective = dataclasses.replace(objective, pair_head=reader.manifest.pair_task)
     config = dataclasses.replace(config, model=describe(model_config), data=data, objective=objective)
     with contextlib.ExitStack() as stack:
+        stack.enter_context(explain_lost_workers())
         if is_chief(strategy):
             stack.enter_context(files.lock_directory(output))
         run = RunDirectory.claim(output, config)

@@ -11,6 +11,7 @@
 """
 
 import json
+import os
 from pathlib import Path
 
 from bert_tf import config as configuration
@@ -86,8 +87,10 @@ class RunDirectory:
         return load_tokenizer(self.path / "tokenizer")
 
     def keep_tokenizer(self, tokenizer):
-        if not (self.path / "tokenizer").exists():
-            tokenizer.save(self.path / "tokenizer")
+        folder, half = self.path / "tokenizer", self.path / ".tokenizer.tmp"
+        if not folder.exists():  # whole or absent, of however many files it is
+            tokenizer.save(half)
+            os.replace(half, folder)
 
     def metrics(self):
         """The lines of metrics.jsonl as dicts; empty before the first."""

@@ -1,5 +1,6 @@
 """Which devices train."""
 
+import contextlib
 import functools
 import json
 import os
@@ -7,7 +8,7 @@ import os
 import tensorflow as tf
 from absl import logging
 
-from bert_tf.errors import ConfigError
+from bert_tf.errors import ConfigError, WorkerLostError
 from bert_tf.training import tpu
 
 NAMES = ("auto", "one", "mirrored", "multi_worker", "tpu")
@@ -99,6 +100,24 @@ def feed(strategy, global_batch, make_dataset):
         return dataset
 
     return strategy.distribute_datasets_from_function(of_worker)
+
+
+@contextlib.contextmanager
+def explain_lost_workers():
+    """Turns what TensorFlow raises in the workers that are left, seconds after one ended, into a sentence.
+
+    Raises:
+        WorkerLostError: names the way on.
+    """
+    try:
+        yield
+    except tf.errors.UnavailableError as error:
+        if len(_workers()) < 2:
+            raise
+        raise WorkerLostError(
+            "another worker of the cluster ended or cannot be reached; see what it printed, then run the same command "
+            f"on every worker again: it goes on from the last checkpoint. TensorFlow says: {str(error)[:300]}"
+        ) from error
 
 
 def _of_tpu_host(make_dataset, global_batch, replicas, context):

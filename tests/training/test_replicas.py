@@ -134,7 +134,9 @@ def test_killed_workers_continue_bitwise(runs, tmp_path):
     uninterrupted = runs("two_workers")
     settings = experiment(uninterrupted.parent, "two_workers", "masked_lm", checkpoint_every=4)
     config.save(config.build(PretrainConfig, settings), tmp_path / "experiment.yaml")
-    check(run_workers("killed_run.py", tmp_path / "experiment.yaml", tmp_path / "run", 8, "checkpoint"), -signal.SIGKILL)
+    killed, left = run_workers("killed_run.py", tmp_path / "experiment.yaml", tmp_path / "run", 8, "checkpoint")
+    check([killed], -signal.SIGKILL)
+    assert left[0] == 1 and "WorkerLostError: another worker of the cluster ended" in left[1], left[1][-3000:]
     assert RunDirectory.open(tmp_path / "run").checkpoints.latest()[1]["step"] == 4
     check(run_workers("worker.py", tmp_path / "experiment.yaml", tmp_path / "run"))
     run, whole = RunDirectory.open(tmp_path / "run"), RunDirectory.open(uninterrupted / "masked_lm")

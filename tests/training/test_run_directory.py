@@ -48,6 +48,28 @@ def test_of_several_seeds_the_best_is_opened(tmp_path):
     assert RunDirectory.open(tmp_path / "run").path == tmp_path / "run" / "seed-3"
 
 
+def test_a_kill_while_the_tokenizer_is_written_leaves_no_half_of_it(tmp_path):
+    class Killed(BaseException):
+        pass
+
+    class Tokenizer:
+        def __init__(self, killed):
+            self.killed = killed
+
+        def save(self, folder):
+            folder.mkdir(exist_ok=True)
+            (folder / "vocab.txt").write_text("a")
+            if self.killed:
+                raise Killed
+            (folder / "tokenizer_config.json").write_text("{}")
+
+    run = RunDirectory(tmp_path)
+    with pytest.raises(Killed):
+        run.keep_tokenizer(Tokenizer(killed=True))
+    run.keep_tokenizer(Tokenizer(killed=False))
+    assert sorted(p.name for p in (tmp_path / "tokenizer").iterdir()) == ["tokenizer_config.json", "vocab.txt"]
+
+
 def test_metrics_of_steps_that_will_be_done_again_are_forgotten(tmp_path):
     run = RunDirectory.claim(tmp_path / "run", Config())
     run.record(Config())
