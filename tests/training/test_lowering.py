@@ -1,0 +1,149 @@
+"""The whole train step of every objective, optimizer included, is one XLA program of static shapes.
+
+What this proves: forward, backward, dropout, clip and update hold no operation that XLA has not (no
+strings, no host operations), no size that depends on the data, and no type that a TPU has not; and, for
+the one that is executed, that the program computes what the graph does. What it does not: that a TPU
+runs it. The compiler here is the CPU's, there is one replica (its sums over replicas are left out), and
+precision on a TPU is another.
+"""
+
+import re
+
+import keras
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from bert_tf import config
+from bert_tf.backend import AdamW
+from bert_tf.models.building import build_config, build_encoder
+from bert_tf.tasks import build_task
+from bert_tf.tokenizers import WordPieceTokenizer
+from bert_tf.training import tpu
+from bert_tf.training.objectives import OBJECTIVES, make_corruption
+from bert_tf.training.optimization import make_optimizer
+from bert_tf.training.pretraining import PretrainConfig
+
+SIZES = {"hidden_size": 16, "num_layers": 2, "num_heads": 2, "intermediate_size": 32}
+BERT = SIZES | {"family": "bert", "max_positions": 32}
+PRETRAINING = {
+    "masked_lm": {"model": BERT},
+    "span_boundary": {"model": BERT, "masking": {"unit": "span"}, "objective": {"span_boundary": True}},
+    "replaced_token_detection": {
+        "model": SIZES | {"family": "electra", "embedding_size": 8, "max_positions": 32},
+        "masking": {"mask_probability": 0.85, "random_probability": 0.0},
+        "objective": {"name": "replaced_token_detection", "generator_size": 0.5},
+    },
+    "permutation_lm": {
+        "model": SIZES | {"family": "xlnet"},
+        "objective": {"name": "permutation_lm", "memory_length": 8},
+        "permutation": {"permutation_size": 8},
+    },
+    "lamb_and_micro_batches": {
+        "model": BERT | {"num_layers": 1},
+        "optimizer": {"name": "lamb", "bias_correction": True},
+        "train": {"accumulation_steps": 2},
+    },
+}
+WORDS = [f"w{i}" for i in range(30)]
+TOKENIZER = WordPieceTokenizer(["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *WORDS, *(f"##p{i}" for i in range(10))])
+# All of them are in TensorFlow's kTpuAllTypes (tpu_defs.h); float64 is too, and slow.
+TPU_TYPES = {"pred", "u16", "s32", "u32", "s64", "u64", "f32"}
+
+
+def experiment(row):
+    settings = {"optimizer": {"learning_rate": 1e-2, "warmup_steps": 0}} | PRETRAINING[row]
+    return config.build(PretrainConfig, settings)
+
+
+def corrupted(settings):
+    """A batch of pairs as the reader gives it, made the features of an objective."""
+    random = np.random.default_rng(0)
+    ids = random.integers(5, 45, (8, 32)).astype("int32")
+    ids[:, 0], ids[:, [15, 27]], ids[:, 28:] = 2, 3, 0
+    batch = {
+        "token_ids": ids,
+        "segment_ids": np.repeat([0, 1, 0], [16, 12, 4])[None].repeat(8, 0).astype("int32"),
+        "padding_mask": ids != 0,
+        "pair_labels": random.integers(0, 2, 8).astype("int32"),
+        "pair_weights": np.ones(8, "float32"),
+        "example_index": np.arange(8),
+        "epoch": np.zeros(8, "int64"),
+    }
+    return make_corruption(settings, TOKENIZER)({name: tf.constant(value) for name, value in batch.items()}, 7)
+
+
+def pretraining(row):
+    """(a compiled objective, its features)."""
+    keras.utils.set_random_seed(1)
+    settings = experiment(row)
+    model_config = build_config(settings.model, TOKENIZER.vocabulary_size, TOKENIZER.pad_id)
+    model = OBJECTIVES[settings.objective.name].build(settings, model_config, "next_sentence")
+    optimizer = make_optimizer(settings.optimizer, 10)
+    model.compile(optimizer, accumulation_steps=settings.train.accumulation_steps, seed=3)
+    return model, corrupted(settings)
+
+
+def specs(features):
+    return {name: tf.TensorSpec(value.shape, value.dtype) for name, value in features.items()}
+
+
+def check_program(model, features):
+    """Lowers the train step for a batch of that form, and looks at the program."""
+    tpu.check_elements(specs(features))
+    model.optimizer.build(model.trainable_variables)
+    step = tf.function(model.train_step, jit_compile=True)
+    program = step.experimental_get_compiler_ir(features)(stage="hlo")
+    assert "[<=" not in program and "custom-call" not in program  # sizes bounded by data; code of a CPU alone
+    assert set(re.findall(r"\b([a-z]+[0-9]+|pred)\[", program)) <= TPU_TYPES
+    # Out come sums, norm and verdict, the step counter, and each variable with its two moments.
+    result = re.search(r"ENTRY .*?ROOT [^\n]* tuple\(([^\n]*?)\)", program, re.DOTALL)[1]
+    assert result.count("%") == 4 + 3 * len(model._with_gradient)
+    return step
+
+
+@pytest.mark.parametrize("row", [row for row in PRETRAINING if row != "masked_lm"])
+def test_an_objective_is_one_program(row):
+    model, features = pretraining(row)
+    check_program(model, features)
+
+
+def test_masked_lm_is_one_program_that_computes_what_the_graph_does():
+    model, features = pretraining("masked_lm")
+    assert {"masked_lm", "pair"} == model.loss_weights(features).keys()
+    compiled = check_program(model, features)
+    variables = [*model.variables, *model.optimizer.variables]
+    before = [v.numpy() for v in variables]
+    results = []
+    for step in (compiled, tf.function(model.train_step)):
+        for variable, value in zip(variables, before):
+            variable.assign(value)
+        results.append([*step(features), *[v.numpy() for v in variables]])
+    for xla, graph in zip(*results):  # dropout included: rates are 0.1
+        np.testing.assert_allclose(xla, graph, rtol=1e-4, atol=1e-5)
+    assert sum(np.abs(a - b).max() > 1e-3 for a, b in zip(results[0][3:], before)) > 40
+
+
+@pytest.mark.parametrize("unit", ["whole_word", "ngram", "span"])
+def test_other_units_of_masking_feed_the_same_program(unit):
+    settings = config.build(PretrainConfig, {"model": BERT, "masking": {"unit": unit}})
+    token, other = specs(corrupted(experiment("masked_lm"))), specs(corrupted(settings))
+    assert token.items() <= other.items()  # sentence order: the same features as next sentence, other labels
+    assert other.keys() - token.keys() <= {"span_left", "span_right"}
+
+
+@pytest.mark.parametrize("kind", ["classification", "tagging"])
+def test_a_task_is_one_program_for_all_batches(kind):
+    keras.utils.set_random_seed(1)
+    task = build_task({"kind": kind, "sequence_length": 16}, TOKENIZER)
+    if kind == "tagging":
+        examples = task.examples([WORDS[:n] for n in range(1, 11)], labels=[["O"] * (n - 1) + ["B-x"] for n in range(1, 11)])
+    else:
+        examples = task.examples([" ".join(WORDS[:n]) for n in range(1, 11)], labels=list("01" * 5))
+    model = task.model(build_encoder(build_config(BERT, TOKENIZER.vocabulary_size)))
+    model.compile(AdamW(1e-3))
+    dataset = task.dataset(examples, 4, training=True, static_shapes=True)
+    tpu.check_elements(dataset.element_spec)
+    check_program(model, next(iter(dataset)))
+    weights = [float(model.loss_weights(features)["label"]) for features in dataset]
+    assert len(weights) == 3 and sum(weights) == (55 if kind == "tagging" else 10)
