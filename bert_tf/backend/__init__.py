@@ -5,6 +5,7 @@ optimizer kernels, counter-based randomness inside a train step) lives here, beh
 active backend.
 """
 
+from bert_tf.backend.fused import fused
 from bert_tf.backend.lamb import Lamb
 from bert_tf.backend.model import NonFiniteError, TrainableModel
 from bert_tf.backend.optimizers import AdamW

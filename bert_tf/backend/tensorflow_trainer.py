@@ -9,6 +9,7 @@ remain Keras's own.
 import numpy as np
 import tensorflow as tf
 
+from bert_tf.backend.fused import fusing
 from bert_tf.backend.randomness import fold_in, step_randomness
 from bert_tf.errors import ConfigError
 
@@ -34,8 +35,9 @@ class TensorFlowTrainer:
             accumulation_steps: micro-batches that a replica's batch is cut into, each run after
                 the other before one update; the numbers are those of the whole batch.
             steps_per_execution: updates per call of the train function.
-            xla: compile forward and backward pass with XLA; None = on GPUs only, where it pays
-                (on CPUs it is slower). Never on a TPU, which compiles the whole step itself.
+            xla: compile forward and backward pass with XLA. None = what pays: all of it on GPUs; on
+                CPUs, where all of it would be slower, chains of element-wise work (`fused`). Never
+                on a TPU, which compiles the whole step itself.
             seed: of the dropout masks.
 
         Raises:
@@ -63,8 +65,10 @@ class TensorFlowTrainer:
         tpu = isinstance(self.distribute_strategy, tf.distribute.TPUStrategy)
         if xla and tpu:
             raise ConfigError("a TPU compiles the whole step, and nothing may be compiled inside it; leave xla out")
+        accelerated = tpu or bool(tf.config.list_logical_devices("GPU"))
+        self._fusing = xla is None and not accelerated
         if xla is None:
-            xla = bool(tf.config.list_logical_devices("GPU")) and not tpu
+            xla = accelerated and not tpu
         self._forward_backward = tf.function(self._gradients, jit_compile=True) if xla else self._gradients
 
     def fit(self, x, *, steps_per_epoch=None, shuffle=False, **kwargs):
@@ -151,7 +155,7 @@ class TensorFlowTrainer:
             )
         sums = _sum_over_replicas(self._pair_with(sums, local))
         gradients = _sum_over_replicas(gradients)
-        squares = tf.stack([tf.reduce_sum(tf.square(g)) for g in gradients])
+        squares = tf.stack([2 * tf.nn.l2_loss(g) for g in gradients])
         norm = tf.sqrt(tf.reduce_sum(squares))
         clip = self.optimizer.global_clipnorm
         if clip:
@@ -170,7 +174,7 @@ class TensorFlowTrainer:
         return self._pair_with(sums, self.loss_weights(features))
 
     def _gradients(self, features, weights, seed):
-        with step_randomness(seed), tf.GradientTape() as tape:
+        with fusing(self._fusing), step_randomness(seed), tf.GradientTape() as tape:
             losses, metrics = self.loss_sums(features, training=True)
             total = tf.add_n(
                 [tf.math.divide_no_nan(losses[n], weights[n]) * self._coefficient(n) for n in losses]

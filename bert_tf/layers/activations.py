@@ -4,21 +4,42 @@
 RoBERTa and ELECTRA used the error function, and other libraries silently take one for the other.
 """
 
-import keras
+import math
 
+import keras
+from keras import ops
+
+from bert_tf.backend import fused
 from bert_tf.config import nearest
 from bert_tf.errors import ConfigError
 
 
 def gelu_tanh(x):
     """0.5 x (1 + tanh(sqrt(2/pi) (x + 0.044715 x^3))): `modeling.py` of google-research/bert."""
-    return keras.activations.gelu(x, approximate=True)
+    return _fused_gelu_tanh(x)
 
 
 def gelu_erf(x):
     """x Phi(x), with the exact normal distribution function (Hendrycks and Gimpel 2016)."""
-    return keras.activations.gelu(x, approximate=False)
+    return _fused_gelu_erf(x)
 
+
+def _gelu_by_sigmoid(x):
+    # (1 + tanh(u)) / 2 = sigmoid(2 u), in float32 whatever comes: the loop is bound by arithmetic.
+    z = ops.cast(x, "float32")
+    return ops.cast(z * ops.sigmoid(z * (_SLOPE + 0.044715 * _SLOPE * z * z)), x.dtype)
+
+
+def _gelu_by_erf(x):
+    z = ops.cast(x, "float32")
+    return ops.cast(0.5 * z * (1.0 + ops.erf(z * 0.5**0.5)), x.dtype)
+
+
+_SLOPE = 2 * (2 / math.pi) ** 0.5
+# Keras's own formulas where they are not compiled: TensorFlow knows them, and joins them to the matrix
+# product before them in a served model.
+_fused_gelu_tanh = fused(_gelu_by_sigmoid, plain=lambda x: keras.activations.gelu(x, approximate=True))
+_fused_gelu_erf = fused(_gelu_by_erf, plain=lambda x: keras.activations.gelu(x, approximate=False))
 
 ACTIVATIONS = {
     "gelu_tanh": gelu_tanh,

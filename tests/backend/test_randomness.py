@@ -17,7 +17,7 @@ def masks(layer, inputs, *seeds):
 def test_the_share_dropped_and_the_mean():
     inputs = tf.ones([1000, 301])
     (dropped,) = masks(Dropout(0.1), inputs, [1, 2])
-    count, rate = dropped.size, round(0.1 * 65536) / 65536
+    count, rate = dropped.size, round(0.1 * 2**24) / 2**24
     sigma = np.sqrt(rate * (1 - rate) / count)
     assert abs((dropped == 0).mean() - rate) < 3 * sigma
     assert abs(dropped.mean() - 1) < 3 * sigma / (1 - rate)
@@ -51,3 +51,20 @@ def test_graph_and_xla_draw_the_same_mask(compiled):
 def test_nothing_is_dropped_at_inference():
     with step_randomness(tf.constant([1, 2])):
         assert np.array_equal(Dropout(0.5)(tf.ones([8, 8]), training=False).numpy(), np.ones([8, 8]))
+
+
+def test_masks_of_neighbouring_places_layers_and_steps_know_nothing_of_each_other():
+    layer, ones = Dropout(0.5), tf.ones([1 << 20])
+    step, following = masks(layer, ones, [7, 0], [8, 0])
+    with step_randomness(tf.constant([7, 0])):
+        layer(ones, training=True)
+        second = layer(ones, training=True).numpy()
+    kept = step > 0
+    three_sigma = 3 * np.sqrt(0.25 / kept.size)
+    for other in (following > 0, second > 0):
+        assert abs((kept == other).mean() - 0.5) < three_sigma
+    for distance in (1, 2, 3, 8, 64, 128, 512, 4096, 65536):
+        assert abs((kept[distance:] == kept[:-distance]).mean() - 0.5) < three_sigma, distance
+    for size in (64, 1024, 16384):  # sums of blocks spread as those of independent draws do
+        sums = kept.reshape(-1, size).sum(1)
+        assert abs(sums.var() / (size / 4) - 1) < 3 * np.sqrt(2 / len(sums))

@@ -1,0 +1,119 @@
+"""Implementations side by side: each in a process of its own, taking turns.
+
+A benchmark defines functions from its arguments to a pair (name of the unit, function that does one
+turn and returns how many units it did) and calls `main`. Each implementation is set up in its own
+process, does one turn that is not counted, and then they take turns: whatever else the machine does
+slows all of them alike, so that their ratios hold where the absolute figures do not.
+"""
+
+import argparse
+import json
+import os
+import resource
+import statistics
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+
+def main(implementations, parser, reference):
+    """Runs the benchmark, or one worker of it.
+
+    Args:
+        implementations: name -> function from the parsed arguments to (unit, turn).
+        parser: the benchmark's own arguments; those of this module are added.
+        reference: what the ratios are to: 1.00 for the first of these names that ran.
+    """
+    parser.add_argument("--only", nargs="+", choices=implementations, metavar="NAME", help="instead of all")
+    parser.add_argument("--rounds", type=int, default=7)
+    parser.add_argument("--cores", default=None, help="as taskset has it, e.g. 0,1")
+    parser.add_argument("--torch-python", default=sys.executable, help="the Python that has PyTorch")
+    parser.add_argument("--json", type=Path, help="where the figures go")
+    parser.add_argument("--worker", help=argparse.SUPPRESS)
+    arguments = parser.parse_args()
+    if arguments.worker:
+        _work(implementations[arguments.worker], arguments)
+        return
+    workers = [_Worker(name, arguments) for name in arguments.only or implementations]
+    workers = [worker for worker in workers if worker.start()]
+    for number in range(arguments.rounds):
+        for worker in workers:
+            worker.turn()
+        print(f"\rround {number + 1} of {arguments.rounds}", end="", file=sys.stderr, flush=True)
+    print(file=sys.stderr)
+    found = {worker.name: worker.close() for worker in workers}
+    base = next((found[name] for name in reference if name in found), None)
+    _print(found, base)
+    if arguments.json:
+        arguments.json.write_text(json.dumps(found, indent=1) + "\n")
+
+
+class _Worker:
+    def __init__(self, name, arguments):
+        self.name, self.arguments = name, arguments
+        self.seconds, self.units = [], []
+
+    def start(self):
+        python = self.arguments.torch_python if "PyTorch" in self.name else sys.executable
+        command = [python, *sys.argv, "--worker", self.name]
+        if self.arguments.cores:
+            command = ["taskset", "-c", self.arguments.cores, *command]
+        environment = {**os.environ, "TF_CPP_MIN_LOG_LEVEL": "3"}
+        self.process = subprocess.Popen(
+            command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment
+        )
+        self.ready = self._answer()
+        if self.ready is None:
+            print(f"{self.name}: not measured: {self.process.stderr.read().strip()[-300:]}", file=sys.stderr)
+        return self.ready is not None
+
+    def turn(self):
+        self.process.stdin.write("turn\n")
+        self.process.stdin.flush()
+        answer = self._answer()
+        self.seconds.append(answer["seconds"])
+        self.units.append(answer["units"])
+        self.peak = answer["peak"]
+
+    def _answer(self):
+        for line in self.process.stdout:
+            if line.startswith("@"):
+                return json.loads(line[1:])
+        return None
+
+    def close(self):
+        self.process.stdin.close()
+        self.process.wait()
+        rates = [units / seconds for units, seconds in zip(self.units, self.seconds)]
+        return {
+            "unit": self.ready["unit"],
+            "rate": statistics.median(rates),
+            "rates": rates,
+            "seconds_per_turn": statistics.median(self.seconds),
+            "start_seconds": self.ready["seconds"],
+            "peak_gigabytes": self.peak,
+        }
+
+
+def _work(setup, arguments):
+    start = time.perf_counter()
+    unit, turn = setup(arguments)
+    turn()
+    print("@" + json.dumps({"unit": unit, "seconds": time.perf_counter() - start}), flush=True)
+    for _ in sys.stdin:
+        start = time.perf_counter()
+        units = turn()
+        seconds = time.perf_counter() - start
+        peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e6
+        print("@" + json.dumps({"seconds": seconds, "units": units, "peak": peak}), flush=True)
+
+
+def _print(found, base):
+    unit = next(iter(found.values()))["unit"]
+    print(f"| | {unit}/s | ratio | first turn after | peak memory |\n|---|---|---|---|---|")
+    for name, row in found.items():
+        ratio = f"{row['rate'] / base['rate']:.2f}" if base else ""
+        print(
+            f"| {name} | {row['rate']:,.0f} | {ratio} | {row['start_seconds']:.0f} s | {row['peak_gigabytes']:.1f} GB |"
+        )
