@@ -50,15 +50,16 @@ class TensorFlowTrainer:
         super().compile(
             optimizer=optimizer, steps_per_execution=steps_per_execution, jit_compile=False, **kwargs
         )
-        if self.optimizer.clipnorm or self.optimizer.clipvalue:
+        # Under float16 Keras has put the optimizer into one that scales the loss.
+        inner = getattr(self.optimizer, "inner_optimizer", self.optimizer)
+        if inner.clipnorm or inner.clipvalue:
             raise ConfigError("clipnorm and clipvalue clip each variable alone; use global_clipnorm")
-        if self.optimizer.gradient_accumulation_steps:
+        if inner.gradient_accumulation_steps:
             raise ConfigError(
                 "give accumulation_steps to compile() instead of gradient_accumulation_steps to the optimizer"
             )
-        if self.dtype_policy.name == "mixed_float16":
-            raise ConfigError("float16 needs loss scaling, which this model does not do; use mixed_bfloat16")
-        _leave_reduction_to_the_model(self.optimizer)
+        _leave_reduction_to_the_model(inner)
+        self._clip_norm, self._scales_loss = inner.global_clipnorm, inner is not self.optimizer
         self._accumulation_steps = accumulation_steps
         self._seed = seed
         self._names = self._totals = None
@@ -156,14 +157,20 @@ class TensorFlowTrainer:
         sums = _sum_over_replicas(self._pair_with(sums, local))
         gradients = _sum_over_replicas(gradients)
         squares = tf.stack([2 * tf.nn.l2_loss(g) for g in gradients])
-        norm = tf.sqrt(tf.reduce_sum(squares))
-        clip = self.optimizer.global_clipnorm
-        if clip:
-            scale = clip / tf.maximum(norm, clip)
-            gradients = [g * scale for g in gradients]
-        self.optimizer.apply_gradients(zip(gradients, self._with_gradient))
         finite = tf.math.is_finite(tf.concat([sums, squares], 0))
         bad = tf.where(tf.reduce_all(finite), -1, tf.argmin(tf.cast(finite, tf.int32), output_type=tf.int32))
+        norm = tf.sqrt(tf.reduce_sum(squares))
+        if self._scales_loss:
+            scale = tf.identity(self.optimizer.dynamic_scale.value)  # before this update changes it
+            norm /= scale
+            # float16 overflows now and then, on whichever replica: the sums show it to all of them, the
+            # optimizer leaves the update out and halves the scale. With no scale left it is an error.
+            sums = tf.where(tf.reduce_all(tf.math.is_finite(sums)), sums, tf.zeros_like(sums))
+            bad = tf.where(scale > 1, -1, bad)
+        if self._clip_norm:
+            factor = self._clip_norm / tf.maximum(norm, self._clip_norm)
+            gradients = [g * factor for g in gradients]
+        self.optimizer.apply_gradients(zip(gradients, self._with_gradient))
         return sums, norm, bad
 
     def test_step(self, features):
@@ -179,6 +186,8 @@ class TensorFlowTrainer:
             total = tf.add_n(
                 [tf.math.divide_no_nan(losses[n], weights[n]) * self._coefficient(n) for n in losses]
             )
+            if self._scales_loss:
+                total = self.optimizer.scale_loss(total)
         gradients = tape.gradient(total, self.trainable_variables)
         pairs = [(g, v) for g, v in zip(gradients, self.trainable_variables) if g is not None]
         self._with_gradient = [v for _, v in pairs]
@@ -252,7 +261,8 @@ class TensorFlowTrainer:
         def function(iterator):
             sums, extra, bad, steps_ago = steps(iterator)
             if bad >= 0:
-                self._raise_non_finite(int(bad), int(self.optimizer.iterations.numpy()) - int(steps_ago) + 1)
+                done = int(self.optimizer.iterations.numpy()) + self._scales_loss  # then, it was left out
+                self._raise_non_finite(int(bad), done - int(steps_ago) + 1)
             sums = sums.numpy().astype(np.float64)
             self._totals = sums if self._totals is None else self._totals + sums
             return self.get_metrics_result() | {name: float(value) for name, value in extra.items()}

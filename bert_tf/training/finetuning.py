@@ -54,7 +54,7 @@ class FinetuneTrainConfig:
     epochs: int = 3
     batch_size: int = 32
     accumulation_steps: int = 1
-    precision: Literal["float32", "mixed_bfloat16"] = "float32"
+    precision: Literal["float32", "mixed_bfloat16", "mixed_float16"] = "float32"
     strategy: str = "auto"
     xla: bool | None = None
     seed: int = 0

@@ -58,12 +58,16 @@ def make_optimizer(config, total_steps):
     )
 
 
-PRECISIONS = ("float32", "mixed_bfloat16")
+PRECISIONS = ("float32", "mixed_bfloat16", "mixed_float16")
 
 
 @contextlib.contextmanager
 def precision(name):
-    """Layers made in this block compute in `name`; their variables stay float32."""
+    """Layers made in this block compute in `name`; their variables stay float32.
+
+    bfloat16 wherever there is a choice: float16, for older GPUs, has too small a range and loses an
+    update now and then.
+    """
     if name not in PRECISIONS:
         raise ConfigError(f"precision '{name}' is none of {', '.join(PRECISIONS)}")
     before = keras.config.dtype_policy()

@@ -26,6 +26,7 @@ from tfrecords.masking import MaskingConfig
 from tfrecords.permutation import PermutationConfig
 from tfrecords.reader import ShardReader
 from tfrecords.schema import TOKENIZER_FOLDER
+from tfrecords.service import read_by_service
 
 
 @dataclasses.dataclass(frozen=True)
@@ -33,6 +34,11 @@ class DataConfig:
     """Where the examples come from.
 
     `sequence_length` is that of the shards; the run directory records it, for exports to use.
+
+    `shard_by` is what several workers share: the "examples" of each global batch, which are then the
+    same with any number of workers, or the "files" of each epoch, of which each worker reads its part
+    alone; see `ShardReader.dataset`. `service` is the address of a tf.data service, "grpc://host:port",
+    that reads and masks in place of the workers; see `tfrecords.service` for what that gives up.
     """
 
     shards: str = ""
@@ -40,6 +46,8 @@ class DataConfig:
     eval_shards: str | None = None
     eval_batches: int = 50
     skip_corrupted: bool = False
+    shard_by: Literal["examples", "files"] = "examples"
+    service: str | None = None
 
 
 @dataclasses.dataclass(frozen=True)
@@ -53,7 +61,7 @@ class TrainConfig:
     steps: int = 1_000_000
     batch_size: int = 256
     accumulation_steps: int = 1
-    precision: Literal["float32", "mixed_bfloat16"] = "float32"
+    precision: Literal["float32", "mixed_bfloat16", "mixed_float16"] = "float32"
     strategy: str = "auto"
     xla: bool | None = None
     steps_per_execution: int = 1
@@ -129,7 +137,7 @@ def pretrain(config, output):
             objective, step = _objective(config, model_config, reader, tokenizer, run, strategy)
             if not is_chief(strategy):  # what the others would write goes nowhere
                 run = RunDirectory(stack.enter_context(tempfile.TemporaryDirectory()))
-            dataset, held_out = _datasets(config, reader, tokenizer, step, strategy)
+            dataset, held_out = _datasets(config, reader, tokenizer, step, strategy, name=Path(output).resolve())
             # Nothing was written so far: a command that fails above can be corrected and given again.
             run.record(config)
             run.keep_tokenizer(tokenizer)
@@ -163,15 +171,19 @@ def _objective(config, model_config, reader, tokenizer, run, strategy):
     return objective, 0
 
 
-def _datasets(config, reader, tokenizer, step, strategy):
-    """What `fit` and `evaluate` are given from `step` on; the second is None without held-out shards."""
+def _datasets(config, reader, tokenizer, step, strategy, name):
+    """What `fit` and `evaluate` are given from `step` on; the second is None without held-out shards.
+
+    `name` is that of the run, on all its workers.
+    """
     train, data = config.train, config.data
     corrupt = make_corruption(config, tokenizer)
 
     def part(index, inputs):
-        return reader.dataset(
-            train.batch_size, train.seed, start_step=step, corrupt=corrupt, input_index=index, num_inputs=inputs
-        )
+        arguments = {"start_step": step, "corrupt": corrupt, "num_inputs": inputs}
+        if data.service:
+            return read_by_service(reader, data.service, train.batch_size, train.seed, name=name, **arguments)
+        return reader.dataset(train.batch_size, train.seed, input_index=index, shard_by=data.shard_by, **arguments)
 
     dataset = feed(strategy, train.batch_size, part)
     if not data.eval_shards:

@@ -32,7 +32,7 @@ class Toy(TrainableModel):
         return {"token": ops.sum(features["weights"]), "sum": ops.sum(features["weights"][:, 0])}
 
     def loss_sums(self, features, training):
-        logits = self(features, training=training)
+        logits = ops.cast(self(features, training=training), "float32")
         terms = keras.losses.sparse_categorical_crossentropy(features["labels"], logits, from_logits=True)
         weights = features["weights"]
         right = ops.cast(ops.equal(ops.argmax(logits, -1), features["labels"]), "float32")

@@ -1,0 +1,54 @@
+"""float16 with its loss scaled: on several replicas as on one, overflow included."""
+
+import keras
+import numpy as np
+import pytest
+import tensorflow as tf
+from toy import Toy, arrays
+
+from bert_tf.backend import AdamW, NonFiniteError
+from bert_tf.training.strategies import make_strategy
+
+
+def train(strategy, features, precision="mixed_float16", **compile_arguments):
+    before = keras.config.dtype_policy()
+    keras.config.set_dtype_policy(precision)
+    try:
+        with make_strategy(strategy).scope():
+            model = Toy()
+            model.compile(AdamW(1e-2, global_clipnorm=0.05), **compile_arguments)
+    finally:
+        keras.config.set_dtype_policy(before)
+    data = tf.data.Dataset.from_tensor_slices(features).batch(8)
+    return model, model.fit(data, epochs=2, verbose=0).history["loss"]
+
+
+def overflowing(rows):
+    features = arrays(40)
+    features["weights"][rows] = np.inf
+    return features
+
+
+@pytest.mark.parametrize("strategy", ["one", "mirrored"])
+def test_it_learns_as_float32_does(strategy):
+    _, losses = train(strategy, arrays(40))
+    _, expected = train("one", arrays(40), precision="float32")
+    assert losses == pytest.approx(expected, rel=2e-3) and losses[1] < losses[0]
+
+
+def test_overflow_on_one_replica_leaves_the_update_out_on_all():
+    # Row 22 is on the second replica, in the third of five batches.
+    model, losses = train("mirrored", overflowing([22]))
+    alone, expected = train("one", overflowing([22]))
+    assert int(model.optimizer.iterations.numpy()) == 8  # of 10 steps
+    assert float(model.optimizer.dynamic_scale.numpy()) == 2**15 / 4
+    assert losses == pytest.approx(expected, rel=2e-3)
+    for variable, single in zip(model.trainable_variables, alone.trainable_variables):
+        first, second = (v.numpy() for v in variable.value.values)
+        assert np.isfinite(first).all() and np.array_equal(first, second)
+        np.testing.assert_allclose(first, single.numpy(), atol=2e-3)
+
+
+def test_overflow_at_every_scale_is_an_error():
+    with pytest.raises(NonFiniteError, match="step 1: the sum of token is not finite"):
+        train("one", {name: np.tile(v, (5, 1)) for name, v in overflowing(slice(None)).items()})
