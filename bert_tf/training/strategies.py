@@ -37,6 +37,8 @@ def make_strategy(name="auto"):
     if name == "multi_worker" or (name == "auto" and len(_workers()) > 1):
         return _multi_worker()
     gpus = tf.config.list_logical_devices("GPU")
+    if name == "auto" and not gpus:
+        tpu.warn_of_unused(tpu.Machine.here())
     if name == "mirrored" or (name == "auto" and len(gpus) > 1):
         return _mirrored(tuple(d.name for d in gpus or tf.config.list_logical_devices("CPU")))
     return tf.distribute.get_strategy()

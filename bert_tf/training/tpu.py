@@ -76,6 +76,15 @@ def check_machine(machine):
     # All is installed, and yet TensorFlow sees no TPU: what initializing it says is the best that is known.
 
 
+def warn_of_unused(machine):
+    """Says that there is a TPU which TensorFlow does not see, where no TPU was asked for by name."""
+    if machine.chips and not machine.devices:
+        try:
+            check_machine(machine)
+        except ConfigError as error:
+            logging.warning("training on the CPU: %s", error)
+
+
 def explain(error):
     """The ConfigError for a TPU that is there and could not be initialized."""
     return ConfigError(

@@ -24,3 +24,17 @@ def test_the_notebook_runs(tmp_path, monkeypatch):
 def test_it_is_committed_without_outputs():
     for cell in nbformat.read(NOTEBOOK, as_version=4).cells:
         assert not cell.get("outputs"), cell["id"]
+
+
+def test_on_a_tpu_it_installs_around_tensorflow_tpu(monkeypatch):
+    (cell,) = (cell for cell in nbformat.read(NOTEBOOK, as_version=4).cells if cell["id"] == "cell-2")
+    commands = []
+    monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
+    monkeypatch.setattr("glob.glob", lambda pattern: ["/dev/accel0"] if "accel" in pattern else [])
+    monkeypatch.setattr("subprocess.run", lambda command, check: commands.append(command[command.index("-q") + 1 :]))
+    monkeypatch.setenv("BERT_TF_SOURCE", str(NOTEBOOK.parent.parent))
+    exec(cell["source"], {})
+    root = NOTEBOOK.parent.parent
+    lists = [str(root / "requirements" / name) for name in ("tpu.txt", "tpu-no-deps.txt")]
+    assert commands == [["-r", lists[0]], ["--no-deps", "-r", lists[1], str(root)]]
+    assert all(Path(path).is_file() for path in lists)

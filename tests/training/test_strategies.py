@@ -31,6 +31,13 @@ def test_a_machine_with_one_passes_whatever_else_is_installed():
     tpu.check_machine(tpu.Machine(**READY | {"builds": ("tensorflow", "tensorflow-tpu"), "libtpu": False}))
 
 
+def test_a_tpu_that_is_not_used_is_not_passed_over_in_silence(monkeypatch, caplog):
+    monkeypatch.setattr(tpu.Machine, "here", lambda: tpu.Machine(**READY | {"devices": 0, "builds": ("tensorflow",)}))
+    with caplog.at_level(logging.WARNING, logger="absl"):
+        strategies.make_strategy("auto")
+    assert "training on the CPU: this machine has a TPU, but its TensorFlow was built without" in caplog.text
+
+
 def test_this_machine_has_none_and_says_so():
     here = tpu.Machine.here()
     assert here.devices == 0 and "tensorflow" in here.builds
