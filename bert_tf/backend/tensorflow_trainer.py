@@ -72,6 +72,11 @@ class TensorFlowTrainer:
             xla = accelerated and not tpu
         self._forward_backward = tf.function(self._gradients, jit_compile=True) if xla else self._gradients
 
+    @property
+    def static_shapes(self):
+        """Whether every batch must have one shape: on a TPU, which computes in replicas alone."""
+        return isinstance(self.distribute_strategy, tf.distribute.TPUStrategy)
+
     def fit(self, x, *, steps_per_epoch=None, shuffle=False, **kwargs):
         """Keras's `fit` on a dataset (or dict of arrays) of feature dicts.
 

@@ -56,7 +56,22 @@ class TaskModel(TrainableModel):
     @tf.function
     def infer(self, features):
         """`call` without dropout, for evaluation and prediction."""
-        return self(features, training=False)
+        if not self.static_shapes:
+            return self(features, training=False)
+        shares = self.distribute_strategy.run(self._infer_share, args=(features,))
+        local = self.distribute_strategy.experimental_local_results
+        return {name: tf.concat(local(values), axis=0) for name, values in shares.items()}
+
+    def _infer_share(self, features):
+        """What `infer` answers for this replica's share of the rows."""
+        replica = tf.distribute.get_replica_context()
+
+        def share(tensor):
+            rows = tensor.shape[0] // replica.num_replicas_in_sync
+            begin = [replica.replica_id_in_sync_group * rows] + [0] * (tensor.shape.rank - 1)
+            return tf.slice(tensor, begin, [rows, *tensor.shape[1:]])
+
+        return self({name: share(tensor) for name, tensor in features.items()}, training=False)
 
 
 class Classifier(TaskModel):

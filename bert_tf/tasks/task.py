@@ -195,9 +195,12 @@ class Task:
     def _infer(self, model, examples, batch_size):
         """What the model says of each row: a list of dicts of arrays, in the order of the rows."""
         rows = self.rows(examples)
-        plan = rows.plan(self.config, batch_size)
+        plan, full = rows.plan(self.config, batch_size, static_shapes=model.static_shapes), None
+        if model.static_shapes:
+            replicas = model.distribute_strategy.num_replicas_in_sync
+            full = -(-max(len(indexes) for indexes, _ in plan) // replicas) * replicas
         results = [None] * len(rows.lengths)
-        dataset = rows.dataset(plan, self.tokenizer, self.config.sequence_length)
+        dataset = rows.dataset(plan, self.tokenizer, self.config.sequence_length, static_rows=full)
         dataset = dataset.map(lambda features: {name: features[name] for name in INPUTS})
         # One trace for all shapes, where calling `infer` would make one for each of the first few.
         infer = model.infer.get_concrete_function(dataset.element_spec)

@@ -21,7 +21,8 @@ from bert_tf.training.checkpoints import Checkpoints
 from bert_tf.training.encoders import load_encoder, tokenizer_of
 from bert_tf.training.optimization import OptimizerConfig, make_optimizer, precision
 from bert_tf.training.run_directory import CONFIG, METRICS, SUMMARY, RunDirectory
-from bert_tf.training.strategies import make_strategy
+from bert_tf.training import tpu
+from bert_tf.training.strategies import feed, is_tpu, strategy_of
 
 #: The checkpoints of the newest epoch, beside those of the best; gone when the run is finished.
 LAST = "last"
@@ -101,6 +102,7 @@ def finetune(config, output, build_task):
         ConfigError, DataError, RunDirectoryError, NonFiniteError: as `pretrain`.
     """
     check(config)
+    strategy_of(config.train)  # before anything else runs on TensorFlow: a TPU would wipe its memory
     seeds = range(config.train.seed, config.train.seed + config.train.seeds)
     with files.lock_directory(output):
         folder = RunDirectory.claim(output, config)
@@ -147,11 +149,12 @@ def _finetune_once(config, run, task, data, begin):
 
 def _train_and_measure(config, run, task, data, begin):
     train, examples, dev, test = config.train, data["train"], data["dev"], data.get("test")
-    with make_strategy(train.strategy).scope(), precision(train.precision):
+    strategy = strategy_of(train)
+    with strategy.scope(), precision(train.precision):
         keras.utils.set_random_seed(train.seed)  # the head, and the encoder where not pretrained
         encoder, tokenizer = load_encoder(config.init_from, trained=train.pretrained, dropout=train.dropout)
         model = task.model(encoder)
-        steps = task.steps_per_epoch(examples, train.batch_size)
+        steps = task.steps_per_epoch(examples, train.batch_size, static_shapes=is_tpu(strategy))
         model.compile(
             optimizer=make_optimizer(config.optimizer, steps * train.epochs),
             accumulation_steps=train.accumulation_steps,
@@ -194,8 +197,8 @@ def _train(model, task, examples, dev, steps, train, run):
     for epoch in range(first, train.epochs):
         if train.early_stopping and history and epoch - _best(history, task.metric) > train.early_stopping:
             break
-        data = task.dataset(examples, batch_size=train.batch_size, training=True, seed=train.seed, epoch=epoch)
-        fitted = model.fit(data, epochs=1, verbose=0, callbacks=[_Steps(progress, epoch * steps)]).history
+        data = _epoch(model.distribute_strategy, task, examples, train, epoch)
+        fitted = model.fit(data, steps_per_epoch=steps, epochs=1, verbose=0, callbacks=[_Steps(progress, epoch * steps)]).history
         step = (epoch + 1) * steps
         metrics = task.evaluate(model, dev, train.batch_size)
         history.append({"step": step, "epoch": epoch, "train_loss": fitted["loss"][-1]} | _plain(metrics))
@@ -207,6 +210,17 @@ def _train(model, task, examples, dev, steps, train, run):
     best = history[_best(history, task.metric)]
     progress.finish(f"best dev {task.metric} {best[task.metric]:.4f} after epoch {best['epoch'] + 1}")
     return best
+
+
+def _epoch(strategy, task, examples, train, epoch):
+    """The batches of a training epoch, for a TPU all of one shape."""
+    static = is_tpu(strategy)
+    data = task.dataset(examples, train.batch_size, training=True, seed=train.seed, epoch=epoch, static_shapes=static)
+    if not static:
+        return data
+    replicas = strategy.num_replicas_in_sync
+    rows = -(-data.element_spec["token_ids"].shape[0] // replicas) * replicas
+    return feed(strategy, rows, lambda index, inputs: tpu.fill_batches(data, rows))
 
 
 def _best(history, metric):

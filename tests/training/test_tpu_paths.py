@@ -1,0 +1,55 @@
+"""What runs would do on a TPU, with two CPU devices in the place of its cores.
+
+The stand-in refuses what a TPU refuses: sizes that are not known, strings, variables made outside its
+scope. It does not compile: test_lowering.py does that.
+"""
+
+import keras
+import numpy as np
+import pytest
+import tensorflow as tf
+from test_finetuning import experiment, folder  # noqa: F401, a fixture
+from test_lowering import PRETRAINING, pretraining
+
+from bert_tf.tasks import build_task
+from bert_tf.training import strategies, tpu
+from bert_tf.training.finetuning import finetune
+from bert_tf.training.run_directory import RunDirectory
+
+
+class TwoCores(tf.distribute.MirroredStrategy):
+    def run(self, fn, args=(), kwargs=None, options=None):
+        for part in tf.nest.flatten([self.experimental_local_results(a) for a in tf.nest.flatten(args)]):
+            assert part.shape.is_fully_defined() and part.dtype != tf.string
+        self.runs = getattr(self, "runs", 0) + 1
+        return super().run(fn, args, kwargs, options)
+
+
+@pytest.fixture
+def cores(monkeypatch):
+    two = TwoCores(["CPU:0", "CPU:1"])
+    monkeypatch.setattr(strategies, "_tpu", lambda: two)
+    monkeypatch.setattr(tf.distribute, "TPUStrategy", TwoCores)
+    return two
+
+
+def test_fine_tuning_is_that_of_one_device(folder, tmp_path, cores):  # noqa: F811
+    settings = ["train.epochs=2", "train.batch_size=8", "train.dropout=0.0", "task.dropout=0.0", "optimizer.epsilon=1e-3"]
+    for name in ("one", "tpu"):  # 12 examples: the second batch is a short one
+        finetune(experiment(folder, *settings, f"train.strategy={name}"), tmp_path / name, build_task)
+    one, two = (RunDirectory.open(tmp_path / name).metrics() for name in ("one", "tpu"))
+    assert cores.runs == 2  # the train step and the evaluation, each traced once for all batches
+    for expected, found in zip(one, two, strict=True):
+        assert found["train_loss"] == pytest.approx(expected["train_loss"], rel=1e-4)
+        assert found["loss"] == pytest.approx(expected["loss"], rel=1e-4)
+
+
+@pytest.mark.parametrize("row", ["span_boundary", "replaced_token_detection", "permutation_lm"])
+def test_rows_that_fill_a_batch_up_count_for_nothing(row):
+    assert row in PRETRAINING
+    keras.utils.set_random_seed(1)
+    model, features = pretraining(row)
+    short = tf.data.Dataset.from_tensor_slices(features).batch(5)
+    sums = [np.sum([model.test_step(batch).numpy() for batch in data], axis=0) for data in (short, tpu.fill_batches(short, 5))]
+    np.testing.assert_allclose(sums[1], sums[0], rtol=1e-5, atol=1e-5)
+    assert sums[0][1] > 20  # predictions
