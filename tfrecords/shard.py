@@ -12,7 +12,7 @@ from bert_tf.files import explain_disk_errors
 from bert_tf.tokenizers import load_tokenizer
 from tfrecords.manifest import Manifest, Shard
 from tfrecords.output_folder import Kind
-from tfrecords.packing import doc_sentences, full_sentences, insert_separators
+from tfrecords.packing import doc_sentences, full_sentences, insert_separators, token_blocks
 from tfrecords.pairs import segment_pairs, sentence_pairs
 from tfrecords.records import serialize
 from tfrecords.results import ChunkResult
@@ -118,7 +118,8 @@ def _pack(tokens, tokenizer, config, seed):
     room = config.sequence_length - layout.special_tokens_per_sequence
     if config.format == "doc_sentences":
         return token_ids, doc_sentences(*splits, room)
-    spans, separators = full_sentences(*splits, room)
+    across_documents = token_blocks if config.format == "token_blocks" else full_sentences
+    spans, separators = across_documents(*splits, room)
     return insert_separators(token_ids, separators, tokenizer.sep_id), spans
 
 

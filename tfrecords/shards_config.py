@@ -7,7 +7,7 @@ from bert_tf.errors import ConfigError
 from tfrecords.schema import PAIR_TASKS
 
 PAIR_FORMATS = ("segment_pair", "sentence_pair")
-SINGLE_FORMATS = ("full_sentences", "doc_sentences")
+SINGLE_FORMATS = ("full_sentences", "doc_sentences", "token_blocks")
 
 _SHORTEST_SEQUENCE = 8
 _LONGEST_SEQUENCE = 65535  # segment lengths are stored as uint16
@@ -50,7 +50,8 @@ class ShardsConfig(CorpusConfig):
             "segment_pair": two stretches of sentences that fill the sequence together, as BERT;
             "sentence_pair": two natural sentences, mostly much shorter than the sequence;
             "full_sentences": contiguous sentences across documents, as RoBERTa;
-            "doc_sentences": the same, never across documents, so that the end of each is shorter.
+            "doc_sentences": the same, never across documents, so that the end of each is shorter;
+            "token_blocks": text cut wherever a row is full, within sentences, too.
         pair: what is asked of the two segments:
             "next_sentence": does B follow A in the document, or is it from another one (BERT)?
             "sentence_order": two that follow each other, are they in order or exchanged (ALBERT)?
@@ -68,7 +69,7 @@ class ShardsConfig(CorpusConfig):
     """
 
     sequence_length: int = 128
-    format: Literal["segment_pair", "sentence_pair", "full_sentences", "doc_sentences"] = "segment_pair"
+    format: Literal["segment_pair", "sentence_pair", "full_sentences", "doc_sentences", "token_blocks"] = "segment_pair"
     pair: Literal["next_sentence", "sentence_order", "none"] | None = None
     short_sequence_probability: float = 0.1
     duplicates: int = 1

@@ -35,7 +35,7 @@ def add_arguments(parser):
     parser.add_argument("--tokenizer", help="tokenizer folder or vocab.txt; a folder of token ids has its own")
     parser.add_argument("--output", required=True, help="folder for the shards")
     parser.add_argument("--sequence-length", type=int, help="tokens of an example (default 128)")
-    parser.add_argument("--format", help="segment_pair (default), sentence_pair, full_sentences or doc_sentences")
+    parser.add_argument("--format", help="segment_pair (default), sentence_pair, full_sentences, doc_sentences or token_blocks")
     parser.add_argument("--pair", help="next_sentence (default of pairs), sentence_order or none")
     parser.add_argument("--workers", type=int, help="processes (default: one a core)")
     parser.add_argument("--overwrite", action="store_true", help="replace the shards that are there")

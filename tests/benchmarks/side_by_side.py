@@ -1,7 +1,7 @@
 """Implementations side by side: each in a process of its own, taking turns.
 
-A benchmark defines functions from its arguments to a pair (name of the unit, function that does one
-turn and returns how many units it did) and calls `main`. Each implementation is set up in its own
+A benchmark defines functions from its arguments to (name of the unit, function that does one turn and
+returns how many units it did) and calls `main`; a third function may return more to print, by name. Each implementation is set up in its own
 process, does one turn that is not counted, and then they take turns: whatever else the machine does
 slows all of them alike, so that their ratios hold where the absolute figures do not.
 """
@@ -13,6 +13,7 @@ import resource
 import statistics
 import subprocess
 import sys
+import threading
 import time
 from pathlib import Path
 
@@ -21,7 +22,7 @@ def main(implementations, parser, reference):
     """Runs the benchmark, or one worker of it.
 
     Args:
-        implementations: name -> function from the parsed arguments to (unit, turn).
+        implementations: name -> function from the parsed arguments to (unit, turn[, more]).
         parser: the benchmark's own arguments; those of this module are added.
         reference: what the ratios are to: 1.00 for the first of these names that ran.
     """
@@ -47,6 +48,34 @@ def main(implementations, parser, reference):
     _print(found, base)
     if arguments.json:
         arguments.json.write_text(json.dumps(found, indent=1) + "\n")
+
+
+def paced(model, data, steps):
+    """Function that lets one `fit` of a Keras model on endless data do so many steps more.
+
+    A `fit` a turn would begin reading anew each time, as no training does.
+    """
+    import keras
+
+    go, done = threading.Semaphore(0), threading.Semaphore(0)
+
+    class Pace(keras.callbacks.Callback):
+        def on_train_batch_begin(self, batch, logs=None):
+            go.acquire()
+
+        def on_train_batch_end(self, batch, logs=None):
+            done.release()
+
+    arguments = {"steps_per_epoch": 1_000_000_000, "verbose": 0, "callbacks": [Pace()]}
+    threading.Thread(target=model.fit, args=(data,), kwargs=arguments, daemon=True).start()
+
+    def turn():
+        for _ in range(steps):
+            go.release()
+        for _ in range(steps):
+            done.acquire()
+
+    return turn
 
 
 class _Worker:
@@ -84,6 +113,7 @@ class _Worker:
 
     def close(self):
         self.process.stdin.close()
+        more = self._answer()
         self.process.wait()
         rates = [units / seconds for units, seconds in zip(self.units, self.seconds)]
         return {
@@ -93,12 +123,13 @@ class _Worker:
             "seconds_per_turn": statistics.median(self.seconds),
             "start_seconds": self.ready["seconds"],
             "peak_gigabytes": self.peak,
+            "more": more,
         }
 
 
 def _work(setup, arguments):
     start = time.perf_counter()
-    unit, turn = setup(arguments)
+    unit, turn, *more = setup(arguments)
     turn()
     print("@" + json.dumps({"unit": unit, "seconds": time.perf_counter() - start}), flush=True)
     for _ in sys.stdin:
@@ -107,13 +138,22 @@ def _work(setup, arguments):
         seconds = time.perf_counter() - start
         peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e6
         print("@" + json.dumps({"seconds": seconds, "units": units, "peak": peak}), flush=True)
+    print("@" + json.dumps(more[0]() if more else {}), flush=True)
+    os._exit(0)  # whatever threads still wait
 
 
 def _print(found, base):
-    unit = next(iter(found.values()))["unit"]
-    print(f"| | {unit}/s | ratio | first turn after | peak memory |\n|---|---|---|---|---|")
+    first = next(iter(found.values()))
+    columns = [f"{first['unit']}/s", "ratio", "ms a turn", "first turn after", "peak memory", *first["more"]]
+    print("| |", " | ".join(columns), "|")
+    print("|---" * (len(columns) + 1) + "|")
     for name, row in found.items():
-        ratio = f"{row['rate'] / base['rate']:.2f}" if base else ""
-        print(
-            f"| {name} | {row['rate']:,.0f} | {ratio} | {row['start_seconds']:.0f} s | {row['peak_gigabytes']:.1f} GB |"
-        )
+        cells = [
+            f"{row['rate']:,.0f}",
+            f"{row['rate'] / base['rate']:.2f}" if base else "",
+            f"{1000 * row['seconds_per_turn']:,.1f}",
+            f"{row['start_seconds']:.0f} s",
+            f"{row['peak_gigabytes']:.1f} GB",
+            *map(str, row["more"].values()),
+        ]
+        print(f"| {name} |", " | ".join(cells), "|")

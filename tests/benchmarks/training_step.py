@@ -5,13 +5,15 @@
         --heads 12 --batch 8 --steps 2]
 
 Full rows of random ids; forward and backward pass with dropout 0.1, clip at 1.0, AdamW. PyTorch's
-library computes vocabulary logits at every position: that is how it trains, so that is what is timed.
+library computes vocabulary logits at every position: that is how it trains, so that is what is timed. The last two lines
+are the ceiling: nothing but matrix products, as many as a step of BERT has.
 """
 
 import argparse
 import os
+import sys
 
-from side_by_side import main
+from side_by_side import main, paced
 
 VOCABULARY = 30522
 RATE = 1e-4
@@ -45,63 +47,77 @@ def bert_tf(policy):
         model = MaskedLM(BertEncoder(config, pooler=False, dtype=policy))
         model.compile(optimizer=AdamW(RATE, global_clipnorm=1.0))
         data = tf.data.Dataset.from_tensors(make_batch(a)).repeat()
-        return "tokens", lambda: _fit(model, data, a)
+        return "tokens", _turn(model, data, a)
 
     return setup
 
 
-def _fit(model, data, a):
-    model.fit(data, steps_per_epoch=a.steps, verbose=0)
-    return a.steps * a.batch * a.length
+def _turn(model, data, a):
+    train = paced(model, data, a.steps)
+    return lambda: (train(), a.steps * a.batch * a.length)[1]
+
+
+def garden_step(a, policy, vocabulary=VOCABULARY):
+    """Function from a batch of Model Garden's to the loss after one update."""
+    os.environ["TF_USE_LEGACY_KERAS"] = "1"
+    import tensorflow as tf
+    import tf_keras
+    from official.modeling import tf_utils
+    from official.nlp import optimization
+    from official.nlp.modeling import models, networks
+
+    tf_keras.mixed_precision.set_global_policy(policy)
+    start = tf_keras.initializers.TruncatedNormal(stddev=0.02)
+    encoder = networks.BertEncoderV2(
+        vocab_size=vocabulary,
+        hidden_size=a.hidden_size,
+        num_layers=a.layers,
+        num_attention_heads=a.heads,
+        inner_dim=4 * a.hidden_size,
+        initializer=start,
+    )
+    model = models.BertPretrainerV2(encoder, mlm_activation=tf_utils.get_activation("gelu"), mlm_initializer=start)
+    optimizer = optimization.AdamWeightDecay(
+        learning_rate=RATE, weight_decay_rate=0.01, gradient_clip_norm=1.0, exclude_from_weight_decay=["norm", "bias"]
+    )
+
+    @tf.function  # the step of official/nlp/tasks/masked_lm.py
+    def step(batch):
+        inputs = {name: batch[name] for name in GARDEN_INPUTS}
+        labels, weights = batch["masked_lm_ids"], batch["masked_lm_weights"]
+        with tf.GradientTape() as tape:
+            logits = tf.cast(model(inputs, training=True)["mlm_logits"], tf.float32)
+            losses = tf_keras.losses.sparse_categorical_crossentropy(labels, logits, from_logits=True)
+            loss = tf.math.divide_no_nan(tf.reduce_sum(losses * weights), tf.reduce_sum(weights))
+        variables = model.trainable_variables
+        optimizer.apply_gradients(zip(tape.gradient(loss, variables), variables))
+        return loss
+
+    return step
+
+
+GARDEN_INPUTS = ("input_word_ids", "input_mask", "input_type_ids", "masked_lm_positions")
 
 
 def model_garden(policy):
     def setup(a):
-        os.environ["TF_USE_LEGACY_KERAS"] = "1"
+        step = garden_step(a, policy)
         import tensorflow as tf
-        import tf_keras
-        from official.modeling import tf_utils
-        from official.nlp import optimization
-        from official.nlp.modeling import models, networks
 
-        tf_keras.mixed_precision.set_global_policy(policy)
-        start = tf_keras.initializers.TruncatedNormal(stddev=0.02)
-        encoder = networks.BertEncoderV2(
-            vocab_size=VOCABULARY,
-            hidden_size=a.hidden_size,
-            num_layers=a.layers,
-            num_attention_heads=a.heads,
-            inner_dim=4 * a.hidden_size,
-            initializer=start,
-        )
-        model = models.BertPretrainerV2(encoder, mlm_activation=tf_utils.get_activation("gelu"), mlm_initializer=start)
-        batch = make_batch(a)
-        inputs = {
-            "input_word_ids": batch["token_ids"],
-            "input_mask": batch["padding_mask"].astype("int32"),
-            "input_type_ids": batch["segment_ids"],
-            "masked_lm_positions": batch["mask_positions"],
+        ours = make_batch(a)
+        batch = {
+            "input_word_ids": ours["token_ids"],
+            "input_mask": ours["padding_mask"].astype("int32"),
+            "input_type_ids": ours["segment_ids"],
+            "masked_lm_positions": ours["mask_positions"],
+            "masked_lm_ids": ours["mask_ids"],
+            "masked_lm_weights": ours["mask_weights"],
         }
-        model({key: tf.constant(value) for key, value in inputs.items()})
-        optimizer = optimization.AdamWeightDecay(
-            learning_rate=RATE, weight_decay_rate=0.01, gradient_clip_norm=1.0, exclude_from_weight_decay=["norm", "bias"]
-        )
-
-        @tf.function  # the step of official/nlp/tasks/masked_lm.py
-        def step(inputs, labels, weights):
-            with tf.GradientTape() as tape:
-                logits = tf.cast(model(inputs, training=True)["mlm_logits"], tf.float32)
-                losses = tf_keras.losses.sparse_categorical_crossentropy(labels, logits, from_logits=True)
-                loss = tf.math.divide_no_nan(tf.reduce_sum(losses * weights), tf.reduce_sum(weights))
-            variables = model.trainable_variables
-            optimizer.apply_gradients(zip(tape.gradient(loss, variables), variables))
-            return loss
-
-        data = iter(tf.data.Dataset.from_tensors((inputs, batch["mask_ids"], batch["mask_weights"])).repeat())
+        data = iter(tf.data.Dataset.from_tensors(batch).repeat())
 
         def turn():
             for _ in range(a.steps):
-                loss = step(*next(data))
+                loss = step(next(data))
             loss.numpy()
             return a.steps * a.batch * a.length
 
@@ -131,7 +147,7 @@ def keras_hub(policy):
         batch = make_batch(a)
         inputs = {key: batch[key] for key in ("token_ids", "segment_ids", "padding_mask", "mask_positions")}
         data = tf.data.Dataset.from_tensors((inputs, batch["mask_ids"], batch["mask_weights"])).repeat()
-        return "tokens", lambda: _fit(model, data, a)
+        return "tokens", _turn(model, data, a)
 
     return setup
 
@@ -174,12 +190,41 @@ def transformers(bfloat16):
     return setup
 
 
+def matrix_products(policy):
+    """As many multiplications as a step has, in square products of 1024: what the machine could do at best."""
+
+    def setup(a):
+        import tensorflow as tf
+
+        layer = 12 * a.hidden_size**2 + 2 * a.length * a.hidden_size
+        share = a.predictions / a.length
+        per_token = a.layers * layer + share * a.hidden_size * (a.hidden_size + VOCABULARY)
+        x = tf.cast(tf.random.normal([1024, 1024]), "bfloat16" if "bfloat16" in policy else "float32")
+        repetitions = round(3 * per_token * a.steps * a.batch * a.length / 1024**3)
+        print(f"{6 * per_token / 1e6:.0f} MFLOP a token", file=sys.stderr)
+
+        @tf.function
+        def products():
+            y = x
+            for _ in tf.range(repetitions):
+                y = tf.matmul(x, x)
+            return y[0, 0]
+
+        def turn():
+            products().numpy()
+            return a.steps * a.batch * a.length
+
+        return "tokens", turn
+
+    return setup
+
+
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     for name, default in [("hidden-size", 512), ("layers", 4), ("heads", 8), ("batch", 16), ("length", 128)]:
         parser.add_argument(f"--{name}", type=int, default=default)
     parser.add_argument("--predictions", type=int, default=20, help="of each row")
-    parser.add_argument("--steps", type=int, default=5, help="of a turn")
+    parser.add_argument("--steps", type=int, default=10, help="of a turn")
     main(
         {
             "bert_tf, bfloat16": bert_tf("mixed_bfloat16"),
@@ -190,6 +235,8 @@ if __name__ == "__main__":
             "KerasHub, float32": keras_hub("float32"),
             "transformers on PyTorch, bfloat16": transformers(True),
             "transformers on PyTorch, float32": transformers(False),
+            "matrix products alone, bfloat16": matrix_products("mixed_bfloat16"),
+            "matrix products alone, float32": matrix_products("float32"),
         },
         parser,
         reference=("Model Garden, float32", "KerasHub, float32"),

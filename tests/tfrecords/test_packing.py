@@ -6,7 +6,7 @@ import random
 import numpy as np
 import pytest
 
-from tfrecords.packing import doc_sentences, drop_empty, full_sentences, insert_separators, split_long
+from tfrecords.packing import doc_sentences, drop_empty, full_sentences, insert_separators, split_long, token_blocks
 from tfrecords.pairs import excess, segment_pairs
 from tfrecords.schema import NEXT, NO_PAIR, RANDOM_NEXT
 
@@ -239,4 +239,16 @@ def test_full_sentences_against_a_plain_loop(longest):
     expected.append(row)
     assert packed == expected
     assert [t for row in packed for t in row if t != sep] == tokens.tolist()
+    assert set(spans.labels) == {NO_PAIR} and not spans.truncated.any()
+
+
+def test_token_blocks_are_full():
+    sentence_splits, document_splits = corpus(40, 12, 30)
+    tokens = np.arange(1000, 1000 + sentence_splits[-1])
+    spans, separators = token_blocks(sentence_splits, document_splits, LENGTH - 2)
+    stream = insert_separators(tokens, separators, 7)
+    lengths = spans.first_end - spans.first_start
+    assert (lengths[:-1] == LENGTH - 2).all() and 0 < lengths[-1] <= LENGTH - 2
+    assert np.array_equal(np.concatenate([stream[a:b] for a, b in zip(spans.first_start, spans.first_end)]), stream)
+    assert np.array_equal(np.flatnonzero(stream == 7) - np.arange(len(separators)), sentence_splits[document_splits[1:-1]])
     assert set(spans.labels) == {NO_PAIR} and not spans.truncated.any()

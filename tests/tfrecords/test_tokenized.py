@@ -26,6 +26,7 @@ FORMATS = [
     ("sentence_pair", "sentence_order"),
     ("full_sentences", "none"),
     ("doc_sentences", "none"),
+    ("token_blocks", "none"),
 ]
 
 

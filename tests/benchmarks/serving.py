@@ -1,0 +1,135 @@
+"""Text to probabilities: an exported classifier beside the peers'.
+
+    pip install torch transformers   # may live elsewhere
+    python tests/benchmarks/serving.py [--torch-python PYTHON] [--batch 32] [--hidden-size 768 --layers 12 --heads 12]
+
+Sentences of the bundled addresses, tokenized and classified in batches that are padded to their longest
+row, but for KerasHub's, whose packer pads all to one length. The weights are random; bert_tf's and
+KerasHub's are the SavedModels that they export, called from Python. KerasHub's export takes ids: its
+tokenizer runs as a graph function before it.
+"""
+
+import argparse
+import gzip
+import json
+import tempfile
+from pathlib import Path
+
+from side_by_side import main
+
+ROOT = Path(__file__).parent.parent.parent
+VOCABULARY = 30522
+
+
+def read_texts(count=256):
+    lines = (ROOT / "bert_tf/samples/state_of_the_union.jsonl").read_text(encoding="utf-8").splitlines()
+    text = " ".join(json.loads(line)["text"] for line in lines[::20]).replace("\n", " ")
+    sentences = [sentence + "." for sentence in text.split(". ") if 40 < len(sentence) < 300]
+    return sentences[:: max(1, len(sentences) // count)][:count]
+
+
+def vocabulary_file():
+    packed = ROOT / "tests/fixtures/tokenizers/bert-base-uncased-vocab.txt.gz"
+    path = Path(tempfile.mkdtemp()) / "vocab.txt"
+    path.write_bytes(gzip.decompress(packed.read_bytes()))
+    return path
+
+
+def requests(a, answer):
+    """One turn: all texts, in batches, one after the other."""
+    texts = read_texts()
+    batches = [texts[i : i + a.batch] for i in range(0, len(texts) // a.batch * a.batch, a.batch)]
+
+    def turn():
+        for batch in batches:
+            answer(batch)
+        return len(batches) * a.batch
+
+    return "texts", turn
+
+
+def bert_tf(precision):
+    def setup(a):
+        import tensorflow as tf
+
+        from bert_tf.export.classification import ServedClassifier
+        from bert_tf.export.saved_model import write_saved_model
+        from bert_tf.models.bert import BertConfig, BertEncoder
+        from bert_tf.tasks.heads import Classifier
+        from bert_tf.tokenizers import load_tokenizer
+
+        config = BertConfig(VOCABULARY, a.hidden_size, a.layers, a.heads, 4 * a.hidden_size)
+        model = Classifier(BertEncoder(config, dtype=precision), 2)
+        module = ServedClassifier(model, load_tokenizer(vocabulary_file()), ["no", "yes"], a.length)
+        path = write_saved_model(module, tempfile.mkdtemp())
+        function = tf.saved_model.load(path).signatures["serving_default"]
+        return requests(a, lambda batch: function(text=tf.constant(batch))["probabilities"].numpy())
+
+    return setup
+
+
+def keras_hub(a):
+    import keras_hub as hub
+    import tensorflow as tf
+
+    tokenizer = hub.tokenizers.BertTokenizer(vocabulary_file().read_text(encoding="utf-8").splitlines(), lowercase=True)
+    preprocessor = hub.models.BertTextClassifierPreprocessor(tokenizer, sequence_length=a.length)
+    backbone = hub.models.BertBackbone(
+        vocabulary_size=VOCABULARY,
+        num_layers=a.layers,
+        num_heads=a.heads,
+        hidden_dim=a.hidden_size,
+        intermediate_dim=4 * a.hidden_size,
+    )
+    model = hub.models.BertTextClassifier(backbone, num_classes=2, preprocessor=None, activation="softmax")
+    path = tempfile.mkdtemp()
+    model.export(path, verbose=False)
+    loaded = tf.saved_model.load(path)
+    pack = tf.function(lambda texts: {name: tf.cast(x, tf.int32) for name, x in preprocessor(texts).items()})
+    return requests(a, lambda batch: loaded.serve(pack(tf.constant(batch))).numpy())
+
+
+def transformers(bfloat16):
+    def setup(a):
+        import os
+
+        import torch
+        from transformers import BertConfig, BertForSequenceClassification, BertTokenizerFast
+
+        torch.set_num_threads(len(os.sched_getaffinity(0)))
+        tokenizer = BertTokenizerFast(str(vocabulary_file()))
+        model = BertForSequenceClassification(
+            BertConfig(
+                vocab_size=VOCABULARY,
+                hidden_size=a.hidden_size,
+                num_hidden_layers=a.layers,
+                num_attention_heads=a.heads,
+                intermediate_size=4 * a.hidden_size,
+            )
+        ).eval()
+
+        def answer(batch):
+            with torch.inference_mode(), torch.autocast("cpu", torch.bfloat16, enabled=bfloat16):
+                features = tokenizer(batch, padding=True, truncation=True, max_length=a.length, return_tensors="pt")
+                return model(**features).logits.float().softmax(-1).numpy()
+
+        return requests(a, answer)
+
+    return setup
+
+
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    for name, default in [("hidden-size", 512), ("layers", 4), ("heads", 8), ("batch", 1), ("length", 128)]:
+        parser.add_argument(f"--{name}", type=int, default=default)
+    main(
+        {
+            "bert_tf, float32": bert_tf("float32"),
+            "bert_tf, bfloat16": bert_tf("mixed_bfloat16"),
+            "KerasHub, float32": keras_hub,
+            "transformers on PyTorch, float32": transformers(False),
+            "transformers on PyTorch, bfloat16": transformers(True),
+        },
+        parser,
+        reference=("transformers on PyTorch, float32", "KerasHub, float32"),
+    )
