@@ -118,7 +118,7 @@ def explain_lost_workers():
             raise
         raise WorkerLostError(
             "another worker of the cluster ended or cannot be reached; see what it printed, then run the same command "
-            f"on every worker again: it goes on from the last checkpoint. TensorFlow says: {str(error)[:300]}"
+            "on every worker again: it goes on from the last checkpoint"
         ) from error
 
 
