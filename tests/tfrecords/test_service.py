@@ -54,9 +54,9 @@ def test_the_same_examples_and_masks_each_once(folder, address, caplog):
         dataset = read_by_service(reader, address, 4, seed=1, corrupt=corrupt)
     assert "order differs from run to run, and a resumed run goes on near" in caplog.text
     assert dataset.element_spec == reader.dataset(4, seed=1, corrupt=corrupt).element_spec
-    found = examples(dataset, 30)
-    assert len(found) == 120
-    for (epoch, example), features in list(found.items())[::10]:
+    found = examples(dataset, 200)
+    assert len(found) == 800
+    for (epoch, example), features in list(found.items())[::50]:
         here = corrupt(reader.examples([example], epoch), seed=1)
         assert features == {name: here[name].numpy()[0].tolist() for name in features}
 
