@@ -26,8 +26,8 @@ from bert_tf.training.pretraining import PretrainConfig
 SIZES = {"hidden_size": 16, "num_layers": 2, "num_heads": 2, "intermediate_size": 32}
 BERT = SIZES | {"family": "bert", "max_positions": 32}
 PRETRAINING = {
-    "masked_lm": {"model": BERT},
-    "span_boundary": {"model": BERT, "masking": {"unit": "span"}, "objective": {"span_boundary": True}},
+    "masked_lm": {"model": BERT | {"num_layers": 1}},
+    "span_boundary": {"model": BERT | {"num_layers": 1}, "masking": {"unit": "span"}, "objective": {"span_boundary": True}},
     "replaced_token_detection": {
         "model": SIZES | {"family": "electra", "embedding_size": 8, "max_positions": 32},
         "masking": {"mask_probability": 0.85, "random_probability": 0.0},
@@ -134,7 +134,7 @@ def test_masked_lm_is_one_program_that_computes_what_the_graph_does(core):
         results.append([*core.run(step, [features]), *[v.numpy() for v in variables]])
     for xla, graph in zip(*results):  # dropout included: rates are 0.1
         np.testing.assert_allclose(xla, graph, rtol=1e-4, atol=1e-5)
-    assert sum(np.abs(a - b).max() > 1e-3 for a, b in zip(results[0][3:], before)) > 40
+    assert sum(np.abs(a - b).max() > 1e-3 for a, b in zip(results[0][3:], before)) > 25
 
 
 @pytest.mark.parametrize("unit", ["whole_word", "ngram", "span"])
