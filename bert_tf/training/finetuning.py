@@ -4,7 +4,9 @@ The task says what its data, model and metrics are; this file only trains it. No
 one task from another.
 """
 
+import contextlib
 import dataclasses
+import io
 import json
 import shutil
 import statistics
@@ -22,7 +24,7 @@ from bert_tf.training.encoders import load_encoder, tokenizer_of
 from bert_tf.training.optimization import OptimizerConfig, make_optimizer, precision
 from bert_tf.training.run_directory import CONFIG, METRICS, SUMMARY, RunDirectory
 from bert_tf.training import tpu
-from bert_tf.training.strategies import feed, is_tpu, strategy_of
+from bert_tf.training.strategies import explain_lost_workers, feed, feed_batches, is_chief, is_tpu, strategy_of
 
 #: The checkpoints of the newest epoch, beside those of the best; gone when the run is finished.
 LAST = "last"
@@ -102,9 +104,10 @@ def finetune(config, output, build_task):
         ConfigError, DataError, RunDirectoryError, NonFiniteError: as `pretrain`.
     """
     check(config)
-    strategy_of(config.train)  # before anything else runs on TensorFlow: a TPU would wipe its memory
+    # Before anything else runs on TensorFlow: a TPU would wipe its memory, workers must find each other.
+    writes = is_chief(strategy_of(config.train))
     seeds = range(config.train.seed, config.train.seed + config.train.seeds)
-    with files.lock_directory(output):
+    with explain_lost_workers(), files.lock_directory(output) if writes else contextlib.nullcontext():
         folder = RunDirectory.claim(output, config)
         # Nothing is written before the data are read and the model and its optimizer are there: a
         # command that fails until then can be corrected and given again.
@@ -116,6 +119,8 @@ def finetune(config, output, build_task):
             one = dataclasses.replace(config, train=dataclasses.replace(config.train, seed=seed, seeds=1))
             results[run.path] = _finetune_once(one, run, task, data, begin=lambda: folder.record(config))
         summary = _summarize(results, folder)
+        if not writes:
+            return summary
         with files.atomic_write(folder.path / SUMMARY) as file:
             json.dump(summary, file, indent=1)
     return summary
@@ -138,16 +143,20 @@ def check(config):
 def _finetune_once(config, run, task, data, begin):
     """One seed: trains unless it has been done, and returns what finished.json holds."""
     finished = run.path / "finished.json"
+    writes = is_chief(strategy_of(config.train))
     if not finished.exists():
-        result = _train_and_measure(config, run, task, data, begin)
+        result = _train_and_measure(config, run, task, data, begin, writes)
+        if not writes:
+            return result
         with files.atomic_write(finished) as file:
             json.dump(result, file, indent=1)
-    # Not before: a run that is killed while it measures goes on from here, and not from the start.
-    shutil.rmtree(run.path / LAST, ignore_errors=True)
+    if writes:  # not before: a run that is killed while it measures goes on from here, not from the start
+        shutil.rmtree(run.path / LAST, ignore_errors=True)
     return json.loads(finished.read_text(encoding="utf-8"))
 
 
-def _train_and_measure(config, run, task, data, begin):
+def _train_and_measure(config, run, task, data, begin, writes):
+    """What finished.json will hold. Of several workers one writes and measures the test file."""
     train, examples, dev, test = config.train, data["train"], data["dev"], data.get("test")
     strategy = strategy_of(train)
     with strategy.scope(), precision(train.precision):
@@ -161,22 +170,23 @@ def _train_and_measure(config, run, task, data, begin):
             xla=train.xla,
             seed=train.seed,
         )
-        begin()
-        run.keep_tokenizer(tokenizer)
-        task.save(run.path)
-        record = configuration.to_dict(config) | {"model": describe(encoder.config)}
-        configuration.save(record, run.path / CONFIG)
+        if writes:
+            begin()
+            run.keep_tokenizer(tokenizer)
+            task.save(run.path)
+            record = configuration.to_dict(config) | {"model": describe(encoder.config)}
+            configuration.save(record, run.path / CONFIG)
         result = {"metric": task.metric, "seed": train.seed, "baselines": {}}
-        result["dev"] = _train(model, task, examples, dev, steps, train, run)
+        result["dev"] = _train(model, task, examples, dev, steps, train, run, writes)
         result["baselines"]["dev"] = task.baselines(examples, dev)
-        if test is not None:
+        if test is not None and writes:
             run.checkpoints.restore(model)
             result["test"] = task.evaluate(model, test, train.batch_size)
             result["baselines"]["test"] = task.baselines(examples, test)
     return result
 
 
-def _train(model, task, examples, dev, steps, train, run):
+def _train(model, task, examples, dev, steps, train, run, writes):
     """Epoch by epoch; the data of an epoch depends on nothing but the seed and its number.
 
     `checkpoints/` receives the epochs that were the best so far, so that its newest is what later
@@ -188,12 +198,14 @@ def _train(model, task, examples, dev, steps, train, run):
     """
     last = Checkpoints(run.path / LAST)
     state = last.restore(model)
-    if not state:  # what an earlier start found best is no longer known to be it
+    first, done = (state["epoch"] + 1, state["step"]) if state else (0, -1)
+    history = [line for line in run.metrics() if line["step"] <= done]
+    if writes and not state:  # what an earlier start found best is no longer known to be it
         shutil.rmtree(run.checkpoints.folder, ignore_errors=True)
-    first = state["epoch"] + 1 if state else 0
-    run.forget_metrics_after(state["step"] if state else -1)
-    progress = Progress(f"fine-tuning, seed {train.seed},", train.epochs * steps, "steps", done=first * steps)
-    history = run.metrics()
+    if writes:
+        run.forget_metrics_after(done)
+    stream = None if writes else io.StringIO()
+    progress = Progress(f"fine-tuning, seed {train.seed},", train.epochs * steps, "steps", done=first * steps, stream=stream)
     for epoch in range(first, train.epochs):
         if train.early_stopping and history and epoch - _best(history, task.metric) > train.early_stopping:
             break
@@ -202,6 +214,8 @@ def _train(model, task, examples, dev, steps, train, run):
         step = (epoch + 1) * steps
         metrics = task.evaluate(model, dev, train.batch_size)
         history.append({"step": step, "epoch": epoch, "train_loss": fitted["loss"][-1]} | _plain(metrics))
+        if not writes:  # every worker measures, and comes to the same decisions
+            continue
         with open(run.path / METRICS, "a", encoding="utf-8") as file:
             file.write(json.dumps(history[-1]) + "\n")
         if _best(history, task.metric) == epoch:
@@ -217,7 +231,7 @@ def _epoch(strategy, task, examples, train, epoch):
     static = is_tpu(strategy)
     data = task.dataset(examples, train.batch_size, training=True, seed=train.seed, epoch=epoch, static_shapes=static)
     if not static:
-        return data
+        return feed_batches(strategy, data)
     replicas = strategy.num_replicas_in_sync
     rows = -(-data.element_spec["token_ids"].shape[0] // replicas) * replicas
     return feed(strategy, rows, lambda index, inputs: tpu.fill_batches(data, rows))

@@ -104,6 +104,40 @@ def feed(strategy, global_batch, make_dataset):
     return strategy.distribute_datasets_from_function(of_worker)
 
 
+def feed_batches(strategy, batches):
+    """What `fit` is given, so that every replica gets its part of batches of changing shape.
+
+    Args:
+        strategy: of `make_strategy`, of any kind but TPUs.
+        batches: a `tf.data.Dataset` of global batches, dicts of tensors with any number of rows. Where
+            several workers share one, rows of zeros fill it up, which no weight counts.
+
+    Returns:
+        The dataset of the one process, or this worker's part of a distributed one.
+    """
+    if strategy.cluster_resolver is None or len(_workers()) < 2:
+        return batches
+    replicas = strategy.num_replicas_in_sync
+
+    def of_worker(context):
+        local = replicas // context.num_input_pipelines
+        first = local * context.input_pipeline_id
+
+        def share(tensor):
+            each = -(-tf.shape(tensor)[0] // replicas)
+            fill = [[0, each * replicas - tf.shape(tensor)[0]]] + [[0, 0]] * (tensor.shape.rank - 1)
+            filled = tf.pad(tensor, fill)
+            shape = tf.concat([[local, each], tf.shape(tensor)[1:]], 0)
+            return tf.reshape(filled[first * each : (first + local) * each], shape)
+
+        def of_replicas(features):
+            return tf.data.Dataset.from_tensor_slices({name: share(tensor) for name, tensor in features.items()})
+
+        return batches.flat_map(of_replicas).prefetch(tf.data.AUTOTUNE)
+
+    return strategy.distribute_datasets_from_function(of_worker)
+
+
 @contextlib.contextmanager
 def explain_lost_workers():
     """Turns what TensorFlow raises in the workers that are left, seconds after one ended, into a sentence.
