@@ -9,7 +9,6 @@ import sentencepiece
 import tensorflow as tf
 import tensorflow_text as tf_text
 from google.protobuf.message import DecodeError
-from sentencepiece import sentencepiece_model_pb2
 from tokenizers import decoders
 
 from bert_tf.config import nearest
@@ -278,6 +277,10 @@ def family_of(model):
 
 
 def _parse(model):
+    # Here, not above: that of sentencepiece 0.2.3 wants protobuf 7.36, which it does not ask pip for and other
+    # packages may hold back. Then only these tokenizers fail.
+    from sentencepiece import sentencepiece_model_pb2
+
     proto = sentencepiece_model_pb2.ModelProto()
     try:
         proto.ParseFromString(model)

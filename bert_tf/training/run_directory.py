@@ -10,12 +10,13 @@
     export/<version>/
 """
 
+import contextlib
 import json
 import os
 from pathlib import Path
 
 from bert_tf import config as configuration
-from bert_tf.errors import RunDirectoryError
+from bert_tf.errors import ConfigError, RunDirectoryError
 from bert_tf.files import atomic_write
 from bert_tf.tokenizers import load_tokenizer
 from bert_tf.training.checkpoints import Checkpoints
@@ -108,8 +109,10 @@ class RunDirectory:
     def _check_same(self, config):
         new = configuration.to_dict(config)
         # What the run added to its own record, such as the model of its encoder, is not compared.
-        old = _flat({section: value for section, value in self.config().items() if section in new})
-        new = _flat(new)
+        old = {section: value for section, value in self.config().items() if section in new}
+        with contextlib.suppress(ConfigError):  # a setting that is newer than the run had its default
+            old = configuration.to_dict(configuration.build(type(config), old))
+        old, new = _flat(old), _flat(new)
         for key in sorted(old.keys() | new.keys()):
             if key not in FREE_TO_CHANGE and old.get(key) != new.get(key):
                 raise RunDirectoryError(
