@@ -102,8 +102,9 @@ def attend(query, key, value, attention_mask, dropout, training):
     # The smaller of the two factors of the scores is scaled.
     scores = ops.einsum("bqnd,bknd->bnqk", query * head_size**-0.5, key)
     # float32 also under mixed precision: bfloat16 has too few digits for a sum of S terms.
-    # Keras has cast the mask, as any float argument, to the compute dtype.
-    scores = ops.cast(scores, "float32") + ops.cast(attention_mask, "float32")
+    # Keras has cast the mask, as any float argument, to the compute dtype: in float16 to an infinity, of
+    # which a query that may see nothing would get no number.
+    scores = ops.cast(scores, "float32") + ops.maximum(ops.cast(attention_mask, "float32"), -1e9)
     probabilities = ops.softmax(scores)  # [B, n, S, S]
     weights = dropout(ops.cast(probabilities, query.dtype), training=training)
     context = ops.einsum("bnqk,bknd->bqnd", weights, value)

@@ -3,9 +3,8 @@
 import keras
 from keras import ops
 
-# Added to scores of order ten: exp() of the sum is exactly zero. float16, which the mask is cast to on
-# its way under that precision, ends at 65,504.
-_BLOCKED = -3e4
+# Added to scores of order ten, in float32: exp() of the sum is exactly zero.
+_BLOCKED = -1e9
 
 
 @keras.saving.register_keras_serializable("bert_tf")
@@ -28,7 +27,7 @@ class AttentionMask(keras.layers.Layer):
 
     Returns:
         float32 [B, 1, 1, S], or [B, 1, S, S] with `sequence_ids` or a window, or [1, 1, 1, 1] where
-        nothing is masked; 0 where attention is allowed and -3e4 where it is not. One mask serves all
+        nothing is masked; 0 where attention is allowed and -1e9 where it is not. One mask serves all
         heads and, without packing, all queries: S times less memory traffic.
     """
 

@@ -9,7 +9,7 @@ from bert_tf.layers.attention import check_heads
 from bert_tf.layers.masked_lm_head import gather_positions
 
 # Scores are of order ten, in float32: exp() of it less their maximum is exactly zero.
-_BLOCKED = -3e4
+_BLOCKED = -1e9
 
 
 @keras.saving.register_keras_serializable("bert_tf")

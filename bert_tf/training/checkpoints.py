@@ -59,10 +59,7 @@ class Checkpoints:
                 files = {MODEL: model.variables, OPTIMIZER: model.optimizer.variables}
                 for name, variables in files.items():
                     _write(variables, temporary / name)
-                state |= {"step": step, "sha256": {name: sha256(temporary / name) for name in files}}
-                state["sha256"][STATE] = _sum_of_state(state)
-                (temporary / STATE).write_text(json.dumps(state, indent=1), encoding="utf-8")
-                _sync(temporary / STATE)
+                write_state(temporary, files, step, **state)
                 _sync(temporary)
                 shutil.rmtree(final, ignore_errors=True)
                 os.replace(temporary, final)
@@ -124,6 +121,14 @@ class Checkpoints:
         assign(model.variables, folder / MODEL)
         assign(model.optimizer.variables, folder / OPTIMIZER)
         return state
+
+
+def write_state(folder, files, step, **state):
+    """Writes `state.json` with the checksums of `files` in the folder, and its own."""
+    state |= {"step": step, "sha256": {name: sha256(folder / name) for name in files}}
+    state["sha256"][STATE] = _sum_of_state(state)
+    (folder / STATE).write_text(json.dumps(state, indent=1), encoding="utf-8")
+    _sync(folder / STATE)
 
 
 def assign(variables, path, others_allowed=False):
@@ -202,7 +207,7 @@ def _inspect(folder):
         # Before the state had a sum of its own, nothing but the folder's name could tell a wrong step.
         if sums.get(STATE, _sum_of_state(state)) != _sum_of_state(state) or state["step"] != _step(folder):
             return f"is damaged ({STATE} does not match its checksum)", None
-        for name in (MODEL, OPTIMIZER):
+        for name in {MODEL, *sums} - {STATE}:  # what was imported has no optimizer
             if sha256(folder / name) != sums[name]:
                 return f"is damaged ({name} does not match its checksum)", None
     except FileNotFoundError as error:

@@ -1,7 +1,6 @@
 """Published checkpoints as models, and as run directories that every later step can start from."""
 
 import dataclasses
-import json
 from pathlib import Path
 
 import keras
@@ -20,7 +19,7 @@ from bert_tf.objectives.masked_lm import MaskedLM
 from bert_tf.objectives.permutation_lm import PermutationLM
 from bert_tf.objectives.replaced_token_detection import ReplacedTokenDetection
 from bert_tf.tokenizers.base import Tokenizer
-from bert_tf.training.checkpoints import MODEL, STATE, assign, sha256, tensor_names
+from bert_tf.training.checkpoints import MODEL, assign, tensor_names, write_state
 from bert_tf.training.encoders import weights_of
 from bert_tf.training.run_directory import CONFIG, RunDirectory
 
@@ -210,8 +209,7 @@ def _write_checkpoint(model, folder):
     """A checkpoint without an optimizer: what starts from it makes its own."""
     folder.mkdir(parents=True)
     save_file({v.path: np.ascontiguousarray(v) for v in model.weights}, folder / MODEL)
-    state = {"step": 0, "sha256": {MODEL: sha256(folder / MODEL)}}
-    (folder / STATE).write_text(json.dumps(state, indent=1), encoding="utf-8")
+    write_state(folder, [MODEL], step=0)
 
 
 def _check_fresh(fresh):

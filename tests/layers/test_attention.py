@@ -87,3 +87,9 @@ def test_heads_must_divide_the_width():
 def test_config_round_trip():
     config = make(dropout=0.3).get_config()
     assert SelfAttention.from_config(config).get_config() == config
+
+
+def test_in_float16_a_query_that_sees_nothing_is_still_a_number():
+    layer = SelfAttention(2, dropout=0.0, initializer_range=0.1, dtype="mixed_float16")
+    output = layer(np.ones((1, 3, 8), "float32"), np.full((1, 1, 3, 3), -1e9, "float32"))
+    assert np.isfinite(np.asarray(output, "float32")).all()

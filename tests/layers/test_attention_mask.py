@@ -11,7 +11,7 @@ def test_padding_only_needs_one_row_for_all_queries():
     mask = np.asarray(AttentionMask()(TOKENS, padding_mask=PADDING))
     assert mask.shape == (2, 1, 1, 5) and mask.dtype == np.float32
     np.testing.assert_array_equal(mask[:, 0, 0] == 0, PADDING)
-    np.testing.assert_array_equal(mask[:, 0, 0] == np.float32(-3e4), ~PADDING)
+    np.testing.assert_array_equal(mask[:, 0, 0] == np.float32(-1e9), ~PADDING)
 
 
 def test_packed_sequences_see_only_themselves():

@@ -17,28 +17,30 @@ from bert_tf.training.finetuning import finetune
 from bert_tf.training.run_directory import RunDirectory
 
 
-class TwoCores(tf.distribute.MirroredStrategy):
-    def run(self, fn, args=(), kwargs=None, options=None):
-        for part in tf.nest.flatten([self.experimental_local_results(a) for a in tf.nest.flatten(args)]):
-            assert part.shape.is_fully_defined() and part.dtype != tf.string
-        self.runs = getattr(self, "runs", 0) + 1
-        return super().run(fn, args, kwargs, options)
-
-
 @pytest.fixture
-def cores(monkeypatch):
-    two = TwoCores(["CPU:0", "CPU:1"])
+def traced(monkeypatch):
+    """The functions that were traced on the stand-in."""
+    two = strategies.make_strategy("mirrored")  # a process has one
+    run, functions = two.run, []
+
+    def checked(function, args=(), kwargs=None, options=None):
+        for part in tf.nest.flatten([two.experimental_local_results(a) for a in tf.nest.flatten(args)]):
+            assert part.shape.is_fully_defined() and part.dtype != tf.string
+        functions.append(function)
+        return run(function, args, kwargs, options)
+
+    monkeypatch.setattr(two, "run", checked)
     monkeypatch.setattr(strategies, "_tpu", lambda: two)
-    monkeypatch.setattr(tf.distribute, "TPUStrategy", TwoCores)
-    return two
+    monkeypatch.setattr(tf.distribute, "TPUStrategy", type(two))
+    return functions
 
 
-def test_fine_tuning_is_that_of_one_device(folder, tmp_path, cores):  # noqa: F811
+def test_fine_tuning_is_that_of_one_device(folder, tmp_path, traced):  # noqa: F811
     settings = ["train.epochs=2", "train.batch_size=8", "train.dropout=0.0", "task.dropout=0.0", "optimizer.epsilon=1e-3"]
     for name in ("one", "tpu"):  # 12 examples: the second batch is a short one
         finetune(experiment(folder, *settings, f"train.strategy={name}"), tmp_path / name, build_task)
     one, two = (RunDirectory.open(tmp_path / name).metrics() for name in ("one", "tpu"))
-    assert cores.runs == 2  # the train step and the evaluation, each traced once for all batches
+    assert len(traced) == 2  # the train step and the evaluation, each traced once for all batches
     for expected, found in zip(one, two, strict=True):
         assert found["train_loss"] == pytest.approx(expected["train_loss"], rel=1e-4)
         assert found["loss"] == pytest.approx(expected["loss"], rel=1e-4)
