@@ -64,7 +64,7 @@ def process(chunks, output, folder, setup, options, totals):
     )
     try:
         pipeline.run().wait_until_finish()
-    except BaseException:  # each runner has errors of its own
+    except Exception:  # each runner has errors of its own
         if failure.exists():
             kind, message = json.loads(failure.read_text(encoding="utf-8"))
             raise getattr(errors, kind)(message) from None

@@ -235,6 +235,8 @@ class ShardReader:
         """
         try:
             yield
+        except (tf.errors.UnavailableError, tf.errors.AbortedError, tf.errors.CancelledError):
+            raise  # of other workers, say; nothing that the shards could explain
         except tf.errors.OpError as error:
             try:
                 self.verify(progress=False)

@@ -14,6 +14,11 @@ from bert_tf.backend.randomness import fold_in, step_randomness
 from bert_tf.errors import ConfigError
 
 
+# As in Keras's own steps: a model has no Python that AutoGraph would have to translate, which takes
+# longer than all the rest of tracing.
+_as_it_is = tf.autograph.experimental.do_not_convert
+
+
 class TensorFlowTrainer:
     """Mixed into `TrainableModel`, before `keras.Model`."""
 
@@ -146,6 +151,8 @@ class TensorFlowTrainer:
         local = self.loss_weights(features)
         weights = dict(zip(local, tf.unstack(_sum_over_replicas(tf.stack(list(local.values()))))))
         seed = tf.stack([tf.cast(self.optimizer.iterations.value, tf.int32), self._seed])
+        if self._scales_loss:  # a step left out does not count; the next one has another scale
+            seed = fold_in(seed, tf.bitcast(self.optimizer.dynamic_scale.value, tf.int32))
         seed = fold_in(seed, tf.cast(replica.replica_id_in_sync_group, tf.int32))
         sums, gradients = None, None
         for micro, part in enumerate(_split(features, self._accumulation_steps)):
@@ -245,7 +252,8 @@ class TensorFlowTrainer:
         strategy, repetitions = self.distribute_strategy, int(self.steps_per_execution)
 
         def run(features):
-            return strategy.reduce(tf.distribute.ReduceOp.SUM, strategy.run(step, args=(features,)), axis=None)
+            sums = strategy.run(_as_it_is(step), args=(features,))
+            return strategy.reduce(tf.distribute.ReduceOp.SUM, sums, axis=None)
 
         @tf.function(reduce_retracing=True)
         def steps(iterator):
@@ -267,26 +275,28 @@ class TensorFlowTrainer:
             sums, extra, bad, steps_ago = steps(iterator)
             if bad >= 0:
                 done = int(self.optimizer.iterations.numpy()) + self._scales_loss  # then, it was left out
-                self._raise_non_finite(int(bad), done - int(steps_ago) + 1)
+                place = f"{'update' if self._scales_loss else 'step'} {done - int(steps_ago) + 1}"
+                self._raise_non_finite(int(bad), place)
             sums = sums.numpy().astype(np.float64)
             self._totals = sums if self._totals is None else self._totals + sums
             return self.get_metrics_result() | {name: float(value) for name, value in extra.items()}
 
         return function
 
-    def _raise_non_finite(self, index, step):
+    def _raise_non_finite(self, index, place):
         from bert_tf.backend.model import NonFiniteError
 
         losses, metrics = self._names
         names = [f"the {kind} of {n}" for n in losses + metrics for kind in ("sum", "weight")]
         names += [f"the gradient of {v.path}" for v in self._with_gradient]
         raise NonFiniteError(
-            f"step {step}: {names[index]} is not finite. The run stops here, its last checkpoint is good; "
+            f"{place}: {names[index]} is not finite. The run stops here, its last checkpoint is good; "
             "a lower learning rate, a longer warm-up or a smaller clip usually mends it"
         )
 
 
 def _after_data(step):
+    @_as_it_is
     def run(features):
         tensors = tf.nest.flatten(features, expand_composites=True)
         with tf.control_dependencies([t for t in tensors if tf.is_tensor(t)]):

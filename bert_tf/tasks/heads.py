@@ -53,7 +53,7 @@ class TaskModel(TrainableModel):
 
     # Not Keras's predict_on_batch, which under a strategy answers once per replica and without
     # compile() runs through XLA.
-    @tf.function
+    @tf.function(autograph=False)
     def infer(self, features):
         """`call` without dropout, for evaluation and prediction."""
         if not self.static_shapes:

@@ -9,6 +9,8 @@ from bert_tf.tasks.batching import bucket_bounds, plan_batches
 from bert_tf.tokenizers.words import find_words
 
 TOKENIZE_BATCH = 1024
+# AutoGraph would look for Python to translate for seconds, and find none.
+_as_it_is = tf.autograph.experimental.do_not_convert
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -59,6 +61,7 @@ class Rows:
         bounds = np.array([bound for _, bound in plan], np.int32)
         indexes, splits, bounds = tf.constant(indexes), tf.constant(splits), tf.constant(bounds)
 
+        @_as_it_is
         def batch(step):
             rows = indexes[splits[step] : splits[step + 1]]
             real = tf.shape(rows)[0]
@@ -106,7 +109,7 @@ def _padded(tensor, width, shape):
 
 def tokenize(tokenizer, texts):
     """Ids of `texts`, by the tokenizer's graph ops in tf.data: an int32 RaggedTensor [N, None]."""
-    batches = _text_batches(texts).map(tokenizer.tokenize, num_parallel_calls=tf.data.AUTOTUNE)
+    batches = _text_batches(texts).map(_as_it_is(tokenizer.tokenize), num_parallel_calls=tf.data.AUTOTUNE)
     return tf.concat(list(batches), axis=0)
 
 
@@ -131,7 +134,7 @@ def tokenize_words(tokenizer, texts):
 
 
 def _map_texts(function, texts):
-    batches = _text_batches(texts).map(function, num_parallel_calls=tf.data.AUTOTUNE)
+    batches = _text_batches(texts).map(_as_it_is(function), num_parallel_calls=tf.data.AUTOTUNE)
     return tuple(tf.concat(parts, axis=0) for parts in zip(*batches))
 
 

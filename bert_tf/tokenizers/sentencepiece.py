@@ -20,6 +20,12 @@ from bert_tf.tokenizers.merging import join_bytes
 from bert_tf.tokenizers.normalizer_model import build_normalizer_model
 from bert_tf.tokenizers.special_tokens import SpecialToken
 from bert_tf.tokenizers.split_tokenizer import SplitTokenizer, row_ids
+from bert_tf.tokenizers.unigram_characters import (
+    CONVENTIONS,
+    blank_characters,
+    composed_characters,
+    lowercase_characters,
+)
 
 SPACE = "\u2581"
 # Of one byte, as what it stands for is; SentencePiece's usual normalization drops both.
@@ -69,6 +75,11 @@ class SentencePieceTokenizer(SplitTokenizer):
             implementations on `tokenizers` do not. Default True for these two families.
         extra_ids: so many sentinels <extra_id_0>, ... follow the pieces, the last first. Default 100
             for "t5", else 0.
+        conventions: "authors", whose code this follows; or what a tokenizer.json has, so that ids are
+            those of the `tokenizers` package: "words" are cut at any white space; blanks alone part
+            them, and white space at the end is "stripped", or is a piece more, the "last_blank".
+            There marks are dropped that the authors keep, and white space goes by SentencePiece's
+            table.
         special_tokens: further ones to recognise in text, str or `SpecialToken`.
 
     Raises:
@@ -88,6 +99,7 @@ class SentencePieceTokenizer(SplitTokenizer):
         split_digit_commas=None,
         extra_ids=None,
         special_tokens=(),
+        conventions="authors",
     ):
         if family not in FAMILIES:
             raise ConfigError(f"unknown family '{family}'{nearest(family, FAMILIES)}")
@@ -95,7 +107,11 @@ class SentencePieceTokenizer(SplitTokenizer):
         self.model, self.family = bytes(model), family
         self.lowercase = default["lowercase"] if lowercase is None else bool(lowercase)
         self.keep_accents = bool(keep_accents)
-        self.split_digit_commas = default["cleaned"] if split_digit_commas is None else bool(split_digit_commas)
+        if conventions not in CONVENTIONS:
+            raise ConfigError(f"unknown conventions '{conventions}'{nearest(conventions, CONVENTIONS)}")
+        self.conventions = conventions
+        own = default["cleaned"] and conventions == "authors"
+        self.split_digit_commas = own if split_digit_commas is None else bool(split_digit_commas)
         self.extra_ids = default["extra_ids"] if extra_ids is None else extra_ids
         if not default["cleaned"] and (self.lowercase or self.keep_accents or self.split_digit_commas):
             raise ConfigError(f"family '{family}' does not clean: no lowercase, keep_accents or split_digit_commas")
@@ -112,19 +128,42 @@ class SentencePieceTokenizer(SplitTokenizer):
         )
 
         with tf.init_scope():
-            self._pieces = tf_text.SentencepieceTokenizer(self.model, out_type=tf.int32)
+            charsmap = parsed.normalizer_spec.precompiled_charsmap
+            content, table = self.model, b""
+            if default["cleaned"] and conventions != "authors" and not self.keep_accents:
+                # The model's table is then part of the cleaning, and must not be applied again.
+                parsed.normalizer_spec.precompiled_charsmap = b""
+                content, table, charsmap = parsed.SerializeToString(), charsmap, b""
+            self._pieces = tf_text.SentencepieceTokenizer(content, out_type=tf.int32)
             resources = [self._pieces]
             self._normalizer = None
             if default["cleaned"]:
                 self._normalizer = tf_text.FastBertNormalizer(
-                    model_buffer=tf.constant(_cleaning_model(self.lowercase, self.keep_accents))
+                    model_buffer=tf.constant(_cleaning_model(self.lowercase, self.keep_accents, conventions, table))
                 )
                 resources.append(self._normalizer)
+            self._prepare_blanks(charsmap)
             self._white_space = tf.constant(sorted(map(ord, white_space())), tf.int32)
             self._is_split = None
             if self.split_digit_commas:
                 self._prepare_splits(pieces)
         self._encoder_resources = tuple(resources)
+        self._blank_id = self._ids.get(SPACE, self.unk_id)
+
+    def _prepare_blanks(self, charsmap):
+        """What SentencePiece does not do of the conventions: replacements in what it is given, a piece more."""
+        self._replacements, self._last_blank = [], None
+        if self.conventions == "authors":
+            return
+        blanks, dropped, kept = blank_characters(charsmap)
+        if self.conventions == "words":  # of as many bytes, so that places stay
+            for length in (1, 2, 3):
+                some = "".join(c for c in kept if len(c.encode()) == length)
+                self._replacements += [(_one_of(some), " " * length)] * bool(some)
+        elif self.conventions == "stripped" and kept:
+            self._replacements = [(f"{_one_of(blanks + dropped + kept)}+$", "")]
+        elif self.conventions == "last_blank":
+            self._last_blank = rf"(?s)\C*{_one_of(blanks)}" + f"{_one_of(dropped)}*" * bool(dropped)
 
     def _prepare_splits(self, pieces):
         """Tables of the pieces that end with a digit and a comma: their new ids, and each's bytes."""
@@ -156,6 +195,28 @@ class SentencePieceTokenizer(SplitTokenizer):
                 cleaned, origins = self._normalizer.normalize_with_offsets(cleaned)
             else:
                 cleaned = self._normalizer.normalize(cleaned)
+        for pattern, result in self._replacements:
+            cleaned = tf.strings.regex_replace(cleaned, pattern, result)
+        parts = self._encode_cleaned(cleaned, origins, with_offsets)
+        if self._last_blank is None:
+            return parts
+        return self._append_blank(text, tf.strings.regex_full_match(cleaned, self._last_blank), *parts)
+
+    def _append_blank(self, text, where, ids, splits, starts, ends):
+        """One more piece, the blank, at the end of the texts `where` there is one."""
+        places = tf.boolean_mask(tf.strings.length(text), where)
+        rows = tf.RaggedTensor.from_row_lengths(tf.fill(tf.shape(places), self._blank_id), tf.cast(where, tf.int32))
+
+        def append(values, last):
+            values = tf.RaggedTensor.from_row_splits(values, splits, validate=False)
+            return tf.concat([values, rows.with_values(last)], 1)
+
+        new = append(ids, rows.values)
+        if starts is None:
+            return new.values, new.row_splits, None, None
+        return new.values, new.row_splits, append(starts, places).values, append(ends, places).values
+
+    def _encode_cleaned(self, cleaned, origins, with_offsets):
         if not with_offsets:
             ids = self._pieces.tokenize(cleaned)
             values, splits = ids.values, tf.cast(ids.row_splits, tf.int32)
@@ -211,6 +272,10 @@ class SentencePieceTokenizer(SplitTokenizer):
         return np.array([not t.startswith(SPACE) and t not in special for t in self.vocabulary])
 
     @property
+    def _own_conventions(self):
+        return {} if self.conventions == "authors" else {"conventions": self.conventions}
+
+    @property
     def settings(self):
         return {
             "type": "sentencepiece",
@@ -221,7 +286,7 @@ class SentencePieceTokenizer(SplitTokenizer):
             "split_digit_commas": self.split_digit_commas,
             "extra_ids": self.extra_ids,
             "special_tokens": self._special_settings(),
-        }
+        } | self._own_conventions
 
     def decode(self, ids, skip_special_tokens=False):
         """The text of ids. What cleaning and normalization changed does not come back."""
@@ -248,7 +313,7 @@ class SentencePieceTokenizer(SplitTokenizer):
                 "remove_space": True,
                 "split_digit_commas": self.split_digit_commas,
             }
-        write_config(self, folder, settings)
+        write_config(self, folder, settings | self._own_conventions)
 
 
 def family_tokens(family, extra_ids=None):
@@ -267,13 +332,38 @@ def pieces_of(model):
     return {piece.piece for piece in _parse(model).pieces}
 
 
-def family_of(model):
-    """The family that a model's pieces look like, or None."""
-    pieces = pieces_of(model)
+def family_of(pieces):
+    """The family that a model's pieces, a set, look like, or None."""
     for family in ("albert", "xlnet", "t5"):
         if pieces >= set(FAMILIES[family]["roles"].values()):
             return family
     return None
+
+
+def unigram_model(scores, unknown, control, charsmap):
+    """The content of a .model file.
+
+    Args:
+        scores: list of (piece, score), by id.
+        unknown: int, the id of the unknown piece.
+        control: set of pieces that no text is cut into.
+        charsmap: bytes, the table of its normalization, b"" for none.
+    """
+    from sentencepiece import sentencepiece_model_pb2
+
+    proto = sentencepiece_model_pb2.ModelProto()
+    kinds = proto.SentencePiece
+    for number, (piece, score) in enumerate(scores):
+        kind = kinds.CONTROL if piece in control else kinds.NORMAL
+        if SPACE in piece[1:]:
+            kind = kinds.UNUSED  # no word has it
+        proto.pieces.add(piece=piece, score=score, type=kinds.UNKNOWN if number == unknown else kind)
+    proto.trainer_spec.model_type = proto.trainer_spec.UNIGRAM
+    proto.trainer_spec.unk_id = unknown
+    proto.trainer_spec.unk_piece = scores[unknown][0]
+    proto.trainer_spec.vocab_size = len(scores)
+    proto.normalizer_spec.precompiled_charsmap = charsmap
+    return proto.SerializeToString(deterministic=True)
 
 
 def _parse(model):
@@ -291,6 +381,11 @@ def _parse(model):
     return proto
 
 
+def _one_of(characters):
+    """A class of characters as a pattern of RE2."""
+    return "[" + "".join(rf"\x{{{ord(c):x}}}" for c in characters) + "]"
+
+
 def _replace_quotes(text):
     """`` and '' become ", with a character that cleaning drops behind, so that places stay."""
 
@@ -304,8 +399,14 @@ def _replace_quotes(text):
 
 
 @functools.lru_cache(maxsize=4)
-def _cleaning_model(lowercase, keep_accents):
-    table = sentencepiece_characters(lowercase, keep_accents) | {_DROPPED: "", _STAND_IN: _UNREADABLE}
+def _cleaning_model(lowercase, keep_accents, conventions, charsmap):
+    if conventions == "authors":
+        table = sentencepiece_characters(lowercase, keep_accents)
+    elif keep_accents:  # accents join what is before them: SentencePiece's table does it
+        table = lowercase_characters(lowercase)
+    else:
+        table = composed_characters(charsmap, lowercase, conventions == "words")
+    table = table | {_DROPPED: "", _STAND_IN: table.get(_UNREADABLE, _UNREADABLE)}
     return build_normalizer_model(table, drop_private=False)
 
 

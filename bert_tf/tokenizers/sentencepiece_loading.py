@@ -38,13 +38,13 @@ def load_sentencepiece(path, lowercase=None):
         config = TokenizerConfig(path)
         family = CLASSES.get((config.tokenizer_class or "").removesuffix("Fast"))
     try:
-        family = family or family_of(model)
+        family = family or family_of(pieces_of(model))
     except DataError as error:
         raise DataError(f"{file}: {error}") from None
     if family is None:
         raise ConfigError(f"{file}: its pieces are those of no known family ({', '.join(FAMILIES)})")
     if config is not None:
-        settings = _read(config, family) | settings
+        settings = read_settings(config, family) | settings
         own = family_tokens(family, settings.get("extra_ids"))
         for token in sorted(config.ids.keys() - own - pieces_of(model)):
             raise ConfigError(f"{path} adds '{token}' to the vocabulary; that of a SentencePiece model cannot grow")
@@ -59,19 +59,32 @@ def load_sentencepiece(path, lowercase=None):
     return tokenizer
 
 
-def _read(config, family):
-    """Keyword arguments of SentencePieceTokenizer."""
+def read_settings(config, family, defaults=None):
+    """Keyword arguments of SentencePieceTokenizer.
+
+    Args:
+        config: a TokenizerConfig.
+        family: a key of `FAMILIES`.
+        defaults: dict, what counts where the config does not say it; None for the family's.
+
+    Raises:
+        ConfigError: a setting that is unknown, or not the family's.
+    """
     default = FAMILIES[family]
+    defaults = {
+        "lowercase": default["lowercase"], "keep_accents": False, "split_digit_commas": True,
+        "extra_ids": default["extra_ids"], "conventions": "authors",
+    } | (defaults or {})  # fmt: skip
     for role, token in config.role_tokens.items():
         if default["roles"].get(role, token) != token:
             raise ConfigError(f"{config.path}: {role}_token is '{token}'; {family}'s is '{default['roles'][role]}'")
     config.fixed(layout=default["layout"], remove_space=True, legacy=True, add_prefix_space=True)
-    settings = {}
+    settings = {"conventions": config.take("conventions", defaults["conventions"], str)}
     if default["cleaned"]:
-        settings["lowercase"] = config.take("do_lower_case", default["lowercase"], bool)
-        settings["keep_accents"] = config.take("keep_accents", False, bool)
-        settings["split_digit_commas"] = config.take("split_digit_commas", True, bool)
+        settings["lowercase"] = config.take("do_lower_case", defaults["lowercase"], bool)
+        for key in ("keep_accents", "split_digit_commas"):
+            settings[key] = config.take(key, defaults[key], bool)
     else:
-        settings["extra_ids"] = config.take("extra_ids", default["extra_ids"], int)
+        settings["extra_ids"] = config.take("extra_ids", defaults["extra_ids"], int)
     config.finish()
     return settings

@@ -8,7 +8,8 @@ from bert_tf.tokenizers.bpe import BPETokenizer
 from bert_tf.tokenizers.bpe_files import tokens_by_id
 from bert_tf.tokenizers.byte_level_bpe import ByteLevelBPETokenizer
 from bert_tf.tokenizers.config_files import TokenizerConfig, added_token, extend_vocabulary, read_json
-from bert_tf.tokenizers.layout import LAYOUTS, build_layout
+from bert_tf.tokenizers.tokenizer_json_parts import Expectations, layout_name, only_member
+from bert_tf.tokenizers.unigram_json import load_unigram_json
 from bert_tf.tokenizers.wordpiece_files import load_wordpiece
 
 # What roles are called, where tokenizer_config.json does not say it.
@@ -38,15 +39,15 @@ def load_tokenizer_json(path):
     if not isinstance(model, dict):
         mend = "" if path.is_dir() else "; if it is a bare vocabulary, as vocab.json, pass the folder that holds it"
         raise DataError(f"{file} is no tokenizer.json: it has no 'model'{mend}")
-    kind = model.get("type", "BPE" if "merges" in model else "WordPiece")
+    guess = "BPE" if "merges" in model else "Unigram" if isinstance(model.get("vocab"), list) else "WordPiece"
+    kind = model.get("type", guess)
     if kind == "WordPiece":
         return load_wordpiece(path)
+    if kind == "Unigram":
+        return load_unigram_json(path, file, whole)
     if kind != "BPE":
-        raise ConfigError(
-            f"{file}: model.type is '{kind}'; only 'WordPiece' and 'BPE' are read from tokenizer.json. "
-            "A unigram model is read from its spiece.model: put that file into the folder"
-        )
-    expect = _Expectations(file)
+        raise ConfigError(f"{file}: model.type is '{kind}'; only 'WordPiece', 'BPE' and 'Unigram' are supported")
+    expect = Expectations(file)
     expect("model.dropout", model.get("dropout"), None, 0.0)
     expect("model.continuing_subword_prefix", model.get("continuing_subword_prefix"), None, "")
     expect("model.byte_fallback", model.get("byte_fallback", False), False)
@@ -62,13 +63,13 @@ def load_tokenizer_json(path):
         "merges": _merges(model.get("merges"), file),
         "special_tokens": [token for token, _ in added],
         "role_tokens": roles,
-        "layout": _layout(whole.get("post_processor"), roles, expect),
+        "layout": layout_name(whole.get("post_processor"), roles, expect),
     }
-    normalizer, splitter = whole.get("normalizer"), _only(whole.get("pre_tokenizer"), "pretokenizers") or {}
+    normalizer, splitter = whole.get("normalizer"), only_member(whole.get("pre_tokenizer"), "pretokenizers") or {}
     if splitter.get("type") == "ByteLevel":
         expect("pre_tokenizer.use_regex", splitter.get("use_regex", True), True)
         expect("model.end_of_word_suffix", suffix, "")
-        normalizer = _only(normalizer, "normalizers") or {}
+        normalizer = only_member(normalizer, "normalizers") or {}
         expect("normalizer.type", normalizer.get("type"), None, "NFC")
         kind = ByteLevelBPETokenizer
         settings["add_prefix_space"] = splitter.get("add_prefix_space", True)
@@ -92,25 +93,6 @@ def load_tokenizer_json(path):
         return kind(vocabulary, **settings)
     except (DataError, ConfigError) as error:
         raise type(error)(f"{file}: {error}") from None
-
-
-class _Expectations:
-    """Refuses what is not supported, saying what."""
-
-    def __init__(self, file):
-        self.file = file
-
-    def __call__(self, key, value, *supported):
-        if value not in supported:
-            names = " or ".join(repr(s) for s in supported)
-            raise ConfigError(f"{self.file}: {key} is {value!r}; only {names} is supported")
-
-
-def _only(component, name):
-    """The one member of a Sequence, or the component itself."""
-    if component and component.get("type") == "Sequence" and len(component.get(name) or ()) == 1:
-        return component[name][0]
-    return component
 
 
 def _cleaning(normalizer, splitter, expect):
@@ -148,41 +130,3 @@ def _merges(merges, file):
         if len(pair) != 2:
             raise DataError(f"{file}: merge {number}, {merges[number - 1]!r}, is no pair of tokens")
     return pairs
-
-
-def _layout(processor, roles, expect):
-    """The name of the layout that a post-processor is; roles cls and sep are set from it."""
-    if processor and processor.get("type") == "Sequence":
-        parts = [p for p in processor["processors"] if p.get("type") != "ByteLevel"]
-        expect("post_processor.processors", len(parts), 0, 1)
-        processor = parts[0] if parts else None
-    kind = (processor or {}).get("type")
-    if kind in (None, "ByteLevel"):
-        return "none"
-    if kind in ("BertProcessing", "RobertaProcessing"):
-        roles["cls"], roles["sep"] = processor["cls"][0], processor["sep"][0]
-        return "bert" if kind == "BertProcessing" else "roberta"
-    expect("post_processor.type", kind, None, "ByteLevel", "BertProcessing", "RobertaProcessing", "TemplateProcessing")
-    single, pair = _template(processor["single"]), _template(processor["pair"])
-    for name in LAYOUTS:
-        if (single, pair) == _spelled(name, roles):
-            return name
-    raise ConfigError(
-        f"{expect.file}: the template {' '.join(single)} and {' '.join(pair)} is the layout of no known family "
-        f"({', '.join(LAYOUTS)})"
-    )
-
-
-def _template(parts):
-    return [next(iter(part.values()))["id"] for part in parts]
-
-
-def _spelled(name, roles):
-    """The templates of a layout, in tokens."""
-    cls, sep = roles.get("cls"), roles.get("sep")
-    if name != "none" and None in (cls, sep):
-        return None
-    layout = build_layout(name, cls, sep)
-    single = [*layout.before_first, "A", *layout.after_first]
-    pair = [*single, *layout.before_second, "B", *layout.after_second]
-    return [*single, *layout.at_end], [*pair, *layout.at_end]

@@ -24,7 +24,16 @@ from bert_tf.training.encoders import load_encoder, tokenizer_of
 from bert_tf.training.optimization import OptimizerConfig, make_optimizer, precision
 from bert_tf.training.run_directory import CONFIG, METRICS, SUMMARY, RunDirectory
 from bert_tf.training import tpu
-from bert_tf.training.strategies import explain_lost_workers, feed, feed_batches, is_chief, is_tpu, strategy_of
+from bert_tf.training.strategies import (
+    check_agreement,
+    explain_lost_workers,
+    feed,
+    feed_batches,
+    is_chief,
+    is_tpu,
+    of_chief,
+    strategy_of,
+)
 
 #: The checkpoints of the newest epoch, beside those of the best; gone when the run is finished.
 LAST = "last"
@@ -105,7 +114,8 @@ def finetune(config, output, build_task):
     """
     check(config)
     # Before anything else runs on TensorFlow: a TPU would wipe its memory, workers must find each other.
-    writes = is_chief(strategy_of(config.train))
+    strategy = strategy_of(config.train)
+    writes = is_chief(strategy)
     seeds = range(config.train.seed, config.train.seed + config.train.seeds)
     with explain_lost_workers(), files.lock_directory(output) if writes else contextlib.nullcontext():
         folder = RunDirectory.claim(output, config)
@@ -117,7 +127,7 @@ def finetune(config, output, build_task):
         for seed in seeds:
             run = folder if len(seeds) == 1 else RunDirectory(folder.path / f"seed-{seed}")
             one = dataclasses.replace(config, train=dataclasses.replace(config.train, seed=seed, seeds=1))
-            results[run.path] = _finetune_once(one, run, task, data, begin=lambda: folder.record(config))
+            results[run.path] = _finetune_once(one, run, task, data, strategy, begin=lambda: folder.record(config))
         summary = _summarize(results, folder)
         if not writes:
             return summary
@@ -140,12 +150,13 @@ def check(config):
             raise ConfigError(f"train.{name}={getattr(config.train, name)} must be at least 1")
 
 
-def _finetune_once(config, run, task, data, begin):
+def _finetune_once(config, run, task, data, strategy, begin):
     """One seed: trains unless it has been done, and returns what finished.json holds."""
     finished = run.path / "finished.json"
-    writes = is_chief(strategy_of(config.train))
-    if not finished.exists():
-        result = _train_and_measure(config, run, task, data, begin, writes)
+    writes, trained = is_chief(strategy), finished.exists()
+    check_agreement(strategy, int(trained), f"whether {run.path} is finished")
+    if not trained:
+        result = _train_and_measure(config, run, task, data, strategy, begin, writes)
         if not writes:
             return result
         with files.atomic_write(finished) as file:
@@ -155,10 +166,9 @@ def _finetune_once(config, run, task, data, begin):
     return json.loads(finished.read_text(encoding="utf-8"))
 
 
-def _train_and_measure(config, run, task, data, begin, writes):
+def _train_and_measure(config, run, task, data, strategy, begin, writes):
     """What finished.json will hold. Of several workers one writes and measures the test file."""
     train, examples, dev, test = config.train, data["train"], data["dev"], data.get("test")
-    strategy = strategy_of(train)
     with strategy.scope(), precision(train.precision):
         keras.utils.set_random_seed(train.seed)  # the head, and the encoder where not pretrained
         encoder, tokenizer = load_encoder(config.init_from, trained=train.pretrained, dropout=train.dropout)
@@ -199,6 +209,7 @@ def _train(model, task, examples, dev, steps, train, run, writes):
     last = Checkpoints(run.path / LAST)
     state = last.restore(model)
     first, done = (state["epoch"] + 1, state["step"]) if state else (0, -1)
+    check_agreement(model.distribute_strategy, first, f"the epoch that {run.path} goes on from")
     history = [line for line in run.metrics() if line["step"] <= done]
     if writes and not state:  # what an earlier start found best is no longer known to be it
         shutil.rmtree(run.checkpoints.folder, ignore_errors=True)
@@ -212,9 +223,10 @@ def _train(model, task, examples, dev, steps, train, run, writes):
         data = _epoch(model.distribute_strategy, task, examples, train, epoch)
         fitted = model.fit(data, steps_per_epoch=steps, epochs=1, verbose=0, callbacks=[_Steps(progress, epoch * steps)]).history
         step = (epoch + 1) * steps
-        metrics = task.evaluate(model, dev, train.batch_size)
+        metrics = task.evaluate(model, dev, train.batch_size) if writes else {task.metric: 0.0}
+        metrics[task.metric] = of_chief(model.distribute_strategy, metrics[task.metric])  # the workers stop together
         history.append({"step": step, "epoch": epoch, "train_loss": fitted["loss"][-1]} | _plain(metrics))
-        if not writes:  # every worker measures, and comes to the same decisions
+        if not writes:
             continue
         with open(run.path / METRICS, "a", encoding="utf-8") as file:
             file.write(json.dumps(history[-1]) + "\n")
@@ -252,7 +264,7 @@ def _summarize(results, folder):
     best = max(results, key=lambda path: results[path]["dev"][metric])
     summary = {"metric": metric, "best": str(best.relative_to(folder.path)), "seeds": list(results.values())}
     for split in ("dev", "test"):
-        if split not in results[best]:
+        if not all(split in result for result in results.values()):  # a worker that measured none
             continue
         names = [k for k, v in results[best][split].items() if isinstance(v, float)]
         values = {n: [r[split][n] for r in results.values()] for n in names}

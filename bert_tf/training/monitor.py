@@ -2,6 +2,7 @@
 
 import io
 import json
+import math
 import os
 import time
 
@@ -91,7 +92,8 @@ class Monitor(keras.callbacks.Callback):
         self.model.reset_metrics()
 
     def _write(self, metrics):
-        self.file.write(json.dumps({"step": self.step} | metrics) + "\n")
+        known = {name: value if math.isfinite(value) else None for name, value in metrics.items()}  # JSON has no NaN
+        self.file.write(json.dumps({"step": self.step} | known) + "\n")
         self.file.flush()
         with self.writer.as_default():
             for name, value in metrics.items():

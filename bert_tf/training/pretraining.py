@@ -2,6 +2,7 @@
 
 import contextlib
 import dataclasses
+import hashlib
 import tempfile
 from pathlib import Path
 from typing import Literal
@@ -10,6 +11,7 @@ import keras
 import tensorflow as tf
 from absl import logging
 
+from bert_tf import config as configuration
 from bert_tf import files
 from bert_tf.errors import ConfigError
 from bert_tf.models.building import build_config, describe
@@ -21,7 +23,7 @@ from bert_tf.training.monitor import Monitor
 from bert_tf.training.objectives import OBJECTIVES, ObjectiveConfig, check_objective, encoder_of, make_corruption
 from bert_tf.training.optimization import OptimizerConfig, make_optimizer, precision
 from bert_tf.training.run_directory import RunDirectory
-from bert_tf.training.strategies import explain_lost_workers, feed, is_chief, strategy_of
+from bert_tf.training.strategies import check_agreement, explain_lost_workers, feed, is_chief, strategy_of
 from tfrecords.masking import MaskingConfig
 from tfrecords.permutation import PermutationConfig
 from tfrecords.reader import ShardReader
@@ -113,6 +115,8 @@ def pretrain(config, output):
     check_objective(config)
     # First of all: the workers of a cluster must find each other before anything runs.
     strategy = strategy_of(config.train)
+    if config.data.service and config.data.shard_by != "examples":
+        raise ConfigError(f"data.shard_by={config.data.shard_by} says nothing to a tf.data service; leave one of them out")
     if not config.data.shards:
         raise ConfigError("data.shards must name the folder that 'bert-tf shards' wrote")
     tokenizer = load_tokenizer(Path(config.data.shards) / TOKENIZER_FOLDER)
@@ -135,9 +139,13 @@ def pretrain(config, output):
         with reader.explain_errors():
             baseline = unigram(reader.dataset(min(256, reader.num_examples), config.train.seed), tokenizer)
             objective, step = _objective(config, model_config, reader, tokenizer, run, strategy)
+            check_agreement(strategy, step, f"the step that {output} goes on from")
             if not is_chief(strategy):  # what the others would write goes nowhere
                 run = RunDirectory(stack.enter_context(tempfile.TemporaryDirectory()))
-            dataset, held_out = _datasets(config, reader, tokenizer, step, strategy, name=Path(output).resolve())
+            # A service goes on with whatever it was given under a name: other settings are another name.
+            settings = hashlib.sha256(repr(configuration.to_dict(config)).encode()).hexdigest()[:12]
+            name = f"{Path(output).resolve()} {settings}"
+            dataset, held_out = _datasets(config, reader, tokenizer, step, strategy, name)
             # Nothing was written so far: a command that fails above can be corrected and given again.
             run.record(config)
             run.keep_tokenizer(tokenizer)
@@ -189,10 +197,10 @@ def _datasets(config, reader, tokenizer, step, strategy, name):
     if not data.eval_shards:
         return dataset, None
     held_out = ShardReader(data.eval_shards, tokenizer, skip_corrupted=data.skip_corrupted)
-    for name in ("sequence_length", "pair_task"):
-        ours, theirs = getattr(reader.manifest, name), getattr(held_out.manifest, name)
+    for field in ("sequence_length", "pair_task"):
+        ours, theirs = getattr(reader.manifest, field), getattr(held_out.manifest, field)
         if ours != theirs:
-            raise ConfigError(f"data.eval_shards were packed with {name} {theirs}, data.shards with {ours}")
+            raise ConfigError(f"data.eval_shards were packed with {field} {theirs}, data.shards with {ours}")
     # Masked once and the same at every evaluation. Each worker measures all of it: the sums and their
     # weights grow alike.
     measured = held_out.dataset(

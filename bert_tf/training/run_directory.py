@@ -26,10 +26,11 @@ METRICS = "metrics.jsonl"
 SUMMARY = "summary.json"
 
 #: Settings that may change when a run is continued: they do not touch the numbers; the strategy only
-#: their rounding, and leaving damaged records out is the way on where there are some.
+#: their rounding; leaving damaged records out is the way on where there are some, and a service is inexact
+#: anyway.
 FREE_TO_CHANGE = (
     "train.log_every", "train.checkpoint_every", "train.keep_checkpoints", "train.eval_every", "train.strategy",
-    "data.skip_corrupted",
+    "data.skip_corrupted", "data.service",
 )  # fmt: skip
 
 

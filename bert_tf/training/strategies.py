@@ -8,7 +8,7 @@ import os
 import tensorflow as tf
 from absl import logging
 
-from bert_tf.errors import ConfigError, WorkerLostError
+from bert_tf.errors import ConfigError, RunDirectoryError, WorkerLostError
 from bert_tf.training import tpu
 
 NAMES = ("auto", "one", "mirrored", "multi_worker", "tpu")
@@ -136,6 +136,45 @@ def feed_batches(strategy, batches):
         return batches.flat_map(of_replicas).prefetch(tf.data.AUTOTUNE)
 
     return strategy.distribute_datasets_from_function(of_worker)
+
+
+def check_agreement(strategy, number, what):
+    """Refuses to go on where the workers of a cluster start from different places.
+
+    Args:
+        strategy: of `make_strategy`.
+        number: this worker's; an int below 2^31.
+        what: what it is the number of.
+
+    Raises:
+        RunDirectoryError: another worker has another.
+    """
+    workers, total, squares = _sums(strategy, [1, number, number**2])
+    if workers * squares != total**2:
+        raise RunDirectoryError(
+            f"the workers do not agree about {what} (here {number}): each must see the same files under the same path; "
+            "put the run on a file system that all of them share"
+        )
+
+
+def of_chief(strategy, number):
+    """The chief's `number` (float) on every worker."""
+    chief = float(is_chief(strategy))
+    chiefs, total = _sums(strategy, [chief, chief * number])
+    return total / chiefs
+
+
+def _sums(strategy, numbers):
+    """Sums over the replicas of all workers, as Python numbers."""
+    if strategy.cluster_resolver is None or len(_workers()) < 2:
+        return numbers
+    tensors = tf.constant(numbers, tf.float64 if isinstance(numbers[0], float) else tf.int64)
+
+    @tf.function(autograph=False)
+    def summed():
+        return strategy.run(lambda: tf.distribute.get_replica_context().all_reduce(tf.distribute.ReduceOp.SUM, tensors))
+
+    return strategy.experimental_local_results(summed())[0].numpy().tolist()
 
 
 @contextlib.contextmanager

@@ -5,6 +5,7 @@ of these, or compiles for minutes and then fails. The checks take facts as argum
 tried where there is no TPU.
 """
 
+import contextlib
 import dataclasses
 import glob
 import importlib.metadata
@@ -44,7 +45,8 @@ class Machine:
         return cls(
             devices=len(tf.config.list_physical_devices("TPU")),
             # v2 to v4 have /dev/accel0, ...; v5e and later /dev/vfio/0, ... beside /dev/vfio/vfio.
-            chips=bool(glob.glob("/dev/accel[0-9]*") or glob.glob("/dev/vfio/[0-9]*")),
+            # which other devices that are handed on to virtual machines have, too.
+            chips=bool(glob.glob("/dev/accel[0-9]*") or (glob.glob("/dev/vfio/[0-9]*") and _made_by_google())),
             builds=tuple(name for name in _BUILDS if _installed(name)),
             libtpu=importlib.util.find_spec("libtpu") is not None,
         )
@@ -169,6 +171,14 @@ def fill_batches(dataset, rows):
         return tf.ensure_shape(tf.pad(tensor, missing), [rows, *tensor.shape[1:]])
 
     return dataset.map(fill, num_parallel_calls=tf.data.AUTOTUNE)
+
+
+def _made_by_google():
+    for path in glob.glob("/sys/bus/pci/devices/*/vendor"):
+        with contextlib.suppress(OSError), open(path, encoding="ascii") as file:
+            if file.read().strip() == "0x1ae0":
+                return True
+    return False
 
 
 def _installed(name):

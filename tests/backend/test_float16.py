@@ -50,5 +50,5 @@ def test_overflow_on_one_replica_leaves_the_update_out_on_all():
 
 
 def test_overflow_at_every_scale_is_an_error():
-    with pytest.raises(NonFiniteError, match="step 1: the sum of token is not finite"):
+    with pytest.raises(NonFiniteError, match="update 1: the sum of token is not finite"):
         train("one", {name: np.tile(v, (5, 1)) for name, v in overflowing(slice(None)).items()})
