@@ -290,7 +290,7 @@ def test_added_tokens_that_tokenizer_json_lacks(tmp_path):
         ({"model__dropout": 0.1}, r"model.dropout is 0.1; only None or 0.0 is supported"),
         ({"model__byte_fallback": True}, "model.byte_fallback is True"),
         ({"model__ignore_merges": True}, "model.ignore_merges is True"),
-        ({"model__type": "Unigram"}, "model.type is 'Unigram'; .* put that file into the folder"),
+        ({"model__type": "WordLevel"}, "model.type is 'WordLevel'; only 'WordPiece', 'BPE' and 'Unigram'"),
         ({"normalizer": {"type": "NFKC"}}, "normalizer.type is 'NFKC'; only None or 'NFC'"),
         ({"pre_tokenizer": {"type": "Metaspace"}}, "pre_tokenizer.type is 'Metaspace'"),
         ({"pre_tokenizer__use_regex": False}, "pre_tokenizer.use_regex is False"),
