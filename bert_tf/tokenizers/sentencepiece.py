@@ -298,6 +298,9 @@ class SentencePieceTokenizer(SplitTokenizer):
     def save(self, folder):
         """Writes spiece.model and tokenizer_config.json, which Hugging Face reads too.
 
+        Where `conventions` are not "authors", only we know them from these files: Hugging Face converts
+        the model anew, as its release does.
+
         Raises:
             RunDirectoryError: the folder cannot be written.
         """

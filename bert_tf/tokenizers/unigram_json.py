@@ -22,8 +22,9 @@ _RUNS = (("Regex", " {2,}", " "), ("Regex", " {2,}", SPACE))
 def load_unigram_json(path, file, whole):
     """The SentencePieceTokenizer of a tokenizer.json, with the ids of the `tokenizers` package.
 
-    Its special tokens, spelled with other characters (as full-width ones) that normalization makes
-    theirs, stay text; there they would be found.
+    Two things differ from it. Special tokens that only normalization makes so, as full-width <s>,
+    stay text here. And where accents are kept (always for T5), a character with marks behind it of 6
+    bytes or more, as parted Korean syllables, is joined by SentencePiece's table, not there.
 
     Args:
         path: the file, or the folder that has it and perhaps tokenizer_config.json.
@@ -177,7 +178,9 @@ def _conventions(white_space, splitter, expect):
     if len(kinds) == 2:
         return "words"
     if not joins:
-        raise ConfigError(f"{expect.file}: neither normalizer nor pre_tokenizer makes one of several blanks; this is not supported")
+        raise ConfigError(
+            f"{expect.file}: neither normalizer nor pre_tokenizer makes one of several blanks; this is not supported"
+        )
     return "stripped" if strips else "last_blank"
 
 

@@ -26,7 +26,8 @@ def train(folder):
 
     texts = [json.loads(line)["text"] for line in SAMPLE.read_text(encoding="utf-8").splitlines()[::8]]
     # Some of what a sample of speeches lacks: other scripts, and digits before commas.
-    texts += ["中文 日本語 Ελλάς Москва हिन्दी한국어 naïve café Ünïcödé", "in 1987, of 1999, the 7, and 7, 1,000, 3,"] * 40
+    other = "中文 日本語 Ελλάς Москва हिन्दी한국어 naïve café Ünïcödé"
+    texts += [other, "in 1987, of 1999, the 7, and 7, 1,000, 3,"] * 40
     for family, size in PIECES.items():
         (folder / family).mkdir(parents=True, exist_ok=True)
         model = train_unigram(texts, size, family, character_coverage=0.9999).model
