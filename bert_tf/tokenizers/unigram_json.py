@@ -127,9 +127,13 @@ class _Steps:
         """bytes: the table of the model, b"" for none."""
         step = self._take("Precompiled")
         try:
-            return base64.b64decode((step or {}).get("precompiled_charsmap") or "", validate=True)
+            table = base64.b64decode((step or {}).get("precompiled_charsmap") or "", validate=True)
         except (binascii.Error, ValueError, TypeError) as error:
             raise DataError(f"{self.file}: normalizer.precompiled_charsmap is no base64: {error}") from None
+        size = int.from_bytes(table[:4], "little")  # of the trie; the strings follow
+        if table and (size % 4 or not 0 < size <= len(table) - 4):
+            raise DataError(f"{self.file}: normalizer.precompiled_charsmap is cut off, or no table of SentencePiece")
+        return table
 
     def white_space(self):
         """(whether the end is stripped, whether runs of blanks become one); nothing may be left."""
