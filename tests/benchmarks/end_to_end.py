@@ -15,7 +15,7 @@ import tempfile
 import time
 from pathlib import Path
 
-from side_by_side import main, paced
+from side_by_side import main, model_arguments, paced
 from training_step import RATE, garden_step
 
 SAMPLE = Path(__file__).parent.parent.parent / "bert_tf" / "samples" / "state_of_the_union.jsonl"
@@ -124,8 +124,7 @@ if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--text", default=SAMPLE)
     parser.add_argument("--documents", type=int, default=40)
-    for name, default in [("hidden-size", 512), ("layers", 4), ("heads", 8), ("batch", 16), ("length", 128)]:
-        parser.add_argument(f"--{name}", type=int, default=default)
+    model_arguments(parser, batch=16)
     parser.add_argument("--predictions", type=int, default=20, help="of each row")
     parser.add_argument("--steps", type=int, default=10, help="of a turn")
     main(

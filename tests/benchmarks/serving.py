@@ -15,7 +15,7 @@ import json
 import tempfile
 from pathlib import Path
 
-from side_by_side import main
+from side_by_side import main, model_arguments
 
 ROOT = Path(__file__).parent.parent.parent
 VOCABULARY = 30522
@@ -120,8 +120,7 @@ def transformers(bfloat16):
 
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    for name, default in [("hidden-size", 512), ("layers", 4), ("heads", 8), ("batch", 1), ("length", 128)]:
-        parser.add_argument(f"--{name}", type=int, default=default)
+    model_arguments(parser, batch=1)
     main(
         {
             "bert_tf, float32": bert_tf("float32"),

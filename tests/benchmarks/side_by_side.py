@@ -50,6 +50,12 @@ def main(implementations, parser, reference):
         arguments.json.write_text(json.dumps(found, indent=1) + "\n")
 
 
+def model_arguments(parser, batch):
+    """Adds the sizes of the model and of its batches."""
+    for name, default in [("hidden-size", 512), ("layers", 4), ("heads", 8), ("batch", batch), ("length", 128)]:
+        parser.add_argument(f"--{name}", type=int, default=default)
+
+
 def paced(model, data, steps):
     """Function that lets one `fit` of a Keras model on endless data do so many steps more.
 

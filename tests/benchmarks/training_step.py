@@ -13,7 +13,7 @@ import argparse
 import os
 import sys
 
-from side_by_side import main, paced
+from side_by_side import main, model_arguments, paced
 
 VOCABULARY = 30522
 RATE = 1e-4
@@ -221,8 +221,7 @@ def matrix_products(policy):
 
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    for name, default in [("hidden-size", 512), ("layers", 4), ("heads", 8), ("batch", 16), ("length", 128)]:
-        parser.add_argument(f"--{name}", type=int, default=default)
+    model_arguments(parser, batch=16)
     parser.add_argument("--predictions", type=int, default=20, help="of each row")
     parser.add_argument("--steps", type=int, default=10, help="of a turn")
     main(

@@ -5,7 +5,7 @@ import logging
 import pytest
 import tensorflow as tf
 
-from bert_tf.errors import ConfigError
+from bert_tf.errors import ConfigError, RunDirectoryError
 from bert_tf.training import strategies, tpu
 from bert_tf.training.pretraining import TrainConfig
 
@@ -101,3 +101,12 @@ def test_the_settings_are_checked_against_the_strategy_before_anything_is_read(m
     monkeypatch.setattr(strategies, "is_tpu", lambda strategy: True)
     with pytest.raises(ConfigError, match="leave train.xla out"):
         strategies.strategy_of(TrainConfig(strategy="one", xla=True))
+
+
+def test_workers_that_start_from_different_places_are_refused(monkeypatch):
+    # What two workers add up to: at steps 7 and 7, then at 7 and 0.
+    monkeypatch.setattr(strategies, "_sums", lambda strategy, numbers: [2, 14, 98])
+    strategies.check_agreement(None, 7, "the step")
+    monkeypatch.setattr(strategies, "_sums", lambda strategy, numbers: [2, 7, 49])
+    with pytest.raises(RunDirectoryError, match="do not agree about the step \\(here 7\\)"):
+        strategies.check_agreement(None, 7, "the step")
