@@ -206,3 +206,10 @@ def test_a_damaged_shard_is_named_with_its_offset(made, tmp_path):
     overrides = (f"data.shards={damaged}", "data.skip_corrupted=true")
     _, metrics = pretrain(experiment(made, *overrides), tmp_path / "skipping")
     assert metrics["step"] == STEPS and metrics["skipped_records"] == 1
+
+
+def test_a_service_is_not_told_how_to_share_shards(tmp_path):
+    data = {"shards": "shards", "service": "grpc://localhost:5050", "shard_by": "files"}
+    with pytest.raises(ConfigError, match="data.shard_by=files says nothing to a tf.data service"):
+        pretrain(config.build(PretrainConfig, {"data": data}), tmp_path / "run")
+    assert not (tmp_path / "run").exists()
