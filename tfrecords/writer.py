@@ -223,7 +223,7 @@ def _by_beam(options, workers, output):
     except ModuleNotFoundError as error:
         if error.name != "apache_beam":
             raise
-        raise ConfigError("Apache Beam is not installed; pip install 'bert_tf[beam]'") from None
+        raise ConfigError("Apache Beam is not installed; pip install -e '.[beam]' where this library was cloned") from None
 
     def work(source, folder, setup, totals):
         beam.process(source.chunks, output, folder, setup, list(options), totals)

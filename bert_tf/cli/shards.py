@@ -4,8 +4,8 @@ The corpus is .txt (a blank line between documents), .jsonl (a "text" field), ei
 folders and globs of them; or the one folder that 'bert-tf tokenize' wrote. Running the same command
 again continues an interrupted one; the shards do not depend on the number of workers.
 
-With --runner the work is done on Apache Beam (pip install 'bert_tf[beam]'), and the shards are the
-same, byte for byte. All that follows --beam-options goes to the pipeline as Beam documents it, so
+With --runner the work is done on Apache Beam (pip install -e '.[beam]' where this library was cloned),
+and the shards are the same, byte for byte. All that follows --beam-options goes to the pipeline as Beam documents it, so
 put it last. Every Beam worker needs bert_tf installed, and corpus and output on a file system that it
 sees under the same path as this machine. On one machine, --workers is the faster way.
 
