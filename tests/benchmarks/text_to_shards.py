@@ -56,14 +56,16 @@ def _children():
 
 
 def _memory(pid):
-    """(its own, mapped files) in bytes; zeros for a process that has just ended."""
+    """(its own, mapped files) in bytes; zeros for a process that has just ended.
+
+    From the kernel's counters: adding up pages, as smaps does, would cost a fifth of the speed that is measured.
+    """
     try:
-        lines = Path(f"/proc/{pid}/smaps_rollup").read_text().splitlines()
+        lines = Path(f"/proc/{pid}/status").read_text().splitlines()
     except (FileNotFoundError, ProcessLookupError):
         return 0, 0
-    values = {line.split()[0]: int(line.split()[1]) * 1024 for line in lines[1:]}
-    own = values.get("Anonymous:", 0)
-    return own, values.get("Rss:", 0) - own
+    values = {line.split()[0]: int(line.split()[1]) * 1024 for line in lines if line.startswith("Rss")}
+    return values.get("RssAnon:", 0), values.get("RssFile:", 0) + values.get("RssShmem:", 0)
 
 
 def main():
