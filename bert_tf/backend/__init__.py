@@ -5,9 +5,12 @@ optimizer kernels, counter-based randomness inside a train step) lives here, beh
 active backend.
 """
 
+from bert_tf.backend.dense import Dense
 from bert_tf.backend.fused import fused
 from bert_tf.backend.lamb import Lamb
+from bert_tf.backend.layer_norm import LayerNormalization
 from bert_tf.backend.model import NonFiniteError, TrainableModel
 from bert_tf.backend.optimizers import AdamW
 from bert_tf.backend.randomness import Dropout
 from bert_tf.backend.schedules import WarmupDecay
+from bert_tf.backend.vocabulary import largest, product_with_transposed

@@ -27,6 +27,16 @@ def fusing(wanted):
         _active.wanted = previous
 
 
+def pays_for(x):
+    """Whether loops over `x` should be compiled: in a train step on CPUs, if its shape is known."""
+    return getattr(_active, "wanted", False) and x.shape.is_fully_defined()
+
+
+def loop(function):
+    """A function of tensors of known shapes, compiled to one pass over memory where it can be."""
+    return tf.function(function, jit_compile=True, autograph=False)
+
+
 def fused(function, plain=None):
     """`function`, compiled where that pays: in a train step on CPUs.
 
@@ -52,15 +62,13 @@ def fused(function, plain=None):
             y = function(x, *others)
         return tape.gradient(y, x, output_gradients=upstream)
 
-    forward = tf.function(function, jit_compile=True, autograph=False)
-    backward = tf.function(gradient, jit_compile=True, autograph=False)
+    forward, backward = loop(function), loop(gradient)
 
     @tf.custom_gradient
     def in_one_piece(x, *others):
         return forward(x, *others), lambda upstream: (backward(upstream, x, *others), *[None] * len(others))
 
     def either(x, *others):
-        compiled = getattr(_active, "wanted", False) and x.shape.is_fully_defined()
-        return (in_one_piece if compiled else plain)(x, *others)
+        return (in_one_piece if pays_for(x) else plain)(x, *others)
 
     return either

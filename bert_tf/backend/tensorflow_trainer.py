@@ -11,6 +11,7 @@ import tensorflow as tf
 
 from bert_tf.backend.fused import fusing
 from bert_tf.backend.randomness import fold_in, step_randomness
+from bert_tf.backend.tpu import check_xla, is_tpu
 from bert_tf.errors import ConfigError
 
 
@@ -68,9 +69,8 @@ class TensorFlowTrainer:
         self._accumulation_steps = accumulation_steps
         self._seed = seed
         self._names = self._totals = None
-        tpu = isinstance(self.distribute_strategy, tf.distribute.TPUStrategy)
-        if xla and tpu:
-            raise ConfigError("a TPU compiles the whole step, and nothing may be compiled inside it; leave xla out")
+        check_xla(self.distribute_strategy, xla)
+        tpu = is_tpu(self.distribute_strategy)
         accelerated = tpu or bool(tf.config.list_logical_devices("GPU"))
         self._fusing = xla is None and not accelerated
         if xla is None:
@@ -80,7 +80,7 @@ class TensorFlowTrainer:
     @property
     def static_shapes(self):
         """Whether every batch must have one shape: on a TPU, which computes in replicas alone."""
-        return isinstance(self.distribute_strategy, tf.distribute.TPUStrategy)
+        return is_tpu(self.distribute_strategy)
 
     def fit(self, x, *, steps_per_epoch=None, shuffle=False, **kwargs):
         """Keras's `fit` on a dataset (or dict of arrays) of feature dicts.
@@ -193,14 +193,15 @@ class TensorFlowTrainer:
         return self._pair_with(sums, self.loss_weights(features))
 
     def _gradients(self, features, weights, seed):
-        with fusing(self._fusing), step_randomness(seed), tf.GradientTape() as tape:
-            losses, metrics = self.loss_sums(features, training=True)
-            total = tf.add_n(
-                [tf.math.divide_no_nan(losses[n], weights[n]) * self._coefficient(n) for n in losses]
-            )
-            if self._scales_loss:
-                total = self.optimizer.scale_loss(total)
-        gradients = tape.gradient(total, self.trainable_variables)
+        with fusing(self._fusing):
+            with step_randomness(seed), tf.GradientTape() as tape:
+                losses, metrics = self.loss_sums(features, training=True)
+                total = tf.add_n(
+                    [tf.math.divide_no_nan(losses[n], weights[n]) * self._coefficient(n) for n in losses]
+                )
+                if self._scales_loss:
+                    total = self.optimizer.scale_loss(total)
+            gradients = tape.gradient(total, self.trainable_variables)
         pairs = [(g, v) for g, v in zip(gradients, self.trainable_variables) if g is not None]
         self._with_gradient = [v for _, v in pairs]
         # An embedding's sparse gradient becomes dense: it is clipped and averaged with the rest.

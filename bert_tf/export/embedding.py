@@ -35,7 +35,7 @@ class ServedEmbedding(ServingModule):
         return {"mean": outputs["mean"], "cls": outputs["cls"]}
 
     def answer(self, features):
-        sequence = tf.cast(self.call_model(features)["sequence_output"], tf.float32)
+        sequence = tf.cast(self.call_by_length(features, "sequence_output", per_token=True), tf.float32)
         real = tf.cast(features["padding_mask"], tf.float32)[..., None]
         sequence *= real
         mean = tf.math.divide_no_nan(tf.reduce_sum(sequence, axis=1), tf.reduce_sum(real, axis=1))

@@ -15,6 +15,8 @@ from collections.abc import Callable
 import tensorflow as tf
 
 from bert_tf.errors import ConfigError
+from bert_tf.export.grouping import by_length
+from bert_tf.export.storage import StoredWeights
 
 TEXT = tf.TensorSpec([None], tf.string)
 
@@ -76,10 +78,15 @@ class ServingModule(tf.Module):
             raise ConfigError(
                 f"sequence_length={sequence_length} is beyond the model's {encoder.config.max_positions} positions"
             )
-        self._tracked = [v.value for v in model.variables]
+        weights = StoredWeights(model)
+        self._tracked = weights.variables
         self._resources = tokenizer.resources
-        # Functions and plain objects are not tracked.
-        self.call_model = lambda features: model(features, training=False)
+
+        def call_model(features):
+            with weights.read():
+                return model(features, training=False)
+
+        self.call_model = call_model  # functions are not tracked
         self.tokenizer = tokenizer
         self.sequence_length, self.pairs, self.static = sequence_length, pairs, static
         if model.compute_dtype != "float32":
@@ -102,6 +109,11 @@ class ServingModule(tf.Module):
             "serving_default": Signature(self.answer_text, texts),
             "ids": Signature(lambda **features: self.answer(features), ids),
         }
+
+    def call_by_length(self, features, output, per_token=False):
+        """The model's output of that name, with rows of like length together where lengths may differ."""
+        function = lambda part: self.call_model(part)[output]
+        return function(features) if self.static else by_length(function, features, per_token)
 
     def answer_text(self, text, text_pair=None):
         """What `serving_default` computes."""

@@ -24,10 +24,11 @@ def gelu_erf(x):
     return _fused_gelu_erf(x)
 
 
-def _gelu_by_sigmoid(x):
-    # (1 + tanh(u)) / 2 = sigmoid(2 u), in float32 whatever comes: the loop is bound by arithmetic.
+def _gelu_by_tanh(x):
+    # In float32 whatever comes: the loop is bound by arithmetic.
     z = ops.cast(x, "float32")
-    return ops.cast(z * ops.sigmoid(z * (_SLOPE + 0.044715 * _SLOPE * z * z)), x.dtype)
+    half = 0.5 * z
+    return ops.cast(half + half * ops.tanh(z * (_SLOPE + 0.044715 * _SLOPE * z * z)), x.dtype)
 
 
 def _gelu_by_erf(x):
@@ -35,10 +36,10 @@ def _gelu_by_erf(x):
     return ops.cast(0.5 * z * (1.0 + ops.erf(z * 0.5**0.5)), x.dtype)
 
 
-_SLOPE = 2 * (2 / math.pi) ** 0.5
+_SLOPE = (2 / math.pi) ** 0.5
 # Keras's own formulas where they are not compiled: TensorFlow knows them, and joins them to the matrix
 # product before them in a served model.
-_fused_gelu_tanh = fused(_gelu_by_sigmoid, plain=lambda x: keras.activations.gelu(x, approximate=True))
+_fused_gelu_tanh = fused(_gelu_by_tanh, plain=lambda x: keras.activations.gelu(x, approximate=True))
 _fused_gelu_erf = fused(_gelu_by_erf, plain=lambda x: keras.activations.gelu(x, approximate=False))
 
 ACTIVATIONS = {

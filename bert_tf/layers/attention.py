@@ -3,7 +3,7 @@
 import keras
 from keras import ops
 
-from bert_tf.backend import Dropout
+from bert_tf.backend import Dense, Dropout
 from bert_tf.errors import ConfigError
 
 
@@ -46,7 +46,7 @@ class SelfAttention(keras.layers.Layer):
         check_heads(hidden_size, self.num_heads)
 
         def projection(name):
-            layer = keras.layers.Dense(
+            layer = Dense(
                 hidden_size,
                 activation=None,
                 kernel_initializer=keras.initializers.TruncatedNormal(stddev=self.initializer_range),

@@ -3,6 +3,7 @@
 import keras
 from keras import ops
 
+from bert_tf.backend import Dense
 from bert_tf.layers.activations import activation as activation_function
 
 
@@ -35,7 +36,7 @@ class DiscriminatorHead(keras.layers.Layer):
 
     def build(self, sequence_shape):
         hidden_size = sequence_shape[-1]
-        self.dense = keras.layers.Dense(
+        self.dense = Dense(
             hidden_size,
             activation=self._activation_function,
             kernel_initializer=keras.initializers.TruncatedNormal(stddev=self.initializer_range),
@@ -43,7 +44,7 @@ class DiscriminatorHead(keras.layers.Layer):
             dtype=self.dtype_policy,
             name="dense",
         )
-        self.output_dense = keras.layers.Dense(
+        self.output_dense = Dense(
             1,
             activation=None,
             kernel_initializer="glorot_uniform",

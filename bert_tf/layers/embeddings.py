@@ -3,7 +3,7 @@
 import keras
 from keras import ops
 
-from bert_tf.backend import Dropout
+from bert_tf.backend import Dense, Dropout, LayerNormalization
 from bert_tf.errors import ConfigError
 
 
@@ -66,7 +66,7 @@ class Embeddings(keras.layers.Layer):
         self.initializer_range = initializer_range
         self.padding_id = padding_id
         self.layer_norm_offset = layer_norm_offset
-        self.layer_norm = keras.layers.LayerNormalization(
+        self.layer_norm = LayerNormalization(
             epsilon=layer_norm_epsilon, center=layer_norm_offset, dtype=self.dtype_policy, name="layer_norm"
         )
         self.dropout = Dropout(dropout, dtype=self.dtype_policy, name="dropout")
@@ -158,7 +158,7 @@ def embedding_projection(hidden_size, initializer_range, dtype):
     Returns:
         A layer from float [B, S, E] to float [B, S, H], with a bias.
     """
-    return keras.layers.Dense(
+    return Dense(
         hidden_size,
         activation=None,
         kernel_initializer=keras.initializers.TruncatedNormal(stddev=initializer_range),

@@ -3,7 +3,7 @@
 import keras
 from keras import ops
 
-from bert_tf.backend import Dropout
+from bert_tf.backend import Dense, Dropout
 from bert_tf.layers.activations import activation as activation_function
 
 
@@ -33,7 +33,7 @@ class Pooler(keras.layers.Layer):
         self.size = size
         self.activation = activation
         self.initializer_range = initializer_range
-        self.dense = keras.layers.Dense(
+        self.dense = Dense(
             size,
             activation=activation_function(activation),
             kernel_initializer=keras.initializers.TruncatedNormal(stddev=initializer_range),
@@ -79,7 +79,7 @@ class ClassificationHead(keras.layers.Layer):
         self.num_outputs = num_outputs
         self.initializer_range = initializer_range
         self.dropout = Dropout(dropout, dtype=self.dtype_policy, name="dropout")
-        self.dense = keras.layers.Dense(
+        self.dense = Dense(
             num_outputs,
             activation=None,
             kernel_initializer=keras.initializers.TruncatedNormal(stddev=initializer_range),

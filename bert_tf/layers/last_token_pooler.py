@@ -3,6 +3,7 @@
 import keras
 from keras import ops
 
+from bert_tf.backend import Dense
 from bert_tf.layers.activations import activation as activation_function
 from bert_tf.layers.masked_lm_head import gather_positions
 
@@ -37,7 +38,7 @@ class LastTokenPooler(keras.layers.Layer):
         self.size = size
         self.activation = activation
         self.initializer_range = initializer_range
-        self.dense = keras.layers.Dense(
+        self.dense = Dense(
             size,
             activation=activation_function(activation),
             kernel_initializer=keras.initializers.RandomNormal(stddev=initializer_range),

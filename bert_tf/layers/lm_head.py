@@ -3,6 +3,8 @@
 import keras
 from keras import ops
 
+from bert_tf.backend import product_with_transposed
+
 
 @keras.saving.register_keras_serializable("bert_tf")
 class LMHead(keras.layers.Layer):
@@ -33,7 +35,7 @@ class LMHead(keras.layers.Layer):
 
     def call(self, x, embedding_table):
         table = ops.cast(embedding_table, self.compute_dtype)
-        logits = ops.matmul(x, ops.transpose(table))
+        logits = product_with_transposed(x, table)
         return ops.cast(logits, "float32") + ops.cast(self.output_bias, "float32")
 
     def compute_output_spec(self, x, embedding_table):

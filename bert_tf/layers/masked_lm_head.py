@@ -3,6 +3,7 @@
 import keras
 from keras import ops
 
+from bert_tf.backend import Dense, LayerNormalization, product_with_transposed
 from bert_tf.layers.activations import activation as activation_function
 
 
@@ -52,7 +53,7 @@ class MaskedLMHead(keras.layers.Layer):
         self.layer_norm_epsilon = layer_norm_epsilon
         self.initializer_range = initializer_range
         self.use_bias = use_bias
-        self.dense = keras.layers.Dense(
+        self.dense = Dense(
             embedding_size,
             activation=activation_function(activation),
             use_bias=use_bias,
@@ -61,7 +62,7 @@ class MaskedLMHead(keras.layers.Layer):
             dtype=self.dtype_policy,
             name="dense",
         )
-        self.layer_norm = keras.layers.LayerNormalization(
+        self.layer_norm = LayerNormalization(
             epsilon=layer_norm_epsilon, center=use_bias, dtype=self.dtype_policy, name="layer_norm"
         )
 
@@ -77,7 +78,7 @@ class MaskedLMHead(keras.layers.Layer):
         x = gather_positions(sequence_output, mask_positions)  # [B, P, H]
         x = self.layer_norm(self.dense(x))  # [B, P, E]
         table = ops.cast(embedding_table, self.compute_dtype)
-        logits = ops.matmul(x, ops.transpose(table))  # [B, P, V]
+        logits = product_with_transposed(x, table)  # [B, P, V]
         return ops.cast(logits, "float32") + ops.cast(self.output_bias, "float32")
 
     def compute_output_spec(self, sequence_output, mask_positions, embedding_table):

@@ -3,7 +3,7 @@
 import keras
 from keras import ops
 
-from bert_tf.backend import Dropout
+from bert_tf.backend import Dense, Dropout, LayerNormalization
 from bert_tf.layers.activations import activation as activation_function
 from bert_tf.layers.rotary_attention import RotaryAttention
 
@@ -65,14 +65,14 @@ class PreNormBlock(keras.layers.Layer):
         hidden_size, policy = x_shape[-1], self.dtype_policy
 
         def norm(name):
-            layer = keras.layers.LayerNormalization(
+            layer = LayerNormalization(
                 epsilon=self.layer_norm_epsilon, center=False, dtype=policy, name=name
             )
             layer.build((None, None, hidden_size))
             return layer
 
         def dense(inputs, units, initializer_range, name):
-            layer = keras.layers.Dense(
+            layer = Dense(
                 units,
                 activation=None,
                 use_bias=False,

@@ -2,7 +2,7 @@
 
 import keras
 
-from bert_tf.backend import Dropout
+from bert_tf.backend import Dense, Dropout, LayerNormalization
 from bert_tf.layers.activations import activation as activation_function
 from bert_tf.layers.relative_attention import RelativeAttention
 
@@ -64,7 +64,7 @@ class RelativeBlock(keras.layers.Layer):
         hidden_size, policy = content_shape[-1], self.dtype_policy
 
         def dense(units, inputs, function, name):
-            layer = keras.layers.Dense(
+            layer = Dense(
                 units,
                 activation=function,
                 kernel_initializer=keras.initializers.RandomNormal(stddev=self.initializer_range),
@@ -76,7 +76,7 @@ class RelativeBlock(keras.layers.Layer):
             return layer
 
         def layer_norm(name):
-            layer = keras.layers.LayerNormalization(
+            layer = LayerNormalization(
                 epsilon=self.layer_norm_epsilon, dtype=policy, name=name
             )
             layer.build((None, None, hidden_size))

@@ -2,7 +2,7 @@
 
 import keras
 
-from bert_tf.backend import Dropout
+from bert_tf.backend import Dense, Dropout
 from bert_tf.layers.attention import attend, check_heads, split_heads
 from bert_tf.layers.rotary import check_even, rotate
 
@@ -50,7 +50,7 @@ class RotaryAttention(keras.layers.Layer):
         check_even(hidden_size // self.num_heads)
 
         def projection(size, initializer_range, name):
-            layer = keras.layers.Dense(
+            layer = Dense(
                 size,
                 activation=None,
                 use_bias=False,

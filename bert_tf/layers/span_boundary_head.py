@@ -3,6 +3,7 @@
 import keras
 from keras import ops
 
+from bert_tf.backend import Dense, LayerNormalization
 from bert_tf.layers.activations import activation as activation_function
 from bert_tf.layers.lm_head import LMHead
 from bert_tf.layers.masked_lm_head import gather_positions
@@ -70,7 +71,7 @@ class SpanBoundaryHead(keras.layers.Layer):
             return keras.initializers.TruncatedNormal(stddev=self.initializer_range)
 
         def layers(number, units, inputs):
-            dense = keras.layers.Dense(
+            dense = Dense(
                 units,
                 activation=self._activation_function,
                 kernel_initializer=normal(),
@@ -78,7 +79,7 @@ class SpanBoundaryHead(keras.layers.Layer):
                 dtype=policy,
                 name=f"dense_{number}",
             )
-            layer_norm = keras.layers.LayerNormalization(
+            layer_norm = LayerNormalization(
                 epsilon=self.layer_norm_epsilon, dtype=policy, name=f"layer_norm_{number}"
             )
             dense.build((None, None, inputs))

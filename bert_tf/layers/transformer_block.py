@@ -2,7 +2,7 @@
 
 import keras
 
-from bert_tf.backend import Dropout
+from bert_tf.backend import Dense, Dropout, LayerNormalization
 from bert_tf.layers.activations import activation as activation_function
 from bert_tf.layers.attention import SelfAttention
 
@@ -98,7 +98,7 @@ class TransformerBlock(keras.layers.Layer):
         self.output_layer_norm.build((None, None, hidden_size))
 
     def _dense(self, units, function, name):
-        return keras.layers.Dense(
+        return Dense(
             units,
             activation=function,
             kernel_initializer=keras.initializers.TruncatedNormal(stddev=self.initializer_range),
@@ -109,7 +109,7 @@ class TransformerBlock(keras.layers.Layer):
 
     def _layer_norm(self, name):
         epsilon = self.layer_norm_epsilon
-        return keras.layers.LayerNormalization(epsilon=epsilon, dtype=self.dtype_policy, name=name)
+        return LayerNormalization(epsilon=epsilon, dtype=self.dtype_policy, name=name)
 
     def call(self, x, attention_mask, return_attention_scores=False, training=False):
         attended = self.attention(

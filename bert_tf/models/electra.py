@@ -4,6 +4,7 @@ import dataclasses
 
 import keras
 
+from bert_tf.backend import Dense
 from bert_tf.errors import ConfigError
 from bert_tf.layers import Embeddings, activation
 from bert_tf.layers.attention import check_heads
@@ -79,7 +80,7 @@ class ElectraEncoder(TransformerEncoder):
     def make_projection(config, dtype):
         if config.embedding_size == config.hidden_size:
             return None
-        return keras.layers.Dense(
+        return Dense(
             config.hidden_size,
             activation=None,
             kernel_initializer="glorot_uniform",  # tf.layers.dense without more said

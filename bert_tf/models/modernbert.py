@@ -8,6 +8,7 @@ import dataclasses
 
 import keras
 
+from bert_tf.backend import LayerNormalization
 from bert_tf.errors import ConfigError
 from bert_tf.layers import AttentionMask, Embeddings, PreNormBlock, RotaryPositions, activation
 from bert_tf.layers.attention import check_heads
@@ -157,7 +158,7 @@ class ModernBertEncoder(TransformerEncoder):
 
         x = embeddings(token_ids, segment_ids=inputs["segment_ids"])
         hidden_states, scores = cls.run(cls.make_blocks(config, dtype), x, context, return_attention_scores)
-        final_norm = keras.layers.LayerNormalization(
+        final_norm = LayerNormalization(
             epsilon=config.layer_norm_epsilon, center=False, dtype=dtype, name="final_layer_norm"
         )
         return [*hidden_states[:-1], final_norm(hidden_states[-1])], scores

@@ -8,7 +8,7 @@ import keras
 import tensorflow as tf
 from keras import ops
 
-from bert_tf.backend import TrainableModel
+from bert_tf.backend import TrainableModel, largest
 from bert_tf.layers import ClassificationHead, Pooler
 
 INPUTS = ("token_ids", "segment_ids", "padding_mask")
@@ -97,7 +97,7 @@ class Classifier(TaskModel):
         labels, weights = features["labels"], features["label_weights"]
         # Weighted by the mask rather than gathered: one fused kernel, and exact zeros for filler.
         losses = keras.losses.sparse_categorical_crossentropy(labels, logits, from_logits=True)
-        hits = ops.cast(ops.cast(ops.argmax(logits, axis=-1), "int32") == labels, "float32")
+        hits = ops.cast(ops.equal(largest(logits), labels), "float32")
         return (
             {"label": ops.sum(losses * weights)},
             {"accuracy": (ops.sum(hits * weights), ops.sum(weights))},

@@ -1,0 +1,48 @@
+"""Layer normalization and its gradient, compiled and not, against the formula in float64."""
+
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from bert_tf.backend import LayerNormalization
+from bert_tf.backend.fused import fusing
+
+EPSILON = 1e-5
+
+
+def expected(x, gamma, beta, upstream):
+    """Result and the gradients of x, gamma and beta: Ba et al. 2016, equation 4, and its derivatives."""
+    scale = 1 / np.sqrt(x.var(-1, keepdims=True) + EPSILON)
+    centred = (x - x.mean(-1, keepdims=True)) * scale
+    inner = upstream * gamma
+    means = inner.mean(-1, keepdims=True) + centred * (inner * centred).mean(-1, keepdims=True)
+    return centred * gamma + beta, (inner - means) * scale, (upstream * centred).sum((0, 1)), upstream.sum((0, 1))
+
+
+@pytest.mark.parametrize("policy, tolerance", [("float32", 1e-5), ("mixed_bfloat16", 2**-7)])
+@pytest.mark.parametrize("wanted", [True, False])
+@pytest.mark.parametrize("center", [True, False])
+def test_result_and_gradients(policy, tolerance, wanted, center):
+    draw = np.random.default_rng(0)
+    layer = LayerNormalization(epsilon=EPSILON, center=center, dtype=policy)
+    layer.build((None, None, 48))
+    for weight in layer.weights:
+        weight.assign(draw.normal(1, 0.5, 48))
+    dtype = layer.compute_dtype
+    x, upstream = (tf.cast(draw.normal(shift, 1, (3, 7, 48)), dtype) for shift in (2, 0))
+    variables = [w.value for w in layer.weights]
+
+    @tf.function(input_signature=[tf.TensorSpec(x.shape, dtype)] * 2)
+    def step(x, upstream):
+        with fusing(wanted):
+            with tf.GradientTape() as tape:
+                tape.watch(x)
+                y = layer(x)
+            return y, *tape.gradient(y, [x, *variables], output_gradients=upstream)
+
+    definition = step.get_concrete_function().graph.as_graph_def()
+    assert wanted == any(f.attr["_XlaMustCompile"].b for f in definition.library.function)
+    exact = [np.float64(tf.cast(t, "float32")) for t in (x, upstream)]
+    gamma, beta = np.float64(layer.gamma), np.float64(layer.beta) if center else 0.0
+    for actual, right in zip(step(x, upstream), expected(exact[0], gamma, beta, exact[1])):
+        np.testing.assert_allclose(tf.cast(actual, "float32"), right, rtol=tolerance, atol=tolerance * np.abs(right).max())

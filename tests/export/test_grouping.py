@@ -1,0 +1,71 @@
+"""Rows computed in groups, and weights stored as they are read, give what the model gives."""
+
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from bert_tf.export.grouping import by_length
+from bert_tf.export.storage import StoredWeights
+from bert_tf.models.bert import BertConfig, BertEncoder
+
+
+def rows(lengths):
+    """Features whose token ids say which row they are of, with rubbish behind each row's end."""
+    longest = max(lengths, default=0)
+    ids = np.arange(1, len(lengths) + 1)[:, None] * 1000 + np.arange(longest)
+    mask = np.arange(longest) < np.array(lengths)[:, None] if lengths else np.zeros((0, 0), bool)
+    return {"token_ids": tf.constant(ids, tf.int32), "padding_mask": tf.constant(mask)}
+
+
+@pytest.mark.parametrize("count", [0, 1, 8, 9, 33])
+@pytest.mark.parametrize("per_token", [False, True])
+def test_each_row_gets_its_own_answer(count, per_token):
+    features = rows(np.random.default_rng(count).integers(1, 200, count).tolist())
+    widths = []
+
+    def function(part):
+        tf.py_function(lambda m: widths.append(m.shape), [part["padding_mask"]], [])
+        kept = tf.cast(part["padding_mask"], tf.float32) * tf.cast(part["token_ids"], tf.float32)
+        return kept[..., None] if per_token else tf.reduce_sum(kept, 1, keepdims=True)
+
+    specs = {name: tf.TensorSpec([None, None], x.dtype) for name, x in features.items()}
+    compute = tf.function(lambda features: by_length(function, features, per_token), input_signature=[specs])
+    np.testing.assert_array_equal(compute(features), function(features))
+    groups = widths[:-1]  # the last was asked for just now
+    assert sum(n for n, _ in groups) == count and all(n <= 8 for n, _ in groups)
+    if count == 33:
+        assert sum(n * length for n, length in groups) < 0.8 * count * features["padding_mask"].shape[1]
+
+
+def test_short_texts_stay_in_one_group():
+    sizes = []
+
+    def function(part):
+        tf.py_function(lambda m: sizes.append(m.shape[0]), [part["padding_mask"]], [])
+        return tf.cast(part["token_ids"][:, :1], tf.float32)
+
+    features = rows([3, 16, 5] * 10)
+    answer = tf.function(by_length)(function, features)
+    np.testing.assert_array_equal(answer[:, 0], features["token_ids"][:, 0])
+    assert sizes == [30]
+
+
+@pytest.mark.parametrize("policy, halved", [("mixed_bfloat16", True), ("float32", False)])
+def test_stored_weights_are_those_that_were_read(policy, halved):
+    encoder = BertEncoder(BertConfig(50, 16, 2, 2, 32, max_positions=8), dtype=policy)
+    features = rows([5, 8])
+    features = {"token_ids": features["token_ids"] % 50, "padding_mask": features["padding_mask"]}
+    expected = encoder(features)["sequence_output"]
+    weights = StoredWeights(encoder)
+    assert ("bfloat16" in {v.dtype.name for v in weights.variables}) == halved
+    matrices = [v for v in weights.variables if len(v.shape) == 2 and v.shape[0] not in (50, 8, 2)]
+    assert all((v.dtype == tf.bfloat16) == halved for v in matrices)
+    with weights.read():
+        actual = encoder(features)["sequence_output"]
+        for variable in weights.variables:
+            variable.assign(tf.zeros_like(variable))
+        assert not np.any(encoder(features)["sequence_output"] == expected)
+    np.testing.assert_array_equal(tf.cast(actual, "float32"), tf.cast(expected, "float32"))
+    if halved:  # the model has its own again
+        matrices = [v for v in encoder.variables if "kernel" in v.path]
+        assert all(v.value.dtype == tf.float32 and np.any(v.numpy()) for v in matrices)
