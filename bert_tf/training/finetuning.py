@@ -16,6 +16,7 @@ import keras
 
 from bert_tf import config as configuration
 from bert_tf import files
+from bert_tf.backend.tpu import is_tpu
 from bert_tf.errors import ConfigError
 from bert_tf.models.building import describe
 from bert_tf.progress import Progress
@@ -23,14 +24,11 @@ from bert_tf.training.checkpoints import Checkpoints
 from bert_tf.training.encoders import load_encoder, tokenizer_of
 from bert_tf.training.optimization import OptimizerConfig, make_optimizer, precision
 from bert_tf.training.run_directory import CONFIG, METRICS, SUMMARY, RunDirectory
-from bert_tf.training import tpu
 from bert_tf.training.strategies import (
     check_agreement,
     explain_lost_workers,
-    feed,
     feed_batches,
     is_chief,
-    is_tpu,
     of_chief,
     strategy_of,
 )
@@ -242,11 +240,7 @@ def _epoch(strategy, task, examples, train, epoch):
     """The batches of a training epoch, for a TPU all of one shape."""
     static = is_tpu(strategy)
     data = task.dataset(examples, train.batch_size, training=True, seed=train.seed, epoch=epoch, static_shapes=static)
-    if not static:
-        return feed_batches(strategy, data)
-    replicas = strategy.num_replicas_in_sync
-    rows = -(-data.element_spec["token_ids"].shape[0] // replicas) * replicas
-    return feed(strategy, rows, lambda index, inputs: tpu.fill_batches(data, rows))
+    return feed_batches(strategy, data, rows=data.element_spec["token_ids"].shape[0])
 
 
 def _best(history, metric):

@@ -23,7 +23,7 @@ from bert_tf.training.monitor import Monitor
 from bert_tf.training.objectives import OBJECTIVES, ObjectiveConfig, check_objective, encoder_of, make_corruption
 from bert_tf.training.optimization import OptimizerConfig, make_optimizer, precision
 from bert_tf.training.run_directory import RunDirectory
-from bert_tf.training.strategies import check_agreement, explain_lost_workers, feed, is_chief, strategy_of
+from bert_tf.training.strategies import check_agreement, explain_lost_workers, feed, feed_batches, is_chief, strategy_of
 from tfrecords.masking import MaskingConfig
 from tfrecords.permutation import PermutationConfig
 from tfrecords.reader import ShardReader
@@ -201,13 +201,12 @@ def _datasets(config, reader, tokenizer, step, strategy, name):
         ours, theirs = getattr(reader.manifest, field), getattr(held_out.manifest, field)
         if ours != theirs:
             raise ConfigError(f"data.eval_shards were packed with {field} {theirs}, data.shards with {ours}")
-    # Masked once and the same at every evaluation. Each worker measures all of it: the sums and their
-    # weights grow alike.
+    # Masked once and the same at every evaluation.
     measured = held_out.dataset(
         train.batch_size, train.seed, epochs=1, shuffle=False, drop_remainder=False, corrupt=corrupt
     )
     measured = measured.take(data.eval_batches).prefetch(tf.data.AUTOTUNE)
-    return dataset, feed(strategy, train.batch_size, lambda index, inputs: measured)
+    return dataset, feed_batches(strategy, measured, rows=train.batch_size)
 
 
 def _fit(config, objective, dataset, held_out, run, step, baseline, shown):

@@ -8,6 +8,7 @@ import os
 import tensorflow as tf
 from absl import logging
 
+from bert_tf.backend.tpu import check_xla, is_tpu
 from bert_tf.errors import ConfigError, RunDirectoryError, WorkerLostError
 from bert_tf.training import tpu
 
@@ -54,15 +55,10 @@ def strategy_of(train):
         ConfigError: as `make_strategy`; settings that this strategy cannot train with.
     """
     strategy = make_strategy(train.strategy)
+    check_xla(strategy, train.xla)
     if is_tpu(strategy):
-        replicas = strategy.num_replicas_in_sync
-        tpu.check_training(replicas, train.batch_size, train.accumulation_steps, train.xla, train.precision)
+        tpu.check_training(strategy.num_replicas_in_sync, train.batch_size, train.accumulation_steps, train.precision)
     return strategy
-
-
-def is_tpu(strategy):
-    """Whether it needs static shapes."""
-    return isinstance(strategy, tf.distribute.TPUStrategy)
 
 
 def is_chief(strategy):
@@ -77,7 +73,8 @@ def feed(strategy, global_batch, make_dataset):
         strategy: of `make_strategy`.
         global_batch: examples of an update over all replicas.
         make_dataset: function(input_index, num_inputs) -> a `tf.data.Dataset` of this input's share of
-            each global batch. On a TPU short batches are filled up with rows that count for nothing.
+            each global batch, dicts of tensors. Where there are several, or a TPU, each share is of
+            `global_batch / num_inputs` rows; short batches go through `feed_batches`.
 
     Returns:
         The dataset of the one process, or this worker's part of a distributed one.
@@ -85,57 +82,79 @@ def feed(strategy, global_batch, make_dataset):
     Raises:
         ConfigError: a batch that the replicas cannot share, or that cannot be put on a TPU.
     """
-    if is_tpu(strategy):
-        return strategy.distribute_datasets_from_function(
-            functools.partial(_of_tpu_host, make_dataset, global_batch, strategy.num_replicas_in_sync)
-        )
-    if strategy.cluster_resolver is None or len(_workers()) < 2:
+    if _is_one_dataset(strategy):
         return make_dataset(0, 1)
     replicas = strategy.num_replicas_in_sync
     if global_batch % replicas:
         raise ConfigError(f"train.batch_size={global_batch} cannot be shared by {replicas} replicas; make it a multiple")
 
-    def of_worker(context):
+    def of_host(context):
         dataset = make_dataset(context.input_pipeline_id, context.num_input_pipelines)
-        if replicas > context.num_input_pipelines:  # several to a worker take its rows in turn
+        if is_tpu(strategy):
+            tpu.check_elements(dataset.element_spec)
+        share = global_batch // context.num_input_pipelines
+        for name, spec in dataset.element_spec.items():
+            if spec.shape[0] != share:  # or `rebatch` would leave rows out, and the hosts would end at different steps
+                raise ConfigError(f"feature '{name}' has the shape {spec.shape}, and each batch must be of {share} rows")
+        if replicas > context.num_input_pipelines:  # several to a host take its rows in turn
             dataset = dataset.rebatch(global_batch // replicas, drop_remainder=True)
-        return dataset
+        return dataset.prefetch(tf.data.AUTOTUNE)
 
-    return strategy.distribute_datasets_from_function(of_worker)
+    return strategy.distribute_datasets_from_function(of_host)
 
 
-def feed_batches(strategy, batches):
-    """What `fit` is given, so that every replica gets its part of batches of changing shape.
+def feed_batches(strategy, batches, rows=None):
+    """What `fit` or `evaluate` is given, so that every row of any batches counts once, on one replica.
+
+    Several hosts read all batches, and take from each the rows of their replicas. What the replicas
+    cannot share alike is filled up by `fill`.
 
     Args:
-        strategy: of `make_strategy`, of any kind but TPUs.
-        batches: a `tf.data.Dataset` of global batches, dicts of tensors with any number of rows. Where
-            several workers share one, rows of zeros fill it up, which no weight counts.
+        strategy: of `make_strategy`.
+        batches: a `tf.data.Dataset` of global batches, dicts of tensors with any number of rows.
+        rows: of the largest batch, where that is known. It makes the number of rows static, all
+            batches being filled up to it; a TPU needs it.
 
     Returns:
         The dataset of the one process, or this worker's part of a distributed one.
+
+    Raises:
+        ConfigError: batches that cannot be put on a TPU.
     """
-    if strategy.cluster_resolver is None or len(_workers()) < 2:
+    if _is_one_dataset(strategy):
         return batches
+    if is_tpu(strategy):
+        tpu.check_elements(batches.element_spec, short_batches=rows is not None)
     replicas = strategy.num_replicas_in_sync
 
-    def of_worker(context):
+    def of_host(context):
         local = replicas // context.num_input_pipelines
         first = local * context.input_pipeline_id
 
-        def share(tensor):
-            each = -(-tf.shape(tensor)[0] // replicas)
-            fill = [[0, each * replicas - tf.shape(tensor)[0]]] + [[0, 0]] * (tensor.shape.rank - 1)
-            filled = tf.pad(tensor, fill)
-            shape = tf.concat([[local, each], tf.shape(tensor)[1:]], 0)
-            return tf.reshape(filled[first * each : (first + local) * each], shape)
-
         def of_replicas(features):
-            return tf.data.Dataset.from_tensor_slices({name: share(tensor) for name, tensor in features.items()})
+            size = tf.shape(next(iter(features.values())))[0] if rows is None else rows
+            each = -(-size // replicas)
+
+            def share(tensor):  # [replicas * each, ...] -> [local, each, ...]
+                mine = tensor[first * each : (first + local) * each]
+                mine = tf.reshape(mine, tf.concat([[local, each], tf.shape(tensor)[1:]], 0))
+                return tf.ensure_shape(mine, [local, None if rows is None else each, *tensor.shape[1:]])
+
+            filled = fill(features, replicas * each)
+            return tf.data.Dataset.from_tensor_slices({name: share(tensor) for name, tensor in filled.items()})
 
         return batches.flat_map(of_replicas).prefetch(tf.data.AUTOTUNE)
 
-    return strategy.distribute_datasets_from_function(of_worker)
+    return strategy.distribute_datasets_from_function(of_host)
+
+
+def fill(features, rows):
+    """`features`, a dict of tensors, with rows of zeros behind up to `rows`; no mask and no weight counts them."""
+
+    def filled(tensor):
+        return tf.pad(tensor, [[0, rows - tf.shape(tensor)[0]]] + [[0, 0]] * (tensor.shape.rank - 1))
+
+    return {name: filled(tensor) for name, tensor in features.items()}
 
 
 def check_agreement(strategy, number, what):
@@ -166,7 +185,7 @@ def of_chief(strategy, number):
 
 def _sums(strategy, numbers):
     """Sums over the replicas of all workers, as Python numbers."""
-    if strategy.cluster_resolver is None or len(_workers()) < 2:
+    if not _is_cluster(strategy):
         return numbers
     tensors = tf.constant(numbers, tf.float64 if isinstance(numbers[0], float) else tf.int64)
 
@@ -186,7 +205,7 @@ def explain_lost_workers():
     """
     try:
         yield
-    except tf.errors.UnavailableError as error:
+    except (tf.errors.UnavailableError, tf.errors.AbortedError) as error:
         if len(_workers()) < 2:
             raise
         raise WorkerLostError(
@@ -195,13 +214,13 @@ def explain_lost_workers():
         ) from error
 
 
-def _of_tpu_host(make_dataset, global_batch, replicas, context):
-    """The batches of the cores of one host, each for one core, of static shapes."""
-    dataset = make_dataset(context.input_pipeline_id, context.num_input_pipelines)
-    tpu.check_elements(dataset.element_spec, short_batches=True)
-    if any(spec.shape.rank and spec.shape[0] is None for spec in dataset.element_spec.values()):
-        dataset = tpu.fill_batches(dataset, global_batch)
-    return dataset.rebatch(global_batch // replicas, drop_remainder=True).prefetch(tf.data.AUTOTUNE)
+def _is_one_dataset(strategy):
+    """Whether `fit` itself hands each batch out to the replicas."""
+    return not is_tpu(strategy) and not _is_cluster(strategy)
+
+
+def _is_cluster(strategy):
+    return strategy.cluster_resolver is not None and len(_workers()) > 1
 
 
 def _workers():

@@ -96,20 +96,18 @@ def explain(error):
     )
 
 
-def check_training(replicas, batch_size, accumulation_steps=1, xla=None, precision="float32"):
+def check_training(replicas, batch_size, accumulation_steps=1, precision="float32"):
     """Refuses settings that a TPU of `replicas` cores cannot train with.
 
     Args:
         replicas: cores that share a batch.
         batch_size: examples of an update over all cores.
         accumulation_steps: micro-batches of each core's share.
-        xla, precision: as in the run's configuration.
+        precision: as in the run's configuration.
 
     Raises:
         ConfigError: names the setting and what to set instead.
     """
-    if xla:
-        raise ConfigError("train.xla=true compiles a part of the step, and a TPU compiles all of it; leave train.xla out")
     if precision == "mixed_float16":
         raise ConfigError("TPUs compute in bfloat16 and not in float16; set train.precision=mixed_bfloat16")
     parts = replicas * accumulation_steps
@@ -130,7 +128,7 @@ def check_elements(element_spec, short_batches=False):
 
     Args:
         element_spec: that of a dataset, a dict of feature name to spec.
-        short_batches: whether the number of rows may be unknown, because `fill_batches` follows.
+        short_batches: whether the number of rows may be unknown, because they are filled up.
 
     Raises:
         ConfigError: the feature, what is wrong with it, and the mend.
@@ -150,27 +148,6 @@ def check_elements(element_spec, short_batches=False):
                 f"feature '{name}' has the shape {spec.shape}, and a TPU needs all sizes beforehand; batch with "
                 "drop_remainder=True or fill the last batch up, and pad all rows to one length"
             )
-
-
-def fill_batches(dataset, rows):
-    """Fills short batches up to `rows` rows with zeros, which no mask and no weight count.
-
-    Args:
-        dataset: of dicts of tensors whose first dimension is at most `rows`, the others static.
-        rows: of every batch afterwards.
-
-    Returns:
-        A `tf.data.Dataset` of static shapes, as long as the given one.
-    """
-
-    def fill(features):
-        return {name: filled(tensor) for name, tensor in features.items()}
-
-    def filled(tensor):
-        missing = [[0, rows - tf.shape(tensor)[0]]] + [[0, 0]] * (tensor.shape.rank - 1)
-        return tf.ensure_shape(tf.pad(tensor, missing), [rows, *tensor.shape[1:]])
-
-    return dataset.map(fill, num_parallel_calls=tf.data.AUTOTUNE)
 
 
 def _made_by_google():
