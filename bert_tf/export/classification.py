@@ -25,7 +25,7 @@ class ServedClassifier(ServingModule):
         self.labels = tuple(labels)
 
     def answer(self, features):
-        probabilities = self.call_by_length(features, "probabilities")
+        probabilities = self.call_by_length(features, "probabilities", [len(self.labels)])
         labels = tf.constant(self.labels)
         return {
             "label": tf.gather(labels, tf.argmax(probabilities, axis=-1)),
@@ -47,4 +47,4 @@ class ServedRegressor(ServingModule):
         super().__init__(model, tokenizer, sequence_length, pairs, static)
 
     def answer(self, features):
-        return {"score": self.call_by_length(features, "score")}
+        return {"score": self.call_by_length(features, "score", [])}

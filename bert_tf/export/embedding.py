@@ -26,6 +26,7 @@ class ServedEmbedding(ServingModule):
 
     def __init__(self, model, tokenizer, sequence_length=128, static=False):
         super().__init__(model, tokenizer, sequence_length, static=static)
+        self.hidden_size = model.config.hidden_size
 
     def signatures(self):
         return super().signatures() | {"tokens": Signature(self.answer_tokens, {"text": TEXT})}
@@ -35,7 +36,7 @@ class ServedEmbedding(ServingModule):
         return {"mean": outputs["mean"], "cls": outputs["cls"]}
 
     def answer(self, features):
-        sequence = tf.cast(self.call_by_length(features, "sequence_output", per_token=True), tf.float32)
+        sequence = self.call_by_length(features, "sequence_output", [None, self.hidden_size])
         real = tf.cast(features["padding_mask"], tf.float32)[..., None]
         sequence *= real
         mean = tf.math.divide_no_nan(tf.reduce_sum(sequence, axis=1), tf.reduce_sum(real, axis=1))

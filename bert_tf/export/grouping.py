@@ -5,13 +5,14 @@ import tensorflow as tf
 ROWS, TOKENS = 8, 512  # of a group: fewer leave the processor waiting for the weights
 
 
-def by_length(function, features, per_token=False):
+def by_length(function, features, row):
     """`function` of a batch, computed in groups of rows of like length, each as long as its longest.
 
     Args:
-        function: from features of the data contract [n, s] to a tensor [n, ...], of each row alone.
+        function: from features of the data contract [n, s] to a float32 tensor [n, *row], of each
+            row alone.
         features: `token_ids`, `segment_ids`, `padding_mask` [N, S], padded behind.
-        per_token: whether the function's result is [n, s, ...].
+        row: the static shape of a row of the result; begins with None if it is of each token.
 
     Returns:
         What `function(features)` is but for rounding, and but for zeros where a token is padding
@@ -28,19 +29,10 @@ def by_length(function, features, per_token=False):
         rows = order[group * size : (group + 1) * size]
         length = tf.clip_by_value(tf.reduce_max(tf.gather(lengths, rows)), tf.minimum(1, longest), longest)
         result = function({name: tf.gather(x, rows)[:, :length] for name, x in features.items()})
-        if per_token:
-            result = tf.pad(result, [[0, 0], [0, longest - length]] + [[0, 0]] * (result.shape.rank - 2))
+        if row[:1] == [None]:
+            result = tf.pad(result, [[0, 0], [0, longest - length]] + [[0, 0]] * (len(row) - 1))
         return group + 1, results.write(group, result)
 
-    shape, dtype = _row(function, features)
-    results = tf.TensorArray(dtype, groups, infer_shape=False, element_shape=[None, *shape])
+    results = tf.TensorArray(tf.float32, groups, infer_shape=False, element_shape=[None, *row])
     results = tf.while_loop(lambda group, _: group < groups, one, (0, results), parallel_iterations=1)[1].concat()
     return tf.gather(results, tf.argsort(order))
-
-
-def _row(function, features):
-    """The static shape of a row of the function's result, and its dtype."""
-    graph = tf.function(function, autograph=False).get_concrete_function(
-        {name: tf.TensorSpec([None, None], x.dtype) for name, x in features.items()}
-    )
-    return graph.outputs[0].shape[1:], graph.outputs[0].dtype

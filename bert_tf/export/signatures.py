@@ -110,10 +110,16 @@ class ServingModule(tf.Module):
             "ids": Signature(lambda **features: self.answer(features), ids),
         }
 
-    def call_by_length(self, features, output, per_token=False):
-        """The model's output of that name, with rows of like length together where lengths may differ."""
-        function = lambda part: self.call_model(part)[output]
-        return function(features) if self.static else by_length(function, features, per_token)
+    def call_by_length(self, features, output, row):
+        """The model's output of that name, with rows of like length together where lengths may differ.
+
+        Args: `row`, the shape of the output without the batch; begins with None if it is of each token.
+        """
+
+        def function(part):
+            return tf.cast(self.call_model(part)[output], tf.float32)
+
+        return function(features) if self.static else by_length(function, features, row)
 
     def answer_text(self, text, text_pair=None):
         """What `serving_default` computes."""

@@ -42,14 +42,14 @@ class ServedTagger(ServingModule):
         self.labels, self.words = tuple(labels), words
 
     def answer(self, features):
-        probabilities = self.call_by_length(features, "probabilities", per_token=True)
+        probabilities = self.call_by_length(features, "probabilities", [None, len(self.labels)])
         return self._best(probabilities) | {"label_probabilities": probabilities}
 
     def answer_text(self, text):
         ids, starts, ends = self.tokenizer.tokenize_with_offsets(text)
         layout = self.tokenizer.layout
         room = self.sequence_length - layout.special_tokens_per_sequence
-        probabilities = self.call_by_length(self._pack(ids), "probabilities", per_token=True)
+        probabilities = self.call_by_length(self._pack(ids), "probabilities", [None, len(self.labels)])
         ids, starts, ends = (r[:, :room] for r in (ids, starts, ends))
         begins, places = find_words(self.tokenizer, text, ids, starts, ends, self.words == "punctuation")
         rows = ids.value_rowids()

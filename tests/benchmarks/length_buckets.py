@@ -1,9 +1,10 @@
 """Fine-tuning on short texts: batches of similar length beside rows that are all padded to one length.
 
-    python tests/benchmarks/length_buckets.py [--length 128]
+    python tests/benchmarks/length_buckets.py [--init-from RUN] [--length 128] [--rounds 3] [--seed 0]
 
-The bundled review sentences, a fresh BERT of 4 layers of 256. A turn is one epoch of 2,048 of them; the
-accuracy on the dev file is that after all rounds, from the same weights and the same number of updates.
+The bundled review sentences; the model of a pretraining run, or a fresh BERT of 4 layers of 256. A turn is one
+epoch of `--examples` of them; the accuracies on the dev file and on the test file are those after all rounds,
+from the same weights and the same number of updates.
 """
 
 import argparse
@@ -13,38 +14,58 @@ from pathlib import Path
 from side_by_side import main
 
 SAMPLES = Path(__file__).parent.parent.parent / "bert_tf" / "samples"
+ROWS = 32
+
+
+def encoder_and_tokenizer(a):
+    from bert_tf.export.loading import load_pretrained
+    from bert_tf.models.bert import BertConfig, BertEncoder
+    from bert_tf.tokenizers import train_wordpiece
+    from bert_tf.training.objectives import encoder_of
+
+    if a.init_from:
+        objective, tokenizer = load_pretrained(a.init_from, "mixed_bfloat16")
+        return encoder_of(objective), tokenizer
+    lines = (SAMPLES / "reviews_train.tsv").read_text(encoding="utf-8").splitlines()
+    return BertEncoder(BertConfig(8000, 256, 4, 4, 1024), dtype="mixed_bfloat16"), train_wordpiece(lines, 8000, lowercase=True)
 
 
 def bert_tf(padded):
     def setup(a):
         import keras
 
-        from bert_tf.backend import AdamW
-        from bert_tf.models.bert import BertConfig, BertEncoder
+        from bert_tf.backend import AdamW, WarmupDecay
         from bert_tf.tasks import TaskConfig, build_task
-        from bert_tf.tokenizers import train_wordpiece
 
-        lines = (SAMPLES / "reviews_train.tsv").read_text(encoding="utf-8").splitlines()
-        tokenizer = train_wordpiece(lines, 8000, lowercase=True)
+        keras.utils.set_random_seed(a.seed)
+        encoder, tokenizer = encoder_and_tokenizer(a)
         task = build_task(TaskConfig(kind="classification", sequence_length=a.length), tokenizer)
-        examples = task.read(SAMPLES / "reviews_train.tsv")
-        dev = task.read(SAMPLES / "reviews_dev.tsv")
-        keras.utils.set_random_seed(0)
-        model = task.model(BertEncoder(BertConfig(8000, 256, 4, 4, 1024), dtype="mixed_bfloat16"))
-        model.compile(AdamW(2e-4))
+        train = task.read(SAMPLES / "reviews_train.tsv")
+        files = {name: task.read(SAMPLES / f"reviews_{name}.tsv") for name in ("dev", "test")}
+        model = task.model(encoder)
+        updates = a.examples // ROWS
+        schedule = WarmupDecay(a.learning_rate, updates * (a.rounds + 1), updates * (a.rounds + 1) // 10)
+        model.compile(AdamW(schedule), seed=a.seed)
         epochs = itertools.count()
 
         def turn():
-            data = task.dataset(examples, 32, training=True, epoch=next(epochs), static_shapes=padded)
-            model.fit(data.take(64), verbose=0)
-            return 64 * 32
+            data = task.dataset(train, ROWS, training=True, seed=a.seed, epoch=next(epochs), static_shapes=padded)
+            model.fit(data.take(updates), verbose=0)
+            return updates * ROWS
 
-        return "examples", turn, lambda: {"dev accuracy": f"{task.evaluate(model, dev)['accuracy']:.3f}"}
+        def accuracies():
+            return {name: f"{task.evaluate(model, examples)['accuracy']:.4f}" for name, examples in files.items()}
+
+        return "examples", turn, accuracies
 
     return setup
 
 
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--init-from", help="a directory that `bert-tf pretrain` has written")
     parser.add_argument("--length", type=int, default=128)
+    parser.add_argument("--examples", type=int, default=2048, help="of a turn")
+    parser.add_argument("--learning-rate", type=float, default=2e-4)
+    parser.add_argument("--seed", type=int, default=0)
     main({"length buckets": bert_tf(False), "padded": bert_tf(True)}, parser, reference=["padded"])

@@ -29,7 +29,7 @@ def test_each_row_gets_its_own_answer(count, per_token):
         return kept[..., None] if per_token else tf.reduce_sum(kept, 1, keepdims=True)
 
     specs = {name: tf.TensorSpec([None, None], x.dtype) for name, x in features.items()}
-    compute = tf.function(lambda features: by_length(function, features, per_token), input_signature=[specs])
+    compute = tf.function(lambda features: by_length(function, features, [None, 1] if per_token else [1]), input_signature=[specs])
     np.testing.assert_array_equal(compute(features), function(features))
     groups = widths[:-1]  # the last was asked for just now
     assert sum(n for n, _ in groups) == count and all(n <= 8 for n, _ in groups)
@@ -45,7 +45,7 @@ def test_short_texts_stay_in_one_group():
         return tf.cast(part["token_ids"][:, :1], tf.float32)
 
     features = rows([3, 16, 5] * 10)
-    answer = tf.function(by_length)(function, features)
+    answer = tf.function(by_length)(function, features, [1])
     np.testing.assert_array_equal(answer[:, 0], features["token_ids"][:, 0])
     assert sizes == [30]
 
