@@ -23,6 +23,8 @@ UNITS = ("token", "whole_word", "ngram", "span")
 
 # What a token id may be to a masker.
 _SPECIAL, _FIRST_PIECE, _CONTINUATION = 0, 1, 2
+# Up to so many stretches of special ids, comparing with each is faster than looking ids up.
+_FEW = 4
 
 
 @dataclasses.dataclass(frozen=True)
@@ -172,6 +174,7 @@ class MaskedLMCorruption:
         kinds = np.where(tokenizer.is_continuation, _CONTINUATION, _FIRST_PIECE).astype(np.int8)
         kinds[list(tokenizer.special_ids)] = _SPECIAL
         self._kinds = kinds
+        self._special = _stretches(tokenizer.special_ids)
 
     def __call__(self, batch, seed):
         features = dict(batch)
@@ -218,6 +221,11 @@ class MaskedLMCorruption:
 
     def units(self, token_ids, padding_mask, keys):
         """Which tokens may be predicted, and which of them begin a unit: bool [B, S] each."""
+        if self.config.unit == "token" and len(self._special) <= _FEW:
+            tokens = padding_mask
+            for first, last in self._special:
+                tokens &= token_ids != first if first == last else (token_ids < first) | (token_ids > last)
+            return tokens, tokens
         kinds = corruption.look_up(self._kinds, token_ids) * tf.cast(padding_mask, tf.int8)
         tokens = kinds != _SPECIAL
         if self.config.unit == "token":
@@ -236,3 +244,9 @@ class MaskedLMCorruption:
         """Below which 32-bit number a token becomes [MASK], and below which it is replaced."""
         mask = round(self.config.mask_probability * 2**32)
         return mask, min(mask + round(self.config.random_probability * 2**32), 2**32)
+
+
+def _stretches(numbers):
+    """The stretches of consecutive `numbers` (ints): a list of (first, last)."""
+    numbers = np.unique(numbers)
+    return [(int(part[0]), int(part[-1])) for part in np.split(numbers, np.flatnonzero(np.diff(numbers) > 1) + 1)]

@@ -1,3 +1,5 @@
+import dataclasses
+
 import numpy as np
 import pytest
 import tensorflow as tf
@@ -165,6 +167,15 @@ def test_eligible_token_in_the_first_place():
     first = features["token_ids"][:, 0] == MASK
     assert (first != (features["token_ids"][:, 1] == MASK)).all()
     assert within_three_sigma(first.sum(), 200, 0.5)
+
+
+@pytest.mark.parametrize("special_ids", [(0, 1), (0, 100, 101, 102, 103), (3, 5, 6, 9, 40, 199), tuple(range(1, 20, 2))])
+def test_what_may_be_masked_wherever_special_ids_lie(special_ids):
+    """They are compared with where they lie in few stretches, else looked up."""
+    tokenizer = dataclasses.replace(TOKENIZER, special_ids=special_ids)
+    ids, padding_mask = np.arange(200)[None], np.arange(200)[None] < 190
+    tokens, _ = MaskedLMCorruption(tokenizer).units(tf.constant(ids, tf.int32), tf.constant(padding_mask), None)
+    np.testing.assert_array_equal(tokens, ~np.isin(ids, special_ids) & padding_mask)
 
 
 def test_distributions():
