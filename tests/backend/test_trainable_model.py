@@ -115,6 +115,34 @@ def test_dropout_repeats_between_runs_and_differs_between_seeds():
     assert not np.allclose(weights_of(first[0]), weights_of(other[0]), atol=1e-4)
 
 
+class Watched(Toy):
+    """Hands out what is kept of the ones that it drops from."""
+
+    def loss_sums(self, features, training):
+        step = self.optimizer.iterations.value
+        replica = tf.distribute.get_replica_context().replica_id_in_sync_group
+        kept = self.dropout(tf.ones([1 << 14]), training=training) > 0
+        tf.numpy_function(lambda *place_and_mask: self.seen.append(place_and_mask), [replica, step, kept], [])
+        return super().loss_sums(features, training)
+
+
+def test_dropout_differs_between_replicas_steps_and_micro_batches_and_repeats_between_runs():
+    def masks():
+        with mirrored().scope():
+            model = Watched(rate=0.5)
+            model.seen = []
+            model.compile(AdamW(1e-2), accumulation_steps=2)
+        model.fit(dataset(16, 8), verbose=0)
+        # Of the two micro-batches of a place the first is seen first.
+        return [mask for _, _, mask in sorted(model.seen, key=lambda seen: seen[:2])]
+
+    first, again = masks(), masks()
+    assert len(first) == 8 and all(np.array_equal(a, b) for a, b in zip(first, again, strict=True))
+    for i, mask in enumerate(first):
+        for other in first[:i]:  # independent ones agree half the time
+            assert abs((mask == other).mean() - 0.5) < 4 * np.sqrt(0.25 / mask.size)
+
+
 def test_a_nan_stops_the_run_and_names_step_and_tensor():
     model = Toy()
     model.compile(AdamW(1e-3))
