@@ -209,7 +209,7 @@ def kill_once(place, folder, output, draws, how, kinds):
         for process in running:
             process.kill()
         wait(running)
-        return f"from outside, after '{moments(output)[-1][1]}'", ""
+        return f"from outside, after '{(moments(output) or [(0, 'nothing')])[-1][1]}'", ""
     victim = 1 if how == "worker" else 0
     names = [name for _, name in kinds]
     chosen = [i for i, name in enumerate(names) if how != "saving" or name.startswith("saving")]
@@ -227,7 +227,7 @@ def kill_once(place, folder, output, draws, how, kinds):
         said = Path(f"{output}.{1 - victim}.txt").read_text(encoding="utf-8", errors="replace").splitlines()
         error = next((line for line in reversed(said) if "Error: " in line), "nothing")
         survival = f"; after {time.monotonic() - dead:.0f} s the survivor ended with {error[:80]}"
-    return moments(output, victim)[-1][1], survival
+    return (moments(output, victim) or [(0, "before its first moment")])[-1][1], survival
 
 
 def matrix(place, folder, kills, seed):

@@ -39,6 +39,21 @@ def run_workers(script, *arguments, workers=2, logical_cpus=1, timeout=400):
     return results
 
 
+def take_logical_cpus():
+    """In such a process: makes its CPU as many devices as LOGICAL_CPUS says."""
+    import tensorflow as tf
+    from tensorflow.python.distribute.collective_all_reduce_strategy import CollectiveAllReduceExtended
+
+    cpus = int(os.environ.get("LOGICAL_CPUS", 1))
+    devices = [tf.config.LogicalDeviceConfiguration()] * cpus
+    tf.config.set_logical_device_configuration(tf.config.list_physical_devices("CPU")[0], devices)
+    # Of a worker's GPUs TensorFlow takes all, of its CPUs one.
+    CollectiveAllReduceExtended._initialize_local_devices = lambda self, resolver, worker: (
+        tuple(f"{worker}/device:CPU:{i}" for i in range(cpus)),
+        "CPU",
+    )
+
+
 def _free_addresses(count):
     sockets = [socket.socket() for _ in range(count)]
     for s in sockets:

@@ -11,6 +11,8 @@ import sys
 
 os.environ["TF_CPP_MIN_LOG_LEVEL"] = "3"
 
+from cluster import take_logical_cpus
+
 from bert_tf import config
 from bert_tf.training import checkpoints
 from bert_tf.training.monitor import Monitor
@@ -42,4 +44,5 @@ if where == "step":
     Monitor.on_train_batch_end = after_step
 else:
     checkpoints.save_file = while_writing
+take_logical_cpus()
 pretrain(config.load(PretrainConfig, file), output)

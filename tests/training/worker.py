@@ -1,24 +1,29 @@
 """worker.py CONFIG OUTPUT [CONFIG OUTPUT ...]: pretrainings and fine-tunings one after the other.
 
-As one of the workers that TF_CONFIG names, or alone with as many logical CPUs as LOGICAL_CPUS says.
+As one of the workers that TF_CONFIG names, or alone, with as many logical CPUs as LOGICAL_CPUS says.
+In place of a config "plain_fit" stands for a user's own script; its OUTPUT is an .npz of each worker.
 """
 
+import json
 import os
 import sys
 
-import tensorflow as tf
+import numpy as np
+from cluster import take_logical_cpus
+from plain_fit import plain_fit
 
 from bert_tf import config
 from bert_tf.tasks import build_task
 from bert_tf.training.finetuning import FinetuneConfig, finetune
 from bert_tf.training.pretraining import PretrainConfig, pretrain
+from bert_tf.training.strategies import make_strategy
 
-cpus = int(os.environ.get("LOGICAL_CPUS", 1))
-if cpus > 1:
-    devices = [tf.config.LogicalDeviceConfiguration()] * cpus
-    tf.config.set_logical_device_configuration(tf.config.list_physical_devices("CPU")[0], devices)
+take_logical_cpus()
 for file, output in zip(sys.argv[1::2], sys.argv[2::2]):
-    if "task" in config.read_yaml(file):
+    if file == "plain_fit":
+        index = json.loads(os.environ["TF_CONFIG"])["task"]["index"]
+        np.savez(f"{output}-{index}.npz", **plain_fit(make_strategy("multi_worker")))
+    elif "task" in config.read_yaml(file):
         finetune(config.load(FinetuneConfig, file), output, build_task)
     else:
         pretrain(config.load(PretrainConfig, file), output)
