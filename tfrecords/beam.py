@@ -1,10 +1,10 @@
-"""Shards written by the machines of an Apache Beam runner: the same bytes, from the same pieces.
+"""Shards and token files written by the machines of an Apache Beam runner: the same bytes, from the same pieces.
 
 One machine reads the corpus and cuts it into chunks, which has to go in order: where a chunk ends
 depends on all documents before it. The chunks, text and all, are then dealt to all machines, which
-tokenize, pack and write them with `shard.ShardWriter`, the part that takes the time. A finished
-chunk is known by its sidecar in the output folder, as it is without Beam, so that a run that was
-interrupted on a cluster can be continued there or here.
+tokenize, pack and write them with `shard.ShardWriter` or `tokenized.TokenWriter`, the part that
+takes the time. A finished chunk is known by its sidecar in the output folder, as it is without Beam,
+so that a run that was interrupted on a cluster can be continued there or here.
 
 The machines must have this library installed, and see corpus and output folder under the same
 absolute paths as the machine that starts the pipeline: a network file system mounted on all of
@@ -60,7 +60,7 @@ def process(chunks, output, folder, setup, options, totals):
         | beam.Create([None])
         | "cut the corpus" >> beam.ParDo(_CutCorpus(chunks, folder, cut, failure))
         | beam.Reshuffle()  # deals them; without it, one machine would do everything
-        | "write the shards" >> beam.ParDo(_WriteShards(setup, failure))
+        | "write the files" >> beam.ParDo(_WriteFiles(setup, failure))
     )
     try:
         pipeline.run().wait_until_finish()
@@ -94,7 +94,7 @@ class _CutCorpus(beam.DoFn):
                 json.dump(cut, file)
 
 
-class _WriteShards(beam.DoFn):
+class _WriteFiles(beam.DoFn):
     """Leaves file and sidecar of each chunk in the output folder."""
 
     def __init__(self, setup, failure):

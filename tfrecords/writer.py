@@ -66,11 +66,8 @@ def write_shards(inputs, output, tokenizer=None, config=None, workers=None, over
         manifest = write_shards("books/", "shards", "vocab.txt", ShardsConfig(sequence_length=512))
         print(*report(manifest.counts, manifest.sequence_length), sep="\\n")
     """
-    config, output = config or ShardsConfig(), Path(output)
-    work = _by_workers(workers)
-    if beam is not None:
-        inputs, output = _absolute(inputs), output.resolve()
-        work = _by_beam(beam, workers, output)
+    config = config or ShardsConfig()
+    inputs, output, work = _engine(inputs, Path(output), workers, beam)
     tokenized = _tokenized_folder(inputs)
     if tokenized is None:
         source = _Text(inputs, output, tokenizer, config)
@@ -101,12 +98,12 @@ def write_shards(inputs, output, tokenizer=None, config=None, workers=None, over
     return _write(source, output, SHARDS, settings, setup, manifest, work, overwrite, progress)
 
 
-def tokenize_corpus(inputs, output, tokenizer, config=None, workers=None, overwrite=False, progress=True):
+def tokenize_corpus(inputs, output, tokenizer, config=None, workers=None, overwrite=False, progress=True, beam=None):
     """Keeps the token ids of a corpus, so that `write_shards` packs it in any format without tokenizing again.
 
     Parallel, restartable and a function of its arguments as `write_shards` is.
 
-    Args: as of `write_shards`, but that the config is a `CorpusConfig` and the inputs are text.
+    Args: as of `write_shards`, `beam` too, but that the config is a `CorpusConfig` and the inputs are text.
 
     Returns:
         The `TokenizedCorpus`.
@@ -118,7 +115,8 @@ def tokenize_corpus(inputs, output, tokenizer, config=None, workers=None, overwr
         write_shards("tokens", "pairs", config=ShardsConfig(format="segment_pair"))
         write_shards("tokens", "full", config=ShardsConfig(format="full_sentences"))
     """
-    config, output = config or CorpusConfig(), Path(output)
+    config = config or CorpusConfig()
+    inputs, output, work = _engine(inputs, Path(output), workers, beam)
     if _tokenized_folder(inputs) is not None:
         raise ConfigError(f"{inputs} is tokenized already")
     source = _Text(inputs, output, tokenizer, config)
@@ -137,7 +135,7 @@ def tokenize_corpus(inputs, output, tokenizer, config=None, workers=None, overwr
 
     settings = TokenizedCorpus(source.tokenizer.fingerprint, 0, to_dict(config), {}, [], []).settings
     setup = _Setup(TokenWriter, output, config.sentences, source.tokenizer)
-    return _write(source, output, TOKENS, settings, setup, manifest, _by_workers(workers), overwrite, progress)
+    return _write(source, output, TOKENS, settings, setup, manifest, work, overwrite, progress)
 
 
 class _Text:
@@ -200,6 +198,13 @@ def _write(source, output, kind, settings, setup, manifest, work, overwrite, pro
         folder.finish(finished)
     totals.finish(kind.what)
     return finished
+
+
+def _engine(inputs, output, workers, beam):
+    """Inputs and output as those who work see them, and what has them work: this machine's processes, or Beam's."""
+    if beam is None:
+        return inputs, output, _by_workers(workers)
+    return _absolute(inputs), output.resolve(), _by_beam(beam, workers, output.resolve())
 
 
 def _by_workers(workers):

@@ -42,10 +42,21 @@ def add_arguments(parser):
     parser.add_argument(
         "--set", action="append", default=[], metavar="KEY=VALUE", help="any other setting, e.g. duplicates=5"
     )
+    add_beam_arguments(parser)
+
+
+def add_beam_arguments(parser):
     parser.add_argument("--runner", help="DirectRunner, DataflowRunner, FlinkRunner, SparkRunner, ...: of Apache Beam")
     parser.add_argument(
         "--beam-options", nargs=argparse.REMAINDER, default=[], metavar="...", help="the runner's own options, last of all"
     )
+
+
+def beam_options(arguments):
+    """What `beam` of the functions in `tfrecords.writer` takes; None without a runner."""
+    if arguments.beam_options and not arguments.runner:
+        raise ConfigError("--beam-options are those of a Beam runner; name it with --runner")
+    return [f"--runner={arguments.runner}", *arguments.beam_options] if arguments.runner else None
 
 
 def run(arguments):
@@ -56,8 +67,6 @@ def run(arguments):
     flags = {"sequence_length": arguments.sequence_length, "format": arguments.format, "pair": arguments.pair}
     flags = {key: value for key, value in flags.items() if value is not None}
     config = build(ShardsConfig, apply_overrides({}, arguments.set) | flags)
-    if arguments.beam_options and not arguments.runner:
-        raise ConfigError("--beam-options are those of a Beam runner; name it with --runner")
     manifest = write_shards(
         arguments.corpus,
         arguments.output,
@@ -65,7 +74,7 @@ def run(arguments):
         config,
         workers=arguments.workers,
         overwrite=arguments.overwrite,
-        beam=[f"--runner={arguments.runner}", *arguments.beam_options] if arguments.runner else None,
+        beam=beam_options(arguments),
     )
     print("\n".join(report(manifest.counts, manifest.sequence_length)))
     print(f"next: bert-tf inspect {arguments.output}\n      bert-tf pretrain --shards {arguments.output} --output run")

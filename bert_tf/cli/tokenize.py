@@ -1,7 +1,8 @@
 """Keep a corpus as token ids, to pack it in several formats without tokenizing it again.
 
 The result takes the place of the corpus in 'bert-tf shards', many times faster; the shards are the
-same, byte for byte. Running the same command again continues an interrupted one.
+same, byte for byte. Running the same command again continues an interrupted one. With --runner the work
+is done on Apache Beam, as 'bert-tf shards --help' says.
 
 example:
   bert-tf tokenize corpus/ --tokenizer tokenizer --output tokens
@@ -14,6 +15,8 @@ in Python:
   write_shards("tokens", "documents", config=ShardsConfig(format="doc_sentences"))
 """
 
+from bert_tf.cli.shards import add_beam_arguments, beam_options
+
 
 def add_arguments(parser):
     parser.add_argument("corpus", nargs="+", help="files, folders or globs of text")
@@ -24,6 +27,7 @@ def add_arguments(parser):
     parser.add_argument(
         "--set", action="append", default=[], metavar="KEY=VALUE", help="any other setting, e.g. sentences=lines"
     )
+    add_beam_arguments(parser)
 
 
 def run(arguments):
@@ -39,6 +43,7 @@ def run(arguments):
         build(CorpusConfig, apply_overrides({}, arguments.set)),
         workers=arguments.workers,
         overwrite=arguments.overwrite,
+        beam=beam_options(arguments),
     )
     print("\n".join(report_text(tokens.counts)))
     print(f"next: bert-tf shards {arguments.output} --output shards")

@@ -55,11 +55,17 @@ def test_the_command_writes_the_same_bytes(local, tmp_path, monkeypatch, capsys)
 
 
 @needs_beam
-def test_tokens_are_packed_to_the_same_bytes(local, tmp_path):
+def test_tokens_are_kept_and_packed_to_the_same_bytes(local, tmp_path):
     tokenizer = WordPieceTokenizer(VOCABULARY)
     tokenize_corpus(local / "corpus.txt", tmp_path / "tokens", tokenizer, CorpusConfig(shard_bytes=SMALL.shard_bytes), workers=1, progress=False)
     by_beam(tmp_path / "tokens", tmp_path / "out")
     assert contents(tmp_path / "out") == contents(local / "shards")
+    command = ["tokenize", str(local / "corpus.txt"), "--output", str(tmp_path / "beam"), "--set", "shard_bytes=4096"]
+    command += ["--tokenizer", str(tmp_path / "out" / TOKENIZER_FOLDER)]
+    command += ["--runner", "DirectRunner", "--beam-options", *RUNNER[1:]]
+    assert main(["tokenize", "--workers", "2", *command[1:]]) == 1  # which only Beam refuses
+    assert main(command) == 0
+    assert contents(tmp_path / "beam") == contents(tmp_path / "tokens")
 
 
 @needs_beam
