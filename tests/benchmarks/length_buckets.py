@@ -18,16 +18,17 @@ ROWS = 32
 
 
 def encoder_and_tokenizer(a):
-    from bert_tf.export.loading import load_pretrained
+    import keras
+
     from bert_tf.models.bert import BertConfig, BertEncoder
     from bert_tf.tokenizers import train_wordpiece
-    from bert_tf.training.objectives import encoder_of
+    from bert_tf.training.encoders import load_encoder
 
+    keras.config.set_dtype_policy("mixed_bfloat16")
     if a.init_from:
-        objective, tokenizer = load_pretrained(a.init_from, "mixed_bfloat16")
-        return encoder_of(objective), tokenizer
+        return load_encoder(a.init_from, dropout=0.1)
     lines = (SAMPLES / "reviews_train.tsv").read_text(encoding="utf-8").splitlines()
-    return BertEncoder(BertConfig(8000, 256, 4, 4, 1024), dtype="mixed_bfloat16"), train_wordpiece(lines, 8000, lowercase=True)
+    return BertEncoder(BertConfig(8000, 256, 4, 4, 1024)), train_wordpiece(lines, 8000, lowercase=True)
 
 
 def bert_tf(padded):
