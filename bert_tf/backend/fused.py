@@ -46,7 +46,7 @@ def fused(function, plain=None):
 
     Args:
         function: of a float tensor, and of others that get no gradient (a seed, say), to a float
-            tensor; element by element.
+            tensor; element by element. So a gradient of the gradient has no term by the others either.
         plain: the same numbers but for rounding; None for `function` itself.
 
     Returns:

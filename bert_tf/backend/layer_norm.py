@@ -18,12 +18,18 @@ class LayerNormalization(keras.layers.LayerNormalization):
     """
 
     def call(self, inputs):
-        if keras.backend.backend() != "tensorflow" or not pays_for(inputs):
+        if keras.backend.backend() != "tensorflow" or not self._is_usual(inputs) or not pays_for(inputs):
             return super().call(inputs)
-        beta = tf.zeros_like(self.gamma) if self.beta is None else self.beta
+        gamma = tf.convert_to_tensor(self.gamma)
+        beta = tf.zeros_like(gamma) if self.beta is None else tf.convert_to_tensor(self.beta)
         size = inputs.shape[-1]
-        rows = tf.reshape(tf.cast(inputs, self.compute_dtype), (inputs.shape.num_elements() // size, size))
-        return tf.reshape(_normalizer(self.epsilon)(rows, self.gamma, beta), inputs.shape)
+        rows = tf.reshape(inputs, (inputs.shape.num_elements() // size, size))
+        return tf.reshape(_normalizer(self.epsilon)(rows, gamma, beta), inputs.shape)
+
+    def _is_usual(self, inputs):
+        one_axis = self.axis in (-1, len(inputs.shape) - 1, [-1], [len(inputs.shape) - 1])
+        float32 = self.scale and self.gamma.dtype == "float32"
+        return one_axis and float32 and not self.rms_scaling and inputs.dtype == self.compute_dtype
 
 
 def _normalizer(epsilon):

@@ -88,7 +88,8 @@ def _dropper(rate):
         keep = _random_bits(tf.shape(inputs), seed) >= threshold
         # A product, for the gradient is one, too; two selections would take five times as long.
         # In float32, which the loop is faster in and which rounds bfloat16 once.
-        kept = tf.cast(inputs, tf.float32) * (tf.cast(keep, tf.float32) * (_RANGE / (_RANGE - threshold)))
+        wide = tf.float64 if inputs.dtype == tf.float64 else tf.float32
+        kept = tf.cast(inputs, wide) * (tf.cast(keep, wide) * (_RANGE / (_RANGE - threshold)))
         return tf.cast(kept, inputs.dtype)
 
     threshold = round(rate * _RANGE)

@@ -1,7 +1,6 @@
 """The `bert-tf` command: one subcommand a step, each a thin wrapper of a few lines of Python."""
 
 import argparse
-import gc
 import os
 import sys
 
@@ -27,7 +26,6 @@ COMMANDS = {
 def main(arguments=None):
     """Runs the command line; returns the exit status."""
     arguments = sys.argv[1:] if arguments is None else list(arguments)
-    gc.set_threshold(100_000)  # to look for garbage while TensorFlow is imported takes a sixth of that time
     os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")  # TensorFlow reports absent GPUs as errors
     parser = argparse.ArgumentParser(
         prog="bert-tf",

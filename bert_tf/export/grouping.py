@@ -11,15 +11,16 @@ def by_length(function, features, row):
     Args:
         function: from features of the data contract [n, s] to a float32 tensor [n, *row], of each
             row alone.
-        features: `token_ids`, `segment_ids`, `padding_mask` [N, S], padded behind.
+        features: `token_ids`, `segment_ids`, `padding_mask` [N, S]; wherever padding stands, columns
+            behind the last token of a group are left out.
         row: the static shape of a row of the result; begins with None if it is of each token.
 
     Returns:
         What `function(features)` is but for rounding, and but for zeros where a token is padding
         beyond its group.
     """
-    lengths = tf.reduce_sum(tf.cast(features["padding_mask"], tf.int32), axis=1)
     count, longest = tf.unstack(tf.shape(features["padding_mask"]))
+    lengths = tf.reduce_max(tf.cast(features["padding_mask"], tf.int32) * tf.range(1, longest + 1), axis=1)
     most = tf.maximum(ROWS, TOKENS // tf.maximum(longest, 1))
     groups = tf.maximum(1, -(-count // most))
     size = -(-count // groups)  # all nearly alike

@@ -10,6 +10,7 @@ import numpy as np
 import tensorflow as tf
 
 from bert_tf.errors import ConfigError, RunDirectoryError
+from bert_tf.export.signatures import TRIAL_TEXTS
 from bert_tf.export.warmup import write_warmup_requests
 from bert_tf.files import explain_disk_errors
 
@@ -46,7 +47,7 @@ def write_saved_model(module, folder, version=None):
     if final.exists():
         raise RunDirectoryError(f"{final} exists already; choose another version, or leave it out for the next free one")
     temporary = folder / f".{final.name}.{os.getpid()}.tmp"
-    traced = {name: signature.traced() for name, signature in module.signatures().items()}
+    traced = module.traced()
     with explain_disk_errors(final):
         folder.mkdir(parents=True, exist_ok=True)
         try:
@@ -68,7 +69,7 @@ def _write(folder, module, traced):
         (folder / "assets" / name).write_text(content, encoding="utf-8")
     inputs = module.trial_inputs("serving_default")
     # One text each: a server may be configured for batches of any size.
-    requests = [{k: v[i : i + 1] for k, v in inputs.items()} for i in range(len(inputs["text"]))]
+    requests = [{k: v[i : i + 1] for k, v in inputs.items()} for i in range(len(TRIAL_TEXTS))]
     write_warmup_requests(folder, "serving_default", requests)
 
 

@@ -78,15 +78,11 @@ class ServingModule(tf.Module):
             raise ConfigError(
                 f"sequence_length={sequence_length} is beyond the model's {encoder.config.max_positions} positions"
             )
-        weights = StoredWeights(model)
-        self._tracked = weights.variables
+        self._tracked = []
         self._resources = tokenizer.resources
-
-        def call_model(features):
-            with weights.read():
-                return model(features, training=False)
-
-        self.call_model = call_model  # functions are not tracked
+        # Functions and plain objects are not tracked.
+        self.call_model = lambda features: model(features, training=False)
+        self._stored = lambda: StoredWeights(model)
         self.tokenizer = tokenizer
         self.sequence_length, self.pairs, self.static = sequence_length, pairs, static
         if model.compute_dtype != "float32":
@@ -110,6 +106,16 @@ class ServingModule(tf.Module):
             "ids": Signature(lambda **features: self.answer(features), ids),
         }
 
+    def traced(self):
+        """dict from signature name to a concrete graph function that reads the weights as they are stored.
+
+        Those of now, cast once, become the variables of the export. No other thread may use the model meanwhile.
+        """
+        weights = self._stored()
+        self._tracked = weights.variables
+        with weights.read():
+            return {name: signature.traced() for name, signature in self.signatures().items()}
+
     def call_by_length(self, features, output, row):
         """The model's output of that name, with rows of like length together where lengths may differ.
 
@@ -132,9 +138,10 @@ class ServingModule(tf.Module):
 
     def trial_inputs(self, name):
         """Inputs of a signature that its outputs are compared on: dict of tensors."""
-        texts = {"text": tf.constant(TRIAL_TEXTS)}
+        trials = TRIAL_TEXTS * 5  # more than one group of `by_length`
+        texts = {"text": tf.constant(trials)}
         if self.pairs:
-            texts["text_pair"] = tf.constant(TRIAL_TEXTS[::-1])
+            texts["text_pair"] = tf.constant(trials[::-1])
         return self.features(**texts) if name == "ids" else texts
 
     def files(self):

@@ -20,8 +20,8 @@ class ServedTagger(ServingModule):
         probabilities: float32 [N, T], of the tag given; 0 as filler.
 
     Outputs of `ids`, for every token: `tags` string and `probabilities` float32 [N, S] as above,
-    `label_probabilities` float32 [N, S, L] of all labels, in the order of assets/labels.txt. The
-    first token of a word carries its tag.
+    `label_probabilities` float32 [N, S, L] of all labels, in the order of assets/labels.txt; where
+    there is padding they mean nothing. The first token of a word carries its tag.
 
     Args:
         model: returns {"probabilities": [N, S, L]} for the features of the data contract.

@@ -94,8 +94,11 @@ def feed(strategy, global_batch, make_dataset):
             tpu.check_elements(dataset.element_spec)
         share = global_batch // context.num_input_pipelines
         for name, spec in dataset.element_spec.items():
-            if spec.shape[0] != share:  # or `rebatch` would leave rows out, and the hosts would end at different steps
-                raise ConfigError(f"feature '{name}' has the shape {spec.shape}, and each batch must be of {share} rows")
+            if spec.shape[:1] != [share]:  # or `rebatch` would leave rows out, and the hosts would end at different steps
+                raise ConfigError(
+                    f"feature '{name}' has the shape {spec.shape}, and each batch must be of {share} rows; batch with "
+                    "drop_remainder=True, or hand batches of any size to feed_batches"
+                )
         if replicas > context.num_input_pipelines:  # several to a host take its rows in turn
             dataset = dataset.rebatch(global_batch // replicas, drop_remainder=True)
         return dataset.prefetch(tf.data.AUTOTUNE)

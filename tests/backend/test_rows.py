@@ -21,6 +21,15 @@ def test_dense_is_keras_dense(shape):
     np.testing.assert_allclose(ours(x), theirs(x), atol=1e-6)
 
 
+def test_dense_can_be_quantized():
+    layer = Dense(4)
+    layer.build((None, 6))
+    before, x = layer(tf.ones((2, 3, 6))), tf.ones((2, 3, 6))
+    layer.quantize("int8")
+    assert layer._kernel.dtype == "int8"
+    np.testing.assert_allclose(layer(x), before, atol=0.05)
+
+
 def test_nothing_stands_between_product_bias_and_activation():
     layer = Dense(8, activation=tf.nn.gelu)
     layer.build((None, None, 4))

@@ -19,7 +19,7 @@ TEXTS = (
 )
 
 
-def bert(pooler=True):
+def bert(pooler=True, dtype=None):
     config = BertConfig(
         vocabulary_size=len(VOCABULARY) + 3,  # rounded up, as for tensor cores
         hidden_size=16,
@@ -29,4 +29,4 @@ def bert(pooler=True):
         max_positions=32,
         initializer_range=0.3,  # answers that differ between texts
     )
-    return BertEncoder(config, pooler=pooler)
+    return BertEncoder(config, pooler=pooler, dtype=dtype)

@@ -1,12 +1,16 @@
 """Rows computed in groups, and weights stored as they are read, give what the model gives."""
 
+import keras
 import numpy as np
 import pytest
 import tensorflow as tf
+from exports import bert
 
+from bert_tf.export import ServedClassifier, write_saved_model
 from bert_tf.export.grouping import by_length
 from bert_tf.export.storage import StoredWeights
 from bert_tf.models.bert import BertConfig, BertEncoder
+from bert_tf.tasks.heads import Classifier
 
 
 def rows(lengths):
@@ -48,6 +52,33 @@ def test_short_texts_stay_in_one_group():
     answer = tf.function(by_length)(function, features, [1])
     np.testing.assert_array_equal(answer[:, 0], features["token_ids"][:, 0])
     assert sizes == [30]
+
+
+def test_padding_may_stand_anywhere():
+    features = {name: tf.reverse(x, [1]) for name, x in rows([3, 90, 40, 7] * 5).items()}
+    features["padding_mask"] &= tf.range(90) != 88  # a hole
+
+    def function(part):
+        kept = tf.cast(part["padding_mask"], tf.float32) * tf.cast(part["token_ids"], tf.float32)
+        return tf.reduce_sum(kept, 1)
+
+    np.testing.assert_array_equal(by_length(function, features, []), function(features))
+
+
+@pytest.mark.parametrize("precision, tolerance", [("float32", 1e-6), ("mixed_bfloat16", 0.02)])
+def test_a_served_batch_of_several_groups_is_answered_as_text_by_text(precision, tolerance, tokenizer, tmp_path):
+    keras.utils.set_random_seed(0)
+    model = Classifier(bert(dtype=precision), 3)
+    module = ServedClassifier(model, tokenizer, ("a", "b", "c"), 32)
+    for variable in model.trainable_variables:  # after the module was made: what is written are the weights of now
+        variable.assign(1.5 * variable)
+    path = write_saved_model(module, tmp_path)
+    served = tf.saved_model.load(str(path)).signatures["serving_default"]
+    texts = ["the cat sat on the mat " * (i % 7) for i in range(40)]
+    answers = served(text=tf.constant(texts))["probabilities"].numpy()
+    alone = [model(module.features(tf.constant([text])))["probabilities"][0] for text in texts[:7]]
+    np.testing.assert_allclose(answers, np.array(alone)[np.arange(40) % 7], atol=tolerance)
+    assert np.ptp(answers, axis=0).max() > 5 * tolerance
 
 
 @pytest.mark.parametrize("policy, halved", [("mixed_bfloat16", True), ("float32", False)])
