@@ -7,7 +7,7 @@ import logging
 import pytest
 import tensorflow as tf
 
-from bert_tf.errors import ConfigError, RunDirectoryError
+from bert_tf.errors import ConfigError, RunDirectoryError, WorkerLostError
 from bert_tf.training import strategies, tpu
 from bert_tf.training.pretraining import TrainConfig
 
@@ -169,3 +169,12 @@ def test_workers_that_start_from_different_places_are_refused(monkeypatch):
     monkeypatch.setattr(strategies, "_sums", lambda strategy, numbers: [2, 7, 49])
     with pytest.raises(RunDirectoryError, match="do not agree about the step \\(here 7\\)"):
         strategies.check_agreement(None, 7, "the step")
+
+
+@pytest.mark.parametrize("error", [tf.errors.UnavailableError, tf.errors.AbortedError])
+def test_a_lost_worker_is_told_in_one_sentence_in_a_cluster_alone(error, monkeypatch):
+    with pytest.raises(error), strategies.explain_lost_workers():
+        raise error(None, None, "heartbeat timeout")
+    monkeypatch.setenv("TF_CONFIG", json.dumps({"cluster": {"worker": ["a:1", "b:1"]}, "task": {"type": "worker", "index": 0}}))
+    with pytest.raises(WorkerLostError, match="run the same command"), strategies.explain_lost_workers():
+        raise error(None, None, "heartbeat timeout")
