@@ -23,13 +23,14 @@ class SelfAttention(keras.layers.Layer):
 
     Call arguments:
         x: float [B, S, H].
-        attention_mask: float32, broadcast to [B, n, S, S] and added to the scores.
+        attention_mask: float32, broadcast to [B, n, Q, S] and added to the scores.
+        queries: float [B, Q, H], those of the vectors that look at the others; None for all, Q = S.
         return_attention_scores: also return the probabilities.
         training: whether dropout is active.
 
     Returns:
-        float [B, S, H] in the compute dtype; with `return_attention_scores` a pair of it and
-        float32 [B, n, S, S], the probabilities before dropout (Keras calls them scores).
+        float [B, Q, H] in the compute dtype; with `return_attention_scores` a pair of it and
+        float32 [B, n, Q, S], the probabilities before dropout (Keras calls them scores).
 
     Raises:
         ConfigError: H is not a multiple of `num_heads`.
@@ -62,18 +63,18 @@ class SelfAttention(keras.layers.Layer):
         self.value = projection("value")
         self.output_projection = projection("output")
 
-    def call(self, x, attention_mask, return_attention_scores=False, training=False):
-        query = split_heads(self.query(x), self.num_heads)
+    def call(self, x, attention_mask, queries=None, return_attention_scores=False, training=False):
+        query = split_heads(self.query(x if queries is None else queries), self.num_heads)
         key = split_heads(self.key(x), self.num_heads)
         value = split_heads(self.value(x), self.num_heads)
         context, probabilities = attend(query, key, value, attention_mask, self.dropout, training)
         output = self.output_projection(context)
         return (output, probabilities) if return_attention_scores else output
 
-    def compute_output_spec(self, x, attention_mask, return_attention_scores=False, training=False):
-        batch, length, _ = x.shape
-        output = keras.KerasTensor(x.shape, dtype=self.compute_dtype)
-        scores = keras.KerasTensor((batch, self.num_heads, length, length), dtype="float32")
+    def compute_output_spec(self, x, attention_mask, queries=None, return_attention_scores=False, training=False):
+        asking = x if queries is None else queries
+        output = keras.KerasTensor(asking.shape, dtype=self.compute_dtype)
+        scores = keras.KerasTensor((x.shape[0], self.num_heads, asking.shape[1], x.shape[1]), dtype="float32")
         return (output, scores) if return_attention_scores else output
 
     def get_config(self):
@@ -89,13 +90,14 @@ def attend(query, key, value, attention_mask, dropout, training):
     """Scaled dot-product attention of each head (Vaswani et al. 2017, equation 1).
 
     Args:
-        query, key, value: float [B, S, n, d].
-        attention_mask: broadcast to [B, n, S, S] and added to the scaled scores.
+        query: float [B, Q, n, d].
+        key, value: float [B, S, n, d].
+        attention_mask: broadcast to [B, n, Q, S] and added to the scaled scores.
         dropout: a `Dropout` for the probabilities.
         training: whether it is active.
 
     Returns:
-        A pair: [B, S, n * d] in the dtype of `query`, and float32 [B, n, S, S], the probabilities
+        A pair: [B, Q, n * d] in the dtype of `query`, and float32 [B, n, Q, S], the probabilities
         before dropout.
     """
     batch, length, heads, head_size = ops.shape(query)
@@ -105,7 +107,7 @@ def attend(query, key, value, attention_mask, dropout, training):
     # Keras has cast the mask, as any float argument, to the compute dtype: in float16 to an infinity, of
     # which a query that may see nothing would get no number.
     scores = ops.cast(scores, "float32") + ops.maximum(ops.cast(attention_mask, "float32"), -1e9)
-    probabilities = ops.softmax(scores)  # [B, n, S, S]
+    probabilities = ops.softmax(scores)  # [B, n, Q, S]
     weights = dropout(ops.cast(probabilities, query.dtype), training=training)
     context = ops.einsum("bnqk,bknd->bqnd", weights, value)
     return ops.reshape(context, (batch, length, heads * head_size)), probabilities

@@ -5,7 +5,7 @@ from keras import ops
 
 from bert_tf.backend import Dense
 from bert_tf.layers.activations import activation as activation_function
-from bert_tf.layers.masked_lm_head import gather_positions
+from bert_tf.layers.gather import gather_positions
 
 
 @keras.saving.register_keras_serializable("bert_tf")

@@ -1,4 +1,4 @@
-"""From hidden vectors to vocabulary logits, where they are needed and nowhere else."""
+"""From hidden vectors to vocabulary logits."""
 
 import keras
 from keras import ops
@@ -11,9 +11,9 @@ from bert_tf.layers.activations import activation as activation_function
 class MaskedLMHead(keras.layers.Layer):
     """Dense, activation, layer norm, then a decoder tied to the token embedding table.
 
-    `get_masked_lm_output` in google-research/bert `run_pretraining.py`. The P positions are
-    gathered first: logits at all S positions would cost S / P times the largest matrix product
-    of a small model.
+    `get_masked_lm_output` in google-research/bert `run_pretraining.py`. What it reads is already
+    gathered: logits at all S positions would cost S / P times the largest matrix product of a
+    small model.
 
     Args:
         vocabulary_size: V, the length of the output bias.
@@ -25,8 +25,7 @@ class MaskedLMHead(keras.layers.Layer):
             has a bias either way.
 
     Call arguments:
-        sequence_output: float [B, S, H].
-        mask_positions: int [B, P].
+        x: float [B, P, H], the encoder's vectors where a token is asked for.
         embedding_table: float [V, E], the encoder's `embedding_table`.
 
     Returns:
@@ -66,23 +65,22 @@ class MaskedLMHead(keras.layers.Layer):
             epsilon=layer_norm_epsilon, center=use_bias, dtype=self.dtype_policy, name="layer_norm"
         )
 
-    def build(self, sequence_shape):
-        self.dense.build((None, None, sequence_shape[-1]))
+    def build(self, x_shape):
+        self.dense.build((None, None, x_shape[-1]))
         self.layer_norm.build((None, None, self.embedding_size))
         # float32 like the logits it is added to, whatever the compute dtype.
         self.output_bias = self.add_weight(
             shape=(self.vocabulary_size,), initializer="zeros", autocast=False, name="output_bias"
         )
 
-    def call(self, sequence_output, mask_positions, embedding_table):
-        x = gather_positions(sequence_output, mask_positions)  # [B, P, H]
+    def call(self, x, embedding_table):
         x = self.layer_norm(self.dense(x))  # [B, P, E]
         table = ops.cast(embedding_table, self.compute_dtype)
         logits = product_with_transposed(x, table)  # [B, P, V]
         return ops.cast(logits, "float32") + ops.cast(self.output_bias, "float32")
 
-    def compute_output_spec(self, sequence_output, mask_positions, embedding_table):
-        return keras.KerasTensor((*mask_positions.shape, self.vocabulary_size), dtype="float32")
+    def compute_output_spec(self, x, embedding_table):
+        return keras.KerasTensor((*x.shape[:-1], self.vocabulary_size), dtype="float32")
 
     def get_config(self):
         return {
@@ -94,22 +92,3 @@ class MaskedLMHead(keras.layers.Layer):
             "initializer_range": self.initializer_range,
             "use_bias": self.use_bias,
         }
-
-
-def gather_positions(sequence, positions):
-    """The vectors at some positions of each row.
-
-    Over the flattened batch, as `gather_indexes` in google-research/bert: whole rows are copied,
-    where `take_along_axis` would look up one number at a time.
-
-    Args:
-        sequence: [B, S, H].
-        positions: int [B, P], each in 0..S-1.
-
-    Returns:
-        [B, P, H].
-    """
-    batch, length, size = ops.shape(sequence)
-    offsets = ops.arange(batch, dtype=positions.dtype)[:, None] * length
-    flat = ops.reshape(sequence, (batch * length, size))
-    return ops.take(flat, positions + offsets, axis=0)

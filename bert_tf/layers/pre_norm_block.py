@@ -5,6 +5,7 @@ from keras import ops
 
 from bert_tf.backend import Dense, Dropout, LayerNormalization
 from bert_tf.layers.activations import activation as activation_function
+from bert_tf.layers.gather import gather_positions
 from bert_tf.layers.rotary_attention import RotaryAttention
 
 
@@ -30,7 +31,9 @@ class PreNormBlock(keras.layers.Layer):
         attention_norm: whether x is normalized before the attention; ModernBERT's first layer
             reads embeddings that just were.
 
-    Call arguments and results: as `RotaryAttention`.
+    Call arguments and results: as `RotaryAttention`, and
+        positions: int [B, P], where the result is wanted, which is then [B, P, H]; None for
+            everywhere. The attention is computed everywhere in any case, and so are its scores.
 
     Raises:
         ConfigError: unknown activation, or H is not an even multiple of `num_heads`.
@@ -98,7 +101,9 @@ class PreNormBlock(keras.layers.Layer):
         self.intermediate = dense(hidden_size, 2 * inner, self.initializer_range, "intermediate")
         self.output_dense = dense(inner, hidden_size, self.output_initializer_range, "output")
 
-    def call(self, x, attention_mask, rotation, return_attention_scores=False, training=False):
+    def call(
+        self, x, attention_mask, rotation, positions=None, return_attention_scores=False, training=False
+    ):
         attended = self.attention(
             x if self.attention_layer_norm is None else self.attention_layer_norm(x),
             attention_mask,
@@ -110,15 +115,20 @@ class PreNormBlock(keras.layers.Layer):
         if return_attention_scores:
             attended, scores = attended
         x = x + attended
+        if positions is not None:
+            x = gather_positions(x, positions)
         inner, gate = ops.split(self.intermediate(self.feed_forward_layer_norm(x)), 2, axis=-1)
         gated = self.dropout(self._activation_function(inner) * gate, training=training)  # [B, S, I]
         x = x + self.output_dense(gated)
         return (x, scores) if return_attention_scores else x
 
     def compute_output_spec(
-        self, x, attention_mask, rotation, return_attention_scores=False, training=False
+        self, x, attention_mask, rotation, positions=None, return_attention_scores=False, training=False
     ):
-        return self.attention.compute_output_spec(x, attention_mask, rotation, return_attention_scores)
+        _, scores = self.attention.compute_output_spec(x, attention_mask, rotation, True)
+        where = x if positions is None else positions
+        output = keras.KerasTensor((*where.shape[:2], x.shape[-1]), dtype=self.compute_dtype)
+        return (output, scores) if return_attention_scores else output
 
     def get_config(self):
         return {

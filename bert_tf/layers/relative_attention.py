@@ -6,7 +6,7 @@ from keras import ops
 
 from bert_tf.backend import Dropout
 from bert_tf.layers.attention import check_heads
-from bert_tf.layers.masked_lm_head import gather_positions
+from bert_tf.layers.gather import gather_positions
 
 # Scores are of order ten, in float32: exp() of it less their maximum is exactly zero.
 _BLOCKED = -1e9

@@ -6,7 +6,6 @@ from keras import ops
 from bert_tf.backend import Dense, LayerNormalization
 from bert_tf.layers.activations import activation as activation_function
 from bert_tf.layers.lm_head import LMHead
-from bert_tf.layers.masked_lm_head import gather_positions
 
 
 @keras.saving.register_keras_serializable("bert_tf")
@@ -29,10 +28,9 @@ class SpanBoundaryHead(keras.layers.Layer):
         position_size: width of the position table.
 
     Call arguments:
-        sequence_output: float [B, S, H].
-        mask_positions: int [B, P].
-        span_left, span_right: int [B, P], the positions of the tokens just outside the span that
-            each prediction belongs to. The first token of a span stands at span_left + 1.
+        left, right: float [B, P, H], the encoder's vectors of the tokens just outside the span
+            that each prediction belongs to.
+        place: int [B, P], which token of its span it is, from 0.
         embedding_table: float [V, E], the encoder's `embedding_table`.
 
     Returns:
@@ -97,26 +95,19 @@ class SpanBoundaryHead(keras.layers.Layer):
         self.decoder = LMHead(self.vocabulary_size, dtype=policy, name="decoder")
         self.decoder.build((None, None, self.embedding_size))
 
-    def call(self, sequence_output, mask_positions, span_left, span_right, embedding_table):
-        place = ops.clip(mask_positions - span_left - 1, 0, self.num_positions - 1)
-        x = ops.concatenate(
-            [
-                gather_positions(sequence_output, span_left),
-                gather_positions(sequence_output, span_right),
-                ops.cast(ops.take(self.position_table, place, axis=0), self.compute_dtype),
-            ],
-            axis=-1,
-        )  # [B, P, 2 H + position size]
+    def call(self, left, right, place, embedding_table):
+        rows = ops.take(self.position_table, ops.clip(place, 0, self.num_positions - 1), axis=0)
+        x = ops.concatenate([left, right, ops.cast(rows, self.compute_dtype)], axis=-1)  # [B, P, 2 H + position size]
         x = self.layer_norm_1(self.dense_1(x))  # [B, P, H]
         x = self.layer_norm_2(self.dense_2(x))  # [B, P, E]
         return self.decoder(x, embedding_table)
 
-    def reaches(self, mask_positions, span_left):
+    def reaches(self, place):
         """bool [B, P]: whether the position table has a row for each prediction's place."""
-        return mask_positions - span_left <= self.num_positions
+        return place < self.num_positions
 
-    def compute_output_spec(self, sequence_output, mask_positions, span_left, span_right, embedding_table):
-        return keras.KerasTensor((*mask_positions.shape, self.vocabulary_size), dtype="float32")
+    def compute_output_spec(self, left, right, place, embedding_table):
+        return keras.KerasTensor((*place.shape, self.vocabulary_size), dtype="float32")
 
     def get_config(self):
         return {

@@ -3,7 +3,7 @@
 import keras
 from keras import ops
 
-from bert_tf.layers.masked_lm_head import gather_positions
+from bert_tf.layers.gather import gather_positions
 
 
 @keras.saving.register_keras_serializable("bert_tf")

@@ -5,6 +5,7 @@ import keras
 from bert_tf.backend import Dense, Dropout, LayerNormalization
 from bert_tf.layers.activations import activation as activation_function
 from bert_tf.layers.attention import SelfAttention
+from bert_tf.layers.gather import gather_positions
 
 
 @keras.saving.register_keras_serializable("bert_tf")
@@ -26,7 +27,16 @@ class TransformerBlock(keras.layers.Layer):
         layer_norm_epsilon: added to the variance.
         initializer_range: standard deviation of the truncated normal that fills the kernels.
 
-    Call arguments and results: as `SelfAttention`.
+    Call arguments:
+        x: float [B, S, H].
+        attention_mask: float32, broadcast to [B, n, S, S] and added to the scores.
+        positions: int [B, P], where the result is wanted; None for everywhere, P = S.
+        return_attention_scores: also return the probabilities.
+        training: whether dropout is active.
+
+    Returns:
+        float [B, P, H] in the compute dtype; with `return_attention_scores` a pair of it and
+        float32 [B, n, P, S], the probabilities before dropout.
 
     A block can use layers of another instead of its own: see `share_attention` and
     `share_feed_forward`.
@@ -111,10 +121,14 @@ class TransformerBlock(keras.layers.Layer):
         epsilon = self.layer_norm_epsilon
         return LayerNormalization(epsilon=epsilon, dtype=self.dtype_policy, name=name)
 
-    def call(self, x, attention_mask, return_attention_scores=False, training=False):
+    def call(self, x, attention_mask, positions=None, return_attention_scores=False, training=False):
+        asking = None
+        if positions is not None:
+            asking, attention_mask = gather_positions(x, positions), _rows(attention_mask, positions)
         attended = self.attention(
-            x, attention_mask, return_attention_scores=return_attention_scores, training=training
+            x, attention_mask, queries=asking, return_attention_scores=return_attention_scores, training=training
         )
+        x = x if asking is None else asking
         scores = None
         if return_attention_scores:
             attended, scores = attended
@@ -123,8 +137,11 @@ class TransformerBlock(keras.layers.Layer):
         x = self.output_layer_norm(x + self.output_dropout(transformed, training=training))
         return (x, scores) if return_attention_scores else x
 
-    def compute_output_spec(self, x, attention_mask, return_attention_scores=False, training=False):
-        return self.attention.compute_output_spec(x, attention_mask, return_attention_scores)
+    def compute_output_spec(
+        self, x, attention_mask, positions=None, return_attention_scores=False, training=False
+    ):
+        asking = None if positions is None else keras.KerasTensor((*positions.shape, x.shape[-1]), dtype=x.dtype)
+        return self.attention.compute_output_spec(x, attention_mask, asking, return_attention_scores)
 
     def get_config(self):
         return {
@@ -137,3 +154,10 @@ class TransformerBlock(keras.layers.Layer):
             "layer_norm_epsilon": self.layer_norm_epsilon,
             "initializer_range": self.initializer_range,
         }
+
+
+def _rows(attention_mask, positions):
+    """The mask of the queries at `positions`: [B, 1, P, S] of [B, 1, S, S]; one for all queries as it is."""
+    if attention_mask.shape[2] == 1:
+        return attention_mask
+    return gather_positions(attention_mask[:, 0], positions)[:, None]

@@ -9,6 +9,7 @@ from bert_tf.config import build, nearest, to_dict
 from bert_tf.errors import ConfigError, DataError
 from bert_tf.layers import MaskedLMHead
 from bert_tf.layers.embeddings import check_length
+from bert_tf.layers.gather import gather_positions
 
 #: The features an encoder reads; all but the first may be left out.
 ENCODER_INPUTS = ("token_ids", "segment_ids", "padding_mask", "sequence_ids", "position_ids")
@@ -67,6 +68,22 @@ class Encoder(keras.Model):
         # In a larger functional model: stock Keras reads the shape of absent inputs too.
         tokens = inputs["token_ids"]
         return super().compute_output_spec({k: tokens if v is None else v for k, v in inputs.items()})
+
+    def outputs_at(self, inputs, positions, training=False):
+        """What heads read that ask about some positions only.
+
+        Args:
+            inputs: dict of the encoder's inputs.
+            positions: int32 [B, P], each in 0..S-1.
+            training: whether dropout is active.
+
+        Returns:
+            dict: `sequence_output` float [B, P, H], the vectors at these positions; `pooled_output`
+            [B, H] where the encoder has a pooler.
+        """
+        outputs = self(inputs, training=training)
+        pooled = {"pooled_output": outputs["pooled_output"]} if self.pooler else {}
+        return pooled | {"sequence_output": gather_positions(outputs["sequence_output"], positions)}
 
     @property
     def embedding_table(self):

@@ -157,7 +157,8 @@ class ModernBertEncoder(TransformerEncoder):
             return nearby if i % config.global_attention_every else everywhere
 
         x = embeddings(token_ids, segment_ids=inputs["segment_ids"])
-        hidden_states, scores = cls.run(cls.make_blocks(config, dtype), x, context, return_attention_scores)
+        blocks, positions = cls.make_blocks(config, dtype), inputs["output_positions"]
+        hidden_states, scores = cls.run(blocks, x, context, positions, return_attention_scores)
         final_norm = LayerNormalization(
             epsilon=config.layer_norm_epsilon, center=False, dtype=dtype, name="final_layer_norm"
         )

@@ -97,13 +97,14 @@ class MaskedLM(TrainableModel):
 
     def call(self, features, training=False):
         inputs = {key: features[key] for key in ENCODER_INPUTS if key in features}
-        encoded = self.encoder(inputs, training=training)
-        x, table = encoded["sequence_output"], self.encoder.embedding_table
-        positions = feature(features, "mask_positions")
-        outputs = {"masked_lm_logits": self.masked_lm_head(x, positions, table)}
+        names = ["mask_positions"] if self.span_boundary_head is None else ["mask_positions", "span_left", "span_right"]
+        positions = ops.concatenate([feature(features, name) for name in names], axis=1)
+        encoded = self.encoder.outputs_at(inputs, positions, training=training)
+        x, *beside = ops.split(encoded["sequence_output"], len(names), axis=1)
+        table = self.encoder.embedding_table
+        outputs = {"masked_lm_logits": self.masked_lm_head(x, table)}
         if self.span_boundary_head is not None:
-            left, right = feature(features, "span_left"), feature(features, "span_right")
-            outputs["span_boundary_logits"] = self.span_boundary_head(x, positions, left, right, table)
+            outputs["span_boundary_logits"] = self.span_boundary_head(*beside, _place(features), table)
         if self.pair_classifier is not None:
             outputs["pair_logits"] = self.pair_classifier(encoded["pooled_output"], training=training)
         return outputs
@@ -125,9 +126,7 @@ class MaskedLM(TrainableModel):
         weights = ops.cast(feature(features, "mask_weights"), "float32")
         questions = {"masked_lm": ("mask_ids", weights)}
         if self.span_boundary_head is not None:
-            reached = self.span_boundary_head.reaches(
-                feature(features, "mask_positions"), feature(features, "span_left")
-            )
+            reached = self.span_boundary_head.reaches(_place(features))
             questions["span_boundary"] = ("mask_ids", weights * ops.cast(reached, "float32"))
         if self.pair_classifier is not None:
             questions["pair"] = ("pair_labels", ops.cast(feature(features, "pair_weights"), "float32"))
@@ -146,3 +145,8 @@ class MaskedLM(TrainableModel):
     def from_config(cls, config, custom_objects=None):
         encoder = keras.saving.deserialize_keras_object(config["encoder"], custom_objects=custom_objects)
         return cls(**{**config, "encoder": encoder})
+
+
+def _place(features):
+    """int32 [B, P]: which token of its span each prediction is, from 0."""
+    return feature(features, "mask_positions") - feature(features, "span_left") - 1

@@ -87,10 +87,8 @@ class ReplacedTokenDetection(TrainableModel):
         outputs = {}
         if self.generator is not None:
             positions = feature(features, "mask_positions")
-            encoded = self.generator(inputs, training=training)
-            logits = self.masked_lm_head(
-                encoded["sequence_output"], positions, self.generator.embedding_table
-            )
+            encoded = self.generator.outputs_at(inputs, positions, training=training)
+            logits = self.masked_lm_head(encoded["sequence_output"], self.generator.embedding_table)
             sampled = sample_tokens(logits, feature(features, "sampling_bits"))
             current = ops.take_along_axis(inputs["token_ids"], positions, axis=1)
             change = ops.where(_real(features), sampled - current, 0)

@@ -42,13 +42,13 @@ class TaskModel(TrainableModel):
 
     def outputs(self, features, training=False):
         """float32 [B, units] if pooled, else [B, S, units]."""
-        encoded = self.encoder({name: features[name] for name in INPUTS}, training=training)
+        inputs = {name: features[name] for name in INPUTS}
         if not self.pooled:
-            hidden = encoded["sequence_output"]
-        elif self.pooler is None:
-            hidden = encoded["pooled_output"]
+            hidden = self.encoder(inputs, training=training)["sequence_output"]
         else:
-            hidden = self.pooler(encoded["sequence_output"])
+            first = ops.zeros_like(inputs["token_ids"][:, :1])
+            encoded = self.encoder.outputs_at(inputs, first, training=training)
+            hidden = self.pooler(encoded["sequence_output"]) if self.pooler else encoded["pooled_output"]
         return self.head(hidden, training=training)
 
     # Not Keras's predict_on_batch, which under a strategy answers once per replica and without

@@ -3,7 +3,6 @@ import math
 import numpy as np
 
 from bert_tf.layers import ClassificationHead, MaskedLMHead, Pooler
-from bert_tf.layers.masked_lm_head import gather_positions
 
 
 def randomize(layer):
@@ -27,27 +26,20 @@ def masked_lm_head(**kwargs):
     return randomize(head)
 
 
-def test_gather_positions():
-    x = np.random.default_rng(1).normal(size=(3, 5, 2)).astype("float32")
-    positions = np.array([[0, 4], [2, 2], [3, 1]], "int32")
-    np.testing.assert_array_equal(gather_positions(x, positions), x[np.arange(3)[:, None], positions])
-
-
 def test_masked_lm_logits():
     head = masked_lm_head()
     generator = np.random.default_rng(2)
-    x, table = generator.normal(size=(2, 5, 6)), generator.normal(size=(11, 4))
-    positions = np.array([[4, 0, 0], [2, 1, 3]], "int32")
+    x, table = generator.normal(size=(2, 3, 6)), generator.normal(size=(11, 4))
     w = {v.path.split("/", 1)[-1]: np.asarray(v, "float64") for v in head.weights}
-    h = x[np.arange(2)[:, None], positions] @ w["dense/kernel"] + w["dense/bias"]
+    h = x @ w["dense/kernel"] + w["dense/bias"]
     h = h * 0.5 * (1 + np.vectorize(math.erf)(h / math.sqrt(2)))
     h = h - h.mean(-1, keepdims=True)
     h = h / np.sqrt((h**2).mean(-1, keepdims=True) + 1e-3) * w["layer_norm/gamma"] + w["layer_norm/beta"]
     expected = h @ table.T + w["output_bias"]
-    logits = head(x.astype("float32"), positions, table.astype("float32"))
+    logits = head(x.astype("float32"), table.astype("float32"))
     np.testing.assert_allclose(logits, expected, rtol=1e-4, atol=1e-5)
 
-    mixed = masked_lm_head(dtype="mixed_bfloat16")(x.astype("bfloat16"), positions, table.astype("float32"))
+    mixed = masked_lm_head(dtype="mixed_bfloat16")(x.astype("bfloat16"), table.astype("float32"))
     assert mixed.dtype == "float32"
     assert np.sqrt(((np.asarray(mixed) - expected) ** 2).mean()) < 0.02 * np.sqrt((expected**2).mean())
 
@@ -59,12 +51,11 @@ def test_masked_lm_head_without_biases_has_the_decoders():
     names = sorted(v.path.split("/", 1)[-1] for v in head.weights)
     assert names == ["dense/kernel", "layer_norm/gamma", "output_bias"]
     generator = np.random.default_rng(2)
-    x, table = generator.normal(size=(2, 5, 6)), generator.normal(size=(7, 4))
-    h = np.maximum(x[:, :2] @ np.asarray(head.dense.kernel, "float64"), 0)
+    x, table = generator.normal(size=(2, 3, 6)), generator.normal(size=(7, 4))
+    h = np.maximum(x @ np.asarray(head.dense.kernel, "float64"), 0)
     h = h - h.mean(-1, keepdims=True)
     h = h / np.sqrt((h**2).mean(-1, keepdims=True) + 1e-3) * np.asarray(head.layer_norm.gamma)
-    positions = np.array([[0, 1], [0, 1]], "int32")
-    logits = head(x.astype("float32"), positions, table.astype("float32"))
+    logits = head(x.astype("float32"), table.astype("float32"))
     np.testing.assert_allclose(logits, h @ table.T + np.asarray(head.output_bias), rtol=1e-4, atol=1e-5)
 
 
