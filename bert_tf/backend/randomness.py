@@ -6,12 +6,11 @@ uninterrupted run would have drawn, and no two replicas, steps or layers share o
 """
 
 import contextlib
-import functools
 import threading
 
 import keras
 
-from bert_tf.backend.fused import fused
+from bert_tf.backend.fused import fused, loop, pays_for
 
 if keras.backend.backend() == "tensorflow":
     import tensorflow as tf
@@ -59,13 +58,21 @@ class Dropout(keras.layers.Layer):
     def call(self, inputs, training=False):
         if not training or self.rate == 0:
             return inputs
-        seed = getattr(_active, "seed", None)
-        if seed is None:
+        if getattr(_active, "seed", None) is None:
             return keras.random.dropout(inputs, self.rate, seed=self.seed_generator)
-        # The n-th dropout of the traced model gets the n-th stream: the order of calls is the
-        # same in every process that builds the same model, unlike automatic layer names.
+        return _dropped_in_one_piece(inputs, *self.draw(inputs))
+
+    def draw(self, inputs):
+        """What is kept of `inputs` in this step: bool of their shape, and the factor of what is, float32.
+
+        The n-th dropout of the traced model gets the n-th stream: the order of calls is the same in
+        every process that builds the same model, unlike automatic layer names.
+        """
         _active.calls += 1
-        return _dropper(self.rate)(inputs, fold_in(seed, _active.calls))
+        threshold = round(self.rate * _RANGE)
+        seed = fold_in(_active.seed, _active.calls)
+        kept = _kept_in_one_piece if pays_for(inputs) else _kept
+        return kept(inputs, seed, threshold), tf.constant(_RANGE / (_RANGE - threshold))
 
     def compute_output_shape(self, input_shape):
         return input_shape
@@ -80,20 +87,22 @@ def fold_in(seed, number):
     return tf.random.experimental.stateless_fold_in(seed, number, alg="philox")
 
 
-@functools.cache
-def _dropper(rate):
-    """The function from (inputs, seed) to the inputs with `rate` of them dropped."""
+def dropped(inputs, keep, factor):
+    """What dropout makes of `inputs`, of their dtype, with what `Dropout.draw` returns."""
+    # A product, for the gradient is one, too; two selections would take five times as long.
+    # In float32, which the loop is faster in and which rounds bfloat16 once.
+    wide = tf.float64 if inputs.dtype == tf.float64 else tf.float32
+    kept = tf.cast(inputs, wide) * (tf.cast(keep, wide) * tf.cast(factor, wide))
+    return tf.cast(kept, inputs.dtype)
 
-    def drop(inputs, seed):
-        keep = _random_bits(tf.shape(inputs), seed) >= threshold
-        # A product, for the gradient is one, too; two selections would take five times as long.
-        # In float32, which the loop is faster in and which rounds bfloat16 once.
-        wide = tf.float64 if inputs.dtype == tf.float64 else tf.float32
-        kept = tf.cast(inputs, wide) * (tf.cast(keep, wide) * (_RANGE / (_RANGE - threshold)))
-        return tf.cast(kept, inputs.dtype)
 
-    threshold = round(rate * _RANGE)
-    return fused(drop)
+def _kept(inputs, seed, threshold):
+    return _random_bits(tf.shape(inputs), seed) >= threshold
+
+
+if keras.backend.backend() == "tensorflow":
+    # Drawn once and kept, a byte each, for the backward pass: drawing takes longer than reading.
+    _dropped_in_one_piece, _kept_in_one_piece = fused(dropped), loop(_kept)
 
 
 def _random_bits(shape, seed):

@@ -10,6 +10,7 @@ import numpy as np
 import tensorflow as tf
 
 from bert_tf.backend.fused import fusing
+from bert_tf.backend.lookup import Lookups
 from bert_tf.backend.randomness import fold_in, step_randomness
 from bert_tf.backend.tpu import check_xla, is_tpu
 from bert_tf.errors import ConfigError
@@ -194,18 +195,17 @@ class TensorFlowTrainer:
 
     def _gradients(self, features, weights, seed):
         with fusing(self._fusing):
-            with step_randomness(seed), tf.GradientTape() as tape:
+            with tf.GradientTape() as tape, step_randomness(seed), Lookups(tape).watched() as lookups:
                 losses, metrics = self.loss_sums(features, training=True)
                 total = tf.add_n(
                     [tf.math.divide_no_nan(losses[n], weights[n]) * self._coefficient(n) for n in losses]
                 )
                 if self._scales_loss:
                     total = self.optimizer.scale_loss(total)
-            gradients = tape.gradient(total, self.trainable_variables)
+            gradients = lookups.gradients(total, self.trainable_variables)
         pairs = [(g, v) for g, v in zip(gradients, self.trainable_variables) if g is not None]
         self._with_gradient = [v for _, v in pairs]
-        # An embedding's sparse gradient becomes dense: it is clipped and averaged with the rest.
-        return self._stack(losses, metrics), [tf.convert_to_tensor(g) for g, _ in pairs]
+        return self._stack(losses, metrics), [g for g, _ in pairs]
 
     def _coefficient(self, name):
         return float(self.loss_coefficients.get(name, 1.0))

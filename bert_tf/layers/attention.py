@@ -3,7 +3,7 @@
 import keras
 from keras import ops
 
-from bert_tf.backend import Dense, Dropout
+from bert_tf.backend import Dense, Dropout, attention_weights
 from bert_tf.errors import ConfigError
 
 
@@ -103,12 +103,10 @@ def attend(query, key, value, attention_mask, dropout, training):
     batch, length, heads, head_size = ops.shape(query)
     # The smaller of the two factors of the scores is scaled.
     scores = ops.einsum("bqnd,bknd->bnqk", query * head_size**-0.5, key)
-    # float32 also under mixed precision: bfloat16 has too few digits for a sum of S terms.
     # Keras has cast the mask, as any float argument, to the compute dtype: in float16 to an infinity, of
     # which a query that may see nothing would get no number.
-    scores = ops.cast(scores, "float32") + ops.maximum(ops.cast(attention_mask, "float32"), -1e9)
-    probabilities = ops.softmax(scores)  # [B, n, Q, S]
-    weights = dropout(ops.cast(probabilities, query.dtype), training=training)
+    mask = ops.maximum(ops.cast(attention_mask, "float32"), -1e9)
+    weights, probabilities = attention_weights(scores, mask, dropout, training)  # [B, n, Q, S]
     context = ops.einsum("bnqk,bknd->bqnd", weights, value)
     return ops.reshape(context, (batch, length, heads * head_size)), probabilities
 

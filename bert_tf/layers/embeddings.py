@@ -3,7 +3,7 @@
 import keras
 from keras import ops
 
-from bert_tf.backend import Dense, Dropout, LayerNormalization
+from bert_tf.backend import Dense, Dropout, LayerNormalization, lookup
 from bert_tf.errors import ConfigError
 
 
@@ -95,7 +95,7 @@ class Embeddings(keras.layers.Layer):
         return 0 if self.padding_id is None else self.padding_id + 1
 
     def call(self, token_ids, segment_ids=None, position_ids=None, training=False):
-        x = ops.take(self.token_table, token_ids, axis=0)  # [B, S, E]
+        x = lookup(self.token_table, token_ids)  # [B, S, E]
         if self.max_positions is not None:
             x = x + self._positions(token_ids, position_ids)
         if self.num_segments > 1 and segment_ids is not None:
