@@ -35,5 +35,6 @@ def by_length(function, features, row):
         return group + 1, results.write(group, result)
 
     results = tf.TensorArray(tf.float32, groups, infer_shape=False, element_shape=[None, *row])
-    results = tf.while_loop(lambda group, _: group < groups, one, (0, results), parallel_iterations=1)[1].concat()
-    return tf.gather(results, tf.argsort(order))
+    # Two groups side by side fill two cores better than the halves of each operation do.
+    steps = tf.while_loop(lambda group, _: group < groups, one, (0, results), parallel_iterations=2)
+    return tf.gather(steps[1].concat(), tf.argsort(order))

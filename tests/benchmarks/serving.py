@@ -2,6 +2,7 @@
 
     pip install torch transformers   # may live elsewhere
     python tests/benchmarks/serving.py [--torch-python PYTHON] [--batch 32] [--hidden-size 768 --layers 12 --heads 12]
+        [--intra-op 1]
 
 Sentences of the bundled addresses, tokenized and classified in batches that are padded to their longest
 row, but for KerasHub's, whose packer pads all to one length. The weights are random; bert_tf's and
@@ -35,6 +36,13 @@ def vocabulary_file():
     return path
 
 
+def tensorflow(a):
+    import tensorflow as tf
+
+    tf.config.threading.set_intra_op_parallelism_threads(a.intra_op)
+    return tf
+
+
 def requests(a, answer):
     """One turn: all texts, in batches, one after the other."""
     texts = read_texts()
@@ -50,7 +58,7 @@ def requests(a, answer):
 
 def bert_tf(precision):
     def setup(a):
-        import tensorflow as tf
+        tf = tensorflow(a)
 
         from bert_tf.export.classification import ServedClassifier
         from bert_tf.export.saved_model import write_saved_model
@@ -69,8 +77,8 @@ def bert_tf(precision):
 
 
 def keras_hub(a):
+    tf = tensorflow(a)
     import keras_hub as hub
-    import tensorflow as tf
 
     tokenizer = hub.tokenizers.BertTokenizer(vocabulary_file().read_text(encoding="utf-8").splitlines(), lowercase=True)
     preprocessor = hub.models.BertTextClassifierPreprocessor(tokenizer, sequence_length=a.length)
@@ -107,9 +115,11 @@ def transformers(bfloat16):
                 intermediate_size=4 * a.hidden_size,
             )
         ).eval()
+        # All of it in bfloat16, as from_pretrained(dtype=...) makes it: faster than autocast, which keeps sums in float32.
+        model = model.to(torch.bfloat16) if bfloat16 else model
 
         def answer(batch):
-            with torch.inference_mode(), torch.autocast("cpu", torch.bfloat16, enabled=bfloat16):
+            with torch.inference_mode():
                 features = tokenizer(batch, padding=True, truncation=True, max_length=a.length, return_tensors="pt")
                 return model(**features).logits.float().softmax(-1).numpy()
 
@@ -121,6 +131,7 @@ def transformers(bfloat16):
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     model_arguments(parser, batch=1)
+    parser.add_argument("--intra-op", type=int, default=0, help="threads of a TensorFlow operation; 0 for all cores")
     main(
         {
             "bert_tf, float32": bert_tf("float32"),
