@@ -17,7 +17,7 @@ def attention_weights(scores, mask, dropout, training):
 
     Args:
         scores: float [B, n, Q, K].
-        mask: float32, broadcast to that and added; gets no gradient.
+        mask: float32, broadcast to that and added.
         dropout: a `Dropout` for the probabilities.
         training: whether it is active.
 
@@ -46,7 +46,10 @@ if keras.backend.backend() == "tensorflow":
             # By a matrix product, for a compiled sum is slow: its order may not be changed.
             size = scores.shape[-1]
             sums = tf.reshape(tf.reshape(products, (-1, size)) @ tf.ones((size, 1)), (*scores.shape[:-1], 1))
-            return _of_scores(upstream, probabilities, keep, factor, sums), None, None, None
+            of_scores, of_mask = (
+                _of_scores(upstream, probabilities, keep, factor, sums, x.dtype) for x in (scores, mask)
+            )
+            return of_scores, _summed(of_mask, mask), None, None  # in a graph the second only if it is read
 
         return _rounded(probabilities, keep, factor, scores.dtype), gradient
 
@@ -61,6 +64,11 @@ if keras.backend.backend() == "tensorflow":
         return dropped(tf.cast(upstream, tf.float32), keep, factor) * probabilities
 
     @loop
-    def _of_scores(upstream, probabilities, keep, factor, sums):
+    def _of_scores(upstream, probabilities, keep, factor, sums, dtype):
         wide = dropped(tf.cast(upstream, tf.float32), keep, factor)
-        return tf.cast((wide - sums) * probabilities, upstream.dtype)
+        return tf.cast((wide - sums) * probabilities, dtype)
+
+    def _summed(gradient, like):
+        """The gradient of what was broadcast."""
+        axes = tf.raw_ops.BroadcastGradientArgs(s0=tf.shape(gradient), s1=tf.shape(like)).r1
+        return tf.reshape(tf.reduce_sum(gradient, axes), tf.shape(like))

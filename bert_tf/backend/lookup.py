@@ -17,11 +17,15 @@ class Lookups:
 
     A table that the output layer is tied to has a gradient of all its rows already, and TensorFlow would
     make a second one as large of the rows that were looked up, only to add the two.
+
+    Args:
+        tape: the tf.GradientTape around the forward pass.
     """
 
     def __init__(self, tape):
         self._tape = tape
-        self._taken = []
+        self._graph = tf.compat.v1.get_default_graph()
+        self._found = None  # while gradients are computed: (table, ids, gradient of the rows)
 
     @contextlib.contextmanager
     def watched(self):
@@ -33,20 +37,34 @@ class Lookups:
         finally:
             _active.lookups = previous
 
+    @property
+    def reach_here(self):
+        """False in a function, loop or branch of its own, whose gradients are tensors of another graph."""
+        return tf.compat.v1.get_default_graph() is self._graph
+
     def take(self, table, ids):
-        rows = tf.gather(tf.stop_gradient(tf.convert_to_tensor(table)), ids)
-        self._tape.watch(rows)
-        self._taken.append((table, ids, rows))
-        return rows
+        @tf.custom_gradient
+        def rows(values):
+            def gradient(upstream):
+                if self._found is None:  # of a tape within the forward pass
+                    return tf.IndexedSlices(upstream, ids, values.shape)
+                self._found.append((table, ids, upstream))
+                return None
+
+            return tf.gather(values, ids), gradient
+
+        return rows(tf.convert_to_tensor(table))
 
     def gradients(self, target, variables):
-        """A dense tensor for each variable, for it is clipped and averaged with the rest; None for those that `target` does not depend on."""
-        gradients, of_rows = self._tape.gradient(target, (variables, [rows for _, _, rows in self._taken]))
+        """A dense tensor for each variable, for it is clipped and averaged with the rest; None for those without."""
+        self._found = []
+        gradients = self._tape.gradient(target, variables)
         places = {id(variable): i for i, variable in enumerate(variables)}
-        for (table, ids, _), upstream in zip(self._taken, of_rows):
-            place = places.get(id(table))  # none for a frozen table
-            if place is not None and upstream is not None:
+        for table, ids, upstream in self._found:
+            if id(table) in places:  # else it is frozen
+                place = places[id(table)]
                 gradients[place] = _added(gradients[place], ids, upstream, table.shape)
+        self._found = None
         return [None if gradient is None else tf.convert_to_tensor(gradient) for gradient in gradients]
 
 
@@ -59,4 +77,4 @@ def _added(gradient, ids, upstream, shape):
 def lookup(table, ids):
     """The rows of a variable [V, E] at int32 [...]: [..., E]."""
     lookups = getattr(_active, "lookups", None)
-    return ops.take(table, ids, axis=0) if lookups is None else lookups.take(table, ids)
+    return ops.take(table, ids, axis=0) if lookups is None or not lookups.reach_here else lookups.take(table, ids)

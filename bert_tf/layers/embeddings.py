@@ -74,7 +74,7 @@ class Embeddings(keras.layers.Layer):
     def build(self, token_ids_shape):
         def table(name, rows, zero_row=None):
             # Not cast as a whole under mixed precision: the rows that were looked up are, which
-            # is thousands of times less work and keeps the gradient sparse.
+            # is thousands of times less work.
             return self.add_weight(
                 shape=(rows, self.size),
                 initializer=_table_initializer(self.initializer_range, zero_row),

@@ -118,7 +118,7 @@ class PreNormBlock(keras.layers.Layer):
         if positions is not None:
             x = gather_positions(x, positions)
         inner, gate = ops.split(self.intermediate(self.feed_forward_layer_norm(x)), 2, axis=-1)
-        gated = self.dropout(self._activation_function(inner) * gate, training=training)  # [B, S, I]
+        gated = self.dropout(self._activation_function(inner) * gate, training=training)  # [B, P, I]
         x = x + self.output_dense(gated)
         return (x, scores) if return_attention_scores else x
 

@@ -1,6 +1,7 @@
 """One layer of a transformer encoder."""
 
 import keras
+from keras import ops
 
 from bert_tf.backend import Dense, Dropout, LayerNormalization
 from bert_tf.layers.activations import activation as activation_function
@@ -156,8 +157,12 @@ class TransformerBlock(keras.layers.Layer):
         }
 
 
-def _rows(attention_mask, positions):
-    """The mask of the queries at `positions`: [B, 1, P, S] of [B, 1, S, S]; one for all queries as it is."""
-    if attention_mask.shape[2] == 1:
-        return attention_mask
-    return gather_positions(attention_mask[:, 0], positions)[:, None]
+def _rows(mask, positions):
+    """The mask of the queries at `positions`: [B, n, P, S] of [B, n, S, S]; one for all queries as it is."""
+    if len(mask.shape) < 2 or mask.shape[-2] == 1:
+        return mask
+    mask = ops.reshape(mask, (*[1] * (4 - len(mask.shape)), *ops.shape(mask)))
+    batch, heads, length, keys = ops.shape(mask)
+    rows = ops.reshape(ops.moveaxis(mask, 1, 2), (batch, length, heads * keys))
+    rows = gather_positions(rows, positions)
+    return ops.moveaxis(ops.reshape(rows, (*ops.shape(rows)[:2], heads, keys)), 2, 1)

@@ -49,7 +49,10 @@ class Encoder(keras.Model):
             setattr(self, key, value)
 
     def __call__(self, inputs, *args, **kwargs):
-        # A functional model wants every input by name, with None for the absent ones.
+        return super().__call__(self.complete(inputs), *args, **kwargs)
+
+    def complete(self, inputs):
+        """The inputs as tensors, each by name, with None for the absent ones: as a functional model wants them."""
         if not isinstance(inputs, dict) or inputs.get("token_ids") is None:
             given = sorted(inputs) if isinstance(inputs, dict) else type(inputs).__name__
             raise DataError(f"an encoder takes a dict of tensors with at least 'token_ids', got {given}")
@@ -57,12 +60,12 @@ class Encoder(keras.Model):
             if key not in self._input_names:
                 raise DataError(f"an encoder has no input '{key}'{nearest(key, self._input_names)}")
         # Keras refuses dicts that hold arrays beside tensors.
-        inputs = {key: _tensor(value) for key, value in inputs.items()}
+        inputs = {key: as_tensor(value) for key, value in inputs.items()}
         if len(inputs["token_ids"].shape) != 2:
             raise DataError(f"'token_ids' must have two dimensions, [batch, sequence], got {inputs['token_ids'].shape}")
         if self.has_position_table and inputs.get("position_ids") is None:
             check_length(inputs["token_ids"].shape[1], self.config.max_positions)
-        return super().__call__({key: inputs.get(key) for key in self._input_names}, *args, **kwargs)
+        return {key: inputs.get(key) for key in self._input_names}
 
     def compute_output_spec(self, inputs, training=None, mask=None):
         # In a larger functional model: stock Keras reads the shape of absent inputs too.
@@ -82,8 +85,8 @@ class Encoder(keras.Model):
             [B, H] where the encoder has a pooler.
         """
         outputs = self(inputs, training=training)
-        pooled = {"pooled_output": outputs["pooled_output"]} if self.pooler else {}
-        return pooled | {"sequence_output": gather_positions(outputs["sequence_output"], positions)}
+        here = {"sequence_output": gather_positions(outputs["sequence_output"], as_tensor(positions))}
+        return here | {name: outputs[name] for name in ("pooled_output",) if name in outputs}
 
     @property
     def embedding_table(self):
@@ -126,7 +129,8 @@ class Encoder(keras.Model):
         return cls(**{**config, "config": build(cls.config_class, config["config"])})
 
 
-def _tensor(value):
+def as_tensor(value):
+    """A list or array as a tensor, whole numbers as int32; all else as it is."""
     if not isinstance(value, (list, tuple, np.ndarray)):
         return value
     value = np.asarray(value)

@@ -141,28 +141,41 @@ class ModernBertEncoder(TransformerEncoder):
         ]
 
     @classmethod
-    def connect(cls, inputs, embeddings, config, dtype, return_attention_scores):
-        token_ids, head_size = inputs["token_ids"], config.hidden_size // config.num_heads
-        seen = {key: inputs[key] for key in ("padding_mask", "sequence_ids")}
+    def join(cls, embeddings, config, dtype):
+        head_size = config.hidden_size // config.num_heads
 
         def masks_and_rotations(kind, window, theta):
             mask = AttentionMask(window=window, dtype=dtype, name=f"{kind}_attention_mask")
-            rotary = RotaryPositions(theta, head_size, dtype=dtype, name=f"{kind}_positions")
-            return mask(token_ids, **seen), rotary(token_ids, position_ids=inputs["position_ids"])
+            return mask, RotaryPositions(theta, head_size, dtype=dtype, name=f"{kind}_positions")
 
-        everywhere = masks_and_rotations("global", None, config.global_theta)
-        nearby = masks_and_rotations("local", config.local_attention // 2, config.local_theta)
-
-        def context(i):
-            return nearby if i % config.global_attention_every else everywhere
-
-        x = embeddings(token_ids, segment_ids=inputs["segment_ids"])
-        blocks, positions = cls.make_blocks(config, dtype), inputs["output_positions"]
-        hidden_states, scores = cls.run(blocks, x, context, positions, return_attention_scores)
+        kinds = (
+            masks_and_rotations("global", None, config.global_theta),
+            masks_and_rotations("local", config.local_attention // 2, config.local_theta),
+        )
+        blocks = cls.make_blocks(config, dtype)
         final_norm = LayerNormalization(
             epsilon=config.layer_norm_epsilon, center=False, dtype=dtype, name="final_layer_norm"
         )
-        return [*hidden_states[:-1], final_norm(hidden_states[-1])], scores
+
+        def encode(inputs, positions=None, return_attention_scores=False, training=None):
+            token_ids = inputs["token_ids"]
+            seen = {name: inputs[name] for name in ("padding_mask", "sequence_ids")}
+            everywhere, nearby = (
+                (mask(token_ids, **seen), rotary(token_ids, position_ids=inputs["position_ids"]))
+                for mask, rotary in kinds
+            )
+            x = embeddings(token_ids, segment_ids=inputs["segment_ids"], training=training)
+            hidden_states, scores = cls.run(
+                blocks,
+                x,
+                lambda i: nearby if i % config.global_attention_every else everywhere,
+                positions,
+                return_attention_scores,
+                training,
+            )
+            return [*hidden_states[:-1], final_norm(hidden_states[-1])], scores
+
+        return encode
 
     def make_masked_lm_head(self, name="masked_lm_head"):
         """Without biases but the decoder's."""

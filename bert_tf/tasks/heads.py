@@ -18,8 +18,7 @@ class TaskModel(TrainableModel):
     """An encoder with an output layer.
 
     Args:
-        encoder: a model from the features of the data contract to {"sequence_output",
-            "pooled_output"}. One without a pooler gets a new one (dense, tanh) here.
+        encoder: of a model family. One without a pooler gets a new one (dense, tanh) here.
         units: outputs.
         dropout: rate before the output layer.
         pooled: whether the outputs are computed from the pooled output, or from every token.
@@ -46,7 +45,8 @@ class TaskModel(TrainableModel):
         if not self.pooled:
             hidden = self.encoder(inputs, training=training)["sequence_output"]
         else:
-            first = ops.zeros_like(inputs["token_ids"][:, :1])
+            # The pooler's own needs no asking.
+            first = ops.zeros_like(inputs["token_ids"][:, : 1 if self.pooler else 0])
             encoded = self.encoder.outputs_at(inputs, first, training=training)
             hidden = self.pooler(encoded["sequence_output"]) if self.pooler else encoded["pooled_output"]
         return self.head(hidden, training=training)

@@ -16,28 +16,28 @@ UPSTREAM = NUMBERS.normal(size=SCORES.shape)
 
 
 def run(dtype, wanted, rate=0.4, length=7):
-    """Weights, probabilities, the gradient of the scores and whether anything was compiled."""
+    """Weights, probabilities, the gradients of scores and mask, and whether anything was compiled."""
     dropout = Dropout(rate, dtype=dtype)
 
     @tf.function(input_signature=[tf.TensorSpec([2, 3, 5, length], dtype), tf.TensorSpec([2, 1, 5, length])])
     def step(scores, mask):
         with fusing(wanted), step_randomness(tf.constant([3, 4])), tf.GradientTape() as tape:
-            tape.watch(scores)
+            tape.watch([scores, mask])
             weights, probabilities = attention_weights(scores, mask, dropout, training=True)
-        gradient = tape.gradient(weights, scores, output_gradients=tf.cast(UPSTREAM, dtype))
-        return weights, probabilities, gradient
+        gradients = tape.gradient(weights, [scores, mask], output_gradients=tf.cast(UPSTREAM, dtype))
+        return weights, probabilities, *gradients
 
     definition = step.get_concrete_function().graph.as_graph_def()
     compiled = any(f.attr["_XlaMustCompile"].b for f in definition.library.function)
-    weights, probabilities, gradient = step(tf.cast(SCORES, dtype), tf.constant(MASK))
+    weights, probabilities, gradient, of_mask = step(tf.cast(SCORES, dtype), tf.constant(MASK))
     assert weights.dtype == gradient.dtype == dtype and probabilities.dtype == "float32"
-    return *(tf.cast(t, tf.float32).numpy() for t in (weights, probabilities, gradient)), compiled
+    return *(tf.cast(t, tf.float32).numpy() for t in (weights, probabilities, gradient, of_mask)), compiled
 
 
 @pytest.mark.parametrize("dtype", ["float32", "bfloat16"])
 def test_against_float64(dtype):
-    weights, probabilities, gradient, compiled = run(dtype, wanted=True)
-    expected, _, _, plain = run(dtype, wanted=False)
+    weights, probabilities, gradient, of_mask, compiled = run(dtype, wanted=True)
+    expected, *_, plain = run(dtype, wanted=False)
     assert compiled and not plain
     np.testing.assert_array_equal(weights == 0, expected == 0)  # the same are dropped
     factor = np.where(weights > 0, 1 / 0.6, 0)
@@ -49,12 +49,14 @@ def test_against_float64(dtype):
     tolerance = {"atol": 1e-6} if dtype == "float32" else {"atol": 1e-5, "rtol": 2**-8}
     np.testing.assert_allclose(probabilities, p, atol=1e-6)
     np.testing.assert_allclose(weights, p * factor, **tolerance)
-    np.testing.assert_allclose(gradient, p * (upstream - (upstream * p).sum(-1, keepdims=True)), **tolerance)
+    of_scores = p * (upstream - (upstream * p).sum(-1, keepdims=True))
+    np.testing.assert_allclose(gradient, of_scores, **tolerance)
+    np.testing.assert_allclose(of_mask, of_scores.sum(1, keepdims=True), atol=1e-5)
     np.testing.assert_allclose(weights, expected, rtol=1e-6 if dtype == "float32" else 2**-7)  # which rounds twice
 
 
 def test_without_dropout_and_where_a_length_changes_it_is_plain():
-    assert not run("float32", wanted=True, rate=0.0)[3]
-    assert not run("float32", wanted=True, length=None)[3]
+    assert not run("float32", wanted=True, rate=0.0)[-1]
+    assert not run("float32", wanted=True, length=None)[-1]
     weights, probabilities, *_ = run("float32", wanted=True, rate=0.0)
     np.testing.assert_array_equal(weights, probabilities)

@@ -68,6 +68,18 @@ def test_against_float64():
     np.testing.assert_allclose(scores, probabilities, rtol=1e-4, atol=1e-6)
 
 
+@pytest.mark.parametrize("shape", [(2, HEADS, 7, 7), (2, 1, 7, 7), (1, HEADS, 7, 7), (2, 1, 1, 7), (7, 7), (7,), ()])
+def test_at_some_positions(shape):
+    block, (x, _) = make(), inputs()
+    mask = np.random.default_rng(2).normal(size=shape).astype("float32")
+    positions = np.array([[6, 0, 6], [3, 1, 2]], "int32")
+    output, scores = block(x, mask, positions=positions, return_attention_scores=True)
+    expected, probabilities = oracle(block, x, mask)
+    rows = np.arange(2)[:, None]
+    np.testing.assert_allclose(output, expected[rows, positions], rtol=1e-4, atol=1e-5)
+    np.testing.assert_allclose(scores, np.moveaxis(probabilities, 1, 2)[rows, positions].swapaxes(1, 2), atol=1e-6)
+
+
 def test_mixed_bfloat16_is_close():
     block, (x, mask) = make(dtype="mixed_bfloat16"), inputs()
     output = block(x.astype("bfloat16"), mask)

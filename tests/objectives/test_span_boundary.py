@@ -90,6 +90,15 @@ def test_the_masked_lm_is_as_without():
     np.testing.assert_allclose(alone, together, rtol=1e-5, atol=1e-5)  # products of other shapes round otherwise
 
 
+def test_each_prediction_reads_the_two_neighbours_of_its_span():
+    model, features = make(), batch()
+    x = np.asarray(model.encoder({k: features[k] for k in ("token_ids", "padding_mask")})["sequence_output"])
+    left, right = (np.take_along_axis(x, features[k][..., None], 1) for k in ("span_left", "span_right"))
+    place = features["mask_positions"] - features["span_left"] - 1
+    expected = model.span_boundary_head(left, right, place, model.encoder.embedding_table)
+    np.testing.assert_allclose(model(features)["span_boundary_logits"], expected, rtol=1e-4, atol=1e-4)
+
+
 def test_gradients_reach_head_encoder_and_table():
     model, features = make(), batch()
     with tf.GradientTape() as tape:
