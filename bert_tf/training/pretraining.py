@@ -58,11 +58,14 @@ class TrainConfig:
 
     `init_from` is a run directory or a published checkpoint to start from; parts of the model that
     it has not, such as "masked_lm_head" or "pair_head", must be named in `init_fresh`.
+    `accumulation_steps` micro-batches save memory, or with `parallel_accumulation` time on CPUs: see
+    `TrainableModel.compile`.
     """
 
     steps: int = 1_000_000
     batch_size: int = 256
     accumulation_steps: int = 1
+    parallel_accumulation: bool = False
     precision: Literal["float32", "mixed_bfloat16", "mixed_float16"] = "float32"
     strategy: str = "auto"
     xla: bool | None = None
@@ -166,6 +169,7 @@ def _objective(config, model_config, reader, tokenizer, run, strategy):
         objective.compile(
             optimizer=make_optimizer(config.optimizer, train.steps),
             accumulation_steps=train.accumulation_steps,
+            parallel_accumulation=train.parallel_accumulation,
             steps_per_execution=train.steps_per_execution,
             xla=train.xla,
             seed=train.seed,

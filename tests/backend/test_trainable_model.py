@@ -39,6 +39,7 @@ def check_equal(result, reference):
 # The clip of 0.05 bites (the gradient's norm is near 0.3), the last batch of 44 / 8 is uneven.
 def test_micro_batches_are_one_batch(reference):
     check_equal(train(accumulation_steps=4), reference)
+    check_equal(train(accumulation_steps=4, parallel_accumulation=True), reference)
 
 
 def test_two_replicas_are_one(reference):
