@@ -11,7 +11,7 @@ if keras.backend.backend() == "tensorflow":
 
 
 def attention_weights(scores, mask, dropout, training):
-    """Softmax and dropout (Vaswani et al. 2017, equation 1), in half their time in a train step on CPUs.
+    """Softmax and dropout (Vaswani et al. 2017, equation 1), in few passes over memory in a train step on CPUs.
 
     In float32 also under mixed precision: bfloat16 has too few digits for a sum of K terms.
 

@@ -71,6 +71,8 @@ class TensorFlowTrainer:
             )
         _leave_reduction_to_the_model(inner)
         self._clip_norm, self._scales_loss = inner.global_clipnorm, inner is not self.optimizer
+        if parallel_accumulation and accumulation_steps < 2:
+            raise ConfigError("parallel_accumulation runs micro-batches at the same time: set accumulation_steps above 1")
         self._accumulation_steps = accumulation_steps
         self._parallel_accumulation = parallel_accumulation
         self._seed = seed

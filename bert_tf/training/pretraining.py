@@ -250,6 +250,8 @@ def check_training(train):
             f"train.batch_size={train.batch_size} cannot be cut into train.accumulation_steps="
             f"{train.accumulation_steps} equal parts"
         )
+    if train.parallel_accumulation and train.accumulation_steps < 2:
+        raise ConfigError("train.parallel_accumulation runs micro-batches at the same time: set train.accumulation_steps above 1")
 
 
 def _check_fit(config, model_config, reader):

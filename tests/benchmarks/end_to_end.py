@@ -16,7 +16,7 @@ import time
 from pathlib import Path
 
 from side_by_side import main, model_arguments, paced
-from training_step import RATE, each_core_its_share, garden_step, side_by_side_argument
+from training_step import RATE, each_core_its_share, garden_step, shares_argument
 
 SAMPLE = Path(__file__).parent.parent.parent / "bert_tf" / "samples" / "state_of_the_union.jsonl"
 
@@ -128,7 +128,7 @@ if __name__ == "__main__":
     model_arguments(parser, batch=16)
     parser.add_argument("--predictions", type=int, default=20, help="of each row")
     parser.add_argument("--steps", type=int, default=10, help="of a turn")
-    side_by_side_argument(parser)
+    shares_argument(parser)
     main(
         {
             "bert_tf, bfloat16": bert_tf("mixed_bfloat16"),

@@ -53,7 +53,7 @@ def bert_tf(policy):
     return setup
 
 
-def side_by_side_argument(parser):
+def shares_argument(parser):
     parser.add_argument("--shares", type=int, default=1, help="micro-batches at a time, each on one core (bert_tf)")
 
 
@@ -239,7 +239,7 @@ if __name__ == "__main__":
     model_arguments(parser, batch=16)
     parser.add_argument("--predictions", type=int, default=20, help="of each row")
     parser.add_argument("--steps", type=int, default=10, help="of a turn")
-    side_by_side_argument(parser)
+    shares_argument(parser)
     main(
         {
             "bert_tf, bfloat16": bert_tf("mixed_bfloat16"),
