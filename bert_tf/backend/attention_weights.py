@@ -17,13 +17,16 @@ def attention_weights(scores, mask, dropout, training):
 
     Args:
         scores: float [B, n, Q, K].
-        mask: float32, broadcast to that and added.
+        mask: float, broadcast to that and added.
         dropout: a `Dropout` for the probabilities.
         training: whether it is active.
 
     Returns:
         A pair: the weights, of the dtype of `scores`; float32 [B, n, Q, K], the probabilities before dropout.
     """
+    # Keras has cast the mask, as any float argument, to the compute dtype: in float16 to an infinity, of
+    # which a query that may see nothing would get no number.
+    mask = ops.maximum(ops.cast(mask, "float32"), -1e9)
     # In a graph these are computed only if something reads them.
     probabilities = ops.softmax(_masked(scores, mask))
     if keras.backend.backend() == "tensorflow" and training and dropout.rate and pays_for(scores):

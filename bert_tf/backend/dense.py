@@ -20,10 +20,15 @@ class Dense(keras.layers.Dense):
     def call(self, inputs, training=None):
         if keras.backend.backend() != "tensorflow":
             return super().call(inputs, training=training)
-        *leading, size = keras.ops.shape(inputs)
-        x = tf.matmul(tf.reshape(inputs, (-1, size)), self.kernel)
-        if self.bias is not None:
-            x = tf.nn.bias_add(x, self.bias)
-        if self.activation is not None:
-            x = self.activation(x)
-        return tf.reshape(x, (*leading, self.units))
+        return product(inputs, self.kernel, self.bias, self.activation)
+
+
+def product(x, kernel, bias, activation):
+    """float [..., in], [in, out], [out] or None, a function or None -> float [..., out], by one product of rows."""
+    *leading, size = keras.ops.shape(x)
+    x = tf.matmul(tf.reshape(x, (-1, size)), kernel)
+    if bias is not None:
+        x = tf.nn.bias_add(x, bias)
+    if activation is not None:
+        x = activation(x)
+    return tf.reshape(x, (*leading, x.shape[-1]))

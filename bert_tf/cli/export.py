@@ -23,6 +23,12 @@ def add_arguments(parser):
         "--static", action="store_true", help="pad every row to the sequence length, for GPU and TPU (default: to the longest)"
     )
     parser.add_argument("--precision", default="float32", choices=("float32", "mixed_bfloat16"))
+    parser.add_argument(
+        "--shares",
+        type=int,
+        default=2,
+        help="parts of each large layer computed side by side: the cores a request is to use (default %(default)s)",
+    )
     parser.add_argument("--top-k", type=int, default=5, help="masked_lm: answers for each mask (default %(default)s)")
     parser.add_argument(
         "--words", default="punctuation", choices=("punctuation", "whitespace"), help="tagging: what ends a word"
@@ -40,6 +46,7 @@ def run(arguments):
         sequence_length=arguments.sequence_length,
         static=arguments.static,
         precision=arguments.precision,
+        shares=arguments.shares,
         top_k=arguments.top_k,
         words=arguments.words,
     )

@@ -24,6 +24,7 @@ def export_run(
     sequence_length=None,
     static=False,
     precision="float32",
+    shares=2,
     top_k=5,
     words="punctuation",
 ):
@@ -39,6 +40,7 @@ def export_run(
             trained on: the task's, or after pretraining the shards'.
         static: pad every row to `sequence_length` (GPU, TPU) instead of the batch's longest (CPU).
         precision: "float32", or "mixed_bfloat16", whatever it was trained in.
+        shares: parts of each large layer computed side by side, see `write_saved_model`.
         top_k: masked LM: how many tokens are answered for each mask.
         words: tagging: what ends a word, see `ServedTagger`.
 
@@ -74,7 +76,7 @@ def export_run(
             module = ServedMaskedLM(objective, tokenizer, top_k=top_k, **shape)
         else:
             module = ServedEmbedding(encoder_of(objective), tokenizer, **shape)
-    return write_saved_model(module, Path(run_directory) / "export" if output is None else output, version)
+    return write_saved_model(module, Path(run_directory) / "export" if output is None else output, version, shares)
 
 
 def _checked(kind, possible, run_directory):

@@ -19,7 +19,7 @@ class ExportError(RuntimeError):
     """A written model does not load, or does not compute what the model in memory computes."""
 
 
-def write_saved_model(module, folder, version=None):
+def write_saved_model(module, folder, version=None, shares=2):
     """Writes `folder/<version>/`, as TF Serving expects it below a model's base path.
 
     The version is written beside its final name, loaded as TF Serving loads it (a v1 session, no
@@ -33,21 +33,23 @@ def write_saved_model(module, folder, version=None):
         module: a `ServingModule`.
         folder: the model's base path.
         version: positive int; None takes the next free number.
+        shares: positive int, parts of each large layer that are computed side by side: the cores that
+            one request is to use. 1 for whole layers, as modules with `static` are always written.
 
     Returns:
         The path of the version.
 
     Raises:
-        ConfigError: a version that is no positive int.
+        ConfigError: a version or shares that are no positive int.
         RunDirectoryError: the version exists, or the folder cannot be written.
         ExportError: the verification failed; nothing is left in the folder.
     """
     folder = Path(folder)
-    final = folder / str(_next_version(folder) if version is None else _checked(version))
+    final = folder / str(_next_version(folder) if version is None else _checked("version", version))
     if final.exists():
         raise RunDirectoryError(f"{final} exists already; choose another version, or leave it out for the next free one")
     temporary = folder / f".{final.name}.{os.getpid()}.tmp"
-    traced = module.traced()
+    traced = module.traced(_checked("shares", shares))
     with explain_disk_errors(final):
         folder.mkdir(parents=True, exist_ok=True)
         try:
@@ -130,10 +132,10 @@ def _numpy(tensors):
     return {name: tensor.numpy() for name, tensor in tensors.items()}
 
 
-def _checked(version):
-    if isinstance(version, bool) or not isinstance(version, int) or version < 1:
-        raise ConfigError(f"version {version!r} is not a positive whole number, which TF Serving wants")
-    return version
+def _checked(name, number):
+    if isinstance(number, bool) or not isinstance(number, int) or number < 1:
+        raise ConfigError(f"{name}={number!r} is not a positive whole number")
+    return number
 
 
 def _next_version(folder):

@@ -4,29 +4,37 @@ import contextlib
 
 import tensorflow as tf
 
+from bert_tf.export.shares import in_shares
+
 
 class StoredWeights:
-    """The variables of an export.
+    """The variables of an export, and the model as it reads them.
 
     What a layer casts each time it is called, under mixed precision, is stored cast: half the
-    memory to read, which is what a single text waits for, and the same numbers.
+    memory to read, which is what a single text waits for, and the same numbers. Large layers are
+    stored in shares.
 
     Args:
         model: a built Keras model.
+        shares: int, see `in_shares`; 1 for whole layers.
 
     Attributes:
         variables: list of tf.Variable.
     """
 
-    def __init__(self, model):
+    def __init__(self, model, shares=1):
+        layers = list({id(x): x for x in model._flatten_layers()}.values())
+        self._shared = in_shares(layers, shares)
+        elsewhere = {id(v) for call in self._shared.values() for v in call.replaced}
         self._cast = []  # (Keras variable, its own value, what is stored)
-        for layer in model._flatten_layers():
+        for layer in layers:
             for v in layer._trainable_variables + layer._non_trainable_variables:
-                if v._autocast and v.dtype == "float32" != layer.compute_dtype:
+                if v._autocast and v.dtype == "float32" != layer.compute_dtype and id(v) not in elsewhere:
                     stored = tf.Variable(tf.cast(v.value, layer.compute_dtype), trainable=False)
                     self._cast.append((v, v._value, stored))
         stored = {id(v): value for v, _, value in self._cast}
-        self.variables = [stored.get(id(v), v.value) for v in model.variables]
+        self.variables = [stored.get(id(v), v.value) for v in model.variables if id(v) not in elsewhere]
+        self.variables += [v for call in self._shared.values() for v in call.variables]
 
     @contextlib.contextmanager
     def read(self):
@@ -34,7 +42,11 @@ class StoredWeights:
         try:
             for variable, _, stored in self._cast:
                 variable._value = stored
+            for layer, call in self._shared.items():
+                vars(layer)["call"] = call  # found before the class's
             yield
         finally:
             for variable, value, _ in self._cast:
                 variable._value = value
+            for layer in self._shared:
+                vars(layer).pop("call", None)

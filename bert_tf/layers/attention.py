@@ -103,10 +103,7 @@ def attend(query, key, value, attention_mask, dropout, training):
     batch, length, heads, head_size = ops.shape(query)
     # The smaller of the two factors of the scores is scaled.
     scores = ops.einsum("bqnd,bknd->bnqk", query * head_size**-0.5, key)
-    # Keras has cast the mask, as any float argument, to the compute dtype: in float16 to an infinity, of
-    # which a query that may see nothing would get no number.
-    mask = ops.maximum(ops.cast(attention_mask, "float32"), -1e9)
-    weights, probabilities = attention_weights(scores, mask, dropout, training)  # [B, n, Q, S]
+    weights, probabilities = attention_weights(scores, attention_mask, dropout, training)  # [B, n, Q, S]
     context = ops.einsum("bnqk,bknd->bqnd", weights, value)
     return ops.reshape(context, (batch, length, heads * head_size)), probabilities
 

@@ -40,6 +40,7 @@ def main(implementations, parser, reference):
     workers = [worker for worker in workers if worker.start()]
     for number in range(arguments.rounds):
         for worker in workers:
+            time.sleep(0.5)  # threads of the one before still look for work for a while
             worker.turn()
         print(f"\rround {number + 1} of {arguments.rounds}", end="", file=sys.stderr, flush=True)
     print(file=sys.stderr)

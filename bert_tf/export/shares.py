@@ -1,0 +1,112 @@
+"""The large layers of a served model in shares, which threads of their own compute side by side.
+
+A short text is too little work for the threads of one operation to share: they wait for one another as
+long as they work. Here each thread has its own heads, and its own columns of the other matrices, and
+meets the others once a layer: column-parallel as in Megatron-LM (Shoeybi et al. 2019, section 3). All
+layers are cut by columns, also those that Megatron cuts by rows: no sum is taken apart, so the numbers
+are the model's.
+"""
+
+import tensorflow as tf
+from keras import ops
+
+from bert_tf.backend import Dense, attention_weights
+from bert_tf.backend.dense import product
+from bert_tf.layers.attention import SelfAttention
+
+LARGE = 2**16  # numbers in a matrix; the product with a smaller one is over before another thread is awake
+
+
+def in_shares(layers, count):
+    """What computes large layers in `count` shares, from variables of its own.
+
+    Args:
+        layers: of a built model, what they consist of included.
+        count: int, shares. A layer whose heads or columns they do not divide stays whole.
+
+    Returns:
+        dict from layer to what answers in place of its `call`. That has `variables`, a list of tf.Variable
+        in the layer's compute dtype, and `replaced`, the Keras variables that they stand for.
+    """
+    shared = {}
+    if count > 1:
+        shared = {x: AttentionInShares(x, count) for x in layers if isinstance(x, SelfAttention) and _divides(count, x)}
+        within = {id(projection) for x in shared for projection in (x.query, x.key, x.value)}
+        dense = [x for x in layers if isinstance(x, Dense) and id(x) not in within]
+        shared |= {x: DenseInShares(x, count) for x in dense if _divides_columns(count, x)}
+    return shared
+
+
+def _divides(count, attention):
+    return attention.num_heads % count == 0 and _divides_columns(count, attention.query)
+
+
+def _divides_columns(count, dense):
+    if dense.quantization_mode is not None:
+        return False
+    rows, columns = dense.kernel.shape
+    return columns % count == 0 and rows * columns >= LARGE
+
+
+class DenseInShares:
+    """A dense layer, a share of its columns at a time; its activation is of each number alone."""
+
+    def __init__(self, layer, count):
+        def parts(variable, axis):
+            values = tf.split(tf.cast(variable.value, layer.compute_dtype), count, axis)
+            return [tf.Variable(value, trainable=False) for value in values]
+
+        biases = parts(layer.bias, 0) if layer.use_bias else []
+        self._parts = list(zip(parts(layer.kernel, 1), biases or [None] * count))
+        self._activation = layer.activation
+        self.replaced = layer.variables
+        self.variables = [v for part in self._parts for v in part if v is not None]
+
+    def share(self, x, i):
+        """float [..., in] -> [..., columns / count], those of share i."""
+        return product(x, *self._parts[i], self._activation)
+
+    def __call__(self, inputs, training=None):
+        return tf.concat([self.share(inputs, i) for i in range(len(self._parts))], -1)
+
+
+class AttentionInShares:
+    """A `SelfAttention`, a share of its heads at a time; the output projection is a layer of its own.
+
+    Queries, keys and values of a share come from one product and one transposition: of the operations
+    of a short text half the time goes into beginning them.
+    """
+
+    def __init__(self, layer, count):
+        projections = (layer.query, layer.key, layer.value)
+
+        def parts(variables, axis):
+            values = [tf.split(tf.cast(v.value, layer.compute_dtype), count, axis) for v in variables]
+            return [tf.Variable(tf.concat(share, axis), trainable=False) for share in zip(*values)]
+
+        self._layer, self._heads = layer, layer.num_heads // count
+        self._parts = list(zip(parts([x.kernel for x in projections], 1), parts([x.bias for x in projections], 0)))
+        self.replaced = [v for x in projections for v in x.variables]
+        self.variables = [v for part in self._parts for v in part]
+
+    def __call__(self, x, attention_mask, queries=None, return_attention_scores=False, training=False):
+        of_heads = len(attention_mask.shape) > 2 and attention_mask.shape[-3] != 1
+        masks = tf.split(attention_mask, len(self._parts), -3) if of_heads else [attention_mask] * len(self._parts)
+        contexts, probabilities = [], []
+        for part, mask in zip(self._parts, masks):
+            query, key, value = self._project(x, part)
+            if queries is not None:  # few: their keys and values cost less than another matrix
+                query = self._project(queries, part)[0]
+            scores = tf.matmul(query * query.shape[-1] ** -0.5, key, transpose_b=True)
+            weights, of_share = attention_weights(scores, mask, self._layer.dropout, training)
+            contexts.append(tf.transpose(tf.matmul(weights, value), (0, 2, 1, 3)))
+            probabilities.append(of_share)
+        batch, length, size = ops.shape(x if queries is None else queries)
+        output = self._layer.output_projection(tf.reshape(tf.concat(contexts, 2), (batch, length, size)))
+        return (output, tf.concat(probabilities, 1)) if return_attention_scores else output
+
+    def _project(self, x, part):
+        """[B, S, H] -> queries, keys and values of a share's heads, each [B, n, S, d]."""
+        batch, length, size = ops.shape(x)
+        together = tf.reshape(product(x, *part, None), (batch, length, 3, self._heads, size // self._layer.num_heads))
+        return tf.unstack(tf.transpose(together, (2, 0, 3, 1, 4)))
