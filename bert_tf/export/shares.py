@@ -2,7 +2,7 @@
 
 A short text is too little work for the threads of one operation to share: they wait for one another as
 long as they work. Here each thread has its own heads, and its own columns of the other matrices, and
-meets the others once a layer: column-parallel as in Megatron-LM (Shoeybi et al. 2019, section 3). All
+meets the others four times a layer: column-parallel as in Megatron-LM (Shoeybi et al. 2019, section 3). All
 layers are cut by columns, also those that Megatron cuts by rows: no sum is taken apart, so the numbers
 are the model's.
 """

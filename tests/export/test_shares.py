@@ -10,10 +10,12 @@ from bert_tf.errors import ConfigError
 from bert_tf.export import ServedClassifier, shares, write_saved_model
 from bert_tf.export.storage import StoredWeights
 from bert_tf.layers.attention import SelfAttention
-from bert_tf.models import AlbertConfig, AlbertEncoder, BertConfig, BertEncoder
+from bert_tf.models import BertConfig, BertEncoder
+from bert_tf.models.building import build_config, build_encoder
 from bert_tf.tasks.heads import Classifier
 
-SIZES = {"hidden_size": 24, "num_layers": 2, "num_heads": 6, "intermediate_size": 50, "max_positions": 32}
+SIZES = {"vocabulary_size": 50, "hidden_size": 24, "num_layers": 2, "num_heads": 6, "intermediate_size": 50}
+FAMILIES = ("bert", "roberta", "albert", "electra", "spanbert", "distilbert", "modernbert", "xlnet")
 
 
 @pytest.fixture
@@ -31,19 +33,18 @@ def features():
 
 
 def encoder(family, **arguments):
-    if family == "albert":
-        model = AlbertEncoder(AlbertConfig(vocabulary_size=50, embedding_size=8, **SIZES), **arguments)
-    else:
-        model = BertEncoder(BertConfig(vocabulary_size=50, **SIZES), **arguments)
+    narrow = {"embedding_size": 8} if family in ("albert", "electra") else {}
+    model = build_encoder(build_config({"family": family, **SIZES, **narrow}), **arguments)
     random = np.random.default_rng(1)
     model.set_weights([w + random.normal(0, 0.3, w.shape) for w in model.get_weights()])  # biases too
     return model
 
 
-@pytest.mark.parametrize("family", ["bert", "albert"])
-@pytest.mark.parametrize("count", [2, 3, 5])  # five divide no layer's columns but the intermediate one's
+@pytest.mark.parametrize("family", FAMILIES)
+@pytest.mark.parametrize("count", [2, 3, 5])  # five divide no heads, and of the columns the intermediate ones
 def test_the_numbers_are_those_of_whole_layers(family, count, every_layer_is_large):
-    model = encoder(family, output_attention_scores=True)
+    scores = {} if family == "xlnet" else {"output_attention_scores": True}
+    model = encoder(family, pooler=True, **scores)
     whole = tf.nest.flatten(model(features()))
     weights = StoredWeights(model, count)
     assert sum(int(tf.size(v)) for v in weights.variables) == model.count_params()  # each number is stored once
@@ -56,7 +57,7 @@ def test_the_numbers_are_those_of_whole_layers(family, count, every_layer_is_lar
 
 
 def test_every_stored_matrix_is_read(every_layer_is_large):
-    model = encoder("bert")
+    model = encoder("bert", pooler=True)
     weights = StoredWeights(model, 2)
     with weights.read():
         before = model(features())["pooled_output"]
