@@ -4,7 +4,7 @@ import contextlib
 
 import tensorflow as tf
 
-from bert_tf.export.shares import in_shares
+from bert_tf.export.layer_shares import in_shares
 
 
 class StoredWeights:

@@ -35,12 +35,12 @@ def texts(inputs, **options):
         ("a.txt", "\n\n" + BLANK_LINES),
         ("a.txt", b"\xef\xbb\xbf" + BLANK_LINES.encode()),
         ("a.txt", b"\xef\xbb\xbf\r\n" + BLANK_LINES.replace("\n", "\r\n").encode()),
-        ("a.txt.gz", gzip.compress(BLANK_LINES.encode())),
+        ("a.txt.gz", gzip.compress(BLANK_LINES.encode(), mtime=0)),
         ("a.raw", BLANK_LINES),
         ("noending", BLANK_LINES),
         ("a.jsonl", "\n".join(json.dumps({"id": 1, "text": d}) for d in DOCUMENTS)),
         ("a.jsonl", "\ufeff" + "\r\n\r\n".join(json.dumps({"text": d.replace("\n", "\r\n")}) for d in DOCUMENTS) + "\r\n"),
-        ("a.jsonl.gz", gzip.compress("\n".join(json.dumps({"text": d}, ensure_ascii=False) for d in DOCUMENTS).encode())),
+        ("a.jsonl.gz", gzip.compress("\n".join(json.dumps({"text": d}, ensure_ascii=False) for d in DOCUMENTS).encode(), mtime=0)),
     ],
 )
 def test_the_same_documents_from_every_format(tmp_path, name, content):

@@ -7,7 +7,7 @@ import tensorflow as tf
 from exports import bert
 
 from bert_tf.errors import ConfigError
-from bert_tf.export import ServedClassifier, shares, write_saved_model
+from bert_tf.export import ServedClassifier, layer_shares, write_saved_model
 from bert_tf.export.storage import StoredWeights
 from bert_tf.layers.attention import SelfAttention
 from bert_tf.models import BertConfig, BertEncoder
@@ -20,7 +20,7 @@ FAMILIES = ("bert", "roberta", "albert", "electra", "spanbert", "distilbert", "m
 
 @pytest.fixture
 def every_layer_is_large(monkeypatch):
-    monkeypatch.setattr(shares, "LARGE", 1)
+    monkeypatch.setattr(layer_shares, "LARGE", 1)
 
 
 def features():
@@ -75,7 +75,7 @@ def test_a_mask_of_one_head_or_of_each(heads, every_layer_is_large):
     x = tf.random.stateless_normal((2, 5, 24), (0, 1))
     mask = -10 * tf.random.stateless_uniform((2, heads, 5, 5), (0, 2))
     whole, of_whole = layer(x, mask, return_attention_scores=True)
-    (shared,) = (call for x, call in shares.in_shares([layer], 2).items() if x is layer)
+    (shared,) = (call for x, call in layer_shares.in_shares([layer], 2).items() if x is layer)
     output, probabilities = shared(x, mask, return_attention_scores=True)
     np.testing.assert_allclose(output, whole, atol=1e-5)
     np.testing.assert_allclose(probabilities, of_whole, atol=1e-5)
@@ -83,9 +83,9 @@ def test_a_mask_of_one_head_or_of_each(heads, every_layer_is_large):
 
 def test_small_layers_stay_whole():
     model = encoder("bert")
-    assert shares.in_shares(model._flatten_layers(), 2) == {}
+    assert layer_shares.in_shares(model._flatten_layers(), 2) == {}
     large = BertEncoder(BertConfig(vocabulary_size=50, hidden_size=256, num_layers=1, num_heads=4, intermediate_size=512))
-    names = {layer.name for layer in shares.in_shares(large._flatten_layers(), 2)}
+    names = {layer.name for layer in layer_shares.in_shares(large._flatten_layers(), 2)}
     assert names == {"attention", "output", "intermediate", "dense"}, names
 
 
