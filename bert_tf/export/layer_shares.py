@@ -62,12 +62,8 @@ class DenseInShares:
         self.replaced = layer.variables
         self.variables = [v for part in self._parts for v in part if v is not None]
 
-    def share(self, x, i):
-        """float [..., in] -> [..., columns / count], those of share i."""
-        return product(x, *self._parts[i], self._activation)
-
     def __call__(self, inputs, training=None):
-        return tf.concat([self.share(inputs, i) for i in range(len(self._parts))], -1)
+        return tf.concat([product(inputs, *part, self._activation) for part in self._parts], -1)
 
 
 class AttentionInShares:

@@ -86,7 +86,7 @@ class ServingModule(tf.Module):
         self.tokenizer = tokenizer
         self.sequence_length, self.pairs, self.static = sequence_length, pairs, static
         if model.compute_dtype != "float32":
-            self.tolerance = 5e-2  # each rounding in another place of a deep model
+            self.tolerance = 2e-2
 
     def answer(self, features):
         """The outputs for a batch of `token_ids`, `segment_ids`, `padding_mask` [N, S]."""

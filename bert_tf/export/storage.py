@@ -1,4 +1,4 @@
-"""A model's weights in the precision in which they are read."""
+"""A model's weights as they are read: in which precision, and in which shares."""
 
 import contextlib
 
