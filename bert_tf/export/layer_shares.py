@@ -48,16 +48,18 @@ def _divides_columns(count, dense):
     return columns % count == 0 and rows * columns >= LARGE
 
 
+def _parts(arrays, count, dtype):
+    """The columns of each in `count` parts -> a variable for every share, with its part of one beside that of the next."""
+    parts = [tf.split(tf.cast(tf.convert_to_tensor(x), dtype), count, -1) for x in arrays]
+    return [tf.Variable(tf.concat(share, -1), trainable=False) for share in zip(*parts)]
+
+
 class DenseInShares:
     """A dense layer, a share of its columns at a time; its activation is of each number alone."""
 
     def __init__(self, layer, count):
-        def parts(variable, axis):
-            values = tf.split(tf.cast(variable.value, layer.compute_dtype), count, axis)
-            return [tf.Variable(value, trainable=False) for value in values]
-
-        biases = parts(layer.bias, 0) if layer.use_bias else []
-        self._parts = list(zip(parts(layer.kernel, 1), biases or [None] * count))
+        biases = _parts([layer.bias], count, layer.compute_dtype) if layer.use_bias else [None] * count
+        self._parts = list(zip(_parts([layer.kernel], count, layer.compute_dtype), biases))
         self._activation = layer.activation
         self.replaced = layer.variables
         self.variables = [v for part in self._parts for v in part if v is not None]
@@ -74,14 +76,10 @@ class AttentionInShares:
     """
 
     def __init__(self, layer, count):
-        projections = (layer.query, layer.key, layer.value)
-
-        def parts(variables, axis):
-            values = [tf.split(tf.cast(v.value, layer.compute_dtype), count, axis) for v in variables]
-            return [tf.Variable(tf.concat(share, axis), trainable=False) for share in zip(*values)]
-
         self._layer, self._heads = layer, layer.num_heads // count
-        self._parts = list(zip(parts([x.kernel for x in projections], 1), parts([x.bias for x in projections], 0)))
+        projections = (layer.query, layer.key, layer.value)
+        kernels, biases = [x.kernel for x in projections], [x.bias for x in projections]
+        self._parts = list(zip(_parts(kernels, count, layer.compute_dtype), _parts(biases, count, layer.compute_dtype)))
         self.replaced = [v for x in projections for v in x.variables]
         self.variables = [v for part in self._parts for v in part]
 

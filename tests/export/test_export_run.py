@@ -135,6 +135,8 @@ def test_what_a_run_is_not(tagging_run, pretrained_run, tmp_path):
         export_run(tagging_run, kind="regression")
     with pytest.raises(ConfigError, match="cannot be exported as 'masked-lm'; did you mean 'masked_lm'"):
         export_run(pretrained_run, kind="masked-lm")
+    with pytest.raises(ConfigError, match="shares=0 is not"):
+        export_run(pretrained_run, shares=0)
     with pytest.raises(RunDirectoryError, match="holds no task.json"):
         load_finetuned(pretrained_run)
     with pytest.raises(RunDirectoryError, match="is not a run directory"):

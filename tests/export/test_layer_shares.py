@@ -6,6 +6,7 @@ import pytest
 import tensorflow as tf
 from exports import bert
 
+from bert_tf.backend import Dense
 from bert_tf.errors import ConfigError
 from bert_tf.export import ServedClassifier, layer_shares, write_saved_model
 from bert_tf.export.storage import StoredWeights
@@ -75,10 +76,19 @@ def test_a_mask_of_one_head_or_of_each(heads, every_layer_is_large):
     x = tf.random.stateless_normal((2, 5, 24), (0, 1))
     mask = -10 * tf.random.stateless_uniform((2, heads, 5, 5), (0, 2))
     whole, of_whole = layer(x, mask, return_attention_scores=True)
-    (shared,) = (call for x, call in layer_shares.in_shares([layer], 2).items() if x is layer)
-    output, probabilities = shared(x, mask, return_attention_scores=True)
+    output, probabilities = layer_shares.in_shares([layer], 2)[layer](x, mask, return_attention_scores=True)
     np.testing.assert_allclose(output, whole, atol=1e-5)
     np.testing.assert_allclose(probabilities, of_whole, atol=1e-5)
+
+
+def test_adapters_are_part_of_what_is_stored(every_layer_is_large):
+    layer = Dense(6)
+    layer.build((None, 4))
+    layer.enable_lora(2)
+    layer.lora_kernel_b.assign(np.ones((2, 6)))
+    x = np.random.default_rng(0).normal(size=(3, 4)).astype("float32")
+    np.testing.assert_allclose(layer_shares.in_shares([layer], 2)[layer](x), layer(x), atol=1e-6)
+    assert np.abs(layer(x) - x @ layer._kernel.numpy()).max() > 1e-3
 
 
 def test_small_layers_stay_whole():
