@@ -71,8 +71,8 @@ class DenseInShares:
 class AttentionInShares:
     """A `SelfAttention`, a share of its heads at a time; the output projection is a layer of its own.
 
-    Queries, keys and values of a share come from one product and one transposition: of the operations
-    of a short text half the time goes into beginning them.
+    Queries, keys and values of a share come from one product and one transposition: with a short text
+    to begin an operation costs about as much as its work.
     """
 
     def __init__(self, layer, count):

@@ -61,7 +61,7 @@ def _join(pieces, pad_id, width):
     """Pieces one behind the other: (ragged ids or one id, how many of them, segment), a text among them.
 
     Each column of a row asks which piece it lies in: a few operations on whole rows. To join ragged
-    rows takes hundreds, which is a tenth of the time of a short text that is served.
+    rows takes some two hundred, for which a short text that is served would wait.
     """
     counts = [count if isinstance(count, int) else count[:, None] for _, count, _ in pieces]
     ends = list(itertools.accumulate(counts))
