@@ -7,15 +7,54 @@ key that holds them. Nothing here knows what any setting means.
 
 import dataclasses
 import difflib
-import re
+import math
 import types
 import typing
 from pathlib import Path
 
-import yaml
-
-from bert_tf.errors import ConfigError
+from bert_tf.errors import ConfigError, DataError
 from bert_tf.files import atomic_write
+from bert_tf.parsing import brief, dump_yaml, parse_yaml, read_json_object, read_yaml
+
+
+@dataclasses.dataclass(frozen=True)
+class Range:
+    """The values that a number may have, written beside its type.
+
+    Args:
+        at_least, at_most: bounds that are allowed themselves.
+        above, below: bounds that are not.
+
+    Example:
+        @dataclasses.dataclass(frozen=True)
+        class OptimizerConfig:
+            learning_rate: Annotated[float, Range(at_least=0)] = 1e-4
+            beta_1: Annotated[float, Range(at_least=0, below=1)] = 0.9
+    """
+
+    at_least: float | None = None
+    at_most: float | None = None
+    above: float | None = None
+    below: float | None = None
+
+    def problem(self, value):
+        """"must be at least 1" and the like; None for a value in the range."""
+        good = (
+            (self.at_least is None or value >= self.at_least)
+            and (self.at_most is None or value <= self.at_most)
+            and (self.above is None or value > self.above)
+            and (self.below is None or value < self.below)
+        )
+        if good:
+            return None
+        bounds = [
+            f"{word} {bound:,}" if isinstance(bound, int) else f"{word} {bound}"
+            for word, bound in (
+                ("at least", self.at_least), ("above", self.above), ("at most", self.at_most), ("below", self.below),
+            )
+            if bound is not None
+        ]  # fmt: skip
+        return f"must be {' and '.join(bounds)}"
 
 
 def build(cls, mapping, where="", base=None):
@@ -39,26 +78,68 @@ def build(cls, mapping, where="", base=None):
     if mapping is None:
         mapping = {}
     if not isinstance(mapping, dict):
-        raise ConfigError(f"{where or 'the configuration'} must be a mapping, got {mapping!r}")
+        raise ConfigError(f"{where or 'the configuration'} must be a mapping, got {brief(mapping)}")
     fields = {f.name: f for f in dataclasses.fields(cls) if f.init}
-    hints = typing.get_type_hints(cls)
+    hints = _hints(cls)
     values = {}
     for key, value in mapping.items():
         path = f"{where}.{key}" if where else str(key)
         if key not in fields:
-            raise ConfigError(f"unknown key '{path}'{nearest(str(key), fields)}")
+            raise ConfigError(f"unknown key '{brief(path)[1:-1]}'{nearest(str(key), fields)}")
         default = getattr(base, key) if base is not None else _default(fields[key])
         if dataclasses.is_dataclass(hints[key]) and isinstance(value, dict) and default is not None:
             values[key] = build(hints[key], value, path, default)
         else:
             values[key] = _coerce(hints[key], value, path)
-    if base is not None:
-        return dataclasses.replace(base, **values)
-    for name, field in fields.items():
+    for name, field in fields.items() if base is None else ():
         required = field.default is dataclasses.MISSING and field.default_factory is dataclasses.MISSING
         if required and name not in values:
             raise ConfigError(f"missing key '{where + '.' if where else ''}{name}'")
-    return cls(**values)
+    try:
+        return cls(**values) if base is None else dataclasses.replace(base, **values)
+    except ConfigError as error:  # of __post_init__, which does not know where its section stands
+        raise ConfigError(f"{where}: {error}" if where else str(error)) from None
+
+
+def check(config, where=""):
+    """Refuses numbers out of their range in a configuration that was made in Python.
+
+    What `build` returns was checked already.
+
+    Args:
+        config: an instance of a dataclass.
+        where: dotted prefix of the keys in messages.
+
+    Raises:
+        ConfigError: names the first key whose value is out of range.
+    """
+    for name, hint in _hints(type(config)).items():
+        value, path = getattr(config, name), f"{where}.{name}" if where else name
+        if dataclasses.is_dataclass(value):
+            check(value, path)
+        elif isinstance(value, (int, float)) and not isinstance(value, bool):
+            _check_number(value, path)
+            for range_ in typing.get_args(hint)[1:] if typing.get_origin(hint) is typing.Annotated else ():
+                _check_range(range_, value, path)
+
+
+def read_record(cls, path):
+    """A dataclass from a JSON file that this library wrote.
+
+    Raises:
+        DataError: the file is missing or not JSON, a key is missing or unknown, or a value is of
+            the wrong type or out of range; the message names the file and the key.
+    """
+    try:
+        return build(cls, read_json_object(path))
+    except ConfigError as error:
+        raise DataError(f"{path}: {error}") from None
+
+
+def _hints(cls):
+    """Field name -> type with its ranges, of a dataclass."""
+    hints = typing.get_type_hints(cls, include_extras=True)
+    return {f.name: hints[f.name] for f in dataclasses.fields(cls) if f.init}
 
 
 def _default(field):
@@ -108,24 +189,6 @@ def _shipped_folders():
     return [f for f in (package / "configs", package.parent / "configs") if f.is_dir()]
 
 
-def read_yaml(path):
-    """The mapping that a YAML file holds; an empty file holds an empty one.
-
-    Raises:
-        ConfigError: the file cannot be read, or holds something else.
-    """
-    try:
-        with open(path, encoding="utf-8") as file:
-            mapping = yaml.load(file, Loader=_Loader)
-    except yaml.YAMLError as error:
-        raise ConfigError(f"{path} is not valid YAML: {error}") from None
-    except (OSError, UnicodeDecodeError) as error:
-        raise ConfigError(f"cannot read {path}: {error}") from None
-    if mapping is not None and not isinstance(mapping, dict):
-        raise ConfigError(f"{path} holds a {type(mapping).__name__}; it must hold a mapping, lines of 'key: value'")
-    return mapping or {}
-
-
 def apply_overrides(mapping, overrides):
     """A copy of `mapping` with each `a.b=value` set; values are parsed as YAML."""
     result = {k: dict(v) if isinstance(v, dict) else v for k, v in mapping.items()}
@@ -140,10 +203,7 @@ def apply_overrides(mapping, overrides):
             child = dict(child) if isinstance(child, dict) else {}
             node[parent] = child
             node = child
-        try:
-            node[last] = yaml.load(text, Loader=_Loader)
-        except yaml.YAMLError:
-            raise ConfigError(f"the value of '{item}' is not valid YAML") from None
+        node[last] = parse_yaml(text, f"the value of {brief(item)}")
     return result
 
 
@@ -166,11 +226,17 @@ def save(config, path):
 
 def dump(config):
     """The resolved configuration as YAML, which `read_yaml` reads back as it was."""
-    return yaml.dump(to_dict(config), Dumper=_Dumper, sort_keys=False, allow_unicode=True)
+    return dump_yaml(to_dict(config))
 
 
 def _coerce(hint, value, path):
+    """`value` as the type that `hint` names, or ConfigError with the dotted key `path`."""
     origin, arguments = typing.get_origin(hint), typing.get_args(hint)
+    if origin is typing.Annotated:
+        value = _coerce(arguments[0], value, path)
+        for range_ in arguments[1:] if value is not None else ():
+            _check_range(range_, value, path)
+        return value
     if origin in (typing.Union, types.UnionType):
         if value is None and type(None) in arguments:
             return None
@@ -183,43 +249,40 @@ def _coerce(hint, value, path):
         return _coerce(options[-1], value, path)
     if origin is typing.Literal:
         if value not in arguments:
-            raise ConfigError(f"'{path}' is {value!r}{nearest(str(value), arguments)}")
+            raise ConfigError(f"'{path}' is {brief(value)}{nearest(str(value)[:100], arguments)}")
         return value
     if dataclasses.is_dataclass(hint):
         return value if isinstance(value, hint) else build(hint, value, path)
     if origin in (list, tuple):
         if not isinstance(value, (list, tuple)):
-            raise ConfigError(f"'{path}' must be a list, got {value!r}")
+            raise ConfigError(f"'{path}' must be a list, got {brief(value)}")
         return origin(_coerce(arguments[0], v, f"{path}[{i}]") for i, v in enumerate(value))
     if hint is dict or origin is dict:
         if value is None:
             return {}  # as an empty section of a dataclass is
         if not isinstance(value, dict):
-            raise ConfigError(f"'{path}' must be a mapping, got {value!r}")
-        return value
-    if hint is float and isinstance(value, int) and not isinstance(value, bool):
-        return float(value)
-    if hint is int and isinstance(value, float) and value.is_integer():
-        return int(value)  # 1e6 steps
+            raise ConfigError(f"'{path}' must be a mapping, got {brief(value)}")
+        if not arguments:
+            return value
+        key_hint, value_hint = arguments
+        return {_coerce(key_hint, k, f"{path}: key"): _coerce(value_hint, v, f"{path}.{k}") for k, v in value.items()}
+    if hint in (int, float) and isinstance(value, (int, float)) and not isinstance(value, bool):
+        _check_number(value, path)
+        if hint is float or isinstance(value, int):
+            return hint(value)
+        if value.is_integer():
+            return int(value)  # 1e6 steps
     if hint is typing.Any or type(value) is hint:
         return value
-    raise ConfigError(f"'{path}' must be {getattr(hint, '__name__', hint)}, got {value!r}")
+    raise ConfigError(f"'{path}' must be {getattr(hint, '__name__', hint)}, got {brief(value)}")
 
 
-class _Loader(yaml.SafeLoader):
-    """YAML 1.1 reads 1e-4 as a string, since it has no dot; people who set learning rates do not."""
+def _check_number(value, path):
+    if not -(2**63) <= value < 2**63 if isinstance(value, int) else not math.isfinite(value):
+        raise ConfigError(f"'{path}' is {brief(value)}; it must be a finite number" + " of 64 bits" * isinstance(value, int))
 
 
-class _Dumper(yaml.SafeDumper):
-    """Quotes the strings that `_Loader` would read as something else, such as "1e5"."""
-
-
-for _class in (_Loader, _Dumper):
-    _class.add_implicit_resolver(
-        "tag:yaml.org,2002:float",
-        re.compile(
-            r"^[-+]?(?:[0-9][0-9_]*\.[0-9_]*(?:[eE][-+]?[0-9]+)?|[0-9]+[eE][-+]?[0-9]+"
-            r"|\.[0-9]+(?:[eE][-+]?[0-9]+)?|\.inf|\.nan)$"
-        ),
-        list("-+0123456789."),
-    )
+def _check_range(range_, value, path):
+    problem = range_.problem(value)
+    if problem:
+        raise ConfigError(f"'{path}' is {value}; it {problem}")

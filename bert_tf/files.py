@@ -1,14 +1,16 @@
-"""Writing that is all or nothing, and one process to a directory."""
+"""Files that are written whole or not at all, names that stay in their folder, one process a directory."""
 
 import contextlib
 import errno
 import fcntl
 import os
+import re
 from pathlib import Path
 
 from absl import logging
 
-from bert_tf.errors import RunDirectoryError
+from bert_tf.errors import DataError, RunDirectoryError
+from bert_tf.parsing import brief
 
 
 @contextlib.contextmanager
@@ -36,19 +38,74 @@ def atomic_write(path, mode="w"):
 
 @contextlib.contextmanager
 def explain_disk_errors(path):
-    """Turns the operating system's refusals to write into one sentence that names the path."""
+    """Turns a refusal of the operating system to write into one sentence that names the path.
+
+    Libraries underneath raise errors of their own for it (safetensors a SafetensorError, TensorFlow
+    an OutOfRangeError); what they say of the operating system's reason is looked for. Anything else,
+    such as a bug, passes through.
+    """
     try:
         yield
-    except OSError as error:
-        if error.errno in (errno.ENOSPC, errno.EDQUOT):
-            reason = "the disk is full; free some space and run the same command again"
-        elif error.errno in (errno.EACCES, errno.EPERM, errno.EROFS):
-            reason = "permission denied"
-        elif error.errno in (errno.EEXIST, errno.ENOTDIR):
-            reason = "there is a file where a folder must be; choose another path"
-        else:
+    except Exception as error:
+        reason = _disk_reason(error)
+        if reason is None:
             raise
         raise RunDirectoryError(f"cannot write {path}: {reason}") from error
+
+
+_REASONS = {
+    errno.ENOSPC: "the disk is full; free some space and run the same command again",
+    errno.EDQUOT: "the disk quota is used up; free some space and run the same command again",
+    errno.EFBIG: "the file would be larger than the limit of this process or file system (see 'ulimit -f')",
+    errno.EACCES: "permission denied",
+    errno.EPERM: "permission denied",
+    errno.EROFS: "the file system is read-only",
+    errno.EEXIST: "there is a file where a folder must be; choose another path",
+    errno.ENOTDIR: "there is a file where a folder must be; choose another path",
+    errno.EISDIR: "there is a folder where a file must be; choose another path",
+    errno.ENOENT: "its folder is gone; it was moved or deleted",
+    errno.EIO: "the disk reports an input/output error",
+    errno.ESTALE: "the network file system lost the file; run the same command again",
+    errno.ENAMETOOLONG: "the name is too long for this file system; choose another path",
+}
+
+
+def _disk_reason(error):
+    """Why the operating system refused, in words; None where `error` is about something else."""
+    if isinstance(error, OSError):
+        return _REASONS.get(error.errno, error.strerror)
+    if isinstance(error, UnicodeEncodeError):
+        return None
+    text = str(error)
+    number = re.search(r"\(os error (\d+)\)", text)  # Rust
+    if number:
+        return _REASONS.get(int(number[1]), text)
+    for code in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EACCES, errno.EROFS, errno.EIO):  # TensorFlow
+        if os.strerror(code) in text:
+            return _REASONS[code]
+    return None
+
+
+def bare_name(name, where):
+    """The name of a file, as another file brings it, if it cannot lead out of its folder.
+
+    Args:
+        name: what should be the name of a file in the same folder.
+        where: the file and key that it comes from; begins the message.
+
+    Raises:
+        DataError: `name` is no string, empty, has a folder in it, or is "." or "..".
+
+    Example:
+        path = folder / bare_name(shard["file"], f"{manifest}: shards[0].file")
+    """
+    if not isinstance(name, str) or not name or name in (".", "..") or any(c in name for c in "/\\\0"):
+        raise DataError(f"{where} is {brief(name)}; it must be the name of a file in the same folder")
+    return name
+
+
+#: Set to "off" to go without locks, on file systems that have none.
+LOCKS = "BERT_TF_LOCKS"
 
 
 @contextlib.contextmanager
@@ -60,16 +117,31 @@ def lock_directory(path, wait=False):
         wait: whether to wait for another process that holds it, after a line of log that says so.
 
     Raises:
-        RunDirectoryError: another process holds it, or `path` is a file.
+        RunDirectoryError: another process holds it, `path` is a file, or its file system has no
+            locks and the environment variable BERT_TF_LOCKS is not "off".
     """
     path = Path(path)
     with explain_disk_errors(path):
         path.mkdir(parents=True, exist_ok=True)
+    with explain_disk_errors(path / ".lock"):
         file = open(path / ".lock", "a+", encoding="utf-8")
+    try:
+        if os.environ.get(LOCKS) != "off":
+            _lock(file, path, wait)
+        with explain_disk_errors(path / ".lock"):
+            file.truncate(0)
+            file.write(f"process {os.getpid()} on {os.uname().nodename}")
+            file.flush()
+        yield
+    finally:
+        file.close()
+
+
+def _lock(file, path, wait):
     try:
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError:
+        except BlockingIOError:
             file.seek(0)
             holder = file.read().strip() or "another process"
             if not wait:
@@ -78,9 +150,8 @@ def lock_directory(path, wait=False):
                 ) from None
             logging.warning("waiting for %s, which is using %s", holder, path)
             fcntl.flock(file, fcntl.LOCK_EX)
-        file.truncate(0)
-        file.write(f"process {os.getpid()} on {os.uname().nodename}")
-        file.flush()
-        yield
-    finally:
-        file.close()
+    except OSError as error:
+        raise RunDirectoryError(
+            f"cannot lock {path}: {error.strerror}. Its file system has no locks; choose a directory on another one, "
+            f"or, if no other process uses this one, set the environment variable {LOCKS}=off"
+        ) from None

@@ -1,11 +1,11 @@
 import dataclasses
 import re
-from typing import Literal
+from typing import Annotated, Literal
 
 import pytest
 
 from bert_tf import config
-from bert_tf.errors import ConfigError
+from bert_tf.errors import ConfigError, DataError
 
 
 @dataclasses.dataclass(frozen=True)
@@ -72,10 +72,10 @@ def test_an_empty_section_is_one_of_defaults(tmp_path):
     assert config.load(Experiment, tmp_path / "empty.yaml") == Experiment("a")
 
 
-@pytest.mark.parametrize(("content", "kind"), [("- a\n- b\n", "list"), ("a\n", "str"), ("3\n", "int"), ("[]\n", "list")])
+@pytest.mark.parametrize(("content", "kind"), [("- a\n- b\n", "a list"), ("a\n", "a string"), ("3\n", "a number"), ("[]\n", "a list")])
 def test_a_file_that_holds_no_mapping(tmp_path, content, kind):
     (tmp_path / "bad.yaml").write_text(content)
-    with pytest.raises(ConfigError, match=f"bad.yaml holds a {kind}; it must hold a mapping"):
+    with pytest.raises(ConfigError, match=f"bad.yaml holds {kind}; it must hold a mapping"):
         config.load(Experiment, tmp_path / "bad.yaml", ["name=a"])
 
 
@@ -108,3 +108,52 @@ def test_invalid_yaml_names_the_file(tmp_path):
     (tmp_path / "bad.yaml").write_text("a: [1\n")
     with pytest.raises(ConfigError, match="bad.yaml is not valid YAML"):
         config.load(Experiment, tmp_path / "bad.yaml")
+
+
+@dataclasses.dataclass(frozen=True)
+class Ranged:
+    rate: Annotated[float, config.Range(above=0, below=1)] = 0.5
+    steps: Annotated[int | None, config.Range(at_least=1)] = None
+    epsilon: float = 1e-6
+    seed: int = 0
+
+
+@dataclasses.dataclass(frozen=True)
+class Outer:
+    ranged: Ranged = Ranged()
+    counts: dict[str, int] = dataclasses.field(default_factory=dict)
+
+
+@pytest.mark.parametrize(
+    ("key", "value", "message"),
+    [
+        ("rate", 1.0, "'ranged.rate' is 1.0; it must be above 0 and below 1"),
+        ("rate", -3, "'ranged.rate' is -3.0; it must be above 0 and below 1"),
+        ("steps", 0, "'ranged.steps' is 0; it must be at least 1"),
+        ("epsilon", float("nan"), "'ranged.epsilon' is nan; it must be a finite number"),
+        ("epsilon", float("inf"), "'ranged.epsilon' is inf; it must be a finite number"),
+        ("seed", 2**63, "'ranged.seed' is 9223372036854775808; it must be a finite number of 64 bits"),
+        ("seed", 10**4000, "; it must be a finite number of 64 bits"),
+        ("epsilon", 10**400, "; it must be a finite number of 64 bits"),
+    ],
+)
+def test_numbers_out_of_range_are_refused(key, value, message):
+    with pytest.raises(ConfigError, match=re.escape(message)):
+        config.build(Outer, {"ranged": {key: value}})
+    if not (key == "rate" and isinstance(value, int)):
+        with pytest.raises(ConfigError, match=re.escape(message)):
+            config.check(Outer(Ranged(**{key: value})))
+
+
+def test_records_are_read_strictly(tmp_path):
+    file = tmp_path / "a.json"
+    for text, message in (
+        ('{"counts": {"a": "b"}}', "a.json: 'counts.a' must be int, got 'b'"),
+        ('{"count": 1}', "a.json: unknown key 'count'"),
+        ("[]", "a.json must hold a JSON object, but holds a list"),
+    ):
+        file.write_text(text)
+        with pytest.raises(DataError, match=re.escape(message)):
+            config.read_record(Outer, file)
+    file.write_text('{"counts": {"a": 1}}')
+    assert config.read_record(Outer, file) == Outer(counts={"a": 1})

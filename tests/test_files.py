@@ -5,9 +5,10 @@ import sys
 import threading
 
 import pytest
+from safetensors import SafetensorError
 
 from bert_tf import files
-from bert_tf.errors import RunDirectoryError
+from bert_tf.errors import DataError, RunDirectoryError
 
 
 def test_a_failed_write_leaves_the_old_file_and_no_trace(tmp_path):
@@ -26,9 +27,44 @@ def test_a_full_disk_is_one_sentence(tmp_path):
     assert os.listdir(tmp_path) == []
 
 
-def test_other_operating_system_errors_pass_through(tmp_path):
-    with pytest.raises(IsADirectoryError), files.explain_disk_errors(tmp_path):
+def test_a_folder_where_a_file_must_be(tmp_path):
+    with pytest.raises(RunDirectoryError, match="there is a folder where a file must be"), files.explain_disk_errors(tmp_path):
         open(tmp_path, "w")
+
+
+def test_errors_that_are_not_of_the_disk_pass_through(tmp_path):
+    with pytest.raises(ValueError, match="a bug"), files.explain_disk_errors(tmp_path):
+        raise ValueError("a bug")
+
+
+def test_a_full_disk_under_safetensors(tmp_path):
+    """/dev/full refuses every byte, as a full disk does; safetensors raises an error of its own."""
+    with pytest.raises(RunDirectoryError, match="cannot write x: the disk is full"), files.explain_disk_errors("x"):
+        raise SafetensorError("Error while serializing: I/O error: No space left on device (os error 28)")
+
+
+@pytest.mark.parametrize("name", ["../a", "/etc/passwd", "..", ".", "", "a/b", "a\\b", "a\0b", None, 3, ["a"]])
+def test_names_that_lead_out_of_their_folder(name):
+    with pytest.raises(DataError, match="m.json: file is .* must be the name of a file"):
+        files.bare_name(name, "m.json: file")
+
+
+def test_a_file_system_without_locks(tmp_path, monkeypatch):
+    def flock(file, operation):
+        raise OSError(errno.ENOLCK, "No locks available")
+
+    monkeypatch.setattr(files.fcntl, "flock", flock)
+    with pytest.raises(RunDirectoryError, match="No locks available.*BERT_TF_LOCKS=off"), files.lock_directory(tmp_path):
+        pass
+    monkeypatch.setenv("BERT_TF_LOCKS", "off")
+    with files.lock_directory(tmp_path):
+        pass
+
+
+def test_a_lock_that_is_a_folder(tmp_path):
+    (tmp_path / ".lock").mkdir()
+    with pytest.raises(RunDirectoryError, match="there is a folder where a file must be"), files.lock_directory(tmp_path):
+        pass
 
 
 HOLD = """

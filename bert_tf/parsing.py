@@ -1,0 +1,233 @@
+"""Reads JSON and YAML that may come from a stranger, within fixed limits.
+
+Every JSON and YAML file of the library is opened here. A file that is not text, too large, nested
+too deeply, or that holds an alias or a number of thousands of digits raises one error that names
+the file; nothing is evaluated, and no file costs more memory than its size explains.
+"""
+
+import json
+import re
+import reprlib
+from pathlib import Path
+
+import yaml
+
+from bert_tf.errors import ConfigError, DataError
+
+#: Bytes of the largest JSON file; the tokenizer.json of a vocabulary of 256,000 has 33 MB.
+MAX_JSON_BYTES = 512 << 20
+#: Bytes of the largest YAML file. PyYAML reads about 100 kB a second.
+MAX_YAML_BYTES = 2 << 20
+#: Mappings and lists within each other.
+MAX_DEPTH = 64
+#: Digits of an integer. Hugging Face writes 10**30 for "no limit", with 31.
+MAX_DIGITS = 40
+
+_short = reprlib.Repr()
+_short.maxstring = _short.maxother = _short.maxlong = 80
+_short.maxlist = _short.maxdict = _short.maxtuple = _short.maxset = 4
+_short.maxlevel = 3
+
+
+def brief(value):
+    """`repr` of a value for a message: at most a line, however large the value is.
+
+    Example:
+        brief(list(range(1000)))  # '[0, 1, 2, 3, ...]'
+    """
+    text = _short.repr(value)
+    return text if len(text) <= 200 else f"{text[:150]} ... {text[-40:]}"
+
+
+def read_json(path):
+    """The value that a JSON file holds.
+
+    Args:
+        path: a file in UTF-8, with or without a byte order mark.
+
+    Raises:
+        DataError: the file cannot be read, is not JSON, or exceeds a limit; the message names it.
+        FileNotFoundError: there is no such file; the caller knows what that means.
+    """
+    return parse_json(_read(path, MAX_JSON_BYTES, DataError), path)
+
+
+def read_json_object(path):
+    """As `read_json`, for files whose value must be an object: a dict.
+
+    Raises:
+        DataError: as `read_json`; also where there is no such file, or its value is no object.
+    """
+    try:
+        value = read_json(path)
+    except FileNotFoundError:
+        raise DataError(f"there is no file {path}") from None
+    if not isinstance(value, dict):
+        raise DataError(f"{path} must hold a JSON object, but holds {_kind(value)}")
+    return value
+
+
+def parse_json(text, where):
+    """The value of a JSON text.
+
+    Args:
+        text: str.
+        where: the file, with the line where there are several texts; begins the message.
+
+    Raises:
+        DataError: not JSON, or beyond a limit.
+
+    Example:
+        parse_json('{"text": "some"}', "corpus.jsonl:1")  # {'text': 'some'}
+    """
+    try:
+        value = json.loads(text, parse_int=_integer, parse_constant=_constant)
+        _check_depth(value)
+    except json.JSONDecodeError as error:
+        raise DataError(f"{where} is not valid JSON: {error}") from None
+    except RecursionError:
+        raise DataError(f"{where} is nested more than {MAX_DEPTH} levels deep") from None
+    except ValueError as error:  # of _integer and _constant
+        raise DataError(f"{where}: {error}") from None
+    return value
+
+
+def read_yaml(path):
+    """The mapping that a YAML file holds; an empty file holds an empty one.
+
+    Raises:
+        ConfigError: the file cannot be read, is not YAML, holds something else, or exceeds a limit.
+    """
+    try:
+        text = _read(path, MAX_YAML_BYTES, ConfigError)
+    except FileNotFoundError:
+        raise ConfigError(f"there is no file {path}") from None
+    value = parse_yaml(text, path)
+    if value is not None and not isinstance(value, dict):
+        raise ConfigError(f"{path} holds {_kind(value)}; it must hold a mapping, lines of 'key: value'")
+    return value or {}
+
+
+def parse_yaml(text, where):
+    """The value of a YAML text: dicts, lists, str, int, float, bool and None.
+
+    Raises:
+        ConfigError: not YAML, a key twice in one mapping, an alias, or beyond a limit.
+    """
+    try:
+        value = yaml.load(text, Loader=_Loader)
+        _check_depth(value)
+    except yaml.YAMLError as error:
+        raise ConfigError(f"{where} is not valid YAML: {error}") from None
+    except RecursionError:
+        raise ConfigError(f"{where} is nested more than {MAX_DEPTH} levels deep") from None
+    except ValueError as error:
+        raise ConfigError(f"{where}: {error}") from None
+    return value
+
+
+def dump_yaml(value):
+    """Plain dicts, lists and scalars as YAML that `parse_yaml` reads back as they were."""
+    return yaml.dump(value, Dumper=_Dumper, sort_keys=False, allow_unicode=True)
+
+
+def _read(path, limit, error_class):
+    """The text of a file of at most `limit` bytes."""
+    path = Path(path)
+    try:
+        if not path.is_file() and path.exists():
+            raise error_class(f"{path} is not a file")
+        with open(path, "rb") as file:
+            data = file.read(limit + 1)
+        if len(data) > limit:
+            raise error_class(f"{path} is larger than {limit >> 20} MiB, the most that is read")
+        return data.decode("utf-8-sig")
+    except FileNotFoundError:
+        raise
+    except UnicodeDecodeError as error:
+        raise error_class(f"{path} is not UTF-8: byte 0x{data[error.start]:02x} at {error.start}") from None
+    except OSError as error:
+        raise error_class(f"cannot read {path}: {error.strerror or error}") from None
+
+
+def _check_depth(value):
+    """Raises RecursionError if containers lie more than `MAX_DEPTH` deep in each other."""
+    level = [value]
+    for _ in range(MAX_DEPTH):
+        level = [
+            child
+            for parent in level
+            for child in (parent.values() if isinstance(parent, dict) else parent if isinstance(parent, list) else ())
+            if isinstance(child, (dict, list))
+        ]
+        if not level:
+            return
+    raise RecursionError
+
+
+def _integer(text):
+    if len(text) > MAX_DIGITS:
+        raise ValueError(f"an integer of {len(text):,} digits; at most {MAX_DIGITS} are read")
+    return int(text)
+
+
+def _constant(text):
+    raise ValueError(f"{text} is not a number of JSON")
+
+
+def _kind(value):
+    names = {dict: "an object", list: "a list", str: "a string", bool: "true or false", type(None): "null"}
+    return names.get(type(value), "a number")
+
+
+class _Loader(yaml.SafeLoader):
+    """YAML 1.1 reads 1e-4 as a string, since it has no dot; people who set learning rates do not.
+
+    Dates stay strings, aliases are refused, and so is a key that stands twice in one mapping.
+    """
+
+    yaml_implicit_resolvers = {
+        first: [(tag, pattern) for tag, pattern in resolvers if not tag.endswith(":timestamp")]
+        for first, resolvers in yaml.SafeLoader.yaml_implicit_resolvers.items()
+    }
+
+    def compose_node(self, parent, index):
+        if self.check_event(yaml.AliasEvent):
+            event = self.peek_event()
+            raise yaml.composer.ComposerError(None, None, f"the alias '*{event.anchor}' is not supported", event.start_mark)
+        return super().compose_node(parent, index)
+
+    def construct_mapping(self, node, deep=False):
+        seen = set()
+        for key_node, _ in node.value if isinstance(node, yaml.MappingNode) else ():
+            if isinstance(key_node, yaml.ScalarNode):
+                if key_node.value in seen:
+                    raise yaml.constructor.ConstructorError(
+                        None, None, f"the key '{key_node.value}' stands twice", key_node.start_mark
+                    )
+                seen.add(key_node.value)
+        return super().construct_mapping(node, deep)
+
+    def construct_yaml_int(self, node):
+        if len(node.value) > MAX_DIGITS:
+            raise ValueError(f"an integer of {len(node.value):,} digits; at most {MAX_DIGITS} are read")
+        return super().construct_yaml_int(node)
+
+
+class _Dumper(yaml.SafeDumper):
+    """Quotes the strings that `_Loader` would read as something else, such as "1e5"."""
+
+    def ignore_aliases(self, data):
+        return True
+
+
+_Loader.add_constructor("tag:yaml.org,2002:int", _Loader.construct_yaml_int)
+for _class in (_Loader, _Dumper):
+    _class.add_implicit_resolver(
+        "tag:yaml.org,2002:float",
+        re.compile(
+            r"^[-+]?(?:[0-9][0-9_]*\.[0-9_]*(?:[eE][-+]?[0-9]+)?|[0-9]+[eE][-+]?[0-9]+"
+            r"|\.[0-9]+(?:[eE][-+]?[0-9]+)?|\.inf|\.nan)$"
+        ),
+        list("-+0123456789."),
+    )
