@@ -11,8 +11,7 @@ from bert_tf.models.building import build_config
 from bert_tf.models.electra import generator_config
 from bert_tf.tasks import TaskConfig
 from bert_tf.training.finetuning import FinetuneConfig
-from bert_tf.training.objectives import check_objective
-from bert_tf.training.pretraining import PretrainConfig
+from bert_tf.training.pretrain_config import PretrainConfig, check_objective
 from bert_tf.training.study import StudyConfig, plan
 
 CONFIGS = Path(__file__).parent.parent / "configs"

@@ -14,21 +14,6 @@ import tensorflow as tf
 from tfrecords import corruption
 
 
-def ngram_probabilities(longest):
-    """p(n) proportional to 1/n for n = 1 .. `longest` (Lan et al. 2019, section 4.2): float64 [N]."""
-    weights = 1 / np.arange(1, longest + 1)
-    return weights / weights.sum()
-
-
-def span_probabilities(p, longest):
-    """Geometric, p (1 - p)^(n - 1), cut off and renormalised (Joshi et al. 2019, section 3.1): float64 [N].
-
-    With p = 0.2 and up to 10 words the mean is 3.797.
-    """
-    weights = p * (1 - p) ** np.arange(longest)
-    return weights / weights.sum()
-
-
 def word_starts(tokens, continuations):
     """Where words begin.
 

@@ -10,19 +10,18 @@ import io
 import json
 import shutil
 import statistics
-from typing import Literal
 
 import keras
 
 from bert_tf import config as configuration
 from bert_tf import files
 from bert_tf.backend.tpu import is_tpu
-from bert_tf.errors import ConfigError
 from bert_tf.models.building import describe
 from bert_tf.progress import Progress
 from bert_tf.training.checkpoints import Checkpoints
 from bert_tf.training.encoders import load_encoder, tokenizer_of
-from bert_tf.training.optimization import OptimizerConfig, make_optimizer, precision
+from bert_tf.training.finetune_config import FinetuneConfig, check_finetuning  # noqa: F401
+from bert_tf.training.optimization import make_optimizer, precision
 from bert_tf.training.run_directory import CONFIG, METRICS, SUMMARY, RunDirectory
 from bert_tf.training.strategies import (
     check_agreement,
@@ -35,62 +34,6 @@ from bert_tf.training.strategies import (
 
 #: The checkpoints of the newest epoch, beside those of the best; gone when the run is finished.
 LAST = "last"
-
-
-@dataclasses.dataclass(frozen=True)
-class FinetuneDataConfig:
-    """The labelled files; the test file is only measured, by the best epoch, after training."""
-
-    train: str = ""
-    dev: str = ""
-    test: str | None = None
-
-
-@dataclasses.dataclass(frozen=True)
-class FinetuneTrainConfig:
-    """How long and on what.
-
-    Attributes:
-        epochs: passes over the training data.
-        batch_size: examples of an update.
-        early_stopping: stop after so many epochs without a better dev metric; None = never. The
-            best epoch is kept in either case.
-        seeds: how many runs, with seed, seed + 1, ...; mean and spread are reported.
-        dropout: of the encoder, whatever it was pretrained with; a short pretraining goes without,
-            a small labelled set wants it. None leaves the run's own.
-        pretrained: False starts from fresh weights: the same model without its pretraining.
-    """
-
-    epochs: int = 3
-    batch_size: int = 32
-    accumulation_steps: int = 1
-    precision: Literal["float32", "mixed_bfloat16", "mixed_float16"] = "float32"
-    strategy: str = "auto"
-    xla: bool | None = None
-    seed: int = 0
-    seeds: int = 1
-    early_stopping: int | None = None
-    dropout: float | None = 0.1
-    pretrained: bool = True
-
-
-@dataclasses.dataclass(frozen=True)
-class FinetuneConfig:
-    """A fine-tuning experiment, as in configs/finetune/*.yaml.
-
-    The defaults are Devlin et al. 2019, appendix A.3, with bias correction and a longer warm-up,
-    which make small data sets stable (Mosbach et al. 2021, section 6).
-
-    Attributes:
-        task: what `build_task` takes; see `bert_tf.tasks.config.TaskConfig`.
-        init_from: the run directory whose encoder and tokenizer are used.
-    """
-
-    task: dict = dataclasses.field(default_factory=dict)
-    data: FinetuneDataConfig = FinetuneDataConfig()
-    init_from: str = ""
-    optimizer: OptimizerConfig = OptimizerConfig(learning_rate=2e-5, warmup_fraction=0.1, bias_correction=True)
-    train: FinetuneTrainConfig = FinetuneTrainConfig()
 
 
 def finetune(config, output, build_task):
@@ -110,7 +53,7 @@ def finetune(config, output, build_task):
     Raises:
         ConfigError, DataError, RunDirectoryError, NonFiniteError: as `pretrain`.
     """
-    check(config)
+    check_finetuning(config)
     # Before anything else runs on TensorFlow: a TPU would wipe its memory, workers must find each other.
     strategy = strategy_of(config.train)
     writes = is_chief(strategy)
@@ -132,20 +75,6 @@ def finetune(config, output, build_task):
         with files.atomic_write(folder.path / SUMMARY) as file:
             json.dump(summary, file, indent=1)
     return summary
-
-
-def check(config):
-    """Refuses settings that are wrong whatever the data are.
-
-    Raises:
-        ConfigError: names the key.
-    """
-    for key, value in (("init_from", config.init_from), ("data.train", config.data.train), ("data.dev", config.data.dev)):
-        if not value:
-            raise ConfigError(f"{key} must be given")
-    for name in ("epochs", "batch_size", "accumulation_steps", "seeds"):
-        if getattr(config.train, name) < 1:
-            raise ConfigError(f"train.{name}={getattr(config.train, name)} must be at least 1")
 
 
 def _finetune_once(config, run, task, data, strategy, begin):

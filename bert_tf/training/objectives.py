@@ -6,40 +6,16 @@ of its numbers a guess by word frequencies can be compared with, and what it ref
 
 import dataclasses
 from collections.abc import Callable
-from typing import Literal
 
 from bert_tf.config import build, nearest
 from bert_tf.errors import ConfigError
 from bert_tf.models.building import build_encoder
 from bert_tf.models.electra import generator_config, make_generator
 from bert_tf.objectives import MaskedLM, PermutationLM, ReplacedTokenDetection
-from tfrecords.masking import MaskedLMCorruption, MaskingConfig
-from tfrecords.permutation import PermutationConfig, PermutationCorruption
+from bert_tf.training.pretrain_config import SECTIONS
+from tfrecords.masking import MaskedLMCorruption
+from tfrecords.permutation import PermutationCorruption
 from tfrecords.replaced_tokens import ReplacedTokenCorruption
-
-
-@dataclasses.dataclass(frozen=True)
-class ObjectiveConfig:
-    """What the model learns to predict.
-
-    Attributes:
-        name: "masked_lm"; "replaced_token_detection", ELECTRA's; "permutation_lm", XLNet's.
-        pair_head: masked_lm only: the question about two segments; "auto" asks what the shards
-            were packed for.
-        span_boundary: masked_lm only: SpanBERT's second loss; needs `masking.unit: span`.
-        generator_size: replaced_token_detection only: the generator's width as a share of the
-            model's.
-        discriminator_weight: replaced_token_detection only: the factor of the discriminator's loss.
-        memory_length: permutation_lm only: tokens before a segment that it sees. The segments are
-            set in `permutation`.
-    """
-
-    name: Literal["masked_lm", "replaced_token_detection", "permutation_lm"] = "masked_lm"
-    pair_head: Literal["auto", "none", "next_sentence", "sentence_order"] = "auto"
-    span_boundary: bool = False
-    generator_size: float = 0.25
-    discriminator_weight: float = 50.0
-    memory_length: int = 384
 
 
 @dataclasses.dataclass(frozen=True)
@@ -47,7 +23,6 @@ class Row:
     """One objective.
 
     Attributes:
-        settings: the fields of `ObjectiveConfig` that are its own.
         build: function(config, model_config, pair_task) -> the objective. `config` is the whole
             experiment, `pair_task` what the shards were packed for.
         corruption: the class of what corrupts its batches, called with (tokenizer, its config).
@@ -55,7 +30,6 @@ class Row:
         headline: its metrics that a unigram guess is comparable with -> names in `baselines.unigram`.
     """
 
-    settings: tuple
     build: Callable
     corruption: type
     section: str
@@ -93,52 +67,24 @@ def _permutation_lm(config, model_config, pair_task):
 
 OBJECTIVES = {
     "masked_lm": Row(
-        settings=("pair_head", "span_boundary"),
         build=_masked_lm,
         corruption=MaskedLMCorruption,
         section="masking",
         headline={"masked_lm_loss": "masked_lm_loss", "masked_lm_accuracy": "masked_lm_accuracy"},
     ),
     "replaced_token_detection": Row(
-        settings=("generator_size", "discriminator_weight"),
         build=_replaced_token_detection,
         corruption=ReplacedTokenCorruption,
         section="masking",
         headline={"masked_lm_loss": "masked_lm_loss", "masked_lm_accuracy": "masked_lm_accuracy"},
     ),
     "permutation_lm": Row(
-        settings=("memory_length",),
         build=_permutation_lm,
         corruption=PermutationCorruption,
         section="permutation",
         headline={"permutation_lm_loss": "masked_lm_loss", "permutation_lm_accuracy": "masked_lm_accuracy"},
     ),
 }
-
-
-#: The sections that configure corruptions.
-SECTIONS = {"masking": MaskingConfig, "permutation": PermutationConfig}
-
-
-def check_objective(config):
-    """Refuses settings that the chosen objective does not read.
-
-    Raises:
-        ConfigError: names the setting and the objective whose it is.
-    """
-    chosen = config.objective.name
-    defaults = {f"objective.{f.name}": f.default for f in dataclasses.fields(ObjectiveConfig)}
-    defaults |= {section: config_class() for section, config_class in SECTIONS.items()}
-    read = _keys(OBJECTIVES[chosen])
-    for name, row in OBJECTIVES.items():
-        for key in _keys(row) - read:
-            value = getattr(config.objective, key.removeprefix("objective.")) if "." in key else getattr(config, key)
-            if value != defaults[key]:
-                raise ConfigError(f"{key} is of {name}, and objective.name is {chosen}; leave {key} out")
-
-
-def _keys(row):
-    return {f"objective.{name}" for name in row.settings} | {row.section}
 
 
 def make_corruption(config, tokenizer):

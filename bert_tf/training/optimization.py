@@ -1,37 +1,12 @@
 """The settings that every kind of training shares, and what is made of them."""
 
 import contextlib
-import dataclasses
-from typing import Literal
 
 import keras
 
 from bert_tf.backend import AdamW, Lamb, WarmupDecay
 from bert_tf.errors import ConfigError
-
-
-@dataclasses.dataclass(frozen=True)
-class OptimizerConfig:
-    """AdamW or LAMB with warm-up and decay; the defaults are BERT's, pretraining on 256 sequences a batch.
-
-    Devlin et al. 2019, appendix A.2, and google-research/bert `optimization.py`. Fine-tuning sets
-    `bias_correction: true`, which BERT's code lacks (Mosbach et al. 2021). `name: lamb` is ALBERT's
-    optimizer for batches of thousands (Lan et al. 2019, section 4.1).
-    """
-
-    name: Literal["adamw", "lamb"] = "adamw"
-    learning_rate: float = 1e-4
-    warmup_steps: int | None = None  # or a share of the run:
-    warmup_fraction: float = 0.01
-    schedule: Literal["replace", "multiply", "after"] = "replace"
-    power: float = 1.0
-    end_learning_rate: float = 0.0
-    weight_decay: float = 0.01
-    beta_1: float = 0.9
-    beta_2: float = 0.999
-    epsilon: float = 1e-6
-    bias_correction: bool = False
-    clip_norm: float | None = 1.0
+from bert_tf.training.optimizer_config import OptimizerConfig  # noqa: F401
 
 
 def make_optimizer(config, total_steps):

@@ -5,7 +5,6 @@ import dataclasses
 import hashlib
 import tempfile
 from pathlib import Path
-from typing import Literal
 
 import keras
 import tensorflow as tf
@@ -20,76 +19,14 @@ from bert_tf.training.baselines import unigram
 from bert_tf.training.checkpoints import Checkpoints
 from bert_tf.training.encoders import initialize
 from bert_tf.training.monitor import Monitor
-from bert_tf.training.objectives import OBJECTIVES, ObjectiveConfig, check_objective, encoder_of, make_corruption
-from bert_tf.training.optimization import OptimizerConfig, make_optimizer, precision
+from bert_tf.training.objectives import OBJECTIVES, encoder_of, make_corruption
+from bert_tf.training.optimization import make_optimizer, precision
+from bert_tf.training.pretrain_config import PretrainConfig, check_pretraining  # noqa: F401
 from bert_tf.training.run_directory import RunDirectory
 from bert_tf.training.strategies import check_agreement, explain_lost_workers, feed, feed_batches, is_chief, strategy_of
-from tfrecords.masking import MaskingConfig
-from tfrecords.permutation import PermutationConfig
 from tfrecords.reader import ShardReader
 from tfrecords.schema import TOKENIZER_FOLDER
 from tfrecords.service import read_by_service
-
-
-@dataclasses.dataclass(frozen=True)
-class DataConfig:
-    """Where the examples come from.
-
-    `sequence_length` is that of the shards; the run directory records it, for exports to use.
-
-    `shard_by` is what several workers share: the "examples" of each global batch, which are then the
-    same with any number of workers, or the "files" of each epoch, of which each worker reads its part
-    alone; see `ShardReader.dataset`. `service` is the address of a tf.data service, "grpc://host:port",
-    that reads and masks in place of the workers; see `tfrecords.service` for what that gives up.
-    """
-
-    shards: str = ""
-    sequence_length: int | None = None
-    eval_shards: str | None = None
-    eval_batches: int = 50
-    skip_corrupted: bool = False
-    shard_by: Literal["examples", "files"] = "examples"
-    service: str | None = None
-
-
-@dataclasses.dataclass(frozen=True)
-class TrainConfig:
-    """How long, on what, and what is written down.
-
-    `init_from` is a run directory or a published checkpoint to start from; parts of the model that
-    it has not, such as "masked_lm_head" or "pair_head", must be named in `init_fresh`.
-    `accumulation_steps` micro-batches save memory, or with `parallel_accumulation` time on CPUs: see
-    `TrainableModel.compile`.
-    """
-
-    steps: int = 1_000_000
-    batch_size: int = 256
-    accumulation_steps: int = 1
-    parallel_accumulation: bool = False
-    precision: Literal["float32", "mixed_bfloat16", "mixed_float16"] = "float32"
-    strategy: str = "auto"
-    xla: bool | None = None
-    steps_per_execution: int = 1
-    seed: int = 0
-    log_every: int = 100
-    checkpoint_every: int = 1000
-    keep_checkpoints: int = 2
-    eval_every: int = 1000
-    init_from: str | None = None
-    init_fresh: list[str] = dataclasses.field(default_factory=list)
-
-
-@dataclasses.dataclass(frozen=True)
-class PretrainConfig:
-    """A pretraining experiment, as in configs/pretrain/*.yaml."""
-
-    model: dict = dataclasses.field(default_factory=lambda: {"preset": "bert_base"})
-    data: DataConfig = dataclasses.field(default_factory=DataConfig)
-    masking: MaskingConfig = dataclasses.field(default_factory=MaskingConfig)
-    permutation: PermutationConfig = dataclasses.field(default_factory=PermutationConfig)
-    objective: ObjectiveConfig = dataclasses.field(default_factory=ObjectiveConfig)
-    optimizer: OptimizerConfig = dataclasses.field(default_factory=OptimizerConfig)
-    train: TrainConfig = dataclasses.field(default_factory=TrainConfig)
 
 
 def pretrain(config, output):
@@ -114,14 +51,9 @@ def pretrain(config, output):
         NonFiniteError: a loss or gradient became NaN or infinite.
         WorkerLostError: of several workers, another one ended.
     """
-    check_training(config.train)
-    check_objective(config)
+    check_pretraining(config)
     # First of all: the workers of a cluster must find each other before anything runs.
     strategy = strategy_of(config.train)
-    if config.data.service and config.data.shard_by != "examples":
-        raise ConfigError(f"data.shard_by={config.data.shard_by} says nothing to a tf.data service; leave one of them out")
-    if not config.data.shards:
-        raise ConfigError("data.shards must name the folder that 'bert-tf shards' wrote")
     tokenizer = load_tokenizer(Path(config.data.shards) / TOKENIZER_FOLDER)
     reader = ShardReader(config.data.shards, tokenizer, skip_corrupted=config.data.skip_corrupted)
     for shard, lost in reader.skipped.items():
@@ -232,26 +164,6 @@ def _fit(config, objective, dataset, held_out, run, step, baseline, shown):
         shown=shown,
     )
     objective.fit(dataset, steps_per_epoch=train.steps - step, epochs=1, verbose=0, callbacks=[monitor])
-
-
-def check_training(train):
-    """Refuses steps and batches that do not fit together.
-
-    Raises:
-        ConfigError: names the setting.
-    """
-    together = train.steps_per_execution
-    for name in ("steps", "log_every", "checkpoint_every", "eval_every"):
-        value = getattr(train, name)
-        if value < 1 or value % together:
-            raise ConfigError(f"train.{name}={value} must be a positive multiple of train.steps_per_execution={together}")
-    if train.batch_size % train.accumulation_steps:
-        raise ConfigError(
-            f"train.batch_size={train.batch_size} cannot be cut into train.accumulation_steps="
-            f"{train.accumulation_steps} equal parts"
-        )
-    if train.parallel_accumulation and train.accumulation_steps < 2:
-        raise ConfigError("train.parallel_accumulation runs micro-batches at the same time: set train.accumulation_steps above 1")
 
 
 def _check_fit(config, model_config, reader):

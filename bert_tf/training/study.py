@@ -13,52 +13,16 @@ from bert_tf import config as configuration
 from bert_tf import files
 from bert_tf.errors import ConfigError
 from bert_tf.tokenizers import load_tokenizer
-from bert_tf.training.finetuning import FinetuneConfig, finetune
-from bert_tf.training.pretraining import PretrainConfig, pretrain
+from bert_tf.training.finetune_config import FinetuneConfig
+from bert_tf.training.finetuning import finetune
+from bert_tf.training.pretrain_config import PretrainConfig
+from bert_tf.training.pretraining import pretrain
 from bert_tf.training.study_checks import about, build_shards, check_experiment, check_names, check_own
-from tfrecords.shards_config import CorpusConfig
+from bert_tf.training.study_config import StudyConfig, StudyRow  # noqa: F401
 from tfrecords.writer import tokenize_corpus, write_shards
 
 RESULTS = "results.json"
 PRETRAINED = "pretrained.json"
-
-
-@dataclasses.dataclass(frozen=True)
-class StudyRow:
-    """One line of the table.
-
-    Attributes:
-        shards: which of the study's shards it reads.
-        pretrain: what differs from the study's `pretrain`.
-        finetune: what differs from each of the study's tasks.
-        seeds: how often it is pretrained and then fine-tuned; None for the study's number.
-    """
-
-    shards: str
-    pretrain: dict = dataclasses.field(default_factory=dict)
-    finetune: dict = dataclasses.field(default_factory=dict)
-    seeds: int | None = None
-
-
-@dataclasses.dataclass(frozen=True)
-class StudyConfig:
-    """A study, as in configs/ablations/*.yaml.
-
-    Attributes:
-        shards: name -> what `ShardsConfig` takes, but for the settings of `corpus`.
-        pretrain: what `PretrainConfig` takes, common to all rows.
-        finetune: name of a task -> what `FinetuneConfig` takes; `init_from` is the row's run.
-        rows: name -> what `StudyRow` takes.
-        corpus: how the text is read, held-out text too, once for all shards.
-        seeds: how often each row is pretrained, with train.seed 0, 1, ...
-    """
-
-    shards: dict
-    rows: dict
-    corpus: CorpusConfig = CorpusConfig()
-    pretrain: dict = dataclasses.field(default_factory=dict)
-    finetune: dict = dataclasses.field(default_factory=dict)
-    seeds: int = 1
 
 
 @dataclasses.dataclass(frozen=True)

@@ -4,11 +4,11 @@ import contextlib
 import dataclasses
 from pathlib import Path
 
-from bert_tf.config import build
+from bert_tf.config import build, check
 from bert_tf.errors import ConfigError
 from bert_tf.models.building import build_config
-from bert_tf.training import finetuning, pretraining
-from bert_tf.training.objectives import check_objective
+from bert_tf.training.finetune_config import check_finetuning
+from bert_tf.training.pretrain_config import check_objective, check_training
 from tfrecords.shards_config import CorpusConfig, ShardsConfig
 
 #: What a study's folder holds besides those of its rows, and a row's besides those of its tasks.
@@ -103,7 +103,7 @@ def check_experiment(experiment, shards, tokenizer=None, build_task=None):
     _check_pretraining(experiment.pretrain, shards)
     for task, settings in experiment.finetune.items():
         with about(f"finetune.{task}"):
-            finetuning.check(settings)
+            check_finetuning(settings)
     if tokenizer is None or build_task is None:
         return
     model = build_config(experiment.pretrain.model, tokenizer.vocabulary_size, tokenizer.pad_id)
@@ -118,7 +118,8 @@ def check_experiment(experiment, shards, tokenizer=None, build_task=None):
 
 
 def _check_pretraining(config, shards):
-    pretraining.check_training(config.train)
+    check(config)
+    check_training(config.train)
     check_objective(config)
     objective, unit = config.objective, config.masking.unit
     if objective.span_boundary and unit != "span":

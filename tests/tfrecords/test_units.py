@@ -9,7 +9,8 @@ from bert_tf.errors import ConfigError
 from bert_tf.tokenizers.layout import build_layout
 from tfrecords.masking import MaskedLMCorruption, MaskingConfig
 from tfrecords.selection import runs
-from tfrecords.units import ngram_probabilities, span_probabilities, unit_starts
+from tfrecords.masking_config import ngram_probabilities, span_probabilities
+from tfrecords.units import unit_starts
 
 TOKENIZER = StandInTokenizer()
 FIRST, PIECE = 12, 15  # ids of a first piece and of a continuation

@@ -127,9 +127,9 @@ def test_rows_differ_in_what_they_say(folder, tmp_path):
         (row(data={"eval_shards": "s"}), "rows.a.pretrain.data.eval_shards is the study's own"),
         ({"finetune": {"a": {"init_from": "run"}}}, "finetune.a.init_from is the study's own: each task starts from"),
         ({"rows": {"a": {"shards": "pairs", "finetune": {"init_from": "x"}}}}, "rows.a.finetune.sentiment.init_from is"),
-        ({"rows": {"a": {"shards": "pairs", "seeds": 0}}}, "rows.a: seeds is 0; it must be at least 1"),
+        ({"rows": {"a": {"shards": "pairs", "seeds": 0}}}, "'rows.a.seeds' is 0; it must be at least 1"),
         (row(train={"batch_size": 8, "accumulation_steps": 3}), "rows.a: train.batch_size=8 cannot be cut into"),
-        (row(objective={"memory_length": 3}), "rows.a: objective.memory_length is of permutation_lm"),
+        (row(objective={"memory_length": 3}), "rows.a: 'objective.memory_length' applies only to permutation_lm"),
         (row(objective={"span_boundary": True}), "rows.a: objective.span_boundary needs masking.unit=span"),
         (row(objective={"pair_head": "sentence_order"}), "rows.a: objective.pair_head=sentence_order, but .* next_sentence"),
         (row(model={"hiden_size": 16}), "rows.a: unknown key 'model.hiden_size'; did you mean 'hidden_size'"),
@@ -137,7 +137,7 @@ def test_rows_differ_in_what_they_say(folder, tmp_path):
         (row(model={"max_positions": 64}), "rows.a: finetune.sentiment.task.sequence_length=128 is beyond the model's 64"),
         (tuning(task={"knd": "tagging"}), "rows.a: finetune.sentiment: unknown key 'task.knd'"),
         (tuning(task={"preset": "sst"}), "rows.a: finetune.sentiment: unknown task.preset 'sst'; did you mean 'sst2'"),
-        (tuning(train={"epochs": 0}), "rows.a: finetune.sentiment: train.epochs=0 must be at least 1"),
+        (tuning(train={"epochs": 0}), "rows.a: 'finetune.sentiment.train.epochs' is 0; it must be at least 1"),
     ],
 )
 def test_a_mistake_in_any_row_is_told_before_anything_is_done(folder, tmp_path, changes, message):

@@ -1,0 +1,81 @@
+"""The settings of fine-tuning. No TensorFlow is imported, so that a wrong setting is refused at once."""
+
+import dataclasses
+from typing import Annotated, Literal
+
+from bert_tf.config import Range, check
+from bert_tf.errors import ConfigError
+from bert_tf.training.optimizer_config import OptimizerConfig
+
+
+@dataclasses.dataclass(frozen=True)
+class FinetuneDataConfig:
+    """The labelled files; the test file is only measured, by the best epoch, after training."""
+
+    train: str = ""
+    dev: str = ""
+    test: str | None = None
+
+
+@dataclasses.dataclass(frozen=True)
+class FinetuneTrainConfig:
+    """How long and on what.
+
+    Attributes:
+        epochs: passes over the training data.
+        batch_size: examples of an update.
+        early_stopping: stop after so many epochs without a better dev metric; None = never. The
+            best epoch is kept in either case.
+        seeds: how many runs, with seed, seed + 1, ...; mean and spread are reported.
+        dropout: of the encoder, whatever it was pretrained with; a short pretraining goes without,
+            a small labelled set wants it. None leaves the run's own.
+        pretrained: False starts from fresh weights: the same model without its pretraining.
+    """
+
+    epochs: Annotated[int, Range(at_least=1)] = 3
+    batch_size: Annotated[int, Range(at_least=1, at_most=1 << 20)] = 32
+    accumulation_steps: Annotated[int, Range(at_least=1)] = 1
+    precision: Literal["float32", "mixed_bfloat16", "mixed_float16"] = "float32"
+    strategy: str = "auto"
+    xla: bool | None = None
+    seed: Annotated[int, Range(at_least=0, below=2**32)] = 0
+    seeds: Annotated[int, Range(at_least=1, at_most=1000)] = 1
+    early_stopping: Annotated[int | None, Range(at_least=1)] = None
+    dropout: Annotated[float | None, Range(at_least=0, below=1)] = 0.1
+    pretrained: bool = True
+
+
+@dataclasses.dataclass(frozen=True)
+class FinetuneConfig:
+    """A fine-tuning experiment, as in configs/finetune/*.yaml.
+
+    The defaults are Devlin et al. 2019, appendix A.3, with bias correction and a longer warm-up,
+    which make small data sets stable (Mosbach et al. 2021, section 6).
+
+    Attributes:
+        task: what `build_task` takes; see `bert_tf.tasks.config.TaskConfig`.
+        init_from: the run directory whose encoder and tokenizer are used.
+    """
+
+    task: dict = dataclasses.field(default_factory=dict)
+    data: FinetuneDataConfig = FinetuneDataConfig()
+    init_from: str = ""
+    optimizer: OptimizerConfig = OptimizerConfig(learning_rate=2e-5, warmup_fraction=0.1, bias_correction=True)
+    train: FinetuneTrainConfig = FinetuneTrainConfig()
+
+
+def check_finetuning(config):
+    """Refuses settings that are wrong whatever the data are.
+
+    Raises:
+        ConfigError: names the key.
+    """
+    check(config)
+    for key, value in (("init_from", config.init_from), ("data.train", config.data.train), ("data.dev", config.data.dev)):
+        if not value:
+            raise ConfigError(f"{key} must be given")
+    if config.train.batch_size % config.train.accumulation_steps:
+        raise ConfigError(
+            f"train.batch_size={config.train.batch_size} cannot be cut into train.accumulation_steps="
+            f"{config.train.accumulation_steps} equal parts"
+        )

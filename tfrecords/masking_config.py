@@ -1,0 +1,126 @@
+"""The settings of masking. No TensorFlow is imported, so that a wrong setting is refused at once."""
+
+import dataclasses
+import math
+from typing import Annotated, Literal
+
+import numpy as np
+
+from bert_tf.config import Range, nearest
+from bert_tf.errors import ConfigError
+
+UNITS = ("token", "whole_word", "ngram", "span")
+
+
+@dataclasses.dataclass(frozen=True)
+class MaskingConfig:
+    """How much is masked, and how.
+
+    Attributes:
+        rate: the share of a sequence's tokens that are predicted: exactly
+            max(1, round(rate * n)) of its n tokens that are not special, without replacement.
+            (google-research/bert counts [CLS] and [SEP] among the n as well: one prediction more
+            in about one sequence of three.)
+        mask_probability: share of the predicted tokens that become [MASK].
+        random_probability: share that become a random token; the rest stay as they are.
+        max_predictions: P, the width of the prediction tensors and the most that are predicted in
+            one sequence; None for ceil(rate * sequence_length), which never binds and is BERT's
+            20 at length 128.
+        unit: what is predicted together.
+            "token": each token for itself.
+            "whole_word": all pieces of a word or none. A word that does not fit into what is left
+                of the budget is passed over, so that at times a token or two less are predicted.
+            "ngram": 1 to `max_ngram` whole words, n of them with a probability proportional to
+                1 / n: 6/11, 3/11, 2/11 for up to 3. One that does not fit is passed over, where
+                google-research/albert tries its first words alone before.
+            "span": 1 to `max_span` whole words, n of them with a probability proportional to
+                (1 - span_p)^(n - 1): 3.797 on average. The last drawn is cut to what is left of the
+                budget, at the front or the back, as the original does at the back even within a
+                word. Spans that touch are one; the choice between [MASK], random and kept is made
+                once for a span.
+            No unit reaches across a special token.
+        max_ngram: "ngram" only: words in the longest.
+        span_p, max_span: "span" only: the parameter of the geometric distribution, and words in
+            the longest.
+        static_duplicates: if given, masks are not drawn anew in each epoch but repeat after that
+            many: what google-research/bert does with dupe_factor (10), writing each example so
+            many times with masks of its own. For comparison; None costs nothing and is better.
+
+    Raises:
+        ConfigError: a value out of range, or one that the unit does not use.
+    """
+
+    rate: Annotated[float, Range(above=0, below=1)] = 0.15
+    mask_probability: Annotated[float, Range(at_least=0, at_most=1)] = 0.8
+    random_probability: Annotated[float, Range(at_least=0, at_most=1)] = 0.1
+    max_predictions: Annotated[int | None, Range(at_least=1)] = None
+    unit: Literal["token", "whole_word", "ngram", "span"] = "token"
+    max_ngram: Annotated[int, Range(at_least=1, at_most=1000)] = 3
+    span_p: Annotated[float, Range(above=0, below=1)] = 0.2
+    max_span: Annotated[int, Range(at_least=1, at_most=1000)] = 10
+    static_duplicates: Annotated[int | None, Range(at_least=1)] = None
+
+    def __post_init__(self):
+        if not 0 < self.rate < 1:
+            raise ConfigError(f"masking rate {self.rate} must lie between 0 and 1")
+        if min(self.mask_probability, self.random_probability) < 0 or (
+            self.mask_probability + self.random_probability > 1 + 1e-9
+        ):
+            raise ConfigError(
+                f"mask_probability {self.mask_probability} and random_probability "
+                f"{self.random_probability} must not be negative and add up to at most 1"
+            )
+        if self.max_predictions is not None and self.max_predictions < 1:
+            raise ConfigError(f"max_predictions {self.max_predictions} must be at least 1")
+        if self.unit not in UNITS:
+            raise ConfigError(f"unknown unit '{self.unit}'{nearest(str(self.unit), UNITS)}")
+        for name, unit in (("max_ngram", "ngram"), ("span_p", "span"), ("max_span", "span")):
+            if self.unit != unit and getattr(self, name) != getattr(MaskingConfig, name):
+                raise ConfigError(f"{name} is of unit: {unit}, but unit is {self.unit}; leave {name} out")
+        if self.max_ngram < 1 or self.max_span < 1 or not 0 < self.span_p < 1:
+            raise ConfigError(
+                f"max_ngram {self.max_ngram} and max_span {self.max_span} must be at least 1 and "
+                f"span_p {self.span_p} lie between 0 and 1"
+            )
+        if self.static_duplicates is not None and self.static_duplicates < 1:
+            raise ConfigError(f"static_duplicates {self.static_duplicates} must be at least 1, or None")
+
+    def predictions(self, sequence_length):
+        """P for sequences of `sequence_length` tokens."""
+        if self.max_predictions is not None:
+            return min(self.max_predictions, sequence_length)
+        # Not the rounding error of a product such as 0.07 * 100 one prediction more.
+        return max(1, math.ceil(self.rate * sequence_length - 1e-9))
+
+    def budgets(self, sequence_length):
+        """How many tokens are predicted when 0, 1, ... `sequence_length` may be: int32 [S + 1]."""
+        most = self.predictions(sequence_length)
+        return np.array(
+            [0]
+            + [min(most, max(1, round(self.rate * n))) for n in range(1, sequence_length + 1)],
+            np.int32,
+        )
+
+    @property
+    def probabilities(self):
+        """Of units of 1, 2, ... words, float64; None where a unit is a token or a word."""
+        if self.unit == "ngram":
+            return ngram_probabilities(self.max_ngram)
+        if self.unit == "span":
+            return span_probabilities(self.span_p, self.max_span)
+        return None
+
+
+def ngram_probabilities(longest):
+    """p(n) proportional to 1/n for n = 1 .. `longest` (Lan et al. 2019, section 4.2): float64 [N]."""
+    weights = 1 / np.arange(1, longest + 1)
+    return weights / weights.sum()
+
+
+def span_probabilities(p, longest):
+    """Geometric, p (1 - p)^(n - 1), cut off and renormalised (Joshi et al. 2019, section 3.1): float64 [N].
+
+    With p = 0.2 and up to 10 words the mean is 3.797.
+    """
+    weights = p * (1 - p) ** np.arange(longest)
+    return weights / weights.sum()
