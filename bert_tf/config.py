@@ -172,15 +172,30 @@ def find(path):
     """
     if Path(path).is_file():
         return Path(path)
-    shipped = {}
-    for folder in _shipped_folders():
-        for file in sorted(folder.rglob("*.yaml")):
-            shipped.setdefault(str(file.relative_to(folder).with_suffix("")), file)
+    known = shipped()
     name = str(Path(path).with_suffix("")) if str(path).endswith(".yaml") else str(path)
     name = name.removeprefix("configs/")
-    if name not in shipped:
-        raise ConfigError(f"no configuration file '{path}'{nearest(name, shipped)}")
-    return shipped[name]
+    if name not in known:
+        raise ConfigError(f"no configuration file '{path}'{nearest(name, known)}")
+    return known[name]
+
+
+def shipped():
+    """Name -> file of the configurations that ship with the library, such as "pretrain/bert_base"."""
+    known = {}
+    for folder in _shipped_folders():
+        for file in sorted(folder.rglob("*.yaml")):
+            known.setdefault(str(file.relative_to(folder).with_suffix("")), file)
+    return known
+
+
+def keys(cls, prefix=""):
+    """The dotted keys of a configuration's dataclass, section by section: list of str."""
+    found = []
+    for name, hint in _hints(cls).items():
+        inner = dataclasses.is_dataclass(hint)
+        found += keys(hint, f"{prefix}{name}.") if inner else [prefix + name]
+    return found
 
 
 def _shipped_folders():
