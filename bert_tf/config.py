@@ -210,7 +210,7 @@ def apply_overrides(mapping, overrides):
     for item in overrides:
         key, equals, text = item.partition("=")
         if not equals or not key:
-            raise ConfigError(f"'{item}' is not of the form key=value, e.g. train.batch_size=64")
+            raise ConfigError(f"{brief(item)} is not of the form key=value, e.g. train.batch_size=64")
         *parents, last = key.split(".")
         node = result
         for parent in parents:

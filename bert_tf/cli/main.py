@@ -8,6 +8,7 @@ import sys
 
 import bert_tf
 from bert_tf.errors import UserError
+from bert_tf.interrupts import Interrupted, raising
 
 COMMANDS = {
     "quickstart": "walk the whole road on bundled data in a few minutes",
@@ -47,15 +48,16 @@ def main(arguments=None):
         argcomplete.autocomplete(parser)
     options = parser.parse_args(arguments or ["--help"])
     _set_log_level(options.log_level)
+    kept = "the same command continues it" if options.command in RESUMABLE else "nothing was kept"
     try:
-        return _module(options.command).run(options) or 0
+        with raising(f"interrupted; {kept}"):
+            return _module(options.command).run(options) or 0
     except UserError as error:
         print(f"bert-tf {options.command}: {error}", file=sys.stderr)
         return 1
-    except KeyboardInterrupt:
-        hint = "the same command continues it" if options.command in RESUMABLE else "nothing was kept"
-        print(f"\nbert-tf {options.command}: interrupted; {hint}", file=sys.stderr)
-        return 130
+    except Interrupted as interrupted:
+        print(f"\nbert-tf {options.command}: {interrupted.message}", file=sys.stderr)
+        return interrupted.exit_status
 
 
 def make_parser(only=None):
