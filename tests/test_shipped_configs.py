@@ -8,7 +8,7 @@ import pytest
 from bert_tf import config
 from bert_tf.models import preset
 from bert_tf.models.building import build_config
-from bert_tf.models.electra import generator_config
+from bert_tf.models.configs import generator_config
 from bert_tf.tasks import TaskConfig
 from bert_tf.training.finetuning import FinetuneConfig
 from bert_tf.training.pretrain_config import PretrainConfig, check_objective
