@@ -7,6 +7,7 @@ key that holds them. Nothing here knows what any setting means.
 
 import dataclasses
 import difflib
+import functools
 import math
 import types
 import typing
@@ -123,6 +124,18 @@ def check(config, where=""):
                 _check_range(range_, value, path)
 
 
+def check_fields(config):
+    """Checks every field of a dataclass as `build` does, types too; for `__post_init__`.
+
+    What is made in Python is then as sound as what comes from a file. Whole numbers given as floats become ints.
+
+    Raises:
+        ConfigError: names the first field whose value does not fit.
+    """
+    for name, hint in _hints(type(config)).items():
+        object.__setattr__(config, name, _coerce(hint, getattr(config, name), name))
+
+
 def read_record(cls, path):
     """A dataclass from a JSON file that this library wrote.
 
@@ -136,6 +149,7 @@ def read_record(cls, path):
         raise DataError(f"{path}: {error}") from None
 
 
+@functools.cache
 def _hints(cls):
     """Field name -> type with its ranges, of a dataclass."""
     hints = typing.get_type_hints(cls, include_extras=True)

@@ -8,6 +8,7 @@ from typing import Annotated, Literal
 
 from bert_tf.config import Range, build, check, nearest
 from bert_tf.errors import ConfigError
+from bert_tf.models.section import check_section
 from bert_tf.training.optimizer_config import OptimizerConfig
 from tfrecords.masking_config import MaskingConfig
 from tfrecords.permutation_config import PermutationConfig
@@ -120,6 +121,7 @@ def check_pretraining(config):
             chosen objective does not read; names the key.
     """
     check(config)
+    check_section(config.model)
     check_training(config.train)
     check_objective(config)
     if config.data.service and config.data.shard_by != "examples":
