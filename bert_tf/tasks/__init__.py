@@ -7,9 +7,30 @@
     for epoch in range(3):
         model.fit(task.dataset(train, batch_size=32, training=True, seed=0, epoch=epoch))
     task.evaluate(model, dev)
+
+The names are imported when they are first used: settings are checked (`bert_tf.tasks.config`) without
+TensorFlow.
 """
 
-from bert_tf.tasks.build import TASKS, build_task, load_task
-from bert_tf.tasks.config import ColumnsConfig, TaskConfig
-from bert_tf.tasks.examples import Examples
-from bert_tf.tasks.task import Task
+import importlib
+
+_EXPORTS = {
+    "TASKS": "build",
+    "build_task": "build",
+    "load_task": "build",
+    "ColumnsConfig": "config",
+    "TaskConfig": "config",
+    "check_task": "config",
+    "Examples": "examples",
+    "Task": "task",
+}
+
+
+def __getattr__(name):
+    if name not in _EXPORTS:
+        raise AttributeError(f"module '{__name__}' has no attribute '{name}'")
+    return getattr(importlib.import_module(f"{__name__}.{_EXPORTS[name]}"), name)
+
+
+def __dir__():
+    return sorted({*globals(), *_EXPORTS})
