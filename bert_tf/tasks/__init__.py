@@ -15,7 +15,7 @@ import importlib
 
 _MODULES = {
     "build": ["TASKS", "build_task", "load_task"],
-    "config": ["ColumnsConfig", "TaskConfig"],
+    "config": ["ColumnsConfig", "TaskConfig", "check_task"],
     "examples": ["Examples"],
     "task": ["Task"],
 }

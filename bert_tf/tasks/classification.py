@@ -19,8 +19,6 @@ class ClassificationTask(TextTask):
     """
 
     kind = "classification"
-    metrics = ("accuracy", "f1", "f1_macro", "matthews")
-    default_metric = "accuracy"
 
     def _learn(self, examples):
         if self.labels is None:

@@ -1,6 +1,7 @@
 """Tagging: a tag for every word, as parts of speech or named entities (Devlin et al. 2019, section 5.3)."""
 
 import collections
+import dataclasses
 
 import numpy as np
 
@@ -34,8 +35,6 @@ class TaggingTask(Task):
     """
 
     kind = "tagging"
-    metrics = ("accuracy", "precision", "recall", "f1")
-    default_metric = "accuracy"  # until the tags are known
 
     def __init__(self, config, tokenizer):
         super().__init__(config, tokenizer)
@@ -211,13 +210,13 @@ class TaggingTask(Task):
             for name, logits in (("majority class", always), ("most frequent tag of the word", by_word))
         }
 
-    def _state(self):
-        return {**super()._state(), "scheme": self.scheme}
+    def _record(self):
+        return dataclasses.replace(super()._record(), scheme=self.scheme)
 
     @classmethod
-    def _restore(cls, state, tokenizer):
-        task = super()._restore(state, tokenizer)
+    def _restore(cls, record, tokenizer):
+        task = super()._restore(record, tokenizer)
         if task.labels is not None:
             task._know(task.labels)
-        task.scheme = state["scheme"]
+        task.scheme = record.scheme
         return task

@@ -10,11 +10,10 @@ from pathlib import Path
 
 import numpy as np
 
-from bert_tf.config import build, nearest, to_dict
+from bert_tf.config import to_dict
 from bert_tf.errors import ConfigError, DataError
 from bert_tf.files import atomic_write
-from bert_tf.tasks.config import TaskConfig
-from bert_tf.tasks.glue import resolve
+from bert_tf.tasks.config import METRICS, TaskRecord, check_task
 from bert_tf.tasks.heads import INPUTS
 from bert_tf.tasks.reinitialization import reinitialize_top_layers
 
@@ -37,19 +36,13 @@ class Task:
     """
 
     kind = None
-    metrics = ()
-    default_metric = None
 
     def __init__(self, config, tokenizer):
-        self.config = resolve(config)
+        self.config = check_task(config)
         self.tokenizer = tokenizer
         self.labels = self.config.labels
         self.pairs = None
-        self.metric = self.config.metric or self.default_metric
-        if self.metric not in self.metrics:
-            raise ConfigError(f"task.metric={self.metric} is no metric of {self.kind}{nearest(self.metric, self.metrics)}")
-        if self.config.sequence_length < 8:
-            raise ConfigError(f"task.sequence_length={self.config.sequence_length} is too short; give 8 or more")
+        self.metric = self.config.metric or METRICS[self.kind][0]  # a tagger's, until its tags are known
         self._rows = weakref.WeakKeyDictionary()  # tokenizing once serves every epoch and evaluation
 
     # -- data ------------------------------------------------------------------------------------
@@ -171,23 +164,18 @@ class Task:
     def save(self, folder):
         """Writes `task.json`, from which `load_task` makes the same task."""
         with atomic_write(Path(folder) / TASK_FILE) as file:
-            json.dump(self._state(), file, indent=2, ensure_ascii=False)
+            json.dump(to_dict(self._record()), file, indent=2, ensure_ascii=False)
             file.write("\n")
 
-    def _state(self):
-        return {
-            "config": to_dict(self.config),
-            "labels": None if self.labels is None else list(self.labels),
-            "pairs": self.pairs,
-            "tokenizer_fingerprint": self.tokenizer.fingerprint,
-        }
+    def _record(self):
+        return TaskRecord(
+            config=self.config, labels=self.labels, pairs=self.pairs, tokenizer_fingerprint=self.tokenizer.fingerprint
+        )
 
     @classmethod
-    def _restore(cls, state, tokenizer):
-        # Through YAML's dict, not TaskConfig(**...): the nested columns become a dataclass again.
-        task = cls(build(TaskConfig, state["config"], "task"), tokenizer)
-        task.labels = None if state["labels"] is None else tuple(state["labels"])
-        task.pairs = state["pairs"]
+    def _restore(cls, record, tokenizer):
+        task = cls(record.config, tokenizer)
+        task.labels, task.pairs = record.labels, record.pairs
         return task
 
     # -- for the tasks ---------------------------------------------------------------------------

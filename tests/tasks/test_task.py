@@ -290,7 +290,7 @@ def test_reading_tags(tokenizer, tmp_path):
         ({"metric": "acuracy"}, "task.metric=acuracy is no metric of classification; did you mean 'accuracy'"),
         ({"kind": "regression", "metric": "accuracy"}, "task.metric=accuracy is no metric of regression"),
         ({"kind": "tagging", "metric": "f1", "labels": ["NN", "VB"]}, "needs tags that mark entities"),
-        ({"sequence_length": 4}, "task.sequence_length=4 is too short"),
+        ({"sequence_length": 4}, "'task.sequence_length' is 4; it must be at least 8"),
         ({"colums": {}}, "unknown key 'task.colums'; did you mean 'columns'"),
     ],
 )
