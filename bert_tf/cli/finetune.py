@@ -47,7 +47,11 @@ def run(arguments):
         data__dev=arguments.dev,
         data__test=arguments.test,
     )
-    check_finetuning(config)  # before TensorFlow is imported, which takes seconds
+    # Before TensorFlow is imported, which takes seconds:
+    from bert_tf.tasks.config import check_task
+
+    check_finetuning(config)
+    check_task(config.task)
     from bert_tf.tasks import build_task
     from bert_tf.training.finetuning import finetune
 
