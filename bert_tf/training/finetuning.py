@@ -19,7 +19,7 @@ from bert_tf.backend.tpu import is_tpu
 from bert_tf.models.building import describe
 from bert_tf.progress import Progress
 from bert_tf.training.checkpoints import Checkpoints
-from bert_tf.training.encoders import load_encoder, tokenizer_of
+from bert_tf.training.encoders import finetuning_dropout, load_encoder, tokenizer_of
 from bert_tf.training.finetune_config import FinetuneConfig, check_finetuning  # noqa: F401
 from bert_tf.training.optimization import make_optimizer, precision
 from bert_tf.training.run_directory import CONFIG, METRICS, SUMMARY, RunDirectory
@@ -98,7 +98,8 @@ def _train_and_measure(config, run, task, data, strategy, begin, writes):
     train, examples, dev, test = config.train, data["train"], data["dev"], data.get("test")
     with strategy.scope(), precision(train.precision):
         keras.utils.set_random_seed(train.seed)  # the head, and the encoder where not pretrained
-        encoder, tokenizer = load_encoder(config.init_from, trained=train.pretrained, dropout=train.dropout)
+        dropout = finetuning_dropout(config.init_from) if train.dropout is None else train.dropout
+        encoder, tokenizer = load_encoder(config.init_from, trained=train.pretrained, dropout=dropout)
         model = task.model(encoder)
         steps = task.steps_per_epoch(examples, train.batch_size, static_shapes=is_tpu(strategy))
         model.compile(
