@@ -12,7 +12,12 @@ from bert_tf.models.bert import BertConfig, BertEncoder
 
 @dataclasses.dataclass(frozen=True)
 class SpanBertConfig(BertConfig):
-    """The shape of a SpanBERT: a `BertConfig` with another default activation."""
+    """The shape of a SpanBERT: a `BertConfig` with another default activation.
+
+    Kernels and tables are filled with BERT's truncated normal, as everywhere. (The normal of
+    `init_bert_weights` in `pair_bert.py` is not truncated: its values spread by 0.02, those of the truncated
+    one by 0.0176.)
+    """
 
     activation: str = "gelu_erf"
 

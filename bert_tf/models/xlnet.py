@@ -36,10 +36,13 @@ class XLNetConfig:
         activation: of the feed-forward network. The code's flag has "relu" as its default, the
             published models say "gelu", which there is the tanh approximation.
         dropout: on embeddings, on the sinusoids, on both branches of each layer, inside the
-            feed-forward network, and on the last layer's output.
+            feed-forward network, and on the last layer's output. Inside the feed-forward network
+            (`positionwise_ffn`) the code has the same rate as elsewhere; Table 7 of the paper says 0 there.
         attention_dropout: on attention probabilities.
         layer_norm_epsilon: added to the variance of every layer norm.
-        initializer_range: standard deviation of the normal of kernels and tables.
+        initializer_range: standard deviation of the normal of kernels and tables, and of the vector
+            that the query stream begins with (`mask_emb`, which the original leaves to TensorFlow's
+            default, Glorot's uniform: 0.044 with H = 1024).
         clamp_length: distances beyond it count as it; None, as published, for no limit.
 
     The three biases of attention are each layer's own (`untie_r` of the original, set in all
