@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parent.parent
-FOUNDATION = {"config", "errors", "files", "parsing", "progress"}
+FOUNDATION = {"config", "encodings", "errors", "files", "parsing", "progress"}
 MAY_IMPORT = {
     "backend": set(),
     "layers": {"backend"},
