@@ -88,17 +88,13 @@ def print_report(report):
 
 
 def print_table(rows):
-    """Rows of str, the first column to the left, the others to the right; Hangul and Han are two cells wide."""
-    widths = [max(_cells(cell) for cell in column) for column in zip(*rows)]
+    """Rows of str, the first column to the left, the others to the right."""
+    from tfrecords.explanation import display_width
+
+    widths = [max(map(display_width, column)) for column in zip(*rows)]
     for first, *others in rows:
-        cells = [" " * (width - _cells(cell)) + cell for cell, width in zip(others, widths[1:])]
-        print("  " + "  ".join([first + " " * (widths[0] - _cells(first)), *cells]))
-
-
-def _cells(text):
-    import unicodedata
-
-    return sum(0 if unicodedata.combining(c) else 1 + (unicodedata.east_asian_width(c) in "WF") for c in text)
+        cells = [" " * (width - display_width(cell)) + cell for cell, width in zip(others, widths[1:])]
+        print("  " + "  ".join([first + " " * (widths[0] - display_width(first)), *cells]))
 
 
 def _training_file(run):

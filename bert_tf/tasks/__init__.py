@@ -8,29 +8,22 @@
         model.fit(task.dataset(train, batch_size=32, training=True, seed=0, epoch=epoch))
     task.evaluate(model, dev)
 
-The names are imported when they are first used: settings are checked (`bert_tf.tasks.config`) without
-TensorFlow.
+Names are imported when they are first used (PEP 562), so that a task's settings are there without TensorFlow.
 """
 
 import importlib
 
-_EXPORTS = {
-    "TASKS": "build",
-    "build_task": "build",
-    "load_task": "build",
-    "ColumnsConfig": "config",
-    "TaskConfig": "config",
-    "check_task": "config",
-    "Examples": "examples",
-    "Task": "task",
+_MODULES = {
+    "build": ["TASKS", "build_task", "load_task"],
+    "config": ["ColumnsConfig", "TaskConfig", "check_task"],
+    "examples": ["Examples"],
+    "task": ["Task"],
 }
+_MODULE_OF = {name: module for module, names in _MODULES.items() for name in names}
+__all__ = sorted(_MODULE_OF)
 
 
 def __getattr__(name):
-    if name not in _EXPORTS:
-        raise AttributeError(f"module '{__name__}' has no attribute '{name}'")
-    return getattr(importlib.import_module(f"{__name__}.{_EXPORTS[name]}"), name)
-
-
-def __dir__():
-    return sorted({*globals(), *_EXPORTS})
+    if name not in _MODULE_OF:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(importlib.import_module(f"{__name__}.{_MODULE_OF[name]}"), name)

@@ -13,7 +13,8 @@ from bert_tf.checkpoints import appearing_whole, open_checkpoint, write_checkpoi
 from bert_tf.checkpoints.families import PAIR_HEADS
 from bert_tf.errors import ConfigError, DataError
 from bert_tf.models.building import build_config, build_encoder, describe
-from bert_tf.models.electra import generator_config, make_generator
+from bert_tf.models.configs import generator_config
+from bert_tf.models.electra import make_generator
 from bert_tf.models.weights import LoadReport
 from bert_tf.objectives.masked_lm import MaskedLM
 from bert_tf.objectives.permutation_lm import PermutationLM

@@ -1,14 +1,19 @@
 """Every command on one small road, as a user types them."""
 
 import argparse
+import importlib.metadata
 import json
+import os
 import re
+import subprocess
+import sys
 import textwrap
 from pathlib import Path
 
 import pytest
 import tensorflow as tf
 
+import bert_tf
 from bert_tf import samples
 from bert_tf.cli import evaluate as evaluate_command
 from bert_tf.cli import finetune as finetune_command
@@ -193,6 +198,63 @@ def test_export(road, capsys, tmp_path):
         loaded = tf.saved_model.load(str(base / "1"))
         answer = loaded.signatures["serving_default"](text=tf.constant(["The [MASK] of peace."]))
         assert all(len(value) == 1 for value in answer.values())
+
+
+def test_version(capsys):
+    with pytest.raises(SystemExit) as exit:
+        main(["--version"])
+    assert exit.value.code == 0
+    assert capsys.readouterr().out == f"bert-tf {bert_tf.__version__}\n"
+    assert importlib.metadata.version("bert_tf") == bert_tf.__version__
+
+
+def test_a_shell_completes_commands_options_and_their_values(tmp_path):
+    """What argcomplete's shell function does: the line so far in variables, the answer on descriptor 8."""
+    for line, expected in (
+        ("bert-tf inspe", {"inspect "}),
+        ("bert-tf pretrain --eval-", {"--eval-shards "}),
+        ("bert-tf vocab --kind uni", {"unigram", "unigram_xlnet"}),
+        ("bert-tf pretrain --config pretrain/bert_lar", {"pretrain/bert_large", "pretrain/bert_large_512"}),
+        ("bert-tf pretrain --set train.log", {"train.log_every="}),
+    ):
+        answer = tmp_path / "answer"
+        environment = os.environ | {
+            "_ARGCOMPLETE": "1", "_ARGCOMPLETE_STDOUT_FILENAME": str(answer), "COMP_LINE": line,
+            "COMP_POINT": str(len(line)), "_ARGCOMPLETE_IFS": "\n", "_ARGCOMPLETE_SHELL": "bash",
+        }  # fmt: skip
+        subprocess.run([sys.executable, "-m", "bert_tf"], env=environment, timeout=60)
+        assert {word.strip() for word in answer.read_text().split("\n")} == {word.strip() for word in expected}, line
+
+
+@pytest.mark.parametrize(
+    ("command", "setting"),
+    [
+        ("pretrain", "train.batchsize=3"),
+        ("pretrain", "optimizer.learning_rate=-1"),
+        ("pretrain", "objective.memory_length=3"),
+        ("finetune", "train.epochs=0"),
+        ("finetune", "task.sequence_lenght=64"),
+        ("pretrain", "model.hiden_size=64"),
+        ("study", "pretrain.train.stepps=3"),
+        ("shards", "sequence_lenght=3"),
+        ("tokenize", "sentence=3"),
+        ("inspect", "unit=word"),
+    ],
+)
+def test_a_wrong_setting_is_refused_before_tensorflow_is_imported(command, setting):
+    """In a process where importing TensorFlow or Keras is an error."""
+    others = {
+        "pretrain": ["--shards", "s"], "finetune": ["--init-from", "r", "--train", "t", "--dev", "d"],
+        "study": ["--corpus", "c", "--tokenizer", "t"], "shards": ["c"], "tokenize": ["c", "--tokenizer", "t"], "inspect": ["s"],
+    }[command] + ["--output", "x"] * (command != "inspect")  # fmt: skip
+    script = (
+        "import sys; sys.modules['tensorflow'] = sys.modules['keras'] = None\n"
+        "from bert_tf.cli.main import main; sys.exit(main(sys.argv[1:]))"
+    )
+    ran = [sys.executable, "-c", script, command, *others, "--set", setting]
+    done = subprocess.run(ran, capture_output=True, text=True, timeout=60)
+    assert done.returncode == 1 and done.stderr.startswith(f"bert-tf {command}: "), done.stderr
+    assert re.split(r"[.=]", setting)[-2] in done.stderr
 
 
 @pytest.mark.parametrize("command", COMMANDS)
