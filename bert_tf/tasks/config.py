@@ -36,9 +36,10 @@ class ColumnsConfig:
             columns are given by number.
         quoted: whether "..." quotes a field that holds separators. None: in CSV yes; in TSV no, as
             GLUE writes them.
-        skip_malformed: skip and count rows with the wrong number of fields or without a label,
-            where the default is to stop.
-        format: how the file is read; None: by its ending (.tsv, .csv, .jsonl, .conll, .txt).
+        skip_malformed: skip and count rows with the wrong number of fields, without a text or without
+            a label, where the default is to stop.
+        format: how the file is read; None: by its ending (.tsv, .csv, .json, .jsonl, .conll, .conllu,
+            .iob, .bio, .txt), and where that says nothing by what it holds.
     """
 
     text: str | int | None = None

@@ -3,6 +3,7 @@
 import unicodedata
 
 from bert_tf.config import nearest
+from bert_tf.errors import DataError
 from bert_tf.parsing import brief
 
 #: How pandas writes a missing value, in lower case.
@@ -35,20 +36,19 @@ def not_in_label_set(kind, label, known):
         if unicodedata.normalize("NFC", other) == unicodedata.normalize("NFC", label):
             return (
                 f"the {kind} '{label}' looks like '{other}' of the label set, but is {_form(label)} where that one is "
-                f"{_form(other)} (NFD takes characters apart, as macOS does); bring both files into one form, e.g. with "
+                f"{_form(other)} (NFD takes characters apart, as macOS does); bring all labels into one form, e.g. with "
                 "Python's unicodedata.normalize('NFC', text)"
             )
     return f"the {kind} '{brief(label)[1:-1]}' is not in the label set{nearest(label, known)}"
 
 
-def look_alikes(labels):
-    """Two labels that are the same text in different Unicode forms; None if there are none."""
+def check_distinct(labels, path):
+    """Raises DataError if two labels of a file are the same text in different Unicode forms."""
     seen = {}
     for label in labels:
         other = seen.setdefault(unicodedata.normalize("NFC", label), label)
         if other != label:
-            return other, label
-    return None
+            raise DataError(f"{path} holds both: {not_in_label_set('label', label, [other])}")
 
 
 def _form(text):

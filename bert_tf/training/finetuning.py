@@ -69,7 +69,7 @@ def finetune(config, output, build_task):
             run = folder if len(seeds) == 1 else RunDirectory(folder.path / f"seed-{seed}")
             one = dataclasses.replace(config, train=dataclasses.replace(config.train, seed=seed, seeds=1))
             results[run.path] = _finetune_once(one, run, task, data, strategy, begin=lambda: folder.record(config))
-        summary = _summarize(results, folder)
+        summary = _summarize(results, folder, task)
         if not writes:
             return summary
         with files.atomic_write(folder.path / SUMMARY) as file:
@@ -182,7 +182,7 @@ def _plain(metrics):
     return {k: v for k, v in metrics.items() if isinstance(v, (int, float, str, bool))}
 
 
-def _summarize(results, folder):
+def _summarize(results, folder, task):
     """Mean and spread over the seeds, and which was best."""
     metric = next(iter(results.values()))["metric"]
     best = max(results, key=lambda path: results[path]["dev"][metric])
@@ -199,6 +199,9 @@ def _summarize(results, folder):
     summary["warnings"] = [
         f"seed {r['seed']}: {r['dev']['warning']}" for r in results.values() if "warning" in r["dev"]
     ]
+    for split in ("dev", "test"):
+        not_above = split in summary and task.not_above(summary[split]["mean"], summary[split]["baselines"])
+        summary["warnings"] += [f"{split}: {not_above}"] if not_above else []
     return summary
 
 
