@@ -126,7 +126,7 @@ def convert(path, output, to, family=None, encoder_only=False):
     record = {
         "model": describe(config),
         # XLNet has no longest length; 512 is what the published models were trained on.
-        "data": {"sequence_length": getattr(config, "max_positions", 512)},
+        "data": {"sequence_length": min(config.max_positions, 512)},
         "imported_from": str(path),
     } | _record(loaded.objective)
     with appearing_whole(Path(output)) as folder:
