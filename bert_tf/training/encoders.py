@@ -79,7 +79,7 @@ def initialize(objective, encoder, tokenizer, path, fresh=()):
     source, run = _open(path)
     if tokenizer_of(path).vocabulary != tokenizer.vocabulary:
         raise DataError(f"{path} was trained on another vocabulary; write the shards with the tokenizer in it")
-    theirs = to_dict(source.config if source else build_config(run.config()["model"]))
+    theirs = to_dict(config_of(path))
     for name, value in to_dict(encoder.config).items():
         # What training alone reads may differ; what the numbers depend on may not.
         if name not in ("dropout", "attention_dropout", "initializer_range") and theirs.get(name) != value:
@@ -104,6 +104,12 @@ def tokenizer_of(path):
     """The tokenizer of a run directory or a published checkpoint."""
     source, run = _open(path)
     return (source or run).tokenizer()
+
+
+def config_of(path):
+    """The configuration of the encoder of a run directory or a published checkpoint."""
+    source, run = _open(path)
+    return source.config if source else build_config(run.config()["model"])
 
 
 def _open(path):

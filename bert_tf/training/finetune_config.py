@@ -24,6 +24,7 @@ class FinetuneTrainConfig:
     Attributes:
         epochs: passes over the training data.
         batch_size: examples of an update.
+        precision: as in `bert_tf.training.pretrain_config.TrainConfig`.
         early_stopping: stop after so many epochs without a better dev metric; None = never. The
             best epoch is kept in either case.
         seeds: how many runs, with seed, seed + 1, ...; mean and spread are reported.
@@ -37,7 +38,7 @@ class FinetuneTrainConfig:
     epochs: Annotated[int, Range(at_least=1)] = 3
     batch_size: Annotated[int, Range(at_least=1, at_most=1 << 20)] = 32
     accumulation_steps: Annotated[int, Range(at_least=1)] = 1
-    precision: Literal["float32", "mixed_bfloat16", "mixed_float16"] = "float32"
+    precision: Literal["auto", "float32", "mixed_bfloat16", "mixed_float16"] = "float32"
     strategy: str = "auto"
     xla: bool | None = None
     seed: Annotated[int, Range(at_least=0, below=2**32)] = 0

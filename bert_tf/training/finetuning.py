@@ -19,9 +19,10 @@ from bert_tf.backend.tpu import is_tpu
 from bert_tf.models.building import describe
 from bert_tf.progress import Progress
 from bert_tf.training.checkpoints import Checkpoints
-from bert_tf.training.encoders import finetuning_dropout, load_encoder, tokenizer_of
+from bert_tf.training.encoders import config_of, finetuning_dropout, load_encoder, tokenizer_of
 from bert_tf.training.finetune_config import FinetuneConfig, check_finetuning  # noqa: F401
-from bert_tf.training.optimization import make_optimizer, precision
+from bert_tf.training.optimization import make_optimizer
+from bert_tf.training.precision import precision, resolve
 from bert_tf.training.run_directory import CONFIG, METRICS, SUMMARY, RunDirectory
 from bert_tf.training.strategies import (
     check_agreement,
@@ -63,6 +64,8 @@ def finetune(config, output, build_task):
         # Nothing is written before the data are read and the model and its optimizer are there: a
         # command that fails until then can be corrected and given again.
         task = build_task(config.task, tokenizer_of(config.init_from))
+        tokens = config.train.batch_size * task.config.sequence_length
+        config = resolve(config, folder, strategy, config_of(config.init_from), tokens)
         data = {split: task.read(path) for split, path in dataclasses.asdict(config.data).items() if path}
         results = {}
         for seed in seeds:

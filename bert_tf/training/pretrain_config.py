@@ -67,13 +67,16 @@ class TrainConfig:
     it has not, such as "masked_lm_head" or "pair_head", must be named in `init_fresh`.
     `accumulation_steps` micro-batches save memory, or with `parallel_accumulation` time on CPUs: see
     `TrainableModel.compile`.
+    `precision` "auto", the default of the shipped files, is bfloat16 on TPUs, on GPUs that have it, and on
+    CPUs where the products of the model are faster in it, else float32; config.yaml of the run has the one
+    chosen, which a resume keeps. See `bert_tf.training.precision`.
     """
 
     steps: Annotated[int, Range(at_least=1, at_most=2**31 - 1)] = 1_000_000
     batch_size: Annotated[int, Range(at_least=1, at_most=1 << 20)] = 256
     accumulation_steps: Annotated[int, Range(at_least=1)] = 1
     parallel_accumulation: bool = False
-    precision: Literal["float32", "mixed_bfloat16", "mixed_float16"] = "float32"
+    precision: Literal["auto", "float32", "mixed_bfloat16", "mixed_float16"] = "float32"
     strategy: str = "auto"
     xla: bool | None = None
     steps_per_execution: Annotated[int, Range(at_least=1)] = 1
