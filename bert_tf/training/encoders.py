@@ -49,6 +49,17 @@ def load_encoder(path, trained=True, pooler=True, dropout=None, **outputs):
     return encoder, run.tokenizer()
 
 
+def finetuning_dropout(path):
+    """The dropout rate with which `path` is fine-tuned where none is set; None for its own rates.
+
+    A published checkpoint (imported or not) and a fine-tuned run keep their own. A run that was pretrained
+    here gets 0.1: a short pretraining goes without dropout, a small labelled set needs it.
+    """
+    source, run = _open(path)
+    record = {} if source else run.config()
+    return None if source or "imported_from" in record or "task" in record else 0.1
+
+
 def initialize(objective, encoder, tokenizer, path, fresh=()):
     """Starts a pretraining model from a run directory or a published checkpoint.
 

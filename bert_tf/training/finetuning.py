@@ -19,7 +19,7 @@ from bert_tf.backend.tpu import is_tpu
 from bert_tf.models.building import describe
 from bert_tf.progress import Progress
 from bert_tf.training.checkpoints import Checkpoints
-from bert_tf.training.encoders import load_encoder, tokenizer_of
+from bert_tf.training.encoders import finetuning_dropout, load_encoder, tokenizer_of
 from bert_tf.training.finetune_config import FinetuneConfig, check_finetuning  # noqa: F401
 from bert_tf.training.optimization import make_optimizer, precision
 from bert_tf.training.run_directory import CONFIG, METRICS, SUMMARY, RunDirectory
@@ -69,7 +69,7 @@ def finetune(config, output, build_task):
             run = folder if len(seeds) == 1 else RunDirectory(folder.path / f"seed-{seed}")
             one = dataclasses.replace(config, train=dataclasses.replace(config.train, seed=seed, seeds=1))
             results[run.path] = _finetune_once(one, run, task, data, strategy, begin=lambda: folder.record(config))
-        summary = _summarize(results, folder)
+        summary = _summarize(results, folder, task)
         if not writes:
             return summary
         with files.atomic_write(folder.path / SUMMARY) as file:
@@ -98,7 +98,8 @@ def _train_and_measure(config, run, task, data, strategy, begin, writes):
     train, examples, dev, test = config.train, data["train"], data["dev"], data.get("test")
     with strategy.scope(), precision(train.precision):
         keras.utils.set_random_seed(train.seed)  # the head, and the encoder where not pretrained
-        encoder, tokenizer = load_encoder(config.init_from, trained=train.pretrained, dropout=train.dropout)
+        dropout = finetuning_dropout(config.init_from) if train.dropout is None else train.dropout
+        encoder, tokenizer = load_encoder(config.init_from, trained=train.pretrained, dropout=dropout)
         model = task.model(encoder)
         steps = task.steps_per_epoch(examples, train.batch_size, static_shapes=is_tpu(strategy))
         model.compile(
@@ -181,7 +182,7 @@ def _plain(metrics):
     return {k: v for k, v in metrics.items() if isinstance(v, (int, float, str, bool))}
 
 
-def _summarize(results, folder):
+def _summarize(results, folder, task):
     """Mean and spread over the seeds, and which was best."""
     metric = next(iter(results.values()))["metric"]
     best = max(results, key=lambda path: results[path]["dev"][metric])
@@ -198,6 +199,9 @@ def _summarize(results, folder):
     summary["warnings"] = [
         f"seed {r['seed']}: {r['dev']['warning']}" for r in results.values() if "warning" in r["dev"]
     ]
+    for split in ("dev", "test"):
+        not_above = split in summary and task.not_above(summary[split]["mean"], summary[split]["baselines"])
+        summary["warnings"] += [f"{split}: {not_above}"] if not_above else []
     return summary
 
 

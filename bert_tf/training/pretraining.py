@@ -172,8 +172,8 @@ def _check_fit(config, model_config, reader):
     length, vocabulary = reader.sequence_length, reader.manifest.vocabulary_size
     if config.data.sequence_length not in (None, length):
         raise ConfigError(f"data.sequence_length={config.data.sequence_length}, but the shards hold {length} tokens a row")
-    positions = getattr(model_config, "max_positions", None)  # XLNet has no limit
-    if positions is not None and length > positions:
+    positions = model_config.max_positions
+    if length > positions:
         raise ConfigError(
             f"the shards hold sequences of {length} tokens, the model has {positions} positions; "
             "set model.max_positions, or write shards with a smaller sequence length"
