@@ -5,6 +5,7 @@ import errno
 import fcntl
 import os
 import re
+import shutil
 from pathlib import Path
 
 from absl import logging
@@ -34,6 +35,70 @@ def atomic_write(path, mode="w"):
             os.replace(temporary, path)
         finally:
             temporary.unlink(missing_ok=True)
+
+
+@contextlib.contextmanager
+def atomic_folder(path, replace=False):
+    """Makes a folder that appears with all its files or not at all.
+
+    Args:
+        path: the folder; missing or empty, or with `replace` anything.
+        replace: whether a folder that is there gives way to the new one.
+
+    Yields:
+        Path of an empty folder, whose files lie at `path` when the block succeeds. A block that
+        raises leaves no trace; what a killed process leaves, the next one removes.
+
+    Raises:
+        RunDirectoryError: `path` holds files, or the disk is full or cannot be written.
+    """
+    path = Path(os.path.realpath(path))
+    name = f".{path.name}.{os.getpid()}"
+    with explain_disk_errors(path):
+        if path.is_dir() and not replace and any(path.iterdir()):
+            raise RunDirectoryError(f"{path} is not empty; choose another folder")
+        # A folder that is there may be one that cannot be renamed: the root of a file system.
+        inside = path.is_dir() and not replace
+        parent = path if inside else path.parent
+        parent.mkdir(parents=True, exist_ok=True)
+        for leftover in parent.glob(f".{path.name}.*.tmp"):
+            process = leftover.suffixes[-2][1:] if len(leftover.suffixes) > 1 else ""
+            if process.isdigit() and not _is_running(int(process)):
+                shutil.rmtree(leftover, ignore_errors=True)
+        temporary, former = parent / f"{name}.tmp", parent / f"{name}.old.tmp"
+        temporary.mkdir()
+        try:
+            yield temporary
+            if inside:
+                for entry in sorted(temporary.iterdir()):
+                    os.rename(entry, path / entry.name)
+            else:
+                _exchange(temporary, path, former)
+        finally:
+            shutil.rmtree(temporary, ignore_errors=True)
+
+
+def _exchange(new, path, former):
+    """Renames `new` to `path`; what lies there is called `former` meanwhile, and removed."""
+    if path.exists():
+        os.rename(path, former)
+    try:
+        os.rename(new, path)
+    except OSError:
+        if former.exists():
+            os.rename(former, path)
+        raise
+    shutil.rmtree(former, ignore_errors=True)
+
+
+def _is_running(process):
+    try:
+        os.kill(process, 0)
+    except ProcessLookupError:
+        return False
+    except OSError:  # of another user
+        pass
+    return True
 
 
 @contextlib.contextmanager

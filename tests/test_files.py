@@ -108,3 +108,37 @@ def test_a_file_where_a_folder_must_be(tmp_path, inside):
     path = tmp_path / "file" / inside
     with pytest.raises(RunDirectoryError, match=f"cannot write {path}: there is a file"), files.lock_directory(path):
         pass
+
+
+def test_a_folder_appears_whole_or_not_at_all(tmp_path):
+    target = tmp_path / "deep" / "folder"
+    with files.atomic_folder(target) as temporary:
+        (temporary / "a.txt").write_text("a")
+        assert not target.exists()
+    assert sorted(path.name for path in target.parent.rglob("*")) == ["a.txt", "folder"]
+    with pytest.raises(ZeroDivisionError), files.atomic_folder(tmp_path / "other") as temporary:
+        (temporary / "a.txt").write_text("a")
+        1 / 0
+    assert os.listdir(tmp_path) == ["deep"]
+    with pytest.raises(RunDirectoryError, match="folder is not empty"), files.atomic_folder(target):
+        pass
+    (tmp_path / "empty").mkdir()
+    (tmp_path / "link").symlink_to("empty")
+    with files.atomic_folder(tmp_path / "link") as temporary:
+        (temporary / "b.txt").write_text("b")
+    assert os.listdir(tmp_path / "empty") == ["b.txt"] and (tmp_path / "link").is_symlink()
+
+
+def test_a_folder_that_gives_way_and_leftovers(tmp_path):
+    target = tmp_path / "folder"
+    target.mkdir()
+    (target / "old.txt").write_text("old")
+    (tmp_path / ".folder.999999999.tmp").mkdir()
+    (tmp_path / f".folder.{os.getppid()}.tmp").mkdir()  # of a process that is at work
+    with pytest.raises(ZeroDivisionError), files.atomic_folder(target, replace=True):
+        1 / 0
+    assert os.listdir(target) == ["old.txt"]
+    with files.atomic_folder(target, replace=True) as temporary:
+        (temporary / "new.txt").write_text("new")
+    assert os.listdir(target) == ["new.txt"]
+    assert sorted(os.listdir(tmp_path)) == [f".folder.{os.getppid()}.tmp", "folder"]

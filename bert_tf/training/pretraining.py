@@ -78,6 +78,8 @@ def pretrain(config, output):
             baseline = unigram(reader.dataset(min(256, reader.num_examples), config.train.seed), tokenizer)
             objective, step = _objective(config, model_config, reader, tokenizer, run, strategy)
             check_agreement(strategy, step, f"the step that {output} goes on from")
+            if step == 0:  # later, the identity of the shards is part of the run
+                reader.verify(progress=is_chief(strategy))
             if not is_chief(strategy):  # what the others would write goes nowhere
                 run = RunDirectory(stack.enter_context(tempfile.TemporaryDirectory()))
             # A service goes on with whatever it was given under a name: other settings are another name.

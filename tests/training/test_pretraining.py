@@ -15,6 +15,7 @@ from bert_tf.tokenizers import train_wordpiece
 from bert_tf.training.baselines import unigram
 from bert_tf.training.pretraining import PretrainConfig, pretrain
 from bert_tf.training.run_directory import RunDirectory
+from tfrecords import framing
 from tfrecords.reader import ShardReader
 from tfrecords.writer import ShardsConfig, write_shards
 
@@ -199,7 +200,12 @@ def test_a_damaged_shard_is_named_with_its_offset(made, tmp_path):
         if file.is_file():
             (damaged / file.relative_to(made / "shards")).write_bytes(file.read_bytes())
     shard = next(damaged.glob("*.tfrecord"))
-    content = bytearray(shard.read_bytes())
+    original = shard.read_bytes()
+    offsets = framing.record_offsets(original)
+    shard.write_bytes(b"".join(original[a:b] for a, b in reversed(list(zip(offsets, offsets[1:])))))
+    with pytest.raises(DataError, match=f"{shard.name} .*its records are intact but its checksum differs"):
+        pretrain(experiment(made, f"data.shards={damaged}"), tmp_path / "exchanged")
+    content = bytearray(original)
     content[20] ^= 255  # in the first record, behind its length
     shard.write_bytes(content)
     with pytest.raises(DataError, match=f"{shard.name} is corrupted: record 0 at byte offset 0"):
