@@ -11,13 +11,18 @@ import numpy as np
 
 from tfrecords.schema import NO_PAIR
 
+# Why a segment is a lone sentence, see `Spans.lone`.
+ENDS, FILLS = 1, 2
+
 
 class Spans(NamedTuple):
     """Examples as stretches of the token ids: segment A is `token_ids[first_start:first_end]`.
 
     All int64 [E]. `second_start == second_end` where there is no segment B. `labels` are those of
     `schema`. `truncated` is the number of tokens of this example that were cut off and stand in no
-    other example of the same pass (not counting random B's).
+    other example of the same pass (not counting random B's). `lone` says why a pair is
+    random without a draw, or a segment alone: `ENDS` where A is one sentence, the last of its
+    document, `FILLS` where A is one sentence that alone reaches the target length; else 0.
     """
 
     first_start: np.ndarray
@@ -26,6 +31,7 @@ class Spans(NamedTuple):
     second_end: np.ndarray
     labels: np.ndarray
     truncated: np.ndarray
+    lone: np.ndarray
 
 
 def drop_empty(sentence_splits, document_splits):
@@ -87,7 +93,7 @@ def token_blocks(sentence_splits, document_splits, room):
     separators = sentence_splits[document_splits[1:-1]]
     total = int(sentence_splits[-1]) + len(separators)
     starts = np.arange(0, total, room)
-    return spans((start, min(start + room, total), 0, 0, NO_PAIR, 0) for start in starts.tolist()), separators
+    return spans((start, min(start + room, total), 0, 0, NO_PAIR, 0, 0) for start in starts.tolist()), separators
 
 
 def doc_sentences(sentence_splits, document_splits, room):
@@ -115,7 +121,7 @@ def _fill(starts, ends, first, last, room):
     while first < last:
         # At least one sentence, since none exceeds the room.
         after = bisect_left(ends, starts[first] + room + 1, first + 1, last)
-        yield (starts[first], ends[after - 1], 0, 0, NO_PAIR, 0)
+        yield (starts[first], ends[after - 1], 0, 0, NO_PAIR, 0, 0)
         first = after
 
 
@@ -126,4 +132,4 @@ def insert_separators(token_ids, separators, sep_id):
 
 def spans(rows):
     """`Spans` of tuples of its fields."""
-    return Spans(*np.array(list(rows), np.int64).reshape(-1, 6).T)
+    return Spans(*np.array(list(rows), np.int64).reshape(-1, len(Spans._fields)).T)

@@ -3,7 +3,7 @@
 import random
 from bisect import bisect_left
 
-from tfrecords.packing import spans, split_long
+from tfrecords.packing import ENDS, FILLS, spans, split_long
 from tfrecords.schema import EXCHANGED, IN_ORDER, NEXT, NO_PAIR, RANDOM_NEXT
 
 
@@ -89,7 +89,7 @@ def _pairs(sentence_splits, document_splits, room, seed, short_sequence_probabil
                 chunk_end = min(bisect_left(splits, splits[start] + target, start + 1, document_end), document_end)
                 if chunk_end - start > 1:
                     middle += int(draw() * (chunk_end - start - 1))
-            lone = chunk_end - start == 1
+            lone = 0 if chunk_end - start > 1 else ENDS if chunk_end == document_end else FILLS
             a_start, a_end = splits[start], splits[middle]
             if task == "next_sentence" and (lone or draw() < 0.5):
                 label = RANDOM_NEXT
@@ -118,7 +118,7 @@ def _pairs(sentence_splits, document_splits, room, seed, short_sequence_probabil
                 b_start, b_end = b_start + b_front, b_end - (b_drop - b_front)
                 is_random = task == "next_sentence" and label == RANDOM_NEXT
                 truncated = a_drop + (0 if is_random else b_drop)
-            rows.append((a_start, a_end, b_start, b_end, label, truncated))
+            rows.append((a_start, a_end, b_start, b_end, label, truncated, lone))
     return spans(rows)
 
 

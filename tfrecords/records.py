@@ -35,7 +35,7 @@ def serialize(token_ids, spans, layout, vocabulary_size):
     around_first = len(layout.before_first) + len(layout.after_first)
     around_second = len(layout.before_second) + len(layout.after_second)
     frames = {}
-    for a_start, a_end, b_start, b_end, label, _ in zip(*(column.tolist() for column in spans)):
+    for a_start, a_end, b_start, b_end, label, *_ in zip(*(column.tolist() for column in spans)):
         ids = before_first + flat[a_start * width : a_end * width] + after_first
         second = b_end - b_start
         if second:

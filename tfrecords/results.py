@@ -107,7 +107,7 @@ class Totals:
 
     def finish(self, what):
         if self._progress:
-            self._progress.finish(f"{len(self.entries):,} {what}")
+            self._progress.finish(f"{len(self.entries):,} {what if len(self.entries) != 1 else what.removesuffix('s')}")
 
 
 def process(chunks, folder, setup, workers, totals):

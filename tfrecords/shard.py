@@ -10,14 +10,15 @@ import tensorflow as tf
 
 from bert_tf.files import explain_disk_errors
 from bert_tf.tokenizers import load_tokenizer
+from tfrecords.electra import electra_examples, reorder
 from tfrecords.manifest import Manifest, Shard
 from tfrecords.output_folder import Kind
-from tfrecords.packing import doc_sentences, full_sentences, insert_separators, token_blocks
+from tfrecords.packing import ENDS, FILLS, doc_sentences, full_sentences, insert_separators, token_blocks
 from tfrecords.pairs import segment_pairs, sentence_pairs
 from tfrecords.records import serialize
 from tfrecords.results import ChunkResult
-from tfrecords.schema import EXCHANGED, MANIFEST_NAME, NO_PAIR, RANDOM_NEXT, TOKENIZER_FOLDER
-from tfrecords.shards_config import PAIR_FORMATS
+from tfrecords.schema import EXCHANGED, IN_ORDER, MANIFEST_NAME, NEXT, NO_PAIR, RANDOM_NEXT, TOKENIZER_FOLDER
+from tfrecords.shards_config import PAIR_FORMATS, SINGLE_FORMATS
 from tfrecords.statistics import DuplicateSample, sentence_hashes
 from tfrecords.tokens import DocumentTokenizer, token_counts
 
@@ -59,9 +60,9 @@ class ShardWriter:
             "examples": 0,
             "example_tokens": 0,
             "truncated_tokens": 0,
-            "random_next": 0,
-            "exchanged": 0,
+            **dict.fromkeys(("next", "random_next", "random_next_ends", "random_next_fills", "in_order", "exchanged"), 0),
             "without_pair": 0,
+            "two_segments": 0,
             "lone_segments": 0,
         }
         duplicates = DuplicateSample(sentence_hashes(tokens.token_ids, tokens.sentence_splits), threshold)
@@ -113,8 +114,10 @@ def _pack(tokens, tokenizer, config, seed):
         room = config.sequence_length - layout.special_tokens_per_pair
         if config.format == "sentence_pair":
             return token_ids, sentence_pairs(*splits, room, seed, config.pair_task)
-        probability = config.short_sequence_probability
-        return token_ids, segment_pairs(*splits, room, seed, probability, config.pair_task)
+        return token_ids, segment_pairs(*splits, room, seed, config.short_sequences, config.pair_task)
+    if config.format == "electra":
+        spans, sentences = electra_examples(*splits, config.sequence_length, layout, seed, config.short_sequences)
+        return reorder(token_ids, splits[0], sentences), spans
     room = config.sequence_length - layout.special_tokens_per_sequence
     if config.format == "doc_sentences":
         return token_ids, doc_sentences(*splits, room)
@@ -131,12 +134,18 @@ def _count(spans, layout, config, counts):
     counts["examples"] += len(second)
     counts["example_tokens"] += int((first + second).sum())
     counts["example_tokens"] += pairs * layout.special_tokens_per_pair + singles * layout.special_tokens_per_sequence
+    counts["two_segments"] += pairs
     counts["truncated_tokens"] += int(spans.truncated.sum())
     counts["without_pair"] += int(np.count_nonzero(spans.labels == NO_PAIR))
-    counts["lone_segments"] += singles if config.format in PAIR_FORMATS else 0
+    counts["lone_segments"] += 0 if config.format in SINGLE_FORMATS else singles
     if config.pair_task == "next_sentence":
-        counts["random_next"] += int(np.count_nonzero(spans.labels == RANDOM_NEXT))
+        is_random = spans.labels == RANDOM_NEXT
+        counts["next"] += int(np.count_nonzero(spans.labels == NEXT))
+        counts["random_next"] += int(np.count_nonzero(is_random))
+        counts["random_next_ends"] += int(np.count_nonzero(is_random & (spans.lone == ENDS)))
+        counts["random_next_fills"] += int(np.count_nonzero(is_random & (spans.lone == FILLS)))
     elif config.pair_task == "sentence_order":
+        counts["in_order"] += int(np.count_nonzero(spans.labels == IN_ORDER))
         counts["exchanged"] += int(np.count_nonzero(spans.labels == EXCHANGED))
 
 

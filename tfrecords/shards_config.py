@@ -1,16 +1,18 @@
 """The settings that decide what shards hold."""
 
 from dataclasses import dataclass
-from typing import Literal
+from typing import Annotated, Literal
 
+from bert_tf.config import Range, check, to_dict
 from bert_tf.errors import ConfigError
 from tfrecords.schema import PAIR_TASKS
 
 PAIR_FORMATS = ("segment_pair", "sentence_pair")
 SINGLE_FORMATS = ("full_sentences", "doc_sentences", "token_blocks")
+FORMATS = (*PAIR_FORMATS, "electra", *SINGLE_FORMATS)
 
-_SHORTEST_SEQUENCE = 8
-_LONGEST_SEQUENCE = 65535  # segment lengths are stored as uint16
+# The share of shorter examples, where the format has one.
+_SHORT_SEQUENCES = {"segment_pair": 0.1, "electra": 0.05}
 
 
 @dataclass(frozen=True)
@@ -32,10 +34,10 @@ class CorpusConfig:
     sentences: Literal["auto", "lines", "split"] = "auto"
     text_field: str = "text"
     errors: Literal["strict", "replace"] = "strict"
-    shard_bytes: int = 4 << 20
+    shard_bytes: Annotated[int, Range(at_least=1 << 12, at_most=1 << 28)] = 4 << 20
 
     def __post_init__(self):
-        _check_range(self, "shard_bytes", 1 << 12, 1 << 28)
+        check(self)
         _check_known(self, "sentences", ("auto", "lines", "split"))
         _check_known(self, "errors", ("strict", "replace"))
 
@@ -51,14 +53,16 @@ class ShardsConfig(CorpusConfig):
             "sentence_pair": two natural sentences, mostly much shorter than the sequence;
             "full_sentences": contiguous sentences across documents, as RoBERTa;
             "doc_sentences": the same, never across documents, so that the end of each is shorter;
-            "token_blocks": text cut wherever a row is full, within sentences, too.
+            "token_blocks": text cut wherever a row is full, within sentences, too;
+            "electra": one or two stretches of sentences, as ELECTRA; see `electra.electra_examples`.
         pair: what is asked of the two segments:
             "next_sentence": does B follow A in the document, or is it from another one (BERT)?
             "sentence_order": two that follow each other, are they in order or exchanged (ALBERT)?
             "none": no question; a pair then always follows each other.
             None for "next_sentence" where the format makes pairs, else "none".
-        short_sequence_probability: segment_pair only: share of documents packed to a random
-            shorter length.
+        short_sequence_probability: the share of documents (segment_pair) or of examples (electra)
+            packed to a random shorter length; None for the original's: 0.1 and 0.05. The other
+            formats have none.
         duplicates: passes over the corpus, each with other draws. The original made 10 with masks
             of their own; masks are drawn when read here, so 1 is enough.
         seed: of the draws of pairs and lengths.
@@ -68,30 +72,50 @@ class ShardsConfig(CorpusConfig):
         ConfigError: a value out of range, or one that the format does not use.
     """
 
-    sequence_length: int = 128
-    format: Literal["segment_pair", "sentence_pair", "full_sentences", "doc_sentences", "token_blocks"] = "segment_pair"
+    # Segment lengths are stored as uint16.
+    sequence_length: Annotated[int, Range(at_least=8, at_most=65535)] = 128
+    format: Literal["segment_pair", "sentence_pair", "electra", "full_sentences", "doc_sentences", "token_blocks"] = (
+        "segment_pair"
+    )
     pair: Literal["next_sentence", "sentence_order", "none"] | None = None
-    short_sequence_probability: float = 0.1
-    duplicates: int = 1
+    short_sequence_probability: Annotated[float | None, Range(at_least=0, at_most=1)] = None
+    duplicates: Annotated[int, Range(at_least=1, at_most=1000)] = 1
     seed: int = 0
 
     def __post_init__(self):
         super().__post_init__()
-        _check_range(self, "sequence_length", _SHORTEST_SEQUENCE, _LONGEST_SEQUENCE)
-        _check_range(self, "short_sequence_probability", 0.0, 1.0)
-        _check_range(self, "duplicates", 1, 1000)
-        _check_known(self, "format", PAIR_FORMATS + SINGLE_FORMATS)
+        _check_known(self, "format", FORMATS)
         _check_known(self, "pair", (*PAIR_TASKS, None))
-        if self.format in SINGLE_FORMATS and self.pair not in (None, "none"):
+        if self.format not in PAIR_FORMATS and self.pair not in (None, "none"):
+            makes = "makes examples of one" if self.format in SINGLE_FORMATS else "leaves them in order"
             raise ConfigError(
-                f"pair: {self.pair} asks about two segments, and {self.format} makes examples of one; "
+                f"pair: {self.pair} asks about two segments, and {self.format} {makes}; "
                 "use segment_pair or sentence_pair, or pair: none"
+            )
+        if self.short_sequence_probability is not None and self.format not in _SHORT_SEQUENCES:
+            raise ConfigError(
+                f"short_sequence_probability: {self.format} makes no examples of a shorter length; leave it out, or "
+                f"use one of the formats {', '.join(_SHORT_SEQUENCES)}"
             )
         if self.duplicates > 1 and not self.draws:
             raise ConfigError(
                 f"duplicates > 1 would write the same examples again: {self.format} without a pair draws nothing at "
                 "random and masks are drawn when read; leave duplicates at 1"
             )
+
+    @property
+    def packing(self):
+        """All of it as a dict, as the manifest records it: with what None stands for."""
+        resolved = {"pair": self.pair_task, "short_sequence_probability": self.short_sequences}
+        return to_dict(self) | resolved
+
+    @property
+    def short_sequences(self):
+        """`short_sequence_probability` with None resolved."""
+        if self.short_sequence_probability is not None:
+            return self.short_sequence_probability
+        # Formats without short examples record what their shards always recorded.
+        return _SHORT_SEQUENCES.get(self.format, 0.1)
 
     @property
     def pair_task(self):
@@ -103,13 +127,7 @@ class ShardsConfig(CorpusConfig):
     @property
     def draws(self):
         """Whether anything but the order of reading is left to chance, so that passes differ."""
-        return self.format == "segment_pair" or self.pair_task != "none"
-
-
-def _check_range(config, name, least, most):
-    value = getattr(config, name)
-    if not least <= value <= most:
-        raise ConfigError(f"'{name}' is {value}; it must lie between {least} and {most}")
+        return self.format in _SHORT_SEQUENCES or self.pair_task != "none"
 
 
 def _check_known(config, name, known):

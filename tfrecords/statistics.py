@@ -9,9 +9,11 @@ SAMPLE_SIZE = 1 << 15
 _FULL = 1 << 64
 DUPLICATES_HIGH = 0.30
 UNKNOWN_HIGH = 0.05
-RANDOM_NEXT_HIGH = 0.90
+RANDOM_NEXT_HIGH = 0.75
 LONE_HIGH = 0.50
 FILL_LOW = 0.75
+TRUNCATED_HIGH = 0.30
+GIANT_DOCUMENT = 1000  # sentences
 
 
 def sentence_hashes(token_ids, row_splits):
@@ -129,24 +131,52 @@ def report_text(counts):
 def report(counts, sequence_length):
     """`Manifest.counts` as lines for people; warnings last, each beginning with "warning:"."""
     fill = counts["tokens_per_example"] / sequence_length
+    truncated = _ratio(counts["truncated_tokens"], counts["packed_tokens"])
     lines = _text_lines(counts)
     lines.insert(
         1,
-        f"{counts['examples']:,} examples of {counts['tokens_per_example']:.1f} tokens on average "
+        f"{_number_of(counts['examples'], 'example')} of {counts['tokens_per_example']:.1f} tokens on average "
         f"({100 * fill:.0f} % of {sequence_length})",
     )
-    lines[2] += f", cut off by truncation {100 * _ratio(counts['truncated_tokens'], counts['packed_tokens']):.1f} % of tokens"
+    lines[2] += f", cut off by truncation {100 * truncated:.1f} % of tokens"
+    lines += _pair_lines(counts)
     if fill < FILL_LOW:
         lines.append(
             f"examples are short: a batch of {1 / fill:.1f} times as many trains on as many tokens as one of full "
             "sequences"
         )
-    lines += _text_warnings(counts)
-    if counts["random_next"] > RANDOM_NEXT_HIGH * counts["examples"]:
+    return lines + _text_warnings(counts) + _packing_warnings(counts, truncated)
+
+
+def _pair_lines(counts):
+    """How many pairs there are of each kind, and how many rows of one segment; none for formats without pairs."""
+    pairs, single = counts.get("two_segments", 0), counts.get("lone_segments", 0)
+    if not pairs and not single:
+        return []
+
+    def share(name, number):
+        return f"{number:,} {name} ({100 * _ratio(number, counts['examples']):.1f} %)"
+
+    names = {"next": "next", "random_next": "random", "in_order": "in order", "exchanged": "exchanged"}
+    kinds = [share(name, counts[key]) for key, name in names.items() if counts[key]]
+    line = "pairs: " + (", ".join(kinds) or share("without a question about them", pairs))
+    ends, fills = counts["random_next_ends"], counts["random_next_fills"]
+    if ends or fills:
+        drawn = counts["random_next"] - ends - fills
+        line += f": {drawn:,} drawn, {ends:,} because no text follows A, {fills:,} because A has the full length"
+    return [f"{line}; {share('with one segment', single)}"]
+
+
+def _packing_warnings(counts, truncated):
+    lines = []
+    ends, random_next = counts.get("random_next_ends", 0), counts["random_next"]
+    if random_next > RANDOM_NEXT_HIGH * counts["examples"]:
         lines.append(
-            f"warning: {100 * _ratio(counts['random_next'], counts['examples']):.0f} % of the pairs are random, since "
-            "most documents hold a single sentence; next sentence prediction learns nothing from them: do blank "
-            "lines part documents, not sentences? Else use the format full_sentences"
+            f"warning: {100 * _ratio(random_next, counts['examples']):.0f} % of the pairs are random, "
+            f"{100 * _ratio(ends, counts['examples']):.0f} % because no text follows A in its document: the documents "
+            f"have {counts['sentences'] / counts['documents']:.1f} sentences on average, and next sentence prediction "
+            "learns little from such pairs: do blank lines part documents, not sentences? Else use the format "
+            "full_sentences"
         )
     lone = _ratio(counts.get("lone_segments", 0), counts["examples"])
     if lone > LONE_HIGH:
@@ -154,24 +184,44 @@ def report(counts, sequence_length):
             f"warning: {100 * lone:.0f} % of the examples are a lone sentence, with none of its document to pair it "
             "with: do blank lines part documents, not sentences? Else use the format full_sentences"
         )
+    if truncated > TRUNCATED_HIGH:
+        lines.append(
+            f"warning: {100 * truncated:.0f} % of the tokens are cut off, since sentences are long for the sequence "
+            f"({counts['tokens_per_sentence']:.0f} tokens on average): use a longer sequence_length, or the format "
+            "full_sentences, which keeps every token"
+        )
     return lines
 
 
 def _text_lines(counts):
     about = "" if counts["duplicate_rate_is_exact"] else "about "
     lines = [
-        f"{counts['documents']:,} documents, {counts['sentences']:,} sentences, {counts['tokens']:,} tokens "
-        f"({counts['tokens_per_sentence']:.1f} a sentence)",
+        ", ".join(_number_of(counts[f"{what}s"], what) for what in ("document", "sentence", "token"))
+        + f" ({counts['tokens_per_sentence']:.1f} a sentence)",
         f"unknown tokens {100 * counts['unknown_rate']:.2f} %, duplicate sentences "
         f"{about}{100 * counts['duplicate_sentence_rate']:.1f} %",
     ]
     if counts["replaced_characters"]:
-        lines.append(f"{counts['replaced_characters']:,} pieces that were not UTF-8 were replaced by U+FFFD")
+        pieces = _number_of(counts["replaced_characters"], "piece")
+        lines.append(f"replaced by U+FFFD: {pieces} of text that was not UTF-8")
     return lines
+
+
+def _number_of(number, what):
+    """"1 document", "2 documents"."""
+    return f"{number:,} {what}{'' if number == 1 else 's'}"
 
 
 def _text_warnings(counts):
     lines = []
+    per_document = counts["sentences"] / max(counts["documents"], 1)
+    if per_document > GIANT_DOCUMENT:
+        documents = _number_of(counts["documents"], "document")
+        lines.append(
+            f"warning: the corpus is {documents} of {per_document:,.0f} sentences on average: in a .txt file only a blank "
+            "line ends a document; where each line is one (a review, a post), pass --one-document-a-line, or unrelated "
+            "lines count as text that follows each other"
+        )
     if counts["duplicate_sentence_rate"] > DUPLICATES_HIGH:
         lines.append(
             f"warning: {100 * counts['duplicate_sentence_rate']:.0f} % of the sentences are repeats; a model "

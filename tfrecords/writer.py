@@ -76,7 +76,7 @@ def write_shards(inputs, output, tokenizer=None, config=None, workers=None, over
         config = source.adopt(config)
     if config.format in ("full_sentences", "token_blocks") and source.tokenizer.sep_id is None:
         raise ConfigError(f"{config.format} puts a separator between documents, and the tokenizer has none; use doc_sentences")
-    packing = to_dict(config) | {"pair": config.pair_task}
+    packing = config.packing
     settings = packing | {"tokenizer": source.tokenizer.fingerprint, "schema_version": SCHEMA_VERSION}
 
     def manifest(totals):

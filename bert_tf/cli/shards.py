@@ -14,6 +14,7 @@ example:
   bert-tf shards corpus/*.jsonl.gz --tokenizer tokenizer --output shards512 --sequence-length 512 \\
       --format full_sentences --workers 16
   bert-tf shards tokens --output ordered --pair sentence_order
+  bert-tf shards tokens --output shards128 --format electra
   bert-tf shards /nfs/corpus --tokenizer tokenizer --output /nfs/shards --runner FlinkRunner \\
       --beam-options --flink_master=host:8081 --environment_type=EXTERNAL --environment_config=localhost:50000
   bert-tf shards corpus/ --tokenizer tokenizer --output shards --runner DirectRunner \\
@@ -35,7 +36,7 @@ def add_arguments(parser):
     parser.add_argument("--tokenizer", help="tokenizer folder or vocab.txt; a folder of token ids has its own")
     parser.add_argument("--output", required=True, help="folder for the shards")
     parser.add_argument("--sequence-length", type=int, help="tokens of an example (default 128)")
-    parser.add_argument("--format", help="segment_pair (default), sentence_pair, full_sentences, doc_sentences or token_blocks")
+    parser.add_argument("--format", help="segment_pair (default), sentence_pair, electra, full_sentences, doc_sentences or token_blocks")
     parser.add_argument("--pair", help="next_sentence (default of pairs), sentence_order or none")
     parser.add_argument("--workers", type=int, help="processes (default: one a core)")
     parser.add_argument("--overwrite", action="store_true", help="replace the shards that are there")
@@ -61,12 +62,14 @@ def beam_options(arguments):
 
 def run(arguments):
     from bert_tf.config import apply_overrides, build
-    from tfrecords.statistics import report
-    from tfrecords.writer import ShardsConfig, write_shards
+    from tfrecords.shards_config import ShardsConfig
 
     flags = {"sequence_length": arguments.sequence_length, "format": arguments.format, "pair": arguments.pair}
     flags = {key: value for key, value in flags.items() if value is not None}
     config = build(ShardsConfig, apply_overrides({}, arguments.set) | flags)
+    from tfrecords.statistics import report
+    from tfrecords.writer import write_shards
+
     manifest = write_shards(
         arguments.corpus,
         arguments.output,

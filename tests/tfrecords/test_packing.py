@@ -6,7 +6,9 @@ import random
 import numpy as np
 import pytest
 
-from tfrecords.packing import doc_sentences, drop_empty, full_sentences, insert_separators, split_long, token_blocks
+from tfrecords.packing import (
+    ENDS, FILLS, doc_sentences, drop_empty, full_sentences, insert_separators, split_long, token_blocks,
+)  # fmt: skip
 from tfrecords.pairs import excess, segment_pairs
 from tfrecords.schema import NEXT, NO_PAIR, RANDOM_NEXT
 
@@ -132,7 +134,7 @@ def test_segments_are_what_the_labels_say_and_no_token_is_lost(longest):
     document_of = np.searchsorted(sentence_splits[document_splits], np.arange(tokens), "right") - 1
     spans = segment_pairs(sentence_splits, document_splits, ROOM, 1)
     covered = np.zeros(tokens, int)
-    for a_start, a_end, b_start, b_end, label, truncated in zip(*spans):
+    for a_start, a_end, b_start, b_end, label, truncated, _ in zip(*spans):
         assert a_end > a_start and b_end > b_start
         assert (a_end - a_start) + (b_end - b_start) <= ROOM
         assert document_of[a_start] == document_of[a_end - 1] and document_of[b_start] == document_of[b_end - 1]
@@ -176,7 +178,7 @@ def test_a_single_document_draws_b_from_its_other_sentences():
     seen = set()
     for seed in range(200):
         spans = segment_pairs(sentence_splits, np.array([0, 40]), ROOM, seed)
-        for a_start, a_end, b_start, b_end, label, _ in zip(*spans):
+        for a_start, a_end, b_start, b_end, label, *_ in zip(*spans):
             if label == RANDOM_NEXT:
                 assert b_end <= a_start or b_start >= a_end, "B overlaps A"
                 assert b_start // 10 != -(-a_end // 10), "B is what truly follows"
@@ -202,7 +204,7 @@ def test_pinned_pairs():
     """Shards of today can be gone on with by the version of tomorrow: the stream of draws stays."""
     splits = np.arange(0, 70, 7), np.array([0, 4, 9])
     spans = segment_pairs(*splits, 32 - 3, 12345, 0.5)
-    assert np.stack(spans).T.tolist() == PINNED
+    assert np.stack(spans).T.tolist() == [[*row, lone] for row, lone in zip(PINNED, [FILLS, FILLS, FILLS, ENDS, 0])]
 
 
 def test_long_sentences_are_cut_evenly():

@@ -78,7 +78,7 @@ def test_exchanged_pairs_are_the_same_text(make):
     else:
         spans = sentence_pairs(sentence_splits, document_splits, ROOM, 3, "sentence_order")
     covered = np.zeros(sentence_splits[-1], int)
-    for a_start, a_end, b_start, b_end, label, truncated in zip(*spans):
+    for a_start, a_end, b_start, b_end, label, truncated, _ in zip(*spans):
         assert a_end > a_start and (a_end - a_start) + (b_end - b_start) <= ROOM
         covered[a_start:a_end] += 1
         covered[b_start:b_end] += 1
@@ -112,7 +112,7 @@ def test_sentence_pairs_are_single_sentences():
     document_of = np.repeat(np.arange(200), np.diff(document_splits))
     lasts = set((document_splits[1:] - 1).tolist())
     expected, chosen = 0, []
-    for a_start, a_end, b_start, b_end, label, truncated in zip(*spans):
+    for a_start, a_end, b_start, b_end, label, truncated, _ in zip(*spans):
         assert (sentence[a_start], sentence[b_start], truncated) == (a_end, b_end, 0)
         a, b = number[a_start], number[b_start]
         assert a == expected
@@ -130,7 +130,9 @@ def test_sentence_pairs_are_single_sentences():
 def test_natural_sentences_in_pairs_without_a_question():
     sentence_splits, document_splits = np.array([0, 3, 5, 9, 10]), np.array([0, 3, 4])
     spans = sentence_pairs(sentence_splits, document_splits, ROOM, 0, "none")
-    assert np.stack(spans).T.tolist() == [[0, 3, 3, 5, NO_PAIR, 0], [5, 9, 9, 9, NO_PAIR, 0], [9, 10, 10, 10, NO_PAIR, 0]]
+    assert np.stack(spans).T.tolist() == [
+        [0, 3, 3, 5, NO_PAIR, 0, 0], [5, 9, 9, 9, NO_PAIR, 0, 1], [9, 10, 10, 10, NO_PAIR, 0, 1],
+    ]  # fmt: skip
 
 
 @pytest.mark.parametrize("longest", [5, 30, 200])

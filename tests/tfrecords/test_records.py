@@ -21,7 +21,7 @@ def test_tensorflow_parses_what_is_written(vocabulary_size):
     rows = [(5, 6, 10, 11, schema.NEXT, 0), (0, 100, 0, 0, schema.NO_PAIR, 0), (3, 63, 100, 163, schema.RANDOM_NEXT, 9)]
     rows += [(0, n, 500, 500 + m, schema.NEXT, 0) for n, m in rng.integers(1, 300, (50, 2))]
     rows += [(0, 40_000, 0, 0, schema.NO_PAIR, 0), (0, 10_000, 10, 9_000, schema.NEXT, 0)]
-    spans = Spans(*np.array(rows).T)
+    spans = Spans(*np.array([(*row, 0) for row in rows]).T)
     records = list(serialize(token_ids, spans, BERT, vocabulary_size))
     assert len(records) == len(rows)
     for record, (a_start, a_end, b_start, b_end, label, _) in zip(records, rows):
@@ -47,7 +47,7 @@ def test_tensorflow_parses_what_is_written(vocabulary_size):
     ],
 )
 def test_layouts(name, pair, single):
-    spans = Spans(*np.array([(0, 2, 2, 4, schema.IN_ORDER, 0), (0, 2, 0, 0, schema.NO_PAIR, 0)]).T)
+    spans = Spans(*np.array([(0, 2, 2, 4, schema.IN_ORDER, 0, 0), (0, 2, 0, 0, schema.NO_PAIR, 0, 1)]).T)
     symbols = {10: "A", 11: "A", 12: "B", 13: "B", CLS: "c", SEP: "s"}
     layout = build_layout(name, CLS, SEP)
     at_end = len(layout.at_end)
@@ -62,6 +62,6 @@ def test_layouts(name, pair, single):
 
 
 def test_no_longer_than_tensorflow_writes():
-    spans = Spans(*np.array([(0, 50, 60, 100, schema.NEXT, 0)]).T)
+    spans = Spans(*np.array([(0, 50, 60, 100, schema.NEXT, 0, 0)]).T)
     (record,) = serialize(np.arange(100), spans, BERT, 30522)
     assert len(record) == len(tf.train.Example.FromString(record).SerializeToString())

@@ -84,7 +84,59 @@ def test_warnings():
     lines = report(summarize(counts(unknown_tokens=200, replaced_characters=3), duplicates), 128)
     warnings = [line for line in lines if line.startswith("warning")]
     assert len(warnings) == 2 and "50 % of the sentences" in warnings[0] and "10.0 % of the tokens" in warnings[1]
-    assert any("3 pieces" in line for line in lines)
-    lines = report(summarize(counts(random_next=19), DuplicateSample()), 128)
-    assert [line for line in lines if line.startswith("warning")] == [lines[-1]]
-    assert "95 % of the pairs are random" in lines[-1]
+    assert any("U+FFFD: 3 pieces of text" in line for line in lines)
+
+
+@pytest.mark.parametrize(
+    "kinds, line",
+    [
+        (
+            {"next": 8, "random_next": 12, "random_next_ends": 4, "random_next_fills": 1, "two_segments": 20},
+            "pairs: 8 next (40.0 %), 12 random (60.0 %): 7 drawn, 4 because no text follows A, 1 because A has the full length; 0 with one segment (0.0 %)",
+        ),
+        (
+            {"in_order": 9, "exchanged": 8, "random_next": 0, "two_segments": 17, "lone_segments": 3},
+            "pairs: 9 in order (45.0 %), 8 exchanged (40.0 %); 3 with one segment (15.0 %)",
+        ),
+        (
+            {"random_next": 0, "two_segments": 18, "lone_segments": 2},
+            "pairs: 18 without a question about them (90.0 %); 2 with one segment (10.0 %)",
+        ),
+        ({"random_next": 0, "two_segments": 0, "lone_segments": 0}, None),
+        ({}, None),  # of a manifest from before they were counted
+    ],
+)
+def test_pairs_are_reported_by_kind(kinds, line):
+    zeros = dict.fromkeys(("next", "random_next_ends", "random_next_fills", "in_order", "exchanged", "lone_segments"), 0) if kinds else {}
+    lines = report(summarize(counts(**zeros | kinds), DuplicateSample()), 128)
+    assert [each for each in lines if each.startswith("pairs")] == ([line] if line else [])
+
+
+@pytest.mark.parametrize(
+    "changes, warning",
+    [
+        (
+            {"random_next": 16, "random_next_ends": 13, "documents": 70},
+            "80 % of the pairs are random, 65 % because no text follows A in its document: the documents have 1.4 sentences",
+        ),
+        ({"truncated_tokens": 900}, "45 % of the tokens are cut off, since sentences are long for the sequence (20 tokens"),
+        (
+            {"documents": 6, "sentences": 149_995},
+            "the corpus is 6 documents of 24,999 sentences on average: in a .txt file only a blank line ends a document; "
+            "where each line is one (a review, a post), pass --one-document-a-line",
+        ),
+        ({"documents": 1, "sentences": 1001}, "the corpus is 1 document of 1,001 sentences"),
+        ({"documents": 1, "sentences": 1000}, None),
+        ({"random_next": 15}, None),
+        ({"truncated_tokens": 600}, None),
+    ],
+)
+def test_warnings_of_documents_and_pairs(changes, warning):
+    lines = report(summarize(counts(**changes), DuplicateSample()), 128)
+    found = [line for line in lines if line.startswith("warning")]
+    assert len(found) == (warning is not None) and all(warning in line for line in found)
+
+
+def test_one_of_a_kind():
+    lines = report(summarize(counts(documents=1, sentences=1, examples=1, random_next=0), DuplicateSample()), 4096)
+    assert lines[0].startswith("1 document, 1 sentence, 2,000 tokens") and lines[1].startswith("1 example of")

@@ -24,6 +24,7 @@ FORMATS = [
     ("segment_pair", "none"),
     ("sentence_pair", "next_sentence"),
     ("sentence_pair", "sentence_order"),
+    ("electra", "none"),
     ("full_sentences", "none"),
     ("doc_sentences", "none"),
     ("token_blocks", "none"),
@@ -60,20 +61,29 @@ def test_shards_are_the_same_as_from_text(tmp_path, corpus, tokens, tokenizer, m
     assert contents(tmp_path / "direct") == contents(tmp_path / "packed")
     assert packed == direct and packed.pair_task == pair and packed.corpus[0]["file"] == "corpus.txt"
 
-    labels, lengths = [], []
+    labels, lengths, pairs = [], [], 0
     for first, second, label in examples(tmp_path / "packed", tokenizer.vocabulary_size):
         labels.append(label)
+        pairs += bool(second)
         lengths.append(len(first) + len(second) + (3 if second else 2))
         assert label == schema.NO_PAIR or second
-        assert not second or format.endswith("pair")
+        assert not second or format.endswith("pair") or format == "electra"
     counts = packed.counts
     assert counts["example_tokens"] == sum(lengths)
     assert counts["without_pair"] == labels.count(schema.NO_PAIR)
     assert counts["random_next"] == (labels.count(1) if pair == "next_sentence" else 0)
+    assert counts["next"] == (labels.count(0) if pair == "next_sentence" else 0)
+    assert 0 < counts["random_next_ends"] < counts["random_next"] or pair != "next_sentence"
     assert counts["exchanged"] == (labels.count(1) if pair == "sentence_order" else 0)
+    assert counts["in_order"] == (labels.count(0) if pair == "sentence_order" else 0)
+    assert counts["two_segments"] == pairs and bool(pairs) == (format in ("segment_pair", "sentence_pair", "electra"))
+    assert counts["lone_segments"] == (len(labels) - pairs if pairs else 0)
     # The reader says where something is asked.
     batch = ShardReader(tmp_path / "packed", tokenizer).examples(range(len(labels)))
-    np.testing.assert_array_equal(batch["pair_weights"], [label != schema.NO_PAIR for label in labels])
+    if pair == "none":  # where nothing is, a model with a pair head is to stop
+        assert "pair_weights" not in batch and "pair_labels" not in batch
+    else:
+        np.testing.assert_array_equal(batch["pair_weights"], [label != schema.NO_PAIR for label in labels])
     assert Manifest.load(tmp_path / "packed").pair_task == pair
 
 
@@ -171,6 +181,8 @@ def test_damage_is_found(tmp_path, corpus, tokenizer):
         (dict(format="doc_sentences", pair="sentence_order"), "pair: sentence_order asks about two segments"),
         (dict(format="doc_sentences", duplicates=2), "duplicates > 1 would write the same examples again: doc_sentences"),
         (dict(format="sentence_pair", pair="none", duplicates=2), "duplicates > 1 would write the same"),
+        (dict(format="electra", pair="next_sentence"), "pair: next_sentence asks about two segments, and electra leaves them"),
+        (dict(format="full_sentences", short_sequence_probability=0.2), "full_sentences makes no examples of a shorter length"),
         (dict(pair="nsp"), "'pair' is 'nsp'; known: next_sentence, sentence_order, none"),
     ],
 )

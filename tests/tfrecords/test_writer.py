@@ -332,7 +332,7 @@ def test_a_full_disk(tmp_path, corpus, tokenizer, monkeypatch):
 @pytest.mark.parametrize(
     "settings, message",
     [
-        ({"sequence_length": 4}, "'sequence_length' is 4; it must lie between 8 and 65535"),
+        ({"sequence_length": 4}, "'sequence_length' is 4; it must be at least 8 and at most 65,535"),
         ({"short_sequence_probability": 1.5}, "'short_sequence_probability' is 1.5"),
         ({"format": "pairs"}, "'format' is 'pairs'"),
         ({"format": "full_sentences", "duplicates": 2}, "duplicates > 1 would write the same"),
