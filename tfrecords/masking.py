@@ -54,8 +54,9 @@ class MaskedLMCorruption:
         A sequence of special tokens only has no prediction.
 
     Raises:
-        ConfigError: random tokens of the corpus without `corpus_tokens`; words are to be masked and the tokenizer does not show where they begin; unit
-            "span" and a layout that puts nothing before the text.
+        ConfigError: random tokens of the corpus without `corpus_tokens`; words are to be masked and the
+            tokenizer does not show where they begin; unit "span" and a layout that puts nothing before the
+            text.
     """
 
     def __init__(self, tokenizer, config=MaskingConfig(), corpus_tokens=None):
