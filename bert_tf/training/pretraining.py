@@ -126,7 +126,7 @@ def _datasets(config, reader, tokenizer, step, strategy, name):
     `name` is that of the run, on all its workers.
     """
     train, data = config.train, config.data
-    corrupt = make_corruption(config, tokenizer)
+    corrupt = make_corruption(config, tokenizer, reader)
 
     def part(index, inputs):
         arguments = {"start_step": step, "corrupt": corrupt, "num_inputs": inputs}
