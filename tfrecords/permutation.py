@@ -41,7 +41,8 @@ class PermutationCorruption:
     Call arguments:
         batch: dict with token_ids, segment_ids int32 [B, S], padding_mask bool [B, S] (padding on
             the right), example_index int64 [B], epoch int64 [B], and anything else, which is
-            passed on. S must be static.
+            passed on. S must be static. `backward` bool [B], where it is there, says which rows
+            stand in reverse order already (shards of the format xlnet); none is then turned round.
         seed: int or int64 scalar.
 
     Returns:
@@ -63,6 +64,8 @@ class PermutationCorruption:
         self.config = config
         kinds = np.where(tokenizer.is_continuation, CONTINUATION, FIRST_PIECE).astype(np.int8)
         kinds[list(tokenizer.special_ids)] = SPECIAL
+        if tokenizer.eod_id is not None:  # predicted like text, as in the original
+            kinds[tokenizer.eod_id] = FIRST_PIECE
         self._kinds = kinds
         self._functional = (tokenizer.sep_id, tokenizer.cls_id)
         layout = tokenizer.layout
@@ -75,8 +78,8 @@ class PermutationCorruption:
         features = dict(batch)
         epoch, example_index = features.pop("epoch"), features.pop("example_index")
         keys = corruption.example_keys(seed, epoch, example_index)
-        backward = None
-        if self.config.bidirectional:
+        backward = features.get("backward")  # of rows that were written in either direction
+        if backward is None and self.config.bidirectional:
             features["backward"] = backward = (epoch + example_index) % 2 == 1
             source = self._reversed_places(features["padding_mask"], backward)
             for name in ("token_ids", "segment_ids"):
