@@ -4,6 +4,8 @@ The front door: `load` and `save` for models on disk, whatever wrote them. Nothi
 imported before one of them is called.
 """
 
+__version__ = "0.1.0"
+
 
 def load(path, pretraining=False, pooler=None, fresh=(), family=None, dtype=None, **outputs):
     """Opens a model on disk, whatever wrote it: an encoder and its tokenizer, ready to use.

@@ -7,6 +7,7 @@ key that holds them. Nothing here knows what any setting means.
 
 import dataclasses
 import difflib
+import functools
 import math
 import types
 import typing
@@ -123,6 +124,18 @@ def check(config, where=""):
                 _check_range(range_, value, path)
 
 
+def check_fields(config):
+    """Checks every field of a dataclass as `build` does, types too; for `__post_init__`.
+
+    What is made in Python is then as sound as what comes from a file. Whole numbers given as floats become ints.
+
+    Raises:
+        ConfigError: names the first field whose value does not fit.
+    """
+    for name, hint in _hints(type(config)).items():
+        object.__setattr__(config, name, _coerce(hint, getattr(config, name), name))
+
+
 def read_record(cls, path):
     """A dataclass from a JSON file that this library wrote.
 
@@ -136,6 +149,7 @@ def read_record(cls, path):
         raise DataError(f"{path}: {error}") from None
 
 
+@functools.cache
 def _hints(cls):
     """Field name -> type with its ranges, of a dataclass."""
     hints = typing.get_type_hints(cls, include_extras=True)
@@ -172,15 +186,30 @@ def find(path):
     """
     if Path(path).is_file():
         return Path(path)
-    shipped = {}
-    for folder in _shipped_folders():
-        for file in sorted(folder.rglob("*.yaml")):
-            shipped.setdefault(str(file.relative_to(folder).with_suffix("")), file)
+    known = shipped()
     name = str(Path(path).with_suffix("")) if str(path).endswith(".yaml") else str(path)
     name = name.removeprefix("configs/")
-    if name not in shipped:
-        raise ConfigError(f"no configuration file '{path}'{nearest(name, shipped)}")
-    return shipped[name]
+    if name not in known:
+        raise ConfigError(f"no configuration file '{path}'{nearest(name, known)}")
+    return known[name]
+
+
+def shipped():
+    """Name -> file of the configurations that ship with the library, such as "pretrain/bert_base"."""
+    known = {}
+    for folder in _shipped_folders():
+        for file in sorted(folder.rglob("*.yaml")):
+            known.setdefault(str(file.relative_to(folder).with_suffix("")), file)
+    return known
+
+
+def keys(cls, prefix=""):
+    """The dotted keys of a configuration's dataclass, section by section: list of str."""
+    found = []
+    for name, hint in _hints(cls).items():
+        inner = dataclasses.is_dataclass(hint)
+        found += keys(hint, f"{prefix}{name}.") if inner else [prefix + name]
+    return found
 
 
 def _shipped_folders():
@@ -195,7 +224,7 @@ def apply_overrides(mapping, overrides):
     for item in overrides:
         key, equals, text = item.partition("=")
         if not equals or not key:
-            raise ConfigError(f"'{item}' is not of the form key=value, e.g. train.batch_size=64")
+            raise ConfigError(f"{brief(item)} is not of the form key=value, e.g. train.batch_size=64")
         *parents, last = key.split(".")
         node = result
         for parent in parents:

@@ -2,12 +2,14 @@
 
 import ast
 import configparser
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 
 ROOT = Path(__file__).parent.parent
-FOUNDATION = {"config", "errors", "files", "parsing", "progress"}
+FOUNDATION = {"config", "encodings", "errors", "files", "interrupts", "parsing", "progress"}
 MAY_IMPORT = {
     "backend": set(),
     "layers": {"backend"},
@@ -45,7 +47,7 @@ def imported_modules(path):
 def test_imports_stay_on_lower_floors(path):
     parts = path.relative_to(ROOT).with_suffix("").parts
     room = room_of(parts)
-    if parts == ("bert_tf", "__init__") or room == "cli":
+    if parts in (("bert_tf", "__init__"), ("bert_tf", "__main__")) or room == "cli":
         return  # the front door and the command line may open every room
     for module in imported_modules(path):
         other = room_of(module.split("."))
@@ -55,6 +57,17 @@ def test_imports_stay_on_lower_floors(path):
             assert other in MAY_IMPORT[room], f"{path} imports {module}"
         if room in PURE_KERAS:
             assert not module.startswith("tensorflow"), f"{path} imports {module}"
+
+
+SETTINGS = """
+    bert_tf.models.section bert_tf.models.presets bert_tf.training.pretrain_config bert_tf.training.finetune_config
+    bert_tf.training.study_config bert_tf.tasks.config tfrecords.shards_config
+""".split()
+
+
+def test_settings_are_checked_without_tensorflow():
+    program = f"import sys, {', '.join(SETTINGS)}\n" + "assert not {'tensorflow', 'keras'} & set(sys.modules)"
+    subprocess.run([sys.executable, "-c", program], cwd=ROOT, check=True)
 
 
 def test_setup_lists_every_package():

@@ -7,11 +7,12 @@ import pytest
 
 from bert_tf import config
 from bert_tf.models import preset
-from bert_tf.models.building import build_config
-from bert_tf.models.electra import generator_config
+from bert_tf.models.configs import FAMILY_CONFIGS, generator_config
+from bert_tf.models.section import build_config
 from bert_tf.tasks import TaskConfig
 from bert_tf.training.finetuning import FinetuneConfig
-from bert_tf.training.pretrain_config import PretrainConfig, check_objective
+from bert_tf.training.optimization import make_optimizer
+from bert_tf.training.pretrain_config import PretrainConfig, check_objective, check_training
 from bert_tf.training.study import StudyConfig, plan
 
 CONFIGS = Path(__file__).parent.parent / "configs"
@@ -25,7 +26,9 @@ def names(folder):
 def test_pretraining(name):
     experiment = config.load(PretrainConfig, name)
     build_config(experiment.model, 30522)
-    assert experiment.optimizer.warmup_steps < experiment.train.steps
+    assert (experiment.optimizer.warmup_steps or 0) < experiment.train.steps
+    check_objective(experiment)
+    check_training(experiment.train)
 
 
 @pytest.mark.parametrize("name", names("finetune"))
@@ -35,53 +38,161 @@ def test_finetuning(name):
     assert experiment.optimizer.bias_correction
 
 
-def test_bert_base_is_trained_as_published():
-    # google-research/bert: README, optimization.py; Devlin et al. 2019, appendix A.2.
-    first, second = (config.load(PretrainConfig, f"pretrain/bert_base{s}") for s in ("", "_512"))
-    assert first.train.batch_size == second.train.batch_size == 256
-    assert first.train.steps + second.train.steps == 1_000_000
-    assert first.masking.max_predictions == 20
-    optimizer = first.optimizer
-    assert (optimizer.learning_rate, optimizer.warmup_steps, optimizer.weight_decay) == (1e-4, 10_000, 0.01)
-    assert (optimizer.beta_1, optimizer.beta_2, optimizer.epsilon, optimizer.clip_norm) == (0.9, 0.999, 1e-6, 1.0)
-    assert not optimizer.bias_correction and optimizer.schedule == "replace"
+# What was published, transcribed from the files named, not from the configurations: sequences in a batch, updates,
+# peak and end of the learning rate, warm-up, how the two combine, beta_2, epsilon, weight decay, bias correction,
+# clipping. BERT's AdamWeightDecayOptimizer has beta_1 0.9, as all others, and no bias correction.
+BERT = "google-research/bert optimization.py, run_pretraining.py; Devlin et al. 2019, appendix A.2"
+ROBERTA = "Liu et al. 2019, section 5 and table 9 (8K sequences); fairseq adam.py, polynomial_decay_schedule.py"
+FAIRSEQ = "fairseq examples/roberta/config/pretraining/base.yaml, README.pretraining.md"
+ALBERT = "google-research/albert README.md, optimization.py, lamb_optimizer.py; Lan et al. 2019, section 4.1"
+ELECTRA = "google-research/electra configure_pretraining.py, flops_computation.py, model/optimization.py"
+SPANBERT = "facebookresearch/SpanBERT pretraining/README.md, fairseq/optim/lr_scheduler/polynomial_decay_schedule.py"
+XLNET = "Yang et al. 2019, section 3.1 and table 7; zihangdai/xlnet model_utils.py get_train_op, train.py"
+DISTILBERT = "huggingface/transformers research_projects/distillation train.py, distiller.py (its optimizer only)"
+MODERNBERT = "AnswerDotAI/ModernBERT yamls/modernbert/modernbert-base-pretrain.yaml; Warner et al. 2024, section 2.2"
+PUBLISHED = {
+    "bert_base": (BERT, 256, 900_000, 1e-4, 1e-5, 10_000, "replace", 0.999, 1e-6, 0.01, False, 1.0),
+    "bert_large": (BERT, 256, 900_000, 1e-4, 1e-5, 10_000, "replace", 0.999, 1e-6, 0.01, False, 1.0),
+    # Corrects the bias, because its moments start at zero where the published run continued them.
+    "bert_base_512": (BERT, 256, 100_000, 1e-5, 0.0, 0, "replace", 0.999, 1e-6, 0.01, True, 1.0),
+    "bert_large_512": (BERT, 256, 100_000, 1e-5, 0.0, 0, "replace", 0.999, 1e-6, 0.01, True, 1.0),
+    "roberta_base": (ROBERTA, 8192, 500_000, 6e-4, 0.0, 24_000, "after", 0.98, 1e-6, 0.01, True, None),
+    "roberta_large": (ROBERTA, 8192, 500_000, 4e-4, 0.0, 30_000, "after", 0.98, 1e-6, 0.01, True, None),
+    "roberta_base_2048": (FAIRSEQ, 2048, 125_000, 5e-4, 0.0, 10_000, "after", 0.98, 1e-6, 0.01, True, None),
+    "albert_base": (ALBERT, 4096, 125_000, 0.00176, 0.0, 3125, "replace", 0.999, 1e-6, 0.01, False, 1.0),
+    "albert_large": (ALBERT, 4096, 125_000, 0.00176, 0.0, 3125, "replace", 0.999, 1e-6, 0.01, False, 1.0),
+    "albert_xlarge": (ALBERT, 4096, 125_000, 0.00176, 0.0, 3125, "replace", 0.999, 1e-6, 0.01, False, 1.0),
+    "albert_xxlarge": (ALBERT, 4096, 1_500_000, 0.00176, 0.0, 3125, "replace", 0.999, 1e-6, 0.01, False, 1.0),
+    "electra_small": (ELECTRA, 128, 1_000_000, 5e-4, 0.0, 10_000, "multiply", 0.999, 1e-6, 0.01, False, 1.0),
+    "electra_base": (ELECTRA, 256, 766_000, 2e-4, 0.0, 10_000, "multiply", 0.999, 1e-6, 0.01, False, 1.0),
+    "electra_large": (ELECTRA, 2048, 1_750_000, 2e-4, 0.0, 10_000, "multiply", 0.999, 1e-6, 0.01, False, 1.0),
+    # 32 GPUs of 4096 tokens, in sequences of 512.
+    "spanbert_base": (SPANBERT, 32 * 4096 // 512, 2_400_000, 1e-4, 0.0, 10_000, "replace", 0.999, 1e-8, 0.01, True, 1.0),
+    "spanbert_large": (SPANBERT, 32 * 4096 // 512, 2_400_000, 1e-4, 0.0, 10_000, "replace", 0.999, 1e-8, 0.01, True, 1.0),
+    # 8192 segments; a row here is two. The rate ends at min_lr_ratio = 0.001 of the peak.
+    "xlnet_base": (XLNET, 8192 // 2, 500_000, 4e-4, 4e-7, 40_000, "after", 0.999, 1e-6, 0.01, False, 1.0),
+    "xlnet_large": (XLNET, 8192 // 2, 500_000, 4e-4, 4e-7, 40_000, "after", 0.999, 1e-6, 0.01, False, 1.0),
+    # 8 GPUs, each 50 batches of 5; the warm-up is a share: 0.05.
+    "distilbert_base": (DISTILBERT, 8 * 50 * 5, 12_600, 5e-4, 0.0, 630, "after", 0.98, 1e-6, 0.0, True, 5.0),
+    # 1.719e12 tokens and a warm-up of 3e9 in batches of 4608 x 1024. A decay of 1e-5 for an update at the peak.
+    "modernbert_base": (MODERNBERT, 4608, 364_300, 8e-4, 0.0, 636, "after", 0.98, 1e-6, 1e-5 / 8e-4, True, 1.0),
+}
+SMALL = {"bert_tiny", "bert_laptop"}  # sizes for a laptop, with settings of our own
+# Masking: rate, share masked, share replaced by random tokens, unit, tokens predicted in a sequence of so many.
+TOKENS = (0.15, 0.8, 0.1, "token")
+MASKING = {
+    "bert_base": (*TOKENS, 20, 128),  # create_pretraining_data.py
+    "bert_large": (*TOKENS, 20, 128),
+    "bert_base_512": (*TOKENS, 77, 512),
+    "bert_large_512": (*TOKENS, 77, 512),
+    "roberta_base": (*TOKENS, 77, 512),
+    "roberta_large": (*TOKENS, 77, 512),
+    "roberta_base_2048": (*TOKENS, 77, 512),
+    **{f"albert_{size}": (0.15, 0.8, 0.1, "ngram", 20, 512) for size in ("base", "large", "xlarge", "xxlarge")},
+    # int((mask_prob + 0.005) * max_seq_length); 85 % of them replaced, none by random tokens.
+    "electra_small": (0.15, 0.85, 0.0, "token", int(0.155 * 128), 128),
+    "electra_base": (0.15, 0.85, 0.0, "token", int(0.155 * 512), 512),
+    "electra_large": (0.25, 0.85, 0.0, "token", int(0.255 * 512), 512),
+    "spanbert_base": (0.15, 0.8, 0.1, "span", 77, 512),
+    "spanbert_large": (0.15, 0.8, 0.1, "span", 77, 512),
+    "distilbert_base": (*TOKENS, 77, 512),
+    "modernbert_base": (0.3, 0.8, 0.1, "token", 308, 1024),
+}
+OBJECTIVES = {"electra": "replaced_token_detection", "xlnet": "permutation_lm"}
 
 
-def test_electra_is_trained_as_published():
-    # google-research/electra: configure_pretraining.py, flops_computation.py; Clark et al. 2020, appendix A.
-    for size, batch, steps, rate, length in (
-        ("small", 128, 1_000_000, 5e-4, 128),
-        ("base", 256, 766_000, 2e-4, 512),
-        ("large", 2048, 1_750_000, 2e-4, 512),
-    ):
-        experiment = config.load(PretrainConfig, f"pretrain/electra_{size}")
-        assert (experiment.train.batch_size, experiment.train.steps) == (batch, steps)
-        assert (experiment.optimizer.learning_rate, experiment.optimizer.schedule) == (rate, "multiply")
-        masking = experiment.masking
-        assert (masking.mask_probability, masking.random_probability) == (0.85, 0)
-        assert masking.predictions(length) == int((masking.rate + 0.005) * length)
-        objective = experiment.objective
-        assert (objective.name, objective.discriminator_weight) == ("replaced_token_detection", 50)
+def test_every_family_and_size_has_its_recipe():
+    assert {Path(name).stem for name in names("pretrain")} == PUBLISHED.keys() | SMALL
+    assert PUBLISHED.keys() == MASKING.keys() | {"xlnet_base", "xlnet_large"}
+    assert {name.split("_")[0] for name in PUBLISHED} == FAMILY_CONFIGS.keys()
+
+
+@pytest.mark.parametrize("name", PUBLISHED)
+def test_the_recipe_is_the_published_one(name):
+    experiment = config.load(PretrainConfig, f"pretrain/{name}")
+    optimizer, train = experiment.optimizer, experiment.train
+    warmup = optimizer.warmup_steps
+    if warmup is None:
+        warmup = int(train.steps * optimizer.warmup_fraction)
+    ours = (
+        train.batch_size, train.steps, optimizer.learning_rate, optimizer.end_learning_rate, warmup,
+        optimizer.schedule, optimizer.beta_2, optimizer.epsilon, optimizer.weight_decay,
+        optimizer.bias_correction, optimizer.clip_norm,
+    )  # fmt: skip
+    source, *published = PUBLISHED[name]
+    assert ours == pytest.approx(tuple(published)) if None not in published else ours == tuple(published), source
+    family = name.split("_")[0]
+    assert (optimizer.name, optimizer.beta_1) == ("lamb" if family == "albert" else "adamw", 0.9)
+    assert optimizer.power == (0.0 if family == "modernbert" else 1.0)
+    assert train.batch_size % train.accumulation_steps == 0
+    size = {"albert": "_v1", "xlnet": "_cased"}.get(family, "")
+    assert experiment.model == {"preset": name.removesuffix("_512").removesuffix("_2048") + size}
+    assert experiment.objective.name == OBJECTIVES.get(family, "masked_lm")
+
+
+@pytest.mark.parametrize("name", MASKING)
+def test_masking_is_the_published_one(name):
+    masking = config.load(PretrainConfig, f"pretrain/{name}").masking
+    *ours, predictions, length = MASKING[name]
+    assert [masking.rate, masking.mask_probability, masking.random_probability, masking.unit] == ours
+    assert masking.predictions(length) == predictions
+    if masking.unit == "ngram":
+        assert masking.max_ngram == 3
+    if masking.unit == "span":
+        assert (masking.span_p, masking.max_span) == (0.2, 10)
+
+
+def rate(name, step):
+    """The learning rate of the update after `step` others, as the training command has it."""
+    experiment = config.load(PretrainConfig, f"pretrain/{name}")
+    return float(make_optimizer(experiment.optimizer, experiment.train.steps)._learning_rate(step))
+
+
+@pytest.mark.parametrize("size", ["base", "large"])
+def test_berts_two_phases_are_one_decay_over_a_million_updates(size):
+    first, second = f"bert_{size}", f"bert_{size}_512"
+    for step in (10_000, 450_000, 899_999):
+        assert rate(first, step) == pytest.approx(1e-4 * (1 - step / 1e6), rel=1e-4)
+    assert rate(first, 5_000) == pytest.approx(5e-5)
+    for step in (0, 1, 50_000, 99_999):
+        assert rate(second, step) == pytest.approx(1e-4 * (1 - (900_000 + step) / 1e6), rel=1e-2, abs=1e-11)
+    assert rate(second, 0) == pytest.approx(rate(first, 899_999), rel=1e-4)
+
+
+def test_schedules_are_the_published_ones():
+    assert rate("spanbert_base", 1_200_000) == pytest.approx(5e-5, rel=1e-4)  # not 5.02e-5: not less the warm-up
+    assert rate("spanbert_base", 20_000) == pytest.approx(9.917e-5, rel=1e-4)
+    assert rate("roberta_base", 262_000) == pytest.approx(3e-4, rel=1e-4)  # half way after the warm-up
+    assert rate("xlnet_large", 500_000) == pytest.approx(4e-7, rel=1e-4)
+    assert rate("electra_small", 5_000) == pytest.approx(5e-4 * 0.995 * 0.5, rel=1e-4)
+    assert rate("albert_base", 3_125) == pytest.approx(1.76e-3 * (1 - 3_125 / 125_000), rel=1e-4)
+    for step in (636, 200_000, 364_299):
+        assert rate("modernbert_base", step) == pytest.approx(8e-4, rel=1e-4)
+
+
+def test_version_2_of_albert_differs_in_dropout_alone():
+    for size in ("base", "large", "xlarge", "xxlarge"):
+        first, second = (preset(f"albert_{size}_v{version}") for version in (1, 2))
+        assert first.dropout == (0.0 if size == "xxlarge" else 0.1)
+        assert dataclasses.replace(first, dropout=0.0, attention_dropout=0.0) == second
+
+
+def test_the_objectives_are_set_as_published():
+    for size in ("small", "base", "large"):
+        objective = config.load(PretrainConfig, f"pretrain/electra_{size}").objective
+        assert objective.discriminator_weight == 50
         generator = generator_config(preset(f"electra_{size}"), objective.generator_size)
         assert generator.hidden_size == {"small": 64, "base": 256, "large": 256}[size]
-
-
-def test_xlnet_is_trained_as_published():
-    # Yang et al. 2019; zihangdai/xlnet train.py. Half as many rows, of two segments each.
-    experiment = config.load(PretrainConfig, "pretrain/xlnet_large")
-    assert experiment.train.batch_size * experiment.permutation.segments == 8192
-    assert experiment.permutation.predictions(1024) == 2 * 85
-    assert (experiment.optimizer.learning_rate, experiment.optimizer.warmup_steps) == (4e-4, 40_000)
-    assert experiment.objective.memory_length == 384
-
-
-def test_spanbert_is_trained_as_published():
-    # facebookresearch/SpanBERT, pretraining/README.md: 32 GPUs of 4096 tokens.
-    experiment = config.load(PretrainConfig, "pretrain/spanbert_base")
-    assert experiment.train.batch_size * 512 == 32 * 4096 and experiment.train.steps == 2_400_000
-    assert (experiment.masking.unit, experiment.masking.span_p, experiment.masking.max_span) == ("span", 0.2, 10)
-    assert experiment.objective.span_boundary and experiment.objective.pair_head == "none"
-    assert (experiment.optimizer.epsilon, experiment.optimizer.schedule) == (1e-8, "after")
+    for size in ("base", "large"):
+        objective = config.load(PretrainConfig, f"pretrain/spanbert_{size}").objective
+        assert objective.span_boundary and objective.pair_head == "none"
+        experiment = config.load(PretrainConfig, f"pretrain/xlnet_{size}")
+        permutation = experiment.permutation  # train.py and data_utils.py: README.md's command
+        assert (permutation.alpha, permutation.beta, permutation.max_ngram) == (6, 1, 5)
+        assert (permutation.permutation_size, permutation.segments, permutation.bidirectional) == (256, 2, True)
+        assert permutation.predictions(1024) == 2 * 85
+        assert experiment.objective.memory_length == 384
+    assert config.load(PretrainConfig, "pretrain/albert_large").objective.pair_head == "sentence_order"
 
 
 @pytest.mark.parametrize("name", names("ablations"))

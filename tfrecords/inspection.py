@@ -125,11 +125,15 @@ def explain(batch, tokenizer, corrupt, seed, pair_task="next_sentence", row_segm
                 for segment in sorted(set(segments))
                 if segment % 3 < 2
             ],
-            pair_label=int(before["pair_labels"][row]) if before["pair_weights"][row] else None,
+            pair_label=int(before["pair_labels"][row]) if _is_pair(before, row) else None,
             pair_task=pair_task,
             corruption=explained,
             sequence_length=batch["token_ids"].shape[1],
         )
+
+
+def _is_pair(before, row):
+    return "pair_weights" in before and bool(before["pair_weights"][row])
 
 
 def _segments(ids, segment_ids, layout):

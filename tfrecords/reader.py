@@ -125,7 +125,8 @@ class ShardReader:
                 padding_mask: bool [B, S], True at real tokens
                 pair_labels: int32 [B], 0 = the second segment follows the first, 1 = it is random,
                     or the two are exchanged, as `manifest.pair_task` says
-                pair_weights: float32 [B], 1 where that is asked, else 0
+                pair_weights: float32 [B], 1 where that is asked, else 0; both are left out where
+                    `manifest.pair_task` is "none"
                 example_index: int64 [B], the example's number in the shards
                 epoch: int64 [B]
                 backward: bool [B], shards of the format xlnet only: the row stands in reverse order
@@ -365,10 +366,8 @@ class ShardReader:
             fixed_length=length * self._id_dtype.itemsize,
         )
         lengths = tf.io.decode_raw(features[schema.SEGMENT_LENGTHS], tf.uint16, fixed_length=4 * segments)
-        labels = tf.io.decode_raw(features[schema.PAIR_LABEL], tf.uint8, fixed_length=1)
         ids = tf.cast(ids, tf.int32)  # [B, S], zeros behind the last token
         lengths = tf.cast(lengths, tf.int32)
-        labels = tf.cast(labels[:, 0], tf.int32)
 
         position = tf.range(length)[None, :]
         first_end = lengths[:, ::2]  # [B, 1]
@@ -388,18 +387,16 @@ class ShardReader:
             if segment != before:
                 segment_ids += (segment - before) * tf.cast(padding_mask & (place >= begin), tf.int32)
             before = segment
-        is_pair = labels != schema.NO_PAIR
-        batch = {
-            "token_ids": ids,
-            "segment_ids": segment_ids,
-            "padding_mask": padding_mask,
-            "pair_labels": tf.where(is_pair, labels, 0),
-            "pair_weights": tf.cast(is_pair, tf.float32),
-            "example_index": example_index,
-        }
+        rows = {"token_ids": ids, "segment_ids": segment_ids, "padding_mask": padding_mask}
+        rows["example_index"] = example_index
         if self.manifest.alternates:
-            batch["backward"] = example_index % 2 == 1
-        return batch
+            rows["backward"] = example_index % 2 == 1
+        if self.manifest.pair_task == "none":  # a model that asks about pairs is to stop, not to learn nothing
+            return rows
+        labels = tf.io.decode_raw(features[schema.PAIR_LABEL], tf.uint8, fixed_length=1)
+        labels = tf.cast(labels[:, 0], tf.int32)
+        is_pair = labels != schema.NO_PAIR
+        return rows | {"pair_labels": tf.where(is_pair, labels, 0), "pair_weights": tf.cast(is_pair, tf.float32)}
 
 
 def _check_sizes(batch_size, start_step, epochs, input_index, num_inputs, drop_remainder):

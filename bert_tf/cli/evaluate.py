@@ -1,31 +1,115 @@
 """Measure a fine-tuned model on a labelled file.
 
+Beside the metrics stand those of baselines that use no model but the labels of the training file,
+if that is still where it was. Precision, recall and F1 of every label (or type of entity) follow,
+and for classification the confusion matrix, where there are at most 20 labels, or with --report.
+
 example:
   bert-tf evaluate sentiment test.tsv
+  bert-tf evaluate sentiment reviews.csv --set task.columns.text=document --report --json
 
 in Python:
   from bert_tf.export.loading import load_finetuned
   task, model, tokenizer = load_finetuned("sentiment")
-  print(task.evaluate(model, task.read("test.tsv")))
+  print(task.evaluate(model, task.read("test.tsv"), report=True))
 """
+
+from bert_tf.cli import labelled
+
+#: Labels of the largest report that is printed unasked.
+REPORT_LABELS = 20
 
 
 def add_arguments(parser):
     parser.add_argument("run", help="the fine-tuned run directory")
     parser.add_argument("file", help="a labelled file like the one it was trained on")
-    parser.add_argument("--batch-size", type=int, default=32)
-    parser.add_argument("--json", action="store_true", help="print the metrics as one line of JSON")
+    parser.add_argument("--report", action="store_true", help="print the scores of each label, however many there are")
+    parser.add_argument("--json", action="store_true", help="print everything as one line of JSON")
+    labelled.add_arguments(parser)
 
 
 def run(arguments):
     import json
 
+    labelled.check_arguments(arguments)
+
     from bert_tf.export.loading import load_finetuned
 
     task, model, _ = load_finetuned(arguments.run)
-    metrics = task.evaluate(model, task.read(arguments.file), arguments.batch_size)
+    training_file = _training_file(arguments.run)
+    train, why_not = _read(task, training_file)
+    labelled.set_columns(task, arguments.set)
+    examples = task.read(arguments.file)
+    report = arguments.report or (task.labels is not None and len(task.labels) <= REPORT_LABELS)
+    metrics = task.evaluate(model, examples, arguments.batch_size, report)
+    if train is not None:
+        metrics["baselines"] = task.baselines(train, examples)
+        not_above = task.not_above(metrics, metrics["baselines"])
+        if not_above:
+            metrics["not_above_baseline"] = not_above
     if arguments.json:
-        print(json.dumps(metrics))
+        print(json.dumps(metrics, ensure_ascii=False))
         return
+    print_metrics(metrics)
+    if train is None:
+        print(f"  no baselines, which need the training file: {why_not}")
+
+
+def print_metrics(metrics):
+    """One line a metric with the baselines beside it, then the warnings, then the report."""
+    baselines = metrics.get("baselines", {})
     for name, value in metrics.items():
-        print(f"  {name:<14}{value:.4f}" if isinstance(value, float) else f"  {name:<14}{value}")
+        if name in ("baselines", "report", "warning", "not_above_baseline"):
+            continue
+        others = "".join(f"   {b} {scores[name]:.4f}" for b, scores in baselines.items() if isinstance(scores.get(name), float))
+        print(f"  {name:<16}{value:.4f}{others}" if isinstance(value, float) else f"  {name:<16}{value}")
+    for name in ("warning", "not_above_baseline"):
+        if name in metrics:
+            print(f"  warning: {metrics[name]}")
+    if "report" in metrics:
+        print_report(metrics["report"])
+
+
+def print_report(report):
+    """The scores of each label or type of entity, and the confusion matrix where there is one."""
+    scores = report.get("labels", report.get("entities"))
+    what = "label" if "labels" in report else "entity"
+    rows = [(what, "precision", "recall", "f1", "support")]
+    rows += [
+        (name, *(f"{values[score]:.4f}" for score in ("precision", "recall", "f1")), f"{values['support']:,}")
+        for name, values in scores.items()
+    ]
+    print()
+    print_table(rows)
+    if "confusion" in report:
+        print("\n  confusion: a row for each true label, a column for each predicted one")
+        names = list(scores)
+        print_table([("", *names)] + [(name, *(f"{n:,}" for n in row)) for name, row in zip(names, report["confusion"])])
+
+
+def print_table(rows):
+    """Rows of str, the first column to the left, the others to the right."""
+    from tfrecords.explanation import display_width
+
+    widths = [max(map(display_width, column)) for column in zip(*rows)]
+    for first, *others in rows:
+        cells = [" " * (width - display_width(cell)) + cell for cell, width in zip(others, widths[1:])]
+        print("  " + "  ".join([first + " " * (widths[0] - display_width(first)), *cells]))
+
+
+def _training_file(run):
+    from bert_tf.training.run_directory import RunDirectory
+
+    return (RunDirectory.open(run).config().get("data") or {}).get("train")
+
+
+def _read(task, path):
+    """(`Examples` of the training file, None), or (None, why there are none)."""
+    from bert_tf.errors import UserError
+
+    if not path:
+        return None, "the run does not name one"
+    try:
+        return task.read(path), None
+    except UserError as error:
+        return None, str(error)

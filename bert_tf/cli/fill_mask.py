@@ -20,8 +20,8 @@ def add_arguments(parser):
 
 
 def run(arguments):
-    from bert_tf.export.loading import load_pretrained
     from bert_tf.export.fill_mask import fill_mask
+    from bert_tf.export.loading import load_pretrained
 
     objective, tokenizer = load_pretrained(arguments.run)
     for text, answers in zip(arguments.text, fill_mask(objective, tokenizer, arguments.text, arguments.top_k)):

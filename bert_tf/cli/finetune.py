@@ -22,7 +22,7 @@ from bert_tf.cli import settings
 
 
 def add_arguments(parser):
-    settings.add_config(parser, "finetune/classification")
+    settings.add_config(parser, "finetune/classification", _config_class)
     parser.add_argument("--init-from", help="the pretrained run directory; sets init_from")
     parser.add_argument("--train", help="labelled training file; sets data.train")
     parser.add_argument("--dev", help="labelled file that chooses the best epoch; sets data.dev")
@@ -30,9 +30,14 @@ def add_arguments(parser):
     parser.add_argument("--output", required=True, help="run directory, new or to be continued")
 
 
+def _config_class():
+    from bert_tf.training.finetune_config import FinetuneConfig
+
+    return FinetuneConfig
+
+
 def run(arguments):
-    from bert_tf.tasks import build_task
-    from bert_tf.training.finetuning import FinetuneConfig, finetune
+    from bert_tf.training.finetune_config import FinetuneConfig, check_finetuning
 
     config = settings.load(
         FinetuneConfig,
@@ -42,6 +47,14 @@ def run(arguments):
         data__dev=arguments.dev,
         data__test=arguments.test,
     )
+    # Before TensorFlow is imported, which takes seconds:
+    from bert_tf.tasks.config import check_task
+
+    check_finetuning(config)
+    check_task(config.task)
+    from bert_tf.tasks import build_task
+    from bert_tf.training.finetuning import finetune
+
     summary = finetune(config, arguments.output, build_task)
     print_summary(summary)
     print(f"next: bert-tf predict {arguments.output} \"Some text.\"\n      bert-tf export {arguments.output}")

@@ -28,10 +28,12 @@ def add_arguments(parser):
 
 def run(arguments):
     from bert_tf.config import apply_overrides
-    from bert_tf.training.objectives import corruption_of
+    from bert_tf.training.pretrain_config import corruption_config
+
+    config = corruption_config(arguments.objective, apply_overrides({}, arguments.set))
+    from bert_tf.training.objectives import OBJECTIVES
     from tfrecords.inspection import inspect_shards
 
-    corruption, config = corruption_of(arguments.objective, apply_overrides({}, arguments.set))
     lines = inspect_shards(
         arguments.shards,
         config,
@@ -39,7 +41,7 @@ def run(arguments):
         epoch=arguments.epoch,
         examples=arguments.examples,
         example_index=arguments.example_index,
-        corruption=corruption,
+        corruption=OBJECTIVES[arguments.objective].corruption,
     )
     for line in lines:
         print(line)

@@ -1,14 +1,18 @@
 """The `bert-tf` command: one subcommand a step, each a thin wrapper of a few lines of Python."""
 
+# PYTHON_ARGCOMPLETE_OK
+
 import argparse
 import os
 import sys
 
+import bert_tf
 from bert_tf.errors import UserError
+from bert_tf.interrupts import Interrupted, answering, raising
 
 COMMANDS = {
     "quickstart": "walk the whole road on bundled data in a few minutes",
-    "vocab": "train a WordPiece vocabulary on a corpus",
+    "vocab": "train a subword vocabulary on a corpus",
     "tokenize": "keep a corpus as token ids, to pack it in several formats",
     "shards": "turn a corpus into shards of training examples",
     "inspect": "print examples of shards, decoded, with what is masked and why",
@@ -17,47 +21,88 @@ COMMANDS = {
     "finetune": "fine-tune a pretrained model on labelled data",
     "evaluate": "measure a fine-tuned model on a labelled file",
     "predict": "apply a fine-tuned model to sentences or a file",
-    "study": "compare pretrainings that differ in little, in one table",
+    "study": "compare pretrainings that differ in a few settings, in one table",
     "convert": "read a published checkpoint, or write one for other libraries",
     "export": "write a SavedModel that TF Serving loads, tokenizer inside",
 }
+#: Commands that go on where they were interrupted when they are given again.
+RESUMABLE = ("tokenize", "shards", "pretrain", "finetune", "study")
+
+LOG_LEVELS = ("debug", "info", "warning", "error")
 
 
 def main(arguments=None):
-    """Runs the command line; returns the exit status."""
+    """Runs the command line.
+
+    Args:
+        arguments: list of str; None for those of the process.
+
+    Returns:
+        The exit status: 0, 1 after an error of the user's, 130 after Ctrl-C, 143 after SIGTERM.
+    """
     arguments = sys.argv[1:] if arguments is None else list(arguments)
-    os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")  # TensorFlow reports absent GPUs as errors
+    parser = make_parser(only=arguments[0] if arguments and "_ARGCOMPLETE" not in os.environ else None)
+    if "_ARGCOMPLETE" in os.environ:  # a shell asks what could be typed next
+        import argcomplete
+
+        argcomplete.autocomplete(parser)
+    options = parser.parse_args(arguments or ["--help"])
+    _set_log_level(options.log_level)
+    kept = "the same command continues it" if options.command in RESUMABLE else "nothing was kept"
+    try:
+        with answering(), raising(f"interrupted; {kept}"):
+            return _module(options.command).run(options) or 0
+    except UserError as error:
+        print(f"bert-tf {options.command}: {error}", file=sys.stderr)
+        return 1
+    except Interrupted as interrupted:
+        print(f"\nbert-tf {options.command}: {interrupted.message}", file=sys.stderr)
+        return interrupted.exit_status
+
+
+def make_parser(only=None):
+    """The parser of the command line.
+
+    Args:
+        only: the command whose options are wanted; None for those of all commands. Their modules
+            are imported, which is why it matters for the time that a command takes to start.
+    """
     parser = argparse.ArgumentParser(
         prog="bert-tf",
         description="Pretrained language models, from raw text to a served model.",
         formatter_class=argparse.RawDescriptionHelpFormatter,
-        epilog="commands:\n" + "\n".join(f"  {n:<12} {d}" for n, d in COMMANDS.items())
-        + "\n\n'bert-tf COMMAND --help' explains each.",
+        epilog="'bert-tf COMMAND --help' explains each command.\n"
+        'Completion in bash and zsh: eval "$(register-python-argcomplete bert-tf)"',
     )
-    parser.add_argument("command", choices=COMMANDS, metavar="COMMAND", help="one of the commands below")
-    if not arguments or arguments[0].startswith("-"):
-        parser.parse_args(arguments or ["--help"])
-        return 0
-    command = parser.parse_args(arguments[:1]).command
-    module = _module(command)
-    options = argparse.ArgumentParser(
-        prog=f"bert-tf {command}",
-        description=module.__doc__,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
-    module.add_arguments(options)
-    try:
-        return module.run(options.parse_args(arguments[1:])) or 0
-    except UserError as error:
-        print(f"bert-tf {command}: {error}", file=sys.stderr)
-        return 1
-    except KeyboardInterrupt:
-        print(f"\nbert-tf {command}: interrupted; the same command continues it", file=sys.stderr)
-        return 130
+    parser.add_argument("--version", action="version", version=f"bert-tf {bert_tf.__version__}")
+    commands = parser.add_subparsers(title="commands", dest="command", metavar="COMMAND", required=True)
+    for command, summary in COMMANDS.items():
+        module = _module(command) if only in (None, command) else None
+        options = commands.add_parser(
+            command,
+            help=summary,
+            description=module.__doc__ if module else None,
+            formatter_class=argparse.RawDescriptionHelpFormatter,
+        )
+        if module:
+            module.add_arguments(options)
+        options.add_argument(
+            "--log-level", choices=LOG_LEVELS, default="warning", help="what is logged on stderr (default %(default)s)"
+        )
+    return parser
+
+
+def _set_log_level(name):
+    """The level of our log; TensorFlow's own C++ log follows it where the environment does not set it."""
+    from absl import logging
+
+    logging.set_verbosity(name)
+    # TensorFlow reports absent GPUs as errors: at "warning" its own log stays silent.
+    level = {"debug": "0", "info": "0", "warning": "3", "error": "3"}[name]
+    os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", level)
 
 
 def _module(command):
-    # Only the command that runs is imported: `--help` should not wait for TensorFlow.
     return __import__(f"bert_tf.cli.{command.replace('-', '_')}", fromlist=["run"])
 
 

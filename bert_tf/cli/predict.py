@@ -1,15 +1,24 @@
 """Apply a fine-tuned model to sentences or to a file; one line of JSON an input.
 
+Of a file every line is answered, in order, with its number, its id (of a column id, idx, index,
+guid or uid) and its text; {"line": 7, "error": "the line is empty"} answers a line without a text.
+A record of CSV, an item of a JSON array and a sentence of CoNLL count as a line. How many tokens
+are unknown to the tokenizer is printed on stderr.
+
 example:
   bert-tf predict sentiment "A quiet triumph." "Two hours I will not get back."
   bert-tf predict paraphrase --pair "He left." "He went away."
   bert-tf predict sentiment --file reviews.txt --output answers.jsonl
+  bert-tf predict sentiment --file reviews.csv --set task.columns.text=document
 
 in Python:
   from bert_tf.export.loading import load_finetuned
   task, model, tokenizer = load_finetuned("sentiment")
   print(task.predict(model, ["A quiet triumph."]))
+  print(task.predict(model, task.read("reviews.txt", labelled=False)))
 """
+
+from bert_tf.cli import labelled
 
 
 def add_arguments(parser):
@@ -18,29 +27,54 @@ def add_arguments(parser):
     parser.add_argument(
         "--pair", nargs=2, action="append", default=[], metavar=("FIRST", "SECOND"), help="a pair; may be repeated"
     )
-    parser.add_argument("--file", help="TSV, CSV, JSONL, CoNLL, or .txt with one text a line; labels are not needed")
+    parser.add_argument("--file", help="TSV, CSV, JSON, CoNLL, or .txt with one text a line; labels are not needed")
     parser.add_argument("--output", help="write the answers here instead of printing them")
-    parser.add_argument("--batch-size", type=int, default=32)
+    labelled.add_arguments(parser)
 
 
 def run(arguments):
-    import json
+    import sys
 
     from bert_tf.errors import ConfigError
-    from bert_tf.export.loading import load_finetuned
-    from bert_tf.files import atomic_write
 
     inputs = arguments.text + [tuple(pair) for pair in arguments.pair]
     if bool(inputs) == bool(arguments.file):
         raise ConfigError("give sentences, --pair, or --file")
+    labelled.check_arguments(arguments)
+
+    from bert_tf.export.loading import load_finetuned
+    from bert_tf.files import atomic_write
+
     task, model, _ = load_finetuned(arguments.run)
-    if arguments.file:
-        inputs = task.read(arguments.file, labelled=False)
-    answers = task.predict(model, inputs, arguments.batch_size)
-    lines = [json.dumps(answer, ensure_ascii=False) + "\n" for answer in answers]
+    labelled.set_columns(task, arguments.set)
+    examples = task.read(arguments.file, labelled=False) if arguments.file else task.from_list(inputs)
+    answers = task.predict(model, examples, arguments.batch_size)
+    if inputs:
+        answers = [_given(text) | answer for text, answer in zip(inputs, answers)]
+    lines = [_line(answer) for answer in answers]
     if arguments.output:
         with atomic_write(arguments.output) as file:
             file.writelines(lines)
         print(f"{len(lines)} answers in {arguments.output}")
     else:
-        print("".join(lines), end="")
+        print("".join(lines), end="", flush=True)
+    if len(examples):
+        tokens, unknown = task.unknown_tokens(examples)
+        print(f"unknown tokens: {unknown:,} of {tokens:,} ({100 * unknown / max(tokens, 1):.2f} %)", file=sys.stderr)
+    if examples.lacking:
+        print(f"lines without a text: {len(examples.lacking)} of {len(lines)}, answered by \"error\"", file=sys.stderr)
+
+
+def _given(text):
+    return {"text": text} if isinstance(text, str) else {"text": text[0], "text_pair": text[1]}
+
+
+def _line(answer):
+    import json
+
+    line = json.dumps(answer, ensure_ascii=False)
+    try:
+        line.encode("utf-8")
+    except UnicodeEncodeError:  # a lone surrogate, which JSON can spell and UTF-8 cannot
+        line = json.dumps(answer)
+    return line + "\n"

@@ -16,7 +16,7 @@ from bert_tf.cli import settings
 
 
 def add_arguments(parser):
-    settings.add_config(parser, "pretrain/bert_laptop")
+    settings.add_config(parser, "pretrain/bert_laptop", _config_class)
     parser.add_argument("--shards", help="folder written by 'bert-tf shards'; sets data.shards")
     parser.add_argument("--eval-shards", help="held-out shards, measured during training; sets data.eval_shards")
     parser.add_argument(
@@ -25,8 +25,14 @@ def add_arguments(parser):
     parser.add_argument("--output", required=True, help="run directory, new or to be continued")
 
 
+def _config_class():
+    from bert_tf.training.pretrain_config import PretrainConfig
+
+    return PretrainConfig
+
+
 def run(arguments):
-    from bert_tf.training.pretraining import PretrainConfig, pretrain
+    from bert_tf.training.pretrain_config import PretrainConfig, check_pretraining
 
     config = settings.load(
         PretrainConfig,
@@ -35,6 +41,9 @@ def run(arguments):
         data__eval_shards=arguments.eval_shards,
         data__skip_corrupted=arguments.skip_corrupted,
     )
+    check_pretraining(config)  # before TensorFlow is imported, which takes seconds
+    from bert_tf.training.pretraining import pretrain
+
     directory, metrics = pretrain(config, arguments.output)
     print(f"\n{directory.path} at step {metrics['step']:,}")
     for name, value in metrics.items():
@@ -42,7 +51,7 @@ def run(arguments):
             print(f"  {name:<34}{value:.4f}")
     if metrics["skipped_records"]:
         print(f"  {metrics['skipped_records']:,} damaged records were left out")
-    print("next: " + "\n      ".join(advice(config, arguments.output)))
+    print("next: " + "\n      ".join([f"tensorboard --logdir {arguments.output}/tensorboard", *advice(config, arguments.output)]))
 
 
 def advice(config, output):

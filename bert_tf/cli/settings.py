@@ -5,19 +5,28 @@ import json
 from bert_tf import config
 
 
-def add_config(parser, default):
-    parser.add_argument(
+def add_config(parser, default, make_class):
+    """Adds `--config` and `--set`, which a shell can complete.
+
+    Args:
+        parser: an argparse parser.
+        default: the name of the configuration where none is given.
+        make_class: function() -> the dataclass of the configuration, imported when it is asked for.
+    """
+    named = parser.add_argument(
         "--config",
         default=default,
         help="a YAML file, or the name of one that ships with the library (default %(default)s)",
     )
-    parser.add_argument(
+    named.completer = lambda **_: config.shipped()
+    changed = parser.add_argument(
         "--set",
         action="append",
         default=[],
         metavar="KEY=VALUE",
         help="change a setting, e.g. --set train.batch_size=64; may be repeated",
     )
+    changed.completer = lambda **_: [f"{key}=" for key in config.keys(make_class())]
 
 
 def load(cls, arguments, **settings):

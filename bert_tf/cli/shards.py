@@ -63,12 +63,14 @@ def beam_options(arguments):
 
 def run(arguments):
     from bert_tf.config import apply_overrides, build
-    from tfrecords.statistics import report
-    from tfrecords.writer import ShardsConfig, write_shards
+    from tfrecords.shards_config import ShardsConfig
 
     flags = {"sequence_length": arguments.sequence_length, "format": arguments.format, "pair": arguments.pair}
     flags = {key: value for key, value in flags.items() if value is not None}
     config = build(ShardsConfig, apply_overrides({}, arguments.set) | flags)
+    from tfrecords.statistics import report
+    from tfrecords.writer import write_shards
+
     manifest = write_shards(
         arguments.corpus,
         arguments.output,

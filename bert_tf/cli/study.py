@@ -1,4 +1,4 @@
-"""Compare pretrainings that differ in little: shards, pretraining and fine-tuning of each row, one table.
+"""Compare pretrainings that differ in a few settings: shards, pretraining, fine-tuning, one table.
 
 A study file (configs/ablations/) names the rows and what differs between them. Running the same
 command again continues an interrupted study; --rows shares one out over several processes. How the
@@ -17,11 +17,13 @@ in Python:
   run_study(config.load(StudyConfig, "my_study.yaml"), "corpus/", "tokenizer", "study", build_task)
 """
 
+from pathlib import Path
+
 from bert_tf.cli import settings
 
 
 def add_arguments(parser):
-    settings.add_config(parser, "ablations/masked_lm")
+    settings.add_config(parser, "ablations/masked_lm", _config_class)
     parser.add_argument("--corpus", nargs="+", required=True, help="files, folders or globs of text")
     parser.add_argument("--held-out", nargs="+", help="text to measure the pretraining with")
     parser.add_argument("--tokenizer", required=True, help="tokenizer folder or vocab.txt")
@@ -29,11 +31,21 @@ def add_arguments(parser):
     parser.add_argument("--rows", nargs="+", metavar="ROW", help="do these alone")
 
 
+def _config_class():
+    from bert_tf.training.study_config import StudyConfig
+
+    return StudyConfig
+
+
 def run(arguments):
-    from bert_tf.tasks import build_task
-    from bert_tf.training.study import StudyConfig, markdown, run_study
+    from bert_tf.training.study_config import StudyConfig
+    from bert_tf.training.study_plan import plan
 
     config = settings.load(StudyConfig, arguments)
+    plan(config, Path(arguments.output))  # before TensorFlow is imported, which takes seconds
+    from bert_tf.tasks import build_task
+    from bert_tf.training.study import markdown, run_study
+
     table = run_study(
         config, arguments.corpus, arguments.tokenizer, arguments.output, build_task, arguments.held_out, arguments.rows
     )

@@ -33,6 +33,8 @@ def add_arguments(parser):
 def run(arguments):
     from bert_tf.config import apply_overrides, build
     from tfrecords.shards_config import CorpusConfig
+
+    config = build(CorpusConfig, apply_overrides({}, arguments.set))
     from tfrecords.statistics import report_text
     from tfrecords.writer import tokenize_corpus
 
@@ -40,7 +42,7 @@ def run(arguments):
         arguments.corpus,
         arguments.output,
         arguments.tokenizer,
-        build(CorpusConfig, apply_overrides({}, arguments.set)),
+        config,
         workers=arguments.workers,
         overwrite=arguments.overwrite,
         beam=beam_options(arguments),

@@ -6,7 +6,7 @@ from bert_tf.tasks.task import TASK_FILE
 from bert_tf.training.checkpoints import assign
 from bert_tf.training.encoders import weights_of
 from bert_tf.training.imported import load
-from bert_tf.training.optimization import precision as precision_scope
+from bert_tf.training.precision import precision as precision_scope
 from bert_tf.training.run_directory import RunDirectory
 
 

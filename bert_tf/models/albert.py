@@ -4,79 +4,14 @@ google-research/albert `modeling.py`. Sharing only the attention or only the fee
 is in the paper's table 4 and was never released.
 """
 
-import dataclasses
-from typing import Literal
-
 import keras
 
-from bert_tf.config import nearest
 from bert_tf.errors import ConfigError
-from bert_tf.layers import activation, embedding_projection
-from bert_tf.layers.attention import check_heads
+from bert_tf.layers import embedding_projection
 from bert_tf.models.config_map import REQUIRED, TF1_ACTIVATIONS, ConfigMap
-from bert_tf.models.encoder import check_numbers
+from bert_tf.models.configs import AlbertConfig
 from bert_tf.models.transformer import TransformerEncoder, transformer_block
 from bert_tf.models.weights import TF1_IGNORED, WeightMap
-
-#: What layers of one group have in common.
-SHARED = ("all", "attention", "feed_forward", "none")
-
-
-@dataclasses.dataclass(frozen=True)
-class AlbertConfig:
-    """The shape of an ALBERT. The defaults that are not sizes are the published ones.
-
-    Args:
-        vocabulary_size: V, rows of the token table.
-        embedding_size: E, the width of the tables and of the masked LM head.
-        hidden_size: H.
-        num_layers: L, layers as they are computed, whatever they share; each is `inner_groups`
-            transformer blocks.
-        num_heads: attention heads; divides `hidden_size`.
-        intermediate_size: I, inside the feed-forward network; 4 H in all published models.
-        share: what the layers of a group share: "all", "attention" or "feed_forward" with its
-            normalization, or "none".
-        num_groups: layer i belongs to group int(i * num_groups / L).
-        inner_groups: blocks, with weights of their own, that make up one layer.
-        max_positions: the longest sequence.
-        num_segments: rows of the segment table.
-        activation: of the feed-forward network and the masked LM head. Google trained with the
-            tanh approximation of GELU; Hugging Face configurations that say "gelu" mean
-            "gelu_erf".
-        dropout: on embeddings and on both branches of each layer.
-        attention_dropout: on attention probabilities.
-        layer_norm_epsilon: added to the variance of every layer norm.
-        initializer_range: standard deviation of the truncated normal of kernels and tables.
-
-    Raises:
-        ConfigError: a value that no model can have.
-    """
-
-    vocabulary_size: int
-    embedding_size: int
-    hidden_size: int
-    num_layers: int
-    num_heads: int
-    intermediate_size: int
-    share: Literal["all", "attention", "feed_forward", "none"] = "all"
-    num_groups: int = 1
-    inner_groups: int = 1
-    max_positions: int = 512
-    num_segments: int = 2
-    activation: str = "gelu_tanh"
-    dropout: float = 0.0
-    attention_dropout: float = 0.0
-    layer_norm_epsilon: float = 1e-12
-    initializer_range: float = 0.02
-
-    def __post_init__(self):
-        check_numbers(self)
-        check_heads(self.hidden_size, self.num_heads)
-        activation(self.activation)
-        if self.share not in SHARED:
-            raise ConfigError(f"unknown share {self.share!r}{nearest(str(self.share), SHARED)}")
-        if self.num_groups > self.num_layers:
-            raise ConfigError(f"num_groups={self.num_groups} is more than num_layers={self.num_layers}")
 
 
 @keras.saving.register_keras_serializable("bert_tf")

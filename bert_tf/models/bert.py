@@ -1,58 +1,11 @@
 """BERT (Devlin et al. 2018, arXiv:1810.04805), as google-research/bert `modeling.py` has it."""
 
-import dataclasses
-
 import keras
 
-from bert_tf.layers import activation
-from bert_tf.layers.attention import check_heads
 from bert_tf.models.config_map import REQUIRED, TF1_ACTIVATIONS, ConfigMap
-from bert_tf.models.encoder import check_numbers
+from bert_tf.models.configs import BertConfig
 from bert_tf.models.transformer import TransformerEncoder
 from bert_tf.models.weights import TF1_IGNORED, WeightMap
-
-
-@dataclasses.dataclass(frozen=True)
-class BertConfig:
-    """The shape of a BERT. The defaults that are not sizes are the published ones.
-
-    Args:
-        vocabulary_size: V, rows of the token table.
-        hidden_size: H.
-        num_layers: transformer layers.
-        num_heads: attention heads; divides `hidden_size`.
-        intermediate_size: I, inside the feed-forward network; 4 H in all published models.
-        max_positions: the longest sequence.
-        num_segments: rows of the segment table.
-        activation: of the feed-forward network and the masked LM head. Google trained with the
-            tanh approximation of GELU; Hugging Face configurations that say "gelu" mean
-            "gelu_erf".
-        dropout: on embeddings and on both branches of each layer.
-        attention_dropout: on attention probabilities.
-        layer_norm_epsilon: added to the variance of every layer norm.
-        initializer_range: standard deviation of the truncated normal of kernels and tables.
-
-    Raises:
-        ConfigError: a value that no model can have.
-    """
-
-    vocabulary_size: int
-    hidden_size: int
-    num_layers: int
-    num_heads: int
-    intermediate_size: int
-    max_positions: int = 512
-    num_segments: int = 2
-    activation: str = "gelu_tanh"
-    dropout: float = 0.1
-    attention_dropout: float = 0.1
-    layer_norm_epsilon: float = 1e-12
-    initializer_range: float = 0.02
-
-    def __post_init__(self):
-        check_numbers(self)
-        check_heads(self.hidden_size, self.num_heads)
-        activation(self.activation)
 
 
 @keras.saving.register_keras_serializable("bert_tf")

@@ -1,59 +1,15 @@
 """DistilBERT (Sanh et al. 2019, arXiv:1910.01108): half of BERT's layers, no segments, no pooler.
 
-Hugging Face's `modeling_distilbert.py`. How it is distilled is not the shape's business: here it is
-an encoder like the others, pretrained or loaded, and a student where a teacher is given.
+Hugging Face's `modeling_distilbert.py`. The published model was distilled from BERT; here its encoder can be
+loaded, fine-tuned, and pretrained as the others are, by masked LM. There is no distillation yet.
 """
-
-import dataclasses
 
 import keras
 
-from bert_tf.layers import activation
-from bert_tf.layers.attention import check_heads
 from bert_tf.models.config_map import REQUIRED, ConfigMap
-from bert_tf.models.encoder import check_numbers
+from bert_tf.models.configs import DistilBertConfig
 from bert_tf.models.transformer import TransformerEncoder
 from bert_tf.models.weights import WeightMap
-
-
-@dataclasses.dataclass(frozen=True)
-class DistilBertConfig:
-    """The shape of a DistilBERT. The defaults that are not sizes are the published ones.
-
-    Args:
-        vocabulary_size: V, rows of the token table.
-        hidden_size: H.
-        num_layers: transformer layers.
-        num_heads: attention heads; divides `hidden_size`.
-        intermediate_size: I, inside the feed-forward network; 4 H in all published models.
-        max_positions: the longest sequence.
-        activation: of the feed-forward network and the masked LM head.
-        dropout: on embeddings and on the feed-forward branch of each layer (and, unlike the
-            original, which has none there, on the attention branch).
-        attention_dropout: on attention probabilities.
-        layer_norm_epsilon: added to the variance of every layer norm.
-        initializer_range: standard deviation of the truncated normal of kernels and tables.
-
-    Raises:
-        ConfigError: a value that no model can have.
-    """
-
-    vocabulary_size: int
-    hidden_size: int
-    num_layers: int
-    num_heads: int
-    intermediate_size: int
-    max_positions: int = 512
-    activation: str = "gelu_erf"
-    dropout: float = 0.1
-    attention_dropout: float = 0.1
-    layer_norm_epsilon: float = 1e-12
-    initializer_range: float = 0.02
-
-    def __post_init__(self):
-        check_numbers(self)
-        check_heads(self.hidden_size, self.num_heads)
-        activation(self.activation)
 
 
 @keras.saving.register_keras_serializable("bert_tf")

@@ -1,54 +1,15 @@
 """ELECTRA (Clark et al. 2020, arXiv:2003.10555), as google-research/electra `modeling.py` has it."""
 
-import dataclasses
-
 import keras
 
 from bert_tf.backend import Dense
 from bert_tf.errors import ConfigError
-from bert_tf.layers import Embeddings, activation
-from bert_tf.layers.attention import check_heads
+from bert_tf.layers import Embeddings
 from bert_tf.models import bert
 from bert_tf.models.config_map import ConfigMap
-from bert_tf.models.encoder import check_numbers
+from bert_tf.models.configs import GENERATOR_FAMILIES, ElectraConfig
 from bert_tf.models.transformer import TransformerEncoder
 from bert_tf.models.weights import TF1_IGNORED, WeightMap
-
-
-@dataclasses.dataclass(frozen=True)
-class ElectraConfig:
-    """The shape of an ELECTRA discriminator or generator: BERT's, with a width of the embeddings.
-
-    Args:
-        embedding_size: E, the width of the embedding tables; where it is not H a linear layer
-            follows them. 128 in ELECTRA-small; a generator has its discriminator's.
-        activation: google-research/electra computes GELU with the error function.
-        initializer_range: not of the linear layer behind the embeddings and of the last one of the
-            discriminator's head, which google-research/electra leaves to Glorot's initializer.
-        others: as `BertConfig`.
-
-    Raises:
-        ConfigError: a value that no model can have.
-    """
-
-    vocabulary_size: int
-    embedding_size: int
-    hidden_size: int
-    num_layers: int
-    num_heads: int
-    intermediate_size: int
-    max_positions: int = 512
-    num_segments: int = 2
-    activation: str = "gelu_erf"
-    dropout: float = 0.1
-    attention_dropout: float = 0.1
-    layer_norm_epsilon: float = 1e-12
-    initializer_range: float = 0.02
-
-    def __post_init__(self):
-        check_numbers(self)
-        check_heads(self.hidden_size, self.num_heads)
-        activation(self.activation)
 
 
 @keras.saving.register_keras_serializable("bert_tf")
@@ -113,46 +74,6 @@ def split_pair(variables):
     return discriminator, shared | own if own else {}
 
 
-_FAMILIES = "replaced token detection is for ELECTRA, BERT and the families with BERT's embeddings"
-
-
-def generator_config(config, size=0.25):
-    """The shape of the generator that belongs to a discriminator.
-
-    `get_generator_config` of google-research/electra `run_pretraining.py`: narrower, with as many
-    layers, one head for every 64 numbers and a feed-forward network four times as wide. (What was
-    released as electra-small-generator is as wide as its discriminator: the preset
-    `electra_small_generator`.)
-
-    Args:
-        config: of the discriminator: an `ElectraConfig`, or another family's with its fields.
-        size: the share of the discriminator's width: 1/4 for small and large, 1/3 for base.
-
-    Returns:
-        ElectraConfig, with the discriminator's `embedding_size`.
-
-    Raises:
-        ConfigError: a size that leaves no width, or one that the heads cannot share, or a family
-            that is not like BERT.
-    """
-    missing = [name for name in ("hidden_size", "max_positions", "initializer_range") if not hasattr(config, name)]
-    if missing:
-        raise ConfigError(f"a {type(config).__name__} has no '{missing[0]}'; {_FAMILIES}")
-    hidden_size = round(config.hidden_size * size)
-    if hidden_size < 1:
-        raise ConfigError(f"a generator of {size} of the width {config.hidden_size} has no width left")
-    values = {
-        "embedding_size": getattr(config, "embedding_size", config.hidden_size),
-        "hidden_size": hidden_size,
-        "num_heads": max(1, hidden_size // 64),
-        "intermediate_size": 4 * hidden_size,
-        "num_segments": getattr(config, "num_segments", 0),  # DistilBERT has none
-    }
-    for field in dataclasses.fields(ElectraConfig):
-        values.setdefault(field.name, getattr(config, field.name, field.default))
-    return ElectraConfig(**values)
-
-
 def make_generator(discriminator, config):
     """A generator that shares the discriminator's embeddings: the same variables, not copies.
 
@@ -176,7 +97,7 @@ def make_generator(discriminator, config):
     if shared is None or shared.max_positions is None:
         raise ConfigError(
             f"a {type(discriminator).__name__} has no embeddings with a position table for a generator "
-            f"to share; {_FAMILIES}"
+            f"to share; {GENERATOR_FAMILIES}"
         )
     with keras.name_scope("generator"):
         return ElectraEncoder(

@@ -1,12 +1,10 @@
 """What all encoders share: inputs and outputs by name, and a configuration they are built from."""
 
-import dataclasses
-
 import keras
 import numpy as np
 
 from bert_tf.config import build, nearest, to_dict
-from bert_tf.errors import ConfigError, DataError
+from bert_tf.errors import DataError
 from bert_tf.layers import MaskedLMHead
 from bert_tf.layers.embeddings import check_length
 from bert_tf.layers.gather import gather_positions
@@ -148,27 +146,3 @@ def encoder_inputs():
         )
         for name in ENCODER_INPUTS
     }
-
-
-def check_numbers(config):
-    """Refuses values that no model can have: sizes below 1, rates outside [0, 1), and the like.
-
-    Args:
-        config: a family's configuration; whole numbers are sizes (`num_segments` and ids may be
-            0), `*dropout` are rates, and `*epsilon`, `*theta` and `initializer_range` are above 0.
-
-    Raises:
-        ConfigError: names the field.
-    """
-    for field in dataclasses.fields(config):
-        name, value = field.name, getattr(config, field.name)
-        may_be_zero = name == "num_segments" or name.endswith("_id")
-        if field.type is int and (type(value) is not int or value < (0 if may_be_zero else 1)):
-            wanted = "a whole number, 0 or more" if may_be_zero else "a positive whole number"
-            raise ConfigError(f"'{name}' must be {wanted}, got {value!r}")
-        if field.type is float and type(value) not in (int, float):
-            raise ConfigError(f"'{name}' must be a number, got {value!r}")
-        if name.endswith("dropout") and not 0 <= value < 1:
-            raise ConfigError(f"'{name}' must be at least 0 and below 1, got {value!r}")
-        if name.endswith(("epsilon", "theta", "initializer_range")) and value <= 0:
-            raise ConfigError(f"'{name}' must be above 0, got {value!r}")

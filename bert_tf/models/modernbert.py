@@ -4,75 +4,15 @@ normalization before each part, and layers that see near tokens between layers t
 The variant is Hugging Face's `modeling_modernbert.py`, which the published checkpoints are for.
 """
 
-import dataclasses
-
 import keras
 
 from bert_tf.backend import LayerNormalization
 from bert_tf.errors import ConfigError
-from bert_tf.layers import AttentionMask, Embeddings, PreNormBlock, RotaryPositions, activation
-from bert_tf.layers.attention import check_heads
-from bert_tf.layers.rotary import check_even
+from bert_tf.layers import AttentionMask, Embeddings, PreNormBlock, RotaryPositions
 from bert_tf.models.config_map import REQUIRED, ConfigMap
-from bert_tf.models.encoder import check_numbers
+from bert_tf.models.configs import ModernBertConfig
 from bert_tf.models.transformer import TransformerEncoder
 from bert_tf.models.weights import WeightMap
-
-
-@dataclasses.dataclass(frozen=True)
-class ModernBertConfig:
-    """The shape of a ModernBERT. The defaults that are not sizes are the published ones.
-
-    Args:
-        vocabulary_size: V, rows of the token table.
-        hidden_size: H.
-        num_layers: transformer layers.
-        num_heads: attention heads; divides `hidden_size` into even parts.
-        intermediate_size: I, the width of each half of the gated network.
-        max_positions: the longest sequences it was trained on. Positions are rotations, so longer
-            ones are computed, too.
-        global_attention_every: n; layers 0, n, 2 n, ... see all tokens, the others near ones.
-        local_attention: w; a local layer sees w // 2 tokens on each side.
-        global_theta, local_theta: the bases of the rotary wavelengths in global and local layers.
-        activation: of the gate and the masked LM head.
-        dropout: on the embeddings and inside the gated networks. The released configurations
-            have none.
-        attention_dropout: on attention probabilities and on the attention's output.
-        layer_norm_epsilon: added to the variance of every layer norm.
-        initializer_range: standard deviation of the truncated normal of kernels and tables; of the
-            kernels whose results are added to the residual stream, and of the masked LM head, it
-            is divided by sqrt(2 * num_layers).
-
-    Raises:
-        ConfigError: a value that no model can have.
-    """
-
-    vocabulary_size: int
-    hidden_size: int
-    num_layers: int
-    num_heads: int
-    intermediate_size: int
-    max_positions: int = 8192
-    global_attention_every: int = 3
-    local_attention: int = 128
-    global_theta: float = 160_000.0
-    local_theta: float = 10_000.0
-    activation: str = "gelu_erf"
-    dropout: float = 0.0
-    attention_dropout: float = 0.0
-    layer_norm_epsilon: float = 1e-5
-    initializer_range: float = 0.02
-
-    def __post_init__(self):
-        check_numbers(self)
-        check_heads(self.hidden_size, self.num_heads)
-        check_even(self.hidden_size // self.num_heads)
-        activation(self.activation)
-
-    @property
-    def output_initializer_range(self):
-        """Of the kernels that write to the residual stream."""
-        return self.initializer_range / (2 * self.num_layers) ** 0.5
 
 
 @keras.saving.register_keras_serializable("bert_tf")

@@ -1,17 +1,20 @@
-"""The published sizes, each with the number of parameters that it must have."""
+"""The published sizes, each with the number of parameters that it must have. No Keras is imported."""
 
 import dataclasses
 
-from bert_tf.config import build, nearest, to_dict
+from bert_tf.config import build, nearest
 from bert_tf.errors import ConfigError
-from bert_tf.models.albert import AlbertConfig
-from bert_tf.models.bert import BertConfig
-from bert_tf.models.distilbert import DistilBertConfig
-from bert_tf.models.electra import ElectraConfig
-from bert_tf.models.modernbert import ModernBertConfig
-from bert_tf.models.roberta import RobertaConfig
-from bert_tf.models.spanbert import SpanBertConfig
-from bert_tf.models.xlnet import XLNetConfig
+from bert_tf.models.configs import (
+    AlbertConfig,
+    BertConfig,
+    DistilBertConfig,
+    ElectraConfig,
+    ModernBertConfig,
+    RobertaConfig,
+    SpanBertConfig,
+    XLNetConfig,
+)
+from bert_tf.parsing import brief
 
 
 @dataclasses.dataclass(frozen=True)
@@ -168,7 +171,7 @@ def preset(name, **overrides):
         ConfigError: no such preset or field (the message has the nearest one), or a value of the
             wrong type.
     """
-    if name not in PRESETS:
-        raise ConfigError(f"no preset '{name}'{nearest(name, PRESETS)}")
+    if not isinstance(name, str) or name not in PRESETS:
+        raise ConfigError(f"no preset {brief(name)}{nearest(str(name)[:100], PRESETS)}")
     config = PRESETS[name].config
-    return build(type(config), {**to_dict(config), **overrides}, where=name)
+    return build(type(config), overrides, where=name, base=config)

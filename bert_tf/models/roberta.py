@@ -2,65 +2,14 @@
 the exact GELU, another epsilon, and no segments. The variant is fairseq's
 `fairseq/models/roberta/model.py`, with the single segment row of Hugging Face's checkpoints."""
 
-import dataclasses
-
 import keras
 
 from bert_tf.errors import ConfigError
-from bert_tf.layers import activation
-from bert_tf.layers.attention import check_heads
 from bert_tf.models import bert
 from bert_tf.models.config_map import ConfigMap
-from bert_tf.models.encoder import check_numbers
+from bert_tf.models.configs import RobertaConfig
 from bert_tf.models.transformer import TransformerEncoder
 from bert_tf.models.weights import WeightMap
-
-
-@dataclasses.dataclass(frozen=True)
-class RobertaConfig:
-    """The shape of a RoBERTa. The defaults that are not sizes are the published ones.
-
-    Args:
-        vocabulary_size: V, rows of the token table.
-        hidden_size: H.
-        num_layers: transformer layers.
-        num_heads: attention heads; divides `hidden_size`.
-        intermediate_size: I, inside the feed-forward network; 4 H in all published models.
-        max_positions: the longest sequence. The table has padding_id + 1 more rows: published
-            configurations say 514.
-        num_segments: 1 as in Hugging Face's checkpoints: every token gets the same row; 0 as in
-            fairseq's, which have none. Segment ids are not read.
-        padding_id: the tokenizer's padding id, which positions are counted past.
-        activation: of the feed-forward network. The masked LM head's is the exact GELU whatever
-            this is, as Hugging Face's.
-        dropout: on embeddings and on both branches of each layer.
-        attention_dropout: on attention probabilities.
-        layer_norm_epsilon: added to the variance of every layer norm.
-        initializer_range: standard deviation of the truncated normal of kernels and tables
-            (fairseq's normal is not truncated).
-
-    Raises:
-        ConfigError: a value that no model can have.
-    """
-
-    vocabulary_size: int
-    hidden_size: int
-    num_layers: int
-    num_heads: int
-    intermediate_size: int
-    max_positions: int = 512
-    num_segments: int = 1
-    padding_id: int = 1
-    activation: str = "gelu_erf"
-    dropout: float = 0.1
-    attention_dropout: float = 0.1
-    layer_norm_epsilon: float = 1e-5
-    initializer_range: float = 0.02
-
-    def __post_init__(self):
-        check_numbers(self)
-        check_heads(self.hidden_size, self.num_heads)
-        activation(self.activation)
 
 
 @keras.saving.register_keras_serializable("bert_tf")

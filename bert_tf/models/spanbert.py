@@ -2,19 +2,11 @@
 GELU by the error function (facebookresearch/SpanBERT `pair_bert.py`). What is new is the
 pretraining: `MaskedLM(encoder, span_boundary=True)` on masked spans."""
 
-import dataclasses
-
 import keras
 
 from bert_tf.models import bert
-from bert_tf.models.bert import BertConfig, BertEncoder
-
-
-@dataclasses.dataclass(frozen=True)
-class SpanBertConfig(BertConfig):
-    """The shape of a SpanBERT: a `BertConfig` with another default activation."""
-
-    activation: str = "gelu_erf"
+from bert_tf.models.bert import BertEncoder
+from bert_tf.models.configs import SpanBertConfig
 
 
 @keras.saving.register_keras_serializable("bert_tf")

@@ -1,8 +1,5 @@
 """XLNet (Yang et al. 2019, arXiv:1906.08237), as zihangdai/xlnet `modeling.py` has it."""
 
-import dataclasses
-import sys
-
 import keras
 
 from bert_tf.backend import Dropout
@@ -15,65 +12,11 @@ from bert_tf.layers import (
     SegmentsDiffer,
     StreamEmbeddings,
     StreamMask,
-    activation,
 )
-from bert_tf.layers.attention import check_heads
 from bert_tf.models.config_map import REQUIRED, TF1_ACTIVATIONS, ConfigMap
-from bert_tf.models.encoder import Encoder, check_numbers, encoder_inputs
+from bert_tf.models.configs import XLNetConfig
+from bert_tf.models.encoder import Encoder, encoder_inputs
 from bert_tf.models.weights import TF1_IGNORED, WeightMap
-
-
-@dataclasses.dataclass(frozen=True)
-class XLNetConfig:
-    """The shape of an XLNet. The defaults that are not sizes are those of the published models.
-
-    Args:
-        vocabulary_size: V, rows of the token table.
-        hidden_size: H, even: half of it holds sines of the distance, half cosines.
-        num_layers: L.
-        num_heads: attention heads; divides `hidden_size`.
-        intermediate_size: I, inside the feed-forward network.
-        activation: of the feed-forward network. The code's flag has "relu" as its default, the
-            published models say "gelu", which there is the tanh approximation.
-        dropout: on embeddings, on the sinusoids, on both branches of each layer, inside the
-            feed-forward network, and on the last layer's output.
-        attention_dropout: on attention probabilities.
-        layer_norm_epsilon: added to the variance of every layer norm.
-        initializer_range: standard deviation of the normal of kernels and tables.
-        clamp_length: distances beyond it count as it; None, as published, for no limit.
-
-    The three biases of attention are each layer's own (`untie_r` of the original, set in all
-    published models), and attention is bidirectional (`attn_type` "bi").
-
-    Raises:
-        ConfigError: a value that no model can have.
-    """
-
-    vocabulary_size: int
-    hidden_size: int
-    num_layers: int
-    num_heads: int
-    intermediate_size: int
-    activation: str = "gelu_tanh"
-    dropout: float = 0.1
-    attention_dropout: float = 0.1
-    layer_norm_epsilon: float = 1e-12
-    initializer_range: float = 0.02
-    clamp_length: int | None = None
-
-    def __post_init__(self):
-        check_numbers(self)
-        check_heads(self.hidden_size, self.num_heads)
-        activation(self.activation)
-        if self.hidden_size % 2:
-            raise ConfigError(f"hidden_size={self.hidden_size} must be even: half sines, half cosines")
-        if self.clamp_length is not None and (type(self.clamp_length) is not int or self.clamp_length < 1):
-            raise ConfigError(f"'clamp_length' must be a positive whole number or None, got {self.clamp_length!r}")
-
-    @property
-    def max_positions(self):
-        """The longest sequence: distances are computed, not looked up, so there is no limit."""
-        return sys.maxsize
 
 
 @keras.saving.register_keras_serializable("bert_tf")
@@ -118,6 +61,7 @@ class XLNetEncoder(Encoder):
 
     config_class = XLNetConfig
     has_position_table = False
+    family = "xlnet"
 
     def __init__(
         self,
@@ -384,11 +328,19 @@ HF_CONFIG = ConfigMap(
         "layer_norm_eps": ("layer_norm_epsilon", 1e-12),
         "initializer_range": ("initializer_range", 0.02),
     },
-    fixed={"attn_type": ("bi",), "bi_data": (False,), "same_length": (False,), "untie_r": (True,)},
+    fixed={
+        "attn_type": ("bi",),
+        "bi_data": (False,),
+        "same_length": (False,),
+        "untie_r": (True,),
+        # The summary is our pooler: a tanh layer on the last token.
+        "summary_type": ("last",),
+        "summary_activation": ("tanh",),
+        "summary_use_proj": (True,),
+    },
     # How much is remembered is the caller's affair here.
     ignored=("clamp_len", "d_head", "mem_len", "reuse_len", "use_mems", "use_mems_eval", "use_mems_train",
-             "summary_activation", "summary_last_dropout", "summary_type", "summary_use_proj",
-             "start_n_top", "end_n_top", "n_token"),  # fmt: skip
+             "summary_last_dropout", "start_n_top", "end_n_top", "n_token"),  # fmt: skip
     derived=(_read_rest, _write_rest),
     model_type="xlnet",
     architectures={("lm_head",): "XLNetLMHeadModel", (): "XLNetModel"},

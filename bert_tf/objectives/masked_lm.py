@@ -5,7 +5,7 @@ from keras import ops
 
 from bert_tf.backend import TrainableModel
 from bert_tf.config import nearest
-from bert_tf.errors import ConfigError
+from bert_tf.errors import ConfigError, DataError
 from bert_tf.layers import ClassificationHead
 from bert_tf.layers.span_boundary_head import SpanBoundaryHead
 from bert_tf.models import ENCODER_INPUTS
@@ -49,7 +49,8 @@ class MaskedLM(TrainableModel):
 
     Raises:
         ConfigError: an unknown pair head, or one on an encoder without a pooler.
-        DataError: a feature is missing.
+        DataError: a feature is missing; with a pair head, in training and evaluation, also where the
+            examples are no pairs.
 
     Example:
         model = MaskedLM(BertEncoder(preset("bert_tiny")), pair_head="next_sentence")
@@ -129,6 +130,12 @@ class MaskedLM(TrainableModel):
             reached = self.span_boundary_head.reaches(_place(features))
             questions["span_boundary"] = ("mask_ids", weights * ops.cast(reached, "float32"))
         if self.pair_classifier is not None:
+            if "pair_weights" not in features:
+                raise DataError(
+                    f"the model has pair_head='{self.pair_head}', and the batch has no 'pair_labels' and 'pair_weights': "
+                    f"its examples are no pairs; write the shards with --pair {self.pair_head}, or build the model "
+                    "without pair_head"
+                )
             questions["pair"] = ("pair_labels", ops.cast(feature(features, "pair_weights"), "float32"))
         return questions
 

@@ -7,9 +7,23 @@
     for epoch in range(3):
         model.fit(task.dataset(train, batch_size=32, training=True, seed=0, epoch=epoch))
     task.evaluate(model, dev)
+
+Names are imported when they are first used (PEP 562), so that a task's settings are there without TensorFlow.
 """
 
-from bert_tf.tasks.build import TASKS, build_task, load_task
-from bert_tf.tasks.config import ColumnsConfig, TaskConfig
-from bert_tf.tasks.examples import Examples
-from bert_tf.tasks.task import Task
+import importlib
+
+_MODULES = {
+    "build": ["TASKS", "build_task", "load_task"],
+    "config": ["ColumnsConfig", "TaskConfig", "check_task"],
+    "examples": ["Examples"],
+    "task": ["Task"],
+}
+_MODULE_OF = {name: module for module, names in _MODULES.items() for name in names}
+__all__ = sorted(_MODULE_OF)
+
+
+def __getattr__(name):
+    if name not in _MODULE_OF:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(importlib.import_module(f"{__name__}.{_MODULE_OF[name]}"), name)

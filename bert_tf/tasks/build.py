@@ -1,13 +1,12 @@
 """Making a task from its config, or from what a run left beside its checkpoints."""
 
-import json
+import dataclasses
 from pathlib import Path
 
-from bert_tf.config import build, nearest
-from bert_tf.errors import RunDirectoryError
+from bert_tf.config import read_record
+from bert_tf.errors import ConfigError, DataError, RunDirectoryError
 from bert_tf.tasks.classification import ClassificationTask
-from bert_tf.tasks.config import TaskConfig
-from bert_tf.tasks.glue import resolve
+from bert_tf.tasks.config import TaskRecord, check_task
 from bert_tf.tasks.regression import RegressionTask
 from bert_tf.tasks.tagging import TaggingTask
 from bert_tf.tasks.task import TASK_FILE
@@ -26,9 +25,8 @@ def build_task(config, tokenizer):
     Raises:
         ConfigError: unknown keys, or settings that contradict each other.
     """
-    if isinstance(config, dict):
-        config = build(TaskConfig, config, "task")
-    return TASKS[resolve(config).kind](config, tokenizer)
+    config = check_task(config)
+    return TASKS[config.kind](config, tokenizer)
 
 
 def load_task(folder, tokenizer=None):
@@ -40,25 +38,24 @@ def load_task(folder, tokenizer=None):
 
     Raises:
         RunDirectoryError: there is no task in `folder`, or it was trained with another tokenizer.
+        DataError: task.json is not what `save` writes; the message names the key.
     """
     path = Path(folder) / TASK_FILE
-    try:
-        state = json.loads(path.read_text(encoding="utf-8"))
-    except FileNotFoundError:
+    if not path.exists():
         raise RunDirectoryError(
             f"{folder} holds no {TASK_FILE}: it is not the directory of a fine-tuning run; give the one that "
             "bert-tf finetune wrote"
-        ) from None
-    except json.JSONDecodeError as error:
-        raise RunDirectoryError(f"{path} is not valid JSON ({error}); restore it, or run finetune again") from None
+        )
+    record = read_record(TaskRecord, path)
+    try:
+        config = check_task(dataclasses.replace(record.config, labels=record.labels))
+    except ConfigError as error:
+        raise DataError(f"{path}: {error}") from None
     tokenizer = tokenizer or load_tokenizer(Path(folder) / "tokenizer")
-    if tokenizer.fingerprint != state["tokenizer_fingerprint"]:
+    if tokenizer.fingerprint != record.tokenizer_fingerprint:
         raise RunDirectoryError(
             f"{path}: the task was trained with another tokenizer (fingerprint "
-            f"{state['tokenizer_fingerprint'][:12]}, this one's is {tokenizer.fingerprint[:12]}); "
+            f"{record.tokenizer_fingerprint[:12]}, this one's is {tokenizer.fingerprint[:12]}); "
             "use the tokenizer of the run"
         )
-    kind = state["config"]["kind"]
-    if kind not in TASKS:
-        raise RunDirectoryError(f"{path}: unknown kind of task '{kind}'{nearest(kind, TASKS)}")
-    return TASKS[kind]._restore(state, tokenizer)
+    return TASKS[config.kind]._restore(record, tokenizer)

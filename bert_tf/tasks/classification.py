@@ -2,10 +2,10 @@
 
 import numpy as np
 
-from bert_tf.config import nearest
 from bert_tf.errors import ConfigError, DataError
 from bert_tf.tasks import metrics
 from bert_tf.tasks.heads import Classifier
+from bert_tf.tasks.labels import check_distinct, not_in_label_set
 from bert_tf.tasks.text_task import TextTask
 
 
@@ -19,28 +19,28 @@ class ClassificationTask(TextTask):
     """
 
     kind = "classification"
-    metrics = ("accuracy", "f1", "f1_macro", "matthews")
-    default_metric = "accuracy"
 
     def _learn(self, examples):
         if self.labels is None:
-            self.labels = sorted_labels(examples.labels)
-            if len(self.labels) < 2:
+            labels = sorted_labels(examples.labels)
+            if len(labels) < 2:
                 raise DataError(
-                    f"{examples.path}: every example has the label '{self.labels[0]}'; "
-                    "there must be two labels at least: check columns.label, or set task.labels"
+                    f"{examples.path}: every example has the label '{labels[0]}', but there must be two labels at least; "
+                    "name the column of the labels with --set task.columns.label=NAME, or all labels, e.g. --set "
+                    "task.labels=[neg,pos]"
                 )
+            check_distinct(labels, examples.path)
+            self.labels = labels
         if self.metric == "f1" and len(self.labels) != 2:
-            raise ConfigError(f"task.metric=f1 is for two labels, here are {len(self.labels)}; use f1_macro")
+            raise ConfigError(
+                f"task.metric=f1 is for two labels, here are {len(self.labels)}; set task.metric=f1_macro"
+            )
 
     def _check(self, examples):
         known = set(self.labels)
         for index, label in enumerate(examples.labels):
             if label not in known:
-                raise DataError(
-                    f"{examples.where(index)}: the label '{label}' is not in the label set"
-                    f"{nearest(label, self.labels)}"
-                )
+                raise DataError(f"{examples.where(index)}: {not_in_label_set('label', label, self.labels)}")
 
     def _label_array(self, examples):
         number = {label: i for i, label in enumerate(self.labels)}
@@ -53,6 +53,13 @@ class ClassificationTask(TextTask):
 
     def _scores(self, examples, results):
         return self._metrics(examples, np.stack([r["logits"] for r in results]))
+
+    def _report(self, examples, results):
+        labels, predictions = self._label_array(examples), np.argmax([r["logits"] for r in results], axis=-1)
+        return {
+            "labels": metrics.by_label(labels, predictions, self.labels),
+            "confusion": metrics.confusion(labels, predictions, len(self.labels)).tolist(),
+        }
 
     def _metrics(self, examples, logits):
         labels, predictions = self._label_array(examples), np.argmax(logits, axis=-1)

@@ -1,7 +1,22 @@
-"""The settings of a fine-tuning task: what is predicted, where it stands in the files, how it is batched."""
+"""The settings of a fine-tuning task: what is predicted, where it stands in the files, how it is batched.
+
+No TensorFlow is imported, so that a wrong setting is refused at once.
+"""
 
 import dataclasses
-from typing import Literal
+from typing import Annotated, Literal
+
+from bert_tf.config import Range, build, check, nearest
+from bert_tf.errors import ConfigError
+from bert_tf.parsing import brief
+from bert_tf.tasks.labels import is_unicode
+
+#: The metrics of each kind of task that can choose the best epoch; the first is the default.
+METRICS = {
+    "classification": ("accuracy", "f1", "f1_macro", "matthews"),
+    "regression": ("pearson", "spearman"),
+    "tagging": ("accuracy", "precision", "recall", "f1"),
+}
 
 
 @dataclasses.dataclass(frozen=True)
@@ -21,9 +36,10 @@ class ColumnsConfig:
             columns are given by number.
         quoted: whether "..." quotes a field that holds separators. None: in CSV yes; in TSV no, as
             GLUE writes them.
-        skip_malformed: skip and count rows with the wrong number of fields or without a label,
-            where the default is to stop.
-        format: how the file is read; None: by its ending (.tsv, .csv, .jsonl, .conll, .txt).
+        skip_malformed: skip and count rows with the wrong number of fields, without a text or without
+            a label, where the default is to stop.
+        format: how the file is read; None: by its ending (.tsv, .csv, .json, .jsonl, .conll, .conllu,
+            .iob, .bio, .txt), and where that says nothing by what it holds.
     """
 
     text: str | int | None = None
@@ -61,7 +77,69 @@ class TaskConfig:
     columns: ColumnsConfig = ColumnsConfig()
     labels: tuple[str, ...] | None = None
     metric: str | None = None
-    sequence_length: int = 128
-    dropout: float = 0.1
-    tokens_per_batch: int | None = None
-    reinitialize_layers: int = 0
+    sequence_length: Annotated[int, Range(at_least=8, at_most=1 << 20)] = 128
+    dropout: Annotated[float, Range(at_least=0, below=1)] = 0.1
+    tokens_per_batch: Annotated[int | None, Range(at_least=1)] = None
+    reinitialize_layers: Annotated[int, Range(at_least=0)] = 0
+
+
+@dataclasses.dataclass(frozen=True)
+class TaskRecord:
+    """What task.json of a run holds.
+
+    Attributes:
+        config: with its preset filled in.
+        labels, pairs: of `Task`.
+        tokenizer_fingerprint: of the tokenizer that the task was trained with.
+        mean, scale: of `RegressionTask`.
+        scheme: of `TaggingTask`.
+    """
+
+    config: TaskConfig
+    labels: tuple[str, ...] | None
+    pairs: bool | None
+    tokenizer_fingerprint: str
+    mean: float | None = None
+    scale: Annotated[float | None, Range(above=0)] = None
+    scheme: str | None = None
+
+
+def check_task(config):
+    """Refuses settings that are wrong whatever the data and the tokenizer are.
+
+    Args:
+        config: `TaskConfig`, or the dict that a configuration file holds under `task`.
+
+    Returns:
+        The `TaskConfig`, with a kind, and with what its preset says filled in.
+
+    Raises:
+        ConfigError: names the key.
+    """
+    from bert_tf.tasks.glue import resolve  # which itself needs the classes above
+
+    config = build(TaskConfig, config, "task") if isinstance(config, dict) else config
+    check(config, "task")
+    config = resolve(config)
+    metrics = METRICS[config.kind]
+    if config.metric not in (None, *metrics):
+        raise ConfigError(f"task.metric={config.metric} is no metric of {config.kind}{nearest(config.metric, metrics)}")
+    if config.labels is not None:
+        _check_labels(config)
+    return config
+
+
+def _check_labels(config):
+    labels = config.labels
+    if config.kind == "regression":
+        raise ConfigError("task.labels is for classification and tagging, but task.kind=regression; remove one of the two")
+    least = 2 if config.kind == "classification" else 1
+    if len(labels) < least:
+        raise ConfigError(f"task.labels must hold at least {least}, got {brief(list(labels))}")
+    for index, label in enumerate(labels):
+        if not label.strip() or label != label.strip():
+            raise ConfigError(f"task.labels[{index}] is {brief(label)}; a label neither is empty nor begins or ends with a space")
+        if not is_unicode(label):
+            raise ConfigError(f"task.labels[{index}] is {brief(label)}, which is no Unicode text (a lone surrogate)")
+        if label in labels[:index]:
+            raise ConfigError(f"task.labels holds {brief(label)} twice; every label is an output of its own")

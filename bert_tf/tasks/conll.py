@@ -62,7 +62,8 @@ def read_conll(path, word_column=None, tag_column=None, labelled=True):
                 if not -width <= column < width:
                     raise DataError(
                         f"{path}, line {number}: no column {column} for the {what}, the line has "
-                        f"{width} field{'s' * (width != 1)}; set columns.text and columns.label"
+                        f"{width} field{'s' * (width != 1)}; set the columns by number with --set "
+                        "task.columns.text=0 and --set task.columns.label=-1"
                     )
             if labelled and tag_column % width == word_column % width:
                 raise DataError(

@@ -72,6 +72,26 @@ def entity_scores(labels, predictions):
     return {"precision": float(precision), "recall": float(recall), "f1": float(f1)}
 
 
+def scores_by_type(labels, predictions):
+    """{type: {"precision", "recall", "f1", "support"}} of each type of entity that is true or predicted.
+
+    Args:
+        labels, predictions: lists of lists of tags.
+    """
+    true, said = ({(i, *e) for i, tags in enumerate(side) for e in entities(tags)} for side in (labels, predictions))
+    scores = {}
+    for kind in sorted({entity[1] for entity in true | said}):
+        wanted, found = ({entity for entity in side if entity[1] == kind} for side in (true, said))
+        hits = len(wanted & found)
+        scores[kind] = {
+            "precision": hits / max(len(found), 1),
+            "recall": hits / max(len(wanted), 1),
+            "f1": 2 * hits / (len(wanted) + len(found)),
+            "support": len(wanted),
+        }
+    return scores
+
+
 def entities(tags):
     """The entities of one sentence: a list of (type, first word, last word)."""
     return [(str(kind), int(start), int(end)) for kind, start, end in get_entities(_as_bioes(tags))]

@@ -25,6 +25,27 @@ def f1_scores(labels, predictions, num_labels):
     return np.divide(2 * hits, total, out=np.zeros(num_labels), where=total > 0)
 
 
+def by_label(labels, predictions, names):
+    """{name: {"precision", "recall", "f1", "support"}} of each label; 0 where undefined.
+
+    Args:
+        labels, predictions: int arrays.
+        names: str, one a label. `support` is how often the label is true.
+    """
+    counts = confusion(labels, predictions, len(names))
+    hits, true, predicted = np.diag(counts), counts.sum(axis=1), counts.sum(axis=0)
+    f1 = f1_scores(labels, predictions, len(names))
+    return {
+        name: {
+            "precision": float(hits[i] / max(predicted[i], 1)),
+            "recall": float(hits[i] / max(true[i], 1)),
+            "f1": float(f1[i]),
+            "support": int(true[i]),
+        }
+        for i, name in enumerate(names)
+    }
+
+
 def macro_f1(labels, predictions, num_labels):
     """The mean of `f1_scores` over the labels that are true or predicted somewhere."""
     seen = np.union1d(labels, predictions)

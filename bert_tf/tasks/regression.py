@@ -1,5 +1,7 @@
 """Regression of a text or a pair to one number, as on STS-B."""
 
+import dataclasses
+
 import numpy as np
 
 from bert_tf.tasks import metrics
@@ -23,8 +25,6 @@ class RegressionTask(TextTask):
     """
 
     kind = "regression"
-    metrics = ("pearson", "spearman")
-    default_metric = "pearson"
 
     def __init__(self, config, tokenizer):
         super().__init__(config, tokenizer)
@@ -85,11 +85,11 @@ class RegressionTask(TextTask):
         del scores["spread"]
         return {"mean of the training labels": scores}
 
-    def _state(self):
-        return {**super()._state(), "mean": self.mean, "scale": self.scale}
+    def _record(self):
+        return dataclasses.replace(super()._record(), mean=self.mean, scale=self.scale)
 
     @classmethod
-    def _restore(cls, state, tokenizer):
-        task = super()._restore(state, tokenizer)
-        task.mean, task.scale = state["mean"], state["scale"]
+    def _restore(cls, record, tokenizer):
+        task = super()._restore(record, tokenizer)
+        task.mean, task.scale = record.mean, record.scale
         return task

@@ -32,6 +32,11 @@ class Rows:
     labels: np.ndarray | tf.RaggedTensor | None = None
     weights: tf.RaggedTensor | None = None
 
+    def count_tokens(self, token_id):
+        """How many tokens there are, and how many of them are `token_id`; special tokens are not counted."""
+        values = [part.flat_values.numpy() for part in (self.first, self.second) if part is not None]
+        return sum(len(ids) for ids in values), sum(int(np.count_nonzero(ids == token_id)) for ids in values)
+
     def plan(self, config, batch_size, seed=None, epoch=0, static_shapes=False):
         """The batches of an epoch; see `plan_batches`."""
         longest = config.sequence_length

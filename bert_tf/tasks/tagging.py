@@ -1,19 +1,24 @@
 """Tagging: a tag for every word, as parts of speech or named entities (Devlin et al. 2019, section 5.3)."""
 
 import collections
+import dataclasses
 
 import numpy as np
 
-from bert_tf.config import nearest
 from bert_tf.errors import ConfigError, DataError
+from bert_tf.parsing import brief
 from bert_tf.tasks import metrics
-from bert_tf.tasks.columns import WORDS_NAMES, read_columns, read_words
+from bert_tf.tasks.columns import read_columns, read_words
 from bert_tf.tasks.conll import read_conll
-from bert_tf.tasks.entities import complete, entities, entity_scores, marks_entities, tagging_scheme
+from bert_tf.tasks.entities import (
+    complete, entities, entity_scores, marks_entities, scores_by_type, tagging_scheme,
+)  # fmt: skip
 from bert_tf.tasks.examples import Examples
 from bert_tf.tasks.files import file_format, read_table
 from bert_tf.tasks.heads import Classifier
+from bert_tf.tasks.labels import check_distinct, not_in_label_set
 from bert_tf.tasks.task import Task
+from bert_tf.tasks.usual_names import WORDS_NAMES
 from bert_tf.tasks.windows import find_words, make_rows, split_words
 
 
@@ -34,8 +39,6 @@ class TaggingTask(Task):
     """
 
     kind = "tagging"
-    metrics = ("accuracy", "precision", "recall", "f1")
-    default_metric = "accuracy"  # until the tags are known
 
     def __init__(self, config, tokenizer):
         super().__init__(config, tokenizer)
@@ -54,24 +57,28 @@ class TaggingTask(Task):
             self.metric = "f1" if self.marks_entities else "accuracy"
         elif self.metric != "accuracy" and not self.marks_entities:
             raise ConfigError(
-                f"task.metric={self.metric} needs tags that mark entities (O, B-..., I-...); use accuracy"
+                f"task.metric={self.metric} needs tags that mark entities (O, B-..., I-...); set task.metric=accuracy"
             )
 
     def _read(self, path, labelled):
         columns = self.config.columns
-        format = file_format(path, columns.format)
+        format = file_format(path, columns.format, tagged=True)
         if format == "jsonl":
             first = read_table(path, format).rows[0]
             if labelled or columns.text in first or any(name in first for name in WORDS_NAMES):
                 return read_words(path, columns, labelled)
         if format == "conll" or (format == "lines" and labelled):
-            if isinstance(columns.text, str) or isinstance(columns.label, str):
-                raise DataError(f"{path}: the columns of CoNLL files have no names; number columns.text and columns.label")
+            for key, column in (("text", columns.text), ("label", columns.label)):
+                if isinstance(column, str):
+                    raise DataError(
+                        f"{path}: task.columns.{key} is '{column}', but the columns of CoNLL files have no names; give its "
+                        f"number, e.g. --set task.columns.{key}={0 if key == 'text' else -1}"
+                    )
             return read_conll(path, columns.text, columns.label, labelled)
         if labelled:
             raise DataError(
-                f"{path}: tagging reads CoNLL files, or JSONL with the keys words and tags; "
-                "if this is one, set columns.format=conll or jsonl"
+                f"{path}: tagging reads CoNLL files, or JSON with the keys words and tags; if this is one, set "
+                "task.columns.format=conll or task.columns.format=jsonl"
             )
         return read_columns(path, format, columns, labelled=False, pairs=False)
 
@@ -80,6 +87,7 @@ class TaggingTask(Task):
             raise DataError(f"{examples.path}: no sentence has a word; there must be one at least")
         if self.labels is None:
             seen = {tag for tags in examples.labels for tag in tags}
+            check_distinct(sorted(seen), examples.path)
             self._know(complete(seen) if marks_entities(seen) else sorted(seen))
         if self.scheme is None:
             self.scheme = tagging_scheme(examples.labels)
@@ -90,8 +98,8 @@ class TaggingTask(Task):
             for word, tag in zip(words, tags):
                 if tag not in known:
                     raise DataError(
-                        f"{examples.where(index)}: the tag '{tag}' of '{word}' in the sentence that begins "
-                        f"there is not in the label set{nearest(tag, self.labels)}"
+                        f"{examples.where(index)}: of '{word}' in the sentence that begins there "
+                        f"{not_in_label_set('tag', tag, self.labels)}"
                     )
 
     def examples(self, words, labels=None):
@@ -111,10 +119,14 @@ class TaggingTask(Task):
         self._check(examples)
         return examples
 
-    def _from_list(self, inputs):
-        if inputs and not isinstance(inputs[0], str):
-            return Examples(words=[list(words) for words in inputs])
-        return Examples(texts=inputs)
+    def from_list(self, inputs):
+        split = bool(inputs) and not isinstance(inputs[0], str)
+        for index, given in enumerate(inputs):
+            words = given if split and isinstance(given, (list, tuple)) else [given]
+            if (split and words is not given) or not all(isinstance(word, str) for word in words):
+                wanted = "a list of words, as the first is" if split else "a text"
+                raise DataError(f"input {index} must be {wanted}, got {brief(given)}")
+        return Examples(words=[list(words) for words in inputs]) if split else Examples(texts=inputs)
 
     def _encode(self, examples):
         if examples.words is None:
@@ -143,6 +155,13 @@ class TaggingTask(Task):
 
     def _scores(self, examples, results):
         return self._metrics(examples, self._logits(examples, results))
+
+    def _report(self, examples, results):
+        numbers = [np.argmax(logits, axis=-1) for logits in self._logits(examples, results)]
+        if self.marks_entities:
+            tags = [[self.labels[i] for i in sentence] for sentence in numbers]
+            return {"entities": scores_by_type(examples.labels, tags)}
+        return {"labels": metrics.by_label(np.concatenate(self._numbers(examples)), np.concatenate(numbers), self.labels)}
 
     def _metrics(self, examples, logits):
         labels = np.concatenate([np.array(tags, np.int64) for tags in self._numbers(examples)])
@@ -211,13 +230,13 @@ class TaggingTask(Task):
             for name, logits in (("majority class", always), ("most frequent tag of the word", by_word))
         }
 
-    def _state(self):
-        return {**super()._state(), "scheme": self.scheme}
+    def _record(self):
+        return dataclasses.replace(super()._record(), scheme=self.scheme)
 
     @classmethod
-    def _restore(cls, state, tokenizer):
-        task = super()._restore(state, tokenizer)
+    def _restore(cls, record, tokenizer):
+        task = super()._restore(record, tokenizer)
         if task.labels is not None:
             task._know(task.labels)
-        task.scheme = state["scheme"]
+        task.scheme = record.scheme
         return task

@@ -5,20 +5,23 @@ gets the task as an argument.
 """
 
 import json
+import unicodedata
 import weakref
 from pathlib import Path
 
 import numpy as np
+from absl import logging
 
-from bert_tf.config import build, nearest, to_dict
+from bert_tf.config import to_dict
 from bert_tf.errors import ConfigError, DataError
 from bert_tf.files import atomic_write
-from bert_tf.tasks.config import TaskConfig
-from bert_tf.tasks.glue import resolve
+from bert_tf.tasks.config import METRICS, TaskRecord, check_task
 from bert_tf.tasks.heads import INPUTS
 from bert_tf.tasks.reinitialization import reinitialize_top_layers
 
 TASK_FILE = "task.json"
+#: Above this part of unknown tokens something is wrong with the text or the tokenizer.
+UNKNOWN_HIGH = 0.05
 
 
 class Task:
@@ -37,19 +40,13 @@ class Task:
     """
 
     kind = None
-    metrics = ()
-    default_metric = None
 
     def __init__(self, config, tokenizer):
-        self.config = resolve(config)
+        self.config = check_task(config)
         self.tokenizer = tokenizer
         self.labels = self.config.labels
         self.pairs = None
-        self.metric = self.config.metric or self.default_metric
-        if self.metric not in self.metrics:
-            raise ConfigError(f"task.metric={self.metric} is no metric of {self.kind}{nearest(self.metric, self.metrics)}")
-        if self.config.sequence_length < 8:
-            raise ConfigError(f"task.sequence_length={self.config.sequence_length} is too short; give 8 or more")
+        self.metric = self.config.metric or METRICS[self.kind][0]  # a tagger's, until its tags are known
         self._rows = weakref.WeakKeyDictionary()  # tokenizing once serves every epoch and evaluation
 
     # -- data ------------------------------------------------------------------------------------
@@ -59,7 +56,8 @@ class Task:
         the label set, and whether the texts are pairs.
 
         Args:
-            path: TSV, CSV, JSONL, CoNLL, or plain text with an example a line.
+            path: TSV, CSV, JSON (an object a line, or an array), CoNLL, or plain text with an example
+                a line.
             labelled: whether every example must have a label; False reads files for `predict`.
 
         Returns:
@@ -72,15 +70,31 @@ class Task:
         if labelled:
             self._learn(examples)
             self._check(examples)
+            if examples.skipped:
+                logging.warning("%s: %d malformed rows are left out", examples.path, examples.skipped)
         return examples
 
+    def from_list(self, inputs):
+        """`Examples` of a list of inputs as `predict` takes it, without labels."""
+        raise NotImplementedError
+
     def rows(self, examples):
-        """`examples` as `Rows` of token ids; computed once for each `Examples` object."""
+        """`examples` as `Rows` of token ids; computed once for each `Examples` object.
+
+        A warning is logged where more than 5 % of the tokens are unknown to the tokenizer.
+        """
         if len(examples) == 0:
             raise DataError(f"{examples.path}: no examples")
         if examples not in self._rows:
             self._rows[examples] = self._encode(examples)
+            tokens, unknown = self.unknown_tokens(examples)
+            if unknown > UNKNOWN_HIGH * tokens:
+                logging.warning("%s: %s", examples.path, _unknown_warning(examples, tokens, unknown))
         return self._rows[examples]
+
+    def unknown_tokens(self, examples):
+        """(how many tokens the examples have, how many of them the tokenizer does not know)."""
+        return self.rows(examples).count_tokens(self.tokenizer.unk_id)
 
     def dataset(
         self, examples, batch_size, training=False, seed=0, epoch=0, start_step=0, static_shapes=False
@@ -131,32 +145,53 @@ class Task:
             reinitialize_top_layers(encoder, self.config.reinitialize_layers)
         return model
 
-    def evaluate(self, model, examples, batch_size=32):
+    def evaluate(self, model, examples, batch_size=32, report=False):
         """The metrics over all examples, exact for every batch size.
 
+        Args:
+            model: from `model`.
+            examples: `Examples` with labels.
+            batch_size: examples of a batch.
+            report: whether to add `report`, the scores of each label or type of entity.
+
         Returns:
-            dict of floats by metric name (`loss` among them), `examples` (their number), `collapsed`
+            dict of floats by metric name (`loss` among them), `unknown_tokens` (which part of the tokens
+            the tokenizer does not know, 0 to 1), `examples` (their number), `collapsed`
             (bool: every prediction is the same while the labels are not) and, only if collapsed,
-            `warning`, a sentence that says so.
+            `warning`, a sentence that says so. `report` is {"labels": {label: {"precision", "recall",
+            "f1", "support"}}, "confusion": counts by true label, then by predicted one
+            (classification)}, or {"entities": {type: the same four}}.
+
+        Raises:
+            DataError: the examples have no labels.
+            ConfigError: a report of regression.
         """
         if examples.labels is None:
             raise DataError(f"{examples.path}: evaluation needs labels; read it with labelled=True")
-        return self._scores(examples, self._infer(model, examples, batch_size))
+        results = self._infer(model, examples, batch_size)
+        scores = self._scores(examples, results)
+        tokens, unknown = self.unknown_tokens(examples)
+        scores["unknown_tokens"] = unknown / max(tokens, 1)
+        return scores | ({"report": self._report(examples, results)} if report else {})
 
     def predict(self, model, inputs, batch_size=32):
         """The model's answers.
 
         Args:
             model: from `model`.
-            inputs: `Examples`, or a list of str, of (str, str) for pairs, or of lists of words
-                (tagging).
+            inputs: a list of str, of (str, str) for pairs, or of lists of words (tagging); or the
+                `Examples` of a file, from `read(path, labelled=False)`.
             batch_size: examples of a batch.
 
         Returns:
-            A list of dicts in the order of the inputs; see the task.
+            A list of dicts in the order of the inputs, as many as there are; see the task. For a file
+            there is one for each of its lines (rows, items or sentences) and begins with "line", "id"
+            if the file has a column of that name, and "text"; a line without a text is answered by
+            {"line": 7, "error": "the line is empty"}.
         """
-        examples = inputs if hasattr(inputs, "texts") else self._from_list(list(inputs))
-        return self._answers(examples, self._infer(model, examples, batch_size)) if len(examples) else []
+        examples = inputs if hasattr(inputs, "texts") else self.from_list(list(inputs))
+        answers = self._answers(examples, self._infer(model, examples, batch_size)) if len(examples) else []
+        return answers if examples.lines is None else examples.one_a_line(answers)
 
     def baselines(self, train, examples):
         """What `evaluate` gives for predictions that look at `train`'s labels alone.
@@ -166,28 +201,39 @@ class Task:
         """
         raise NotImplementedError
 
+    def not_above(self, scores, baselines):
+        """A sentence if `scores` are not better than those of a baseline, else None.
+
+        Args:
+            scores: what `evaluate` gave, or means of it.
+            baselines: what `baselines` gave for the same examples.
+        """
+        name, best = max(((n, b[self.metric]) for n, b in baselines.items()), key=lambda pair: pair[1])
+        score = scores[self.metric]
+        if score > best or score == 1.0:
+            return None
+        return (
+            f"{self.metric} is {score:.4f}, not above the {best:.4f} of the baseline '{name}', which uses no model: train "
+            "longer, on more data, or from a model that was pretrained longer"
+        )
+
     # -- beside the run --------------------------------------------------------------------------
 
     def save(self, folder):
         """Writes `task.json`, from which `load_task` makes the same task."""
         with atomic_write(Path(folder) / TASK_FILE) as file:
-            json.dump(self._state(), file, indent=2, ensure_ascii=False)
+            json.dump(to_dict(self._record()), file, indent=2, ensure_ascii=False)
             file.write("\n")
 
-    def _state(self):
-        return {
-            "config": to_dict(self.config),
-            "labels": None if self.labels is None else list(self.labels),
-            "pairs": self.pairs,
-            "tokenizer_fingerprint": self.tokenizer.fingerprint,
-        }
+    def _record(self):
+        return TaskRecord(
+            config=self.config, labels=self.labels, pairs=self.pairs, tokenizer_fingerprint=self.tokenizer.fingerprint
+        )
 
     @classmethod
-    def _restore(cls, state, tokenizer):
-        # Through YAML's dict, not TaskConfig(**...): the nested columns become a dataclass again.
-        task = cls(build(TaskConfig, state["config"], "task"), tokenizer)
-        task.labels = None if state["labels"] is None else tuple(state["labels"])
-        task.pairs = state["pairs"]
+    def _restore(cls, record, tokenizer):
+        task = cls(record.config, tokenizer)
+        task.labels, task.pairs = record.labels, record.pairs
         return task
 
     # -- for the tasks ---------------------------------------------------------------------------
@@ -228,8 +274,27 @@ class Task:
     def _scores(self, examples, results):
         raise NotImplementedError
 
+    def _report(self, examples, results):
+        raise ConfigError(f"a report by label is for classification and tagging, the task is {self.kind}")
+
     def _answers(self, examples, results):
         raise NotImplementedError
 
-    def _from_list(self, inputs):
-        raise NotImplementedError
+
+def _unknown_warning(examples, tokens, unknown):
+    texts = examples.texts or [word for words in examples.words for word in words]
+    texts = texts + (examples.text_pairs or [])
+    if any(not unicodedata.is_normalized("NFC", text) for text in texts):
+        check = (
+            "the text holds decomposed characters (NFD, as macOS writes them), which the vocabulary may hold composed "
+            "only: compare with unicodedata.normalize('NFC', text)"
+        )
+    else:
+        check = (
+            "is the text in a language or script that the vocabulary was not made for, is it decomposed (NFD), is it "
+            f"another column ({', '.join(f'{k}: {v!r}' for k, v in examples.columns.items()) or 'texts from Python'})?"
+        )
+    return (
+        f"{100 * unknown / tokens:.1f} % of the tokens ({unknown:,} of {tokens:,}) are unknown to the tokenizer and tell the "
+        f"model nothing; {check}"
+    )

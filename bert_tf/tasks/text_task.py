@@ -5,6 +5,7 @@ import dataclasses
 import numpy as np
 
 from bert_tf.errors import DataError
+from bert_tf.parsing import brief
 from bert_tf.tasks.columns import read_columns
 from bert_tf.tasks.examples import Examples
 from bert_tf.tasks.files import file_format, read_table
@@ -20,12 +21,18 @@ class TextTask(Task):
         columns = self.config.columns
         format = file_format(path, columns.format)
         if format == "conll":
-            raise DataError(f"{path}: CoNLL files hold tagged words; set task.kind=tagging, or columns.format")
+            raise DataError(
+                f"{path} holds tagged words (CoNLL), but the task is {self.kind}; set task.kind=tagging, or, if it is a "
+                "table, its format, e.g. --set task.columns.format=tsv"
+            )
         if format == "lines" and labelled:
-            raise DataError(f"{path}: plain text has no labels, only predict takes it; or set columns.format=tsv")
+            raise DataError(
+                f"{path}: plain text has no labels, only predict takes it; if the file has columns, name its format, "
+                "e.g. --set task.columns.format=tsv"
+            )
         if not labelled:
             columns = self._unlabelled_columns(path, format, columns)
-        examples = read_columns(path, format, columns, labelled, self.pairs)
+        examples = read_columns(path, format, columns, labelled, self.pairs, self.labels)
         if self.pairs is None:
             self.pairs = examples.text_pairs is not None
         return examples
@@ -36,11 +43,13 @@ class TextTask(Task):
             return other
         return columns
 
-    def _from_list(self, inputs):
-        pairs = bool(inputs) and not isinstance(inputs[0], str)
-        if self.pairs is not None and inputs and pairs != self.pairs:
-            wanted = "pairs (text, text)" if self.pairs else "single texts"
-            raise DataError(f"this task was trained on {wanted}; the first input is {inputs[0]!r}")
+    def from_list(self, inputs):
+        pairs = self.pairs if self.pairs is not None else bool(inputs) and not isinstance(inputs[0], str)
+        for index, given in enumerate(inputs):
+            texts = given if pairs and isinstance(given, (tuple, list)) and len(given) == 2 else [given]
+            if len(texts) != 1 + pairs or not all(isinstance(text, str) for text in texts):
+                wanted = "pairs (text, text)" if pairs else "single texts"
+                raise DataError(f"this task was trained on {wanted}; input {index} is {brief(given)}")
         if not pairs:
             return Examples(texts=inputs)
         return Examples(texts=[first for first, _ in inputs], text_pairs=[second for _, second in inputs])

@@ -49,6 +49,17 @@ def load_encoder(path, trained=True, pooler=True, dropout=None, **outputs):
     return encoder, run.tokenizer()
 
 
+def finetuning_dropout(path):
+    """The dropout rate with which `path` is fine-tuned where none is set; None for its own rates.
+
+    A published checkpoint (imported or not) and a fine-tuned run keep their own. A run that was pretrained
+    here gets 0.1: a short pretraining goes without dropout, a small labelled set needs it.
+    """
+    source, run = _open(path)
+    record = {} if source else run.config()
+    return None if source or "imported_from" in record or "task" in record else 0.1
+
+
 def initialize(objective, encoder, tokenizer, path, fresh=()):
     """Starts a pretraining model from a run directory or a published checkpoint.
 
@@ -68,7 +79,7 @@ def initialize(objective, encoder, tokenizer, path, fresh=()):
     source, run = _open(path)
     if tokenizer_of(path).vocabulary != tokenizer.vocabulary:
         raise DataError(f"{path} was trained on another vocabulary; write the shards with the tokenizer in it")
-    theirs = to_dict(source.config if source else build_config(run.config()["model"]))
+    theirs = to_dict(config_of(path))
     for name, value in to_dict(encoder.config).items():
         # What training alone reads may differ; what the numbers depend on may not.
         if name not in ("dropout", "attention_dropout", "initializer_range") and theirs.get(name) != value:
@@ -93,6 +104,12 @@ def tokenizer_of(path):
     """The tokenizer of a run directory or a published checkpoint."""
     source, run = _open(path)
     return (source or run).tokenizer()
+
+
+def config_of(path):
+    """The configuration of the encoder of a run directory or a published checkpoint."""
+    source, run = _open(path)
+    return source.config if source else build_config(run.config()["model"])
 
 
 def _open(path):

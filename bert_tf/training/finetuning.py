@@ -19,9 +19,10 @@ from bert_tf.backend.tpu import is_tpu
 from bert_tf.models.building import describe
 from bert_tf.progress import Progress
 from bert_tf.training.checkpoints import Checkpoints
-from bert_tf.training.encoders import load_encoder, tokenizer_of
+from bert_tf.training.encoders import config_of, finetuning_dropout, load_encoder, tokenizer_of
 from bert_tf.training.finetune_config import FinetuneConfig, check_finetuning  # noqa: F401
-from bert_tf.training.optimization import make_optimizer, precision
+from bert_tf.training.optimization import make_optimizer
+from bert_tf.training.precision import precision, resolve
 from bert_tf.training.run_directory import CONFIG, METRICS, SUMMARY, RunDirectory
 from bert_tf.training.strategies import (
     check_agreement,
@@ -63,13 +64,15 @@ def finetune(config, output, build_task):
         # Nothing is written before the data are read and the model and its optimizer are there: a
         # command that fails until then can be corrected and given again.
         task = build_task(config.task, tokenizer_of(config.init_from))
+        tokens = config.train.batch_size * task.config.sequence_length
+        config = resolve(config, folder, strategy, config_of(config.init_from), tokens)
         data = {split: task.read(path) for split, path in dataclasses.asdict(config.data).items() if path}
         results = {}
         for seed in seeds:
             run = folder if len(seeds) == 1 else RunDirectory(folder.path / f"seed-{seed}")
             one = dataclasses.replace(config, train=dataclasses.replace(config.train, seed=seed, seeds=1))
             results[run.path] = _finetune_once(one, run, task, data, strategy, begin=lambda: folder.record(config))
-        summary = _summarize(results, folder)
+        summary = _summarize(results, folder, task)
         if not writes:
             return summary
         with files.atomic_write(folder.path / SUMMARY) as file:
@@ -98,7 +101,8 @@ def _train_and_measure(config, run, task, data, strategy, begin, writes):
     train, examples, dev, test = config.train, data["train"], data["dev"], data.get("test")
     with strategy.scope(), precision(train.precision):
         keras.utils.set_random_seed(train.seed)  # the head, and the encoder where not pretrained
-        encoder, tokenizer = load_encoder(config.init_from, trained=train.pretrained, dropout=train.dropout)
+        dropout = finetuning_dropout(config.init_from) if train.dropout is None else train.dropout
+        encoder, tokenizer = load_encoder(config.init_from, trained=train.pretrained, dropout=dropout)
         model = task.model(encoder)
         steps = task.steps_per_epoch(examples, train.batch_size, static_shapes=is_tpu(strategy))
         model.compile(
@@ -181,7 +185,7 @@ def _plain(metrics):
     return {k: v for k, v in metrics.items() if isinstance(v, (int, float, str, bool))}
 
 
-def _summarize(results, folder):
+def _summarize(results, folder, task):
     """Mean and spread over the seeds, and which was best."""
     metric = next(iter(results.values()))["metric"]
     best = max(results, key=lambda path: results[path]["dev"][metric])
@@ -198,6 +202,9 @@ def _summarize(results, folder):
     summary["warnings"] = [
         f"seed {r['seed']}: {r['dev']['warning']}" for r in results.values() if "warning" in r["dev"]
     ]
+    for split in ("dev", "test"):
+        not_above = split in summary and task.not_above(summary[split]["mean"], summary[split]["baselines"])
+        summary["warnings"] += [f"{split}: {not_above}"] if not_above else []
     return summary
 
 

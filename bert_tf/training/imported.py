@@ -13,7 +13,8 @@ from bert_tf.checkpoints import appearing_whole, open_checkpoint, write_checkpoi
 from bert_tf.checkpoints.families import PAIR_HEADS
 from bert_tf.errors import ConfigError, DataError
 from bert_tf.models.building import build_config, build_encoder, describe
-from bert_tf.models.electra import generator_config, make_generator
+from bert_tf.models.configs import generator_config
+from bert_tf.models.electra import make_generator
 from bert_tf.models.weights import LoadReport
 from bert_tf.objectives.masked_lm import MaskedLM
 from bert_tf.objectives.permutation_lm import PermutationLM
@@ -117,16 +118,16 @@ def convert(path, output, to, family=None, encoder_only=False):
     if is_run and to != "run":
         loaded = _load_run(path, has_heads, None, (), None, {}, span_boundary=False)
     else:
-        loaded = load(path, pretraining=has_heads, family=family)
+        loaded = _load_whole(path, has_heads, family)
     model = loaded.objective or loaded.encoder
     if to != "run":
         write_checkpoint(model, loaded.tokenizer, output, to)
         return loaded
-    config = loaded.encoder.config
+    described = describe(loaded.encoder.config)
     record = {
-        "model": describe(config),
+        "model": described,
         # XLNet has no longest length; 512 is what the published models were trained on.
-        "data": {"sequence_length": getattr(config, "max_positions", 512)},
+        "data": {"sequence_length": described.get("max_positions", 512)},
         "imported_from": str(path),
     } | _record(loaded.objective)
     with appearing_whole(Path(output)) as folder:
@@ -134,6 +135,15 @@ def convert(path, output, to, family=None, encoder_only=False):
         loaded.tokenizer.save(folder / "tokenizer")
         _write_checkpoint(model, folder / "checkpoints" / "step-00000000")
     return loaded
+
+
+def _load_whole(path, has_heads, family):
+    try:
+        return load(path, pretraining=has_heads, family=family)
+    except DataError as error:
+        if not any(f"'{head}/" in str(error) for head in PRETRAINING_HEADS):
+            raise
+        raise DataError(f"{error}\n  to convert the encoder without this head, add --encoder-only") from None
 
 
 def _parts_of_run(path):

@@ -7,12 +7,11 @@ of its numbers a guess by word frequencies can be compared with, and what it ref
 import dataclasses
 from collections.abc import Callable
 
-from bert_tf.config import build, nearest
 from bert_tf.errors import ConfigError
 from bert_tf.models.building import build_encoder
-from bert_tf.models.electra import generator_config, make_generator
+from bert_tf.models.configs import generator_config
+from bert_tf.models.electra import make_generator
 from bert_tf.objectives import MaskedLM, PermutationLM, ReplacedTokenDetection
-from bert_tf.training.pretrain_config import SECTIONS
 from tfrecords.masking import MaskedLMCorruption
 from tfrecords.permutation import PermutationCorruption
 from tfrecords.replaced_tokens import ReplacedTokenCorruption
@@ -92,18 +91,6 @@ def make_corruption(config, tokenizer):
     """What corrupts the batches of an experiment."""
     row = OBJECTIVES[config.objective.name]
     return row.corruption(tokenizer, getattr(config, row.section))
-
-
-def corruption_of(objective, settings):
-    """(class of the corruption, its config) of the objective of that name.
-
-    Raises:
-        ConfigError: no such objective or setting.
-    """
-    if objective not in OBJECTIVES:
-        raise ConfigError(f"no objective '{objective}'{nearest(objective, OBJECTIVES)}")
-    row = OBJECTIVES[objective]
-    return row.corruption, build(SECTIONS[row.section], settings, row.section)
 
 
 def encoder_of(objective):

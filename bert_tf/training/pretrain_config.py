@@ -6,8 +6,9 @@ No TensorFlow is imported here, so that a wrong setting is refused at once.
 import dataclasses
 from typing import Annotated, Literal
 
-from bert_tf.config import Range, check
+from bert_tf.config import Range, build, check, nearest
 from bert_tf.errors import ConfigError
+from bert_tf.models.section import check_section
 from bert_tf.training.optimizer_config import OptimizerConfig
 from tfrecords.masking_config import MaskingConfig
 from tfrecords.permutation_config import PermutationConfig
@@ -70,13 +71,16 @@ class TrainConfig:
     it has not, such as "masked_lm_head" or "pair_head", must be named in `init_fresh`.
     `accumulation_steps` micro-batches save memory, or with `parallel_accumulation` time on CPUs: see
     `TrainableModel.compile`.
+    `precision` "auto", the default of the shipped files, is bfloat16 on TPUs, on GPUs that have it, and on
+    CPUs where the products of the model are faster in it, else float32; config.yaml of the run has the one
+    chosen, which a resume keeps. See `bert_tf.training.precision`.
     """
 
     steps: Annotated[int, Range(at_least=1, at_most=2**31 - 1)] = 1_000_000
     batch_size: Annotated[int, Range(at_least=1, at_most=1 << 20)] = 256
     accumulation_steps: Annotated[int, Range(at_least=1)] = 1
     parallel_accumulation: bool = False
-    precision: Literal["float32", "mixed_bfloat16", "mixed_float16"] = "float32"
+    precision: Literal["auto", "float32", "mixed_bfloat16", "mixed_float16"] = "float32"
     strategy: str = "auto"
     xla: bool | None = None
     steps_per_execution: Annotated[int, Range(at_least=1)] = 1
@@ -124,6 +128,7 @@ def check_pretraining(config):
             chosen objective does not read; names the key.
     """
     check(config)
+    check_section(config.model)
     check_training(config.train)
     check_objective(config)
     if config.data.service and config.data.shard_by != "examples":
@@ -174,6 +179,22 @@ def check_objective(config):
         if _value(config, key) != _value(default, key):
             owners = " and ".join(name for name, keys in SETTINGS.items() if key in keys)
             raise ConfigError(f"'{key}' applies only to {owners}, but objective.name is '{chosen}'; remove '{key}'")
+
+
+def corruption_config(objective, settings):
+    """The settings of what corrupts the batches of an objective.
+
+    Args:
+        objective: its name.
+        settings: dict, what stands in its section of a configuration, such as `masking`.
+
+    Raises:
+        ConfigError: no such objective or setting.
+    """
+    if objective not in SETTINGS:
+        raise ConfigError(f"no objective '{objective}'{nearest(objective, SETTINGS)}")
+    section = next(key for key in SETTINGS[objective] if key in SECTIONS)
+    return build(SECTIONS[section], settings, section)
 
 
 def _value(config, key):

@@ -20,7 +20,8 @@ from bert_tf.training.checkpoints import Checkpoints
 from bert_tf.training.encoders import initialize
 from bert_tf.training.monitor import Monitor
 from bert_tf.training.objectives import OBJECTIVES, encoder_of, make_corruption
-from bert_tf.training.optimization import make_optimizer, precision
+from bert_tf.training.optimization import make_optimizer
+from bert_tf.training.precision import precision, resolve
 from bert_tf.training.pretrain_config import PretrainConfig, check_pretraining, fit_rows  # noqa: F401
 from bert_tf.training.run_directory import RunDirectory
 from bert_tf.training.strategies import check_agreement, explain_lost_workers, feed, feed_batches, is_chief, strategy_of
@@ -70,6 +71,8 @@ def pretrain(config, output):
         if is_chief(strategy):
             stack.enter_context(files.lock_directory(output))
         run = RunDirectory.claim(output, config)
+        tokens = config.train.batch_size * reader.sequence_length
+        config = resolve(config, run, strategy, model_config, tokens)
         run.checkpoints = Checkpoints(run.path / "checkpoints", config.train.keep_checkpoints)
         with reader.explain_errors():
             baseline = unigram(reader.dataset(min(256, reader.num_examples), config.train.seed), tokenizer)
@@ -170,8 +173,8 @@ def _check_fit(config, model_config, reader):
     length, vocabulary = reader.sequence_length, reader.manifest.vocabulary_size
     if config.data.sequence_length not in (None, length):
         raise ConfigError(f"data.sequence_length={config.data.sequence_length}, but the shards hold {length} tokens a row")
-    positions = getattr(model_config, "max_positions", None)  # XLNet has no limit
-    if positions is not None and length > positions:
+    positions = model_config.max_positions
+    if length > positions:
         raise ConfigError(
             f"the shards hold sequences of {length} tokens, the model has {positions} positions; "
             "set model.max_positions, or write shards with a smaller sequence length"

@@ -85,6 +85,12 @@ class RunDirectory:
         """The configuration as nested dicts."""
         return configuration.read_yaml(self.path / CONFIG)
 
+    def recorded_precision(self):
+        """What the run's model computes in; None before the run is recorded."""
+        if not (self.path / CONFIG).exists():
+            return None
+        return (self.config().get("train") or {}).get("precision", "float32")
+
     def tokenizer(self):
         return load_tokenizer(self.path / "tokenizer")
 
@@ -114,6 +120,8 @@ class RunDirectory:
         with contextlib.suppress(ConfigError):  # a setting that is newer than the run had its default
             old = configuration.to_dict(configuration.build(type(config), old))
         old, new = _flat(old), _flat(new)
+        if new.get("train.precision") == "auto":  # the run's own is kept
+            old["train.precision"] = "auto"
         for key in sorted(old.keys() | new.keys()):
             if key not in FREE_TO_CHANGE and old.get(key) != new.get(key):
                 raise RunDirectoryError(

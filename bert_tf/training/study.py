@@ -4,7 +4,6 @@ A study file is what the papers' ablation tables are made of: shards packed in s
 same tokens, a pretraining for each row, the same tasks fine-tuned from each.
 """
 
-import dataclasses
 import json
 import statistics
 from pathlib import Path
@@ -13,26 +12,15 @@ from bert_tf import config as configuration
 from bert_tf import files
 from bert_tf.errors import ConfigError
 from bert_tf.tokenizers import load_tokenizer
-from bert_tf.training.finetune_config import FinetuneConfig
 from bert_tf.training.finetuning import finetune
-from bert_tf.training.pretrain_config import PretrainConfig
 from bert_tf.training.pretraining import pretrain
-from bert_tf.training.study_checks import about, build_shards, check_experiment, check_names, check_own
-from bert_tf.training.study_config import StudyConfig, StudyRow  # noqa: F401
+from bert_tf.training.study_checks import build_shards
+from bert_tf.training.study_config import StudyConfig  # noqa: F401
+from bert_tf.training.study_plan import plan
 from tfrecords.writer import tokenize_corpus, write_shards
 
 RESULTS = "results.json"
 PRETRAINED = "pretrained.json"
-
-
-@dataclasses.dataclass(frozen=True)
-class Experiment:
-    """One pretraining of a row and what is fine-tuned from it; `folder` holds all of it."""
-
-    row: str
-    folder: Path
-    pretrain: PretrainConfig
-    finetune: dict
 
 
 def run_study(config, corpus, tokenizer, output, build_task, held_out=None, rows=None):
@@ -81,70 +69,6 @@ def run_study(config, corpus, tokenizer, output, build_task, held_out=None, rows
     return table
 
 
-def plan(config, output, held_out=False, tokenizer=None, build_task=None):
-    """The experiments of a study in order, every setting checked.
-
-    Args:
-        config: StudyConfig.
-        output: the study's folder.
-        held_out: whether pretraining is measured on held-out shards.
-        tokenizer, build_task: what the models and the tasks are checked with, as for `run_study`;
-            None leaves that out.
-
-    Returns:
-        list of Experiment.
-
-    Raises:
-        ConfigError: names the row and the key.
-    """
-    check_names(config)
-    check_own(config.pretrain, config.finetune)
-    shards = {name: build_shards(settings, f"shards.{name}") for name, settings in config.shards.items()}
-    experiments = []
-    for name in config.rows:
-        row = _row(config, name)
-        for seed in range(row.seeds):
-            experiments.append(_experiment(config, output, name, row, seed, held_out))
-        with about(f"rows.{name}"):
-            check_experiment(experiments[-1], shards[row.shards], tokenizer, build_task)
-    return experiments
-
-
-def _row(config, name):
-    where = f"rows.{name}"
-    row = configuration.build(StudyRow, config.rows[name], where)
-    if row.shards not in config.shards:
-        raise ConfigError(f"{where}.shards is '{row.shards}'{configuration.nearest(row.shards, config.shards)}")
-    check_own(row.pretrain, {task: row.finetune for task in config.finetune}, f"{where}.")
-    seeds = config.seeds if row.seeds is None else row.seeds
-    if seeds < 1:
-        raise ConfigError(f"{where}: seeds is {seeds}; it must be at least 1")
-    return dataclasses.replace(row, seeds=seeds)
-
-
-def _experiment(config, output, name, row, seed, held_out):
-    folder = output / name / f"seed-{seed}"
-    data = {"shards": str(output / "shards" / row.shards)}
-    if held_out:
-        data["eval_shards"] = str(output / "held_out" / row.shards)
-    settings = merge(merge(config.pretrain, row.pretrain), {"data": data, "train": {"seed": seed}})
-    pretraining = configuration.build(PretrainConfig, settings, f"rows.{name}.pretrain")
-    with about(f"rows.{name}"):
-        tasks = {task: _finetuning(task, s, row, folder) for task, s in config.finetune.items()}
-    return Experiment(name, folder, pretraining, tasks)
-
-
-def _finetuning(task, settings, row, folder):
-    settings = merge(merge(settings, row.finetune), {"init_from": str(folder / "pretrained")})
-    config = configuration.build(FinetuneConfig, settings, f"finetune.{task}")
-    for split, path in dataclasses.asdict(config.data).items():
-        if path and not Path(path).exists():
-            raise ConfigError(f"finetune.{task}.data.{split}: there is no file {path}")
-        if not path and split != "test":
-            raise ConfigError(f"finetune.{task}.data.{split} must be given, with --set finetune.{task}.data.{split}=FILE")
-    return config
-
-
 def _write_shards(config, output, tokenizer, corpora, rows):
     wanted = {config.rows[row]["shards"] for row in rows}
     for kind, corpus in corpora.items():
@@ -154,15 +78,6 @@ def _write_shards(config, output, tokenizer, corpora, rows):
         for name in sorted(wanted):
             settings = build_shards(config.shards[name], f"shards.{name}")
             write_shards(output / "tokens" / kind, output / kind / name, config=settings)
-
-
-def merge(below, above):
-    """`below` with what `above` says otherwise, section by section; a section of None is an empty one."""
-    merged = dict(below or {})
-    for key, value in (above or {}).items():
-        both = isinstance(merged.get(key), dict) and (value is None or isinstance(value, dict))
-        merged[key] = merge(merged[key], value) if both else value
-    return merged
 
 
 def collect(experiments):

@@ -1,15 +1,21 @@
 """Every command on one small road, as a user types them."""
 
 import argparse
+import importlib.metadata
 import json
+import os
 import re
+import subprocess
+import sys
 import textwrap
 from pathlib import Path
 
 import pytest
 import tensorflow as tf
 
+import bert_tf
 from bert_tf import samples
+from bert_tf.cli import evaluate as evaluate_command
 from bert_tf.cli import finetune as finetune_command
 from bert_tf.cli import pretrain as pretrain_command
 from bert_tf.cli import settings as command_settings
@@ -135,8 +141,33 @@ def test_evaluate_repeats_what_finetune_measured(road, capsys):
         capsys.readouterr()
         run("evaluate", road / task, road / file, "--json")
         measured = json.loads(capsys.readouterr().out)
+        assert measured["baselines"] == pytest.approx(best["baselines"]["test"]) if task == "task" else measured["baselines"]
+        assert set(measured["report"]) == ({"labels", "confusion"} if task == "task" else {"entities"})
+        assert measured["unknown_tokens"] == summary["test"]["mean"]["unknown_tokens"] < 0.5
         for name, value in best["test"].items():
             assert measured[name] == (value if isinstance(value, str) else pytest.approx(value, rel=1e-5, abs=1e-6))
+
+
+def test_evaluate_prints_baselines_and_a_report(road, capsys, tmp_path):
+    rows = [line.split("\t") for line in (road / "test.tsv").read_text().splitlines()[1:9]]
+    (tmp_path / "other.csv").write_text("satz,gut\n" + "".join(f'"{text}",{label}\n' for text, label in rows))
+    columns = settings(["task.columns.text=satz", "task.columns.label=gut"])
+    run("evaluate", road / "task", tmp_path / "other.csv", *columns)
+    shown = capsys.readouterr().out
+    assert re.search(r"accuracy +0\.\d+   majority class 0\.\d+", shown) and "unknown_tokens" in shown
+    assert re.search(r"label +precision +recall +f1 +support\n +0 ", shown) and "confusion: a row for each true label" in shown
+    assert main(["evaluate", str(road / "task"), str(tmp_path / "other.csv"), "--set", "columns.text=satz"]) == 1
+    assert "unknown key 'columns'" in capsys.readouterr().err
+    assert main(["evaluate", str(road / "task"), str(tmp_path / "other.csv")]) == 1
+    (key,) = re.findall(r"task\.columns\.text=NAME", capsys.readouterr().err)
+    assert main(["evaluate", "nowhere", "x", "--set", key]) == 1
+    assert "nowhere is not a run directory" in capsys.readouterr().err, "the key of the message was understood"
+
+
+def test_wide_characters_are_two_cells_of_a_report(capsys):
+    evaluate_command.print_report({"labels": {"긍정": dict.fromkeys(("precision", "recall", "f1"), 0.5) | {"support": 3}}})
+    header, row = capsys.readouterr().out.splitlines()[1:]
+    assert header.index("precision") == row.index("0.5000") + 2 - len("precision") + len("0.5000") + len("긍정") - 2
 
 
 def test_predict_from_sentences_and_from_a_file(road, capsys, tmp_path):
@@ -144,9 +175,16 @@ def test_predict_from_sentences_and_from_a_file(road, capsys, tmp_path):
     run("predict", road / "task", *texts)
     printed = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
     assert [set(answer["probabilities"]) for answer in printed] == [{"0", "1"}] * 2
-    (tmp_path / "texts.txt").write_text("\n".join(texts) + "\n")
+    assert [answer["text"] for answer in printed] == texts
+    (tmp_path / "texts.txt").write_text("\n\n".join(texts) + "\n")
     run("predict", road / "task", "--file", tmp_path / "texts.txt", "--output", tmp_path / "answers.jsonl")
+    assert re.search(r"unknown tokens: \d+ of \d+ \(.* %\)\nlines without a text: 1 of 3", capsys.readouterr().err)
     written = [json.loads(line) for line in (tmp_path / "answers.jsonl").read_text().splitlines()]
+    assert [(a["line"], a.get("text")) for a in written] == [(1, texts[0]), (2, None), (3, texts[1])]
+    assert written.pop(1) == {"line": 2, "error": "the line is empty"}
+    (tmp_path / "odd.json").write_text('[{"text": "odd \\ud800"}]')
+    run("predict", road / "task", "--file", tmp_path / "odd.json")
+    assert json.loads(capsys.readouterr().out)["text"] == "odd \ud800"
     assert [a["probability"] for a in written] == pytest.approx([a["probability"] for a in printed], rel=1e-5)
     run("predict", road / "tagger", "Angela Merkel lebte in Berlin.")
     assert "Berlin" in capsys.readouterr().out
@@ -160,6 +198,63 @@ def test_export(road, capsys, tmp_path):
         loaded = tf.saved_model.load(str(base / "1"))
         answer = loaded.signatures["serving_default"](text=tf.constant(["The [MASK] of peace."]))
         assert all(len(value) == 1 for value in answer.values())
+
+
+def test_version(capsys):
+    with pytest.raises(SystemExit) as exit:
+        main(["--version"])
+    assert exit.value.code == 0
+    assert capsys.readouterr().out == f"bert-tf {bert_tf.__version__}\n"
+    assert importlib.metadata.version("bert_tf") == bert_tf.__version__
+
+
+def test_a_shell_completes_commands_options_and_their_values(tmp_path):
+    """What argcomplete's shell function does: the line so far in variables, the answer on descriptor 8."""
+    for line, expected in (
+        ("bert-tf inspe", {"inspect "}),
+        ("bert-tf pretrain --eval-", {"--eval-shards "}),
+        ("bert-tf vocab --kind uni", {"unigram", "unigram_xlnet"}),
+        ("bert-tf pretrain --config pretrain/bert_lar", {"pretrain/bert_large", "pretrain/bert_large_512"}),
+        ("bert-tf pretrain --set train.log", {"train.log_every="}),
+    ):
+        answer = tmp_path / "answer"
+        environment = os.environ | {
+            "_ARGCOMPLETE": "1", "_ARGCOMPLETE_STDOUT_FILENAME": str(answer), "COMP_LINE": line,
+            "COMP_POINT": str(len(line)), "_ARGCOMPLETE_IFS": "\n", "_ARGCOMPLETE_SHELL": "bash",
+        }  # fmt: skip
+        subprocess.run([sys.executable, "-m", "bert_tf"], env=environment, timeout=60)
+        assert {word.strip() for word in answer.read_text().split("\n")} == {word.strip() for word in expected}, line
+
+
+@pytest.mark.parametrize(
+    ("command", "setting"),
+    [
+        ("pretrain", "train.batchsize=3"),
+        ("pretrain", "optimizer.learning_rate=-1"),
+        ("pretrain", "objective.memory_length=3"),
+        ("finetune", "train.epochs=0"),
+        ("finetune", "task.sequence_lenght=64"),
+        ("pretrain", "model.hiden_size=64"),
+        ("study", "pretrain.train.stepps=3"),
+        ("shards", "sequence_lenght=3"),
+        ("tokenize", "sentence=3"),
+        ("inspect", "unit=word"),
+    ],
+)
+def test_a_wrong_setting_is_refused_before_tensorflow_is_imported(command, setting):
+    """In a process where importing TensorFlow or Keras is an error."""
+    others = {
+        "pretrain": ["--shards", "s"], "finetune": ["--init-from", "r", "--train", "t", "--dev", "d"],
+        "study": ["--corpus", "c", "--tokenizer", "t"], "shards": ["c"], "tokenize": ["c", "--tokenizer", "t"], "inspect": ["s"],
+    }[command] + ["--output", "x"] * (command != "inspect")  # fmt: skip
+    script = (
+        "import sys; sys.modules['tensorflow'] = sys.modules['keras'] = None\n"
+        "from bert_tf.cli.main import main; sys.exit(main(sys.argv[1:]))"
+    )
+    ran = [sys.executable, "-c", script, command, *others, "--set", setting]
+    done = subprocess.run(ran, capture_output=True, text=True, timeout=60)
+    assert done.returncode == 1 and done.stderr.startswith(f"bert-tf {command}: "), done.stderr
+    assert re.split(r"[.=]", setting)[-2] in done.stderr
 
 
 @pytest.mark.parametrize("command", COMMANDS)
@@ -181,6 +276,8 @@ def test_help_of_every_command(command, capsys):
         (["fill-mask", "nowhere", "[MASK]"], "nowhere is not a run directory"),
         (["finetune", "--output", "x"], "init_from must be given"),
         (["predict", "nowhere"], "give sentences, --pair, or --file"),
+        (["predict", "nowhere", "text", "--batch-size", "0"], "--batch-size is 0; it must be at least 1"),
+        (["predict", "nowhere", "text", "--set", "task.columns.txt=a"], "unknown key 'task.columns.txt'; did you mean 'text'"),
         (["export", "nowhere"], "nowhere is not a run directory"),
         (["inspect", "nowhere"], "nowhere"),
     ],

@@ -179,11 +179,11 @@ def test_input_errors(encoder):
     [
         ({"num_heads": 5}, "hidden_size=24 is not a multiple of num_heads=5"),
         ({"activation": "gelu_tan"}, "did you mean 'gelu_tanh'"),
-        ({"num_layers": 0}, "'num_layers' must be a positive whole number, got 0"),
-        ({"hidden_size": 24.0}, "'hidden_size' must be a positive whole number, got 24.0"),
-        ({"dropout": 1.0}, "'dropout' must be at least 0 and below 1, got 1.0"),
-        ({"attention_dropout": "0.1"}, "'attention_dropout' must be a number, got '0.1'"),
-        ({"layer_norm_epsilon": 0.0}, "'layer_norm_epsilon' must be above 0"),
+        ({"num_layers": 0}, "'num_layers' is 0; it must be at least 1 and at most 1,000"),
+        ({"hidden_size": 24.5}, "'hidden_size' must be int, got 24.5"),
+        ({"dropout": 1.0}, "'dropout' is 1.0; it must be at least 0 and below 1"),
+        ({"attention_dropout": "0.1"}, "'attention_dropout' must be float, got '0.1'"),
+        ({"layer_norm_epsilon": 0.0}, "'layer_norm_epsilon' is 0.0; it must be above 0"),
     ],
 )
 def test_config_errors(change, message):

@@ -6,7 +6,8 @@ import tensorflow as tf
 from bert_tf.errors import ConfigError
 from bert_tf.models import PRESETS, preset
 from bert_tf.models.building import build_config, build_encoder, describe
-from bert_tf.models.electra import ElectraConfig, ElectraEncoder, generator_config, make_generator
+from bert_tf.models.configs import generator_config
+from bert_tf.models.electra import ElectraConfig, ElectraEncoder, make_generator
 from bert_tf.objectives import MaskedLM, ReplacedTokenDetection
 
 SMALL = ElectraConfig(
@@ -83,13 +84,13 @@ def test_a_configuration_and_back():
 def test_the_projection_is_there_where_the_widths_differ(encoder):
     paths = {v.path for v in encoder.weights}
     assert {"embedding_projection/kernel", "embedding_projection/bias"} < paths
-    same = ElectraEncoder(ElectraConfig(50, 24, 24, 1, 2, 40))
+    same = ElectraEncoder(ElectraConfig(50, 24, 1, 2, 40, embedding_size=24))
     assert not [v.path for v in same.weights if "projection" in v.path]
     assert encoder.embedding_table.shape == (50, 10)
 
 
 def test_initial_values_are_those_of_the_original():
-    config = ElectraConfig(50, 100, 300, 1, 2, 400)
+    config = ElectraConfig(50, 300, 1, 2, 400, embedding_size=100)
     model = ReplacedTokenDetection(ElectraEncoder(config))
     kernels = {v.path: np.asarray(v) for v in model.weights if v.path.endswith("kernel")}
     for path, fan in (("embedding_projection/kernel", 400), ("discriminator_head/output/kernel", 301)):
@@ -142,7 +143,7 @@ def test_save_and_load(tmp_path, encoder):
 
 
 def test_errors(encoder):
-    with pytest.raises(ConfigError, match="'embedding_size' must be a positive whole number, got 0"):
-        ElectraConfig(50, 0, 24, 1, 2, 40)
+    with pytest.raises(ConfigError, match="'embedding_size' is 0; it must be at least 1 and at most 65,536"):
+        ElectraConfig(50, 24, 1, 2, 40, embedding_size=0)
     with pytest.raises(ConfigError, match="sequences of 17 tokens do not fit a model with max_positions=16"):
         encoder({"token_ids": tokens(1, 17)})

@@ -248,5 +248,5 @@ def test_errors(encoder):
         XLNetConfig(**sizes, hidden_size=15, num_heads=3)
     with pytest.raises(ConfigError, match="hidden_size=24 is not a multiple of num_heads=5"):
         XLNetConfig(**sizes, hidden_size=24, num_heads=5)
-    with pytest.raises(ConfigError, match="'clamp_length' must be a positive whole number or None, got -1"):
+    with pytest.raises(ConfigError, match="'clamp_length' is -1; it must be at least 1"):
         XLNetConfig(**sizes, hidden_size=24, num_heads=3, clamp_length=-1)

@@ -1,8 +1,11 @@
 """Entity tags: schemes and scores, by hand."""
 
-import pytest
+import random
 
-from bert_tf.tasks.entities import complete, entities, entity_scores, marks_entities, tagging_scheme
+import pytest
+from seqeval.metrics import classification_report
+
+from bert_tf.tasks.entities import complete, entities, entity_scores, marks_entities, scores_by_type, tagging_scheme
 
 
 @pytest.mark.parametrize(
@@ -43,6 +46,22 @@ def test_scores_by_hand():
     assert entity_scores(gold, said) == {"precision": pytest.approx(1 / 3), "recall": pytest.approx(1 / 3), "f1": pytest.approx(1 / 3)}
     # Half an entity is none.
     assert entity_scores([["B-PER", "I-PER"]], [["B-PER", "O"]]) == {"precision": 0.0, "recall": 0.0, "f1": 0.0}
+
+
+def test_scores_by_type_are_those_of_seqeval():
+    rng = random.Random(0)
+    tags = ["O", "B-PER", "I-PER", "B-LOC", "I-LOC", "I-ORG", "B-ORG"]
+    gold, said = ([[rng.choice(tags) for _ in range(9)] for _ in range(80)] for _ in range(2))
+    expected = classification_report(gold, said, output_dict=True, zero_division=0)
+    for kind, values in scores_by_type(gold, said).items():
+        assert 0 < values["f1"] < 1
+        for name, value in values.items():
+            assert value == pytest.approx(expected[kind]["f1-score" if name == "f1" else name])
+    assert list(scores_by_type(gold, said)) == ["LOC", "ORG", "PER"]
+    assert scores_by_type([["O", "S-PER"]], [["U-LOC", "O"]]) == {
+        "LOC": {"precision": 0.0, "recall": 0.0, "f1": 0.0, "support": 0},
+        "PER": {"precision": 0.0, "recall": 0.0, "f1": 0.0, "support": 1},
+    }
 
 
 def test_scores_of_no_entities():

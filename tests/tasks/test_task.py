@@ -1,8 +1,11 @@
 """What all tasks share: exact epochs and evaluations, losses in float64, saving, and messages."""
 
+import unicodedata
+
 import keras
 import numpy as np
 import pytest
+import sklearn.metrics
 import tensorflow as tf
 import tiny
 
@@ -114,6 +117,13 @@ def test_evaluation_is_exact_for_every_batch_size(task, examples, model):
         assert scores["loss"] == pytest.approx(expected, rel=1e-5)
         assert scores["accuracy"] == pytest.approx(np.mean(logits.argmax(-1) == labels))
         assert scores["examples"] == 53
+    scores = task.evaluate(model, examples, report=True)
+    rows = sklearn.metrics.precision_recall_fscore_support(labels, logits.argmax(-1), zero_division=0)
+    for i, values in enumerate(zip(*rows)):
+        names = ("precision", "recall", "f1", "support")
+        assert scores["report"]["labels"][str(i)] == pytest.approx(dict(zip(names, values)))
+    matrix = sklearn.metrics.confusion_matrix(labels, logits.argmax(-1))
+    assert scores["report"]["confusion"] == matrix.tolist() and np.trace(matrix) < 53
 
 
 def test_predictions_are_in_the_order_of_the_inputs(task, model):
@@ -261,7 +271,49 @@ def test_reading_fixes_the_labels_and_checks_the_next_file(tokenizer, tmp_path):
     with pytest.raises(DataError, match="dev.tsv, line 3: the label 'nuetral' is not in the label set; did you mean 'neutral'"):
         task.read(tmp_path / "dev.tsv")
     (tmp_path / "pair.tsv").write_text("sentence1\tsentence2\tlabel\na\tb\tneutral\n")
-    assert task.read(tmp_path / "pair.tsv").text_pairs is None  # trained on single texts
+    with pytest.raises(DataError, match="pair.tsv has a second text in the column 'sentence2', but the task was trained on"):
+        task.read(tmp_path / "pair.tsv")
+    pairs = build_task(TaskConfig(labels=("neutral", "entailment")), tokenizer)
+    assert pairs.read(tmp_path / "pair.tsv").text_pairs == ["b"] and pairs.pairs is True
+    with pytest.raises(DataError, match="train.tsv: no column has a usual name of a text_pair"):
+        pairs.read(tmp_path / "train.tsv")
+
+
+def test_labels_that_only_look_the_same_are_told_apart(tokenizer, tmp_path):
+    composed, apart = "긍정", unicodedata.normalize("NFD", "긍정")
+    (tmp_path / "train.tsv").write_text(f"text\tlabel\na\t{composed}\nb\t부정\n")
+    (tmp_path / "dev.tsv").write_text(f"text\tlabel\na\t{apart}\n")
+    (tmp_path / "both.tsv").write_text(f"text\tlabel\na\t{composed}\nb\t{apart}\n")
+    task = build_task({}, tokenizer)
+    task.read(tmp_path / "train.tsv")
+    with pytest.raises(DataError, match="dev.tsv, line 2: .* looks like .* but is in Unicode form NFD where that one is in"):
+        task.read(tmp_path / "dev.tsv")
+    with pytest.raises(DataError, match="both.tsv holds both: .* looks like"):
+        build_task({}, tokenizer).read(tmp_path / "both.tsv")
+
+
+@pytest.mark.parametrize("text", [["zzz film", "good"], [unicodedata.normalize("NFD", "é film"), "good"]])
+def test_unknown_tokens_are_counted_and_warned_of(tokenizer, caplog, text):
+    task = build_task({}, tokenizer)
+    examples = task.examples(text, labels=["1", "0"])
+    assert task.unknown_tokens(examples) == (3, 1)
+    (warning,) = caplog.messages
+    assert "33.3 % of the tokens (1 of 3) are unknown" in warning
+    assert ("decomposed characters" in warning) == (text[0][0] == "e")
+    task.rows(examples)
+    assert len(caplog.messages) == 1
+    assert task.unknown_tokens(task.examples(["good film"])) == (2, 0) and len(caplog.messages) == 1
+    pairs = build_task({}, tokenizer)
+    assert pairs.unknown_tokens(pairs.examples(["zzz"] * 2, ["zzz good"] * 2)) == (6, 4)
+
+
+def test_a_score_that_no_model_needs_is_said(task):
+    baselines = {"majority class": {"accuracy": 0.5}, "most frequent tag of the word": {"accuracy": 0.741}}
+    assert task.not_above({"accuracy": 0.7411}, baselines) is None
+    for score in (0.741, 0.73):
+        sentence = task.not_above({"accuracy": score}, baselines)
+        assert f"accuracy is {score:.4f}, not above the 0.7410 of the baseline 'most frequent tag of the word'" in sentence
+    assert task.not_above({"accuracy": 1.0}, {"majority class": {"accuracy": 1.0}}) is None
 
 
 def test_reading_tags(tokenizer, tmp_path):
@@ -273,13 +325,13 @@ def test_reading_tags(tokenizer, tmp_path):
     task = build_task({"kind": "tagging"}, tokenizer)
     task.read(tmp_path / "train.txt")
     assert (task.labels, task.scheme, task.metric) == (("O", "B-PER", "I-PER"), "IOB1", "f1")
-    with pytest.raises(DataError, match="dev.conll, line 1: the tag 'B-PRE' of 'met' .* did you mean 'B-PER'"):
+    with pytest.raises(DataError, match="dev.conll, line 1: of 'met' in .* the tag 'B-PRE' is not in the label set; did you mean 'B-PER'"):
         task.read(tmp_path / "dev.conll")
     assert task.read(tmp_path / "raw.txt", labelled=False).texts == ["Anna met Bert.", "A film"]
     assert task.read(tmp_path / "words.jsonl", labelled=False).words == [["Anna", "met"]]
     assert task.read(tmp_path / "texts.jsonl", labelled=False).texts == ["Anna met"]
     (tmp_path / "a.tsv").write_text("text\tlabel\na\tO\n")
-    with pytest.raises(DataError, match="tagging reads CoNLL files, or JSONL with the keys words and tags"):
+    with pytest.raises(DataError, match="tagging reads CoNLL files, or JSON with the keys words and tags"):
         task.read(tmp_path / "a.tsv")
 
 
@@ -290,7 +342,7 @@ def test_reading_tags(tokenizer, tmp_path):
         ({"metric": "acuracy"}, "task.metric=acuracy is no metric of classification; did you mean 'accuracy'"),
         ({"kind": "regression", "metric": "accuracy"}, "task.metric=accuracy is no metric of regression"),
         ({"kind": "tagging", "metric": "f1", "labels": ["NN", "VB"]}, "needs tags that mark entities"),
-        ({"sequence_length": 4}, "task.sequence_length=4 is too short"),
+        ({"sequence_length": 4}, "'task.sequence_length' is 4; it must be at least 8"),
         ({"colums": {}}, "unknown key 'task.colums'; did you mean 'columns'"),
     ],
 )
@@ -302,23 +354,43 @@ def test_config_messages(tokenizer, config, message):
 
 def test_data_messages(tokenizer, tmp_path, task, model):
     fresh = build_task({}, tokenizer)
-    with pytest.raises(DataError, match="every example has the label '1'; there must be two labels at least"):
+    with pytest.raises(DataError, match="every example has the label '1', but there must be two labels at least"):
         fresh.examples(["a", "b"], labels=[1, 1])
     with pytest.raises(ConfigError, match="the label set is not known yet; read the training file first"):
         build_task({"sequence_length": 64}, tokenizer).model(tiny.encoder())
-    with pytest.raises(ConfigError, match="task.metric=f1 is for two labels, here are 3; use f1_macro"):
+    with pytest.raises(ConfigError, match="task.metric=f1 is for two labels, here are 3; set task.metric=f1_macro"):
         build_task({"metric": "f1"}, tokenizer).examples(["a", "b", "c"], labels=[1, 2, 3])
     with pytest.raises(ConfigError, match="task.sequence_length=128 is beyond the encoder's 64 positions"):
         build_task({"labels": ["0", "1"]}, tokenizer).model(tiny.encoder())
-    with pytest.raises(DataError, match="this task was trained on single texts; the first input is"):
+    with pytest.raises(DataError, match="this task was trained on single texts; input 0 is"):
         task.predict(model, [("a", "b")])
+    with pytest.raises(DataError, match="this task was trained on single texts; input 1 is 7"):
+        task.predict(model, ["a", 7])
     with pytest.raises(DataError, match="evaluation needs labels"):
         task.evaluate(model, task.examples(["a"]))
     (tmp_path / "a.txt").write_text("text\n")
     with pytest.raises(DataError, match="plain text has no labels, only predict takes it"):
         task.read(tmp_path / "a.txt")
-    with pytest.raises(DataError, match="CoNLL files hold tagged words; set task.kind=tagging"):
+    (tmp_path / "a.conll").write_text("Anna I-PER\nmet O\n")
+    with pytest.raises(DataError, match="holds tagged words .*, but the task is classification; set task.kind=tagging"):
         task.read(tmp_path / "a.conll")
+    with pytest.raises(ConfigError, match="a report by label is for classification and tagging, the task is regression"):
+        regression = build_task({"kind": "regression", "sequence_length": 16}, tokenizer)
+        one = regression.examples(["a"], labels=[1])
+        regression.evaluate(regression.model(tiny.encoder()), one, report=True)
+
+
+def test_a_file_is_answered_line_by_line(task, model, tmp_path):
+    (tmp_path / "texts.tsv").write_text("id\ttext\n7\tgood film\n\n8\t\n9\tbad\n")
+    answers = task.predict(model, task.read(tmp_path / "texts.tsv", labelled=False))
+    assert [(a["line"], a.get("id"), a.get("text")) for a in answers] == [
+        (2, "7", "good film"), (3, None, None), (4, "8", None), (5, "9", "bad"),
+    ]  # fmt: skip
+    assert [a.get("error") for a in answers] == [None, "the line is empty", "the text is empty", None]
+    for answer, alone in zip(answers[::3], task.predict(model, ["good film", "bad"])):
+        assert answer["probabilities"] == pytest.approx(alone["probabilities"], abs=1e-6)
+    (tmp_path / "empty.jsonl").write_text('{"text": ""}\n')
+    assert task.predict(model, task.read(tmp_path / "empty.jsonl", labelled=False)) == [{"line": 1, "error": "the text is empty"}]
 
 
 def test_save_and_load(task, examples, model, tokenizer, tmp_path):
@@ -335,5 +407,6 @@ def test_save_and_load(task, examples, model, tokenizer, tmp_path):
 
 
 def test_lone_surrogates_from_json_do_no_harm(task, model):
+    assert [set(answer) for answer in task.predict(model, ["", " "])] == [{"label", "probability", "probabilities"}] * 2
     plain, odd = task.predict(model, ["good film", "good\ud800 film"])
     assert odd["probabilities"] == pytest.approx(plain["probabilities"], abs=1e-6)

@@ -1,14 +1,28 @@
 """Data files: what is read from where, and what is said where they cannot be used."""
 
+import ast
 import json
+import re
+from pathlib import Path
 
 import pytest
 
+from bert_tf import tasks
+from bert_tf.config import build, load
 from bert_tf.errors import DataError
+from bert_tf.parsing import parse_yaml
 from bert_tf.tasks.columns import parse_numbers, read_columns, read_words
-from bert_tf.tasks.config import ColumnsConfig
+from bert_tf.tasks.config import ColumnsConfig, TaskConfig
 from bert_tf.tasks.conll import read_conll
 from bert_tf.tasks.files import file_format, read_table
+from bert_tf.training.finetune_config import FinetuneConfig
+
+
+def assert_keys_can_be_pasted(message):
+    for item in re.findall(r"(?:\w+\.)*\w+=(?:\[[^\]]*\]|[^\s;,)'`]+)", message):
+        key, value = item.split("=")
+        config = load(FinetuneConfig, "finetune/classification", [item])
+        assert f"{key.split('.')[-1]}={parse_yaml(value, item)!r}" in str(build(TaskConfig, config.task, "task"))
 
 
 @pytest.fixture
@@ -86,45 +100,46 @@ def test_malformed_rows_are_skipped_and_counted_on_request(write):
             "a.tsv",
             b"text\tlabel\nok\t1\ncaf\xe9\t0\n",
             {},
-            "a.tsv, line 3: byte 0xe9 at position 3 of the line is not UTF-8; convert the file, e.g. iconv",
+            "a.tsv, line 3: byte 0xe9 at position 3 of the line is not UTF-8; it looks like cp1252; convert it: iconv -f cp1252",
         ),
         (
             "a.tsv",
             "text\tlabel\na\t1\nb\tc\t1\n",
             {},
-            "a.tsv, line 3: 3 fields where the header has 2; mend the row",
+            "a.tsv, line 3: 3 fields where the header has 2; correct the row, set task.columns.quoted=true",
         ),
         ("a.tsv", "a\t1\nb\n", {"text": 0, "label": 1}, "a.tsv, line 2: 1 field where the first row has 2"),
-        ("a.tsv", "text\tlabel\na\t \n", {}, "a.tsv, line 2: the row has no label; only predict takes rows without"),
+        ("a.tsv", "text\tlabel\na\t \n", {}, "a.tsv, line 2: the row has no label, which only predict allows"),
         (
             "a.tsv",
             "review_text\tlabel\na\t1\n",
             {"text": "reviewtext"},
-            "a.tsv: no column 'reviewtext' for columns.text; did you mean 'review_text'?",
+            "a.tsv: there is no column 'reviewtext' for task.columns.text; did you mean 'review_text'?",
         ),
         ("a.tsv", "x\ty\na\t1\n", {}, "none of the columns 'x', 'y' has a usual name of a text"),
         ("a.tsv", "text\ty\na\t1\n", {}, "a.tsv: no column has a usual name of a label"),
-        ("a.tsv", "a\t1\n", {"text": 5, "label": 1}, "a.tsv: no column 5 for columns.text, there are 2"),
-        ("a.tsv", "a\t1\n", {"text": 0}, "read without a header; number the column with columns.label"),
+        ("a.tsv", "a\t1\n", {"text": 5, "label": 1}, "a.tsv: there is no column 5 for task.columns.text, there are 2"),
+        ("a.tsv", "a\t1\n", {"text": 0}, "read without a header; number the column of the label, e.g. --set task.columns.label=1"),
         ("a.csv", 'text,label\na,1\n"b,0\n', {}, "a.csv, line 3: unexpected end of data; a quotation mark inside"),
         ("a.csv", 'text,label\n"a"b,1\n', {}, "a.csv, line 2: ',' expected after '\"'"),
-        ("a.jsonl", '{"text": "a", "label": 1}\n{"text"\n', {}, "a.jsonl, line 2: not valid JSON (Expecting ':'"),
-        ("a.jsonl", "[1]\n", {}, "a.jsonl, line 1: a list, must be a JSON object"),
+        ("a.jsonl", '{"text": "a", "label": 1}\n{"text"\n', {}, "a.jsonl, line 2 is not valid JSON: Expecting ':'"),
+        ("a.jsonl", "[1]\n", {}, "a.jsonl, item 1 holds 1; it must be a JSON object"),
         (
             "a.jsonl",
             '{"text": "a", "label": 1}\n{"txt": "b", "label": 0}\n',
             {},
-            "a.jsonl, line 2: no 'text' (text); its keys are txt, label",
+            "a.jsonl, line 2: there is no 'text' (text), its keys are txt, label",
         ),
-        ("a.jsonl", '{"text": ["a"], "label": 1}\n', {}, "line 1: 'text' is a list, must be a string or a number"),
-        ("a.jsonl", '{"text": "a", "label": 1}\n', {"text": 0}, "columns.text=0, but JSONL has keys"),
-        ("a.dat", "text\tlabel\na\t1\n", {}, "cannot tell the format from the ending '.dat'"),
+        ("a.jsonl", '{"text": ["a"], "label": 1}\n', {}, "line 1: 'text' is a list, it must be a string or a number"),
+        ("a.jsonl", '{"text": "a", "label": 1}\n', {"text": 0}, "task.columns.text=0 numbers a column, but JSON has names"),
+        ("a.dat", "some\nwords\n", {}, "neither the ending '.dat' nor what the file holds says what format it has"),
     ],
 )
 def test_messages(write, name, content, columns, message):
     with pytest.raises(DataError) as error:
         read(write(name, content), **columns)
     assert message in str(error.value)
+    assert_keys_can_be_pasted(str(error.value))
 
 
 def test_missing_file():
@@ -140,8 +155,8 @@ def test_a_pair_task_wants_the_second_column(write):
 def test_numbers(write):
     path = write("a.tsv", "text\tscore\na\t2.5\nb\t-1e1\n")
     assert parse_numbers(read(path)).labels == [2.5, -10.0]
-    for bad in ("many", "nan", "inf"):
-        with pytest.raises(DataError, match=f"a.tsv, line 3: the label '{bad}' is not a finite number"):
+    for bad in ("many", "inf", "1e39", "-1e31"):
+        with pytest.raises(DataError, match=f"a.tsv, line 3: the label '{bad}' is not a finite number of at most 1e.30"):
             parse_numbers(read(write("a.tsv", f"text\tscore\na\t2.5\nb\t{bad}\n")))
 
 
@@ -214,6 +229,7 @@ def test_conll_messages(write, content, columns, message):
     with pytest.raises(DataError) as error:
         read_conll(write("a.conll", content), **columns)
     assert "a.conll" in str(error.value) and message in str(error.value)
+    assert_keys_can_be_pasted(str(error.value))
 
 
 def test_words_in_jsonl(write):
@@ -228,4 +244,151 @@ def test_words_in_jsonl(write):
 
 def test_table_lines_of_the_blank_lines_are_counted(write):
     table = read_table(write("a.tsv", "\n\na\tb\n"), "tsv")
-    assert (table.rows, table.lines) == ([["a", "b"]], [3])
+    assert (table.rows, table.lines, table.blanks) == ([["a", "b"]], [3], [1, 2])
+
+
+@pytest.mark.parametrize("name", ["text", "Document", "content", "comment", "REVIEW", "body"])
+def test_usual_names_of_a_text(write, name):
+    assert read(write("a.csv", f"{name},label\nx,1\n")).texts == ["x"]
+
+
+def test_json_arrays_of_objects(write):
+    rows = [{"text": "a", "label": 1}, {"text": "b", "label": 0}]
+    for indent in (None, 2):
+        examples = read(write("a.json", json.dumps(rows, indent=indent)))
+        assert (examples.texts, examples.labels, examples.lines) == (["a", "b"], ["1", "0"], [1, 2])
+        assert examples.where(1).endswith("a.json, item 2")
+    assert read(write("b.json", "\n".join(json.dumps(row) for row in rows))).texts == ["a", "b"]
+    for text, message in (
+        ("[]", "is an empty array"),
+        ('[{"text": "a", "label": 1}, 7]', "item 2 holds 7; it must be a JSON object"),
+        (json.dumps(rows[0], indent=2), "every line must be one JSON object, or the file one array"),
+        ('{"text": "a", "label": ' + "9" * 5000 + "}", "a.json, line 1: an integer of 5,000 digits"),
+        ('{"text": "a", "label": NaN}', "a.json, line 1: NaN is not a number of JSON"),
+        ("[" * 100_000, "a.json is nested more than"),
+        ('{"text": "a", "label": "\\ud800"}', "line 1: the label '\\ud800' is no Unicode text"),
+    ):
+        with pytest.raises(DataError) as error:
+            read(write("a.json", text), format="jsonl")
+        assert message in str(error.value)
+
+
+TSV, CSV = "id\ttext\tlabel\n1\tgood film\t1\n2\tbad\t0\n", "id,text,label\n1,good film,1\n2,bad,0\n"
+JSONL = '{"text": "good film", "label": 1}\n{"text": "bad", "label": 0}\n'
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "format"),
+    [
+        ("a.txt", TSV, "tsv"),
+        ("a.txt", CSV, "csv"),
+        ("a.txt", JSONL, "jsonl"),
+        ("a.csv", TSV, "tsv"),
+        ("a.tsv", CSV, "csv"),
+        ("a.tsv", JSONL, "jsonl"),
+        ("a.csv", JSONL, "jsonl"),
+        ("a.jsonl", TSV, "tsv"),
+        ("a.json", CSV, "csv"),
+        ("a.conll", JSONL, "jsonl"),
+    ],
+)
+def test_files_that_are_not_what_their_ending_says(write, name, content, format):
+    path = write(name, content)
+    with pytest.raises(DataError, match=f"holds .*; read it as that with --set task.columns.format={format}, or as") as error:
+        file_format(path)
+    assert_keys_can_be_pasted(str(error.value))
+    assert read(path, format=format).texts == ["good film", "bad"]
+    assert read(write("train", content)).texts == ["good film", "bad"], "without an ending it is recognized"
+
+
+def test_plain_text_that_only_looks_a_little_like_a_table(write):
+    for text in ("Hello, world.\nYes, I do.\n", "Hello world\n\nGood day\n\nTwo words\n", "[1] a\n", "a\tb\nno tab\nnone\n", "one\ttab\n"):
+        assert file_format(write("a.txt", text)) == "lines", text
+    assert file_format(write("a.tsv", "text\nHello, world\nYes\n")) == "tsv"
+    assert file_format(write("a.conll", "Anna\tB-PER\nmet\tO\n")) == "conll", "a single sentence looks like TSV"
+    assert file_format(write("a.tsv", "text\tlabel\n" + "a film\t1\n" * 99_999)) == "tsv"
+
+
+@pytest.mark.parametrize("name", ["eng.train", "eng.testa", "eng.testb", "train", "dev.tsv", "words.txt"])
+@pytest.mark.parametrize("content", ["EU NNP B-ORG\nrejects VBZ O\n\nPeter NNP B-PER\n", "the\tDT\na\tDT\n\na\tDT\nfilm\tNN\n"])
+def test_tagged_words_are_recognized_by_what_they_hold(write, name, content):
+    assert file_format(write(name, content), tagged=True) == "conll"
+
+
+def test_conllu_is_recognized_without_its_ending(write):
+    assert file_format(write("ko-ud.train", CONLLU), tagged=True) == "conll"
+
+
+KOREAN = "text\tlabel\n" + "정말 재미있는 영화였습니다. 배우들의 연기도 좋았어요.\t1\n" * 3
+
+
+@pytest.mark.parametrize(("encoding", "named"), [("cp949", "cp949"), ("utf-16", "utf-16")])
+def test_the_right_encoding_is_advised(write, encoding, named):
+    path = write("a.tsv", KOREAN.encode(encoding))
+    with pytest.raises(DataError, match=f"is not UTF-8; it looks like {named}; convert it: iconv -f {named} -t utf-8"):
+        read(path)
+    with pytest.raises(DataError, match=f"it looks like {named}"):
+        read(write("train", KOREAN.encode(encoding)))
+
+
+@pytest.mark.parametrize("label", ["nan", "NaN", "NAN", "<NA>"])
+def test_missing_labels_of_pandas_are_refused(write, label):
+    path = write("a.csv", f"text,label\na,1\nb,{label}\nc,0\n")
+    with pytest.raises(DataError, match=f"a.csv, line 3: the label is '{label}', which pandas writes where there is none"):
+        read(path)
+    assert read(path, skip_malformed=True).labels == ["1", "0"]
+    assert read_columns(path, "csv", ColumnsConfig(), labels=("0", "1", label)).labels == ["1", label, "0"]
+
+
+def test_empty_texts_are_refused_or_counted(write):
+    path = write("a.tsv", "text\tlabel\na\t1\n \t0\nb\t0\n")
+    with pytest.raises(DataError, match="a.tsv, line 3: the text is empty; remove the row, or leave out such rows with"):
+        read(path)
+    examples = read(path, skip_malformed=True)
+    assert (examples.texts, examples.skipped) == (["a", "b"], 1)
+    path = write("b.tsv", "sentence1\tsentence2\tlabel\na\t\t1\n")
+    with pytest.raises(DataError, match="b.tsv, line 2: the second text is empty"):
+        read(path)
+
+
+def test_a_second_text_that_would_not_be_read_is_refused(write):
+    path = write("a.tsv", "sentence1\tsentence2\tlabel\na\tb\t1\n")
+    assert read(path).text_pairs == ["b"]
+    with pytest.raises(DataError, match="a.tsv has a second text in the column 'sentence2', but the task was trained on"):
+        read(path, pairs=False)
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "expected"),
+    [
+        ("a.txt", "one\n\n  \ntwo\n\n", [(1, "one"), (2, None), (3, None), (4, "two"), (5, None)]),
+        ("a.txt", "\none\r\n\r\ntwo", [(1, None), (2, "one"), (3, None), (4, "two")]),
+        ("a.tsv", "id\ttext\n7\tone\n\n8\t \n", [(2, "one", "7"), (3, None), (4, None, "8")]),
+        ("a.csv", 'text,id\n"one\ntwo",7\n\n,8\n', [(2, "one\ntwo", "7"), (4, None), (5, None, "8")]),
+        ("a.jsonl", '{"text": "one"}\n\n{"text": null, "id": 3}\n{"text": ""}\n', [(1, "one"), (2, None), (3, None), (4, None)]),
+        ("a.json", '[{"id": 3, "text": "one"},\n{"text": null, "id": 4}]', [(1, "one", 3), (2, None, 4)]),
+    ],
+)
+def test_every_line_is_answered_once_and_in_order(write, name, content, expected):
+    examples = read(write(name, content), labelled=False)
+    answers = examples.one_a_line([{"label": text} for text in examples.texts])
+    unit = "item" if name == "a.json" else "line"
+    assert [(a[unit], a.get("text"), *([a["id"]] if "id" in a else [])) for a in answers] == expected
+    for answer in answers:
+        assert answer.get("label") == answer.get("text")
+        assert ("empty" in answer.get("error", "")) == ("text" not in answer)
+
+
+def test_malformed_rows_are_answered_on_request(write):
+    path = write("a.tsv", "text\tlabel\na\t1\nbroken\nb\t0\n")
+    with pytest.raises(DataError, match="line 3: 1 field where"):
+        read(path, labelled=False)
+    examples = read(path, labelled=False, skip_malformed=True)
+    assert [sorted(a) for a in examples.one_a_line([{}, {}])] == [["line", "text"], ["error", "line"], ["line", "text"]]
+
+
+def test_no_message_names_a_key_without_its_section():
+    for path in Path(tasks.__file__).parent.glob("*.py"):
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.Constant) and isinstance(node.value, str):
+                assert not re.search(r"(?<![\w.`])columns\.(?!py)\w", node.value), f"{path}: {node.value}"

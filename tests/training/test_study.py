@@ -70,9 +70,12 @@ def test_a_study_is_run_in_parts_and_put_in_one_table(folder, tmp_path):
     output = tmp_path / "out"
     first = run(folder, output, rows=["next_sentence"])
     assert set(first) == {"next_sentence"}
-    done = (output / "next_sentence/seed-0/sentiment/summary.json").stat().st_mtime_ns
+    finished = output / "next_sentence/seed-0/sentiment/finished.json"
+    checkpoints = output / "next_sentence/seed-0/pretrained/checkpoints"
+    done = finished.stat().st_mtime_ns, [p.stat().st_mtime_ns for p in sorted(checkpoints.iterdir())]
     table = run(folder, output)
-    assert (output / "next_sentence/seed-0/sentiment/summary.json").stat().st_mtime_ns >= done
+    again = finished.stat().st_mtime_ns, [p.stat().st_mtime_ns for p in sorted(checkpoints.iterdir())]
+    assert again == done, "what was done is not done again"
     assert table["next_sentence"] == first["next_sentence"]
     assert table == json.loads((output / "results.json").read_text())
     whole_words = table["whole_words"]

@@ -1,0 +1,56 @@
+"""Labels as people write them: what is no label, and which ones only look the same."""
+
+import unicodedata
+
+from bert_tf.config import nearest
+from bert_tf.errors import DataError
+from bert_tf.parsing import brief
+
+#: How pandas writes a missing value, in lower case.
+_MISSING = ("nan", "<na>")
+
+
+def is_missing(label):
+    """Whether a label is what pandas writes where there is none."""
+    return label.lower() in _MISSING
+
+
+def is_unicode(text):
+    """Whether a text can be written as UTF-8; a lone surrogate, as JSON can spell it, cannot."""
+    try:
+        text.encode("utf-8")
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
+def not_in_label_set(kind, label, known):
+    """Why a label is refused, and which one was perhaps meant.
+
+    Args:
+        kind: "label" or "tag".
+        label: the one that is not known.
+        known: the label set.
+    """
+    for other in known:
+        if unicodedata.normalize("NFC", other) == unicodedata.normalize("NFC", label):
+            return (
+                f"the {kind} '{label}' looks like '{other}' of the label set, but is {_form(label)} where that one is "
+                f"{_form(other)} (NFD takes characters apart, as macOS does); bring all labels into one form, e.g. with "
+                "Python's unicodedata.normalize('NFC', text)"
+            )
+    return f"the {kind} '{brief(label)[1:-1]}' is not in the label set{nearest(label, known)}"
+
+
+def check_distinct(labels, path):
+    """Raises DataError if two labels of a file are the same text in different Unicode forms."""
+    seen = {}
+    for label in labels:
+        other = seen.setdefault(unicodedata.normalize("NFC", label), label)
+        if other != label:
+            raise DataError(f"{path} holds both: {not_in_label_set('label', label, [other])}")
+
+
+def _form(text):
+    forms = [form for form in ("NFC", "NFD") if unicodedata.is_normalized(form, text)]
+    return f"in Unicode form {forms[0]}" if len(forms) == 1 else "in a mixed Unicode form"

@@ -1,0 +1,84 @@
+"""Every setting of a model is checked before Keras is imported; what is exported is there."""
+
+import typing
+
+import pytest
+
+import bert_tf.models
+from bert_tf.config import load
+from bert_tf.errors import ConfigError
+from bert_tf.layers.activations import ACTIVATIONS
+from bert_tf.models.building import FAMILIES
+from bert_tf.models.configs import FAMILY_CONFIGS, Activation
+from bert_tf.models.section import build_config, check_section, describe
+from bert_tf.training.pretrain_config import PretrainConfig, check_pretraining
+
+SIZES = {"vocabulary_size": 50, "hidden_size": 24, "num_layers": 2, "num_heads": 3, "intermediate_size": 40}
+
+
+@pytest.mark.parametrize(
+    "section, message",
+    [
+        ({"preset": 5}, r"^model.preset is 5; known: albert_base_v1"),
+        ({"preset": [1]}, r"^model.preset is \[1\]; known"),
+        ({"preset": "bert_bas"}, "^model.preset is 'bert_bas'; did you mean 'bert_base'"),
+        ({"family": {"a": 1}}, r"^model.family is \{'a': 1\}; known: albert, bert"),
+        ({"family": "brt"}, "^model.family is 'brt'; did you mean 'bert'"),
+        ({"family": "bert", "preset": "bert_base"}, "model.preset is 'bert_base' and model.family is 'bert'; keep"),
+        ({}, "set model.preset, e.g. model.preset=bert_base"),
+        ({"preset": "bert_base", "vocab_size": 8}, "^unknown key 'model.vocab_size'; did you mean"),
+        ({"preset": "bert_base", 5: 8}, "^unknown key 'model.5'"),
+        ({"preset": "bert_base", "hidden_size": 10**9}, "^'model.hidden_size' is 1000000000; it must be .* 65,536"),
+        ({"preset": "bert_base", "num_layers": 20_000}, "^'model.num_layers' is 20000; it must be .* at most 1,000"),
+        ({"preset": "bert_base", "vocabulary_size": 10**8}, "^'model.vocabulary_size' is .* at most 10,000,000"),
+        ({"preset": "bert_base", "layer_norm_epsilon": 0}, "^'model.layer_norm_epsilon' is 0.0; it must be above 0"),
+        ({"preset": "bert_base", "dropout": 1}, "^'model.dropout' is 1.0; it must be at least 0 and below 1"),
+        ({"preset": "bert_base", "activation": "gelu_tan"}, "^'model.activation' is 'gelu_tan'; did you mean 'gelu_tanh'"),
+        ({"preset": "bert_base", "num_heads": 7}, "^model: hidden_size=768 is not a multiple of num_heads=7"),
+        ({"preset": "modernbert_base", "num_heads": 256}, "rotary positions need an even head size, got 3"),
+        ({"family": "bert"} | {k: v for k, v in SIZES.items() if k != "num_heads"}, "^missing key 'model.num_heads'"),
+    ],
+)
+def test_a_wrong_model_is_refused_before_shards_are_opened(section, message):
+    experiment = load(PretrainConfig, "pretrain/bert_tiny", ["data.shards=there-is-none"])
+    object.__setattr__(experiment, "model", section)
+    with pytest.raises(ConfigError, match=message):
+        check_pretraining(experiment)
+
+
+@pytest.mark.parametrize("family", FAMILY_CONFIGS)
+def test_a_section_describes_its_configuration(family):
+    own = {"embedding_size": 8} if family in ("albert", "electra") else {}
+    config = build_config({"family": family, "dropout": 0.25} | SIZES | own)
+    assert describe(config) | {"dropout": 0.25, "family": family} | SIZES == describe(config)
+    assert build_config(describe(config)) == config
+
+
+def test_what_is_made_in_python_is_checked_too():
+    config = bert_tf.models.BertConfig(**SIZES | {"hidden_size": 24.0})
+    assert type(config.hidden_size) is int
+    with pytest.raises(ConfigError, match="'num_layers' must be int, got True"):
+        bert_tf.models.BertConfig(**SIZES | {"num_layers": True})
+
+
+def test_a_preset_needs_no_vocabulary_size_but_a_family_takes_the_tokenizers():
+    check_section({"family": "roberta"} | {k: v for k, v in SIZES.items() if k != "vocabulary_size"})
+    section = {"preset": "roberta_base"}
+    assert build_config(section, vocabulary_size=80, padding_id=3).padding_id == 3
+    assert build_config(section).vocabulary_size == 50_265
+
+
+def test_activations_have_one_list_of_names():
+    assert set(typing.get_args(Activation)) == set(ACTIVATIONS)
+
+
+def test_every_family_is_exported():
+    assert set(FAMILIES) == set(FAMILY_CONFIGS)
+    for config_class, encoder_class in FAMILIES.values():
+        for thing in (config_class, encoder_class):
+            assert thing.__name__ in bert_tf.models.__all__
+            assert getattr(bert_tf.models, thing.__name__) is thing
+    for name in bert_tf.models.__all__:
+        assert getattr(bert_tf.models, name) is not None
+    with pytest.raises(AttributeError, match="no attribute 'BrtConfig'"):
+        bert_tf.models.BrtConfig

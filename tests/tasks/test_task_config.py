@@ -1,0 +1,98 @@
+"""Settings of tasks: refused with the key, without TensorFlow."""
+
+import json
+import subprocess
+import sys
+
+import pytest
+import tiny
+
+from bert_tf import tasks
+from bert_tf.errors import ConfigError, UserError
+from bert_tf.tasks import build_task, load_task
+from bert_tf.tasks.config import METRICS, TaskConfig, check_task
+from bert_tf.tasks.glue import PRESETS
+
+
+def test_settings_are_checked_without_tensorflow():
+    script = (
+        "import sys; from bert_tf.tasks import TaskConfig; from bert_tf.tasks.config import check_task;"
+        "assert check_task({'preset': 'stsb'}).kind == 'regression';"
+        "assert not {'tensorflow', 'keras', 'numpy', 'seqeval'} & set(sys.modules)"
+    )
+    subprocess.run([sys.executable, "-c", script], check=True)
+
+
+def test_the_package_exports_what_it_lists():
+    assert all(getattr(tasks, name) is not None for name in tasks._EXPORTS)
+    with pytest.raises(AttributeError, match="no attribute 'load_tasks'"):
+        tasks.load_tasks
+
+
+def test_what_check_task_returns_is_whole():
+    assert check_task({}) == TaskConfig(kind="classification")
+    assert check_task({"preset": "rte"}).labels == ("entailment", "not_entailment")
+    for preset in PRESETS.values():
+        assert preset.metric in METRICS[preset.kind]
+
+
+@pytest.mark.parametrize(
+    ("config", "message"),
+    [
+        ({"sequence_length": 7}, "'task.sequence_length' is 7; it must be at least 8"),
+        ({"dropout": 1.0}, "'task.dropout' is 1.0; it must be at least 0 and below 1"),
+        ({"dropout": -0.1}, "'task.dropout' is -0.1"),
+        ({"tokens_per_batch": 0}, "'task.tokens_per_batch' is 0; it must be at least 1"),
+        ({"reinitialize_layers": -1}, "'task.reinitialize_layers' is -1; it must be at least 0"),
+        ({"labels": ["a", "b", "a"]}, "task.labels holds 'a' twice"),
+        ({"labels": []}, "task.labels must hold at least 2, got []"),
+        ({"labels": ["a"]}, "task.labels must hold at least 2, got ['a']"),
+        ({"kind": "tagging", "labels": []}, "task.labels must hold at least 1"),
+        ({"labels": ["a", " "]}, "task.labels[1] is ' '"),
+        ({"labels": ["a", "\ud800"]}, "task.labels[1] is '\\ud800', which is no Unicode text"),
+        ({"kind": "regression", "labels": ["1", "2"]}, "task.labels is for classification and tagging"),
+        ({"kind": "regression", "metric": "f1"}, "task.metric=f1 is no metric of regression"),
+        ({"preset": "stsb", "metric": "accuracy"}, "task.metric=accuracy is no metric of regression"),
+        ({"preset": "mnil"}, "unknown task.preset 'mnil'; did you mean 'mnli'"),
+    ],
+)
+def test_wrong_settings(config, message):
+    with pytest.raises(ConfigError) as error:
+        check_task(config)
+    assert message in str(error.value)
+    with pytest.raises(ConfigError):
+        build_task(TaskConfig(**config), tiny.tokenizer())
+
+
+def test_broken_task_files_are_one_sentence(tmp_path):
+    tokenizer = tiny.tokenizer()
+    task = build_task({"kind": "regression"}, tokenizer)
+    task.examples(["a", "b"], labels=[1, 3])
+    task.save(tmp_path)
+    path = tmp_path / "task.json"
+    good = json.loads(path.read_text())
+    assert load_task(tmp_path, tokenizer).scale == 1.0
+    whole = {**good, "config": {**good["config"], "kind": "classification"}, "labels": ["a", "b"]}
+    cases = {
+        "[]": "must hold a JSON object, but holds a list",
+        "null": "must hold a JSON object, but holds null",
+        "3": "must hold a JSON object, but holds a number",
+        "": "is not valid JSON",
+        json.dumps({**whole, "labels": []}): "task.labels must hold at least 2",
+        json.dumps({**whole, "labels": ["a", "a"]}): "task.labels holds 'a' twice",
+        json.dumps({**whole, "labels": "ab"}): "'labels' must be a list, got 'ab'",
+        json.dumps({**good, "scale": 0}): "'scale' is 0.0; it must be above 0",
+        json.dumps({**good, "config": {"kind": "rank"}}): "'config.kind' is 'rank'",
+        json.dumps({**good, "config": [1]}): "config",
+        json.dumps({k: v for k, v in good.items() if k != "labels"}): "missing key 'labels'",
+        json.dumps({**good, "tokenizer_fingerprint": None}): "'tokenizer_fingerprint' must be str",
+        '{"config": ' + "[" * 100_000: "deep",
+    }
+    for text, message in cases.items():
+        path.write_text(text)
+        with pytest.raises(UserError) as error:
+            load_task(tmp_path, tokenizer)
+        assert str(path) in str(error.value) and message in str(error.value), text[:50]
+    path.write_bytes('{"labels": ["é"]}'.encode("latin1"))
+    with pytest.raises(UserError, match="task.json is not UTF-8"):
+        load_task(tmp_path, tokenizer)

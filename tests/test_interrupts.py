@@ -1,0 +1,99 @@
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+
+import pytest
+
+from bert_tf import interrupts
+from bert_tf.interrupts import Interrupted, raising, requested, stopping
+
+
+def send(number):
+    os.kill(os.getpid(), number)
+
+
+@pytest.mark.parametrize(("number", "status"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+def test_a_signal_is_remembered_until_the_loop_asks(capsys, number, status):
+    before = [signal.getsignal(n) for n in interrupts.SIGNALS]
+    with stopping("saving step 3"):
+        assert requested() is None
+        send(number)
+        assert requested() == number
+    assert requested() is None and [signal.getsignal(n) for n in interrupts.SIGNALS] == before
+    assert f"{signal.Signals(number).name}: saving step 3; another one ends" in capsys.readouterr().err
+    with pytest.raises(KeyboardInterrupt, match="kept all") as raised, raising("kept all"):
+        send(number)
+    assert raised.value.exit_status == status and raised.value.message == "kept all"
+    assert [signal.getsignal(n) for n in interrupts.SIGNALS] == before
+
+
+def test_a_second_signal_ends_the_process_at_once():
+    program = """
+import os, signal, time
+from bert_tf.interrupts import stopping
+with stopping("saving"):
+    os.kill(os.getpid(), signal.SIGINT)
+    print("still here", flush=True)
+    try:
+        os.kill(os.getpid(), signal.SIGINT)
+        time.sleep(60)
+    finally:
+        print("no Python runs any more", flush=True)
+"""
+    ended = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=30)
+    assert (ended.returncode, ended.stdout) == (-signal.SIGINT, "still here\n")
+
+
+def test_an_ignored_signal_stays_ignored():
+    former = signal.signal(signal.SIGTERM, signal.SIG_IGN)
+    try:
+        with raising("ended"), stopping("saving"):
+            send(signal.SIGTERM)
+            assert requested() is None
+    finally:
+        signal.signal(signal.SIGTERM, former)
+
+
+def test_outside_the_main_thread_nothing_is_handled():
+    ended = []
+
+    def work():
+        with stopping("saving"), raising():
+            ended.append(requested())
+
+    thread = threading.Thread(target=work)
+    thread.start()
+    thread.join()
+    assert ended == [None]
+
+
+@pytest.mark.parametrize("signals", [1, 2])
+def test_a_signal_is_answered_while_the_main_thread_is_in_c(signals):
+    """pbkdf2 computes for minutes without letting Python's handlers run, as a long operation of TensorFlow does."""
+    program = """
+import hashlib
+from bert_tf.interrupts import answering, raising
+with answering(0.3), raising("kept nothing"):
+    print("begun", flush=True)
+    hashlib.pbkdf2_hmac("sha256", b"", b"", 1_000_000_000)
+"""
+    process = subprocess.Popen([sys.executable, "-c", program], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    assert process.stdout.readline() == "begun\n"
+    time.sleep(0.3)  # until it is in C
+    process.send_signal(signal.SIGTERM)
+    process.stderr.readline()
+    assert process.stderr.readline() == "SIGTERM: waiting for a long operation to return; another one ends the process at once\n"
+    assert process.poll() is None
+    process.send_signal(signal.SIGTERM if signals == 1 else signal.SIGINT)
+    assert process.wait(10) == 128 + (signal.SIGTERM if signals == 1 else signal.SIGINT)
+
+
+def test_a_signal_that_python_takes_is_not_answered_twice(capfd):
+    with pytest.raises(Interrupted), interrupts.answering(0.2), raising("kept all"):
+        send(signal.SIGINT)
+        time.sleep(5)
+    time.sleep(0.4)
+    assert capfd.readouterr().err == ""
