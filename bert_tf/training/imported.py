@@ -158,6 +158,8 @@ def _record(objective):
         return {"objective": record, "generator": None if generator is None else describe(generator.config)}
     if isinstance(objective, PermutationLM):
         record = {"name": "permutation_lm", "memory_length": objective.memory_length}
+        if objective.reuse_length is not None:
+            record["reuse_length"] = objective.reuse_length
         return {"objective": record, "permutation": {"segments": objective.segments}}
     if isinstance(objective, MaskedLM):
         return {"objective": {"name": "masked_lm", "pair_head": objective.pair_head or "none"}}
@@ -176,6 +178,7 @@ def _settings(record):
         "generator": generator,
         "segments": permutation.get("segments", 2),
         "memory_length": objective.get("memory_length", 384),
+        "reuse_length": objective.get("reuse_length"),
     }
 
 
@@ -201,7 +204,8 @@ def _models(config, parts, pretraining, pooler, fresh, path, dtype, outputs, set
         own = OWN_HEADS.get(family, "masked_lm_head")
         raise DataError(f"{path} holds no pretraining head; to start one from random values, pass fresh=('{own}',)")
     if head == "lm_head":
-        return encoder, PermutationLM(encoder, settings.get("segments", 2), settings.get("memory_length", 384))
+        segments, memory_length = settings.get("segments", 2), settings.get("memory_length", 384)
+        return encoder, PermutationLM(encoder, segments, memory_length, settings.get("reuse_length"))
     if head == "discriminator_head":
         generator = _generator(encoder, settings.get("generator")) if "generator" in parts else None
         return encoder, ReplacedTokenDetection(encoder, generator, settings.get("discriminator_weight", 50.0))

@@ -62,7 +62,8 @@ def _replaced_token_detection(config, model_config, pair_task):
 
 def _permutation_lm(config, model_config, pair_task):
     encoder = build_encoder(model_config, pooler=False)
-    return PermutationLM(encoder, config.permutation.segments, config.objective.memory_length)
+    objective = config.objective
+    return PermutationLM(encoder, config.permutation.segments, objective.memory_length, objective.reuse_length)
 
 
 OBJECTIVES = {

@@ -21,8 +21,8 @@ from bert_tf.training.encoders import initialize
 from bert_tf.training.monitor import Monitor
 from bert_tf.training.objectives import OBJECTIVES, encoder_of, make_corruption
 from bert_tf.training.optimization import make_optimizer
-from bert_tf.training.pretrain_config import PretrainConfig, check_pretraining  # noqa: F401
 from bert_tf.training.precision import precision, resolve
+from bert_tf.training.pretrain_config import PretrainConfig, check_pretraining, fit_rows  # noqa: F401
 from bert_tf.training.run_directory import RunDirectory
 from bert_tf.training.strategies import check_agreement, explain_lost_workers, feed, feed_batches, is_chief, strategy_of
 from tfrecords.reader import ShardReader
@@ -62,7 +62,7 @@ def pretrain(config, output):
     model_config = build_config(config.model, tokenizer.vocabulary_size, tokenizer.pad_id)
     _check_fit(config, model_config, reader)
     data = dataclasses.replace(config.data, sequence_length=reader.sequence_length)
-    objective = config.objective
+    objective = fit_rows(config, reader.manifest.packing, reader.sequence_length)
     if objective.name == "masked_lm" and objective.pair_head == "auto":
         objective = dataclasses.replace(objective, pair_head=reader.manifest.pair_task)
     config = dataclasses.replace(config, model=describe(model_config), data=data, objective=objective)
@@ -138,7 +138,7 @@ def _datasets(config, reader, tokenizer, step, strategy, name):
     if not data.eval_shards:
         return dataset, None
     held_out = ShardReader(data.eval_shards, tokenizer, skip_corrupted=data.skip_corrupted)
-    for field in ("sequence_length", "pair_task"):
+    for field in ("sequence_length", "pair_task", "row_segments"):
         ours, theirs = getattr(reader.manifest, field), getattr(held_out.manifest, field)
         if ours != theirs:
             raise ConfigError(f"data.eval_shards were packed with {field} {theirs}, data.shards with {ours}")

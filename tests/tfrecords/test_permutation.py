@@ -22,6 +22,7 @@ class Tokenizer:
     special_ids: tuple = (PAD, UNK, CLS, SEP, MASK)
     sep_id: int = SEP
     cls_id: int = CLS
+    eod_id: None = None
     layout: Layout = Layout(after_first=(SEP,), at_end=(CLS,))
     starts_word = np.arange(200) % 4 != 3
 

@@ -212,4 +212,4 @@ def test_short_examples_and_lone_sentences_are_reported(tmp_path, tokenizer):
         lines = "\n".join(report(manifest.counts, 64))
         fill = manifest.counts["tokens_per_example"] / 64
         assert f"a batch of {1 / fill:.1f} times as many" in lines
-        assert ("100 % of the examples are a lone sentence" in lines) == warned
+        assert ("100 % of the examples have one segment, since their documents are short (1.0 sentences" in lines) == warned
