@@ -17,7 +17,7 @@ import threading
 
 SIGNALS = (signal.SIGINT, signal.SIGTERM)
 
-_requested = None
+_requested, _asked = None, False
 
 
 class Interrupted(KeyboardInterrupt):
@@ -42,28 +42,35 @@ class Interrupted(KeyboardInterrupt):
 
 def requested():
     """The signal that asks the block of `stopping()` to end; None while there is none."""
+    global _asked
+    _asked = True
     return _requested
 
 
 @contextlib.contextmanager
-def stopping(promise):
+def stopping(promise, before="interrupted before the first step; the same command starts again"):
     """Remembers the first signal for `requested()`; a second one ends the process.
+
+    Until `requested()` was called for the first time there is nothing to save: a signal raises at once.
 
     Args:
         promise: what will be done before the process ends, printed when the signal comes, such as
             "saving a checkpoint after this step".
+        before: the message of what is raised at once.
     """
 
     def remember(number, frame):
         global _requested
+        if not _asked:
+            raise Interrupted(number, before)
         _requested = signal.Signals(number)
         for each in SIGNALS:
             if signal.getsignal(each) is remember:
                 signal.signal(each, signal.SIG_DFL)  # not by Python, which would wait for TensorFlow to return
         print(f"\n{_requested.name}: {promise}; another one ends the process at once", file=sys.stderr, flush=True)
 
-    global _requested
-    _requested = None
+    global _requested, _asked
+    _requested, _asked = None, False
     with _handlers(remember):
         try:
             yield
