@@ -28,10 +28,10 @@ class PermutationCorruption:
     but for the last few: a span that would reach the end is not taken, here as there.
 
     Otherwise than the original:
-        Special tokens but <eod> are not predicted. The original lets spans begin at them and run over them,
-        counts them, and leaves <sep> and <cls> out of the loss afterwards; here the number of predictions
-        is that of the tokens that may be predicted, and a span ends at a token that may not.
-        [UNK] is one of them, unless the config's `predict_special` is set; the original predicts it.
+        <sep> and <cls> are not predicted. The original lets spans begin at them and run over them, counts
+        them, and leaves them out of the loss afterwards; here the number of predictions is that of the
+        tokens that may be predicted, and a span ends at a token that may not.
+        Nor are <unk> and <eod>, unless the config's `predict_special` is set; the original predicts them.
         A piece that holds a character of a script without blanks begins a word (the tokenizer's
         `starts_word`).
         At least one token of each window stays context, so that no prediction is made from nothing.
@@ -71,8 +71,8 @@ class PermutationCorruption:
         kinds = np.where(tokenizer.starts_word, FIRST_PIECE, CONTINUATION).astype(np.int8)
         never = (tokenizer.sep_id, tokenizer.cls_id) if config.predict_special else tokenizer.special_ids
         kinds[list(never)] = SPECIAL
-        if tokenizer.eod_id is not None:  # predicted like text, as in the original
-            kinds[tokenizer.eod_id] = FIRST_PIECE
+        if config.predict_special and tokenizer.eod_id is not None:
+            kinds[tokenizer.eod_id] = FIRST_PIECE  # a word of its own
         self._kinds = kinds
         self._functional = (tokenizer.sep_id, tokenizer.cls_id)
         layout = tokenizer.layout

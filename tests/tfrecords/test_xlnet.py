@@ -209,7 +209,7 @@ def test_what_is_predicted(shards, tokenizer):
     """Text and <eod>, in either half of each segment; rows stay as they were written."""
     _, manifest, folder = shards
     batch = ShardReader(folder, tokenizer).examples(range(manifest.examples))
-    config = PermutationConfig(permutation_size=16)
+    config = PermutationConfig(permutation_size=16, predict_special=True)
     features = {k: v.numpy() for k, v in PermutationCorruption(tokenizer, config)(batch, 3).items()}
     for name in ("token_ids", "segment_ids", "backward"):
         np.testing.assert_array_equal(features[name], batch[name].numpy())

@@ -1,3 +1,4 @@
+import dataclasses
 import json
 import math
 import os
@@ -22,6 +23,7 @@ from bert_tf.training.monitor import Monitor
 from bert_tf.training.pretraining import PretrainConfig, pretrain
 from bert_tf.training.run_directory import RunDirectory
 from tfrecords import framing
+from tfrecords.manifest import Manifest
 from tfrecords.reader import ShardReader
 from tfrecords.writer import ShardsConfig, write_shards
 
@@ -103,12 +105,12 @@ def test_an_interrupted_run_saves_its_step_and_continues_bitwise_with_moved_shar
     run = RunDirectory.open(tmp_path / "run")
     assert run.checkpoints.latest()[1]["step"] == 7
     shards = shutil.copytree(made / "shards", tmp_path / "shards")
-    manifest = json.loads((shards / "manifest.json").read_text())
-    other = manifest | {"shards": [manifest["shards"][0] | {"sha256": "0" * 64}, *manifest["shards"][1:]]}
-    (shards / "manifest.json").write_text(json.dumps(other))
+    manifest = Manifest.load(shards)
+    first = dataclasses.replace(manifest.shards[0], sha256="0" * 64)
+    dataclasses.replace(manifest, shards=[first, *manifest.shards[1:]]).save(shards)
     with pytest.raises(RunDirectoryError, match=f"trained on other data: data.shards={shards} has sha256"):
         pretrain(experiment(made, f"data.shards={shards}"), run.path)
-    (shards / "manifest.json").write_text(json.dumps(manifest))
+    manifest.save(shards)
     pretrain(experiment(made, f"data.shards={shards}"), run.path)
     assert final_bytes(run) == final_bytes(uninterrupted)
     assert [m["step"] for m in run.metrics()] == [3, 4, 6, 7, 8, 9, 12]
