@@ -8,7 +8,8 @@ from typing import Annotated, Literal
 
 from bert_tf.config import Range, build, check, nearest
 from bert_tf.errors import ConfigError
-from bert_tf.models.section import check_section
+from bert_tf.models.configs import generator_config
+from bert_tf.models.section import build_config
 from bert_tf.training.optimizer_config import OptimizerConfig
 from tfrecords.masking_config import MaskingConfig
 from tfrecords.permutation_config import PermutationConfig
@@ -128,7 +129,9 @@ def check_pretraining(config):
             chosen objective does not read; names the key.
     """
     check(config)
-    check_section(config.model)
+    model = build_config(config.model, vocabulary_size=1)  # the tokenizer's is not known yet
+    if config.objective.name == "replaced_token_detection":
+        generator_config(model, config.objective.generator_size)
     check_training(config.train)
     check_objective(config)
     if config.data.service and config.data.shard_by != "examples":
