@@ -3,6 +3,8 @@
 import dataclasses
 from typing import Literal
 
+from bert_tf.errors import ConfigError
+
 
 @dataclasses.dataclass(frozen=True)
 class ColumnsConfig:
@@ -65,3 +67,8 @@ class TaskConfig:
     dropout: float = 0.1
     tokens_per_batch: int | None = None
     reinitialize_layers: int = 0
+
+    def __post_init__(self):
+        twice = [label for label in self.labels or () if self.labels.count(label) > 1]
+        if twice:
+            raise ConfigError(f"labels has '{twice[0]}' twice; each label is one output of the model")
