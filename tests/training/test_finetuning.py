@@ -228,6 +228,7 @@ def test_a_collapsed_run_is_flagged(folder, tmp_path):
         (["data.train=''"], ConfigError, "data.train must be given"),
         (["data.dev=nowhere.tsv"], DataError, "nowhere.tsv"),
         (["task.knd=tagging"], ConfigError, "did you mean 'kind'"),
+        (["task.labels=['0', '1', '0']"], ConfigError, "task: labels has '0' twice"),
         (["task.sequence_length=64"], ConfigError, "beyond the encoder's 32 positions"),
         (["task.labels=['0', '2']"], DataError, "the label '1' is not in the label set"),
     ],
@@ -270,5 +271,5 @@ def test_refused_settings_leave_no_folder(folder, tmp_path):
 
 def test_weights_that_are_not_finite_end_the_training(folder, tmp_path):
     with pytest.raises(NonFiniteError, match="not finite"):
-        finetune(experiment(folder, "optimizer.learning_rate=1e38", "train.epochs=1"), tmp_path / "run", build_task)
+        finetune(experiment(folder, "optimizer.learning_rate=1e6", "optimizer.weight_decay=1e38", "train.epochs=1"), tmp_path / "run", build_task)
     assert not (tmp_path / "run" / "finished.json").exists()

@@ -118,7 +118,7 @@ def test_an_interrupted_run_saves_its_step_and_continues_bitwise_with_moved_shar
 
 
 def test_the_last_update_is_looked_at(made, tmp_path):
-    overrides = ("train.steps=1", "optimizer.learning_rate=1e38", "optimizer.warmup_steps=0", "optimizer.weight_decay=1e38")
+    overrides = ("train.steps=1", "optimizer.learning_rate=1e6", "optimizer.warmup_steps=0", "optimizer.weight_decay=1e38")
     with pytest.raises(NonFiniteError, match="after step 1: '.*' is not finite. Nothing is saved of this step"):
         pretrain(experiment(made, *overrides), tmp_path / "run")
     assert not list((tmp_path / "run" / "checkpoints").iterdir())
