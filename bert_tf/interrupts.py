@@ -11,13 +11,16 @@ process was started to ignore (SIGINT of a job in the background) stays ignored.
 """
 
 import contextlib
+import os
 import signal
 import sys
 import threading
+import time
 
 SIGNALS = (signal.SIGINT, signal.SIGTERM)
 
-_requested = None
+_requested, _asked = None, False
+_taken = 0.0  # when a handler of Python ran last
 
 
 class Interrupted(KeyboardInterrupt):
@@ -42,28 +45,36 @@ class Interrupted(KeyboardInterrupt):
 
 def requested():
     """The signal that asks the block of `stopping()` to end; None while there is none."""
+    global _asked
+    _asked = True
     return _requested
 
 
 @contextlib.contextmanager
-def stopping(promise):
+def stopping(promise, before="interrupted before the first step; the same command starts again"):
     """Remembers the first signal for `requested()`; a second one ends the process.
+
+    Until `requested()` was called for the first time there is nothing to save: a signal raises at once.
 
     Args:
         promise: what will be done before the process ends, printed when the signal comes, such as
             "saving a checkpoint after this step".
+        before: the message of what is raised at once.
     """
 
     def remember(number, frame):
-        global _requested
+        global _requested, _taken
+        _taken = time.monotonic()
+        if not _asked:
+            raise Interrupted(number, before)
         _requested = signal.Signals(number)
         for each in SIGNALS:
             if signal.getsignal(each) is remember:
                 signal.signal(each, signal.SIG_DFL)  # not by Python, which would wait for TensorFlow to return
         print(f"\n{_requested.name}: {promise}; another one ends the process at once", file=sys.stderr, flush=True)
 
-    global _requested
-    _requested = None
+    global _requested, _asked
+    _requested, _asked = None, False
     with _handlers(remember):
         try:
             yield
@@ -76,10 +87,49 @@ def raising(message="interrupted; the same command continues it"):
     """Raises `Interrupted` with `message` where a signal finds the process."""
 
     def raise_(number, frame):
+        global _taken
+        _taken = time.monotonic()
         raise Interrupted(number, message)
 
     with _handlers(raise_):
         yield
+
+
+@contextlib.contextmanager
+def answering(seconds=3.0):
+    """Answers for Python while the main thread is in a long call of C++ and no handler can run.
+
+    A thread is told of each signal by the operating system. Where no handler has run after `seconds`, it
+    says that the signal has arrived; the next signal then ends the process, whatever it is doing.
+    """
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    readable, writable = os.pipe()
+    os.set_blocking(writable, False)
+    former = signal.set_wakeup_fd(writable, warn_on_full_buffer=False)
+    threading.Thread(target=_watch, args=(readable, seconds), daemon=True).start()
+    try:
+        yield
+    finally:
+        signal.set_wakeup_fd(former)
+        os.close(writable)  # which ends the thread
+
+
+def _watch(readable, seconds):
+    unanswered = None  # when the signal came that no handler has taken
+    while number := os.read(readable, 1):
+        if number[0] not in SIGNALS:
+            continue
+        name, came = signal.Signals(number[0]).name, time.monotonic() - 0.5  # a handler may have been faster
+        if unanswered and _taken < unanswered:
+            os.write(2, f"\n{name}: ended at once\n".encode())
+            os._exit(128 + number[0])
+        time.sleep(seconds)
+        unanswered = came if _taken < came else None
+        if unanswered:
+            os.write(2, f"\n{name}: waiting for a long operation to return; another one ends the process at once\n".encode())
+    os.close(readable)
 
 
 @contextlib.contextmanager

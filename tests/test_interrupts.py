@@ -3,6 +3,7 @@ import signal
 import subprocess
 import sys
 import threading
+import time
 
 import pytest
 
@@ -32,8 +33,9 @@ def test_a_signal_is_remembered_until_the_loop_asks(capsys, number, status):
 def test_a_second_signal_ends_the_process_at_once():
     program = """
 import os, signal, time
-from bert_tf.interrupts import stopping
+from bert_tf.interrupts import requested, stopping
 with stopping("saving"):
+    requested()
     os.kill(os.getpid(), signal.SIGINT)
     print("still here", flush=True)
     try:
@@ -44,6 +46,11 @@ with stopping("saving"):
 """
     ended = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=30)
     assert (ended.returncode, ended.stdout) == (-signal.SIGINT, "still here\n")
+
+
+def test_before_the_loop_asks_for_the_first_time_a_signal_raises():
+    with pytest.raises(Interrupted, match="nothing was done"), stopping("saving", before="nothing was done"):
+        send(signal.SIGINT)
 
 
 def test_an_ignored_signal_stays_ignored():
@@ -67,3 +74,32 @@ def test_outside_the_main_thread_nothing_is_handled():
     thread.start()
     thread.join()
     assert ended == [None]
+
+
+@pytest.mark.parametrize("signals", [1, 2])
+def test_a_signal_is_answered_while_the_main_thread_is_in_c(signals):
+    """pbkdf2 computes for minutes without letting Python's handlers run, as a long operation of TensorFlow does."""
+    program = """
+import hashlib
+from bert_tf.interrupts import answering, raising
+with answering(0.3), raising("kept nothing"):
+    print("begun", flush=True)
+    hashlib.pbkdf2_hmac("sha256", b"", b"", 1_000_000_000)
+"""
+    process = subprocess.Popen([sys.executable, "-c", program], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    assert process.stdout.readline() == "begun\n"
+    time.sleep(0.3)  # until it is in C
+    process.send_signal(signal.SIGTERM)
+    process.stderr.readline()
+    assert process.stderr.readline() == "SIGTERM: waiting for a long operation to return; another one ends the process at once\n"
+    assert process.poll() is None
+    process.send_signal(signal.SIGTERM if signals == 1 else signal.SIGINT)
+    assert process.wait(10) == 128 + (signal.SIGTERM if signals == 1 else signal.SIGINT)
+
+
+def test_a_signal_that_python_takes_is_not_answered_twice(capfd):
+    with pytest.raises(Interrupted), interrupts.answering(0.2), raising("kept all"):
+        send(signal.SIGINT)
+        time.sleep(5)
+    time.sleep(0.4)
+    assert capfd.readouterr().err == ""

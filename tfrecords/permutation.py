@@ -21,27 +21,34 @@ _COMPLETION_STREAM = 19
 class PermutationCorruption:
     """Batch to features of the permutation language model: a pure function of (batch, seed).
 
-    Which tokens are predicted, as `_sample_mask`: walking through a window, draw n, pass over a
-    random part of n alpha / beta tokens, predict the n words that begin there, pass over the rest;
-    then single tokens, all equally likely, until the window has its number. Otherwise than the
-    original: a span ends where its n-th word ends (the original tests the wrong index, and ends
-    after n tokens, within words); it does not run over a special token; the last span is cut to
-    the words that fit; [UNK] and special tokens are not predicted, instead of being counted and
-    left out later; at least one token of each window stays context, so that no prediction is made
-    from nothing.
+    Which tokens are predicted, as `_sample_mask` and section 3.1 of the paper: walking through a window,
+    draw n, pass over a random part of n alpha / beta tokens, predict the n tokens that begin with the next
+    first piece of a word, even where they end within one, pass over the rest; then single tokens, all
+    equally likely, until the window has its number. So each place of a window is predicted alike,
+    but for the last few: a span that would reach the end is not taken, here as there.
+
+    Otherwise than the original:
+        Special tokens but <eod> are not predicted. The original lets spans begin at them and run over them,
+        counts them, and leaves <sep> and <cls> out of the loss afterwards; here the number of predictions
+        is that of the tokens that may be predicted, and a span ends at a token that may not.
+        [UNK] is one of them, unless the config's `predict_special` is set; the original predicts it.
+        A piece that holds a character of a script without blanks begins a word (the tokenizer's
+        `starts_word`).
+        At least one token of each window stays context, so that no prediction is made from nothing.
 
     In which order, as `_local_perm`: the tokens that are not predicted come first and see each
     other; predicted ones, <sep> and <cls> follow in random order. The order depends on the seed,
     the epoch and the example's number, not on the batch it comes in.
 
     Args:
-        tokenizer: gives `special_ids`, `is_continuation`, `sep_id`, `cls_id`, `layout`.
+        tokenizer: gives `special_ids`, `eod_id`, `starts_word`, `sep_id`, `cls_id`, `layout`.
         config: a `PermutationConfig`.
 
     Call arguments:
         batch: dict with token_ids, segment_ids int32 [B, S], padding_mask bool [B, S] (padding on
             the right), example_index int64 [B], epoch int64 [B], and anything else, which is
-            passed on. S must be static.
+            passed on. S must be static. `backward` bool [B], where it is there, says which rows
+            stand in reverse order already (shards of the format xlnet); none is then turned round.
         seed: int or int64 scalar.
 
     Returns:
@@ -61,8 +68,11 @@ class PermutationCorruption:
 
     def __init__(self, tokenizer, config=PermutationConfig()):
         self.config = config
-        kinds = np.where(tokenizer.is_continuation, CONTINUATION, FIRST_PIECE).astype(np.int8)
-        kinds[list(tokenizer.special_ids)] = SPECIAL
+        kinds = np.where(tokenizer.starts_word, FIRST_PIECE, CONTINUATION).astype(np.int8)
+        never = (tokenizer.sep_id, tokenizer.cls_id) if config.predict_special else tokenizer.special_ids
+        kinds[list(never)] = SPECIAL
+        if tokenizer.eod_id is not None:  # predicted like text, as in the original
+            kinds[tokenizer.eod_id] = FIRST_PIECE
         self._kinds = kinds
         self._functional = (tokenizer.sep_id, tokenizer.cls_id)
         layout = tokenizer.layout
@@ -75,8 +85,8 @@ class PermutationCorruption:
         features = dict(batch)
         epoch, example_index = features.pop("epoch"), features.pop("example_index")
         keys = corruption.example_keys(seed, epoch, example_index)
-        backward = None
-        if self.config.bidirectional:
+        backward = features.get("backward")  # of rows that were written in either direction
+        if backward is None and self.config.bidirectional:
             features["backward"] = backward = (epoch + example_index) % 2 == 1
             source = self._reversed_places(features["padding_mask"], backward)
             for name in ("token_ids", "segment_ids"):

@@ -13,15 +13,20 @@ class PermutationConfig:
 
     Attributes:
         alpha, beta: beta of each alpha tokens are predicted: one of six ("K = 6" in the paper).
-        max_ngram: the most words of a predicted span; n words with probability proportional
+        max_ngram: the most tokens of a predicted span; n tokens with probability proportional
             to 1 / n.
         permutation_size: tokens are put in random order within windows of so many; the windows
-            follow each other as they stand. At most a segment, and a divisor of it.
+            follow each other as they stand. At most a segment, and a divisor of it. With half a segment,
+            the published 256 of 512, the order is the original's. With less it is not: here the context of
+            a window is seen from that window and the later ones, in the original (`_local_perm`, whose
+            context has rank -1 throughout the half) from the earlier windows of the half too.
         segments: how many segments a row is cut into, each with predictions of its own;
             `PermutationLM` runs them one after the other, with memory. The original's segments
             have 512 tokens.
         bidirectional: every second row runs backwards, so that memory holds what comes after; an
             example changes its direction every epoch.
+        predict_special: whether every token but <sep>, <cls> and padding may be predicted, and counts, as in
+            the original: <unk>, and <eod> between documents. Default False: text alone.
         max_predictions: P, predictions of a row at most, all segments together; None for
             round(beta / alpha of a segment) for each: 85 for 512 tokens.
 
@@ -35,6 +40,7 @@ class PermutationConfig:
     permutation_size: Annotated[int, Range(at_least=1)] = 256
     segments: Annotated[int, Range(at_least=1)] = 2
     bidirectional: bool = True
+    predict_special: bool = False
     max_predictions: Annotated[int | None, Range(at_least=1)] = None
 
     def __post_init__(self):

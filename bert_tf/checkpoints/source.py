@@ -45,10 +45,12 @@ class Source:
     def parts(self):
         """The first words of the variables' paths that it fills: "pooler", "masked_lm_head", ...
 
-        A set. Layers are among them; a model without heads has neither of the heads' names.
+        A set. Layers are among them; a model without heads has neither of the heads' names. A masked LM head
+        without its output bias is none: ModernBERT's classifiers keep the layers before it.
         """
-        targets = (self.place(name) for name in self.arrays)
-        return {path.split("/", 1)[0] for path, _ in filter(None, targets)}
+        paths = {target[0] for name in self.arrays if (target := self.place(name))}
+        parts = {path.split("/", 1)[0] for path in paths}
+        return parts if "masked_lm_head/output_bias" in paths else parts - {"masked_lm_head"}
 
     def place(self, name):
         """(path, whether transposed) of the variable that an array fills, tied copies too; None for none."""

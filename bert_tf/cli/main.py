@@ -8,7 +8,7 @@ import sys
 
 import bert_tf
 from bert_tf.errors import UserError
-from bert_tf.interrupts import Interrupted, raising
+from bert_tf.interrupts import Interrupted, answering, raising
 
 COMMANDS = {
     "quickstart": "walk the whole road on bundled data in a few minutes",
@@ -50,7 +50,7 @@ def main(arguments=None):
     _set_log_level(options.log_level)
     kept = "the same command continues it" if options.command in RESUMABLE else "nothing was kept"
     try:
-        with raising(f"interrupted; {kept}"):
+        with answering(), raising(f"interrupted; {kept}"):
             return _module(options.command).run(options) or 0
     except UserError as error:
         print(f"bert-tf {options.command}: {error}", file=sys.stderr)

@@ -1,7 +1,7 @@
 """DistilBERT (Sanh et al. 2019, arXiv:1910.01108): half of BERT's layers, no segments, no pooler.
 
-Hugging Face's `modeling_distilbert.py`. How it is distilled is not the shape's business: here it is
-an encoder like the others, pretrained or loaded, and a student where a teacher is given.
+Hugging Face's `modeling_distilbert.py`. The published model was distilled from BERT; here its encoder can be
+loaded, fine-tuned, and pretrained as the others are, by masked LM. There is no distillation yet.
 """
 
 import keras

@@ -328,11 +328,19 @@ HF_CONFIG = ConfigMap(
         "layer_norm_eps": ("layer_norm_epsilon", 1e-12),
         "initializer_range": ("initializer_range", 0.02),
     },
-    fixed={"attn_type": ("bi",), "bi_data": (False,), "same_length": (False,), "untie_r": (True,)},
+    fixed={
+        "attn_type": ("bi",),
+        "bi_data": (False,),
+        "same_length": (False,),
+        "untie_r": (True,),
+        # The summary is our pooler: a tanh layer on the last token.
+        "summary_type": ("last",),
+        "summary_activation": ("tanh",),
+        "summary_use_proj": (True,),
+    },
     # How much is remembered is the caller's affair here.
     ignored=("clamp_len", "d_head", "mem_len", "reuse_len", "use_mems", "use_mems_eval", "use_mems_train",
-             "summary_activation", "summary_last_dropout", "summary_type", "summary_use_proj",
-             "start_n_top", "end_n_top", "n_token"),  # fmt: skip
+             "summary_last_dropout", "start_n_top", "end_n_top", "n_token"),  # fmt: skip
     derived=(_read_rest, _write_rest),
     model_type="xlnet",
     architectures={("lm_head",): "XLNetLMHeadModel", (): "XLNetModel"},

@@ -1,27 +1,39 @@
-"""Fresh weights for the top of a pretrained encoder, which steadies fine-tuning on small data.
+"""Draws new weights for the top of a pretrained encoder, which makes fine-tuning on small data steadier.
 
 Zhang et al. 2021, "Revisiting Few-sample BERT Fine-tuning", section 5: the top layers are the most
-specialised on the pretraining objective; drawing them afresh, with the pooler, costs nothing.
+specialised on the pretraining objective; drawing them again, with the pooler, costs nothing.
 """
 
 from bert_tf.errors import ConfigError
-from bert_tf.layers import Pooler, PreNormBlock, TransformerBlock
+from bert_tf.layers import LastTokenPooler, Pooler, PreNormBlock, RelativeBlock, TransformerBlock
+
+_BLOCKS = (TransformerBlock, PreNormBlock, RelativeBlock)
+_POOLERS = (Pooler, LastTokenPooler)
 
 
 def reinitialize_top_layers(encoder, count):
-    """Draws the weights of the last `count` transformer blocks of `encoder`, and of its pooler, anew.
+    """Draws the weights of the last `count` layers of `encoder`, and of its pooler, anew.
 
     Raises:
-        ConfigError: more layers than there are.
+        ConfigError: more layers than there are, or layers that share their weights (ALBERT).
     """
-    blocks = [layer for layer in encoder.layers if isinstance(layer, (TransformerBlock, PreNormBlock))]
-    if not 0 <= count <= len(blocks):
+    config = encoder.config
+    if getattr(config, "share", "none") != "none" and config.num_groups < config.num_layers:
         raise ConfigError(
-            f"task.reinitialize_layers={count}, but the encoder has {len(blocks)} layers; give 0 to {len(blocks)}"
+            f"task.reinitialize_layers={count}, but the {config.num_layers} layers of this ALBERT share their weights "
+            f"(share={config.share}, num_groups={config.num_groups}): new weights for the top layer would be new "
+            "weights for those below it, too; set task.reinitialize_layers=0"
         )
-    poolers = [layer for layer in encoder.layers if isinstance(layer, Pooler)]
-    for layer in blocks[len(blocks) - count :] + poolers:
-        _redraw(layer, (None, None, encoder.config.hidden_size))
+    if not 0 <= count <= config.num_layers:
+        raise ConfigError(
+            f"task.reinitialize_layers={count}, but the encoder has {config.num_layers} layers; "
+            f"give 0 to {config.num_layers}"
+        )
+    blocks = [layer for layer in encoder.layers if isinstance(layer, _BLOCKS)]
+    top = blocks[len(blocks) - count * getattr(config, "inner_groups", 1) :]
+    poolers = [layer for layer in encoder.layers if isinstance(layer, _POOLERS)]
+    for layer in top + poolers:
+        _redraw(layer, (None, None, config.hidden_size))
 
 
 def _redraw(layer, input_shape):

@@ -36,9 +36,10 @@ class Tokenizer:
         special_ids: tuple of int, the ids of those that stand for no text, which are never masked or
             drawn; see `SpecialToken.special`.
         pad_id, unk_id, cls_id, sep_id, mask_id: int; None for a role without a token.
+        eod_id: int, the id of XLNet's end of a document, or None.
         layout: the `Layout` with this tokenizer's ids.
-        marks_words: whether a token shows that it begins a word, so that `is_continuation` tells words
-            apart. False for BPE with an end-of-word marker, whose `is_continuation` is all False.
+        marks_words: whether a token shows that it begins a word, so that `is_continuation` and
+            `starts_word` tell words apart. False for BPE with an end-of-word marker, whose `is_continuation` is all False.
         splits_punctuation: whether each punctuation mark is a token that continues none.
 
     Raises:
@@ -48,6 +49,7 @@ class Tokenizer:
 
     marks_words = True
     splits_punctuation = False
+    eod_id = None
 
     def __init__(self, vocabulary, role_tokens, special_tokens=(), layout="bert"):
         self.vocabulary = list(vocabulary)
@@ -99,6 +101,15 @@ class Tokenizer:
     def token_to_id(self, token):
         """The id of a token, spelled as in the vocabulary; `unk_id` where it is not one."""
         return self._ids.get(token, self.unk_id)
+
+    @property
+    def starts_word(self):
+        """bool [V]: which tokens begin a word for masking; special tokens count as beginning one.
+
+        Here what is no continuation. SentencePiece and byte-level BPE have rules of their own; WordPiece
+        keeps to "##", since text is cut into words before (Chinese into characters).
+        """
+        return ~np.asarray(self.is_continuation)
 
     @functools.cached_property
     def random_ids(self):

@@ -14,6 +14,7 @@ from bert_tf.tokenizers.merging import MergeTable, WordEncoder, join_bytes, segm
 from bert_tf.tokenizers.special_tokens import SpecialToken
 from bert_tf.tokenizers.split_tokenizer import SplitTokenizer, row_ids
 from bert_tf.tokenizers.tokenizer_json_writing import write_tokenizer_json
+from bert_tf.tokenizers.word_starts import holds_unspaced_bytes
 
 ROBERTA_ROLES = {"pad": "<pad>", "unk": "<unk>", "cls": "<s>", "sep": "</s>", "mask": "<mask>"}
 GPT2_ROLES = dict.fromkeys(("pad", "unk", "cls", "sep"), "<|endoftext|>")
@@ -143,6 +144,21 @@ class ByteLevelBPETokenizer(SplitTokenizer):
         """
         special = set(self.special_tokens)
         return np.array([not t.startswith(_BLANK) and t not in special for t in self.vocabulary])
+
+    @functools.cached_property
+    def starts_word(self):
+        """bool [V]: as `is_continuation`, and in scripts without blanks each token that begins a character.
+
+        fairseq's GPT2BPE knows the blank alone: a Chinese sentence is one word to it. Punctuation
+        belongs to the word before it, there as here.
+        """
+        byte_of = {character: byte for byte, character in enumerate(byte_alphabet())}
+        special = set(self.special_tokens)
+        unspaced = [
+            t not in special and byte_of.keys() >= set(t) and holds_unspaced_bytes(bytes(byte_of[c] for c in t))
+            for t in self.vocabulary
+        ]
+        return ~self.is_continuation | np.array(unspaced)
 
     @property
     def settings(self):

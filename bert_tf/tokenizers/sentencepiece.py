@@ -26,6 +26,7 @@ from bert_tf.tokenizers.unigram_characters import (
     composed_characters,
     lowercase_characters,
 )
+from bert_tf.tokenizers.word_starts import sentencepiece_word_starts
 
 SPACE = "\u2581"
 # Of one byte, as what it stands for is; SentencePiece's usual normalization drops both.
@@ -270,6 +271,18 @@ class SentencePieceTokenizer(SplitTokenizer):
         """bool [V]: True for pieces that do not begin with U+2581, the blank."""
         special = set(self.special_tokens)
         return np.array([not t.startswith(SPACE) and t not in special for t in self.vocabulary])
+
+    @functools.cached_property
+    def starts_word(self):
+        """bool [V]: True for pieces that begin a word for masking; see `sentencepiece_word_starts`."""
+        starts = sentencepiece_word_starts(self.vocabulary, SPACE, non_english=self.family == "albert")
+        starts[list(self.special_ids)] = True
+        return starts
+
+    @property
+    def eod_id(self):
+        """The id of <eod>, which XLNet reads and predicts at the end of a document; None without one."""
+        return self._ids.get("<eod>")
 
     @property
     def _own_conventions(self):

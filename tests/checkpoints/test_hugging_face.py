@@ -155,6 +155,15 @@ def test_every_setting_is_understood_or_named(tmp_path):
     assert bert_tf.load(folder, family="spanbert").family == "spanbert"
 
 
+@pytest.mark.parametrize(
+    "key, value", [("summary_type", "mean"), ("summary_activation", "relu"), ("summary_use_proj", False)]
+)
+def test_another_summary_than_xlnets_is_refused(tmp_path, key, value):
+    with pytest.raises(ConfigError, match=rf"{key} is {value!r}; only .* is supported"):
+        bert_tf.load(copy_of("xlnet", tmp_path / "xlnet", **{key: value}))
+    assert bert_tf.load(copy_of("xlnet", tmp_path / "older", **{key: ...})).family == "xlnet"
+
+
 def test_weights_that_do_not_fit(tmp_path):
     folder = copy_of("bert", tmp_path / "layers", num_hidden_layers=1)
     with pytest.raises(DataError, match=r"'bert.encoder.layer.1.output.dense.bias' has no place in this model"):

@@ -1,21 +1,24 @@
 """What a published checkpoint becomes: a run that every later step takes as one of our own."""
 
 import json
+import shutil
 from pathlib import Path
 
 import numpy as np
 import pytest
+from safetensors.numpy import load_file, save_file
 
 import bert_tf
 from bert_tf import config, samples
 from bert_tf.cli.main import main
 from bert_tf.errors import ConfigError, DataError, RunDirectoryError
 from bert_tf.export.fill_mask import fill_mask
-from bert_tf.export.loading import load_pretrained
+from bert_tf.export.loading import load_pretrained, trained_length
 from bert_tf.tasks import build_task
 from bert_tf.tokenizers import train_wordpiece
-from bert_tf.training.encoders import load_encoder
+from bert_tf.training.encoders import finetuning_dropout, load_encoder
 from bert_tf.training.finetuning import FinetuneConfig, finetune
+from bert_tf.training.imported import import_run
 from bert_tf.training.pretraining import PretrainConfig, pretrain
 from tfrecords.writer import ShardsConfig, write_shards
 
@@ -112,6 +115,62 @@ def test_fine_tuning_starts_from_a_published_encoder(made, tmp_path):
         tuned = bert_tf.load(tmp_path / source.name)
         assert tuned.encoder.config.hidden_size == 32
         assert any(not name.startswith(("pooler/", "transformer")) for name in tuned.report.unused)
+
+
+@pytest.mark.parametrize("family, length", [("xlnet", 512), ("bert", 16), ("modernbert", 16)])
+def test_an_imported_run_has_a_length_to_export_with(tmp_path, family, length):
+    bert_tf.import_run(FIXTURES / family, tmp_path / "run")
+    assert trained_length(tmp_path / "run") == length
+
+
+@pytest.fixture
+def modernbert_classifier(tmp_path):
+    """As `ModernBertForSequenceClassification` is saved: with the head's layers, without its output bias."""
+    folder = shutil.copytree(FIXTURES / "modernbert", tmp_path / "classifier")
+    arrays = {name: array for name, array in load_file(folder / "model.safetensors").items() if "decoder" not in name}
+    width = arrays["head.norm.weight"].shape[0]
+    arrays |= {"classifier.weight": np.ones((2, width), "float32"), "classifier.bias": np.ones(2, "float32")}
+    save_file(arrays, folder / "model.safetensors")
+    return folder
+
+
+def test_a_classifier_without_its_pretraining_head_becomes_a_run(modernbert_classifier, tmp_path):
+    loaded = bert_tf.import_run(modernbert_classifier, tmp_path / "run")
+    assert loaded.objective is None
+    assert {"head.dense.weight", "head.norm.weight", "classifier.weight"} <= set(loaded.report.unused)
+    for ours, theirs in zip(bert_tf.load(FIXTURES / "modernbert").encoder.weights, loaded.encoder.weights, strict=True):
+        np.testing.assert_array_equal(ours, theirs)
+    with pytest.raises(DataError, match="holds no pretraining head"):
+        bert_tf.load(modernbert_classifier, pretraining=True)
+
+
+def test_a_damaged_head_can_be_left_out(tmp_path):
+    folder = shutil.copytree(FIXTURES / "bert", tmp_path / "bert")
+    arrays = load_file(folder / "model.safetensors")
+    del arrays["cls.predictions.transform.dense.weight"]
+    save_file(arrays, folder / "model.safetensors")
+    with pytest.raises(DataError, match="(?s)nothing fills 'masked_lm_head/dense/kernel'.*add --encoder-only"):
+        bert_tf.import_run(folder, tmp_path / "run")
+    assert not (tmp_path / "run").exists()
+    assert import_run(folder, tmp_path / "run", encoder_only=True).objective is None
+
+
+def test_fine_tuning_keeps_the_dropout_that_a_checkpoint_was_published_with(made, tmp_path):
+    assert finetuning_dropout(made / "run") == 0.1  # pretrained here, without dropout
+    assert finetuning_dropout(made / "hf") is None
+    bert_tf.import_run(made / "hf", tmp_path / "imported")
+    assert finetuning_dropout(tmp_path / "imported") is None
+    train = tmp_path / "train.tsv"
+    train.write_text("text\tlabel\n" + "peace and war\t1\ntax and law\t0\n" * 4)
+    for source, setting, rate in (("hf", None, 0.0), ("run", None, 0.1), ("run", 0.0, 0.0)):
+        settings = {"init_from": str(made / source), "data": {"train": str(train), "dev": str(train)},
+                    "task": {"kind": "classification", "sequence_length": 16},
+                    "train": {"epochs": 1, "batch_size": 8, "strategy": "one", "dropout": setting}}  # fmt: skip
+        output = tmp_path / f"{source}-{setting}"
+        finetune(config.build(FinetuneConfig, settings), output, build_task)
+        tuned = bert_tf.load(output).encoder.config
+        assert (tuned.dropout, tuned.attention_dropout) == (rate, rate)
+        assert finetuning_dropout(output) is None  # fine-tuned again with the same
 
 
 def test_an_encoder_with_what_the_caller_asks_for(made):

@@ -5,7 +5,11 @@ import pytest
 import tiny
 
 from bert_tf.errors import ConfigError
+from bert_tf.models.building import build_encoder
+from bert_tf.models.configs import FAMILY_CONFIGS
+from bert_tf.models.section import build_config
 from bert_tf.tasks import build_task
+from bert_tf.tasks.reinitialization import reinitialize_top_layers
 
 
 def test_only_the_top_layers_and_the_pooler_change():
@@ -28,6 +32,39 @@ def test_only_the_top_layers_and_the_pooler_change():
     norm = encoder.get_layer("transformer_layer_2").output_layer_norm
     np.testing.assert_array_equal(norm.gamma, np.ones(64))
     np.testing.assert_array_equal(norm.beta, np.zeros(64))
+
+
+SIZES = {"vocabulary_size": 50, "hidden_size": 24, "num_layers": 3, "num_heads": 3, "intermediate_size": 40}
+
+
+@pytest.mark.parametrize("family", sorted(FAMILY_CONFIGS.keys() - {"albert"}) + ["albert with inner groups"])
+def test_every_family(family):
+    own = {"embedding_size": 8} if family == "electra" else {}
+    if family.startswith("albert"):
+        family, own = "albert", {"embedding_size": 8, "share": "none", "inner_groups": 2}
+    encoder = build_encoder(build_config({"family": family} | SIZES | own), pooler=True)
+    for variable in encoder.weights:
+        variable.assign(variable + 1.0)
+    before = {v.path: v.numpy() for v in encoder.weights}
+    reinitialize_top_layers(encoder, 1)
+    changed = {v.path for v in encoder.weights if not np.array_equal(before[v.path], v.numpy())}
+    top = "transformer_group_2_" if family == "albert" else "transformer_layer_2/"
+    pooler = {path for path in before if path.startswith("pooler/")}
+    assert changed == {path for path in before if path.startswith(top)} | pooler
+    assert len(changed) > 5 and (pooler or family == "electra")  # whose pooler has no weights
+    with pytest.raises(ConfigError, match="the encoder has 3 layers; give 0 to 3"):
+        reinitialize_top_layers(encoder, 4)
+
+
+@pytest.mark.parametrize("share", ["all", "attention", "feed_forward"])
+def test_layers_that_share_weights_are_refused(share):
+    config = build_config({"family": "albert", "embedding_size": 8, "share": share} | SIZES)
+    encoder = build_encoder(config)
+    before = [v.numpy() for v in encoder.weights]
+    with pytest.raises(ConfigError, match=rf"the 3 layers of this ALBERT share their weights \(share={share}"):
+        reinitialize_top_layers(encoder, 1)
+    for old, new in zip(before, encoder.weights, strict=True):
+        np.testing.assert_array_equal(old, new)
 
 
 def test_more_layers_than_there_are():
