@@ -7,7 +7,7 @@ from bert_tf.errors import DataError
 from bert_tf.parsing import brief
 from bert_tf.tasks.examples import Examples
 from bert_tf.tasks.files import read_table
-from bert_tf.tasks.labels import is_missing, is_unicode
+from bert_tf.tasks.labels import is_unicode, no_label
 from bert_tf.tasks.usual_names import ID_NAMES, LABEL_NAMES, PAIR_NAMES, TAGS_NAMES, TEXT_NAMES, WORDS_NAMES
 
 #: The largest number that regression learns: sums of so many in float32 stay finite.
@@ -270,15 +270,9 @@ class _Finder:
         return value if role != "label" else self._label(value.strip())
 
     def _label(self, value):
-        if not value:
-            raise _Malformed("the row has no label, which only predict allows; add it")
-        if is_missing(value) and value not in self.labels:
-            raise _Malformed(
-                f"the label is '{value}', which pandas writes where there is none; correct it (a class of that name "
-                "must be listed in task.labels)"
-            )
-        if not is_unicode(value):
-            raise _Malformed(f"the label {brief(value)} is no Unicode text (a lone surrogate); correct it")
+        problem = no_label(value, self.labels)
+        if problem:
+            raise _Malformed(problem)
         return value
 
     def id(self, row):

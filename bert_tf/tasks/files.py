@@ -213,5 +213,5 @@ def _read_array(path, text):
 
 def _object(value, where):
     if not isinstance(value, dict):
-        raise DataError(f'{where} holds {brief(value)}; it must be a JSON object, such as {{"text": ..., "label": ...}}')
+        raise DataError(f'{where} holds {brief(value)}; it must be a JSON object, as {{"text": ..., "label": ...}}')
     return value
