@@ -44,7 +44,7 @@ def read_columns(path, format, columns, labelled=True, pairs=None, labels=()):
     find = _Finder(path, names, width, labels)
     chosen = _choose(find, columns, labelled, pairs)
     picked = {name: [] for name in (*chosen, "id")}
-    lines, skipped = [], 0
+    lines, skipped, reason = [], 0, None
     lacking = [{table.unit: line, "error": "the line is empty"} for line in table.blanks]
     for row, line in zip(table.rows, table.lines):
         try:
@@ -59,7 +59,7 @@ def read_columns(path, format, columns, labelled=True, pairs=None, labels=()):
                     "task.columns.skip_malformed=true"
                 ) from None
             skipped += 1
-            reason = reason if skipped > 1 else str(error)
+            reason = reason or str(error)
             lacking.append({table.unit: line, "error": str(error)})
             continue
         if empty:

@@ -228,7 +228,7 @@ def test_a_collapsed_run_is_flagged(folder, tmp_path):
         (["data.train=''"], ConfigError, "data.train must be given"),
         (["data.dev=nowhere.tsv"], DataError, "nowhere.tsv"),
         (["task.knd=tagging"], ConfigError, "did you mean 'kind'"),
-        (["task.labels=['0', '1', '0']"], ConfigError, "task: labels has '0' twice"),
+        (["task.labels=['0', '1', '0']"], ConfigError, "task.labels holds '0' twice"),
         (["task.sequence_length=64"], ConfigError, "beyond the encoder's 32 positions"),
         (["task.labels=['0', '2']"], DataError, "the label '1' is not in the label set"),
     ],
