@@ -10,7 +10,7 @@ from bert_tf.errors import ConfigError
 from bert_tf.layers import activation
 from bert_tf.layers.attention import check_heads
 from bert_tf.models import bert
-from bert_tf.models.config_map import ConfigMap
+from bert_tf.models.config_map import ConfigMap, number
 from bert_tf.models.encoder import check_numbers
 from bert_tf.models.transformer import TransformerEncoder
 from bert_tf.models.weights import WeightMap
@@ -122,8 +122,8 @@ HF_WEIGHTS = WeightMap(
 
 def _read_positions(theirs):
     # The table of theirs counts the rows up to the padding id, which no token has.
-    padding_id = theirs.get("pad_token_id", 1)
-    return {"max_positions": theirs.get("max_position_embeddings", 514) - padding_id - 1}
+    padding_id = number(theirs, "pad_token_id", 1)
+    return {"max_positions": number(theirs, "max_position_embeddings", 514) - padding_id - 1}
 
 
 def _write_positions(config):
