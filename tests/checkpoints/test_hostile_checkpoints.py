@@ -150,7 +150,7 @@ def test_weights_of_tensorflow_are_finite_too(tmp_path):
         ("xlnet", {"clamp_len": []}),
         ("albert", {"num_hidden_groups": {}}),
         ("modernbert", {"layer_types": 3}),
-        ("modernbert", {"rope_parameters": []}),
+        ("modernbert", {"rope_parameters": [1]}),
         ("modernbert", {"rope_parameters": {"full_attention": None}}),
         ("modernbert", {"global_rope_theta": "x", "rope_parameters": None}),
         ("modernbert", {"global_attn_every_n_layers": 0}),
