@@ -1,6 +1,7 @@
 """Hugging Face directories: config.json, model.safetensors (or its shards), tokenizer files."""
 
 import collections.abc
+import dataclasses
 import json
 from pathlib import Path
 
@@ -10,14 +11,21 @@ from safetensors import SafetensorError, safe_open
 from safetensors.numpy import save_file
 
 from bert_tf.checkpoints.families import HF
+from bert_tf.checkpoints.sizes import MAX_ARRAYS
 from bert_tf.config import nearest
 from bert_tf.errors import ConfigError, DataError
+from bert_tf.files import bare_name
+from bert_tf.parsing import brief, read_json_object
 
 CONFIG, WEIGHTS, INDEX = "config.json", "model.safetensors", "model.safetensors.index.json"
 
 #: Heads of tasks, which have these names in every family: not used, but known.
 TASK_HEADS = ("classifier.*", "qa_outputs.*", "pre_classifier.*", "logits_proj.*", "sequence_summary.*", "score.*",
               "start_logits.*", "end_logits.*", "answer_class.*")  # fmt: skip
+
+# Types of tensors that can be read, as safetensors calls them. Integers and truth values are no weights, but
+# some checkpoints hold position ids.
+_DTYPES = ("F64", "F32", "F16", "BF16", "I64", "I32", "I16", "I8", "U64", "U32", "U16", "U8", "BOOL")
 
 _CONVERSION = (
     "python -c \"import torch; from safetensors.torch import save_file; "
@@ -31,7 +39,7 @@ def recognize(path):
     file = Path(path) / CONFIG
     if not file.is_file():
         return None
-    return read_json(file)
+    return read_json_object(file)
 
 
 def family_of(config, where, family=None):
@@ -51,14 +59,14 @@ def family_of(config, where, family=None):
     if family is not None:
         expected = HF[family].config.model_type
         if model_type not in (None, expected):
-            raise ConfigError(f"{where} has model_type '{model_type}'; family '{family}' needs '{expected}'")
+            raise ConfigError(f"{where} has model_type {brief(model_type)}; family '{family}' needs '{expected}'")
         return family
     names = [name for name, maps in HF.items() if maps.config.model_type == model_type]
     if model_type is None:
         raise ConfigError(f"{where} has no 'model_type'; say which family it is, e.g. family='bert'")
     if not names:
         types = {maps.config.model_type for maps in HF.values()}
-        raise ConfigError(f"{where} has model_type '{model_type}'{nearest(str(model_type), types)}")
+        raise ConfigError(f"{where} has model_type {brief(model_type)}{nearest(str(model_type)[:100], types)}")
     return names[0]
 
 
@@ -79,7 +87,7 @@ class SafetensorsArrays(collections.abc.Mapping):
         if (folder / WEIGHTS).is_file():
             self._files = dict.fromkeys(_names(folder / WEIGHTS), folder / WEIGHTS)
         elif (folder / INDEX).is_file():
-            index = read_json(folder / INDEX).get("weight_map", {})
+            index = _read_index(folder / INDEX)
             held = {file: _names(folder / file) for file in sorted(set(index.values()))}
             for name, file in index.items():
                 if name not in held[file]:
@@ -98,11 +106,31 @@ class SafetensorsArrays(collections.abc.Mapping):
             raise DataError(f"{folder} has a {CONFIG}, but neither {WEIGHTS} nor {INDEX}")
         if not self._files:
             raise DataError(f"{folder} holds no tensors")
+        if len(self._files) > MAX_ARRAYS:
+            raise DataError(f"{folder} holds {len(self._files):,} tensors; at most {MAX_ARRAYS:,} can be opened")
 
     def __getitem__(self, name):
         with _open(self._files[name]) as file:
+            stored = file.get_slice(name).get_dtype()
+            if stored not in _DTYPES:
+                raise DataError(
+                    f"'{name}' in {self._files[name]} has the type {stored}, which is not supported; "
+                    f"supported: {', '.join(_DTYPES)}"
+                )
             value = file.get_tensor(name)
-        return value.astype("float32") if value.dtype.name in ("float16", "bfloat16", "float64") else value
+        if stored == "F64":
+            with np.errstate(over="ignore"):  # what is too large becomes infinite, which loading refuses
+                return value.astype("float32")
+        return value.astype("float32") if stored in ("F16", "BF16") else value
+
+    @property
+    def shapes(self):
+        """dict from name to shape, a list; read from the headers alone."""
+        result = {}
+        for path in sorted(set(self._files.values())):
+            with _open(path) as file:
+                result |= {name: file.get_slice(name).get_shape() for name in file.keys()}
+        return result
 
     def __iter__(self):
         return iter(self._files)
@@ -142,21 +170,25 @@ def write(folder, family, config, weights, parts, tokenizer):
     save_file(arrays, Path(folder) / WEIGHTS, metadata={"format": "pt"})
     if tokenizer is not None:
         tokenizer.save(folder)
+        _write_longest(Path(folder), config)
 
 
-def read_json(path):
-    """A JSON object.
+def _write_longest(folder, config):
+    """Adds `model_max_length` to tokenizer_config.json, by which transformers truncates."""
+    file = folder / "tokenizer_config.json"
+    if "max_positions" in {field.name for field in dataclasses.fields(config)}:  # XLNet has none
+        content = read_json_object(file) | {"model_max_length": config.max_positions}
+        file.write_text(json.dumps(content, ensure_ascii=False, indent=2) + "\n", encoding="utf-8")
 
-    Raises:
-        ConfigError: the file cannot be read, or is something else.
-    """
-    try:
-        content = json.loads(Path(path).read_text(encoding="utf-8"))
-    except (OSError, ValueError) as error:
-        raise ConfigError(f"cannot read {path}: {error}") from None
-    if not isinstance(content, dict):
-        raise ConfigError(f"{path} must hold a JSON object")
-    return content
+
+def _read_index(path):
+    """The `weight_map` of an index: dict from the name of a tensor to that of a file in the same folder."""
+    index = read_json_object(path).get("weight_map")
+    if not isinstance(index, dict):
+        raise DataError(f"{path}: weight_map must map the names of tensors to files, but is {brief(index)}")
+    for name, file in index.items():
+        bare_name(file, f"{path}: the file of {brief(name)}")
+    return index
 
 
 def _names(path):
@@ -167,5 +199,5 @@ def _names(path):
 def _open(path):
     try:
         return safe_open(path, framework="numpy")
-    except (OSError, SafetensorError) as error:
+    except (OSError, SafetensorError, UnicodeEncodeError) as error:
         raise DataError(f"cannot read {path}: {error}") from None

@@ -7,6 +7,7 @@ names of the original, so that one weight map serves both.
 """
 
 import collections.abc
+import math
 import re
 
 from bert_tf.errors import DataError
@@ -83,6 +84,19 @@ class GardenArrays(collections.abc.Mapping):
         if heads_in == 2 and value.ndim == 3:  # [n, d, H]
             return value.reshape(-1, value.shape[-1])
         return value
+
+    @property
+    def shapes(self):
+        """dict from name to shape, a tuple, as `__getitem__` gives it."""
+        given, result = self._arrays.shapes, {}
+        for name, (source, heads_in) in self._sources.items():
+            shape = tuple(given[source])
+            if heads_in == 1 and len(shape) > 1:
+                shape = (*shape[:-2], math.prod(shape[-2:]))
+            elif heads_in == 2 and len(shape) == 3:
+                shape = (math.prod(shape[:-1]), shape[-1])
+            result[name] = shape
+        return result
 
     def __iter__(self):
         return iter(self._sources)

@@ -9,11 +9,13 @@ import numpy as np
 from bert_tf.checkpoints import hugging_face, tensorflow1
 from bert_tf.checkpoints.families import HF, PAIR, TF1
 from bert_tf.checkpoints.model_garden import OTHER_HEADS, GardenArrays
+from bert_tf.checkpoints.sizes import check_sizes
 from bert_tf.config import build
 from bert_tf.errors import ConfigError, DataError
 from bert_tf.models import electra
 from bert_tf.models.building import FAMILIES
 from bert_tf.models.weights import WeightMap, by_path, load_weights
+from bert_tf.parsing import brief
 from bert_tf.tokenizers import load_tokenizer
 
 
@@ -57,6 +59,21 @@ class Source:
         name = self.weight_map.canonical(name)
         return self.weight_map.target(self.weight_map.copies.get(name, name))
 
+    def check_sizes(self):
+        """Holds the configuration against the shapes in the file, before a model is built.
+
+        Raises:
+            DataError: it asks for other sizes, or for more layers.
+        """
+        shapes = {}
+        for name, shape in self.arrays.shapes.items():
+            if target := self.place(name):
+                path, transposed = target
+                shapes[path] = (name, tuple(reversed(shape)) if transposed else tuple(shape))
+        check_sizes(self.config, shapes, self.path)
+        if self.generator is not None:
+            check_sizes(self.generator, shapes, self.path, electra.GENERATOR)
+
     def fill(self, model, partly=False, fresh=()):
         """Sets all variables of a model of `config`.
 
@@ -92,7 +109,7 @@ class Source:
             )
         if self.padding_id not in (None, tokenizer.pad_id):
             raise ConfigError(
-                f"pad_token_id is {self.padding_id} in {self.path / hugging_face.CONFIG}, but the tokenizer's "
+                f"pad_token_id is {brief(self.padding_id)} in {self.path / hugging_face.CONFIG}, but the tokenizer's "
                 f"padding token '{tokenizer.id_to_token(tokenizer.pad_id)}' is {tokenizer.pad_id}"
             )
         return tokenizer
@@ -190,4 +207,6 @@ def open_checkpoint(path, family=None):
             arrays, kind = GardenArrays(arrays), "garden"
         if family == "electra":
             generator = electra.config_of_shapes(arrays.shapes, "generator")
-    return Source(folder, kind, family, config, arrays, maps.weights, padding_id, generator)
+    source = Source(folder, kind, family, config, arrays, maps.weights, padding_id, generator)
+    source.check_sizes()
+    return source

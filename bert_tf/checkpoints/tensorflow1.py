@@ -5,18 +5,22 @@ A folder with bert_config.json (or the family's own name of it), vocab.txt, and 
 """
 
 import collections.abc
+import glob
 import json
+import math
+import re
 from pathlib import Path
 
 import numpy as np
 import tensorflow as tf
 
 from bert_tf.checkpoints.families import TF1
-from bert_tf.checkpoints.hugging_face import read_json
+from bert_tf.checkpoints.sizes import MAX_ARRAYS
 from bert_tf.config import build, to_dict
 from bert_tf.errors import ConfigError, DataError
 from bert_tf.models import electra
 from bert_tf.models.building import FAMILIES
+from bert_tf.parsing import read_json_object
 
 _OBJECT_GRAPH = "_CHECKPOINTABLE_OBJECT_GRAPH"
 
@@ -62,8 +66,21 @@ class TensorFlowArrays(collections.abc.Mapping):
             self._reader = tf.train.load_checkpoint(str(prefix))
         except (tf.errors.OpError, ValueError) as error:
             raise DataError(f"cannot read the checkpoint {prefix}: {error}") from None
-        self._names = sorted(self._reader.get_variable_to_shape_map())
-        self._prefix = prefix
+        self._prefix = Path(prefix)
+        self._names = sorted(self.shapes)
+        if len(self._names) > MAX_ARRAYS:
+            raise DataError(f"{prefix} holds {len(self._names):,} arrays; at most {MAX_ARRAYS:,} can be opened")
+        self._check_bytes()
+
+    def _check_bytes(self):
+        """Refuses shapes that claim more than the files hold, before anything of such a size is made."""
+        types = self._reader.get_variable_to_dtype_map()
+        files = self._prefix.parent.glob(f"{glob.escape(self._prefix.name)}.data-*")
+        left = sum(file.stat().st_size for file in files if file.is_file())
+        for name, shape in self.shapes.items():
+            left -= math.prod(shape) * types[name].size
+            if left < 0:
+                raise DataError(f"the checkpoint {self._prefix} is cut off: '{name}' claims the shape {shape}")
 
     @property
     def is_object_graph(self):
@@ -80,9 +97,10 @@ class TensorFlowArrays(collections.abc.Mapping):
 
     def __getitem__(self, name):
         try:
-            return self._reader.get_tensor(name)
+            value = self._reader.get_tensor(name)
         except (tf.errors.OpError, IndexError) as error:
             raise DataError(f"cannot read '{name}' in the checkpoint {self._prefix}: {error}") from None
+        return value.astype("float32") if getattr(value, "dtype", None) == "bfloat16" else value
 
     def __iter__(self):
         return iter(self._names)
@@ -100,7 +118,7 @@ def read_config(family, folder, arrays):
             raise DataError(f"{folder} holds no discriminator of ELECTRA: its embeddings or layers are missing")
         return config
     file = folder / config_map.file
-    return build(FAMILIES[family][0], config_map.read(read_json(file), file), str(file))
+    return build(FAMILIES[family][0], config_map.read(read_json_object(file), file), str(file))
 
 
 def write(folder, family, config, weights, tokenizer, generator=None):
@@ -149,10 +167,23 @@ def _check_shapes_say(config, weights, scope):
 def _only_prefix(folder):
     prefixes = sorted(file.with_suffix("") for file in folder.glob("*.index"))
     if len(prefixes) > 1:
-        latest = tf.train.latest_checkpoint(str(folder))
-        if latest is None or Path(latest) not in prefixes:
+        latest = _latest(folder)
+        if latest not in prefixes:
             raise DataError(
                 f"{folder} holds several checkpoints ({', '.join(p.name for p in prefixes)}); name one of them"
             )
-        return Path(latest)
+        return latest
     return prefixes[0] if prefixes else None
+
+
+def _latest(folder):
+    """The prefix that the file `checkpoint` names, which counts only in this folder; None without one.
+
+    TensorFlow's own reader follows the name wherever it leads, to other machines too.
+    """
+    file = folder / "checkpoint"
+    if not file.is_file():
+        return None
+    with open(file, "rb") as content:
+        found = re.search(rb'^model_checkpoint_path: "([^"/\\]+)"', content.read(1 << 20), re.MULTILINE)
+    return folder / found[1].decode("utf-8", "replace") if found else None

@@ -22,7 +22,9 @@ def add_arguments(parser):
     parser.add_argument("output", help="a folder that does not exist yet, or is empty")
     parser.add_argument("--to", choices=("run", "hf", "tf1"), default="run", help="what to write (default %(default)s)")
     parser.add_argument("--family", help="where the files do not say it, or mean another: spanbert in bert's format")
-    parser.add_argument("--encoder-only", action="store_true", help="leave the pretraining heads out")
+    parser.add_argument(
+        "--encoder-only", action="store_true", help="leave out the heads, of pretraining and of a fine-tuned run"
+    )
 
 
 def run(arguments):

@@ -9,6 +9,7 @@ import dataclasses
 
 from bert_tf.config import nearest
 from bert_tf.errors import ConfigError
+from bert_tf.parsing import brief
 
 #: Stands for the default of a key that must be there.
 REQUIRED = object()
@@ -109,20 +110,23 @@ class ConfigMap:
                 problems.append(f"'{key}' is missing")
                 continue
             if field == "activation":
-                if value not in self.activations:
-                    problems.append(f"{key} is {value!r}{nearest(str(value), self.activations)}")
+                if not isinstance(value, str) or value not in self.activations:
+                    problems.append(f"{key} is {brief(value)}{nearest(str(value)[:100], self.activations)}")
                     continue
                 value = self.activations[value]
             ours[field] = value
         for key, value in theirs.items():
             if key in fixed:
                 if value not in fixed[key]:
-                    problems.append(f"{key} is {value!r}; only {fixed[key][0]!r} is supported")
+                    problems.append(f"{key} is {brief(value)}; only {fixed[key][0]!r} is supported")
             elif key not in self.fields and key not in ignored:
-                problems.append(f"'{key}' ({value!r}) is not understood")
+                problems.append(f"{brief(key)} ({brief(value)}) is not understood")
         if problems:
             raise ConfigError(f"{where} cannot be used:\n  " + "\n  ".join(sorted(problems)))
-        return ours | self.derived[0](theirs) if self.derived else ours
+        try:
+            return ours | self.derived[0](theirs) if self.derived else ours
+        except ConfigError as error:
+            raise ConfigError(f"{where}: {error}") from None
 
     def write(self, config):
         """Their configuration, a dict, from ours.
@@ -146,6 +150,30 @@ class ConfigMap:
             theirs[key] = value
         return theirs | self.derived[1](config) if self.derived else theirs
 
+    def key(self, field):
+        """Their key of one of our fields; ours where there is none."""
+        return next((key for key, (name, _) in self.fields.items() if name == field), field)
+
     def architecture(self, parts):
         """The name of their class for a model with these parts beside the encoder."""
         return next(name for needed, name in self.architectures.items() if set(needed) <= set(parts))
+
+
+def number(theirs, key, default, allowed=int):
+    """A number in another library's configuration, for the functions in `ConfigMap.derived`.
+
+    Args:
+        theirs: dict, their configuration.
+        key: where the number stands.
+        default: the value where the key is absent.
+        allowed: int, or (int, float).
+
+    Raises:
+        ConfigError: the value is no such number, or one of more than 32 bits.
+    """
+    value = theirs.get(key, default)
+    if value is default:
+        return value
+    if not isinstance(value, allowed) or isinstance(value, bool) or not abs(value) < 2**31:
+        raise ConfigError(f"{key} must be {'an integer' if allowed is int else 'a number'}, but is {brief(value)}")
+    return value

@@ -219,9 +219,10 @@ def config_of_shapes(shapes, scope="electra"):
     while f"{scope}/encoder/layer_{layers}/intermediate/dense/kernel" in shapes:
         layers += 1
     tables = [shapes.get(f"electra/embeddings/{name}_embeddings") for name in ("word", "position", "token_type")]
-    if layers == 0 or None in tables:
+    kernel = shapes.get(f"{scope}/encoder/layer_0/intermediate/dense/kernel")
+    if any(shape is None or len(shape) != 2 for shape in (kernel, *tables)):
         return None
-    hidden_size, intermediate_size = shapes[f"{scope}/encoder/layer_0/intermediate/dense/kernel"]
+    hidden_size, intermediate_size = kernel
     return ElectraConfig(
         vocabulary_size=tables[0][0],
         embedding_size=tables[0][1],

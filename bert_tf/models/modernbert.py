@@ -9,10 +9,11 @@ import keras
 from bert_tf.backend import LayerNormalization
 from bert_tf.errors import ConfigError
 from bert_tf.layers import AttentionMask, Embeddings, PreNormBlock, RotaryPositions
-from bert_tf.models.config_map import REQUIRED, ConfigMap
+from bert_tf.models.config_map import REQUIRED, ConfigMap, number
 from bert_tf.models.configs import ModernBertConfig
 from bert_tf.models.transformer import TransformerEncoder
 from bert_tf.models.weights import WeightMap
+from bert_tf.parsing import brief
 
 
 @keras.saving.register_keras_serializable("bert_tf")
@@ -155,25 +156,37 @@ def _layer_types(num_layers, every):
 
 def _read_layers(theirs):
     """Which layers are global, and their rotations: older files have numbers, newer ones lists."""
-    every = theirs.get("global_attn_every_n_layers", 3)
+    every = number(theirs, "global_attn_every_n_layers", 3)
+    if every < 1:
+        raise ConfigError(f"global_attn_every_n_layers is {every}; it must be at least 1")
     types = theirs.get("layer_types")
-    layers = theirs.get("num_hidden_layers")
-    if types is not None and types != _layer_types(layers, every):
-        every = next((i for i in range(1, len(types)) if types[i] == "full_attention"), len(types))
-        if types != _layer_types(layers, every):
-            raise ConfigError(f"layer_types is {types}; only a global layer first and at equal distances is supported")
+    if types is not None:
+        layers = len(types) if isinstance(types, list) else 0
+        if not layers or types != _layer_types(layers, every):
+            every = next((i for i in range(1, layers) if types[i] == "full_attention"), max(layers, 1))
+        if layers != theirs.get("num_hidden_layers") or types != _layer_types(layers, every):
+            raise ConfigError(
+                f"layer_types is {brief(types)}; it must have num_hidden_layers entries, and only a global layer "
+                "first and at equal distances is supported"
+            )
     # `local_rope_theta: null` is the global one.
-    global_theta = theirs.get("global_rope_theta", 160_000.0)
-    local_theta = theirs.get("local_rope_theta", 10_000.0) or global_theta
+    global_theta = number(theirs, "global_rope_theta", 160_000.0, (int, float))
+    local_theta = global_theta
+    if theirs.get("local_rope_theta", 10_000.0) is not None:
+        local_theta = number(theirs, "local_rope_theta", 10_000.0, (int, float))
     thetas = {"full_attention": global_theta, "sliding_attention": local_theta}
-    for kind, parameters in (theirs.get("rope_parameters") or {}).items():
-        others = parameters.keys() - {"rope_type", "rope_theta"}
-        if kind not in thetas or parameters.get("rope_type") != "default" or others:
-            raise ConfigError(f"rope_parameters has {kind}: {parameters}; only rope_type 'default' is supported")
-        thetas[kind] = parameters.get("rope_theta", thetas[kind])
+    ropes = theirs.get("rope_parameters") or {}
+    if not isinstance(ropes, dict):
+        raise ConfigError(f"rope_parameters must be an object, but is {brief(ropes)}")
+    for kind, parameters in ropes.items():
+        known = isinstance(parameters, dict) and parameters.keys() <= {"rope_type", "rope_theta"}
+        if kind not in thetas or not known or parameters.get("rope_type") != "default":
+            raise ConfigError(f"rope_parameters has {kind}: {brief(parameters)}; only rope_type 'default' is supported")
+        thetas[kind] = number(parameters, "rope_theta", thetas[kind], (int, float))
     for same, other in (("mlp_dropout", "embedding_dropout"), ("classifier_activation", "hidden_activation")):
         if same in theirs and other in theirs and theirs[same] != theirs[other]:
-            raise ConfigError(f"{same} is {theirs[same]!r} and {other} is {theirs[other]!r}; they must be equal")
+            values = f"{same} is {brief(theirs[same])} and {other} is {brief(theirs[other])}"
+            raise ConfigError(f"{values}; they must be equal")
     return {
         "global_attention_every": every,
         "global_theta": float(thetas["full_attention"]),

@@ -6,7 +6,7 @@ import keras
 
 from bert_tf.errors import ConfigError
 from bert_tf.models import bert
-from bert_tf.models.config_map import ConfigMap
+from bert_tf.models.config_map import ConfigMap, number
 from bert_tf.models.configs import RobertaConfig
 from bert_tf.models.transformer import TransformerEncoder
 from bert_tf.models.weights import WeightMap
@@ -71,8 +71,8 @@ HF_WEIGHTS = WeightMap(
 
 def _read_positions(theirs):
     # The table of theirs counts the rows up to the padding id, which no token has.
-    padding_id = theirs.get("pad_token_id", 1)
-    return {"max_positions": theirs.get("max_position_embeddings", 514) - padding_id - 1}
+    padding_id = number(theirs, "pad_token_id", 1)
+    return {"max_positions": number(theirs, "max_position_embeddings", 514) - padding_id - 1}
 
 
 def _write_positions(config):

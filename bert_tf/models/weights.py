@@ -170,6 +170,10 @@ def load_weights(model, arrays, weight_map, partly=False, other_heads=(), fresh=
         elif path in variables:
             value = np.asarray(arrays[given_name])
             value = value.T if transposed else value
+            if not np.issubdtype(value.dtype, np.floating):
+                problems.append(f"'{given_name}' holds {value.dtype} where weights, floating-point numbers, must be")
+            elif not np.isfinite(value).all():
+                problems.append(f"'{given_name}' holds NaN or infinity; no model works with it")
             if value.shape != tuple(variables[path].shape):
                 problems.append(f"'{given_name}' has shape {value.shape}, '{path}' has {tuple(variables[path].shape)}")
             values[path] = value
@@ -231,8 +235,9 @@ def _unstack(arrays, weight_map):
         return arrays
     result = {}
     for name in arrays:
-        if name in weight_map.stacked:
-            result |= {f"{name}[{i}]": layer for i, layer in enumerate(np.asarray(arrays[name]))}
+        layers = np.asarray(arrays[name]) if name in weight_map.stacked else None
+        if layers is not None and layers.ndim and layers.size:
+            result |= {f"{name}[{i}]": layer for i, layer in enumerate(layers)}
         else:
             result[name] = arrays[name]
     return result

@@ -13,7 +13,7 @@ from bert_tf.layers import (
     StreamEmbeddings,
     StreamMask,
 )
-from bert_tf.models.config_map import REQUIRED, TF1_ACTIVATIONS, ConfigMap
+from bert_tf.models.config_map import REQUIRED, TF1_ACTIVATIONS, ConfigMap, number
 from bert_tf.models.configs import XLNetConfig
 from bert_tf.models.encoder import Encoder, encoder_inputs
 from bert_tf.models.weights import TF1_IGNORED, WeightMap
@@ -295,7 +295,7 @@ HF_WEIGHTS = WeightMap(
 
 
 def _read_head_size(theirs):
-    sizes = [theirs.get(key) for key in ("d_head", "n_head", "d_model")]
+    sizes = [number(theirs, key, None) for key in ("d_head", "n_head", "d_model")]
     if None not in sizes and sizes[0] * sizes[1] != sizes[2]:
         raise ConfigError(f"d_head is {sizes[0]}; only d_model / n_head is supported")
     return {}
@@ -306,7 +306,7 @@ def _write_head_size(config):
 
 
 def _read_rest(theirs):
-    length = theirs.get("clamp_len", -1)
+    length = number(theirs, "clamp_len", -1)
     # One rate is for all dropouts there.
     rest = {"clamp_length": None if length <= 0 else length, "attention_dropout": theirs.get("dropout", 0.1)}
     return _read_head_size(theirs) | rest

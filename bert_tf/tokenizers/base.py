@@ -9,6 +9,7 @@ import numpy as np
 import tensorflow as tf
 
 from bert_tf.errors import ConfigError, DataError
+from bert_tf.parsing import brief
 from bert_tf.tokenizers.layout import build_layout
 from bert_tf.tokenizers.pack import pack
 
@@ -56,7 +57,9 @@ class Tokenizer:
         self._ids = {}
         for i, token in enumerate(self.vocabulary):
             if not isinstance(token, str) or not token:
-                raise DataError(f"id {i} of the vocabulary is {token!r}; every token is a non-empty string")
+                raise DataError(f"id {i} of the vocabulary is {brief(token)}; every token is a non-empty string")
+            if not is_unicode(token):
+                raise DataError(f"id {i} of the vocabulary, {token!r}, holds half of a surrogate pair")
             if self._ids.setdefault(token, i) != i:
                 raise DataError(
                     f"the vocabulary holds '{token}' twice, as ids {self._ids[token]} and {i}; remove one"
@@ -144,6 +147,15 @@ class Tokenizer:
             sequence_length=sequence_length,
             dynamic=dynamic,
         )
+
+
+def is_unicode(text):
+    """Whether a str can be written as UTF-8: one with a lone surrogate, which JSON can spell, cannot."""
+    try:
+        text.encode("utf-8")
+    except UnicodeEncodeError:
+        return False
+    return True
 
 
 def check_roles(role_tokens):

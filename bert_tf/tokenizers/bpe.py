@@ -9,7 +9,8 @@ from tokenizers import decoders, models
 
 from bert_tf.config import nearest
 from bert_tf.errors import ConfigError
-from bert_tf.tokenizers.base import STANDARD_SPECIAL_TOKENS
+from bert_tf.parsing import brief
+from bert_tf.tokenizers.base import STANDARD_SPECIAL_TOKENS, is_unicode
 from bert_tf.tokenizers.bpe_files import check_merges, write_bpe, write_config
 from bert_tf.tokenizers.cleaning import gpt1_characters, plain_characters
 from bert_tf.tokenizers.merging import MergeTable, WordEncoder, join_bytes, segment_begins, string_table
@@ -36,11 +37,12 @@ class BPETokenizer(SplitTokenizer):
         role_tokens: dict of "pad", "unk", "cls", "sep", "mask" -> token, the last three optional.
             Default "[PAD]" and so on; GPT-1's files have no more than GPT1_ROLES.
         layout: what `pack` frames texts with; see `layout.build_layout`.
+        normalization: None, or "NFC": decomposed Hangul and accents are composed first.
 
     Raises:
         DataError: a vocabulary with a duplicate or without a special token, or a merge of or into
             what is not in it.
-        ConfigError: an unknown cleaning, role or layout.
+        ConfigError: an unknown cleaning, role, layout or normalization.
 
     Source: Sennrich, Haddow and Birch 2016, in the form of subword-nmt 0.2 (the marker belongs to
     the last character from the start); openai/finetune-transformer-lm text_utils.py, except for
@@ -58,11 +60,14 @@ class BPETokenizer(SplitTokenizer):
         special_tokens=(),
         role_tokens=None,
         layout="bert",
+        normalization=None,
     ):
         roles = STANDARD_SPECIAL_TOKENS if role_tokens is None else dict(role_tokens)
-        super().__init__(vocabulary, roles, special_tokens, layout)
+        super().__init__(vocabulary, roles, special_tokens, layout, normalization)
         if cleaning not in CLEANINGS:
             raise ConfigError(f"unknown cleaning '{cleaning}'{nearest(cleaning, CLEANINGS)}")
+        if not is_unicode(end_of_word):
+            raise ConfigError(f"end_of_word is {brief(end_of_word)}, which holds half of a surrogate pair")
         self.cleaning, self.end_of_word = cleaning, end_of_word
         self.merges = check_merges(merges, self._ids)
         ids = self._ids
@@ -150,7 +155,11 @@ class BPETokenizer(SplitTokenizer):
             "role_tokens": self.role_tokens,
             "special_tokens": self._special_settings(),
             "layout": self.layout_name,
-        }
+        } | self._own_normalization
+
+    @property
+    def _own_normalization(self):
+        return {} if self.normalization is None else {"normalization": self.normalization}
 
     def decode(self, ids, skip_special_tokens=False):
         """The text of ids, words set apart by blanks."""
@@ -172,7 +181,7 @@ class BPETokenizer(SplitTokenizer):
         write_bpe(self, folder)
         kind = "OpenAIGPTTokenizer" if self.cleaning == "gpt1" else "BPETokenizer"
         settings = {"tokenizer_class": kind, "cleaning": self.cleaning, "end_of_word": self.end_of_word}
-        write_config(self, folder, settings)
+        write_config(self, folder, settings | self._own_normalization)
 
 
 @functools.lru_cache(maxsize=2)

@@ -5,6 +5,7 @@ from pathlib import Path
 
 from bert_tf.errors import DataError
 from bert_tf.files import atomic_write
+from bert_tf.parsing import brief, read_json_object
 
 
 def read_json_vocabulary(path):
@@ -13,13 +14,7 @@ def read_json_vocabulary(path):
     Raises:
         DataError: no JSON, no such mapping, an id that is missing or there twice.
     """
-    try:
-        ids = json.loads(Path(path).read_bytes())
-    except OSError as error:
-        raise DataError(f"cannot read {path}: {error.strerror}") from None
-    except ValueError as error:
-        raise DataError(f"{path} is no JSON: {error}") from None
-    return tokens_by_id(ids, path)
+    return tokens_by_id(read_json_object(path), path)
 
 
 def tokens_by_id(ids, where):
@@ -28,8 +23,8 @@ def tokens_by_id(ids, where):
     Raises:
         DataError: another thing, or ids with a gap.
     """
-    if not isinstance(ids, dict) or not ids or not all(isinstance(i, int) for i in ids.values()):
-        raise DataError(f"{where} must map tokens to ids")
+    if not isinstance(ids, dict) or not ids or not all(type(i) is int for i in ids.values()):
+        raise DataError(f"{where} must map tokens to ids, which are integers")
     found = {}
     for token, token_id in ids.items():
         if found.setdefault(token_id, token) != token:
@@ -61,7 +56,7 @@ def read_merges(path):
             continue
         pair = line.split(" ")
         if len(pair) != 2 or not all(pair):
-            raise DataError(f"{path}, line {number}: {line!r} is no pair of tokens")
+            raise DataError(f"{path}, line {number}: {brief(line)} is no pair of tokens")
         merges.append(tuple(pair))
     return merges
 

@@ -22,7 +22,7 @@ def train_byte_level_bpe(
     texts,
     vocabulary_size,
     add_prefix_space=False,
-    normalization=None,
+    normalization="NFC",
     min_frequency=2,
     special_tokens=(),
     role_tokens=None,
@@ -34,8 +34,9 @@ def train_byte_level_bpe(
     Args:
         texts: iterable of str, read once.
         vocabulary_size: how many tokens at most, special tokens and the 256 bytes among them.
-        add_prefix_space, normalization, special_tokens, role_tokens, layout: see
-            `ByteLevelBPETokenizer`.
+        add_prefix_space, special_tokens, role_tokens, layout: see `ByteLevelBPETokenizer`.
+        normalization: "NFC": decomposed Hangul and accents are composed, here and by the tokenizer;
+            None: bytes as they are, as RoBERTa and GPT-2 were published.
         min_frequency: how often a pair must occur to be joined.
         show_progress: prints what is being done.
 
@@ -77,6 +78,7 @@ def train_bpe(
     role_tokens=None,
     layout="bert",
     show_progress=False,
+    compose=None,
 ):
     """Learns merges of characters and returns the tokenizer that applies them.
 
@@ -90,6 +92,8 @@ def train_bpe(
             for scripts that need more, as many as cover 99.995 % of the text, up to a third of
             `vocabulary_size`; see `word_counts.choose_alphabet`.
         show_progress: prints what is being done, and how fast.
+        compose: whether decomposed Hangul and accents are composed (NFC), here and by the tokenizer.
+            None: for the cleaning "plain", which keeps accents; "gpt1" decomposes everything anyway.
 
     Returns:
         A BPETokenizer. The order of the vocabulary: special tokens; the characters, and the same
@@ -104,7 +108,8 @@ def train_bpe(
     """
     roles = STANDARD_SPECIAL_TOKENS if role_tokens is None else dict(role_tokens)
     special = _special(roles, special_tokens, SPECIAL_ROLES)
-    words = count_words(texts, cleaning_model(cleaning), show_progress=show_progress)
+    normalization = "NFC" if (cleaning == "plain" if compose is None else compose) else None
+    words = count_words(texts, cleaning_model(cleaning), show_progress=show_progress, normalization=normalization)
     counts = count_characters(words)
     kept = choose_alphabet(counts, limit_alphabet, vocabulary_size)
     warn_of_rare_characters(counts, kept, f"each becomes {roles['unk']}")
@@ -131,7 +136,7 @@ def train_bpe(
     # What spells the marker in the text can become the same token.
     vocabulary = list(dict.fromkeys(token.translate(spelling) for token in vocabulary))
     merges = list(dict.fromkeys((a.translate(spelling), b.translate(spelling)) for a, b in merges))
-    return BPETokenizer(vocabulary, merges, cleaning, end_of_word, special_tokens, roles, layout)
+    return BPETokenizer(vocabulary, merges, cleaning, end_of_word, special_tokens, roles, layout, normalization)
 
 
 def _unused_characters(texts):

@@ -6,8 +6,7 @@ import numpy as np
 import tensorflow as tf
 from tokenizers import models
 
-from bert_tf.config import nearest
-from bert_tf.errors import ConfigError, DataError
+from bert_tf.errors import DataError
 from bert_tf.tokenizers.bpe_files import check_merges, write_bpe, write_config
 from bert_tf.tokenizers.byte_words import ByteWordSplitter, byte_alphabet
 from bert_tf.tokenizers.merging import MergeTable, WordEncoder, join_bytes, segment_begins
@@ -19,7 +18,6 @@ from bert_tf.tokenizers.word_starts import holds_unspaced_bytes
 ROBERTA_ROLES = {"pad": "<pad>", "unk": "<unk>", "cls": "<s>", "sep": "</s>", "mask": "<mask>"}
 GPT2_ROLES = dict.fromkeys(("pad", "unk", "cls", "sep"), "<|endoftext|>")
 _BLANK = byte_alphabet()[ord(" ")]  # Ġ
-_NORMALIZATIONS = (None, "NFC")
 # Hugging Face's, by the name of the layout that they have.
 _CLASSES = {"none": "GPT2Tokenizer", "roberta": "RobertaTokenizer"}
 
@@ -65,8 +63,6 @@ class ByteLevelBPETokenizer(SplitTokenizer):
         layout="roberta",
     ):
         roles = ROBERTA_ROLES if role_tokens is None else dict(role_tokens)
-        if normalization not in _NORMALIZATIONS:
-            raise ConfigError(f"normalization '{normalization}'{nearest(str(normalization), _NORMALIZATIONS)}")
         named = {t.content if isinstance(t, SpecialToken) else t for t in special_tokens}
         mask = roles.get("mask")
         if mask is not None and mask not in named:

@@ -1,11 +1,11 @@
 """Hugging Face's tokenizer_config.json and what older folders have beside it, read strictly."""
 
 import dataclasses
-import json
 from pathlib import Path
 
 from bert_tf.config import nearest
 from bert_tf.errors import ConfigError
+from bert_tf.parsing import brief, read_json_object
 from bert_tf.tokenizers.special_tokens import SpecialToken
 
 CONFIG = "tokenizer_config.json"
@@ -23,41 +23,43 @@ _ROLES = ("pad", "unk", "cls", "sep", "mask")
 _TOKENS = (*_ROLES, "bos", "eos")
 
 
-def read_json(path):
-    """A JSON object from a file.
-
-    Raises:
-        ConfigError: it cannot be read, or is something else.
-    """
-    try:
-        content = json.loads(Path(path).read_text(encoding="utf-8"))
-    except (OSError, ValueError) as error:
-        raise ConfigError(f"cannot read {path}: {error}") from None
-    if not isinstance(content, dict):
-        raise ConfigError(f"{path} must hold a JSON object")
-    return content
-
-
 def read_config(folder):
     """tokenizer_config.json of a folder, {} without one, and what special_tokens_map.json names.
 
     Raises:
-        ConfigError: a file that cannot be read, or the two name different tokens.
+        DataError: a file that is not a JSON object.
+        ConfigError: a value of the wrong type, or the two name different tokens.
     """
     path, file = Path(folder) / CONFIG, Path(folder) / _SPECIAL_MAP
-    config = read_json(path) if path.exists() else {}
+    config = read_json_object(path) if path.exists() else {}
     known = {"additional_special_tokens", *(f"{role}_token" for role in _TOKENS)}
-    for key, value in read_json(file).items() if file.exists() else ():
+    for key, value in read_json_object(file).items() if file.exists() else ():
         if key not in known:
             raise ConfigError(f"{file}: unknown key '{key}'{nearest(key, known)}")
         if key == "additional_special_tokens":
-            there = [_content(token) for token in config.get(key) or ()]
-            config[key] = [*(config.get(key) or ()), *(token for token in value if _content(token) not in there)]
+            check_type(value, list, f"{file}: {key}")
+            named = check_type(config.get(key) or [], list, f"{path}: {key}")
+            there = [_content(token) for token in named]
+            config[key] = [*named, *(token for token in value if _content(token) not in there)]
         elif config.get(key) is None:
             config[key] = value
         elif _content(config[key]) != _content(value):
             raise ConfigError(f"{file} says {key} = '{_content(value)}', but {CONFIG} says '{_content(config[key])}'")
     return config
+
+
+def check_type(value, types, where):
+    """`value`, if it is of one of `types`; true and false are no integers.
+
+    Raises:
+        ConfigError: another value; `where`, a file and key, begins the message.
+    """
+    types = types if isinstance(types, tuple) else (types,)
+    if not isinstance(value, types) or (isinstance(value, bool) and not {bool, object} & set(types)):
+        names = {dict: "an object", list: "a list", str: "a string", bool: "true or false", int: "an integer",
+                 float: "a number", type(None): "null"}  # fmt: skip
+        raise ConfigError(f"{where} must be {' or '.join(names[t] for t in types)}, but is {brief(value)}")
+    return value
 
 
 def _content(token):
@@ -75,10 +77,9 @@ def read_added_tokens(folder, ids):
         ConfigError: the file cannot be read, or contradicts `ids`.
     """
     file = Path(folder) / _ADDED
-    added = read_json(file) if file.exists() else {}
+    added = read_json_object(file) if file.exists() else {}
     for token, token_id in added.items():
-        if not isinstance(token_id, int):
-            raise ConfigError(f"{file} must map tokens to ids; '{token}' has {token_id!r}")
+        check_type(token_id, int, f"{file}: the id of '{token}'")
         if ids.get(token, token_id) != token_id:
             raise ConfigError(f"{file} gives '{token}' the id {token_id}, but {CONFIG} the id {ids[token]}")
     return added
@@ -143,11 +144,10 @@ class TokenizerConfig:
                 details.setdefault(token.content, token)
         for number, value in (self.take("added_tokens_decoder", None, (dict, type(None))) or {}).items():
             token = self._token(value, "added_tokens_decoder")
-            if not number.isdecimal():
-                raise ConfigError(f"{self.path}: added_tokens_decoder maps ids to tokens; '{number}' is not an id")
+            token_id = token_id_of(number, f"{self.path}: added_tokens_decoder")
             # What has a role, or is listed as special, is special whatever its flag.
             details[token.content] = dataclasses.replace(token, special=token.special or token.content in details)
-            self.ids[token.content] = int(number)
+            self.ids[token.content] = token_id
         self.names_all_roles = "layout" in self._left and self.role_tokens.keys() >= {"pad", "unk"}
         added = read_added_tokens(folder, self.ids)
         self.ids |= added
@@ -170,18 +170,14 @@ class TokenizerConfig:
             ConfigError: a value that is none of `types`.
         """
         self._known.add(key)
-        value = self._left.pop(key, default)
-        if not isinstance(value, types):
-            names = " or ".join(t.__name__ for t in (types if isinstance(types, tuple) else (types,)))
-            raise ConfigError(f"{self.path}: {key} must be {names}, got {value!r}")
-        return value
+        return check_type(self._left.pop(key, default), types, f"{self.path}: {key}")
 
     def fixed(self, **values):
         """Keys that must have the given value where they are there, since another changes ids."""
         for key, value in values.items():
             found = self.take(key, value, object)
             if found is not None and found != value:
-                raise ConfigError(f"{self.path}: {key} is {found!r}; only {value!r} is supported")
+                raise ConfigError(f"{self.path}: {key} is {brief(found)}; only {value!r} is supported")
 
     def finish(self):
         """Refuses keys that nothing took.
@@ -198,8 +194,19 @@ class TokenizerConfig:
         if isinstance(value, dict):
             return added_token(value, f"{self.path}: {key}")
         if not isinstance(value, str) or not value:
-            raise ConfigError(f"{self.path}: {key} must name a token, got {value!r}")
+            raise ConfigError(f"{self.path}: {key} must name a token, got {brief(value)}")
         return SpecialToken(value, lstrip=lstrip)
+
+
+def token_id_of(number, where):
+    """The id that a key of an object spells in decimal digits.
+
+    Raises:
+        ConfigError: something else.
+    """
+    if not number.isdecimal() or len(number) > 15:
+        raise ConfigError(f"{where} maps ids to tokens; {brief(number)} is not an id")
+    return int(number)
 
 
 def added_token(value, where):
@@ -210,7 +217,9 @@ def added_token(value, where):
     """
     content = value.get("content")
     if not isinstance(content, str) or not content:
-        raise ConfigError(f"{where} must name a token, got {value!r}")
+        raise ConfigError(f"{where} must name a token, got {brief(value)}")
+    for flag in ("single_word", "lstrip", "rstrip", "normalized", "special"):
+        check_type(value.get(flag, False), bool, f"{where}: {flag} of '{content}'")
     if value.get("single_word"):
         raise ConfigError(f"{where} has a token with single_word = true, which is not supported")
     flags = {flag: bool(value.get(flag, False)) for flag in ("lstrip", "rstrip", "normalized")}

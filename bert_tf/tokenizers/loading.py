@@ -3,9 +3,10 @@
 from pathlib import Path
 
 from bert_tf.errors import ConfigError, DataError
+from bert_tf.parsing import read_json_object
 from bert_tf.tokenizers import wordpiece_files
 from bert_tf.tokenizers.bpe_loading import BPE_CLASSES, BYTE_LEVEL_CLASSES, bpe_files, load_bpe, load_byte_level_bpe
-from bert_tf.tokenizers.config_files import CONFIG, read_json
+from bert_tf.tokenizers.config_files import CONFIG, check_type
 from bert_tf.tokenizers.sentencepiece_loading import CLASSES as SENTENCEPIECE_CLASSES
 from bert_tf.tokenizers.sentencepiece_loading import load_sentencepiece, model_file
 from bert_tf.tokenizers.tokenizer_json import load_tokenizer_json
@@ -52,9 +53,10 @@ def _loader(path):
         if path.suffix in (".model", ".spm"):
             return load_sentencepiece
         return load_tokenizer_json if path.suffix == ".json" else load_wordpiece
-    kind = read_json(path / CONFIG).get("tokenizer_class") if (path / CONFIG).exists() else None
+    config = read_json_object(path / CONFIG) if (path / CONFIG).exists() else {}
+    kind = check_type(config.get("tokenizer_class"), (str, type(None)), f"{path / CONFIG}: tokenizer_class")
     has_whole = (path / WHOLE).exists()
-    name = kind.removesuffix("Fast") if isinstance(kind, str) and kind not in _ANY else kind
+    name = kind.removesuffix("Fast") if kind not in _ANY else kind
     if kind in wordpiece_files.CLASSES:
         return load_wordpiece
     for classes, load, found, needed in (
@@ -89,4 +91,4 @@ def _loader(path):
 
 def _spells_bytes(path):
     """Whether the vocabulary is one of bytes: a blank is then spelled Ġ."""
-    return "\u0120" in read_json(bpe_files(path)[0])
+    return "\u0120" in read_json_object(bpe_files(path)[0])

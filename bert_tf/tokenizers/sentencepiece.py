@@ -29,6 +29,7 @@ from bert_tf.tokenizers.unigram_characters import (
 from bert_tf.tokenizers.word_starts import sentencepiece_word_starts
 
 SPACE = "\u2581"
+_MAX_EXTRA_IDS = 10_000  # T5 has 100
 # Of one byte, as what it stands for is; SentencePiece's usual normalization drops both.
 _DROPPED, _OTHER = "\x01", "\x02"
 # FastBertNormalizer drops U+FFFD itself, so that it travels as what Unicode calls a noncharacter.
@@ -114,6 +115,8 @@ class SentencePieceTokenizer(SplitTokenizer):
         own = default["cleaned"] and conventions == "authors"
         self.split_digit_commas = own if split_digit_commas is None else bool(split_digit_commas)
         self.extra_ids = default["extra_ids"] if extra_ids is None else extra_ids
+        if not 0 <= self.extra_ids <= _MAX_EXTRA_IDS:
+            raise ConfigError(f"extra_ids is {self.extra_ids}; it must be between 0 and {_MAX_EXTRA_IDS:,}")
         if not default["cleaned"] and (self.lowercase or self.keep_accents or self.split_digit_commas):
             raise ConfigError(f"family '{family}' does not clean: no lowercase, keep_accents or split_digit_commas")
         parsed = _parse(self.model)
@@ -135,7 +138,11 @@ class SentencePieceTokenizer(SplitTokenizer):
                 # The model's table is then part of the cleaning, and must not be applied again.
                 parsed.normalizer_spec.precompiled_charsmap = b""
                 content, table, charsmap = parsed.SerializeToString(), charsmap, b""
-            self._pieces = tf_text.SentencepieceTokenizer(content, out_type=tf.int32)
+            try:
+                self._pieces = tf_text.SentencepieceTokenizer(content, out_type=tf.int32)
+                self._pieces.tokenize(tf.constant(["a"]))
+            except tf.errors.OpError as error:
+                raise DataError(f"this SentencePiece model cannot be used: {error.message}") from None
             resources = [self._pieces]
             self._normalizer = None
             if default["cleaned"]:
@@ -168,7 +175,10 @@ class SentencePieceTokenizer(SplitTokenizer):
 
     def _prepare_splits(self, pieces):
         """Tables of the pieces that end with a digit and a comma: their new ids, and each's bytes."""
-        processor = sentencepiece.SentencePieceProcessor(model_proto=self.model)
+        try:
+            processor = sentencepiece.SentencePieceProcessor(model_proto=self.model)
+        except RuntimeError as error:
+            raise DataError(f"this SentencePiece model cannot be used: {error}") from None
         ids, lengths, sizes = [], [], []
         for i, piece in enumerate(pieces):
             parts = [piece]
@@ -394,7 +404,19 @@ def _parse(model):
         raise DataError(f"this is no SentencePiece model: {error}") from None
     if not proto.pieces:
         raise DataError("this is no SentencePiece model: it has no pieces")
+    check_charsmap(proto.normalizer_spec.precompiled_charsmap, "the table of characters of this SentencePiece model")
     return proto
+
+
+def check_charsmap(table, where):
+    """Refuses a table of characters whose parts do not have the lengths that it says.
+
+    Raises:
+        DataError: `where` begins the message.
+    """
+    size = int.from_bytes(table[:4], "little")  # of the trie; the strings follow
+    if table and (size % 4 or not 0 < size <= len(table) - 4):
+        raise DataError(f"{where} is cut off, or no table of SentencePiece")
 
 
 def _one_of(characters):

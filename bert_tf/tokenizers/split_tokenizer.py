@@ -4,9 +4,9 @@ import dataclasses
 import functools
 
 import tensorflow as tf
-import tensorflow_text as tf_text
 
 from bert_tf.tokenizers.base import Tokenizer, as_vector
+from bert_tf.tokenizers.composition import check_normalization, normalize, places_before
 from bert_tf.tokenizers.merging import join_bytes
 from bert_tf.tokenizers.special_tokens import Chunks, SpecialTokenFinder, as_special_token, whole_texts
 
@@ -22,7 +22,7 @@ class SplitTokenizer(Tokenizer):
         vocabulary, role_tokens, layout: see `Tokenizer`.
         special_tokens: further ones, each a str or a `SpecialToken`; naming the token of a role
             again is the way to say more about it.
-        normalization: None, or the Unicode normal form to bring the text into, as "NFC".
+        normalization: None, or "NFC": decomposed text is composed first; see composition.py.
     """
 
     def __init__(self, vocabulary, role_tokens, special_tokens=(), layout="bert", normalization=None):
@@ -33,7 +33,7 @@ class SplitTokenizer(Tokenizer):
             details[token] = dataclasses.replace(details[token], special=True)
         self.special_token_details = tuple(details[token] for token in self.special_tokens)
         self.special_ids = tuple(sorted(self._ids[t.content] for t in self.special_token_details if t.special))
-        self.normalization = normalization
+        self.normalization = check_normalization(normalization)
         self._finders = []
         for normalized in (False, True):
             tokens = {t: self._ids[t.content] for t in self.special_token_details if t.normalized == normalized}
@@ -145,7 +145,7 @@ class SplitTokenizer(Tokenizer):
         """Chunks whose places are counted from the begin of each given one; and whether any changed."""
         text, changed = chunks.text, None
         if self.normalization:
-            text = tf_text.normalize_utf8(text, self.normalization)
+            text = normalize(text, self.normalization)
             changed = tf.reduce_any(text != chunks.text)
         count = tf.size(text)
         length = tf.where(chunks.special < 0, tf.strings.length(text), chunks.ends - chunks.begins)
@@ -153,23 +153,12 @@ class SplitTokenizer(Tokenizer):
 
     def _before_normalization(self, chunks, splits, chunk, starts, ends):
         """Bytes of the normalized chunks -> bytes of the chunks."""
-        text, places = tf_text.normalize_utf8_with_offsets_map(chunks.text, self.normalization)
         is_text = tf.gather(chunks.special, chunk) < 0
-        # A place inside of a character is mapped behind its source: right for an end, while a
-        # start is that of the character. (Where a special token stands, any place will do.)
-        is_first = tf.bitwise.bitwise_and(join_bytes(text), 0xC0) != 0x80
-        index = tf.range(tf.size(is_first))
-        character = tf.cumsum(tf.cast(is_first, tf.int32)) - 1
-        first = tf.concat([tf.gather(tf.boolean_mask(index, is_first), character), [tf.size(index)]], 0)
-        base = tf.gather(tf.cumsum(tf.strings.length(text), exclusive=True), chunk)
-        begin = tf.gather(first, base + tf.where(is_text, starts, 0)) - base
-
-        def source(values):
-            rows = tf.RaggedTensor.from_row_splits(tf.cast(values, tf.int64), tf.cast(splits, tf.int64))
-            return tf.cast(tf_text.find_source_offsets(places, rows).values, tf.int32)
-
-        start, end = source(begin), source(ends)
-        return tf.where(is_text, start, starts), tf.where(is_text, tf.maximum(start, end), ends)
+        # Where a special token stands, any place will do.
+        start, end = places_before(
+            chunks.text, self.normalization, splits, chunk, tf.where(is_text, starts, 0), tf.where(is_text, ends, 0)
+        )
+        return tf.where(is_text, start, starts), tf.where(is_text, end, ends)
 
 
 def valid_utf8(text):

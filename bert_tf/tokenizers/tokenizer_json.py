@@ -3,12 +3,13 @@
 from pathlib import Path
 
 from bert_tf.errors import ConfigError, DataError
+from bert_tf.parsing import brief
 from bert_tf.tokenizers.base import SPECIAL_ROLES
 from bert_tf.tokenizers.bpe import BPETokenizer
 from bert_tf.tokenizers.bpe_files import tokens_by_id
 from bert_tf.tokenizers.byte_level_bpe import ByteLevelBPETokenizer
-from bert_tf.tokenizers.config_files import TokenizerConfig, added_token, extend_vocabulary, read_json
-from bert_tf.tokenizers.tokenizer_json_parts import Expectations, layout_name, only_member
+from bert_tf.tokenizers.config_files import TokenizerConfig, added_token, extend_vocabulary
+from bert_tf.tokenizers.tokenizer_json_parts import Expectations, layout_name, only_member, read_tokenizer_json
 from bert_tf.tokenizers.unigram_json import load_unigram_json
 from bert_tf.tokenizers.wordpiece_files import load_wordpiece
 
@@ -34,13 +35,10 @@ def load_tokenizer_json(path):
     """
     path = Path(path)
     file = path / "tokenizer.json" if path.is_dir() else path
-    whole = read_json(file)
-    model = whole.get("model")
-    if not isinstance(model, dict):
-        mend = "" if path.is_dir() else "; if it is a bare vocabulary, as vocab.json, pass the folder that holds it"
-        raise DataError(f"{file} is no tokenizer.json: it has no 'model'{mend}")
+    whole = read_tokenizer_json(file)
+    model = whole["model"]
     guess = "BPE" if "merges" in model else "Unigram" if isinstance(model.get("vocab"), list) else "WordPiece"
-    kind = model.get("type", guess)
+    kind = model.get("type") or guess
     if kind == "WordPiece":
         return load_wordpiece(path)
     if kind == "Unigram":
@@ -125,8 +123,8 @@ def _roles(vocabulary, model, config):
 def _merges(merges, file):
     if not isinstance(merges, list):
         raise DataError(f"{file}: model.merges must be a list")
-    pairs = [tuple(m.split(" ")) if isinstance(m, str) else tuple(m) for m in merges]
+    pairs = [tuple(m.split(" ") if isinstance(m, str) else m if isinstance(m, list) else ()) for m in merges]
     for number, pair in enumerate(pairs, 1):
-        if len(pair) != 2:
-            raise DataError(f"{file}: merge {number}, {merges[number - 1]!r}, is no pair of tokens")
+        if len(pair) != 2 or not all(isinstance(part, str) and part for part in pair):
+            raise DataError(f"{file}: merge {number}, {brief(merges[number - 1])}, is no pair of tokens")
     return pairs

@@ -25,7 +25,6 @@ def write_tokenizer_json(tokenizer, folder):
         raw.normalizer = getattr(normalizers, tokenizer.normalization.upper())()
     raw.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=tokenizer.add_prefix_space)
     raw.decoder = decoders.ByteLevel()
-    raw.post_processor = _template(tokenizer)
     for special, add in ((True, raw.add_special_tokens), (False, raw.add_tokens)):
         add(
             [
@@ -34,6 +33,37 @@ def write_tokenizer_json(tokenizer, folder):
                 if t.special == special
             ]
         )
+    _write(raw, tokenizer, folder)
+
+
+def write_wordpiece_json(tokenizer, folder):
+    """Writes a `WordPieceTokenizer` with a normalization as tokenizer.json.
+
+    Raises:
+        RunDirectoryError: the folder cannot be written.
+    """
+    model = models.WordPiece(
+        {t: i for i, t in enumerate(tokenizer.vocabulary)},
+        unk_token=tokenizer.role_tokens["unk"],
+        continuing_subword_prefix="##",
+        max_input_chars_per_word=100,
+    )
+    raw = Tokenizer(model)
+    cleaning = normalizers.BertNormalizer(
+        clean_text=True,
+        handle_chinese_chars=tokenizer.tokenize_chinese_chars,
+        strip_accents=tokenizer.strip_accents,
+        lowercase=tokenizer.lowercase,
+    )
+    raw.normalizer = normalizers.Sequence([getattr(normalizers, tokenizer.normalization)(), cleaning])
+    raw.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
+    raw.decoder = decoders.WordPiece(prefix="##")
+    raw.add_special_tokens([AddedToken(t, normalized=False, special=True) for t in tokenizer.special_tokens])
+    _write(raw, tokenizer, folder)
+
+
+def _write(raw, tokenizer, folder):
+    raw.post_processor = _template(tokenizer)
     with atomic_write(Path(folder) / "tokenizer.json") as file:
         file.write(raw.to_str(pretty=True))
 

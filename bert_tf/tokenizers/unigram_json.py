@@ -4,11 +4,13 @@ import base64
 import binascii
 
 from bert_tf.errors import ConfigError, DataError
+from bert_tf.parsing import brief
 from bert_tf.tokenizers.config_files import TokenizerConfig, added_token, extend_vocabulary
 from bert_tf.tokenizers.sentencepiece import (
     FAMILIES,
     SPACE,
     SentencePieceTokenizer,
+    check_charsmap,
     family_of,
     unigram_model,
 )
@@ -50,7 +52,7 @@ def load_unigram_json(path, file, whole):
     roles = FAMILIES[family]["roles"]
     unknown = model.get("unk_id")
     if not isinstance(unknown, int) or not 0 <= unknown < len(scores) or pieces[unknown] != roles["unk"]:
-        raise ConfigError(f"{file}: model.unk_id is {unknown!r}, which is not '{roles['unk']}', {family}'s")
+        raise ConfigError(f"{file}: model.unk_id is {brief(unknown)}, which is not '{roles['unk']}', {family}'s")
     expect("post_processor", layout_name(whole.get("post_processor"), dict(roles), expect), FAMILIES[family]["layout"])
     expect("decoder.type", (whole.get("decoder") or {}).get("type"), None, "Metaspace")
 
@@ -84,7 +86,7 @@ def _scores(vocabulary, file):
                 if seen.setdefault(piece, number) != number:
                     raise DataError(f"{file}: model.vocab has '{piece}' twice, as {seen[piece]} and {number}")
             case _:
-                raise DataError(f"{file}: model.vocab has {entry!r} as {number}, which is no piece and score")
+                raise DataError(f"{file}: model.vocab has {brief(entry)} as {number}, which is no piece and score")
     return [(piece, float(score)) for piece, score in vocabulary]
 
 
@@ -110,7 +112,7 @@ class _Steps:
         return None
 
     def _refuse(self, step, wanted):
-        raise ConfigError(f"{self.file}: normalizer has {step}{wanted}")
+        raise ConfigError(f"{self.file}: normalizer has {step if isinstance(step, str) else brief(step)}{wanted}")
 
     def cleaning(self):
         """Keyword arguments of SentencePieceTokenizer."""
@@ -130,9 +132,7 @@ class _Steps:
             table = base64.b64decode((step or {}).get("precompiled_charsmap") or "", validate=True)
         except (binascii.Error, ValueError, TypeError) as error:
             raise DataError(f"{self.file}: normalizer.precompiled_charsmap is no base64: {error}") from None
-        size = int.from_bytes(table[:4], "little")  # of the trie; the strings follow
-        if table and (size % 4 or not 0 < size <= len(table) - 4):
-            raise DataError(f"{self.file}: normalizer.precompiled_charsmap is cut off, or no table of SentencePiece")
+        check_charsmap(table, f"{self.file}: normalizer.precompiled_charsmap")
         return table
 
     def white_space(self):
@@ -164,7 +164,8 @@ def _replaced(step):
     pattern = (step or {}).get("pattern")
     if not isinstance(pattern, dict) or len(pattern) != 1:
         return None
-    return (*next(iter(pattern.items())), step.get("content"))
+    kind, text = next(iter(pattern.items()))
+    return kind, text, step.get("content")
 
 
 def _conventions(white_space, splitter, expect):

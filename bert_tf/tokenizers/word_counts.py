@@ -10,6 +10,7 @@ from absl import logging
 
 from bert_tf.errors import ConfigError, DataError
 from bert_tf.progress import Progress
+from bert_tf.tokenizers.composition import normalize
 
 _BATCH = 1024  # texts
 _MAX_BATCH_CHARACTERS = 1 << 22
@@ -17,7 +18,7 @@ _USUAL_ALPHABET = 1000  # characters
 _COVERAGE = 0.99995  # of the text, see choose_alphabet
 
 
-def count_words(texts, model, max_characters=None, show_progress=False):
+def count_words(texts, model, max_characters=None, show_progress=False, normalization=None):
     """The words of the cleaned texts, and how often each is there.
 
     The texts are read once, as a stream; what stays in memory is the count of each distinct word.
@@ -27,6 +28,7 @@ def count_words(texts, model, max_characters=None, show_progress=False):
         model: the cleaning, as `FastBertNormalizer` takes it; words are what blanks separate.
         max_characters: longer words are left out.
         show_progress: prints what is being done, and how fast.
+        normalization: the Unicode normal form that the text is brought into first; None for none.
 
     Returns:
         dict of str -> int.
@@ -38,7 +40,7 @@ def count_words(texts, model, max_characters=None, show_progress=False):
     progress = Progress("counting words", unit="MB") if show_progress else None
     words, done = collections.Counter(), 0
     for batch in _batches(texts):
-        for text in normalizer.normalize(tf.constant(batch)).numpy():
+        for text in normalizer.normalize(normalize(tf.constant(batch), normalization)).numpy():
             words.update(text.decode("utf-8").split(" "))
             done += len(text)
         if progress:

@@ -13,8 +13,10 @@ from bert_tf.errors import DataError
 from bert_tf.files import atomic_write
 from bert_tf.tokenizers.base import Tokenizer, as_vector, check_roles
 from bert_tf.tokenizers.characters import is_private, operator_characters
+from bert_tf.tokenizers.composition import check_normalization, normalize, places_before
 from bert_tf.tokenizers.normalizer_model import build_normalizer_model
 from bert_tf.tokenizers.special_tokens import escape
+from bert_tf.tokenizers.tokenizer_json_writing import write_wordpiece_json
 
 PREFIX = "##"
 MAX_WORD_CHARACTERS = 100  # longer words are unknown, as in google-research/bert tokenization.py
@@ -57,11 +59,14 @@ class WordPieceTokenizer(Tokenizer):
         special_tokens: further tokens of the vocabulary to recognise in text.
         role_tokens: dict of "pad", "unk", "cls", "sep", "mask" -> token, where they are not
             "[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]".
+        normalization: None, as BERT has it; or "NFC": decomposed Hangul and accents, as macOS writes them,
+            are composed before anything else. What a vocabulary needs that keeps accents and was
+            trained on composed text: else every such word is [UNK].
 
     Raises:
         DataError: a vocabulary with a duplicate, an empty or an overlong token, or without a
             special token.
-        ConfigError: a role that does not exist.
+        ConfigError: a role or a normalization that does not exist.
 
     Example:
         tokenizer = WordPieceTokenizer(vocabulary)
@@ -81,8 +86,10 @@ class WordPieceTokenizer(Tokenizer):
         tokenize_chinese_chars=True,
         special_tokens=(),
         role_tokens=(),
+        normalization=None,
     ):
         super().__init__(vocabulary, check_roles(dict(role_tokens)), special_tokens)
+        self.normalization = check_normalization(normalization)
         self.lowercase = bool(lowercase)
         self.strip_accents = self.lowercase if strip_accents is None else bool(strip_accents)
         self.tokenize_chinese_chars = bool(tokenize_chinese_chars)
@@ -173,7 +180,12 @@ class WordPieceTokenizer(Tokenizer):
             "tokenize_chinese_chars": self.tokenize_chinese_chars,
             "role_tokens": self.role_tokens,
             "special_tokens": sorted(self.special_tokens),
-        }
+        } | self._own_normalization
+
+    @property
+    def _own_normalization(self):
+        # Left out where there is none, so that the fingerprints of tokenizers made before stay the same.
+        return {} if self.normalization is None else {"normalization": self.normalization}
 
     def tokenize(self, text):
         """Word piece ids, without [CLS] and [SEP].
@@ -188,7 +200,8 @@ class WordPieceTokenizer(Tokenizer):
             ValueError: another rank.
         """
         text, scalar = as_vector(text)
-        normalized = self._normalizer.normalize(self._mark_special_tokens(text))
+        text = normalize(self._mark_special_tokens(text), self.normalization)
+        normalized = self._normalizer.normalize(text)
         ids = self._pieces.tokenize(normalized)
         values, splits = tf.cond(
             self._has_long_runs(ids.values),
@@ -216,14 +229,15 @@ class WordPieceTokenizer(Tokenizer):
         """
         text, scalar = as_vector(text)
         text = self._mark_special_tokens(text)
-        normalized, origins = self._normalizer.normalize_with_offsets(text)
+        composed = normalize(text, self.normalization)
+        normalized, origins = self._normalizer.normalize_with_offsets(composed)
         ids, starts, ends = self._pieces.tokenize_with_offsets(normalized)
         values, splits, starts, ends = tf.cond(
             self._has_long_runs(ids.values),
             lambda: self._join_long_words(ids.values, ids.row_splits, starts.values, ends.values),
             lambda: (ids.values, ids.row_splits, starts.values, ends.values),
         )
-        starts, ends = self._to_characters(text, origins, splits, starts, ends)
+        starts, ends = self._to_characters(text, composed, origins, splits, starts, ends)
         results = (values, starts, ends)
         if scalar:
             return results
@@ -267,18 +281,24 @@ class WordPieceTokenizer(Tokenizer):
         ends = tf.where(is_long, word_ends, ends)
         return joined, splits, tf.boolean_mask(starts, keep), tf.boolean_mask(ends, keep)
 
-    def _to_characters(self, text, origins, splits, starts, ends):
+    def _to_characters(self, text, composed, origins, splits, starts, ends):
         """Byte offsets into the normalized text -> code point offsets into the text.
 
         Args:
-            text: tf.string [N].
-            origins: ragged int64 [N, bytes of the normalized text + 1], byte offsets into text.
+            text, composed: tf.string [N], before and after Unicode normalization.
+            origins: ragged int64 [N, bytes of the normalized text + 1], byte offsets into `composed`.
             splits, starts, ends: int64, rows of the pieces, and bytes of the normalized text.
         """
         row = tf.ragged.row_splits_to_segment_ids(splits)
         first = tf.gather(origins.row_splits, row)
         start_byte = tf.gather(origins.values, first + starts)
         last_byte = tf.gather(origins.values, first + ends - 1)
+        if self.normalization is not None:
+            start_byte, last_byte = tf.cond(
+                tf.reduce_any(composed != text),
+                lambda: self._before_composition(text, splits, row, start_byte, last_byte),
+                lambda: (start_byte, last_byte),
+            )
         characters = tf.strings.length(text, unit="UTF8_CHAR")
         one_byte_each = tf.reduce_all(characters == tf.strings.length(text))  # then no mark either
         starts, ends = tf.cond(
@@ -287,6 +307,12 @@ class WordPieceTokenizer(Tokenizer):
             lambda: self._count_characters(text, row, start_byte, last_byte),
         )
         return tf.cast(starts, tf.int32), tf.cast(ends, tf.int32)
+
+    def _before_composition(self, text, splits, row, start_byte, last_byte):
+        """Bytes of the composed text -> bytes of the text: the first, and one of the last character."""
+        starts, ends = (tf.cast(values, tf.int32) for values in (start_byte, last_byte + 1))
+        starts, ends = places_before(text, self.normalization, splits, tf.cast(row, tf.int32), starts, ends)
+        return tf.cast(starts, tf.int64), tf.cast(ends, tf.int64) - 1
 
     def _count_characters(self, text, row, start_byte, last_byte):
         codes, positions = tf.strings.unicode_decode_with_offsets(text, "UTF-8", errors="replace")
@@ -320,6 +346,9 @@ class WordPieceTokenizer(Tokenizer):
     def save(self, folder):
         """Writes vocab.txt and tokenizer_config.json, which Hugging Face's BertTokenizer reads too.
 
+        With a normalization, which BertTokenizer does not have, tokenizer.json as well: Hugging Face's
+        PreTrainedTokenizerFast, which the configuration then names, reads it and gives the same ids.
+
         Raises:
             DataError: a token that holds a line break, which vocab.txt cannot.
             RunDirectoryError: the folder cannot be written.
@@ -331,13 +360,15 @@ class WordPieceTokenizer(Tokenizer):
             file.write("".join(f"{token}\n" for token in self.vocabulary))
         roles = self.role_tokens.values()
         config = {
-            "tokenizer_class": "BertTokenizer",
+            "tokenizer_class": "BertTokenizer" if self.normalization is None else "PreTrainedTokenizerFast",
             "do_lower_case": self.lowercase,
             "strip_accents": self.strip_accents,
             "tokenize_chinese_chars": self.tokenize_chinese_chars,
             **{f"{role}_token": token for role, token in self.role_tokens.items()},
             "additional_special_tokens": [t for t in self.special_tokens if t not in roles],
-        }
+        } | self._own_normalization
+        if self.normalization is not None:
+            write_wordpiece_json(self, folder)
         with atomic_write(Path(folder) / "tokenizer_config.json") as file:
             json.dump(config, file, ensure_ascii=False, indent=2)
             file.write("\n")

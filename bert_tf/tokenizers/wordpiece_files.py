@@ -5,7 +5,18 @@ from pathlib import Path
 from bert_tf.config import nearest
 from bert_tf.errors import ConfigError, DataError
 from bert_tf.tokenizers.base import SPECIAL_ROLES, STANDARD_SPECIAL_TOKENS
-from bert_tf.tokenizers.config_files import CONFIG, WITHOUT_EFFECT, extend_vocabulary, read_added_tokens, read_config, read_json
+from bert_tf.parsing import brief
+from bert_tf.tokenizers.bpe_files import tokens_by_id
+from bert_tf.tokenizers.config_files import (
+    CONFIG,
+    WITHOUT_EFFECT,
+    check_type,
+    extend_vocabulary,
+    read_added_tokens,
+    read_config,
+    token_id_of,
+)
+from bert_tf.tokenizers.tokenizer_json_parts import Expectations, read_tokenizer_json
 from bert_tf.tokenizers.wordpiece import WordPieceTokenizer
 
 CLASSES = ("BertTokenizer", "BertTokenizerFast", "DistilBertTokenizer", "DistilBertTokenizerFast",
@@ -21,7 +32,7 @@ _FIXED = {
 }
 _UNDERSTOOD = {
     "tokenizer_class", "do_lower_case", "strip_accents", "tokenize_chinese_chars", "added_tokens_decoder",
-    "additional_special_tokens", "extra_special_tokens", "bos_token", "eos_token",
+    "additional_special_tokens", "extra_special_tokens", "bos_token", "eos_token", "normalization",
     *(f"{role}_token" for role in SPECIAL_ROLES),
 }  # fmt: skip
 
@@ -104,14 +115,16 @@ def _read_settings(folder):
             continue
         if key in _FIXED:
             if value not in _FIXED[key]:
-                raise ConfigError(f"{path}: {key} is {value!r}; only {_FIXED[key][0]!r} is supported")
+                raise ConfigError(f"{path}: {key} is {brief(value)}; only {_FIXED[key][0]!r} is supported")
         elif key not in _UNDERSTOOD:
             if value is not None:
                 known = _UNDERSTOOD | WITHOUT_EFFECT | set(_FIXED)
                 raise ConfigError(f"{path}: unknown key '{key}'{nearest(key, known)}")
         elif key == "tokenizer_class":
             if value not in (None, "PreTrainedTokenizerFast", "TokenizersBackend", *CLASSES):
-                raise ConfigError(f"{path}: tokenizer_class is '{value}', not a WordPiece tokenizer of BERT's")
+                raise ConfigError(f"{path}: tokenizer_class is {brief(value)}, not a WordPiece tokenizer of BERT's")
+        elif key == "normalization":
+            settings[key] = check_type(value, (str, type(None)), f"{path}: {key}")
         elif key in ("bos_token", "eos_token"):
             special += [] if value is None else [_token(value, key, path)]
         elif key.endswith("_token"):
@@ -119,19 +132,14 @@ def _read_settings(folder):
         elif key in ("additional_special_tokens", "extra_special_tokens"):
             if isinstance(value, dict):
                 value = list(value.values())
-            if not isinstance(value, (list, type(None))):
-                raise ConfigError(f"{path}: {key} must be a list, got {value!r}")
+            check_type(value, (list, type(None)), f"{path}: {key}")
             special += [_token(v, key, path) for v in value or ()]
         elif key == "added_tokens_decoder":
-            if not isinstance(value, dict):
-                raise ConfigError(f"{path}: {key} must be a mapping, got {value!r}")
-            for number, token in value.items():
-                if not number.isdecimal():
-                    raise ConfigError(f"{path}: {key} maps ids to tokens; '{number}' is not an id")
-                ids[_token(token, key, path)] = int(number)
+            for number, token in check_type(value, dict, f"{path}: {key}").items():
+                ids[_token(token, key, path)] = token_id_of(number, f"{path}: {key}")
         else:
             if not isinstance(value, bool) and not (value is None and key == "strip_accents"):
-                raise ConfigError(f"{path}: {key} must be true or false, got {value!r}")
+                raise ConfigError(f"{path}: {key} must be true or false, got {brief(value)}")
             settings["lowercase" if key == "do_lower_case" else key] = value
     added = read_added_tokens(folder, ids)
     named = {*STANDARD_SPECIAL_TOKENS.values(), *roles.values(), *special, *ids}
@@ -150,36 +158,34 @@ def _read_settings(folder):
 
 def _read_whole(path):
     """Vocabulary and settings of a tokenizer.json, the form of the `tokenizers` package."""
-    whole = read_json(path)
-    model, normalizer, splitter = (whole.get(k) or {} for k in ("model", "normalizer", "pre_tokenizer"))
-    expected = (
-        ("model.type", model.get("type", "WordPiece"), ("WordPiece",)),
-        ("model.continuing_subword_prefix", model.get("continuing_subword_prefix"), ("##",)),
-        ("model.max_input_chars_per_word", model.get("max_input_chars_per_word"), (100,)),
-        ("normalizer.type", normalizer.get("type"), ("BertNormalizer",)),
-        ("normalizer.clean_text", normalizer.get("clean_text"), (True,)),
-        ("pre_tokenizer.type", splitter.get("type"), ("BertPreTokenizer",)),
-    )
-    for key, value, supported in expected:
-        if value not in supported:
-            raise ConfigError(f"{path}: {key} is {value!r}; only {supported[0]!r} is supported")
-    ids = model.get("vocab")
-    if not isinstance(ids, dict) or sorted(ids.values()) != list(range(len(ids))):
-        raise DataError(f"{path}: model.vocab must map tokens to the ids 0, 1, 2, ... without a gap")
-    added = {_token(t, "added_tokens", path): t.get("id", -1) for t in whole.get("added_tokens") or ()}
+    whole, expect = read_tokenizer_json(path), Expectations(path)
+    model, splitter = whole["model"], whole.get("pre_tokenizer") or {}
+    normalizer = whole.get("normalizer") or {}
+    expect("model.type", model.get("type", "WordPiece"), "WordPiece")
+    expect("model.continuing_subword_prefix", model.get("continuing_subword_prefix"), "##")
+    expect("model.max_input_chars_per_word", model.get("max_input_chars_per_word"), 100)
+    members = normalizer.get("normalizers", [])
+    composes = len(members) == 2 and members[0]["type"] == "NFC"  # as `WordPieceTokenizer.save` writes it
+    normalizer = members[1] if composes else normalizer
+    expect("normalizer.type", normalizer.get("type"), "BertNormalizer")
+    expect("normalizer.clean_text", normalizer.get("clean_text"), True)
+    expect("pre_tokenizer.type", splitter.get("type"), "BertPreTokenizer")
+    vocabulary = tokens_by_id(model.get("vocab"), f"{path}: model.vocab")
+    added = {_token(t, "added_tokens", path): t["id"] for t in whole.get("added_tokens") or ()}
     settings = {
         "lowercase": normalizer["lowercase"],
         "strip_accents": normalizer["strip_accents"],
         "tokenize_chinese_chars": normalizer["handle_chinese_chars"],
+        "normalization": "NFC" if composes else None,
         "special_tokens": list(added),
-        "role_tokens": {"unk": model["unk_token"]},
+        "role_tokens": {"unk": check_type(model.get("unk_token"), str, f"{path}: model.unk_token")},
     }
-    return extend_vocabulary(sorted(ids, key=ids.get), added, path), settings
+    return extend_vocabulary(vocabulary, added, path), settings
 
 
 def _merge(found, settings, path):
     """tokenizer.json's settings with those of tokenizer_config.json, which must agree."""
-    for key in ("lowercase", "strip_accents", "tokenize_chinese_chars"):
+    for key in ("lowercase", "strip_accents", "tokenize_chinese_chars", "normalization"):
         if settings.get(key, found[key]) != found[key]:
             raise ConfigError(f"{path} says {key} = {found[key]}, but {CONFIG} says {settings[key]}")
     roles = found["role_tokens"] | settings.get("role_tokens", {})
@@ -195,6 +201,6 @@ def _token(value, key, path):
                 raise ConfigError(f"{path}: {key} has a token with {flag} = true, which is not supported")
         value = value.get("content")
     if not isinstance(value, str) or not value:
-        raise ConfigError(f"{path}: {key} must name a token, got {value!r}")
+        raise ConfigError(f"{path}: {key} must name a token, got {brief(value)}")
     return value
 

@@ -29,6 +29,7 @@ PRETRAINING_HEADS = ("discriminator_head", "lm_head", "masked_lm_head")
 #: The head of each family's own pretraining, where it is not the masked LM's.
 OWN_HEADS = {"electra": "discriminator_head", "xlnet": "lm_head"}
 _SPAN_BOUNDARY = "span_boundary_head"
+_TASK_HEAD = "head"  # of every fine-tuned model, see tasks/
 FRESH = ("pooler", "pair_head", *PRETRAINING_HEADS)
 
 
@@ -104,7 +105,7 @@ def import_run(path, run_directory, family=None, encoder_only=False):
         The `Loaded` that was written.
 
     Raises:
-        ConfigError, DataError: as `bert_tf.load`.
+        ConfigError, DataError: as `bert_tf.load`; also a fine-tuned run without `encoder_only`.
         RunDirectoryError: the folder holds something, or cannot be written.
     """
     return convert(path, run_directory, "run", family, encoder_only)
@@ -114,6 +115,11 @@ def convert(path, output, to, family=None, encoder_only=False):
     """Reads a model and writes it as `to`: "run", "hf" or "tf1"; see `import_run` and `bert_tf.save`."""
     is_run = is_there(Path(path) / CONFIG)
     parts = _parts_of_run(path) if is_run else open_checkpoint(path, family).parts
+    if is_run and _TASK_HEAD in parts and not encoder_only:
+        raise ConfigError(
+            f"{path} is a fine-tuned run, and the head of its task cannot be written as '{to}'; its encoder alone can: "
+            "--encoder-only (encoder_only=True). To serve the whole model, use 'bert-tf export'"
+        )
     has_heads = not encoder_only and any(head in parts for head in PRETRAINING_HEADS)
     if is_run and to != "run":
         loaded = _load_run(path, has_heads, None, (), None, {}, span_boundary=False)

@@ -104,7 +104,7 @@ def test_an_imported_run_is_a_run(made, tmp_path):
         pretrain(experiment(made), tmp_path / "run")
 
 
-def test_fine_tuning_starts_from_a_published_encoder(made, tmp_path):
+def test_fine_tuning_starts_from_a_published_encoder(made, tmp_path, capsys):
     train = tmp_path / "train.tsv"
     train.write_text("text\tlabel\n" + "peace and war\t1\ntax and law\t0\n" * 4)
     for source in (made / "bare", made / "tf1"):
@@ -115,6 +115,14 @@ def test_fine_tuning_starts_from_a_published_encoder(made, tmp_path):
         tuned = bert_tf.load(tmp_path / source.name)
         assert tuned.encoder.config.hidden_size == 32
         assert any(not name.startswith(("pooler/", "transformer")) for name in tuned.report.unused)
+    # The head that was trained is not dropped unasked.
+    command = ["convert", str(tmp_path / "tf1"), str(tmp_path / "written"), "--to", "hf"]
+    assert main(command) == 1
+    assert "head of its task cannot be written as 'hf'" in capsys.readouterr().err
+    assert not (tmp_path / "written").exists()
+    assert main([*command, "--encoder-only"]) == 0
+    table = bert_tf.load(tmp_path / "written").encoder.embedding_table
+    np.testing.assert_array_equal(table, tuned.encoder.embedding_table)
 
 
 @pytest.mark.parametrize("family, length", [("xlnet", 512), ("bert", 16), ("modernbert", 16)])

@@ -75,7 +75,6 @@ def test_hugging_faces_config(tmp_path):
         ({"mask_token": {"content": "[MASK]", "lstrip": True}}, "mask_token has a token with lstrip"),
         ({"mask_token": None}, "mask_token must name a token, got None"),
         ({"added_tokens_decoder": {"7": {"content": "<ent>"}}}, "gives '<ent>' the id 7"),
-        ([], "must hold a JSON object"),
     ],
     ids=str,
 )
@@ -162,5 +161,5 @@ def test_tokenizer_json_alone(tmp_path):
     whole["model"]["vocab"]["fair"] = 99
     whole["pre_tokenizer"] = {"type": "BertPreTokenizer"}
     path.write_text(json.dumps(whole))
-    with pytest.raises(DataError, match="without a gap"):
+    with pytest.raises(DataError, match="none with the id 7"):
         load_tokenizer(tmp_path)

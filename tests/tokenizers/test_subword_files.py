@@ -28,7 +28,7 @@ TEXT = "The Senate <mask> naïve [MASK]  café, <ent> in 1999, isn't it"
 
 @functools.lru_cache
 def byte_level():
-    return train_byte_level_bpe(corpus()[:1500], 600, special_tokens=["<ent>"])
+    return train_byte_level_bpe(corpus()[:1500], 600, normalization=None, special_tokens=["<ent>"])
 
 
 @functools.lru_cache
@@ -153,7 +153,7 @@ def test_files_of_older_folders(tmp_path):
     "files, message",
     [
         ({"added_tokens": {"covid": 7}}, "gives 'covid' the id 7, which the vocabulary does not"),
-        ({"added_tokens": {"covid": "7"}}, "added_tokens.json must map tokens to ids; 'covid' has '7'"),
+        ({"added_tokens": {"covid": "7"}}, "added_tokens.json: the id of 'covid' must be an integer, but is '7'"),
         ({"special_tokens_map": {"mask_tokens": "<mask>"}}, "special_tokens_map.json: unknown key 'mask_tokens'; did you mean 'mask_token'"),
         (
             {"special_tokens_map": {"mask_token": "<unk>"}, "tokenizer_config": {"mask_token": "<mask>"}},
@@ -310,10 +310,10 @@ def test_refused_tokenizer_json(tmp_path, changes, message):
     "config, message",
     [
         ({"add_prefix_spaces": True}, "unknown key 'add_prefix_spaces'; did you mean 'add_prefix_space'"),
-        ({"add_prefix_space": 1}, "add_prefix_space must be bool, got 1"),
+        ({"add_prefix_space": 1}, "add_prefix_space must be true or false, but is 1"),
         ({"add_bos_token": True}, "add_bos_token is True; only False is supported"),
         ({"mask_token": {"content": "<mask>", "single_word": True}}, "mask_token has a token with single_word"),
-        ({"mask_token": 3}, "mask_token must be str or dict"),
+        ({"mask_token": 3}, "mask_token must be a string or an object"),
         ({"added_tokens_decoder": {"5": {"content": "<mask>"}}}, "gives '<mask>' the id 5"),
         ({"added_tokens_decoder": {"x": {"content": "<mask>"}}}, "'x' is not an id"),
         ({"layout": "robert"}, "unknown layout 'robert'"),
@@ -340,7 +340,7 @@ def test_refused_files(tmp_path):
     (here / "vocab.json").write_text('{"\\u0120": 0, "b": 0}')
     with pytest.raises(DataError, match="both have the id 0"):
         load_tokenizer(here)
-    with pytest.raises(DataError, match="no 'model'; if it is a bare vocabulary, .* pass the folder"):
+    with pytest.raises(DataError, match="no 'model'; where it is a bare vocabulary, .* pass the folder"):
         load_tokenizer(here / "vocab.json")
     with pytest.raises(ConfigError, match="lowercase=True: .* no such setting"):
         load_tokenizer(here, lowercase=True)

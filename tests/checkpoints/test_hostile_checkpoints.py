@@ -1,0 +1,201 @@
+"""What a stranger's checkpoint may try: names that lead elsewhere, sizes that are not there, weights that are none."""
+
+import json
+import shutil
+import time
+from pathlib import Path
+
+import ml_dtypes
+import numpy as np
+import pytest
+import tensorflow as tf
+from safetensors.numpy import load_file, save_file
+
+import bert_tf
+from bert_tf.checkpoints import open_checkpoint
+from bert_tf.checkpoints.tensorflow1 import recognize
+from bert_tf.errors import ConfigError, DataError, UserError
+
+FIXTURES = Path(__file__).parents[1] / "fixtures" / "checkpoints"
+
+
+def copy_of(name, folder, **changes):
+    shutil.copytree(FIXTURES / name, folder)
+    config = json.loads((folder / "config.json").read_text()) | changes
+    (folder / "config.json").write_text(json.dumps(config))
+    return folder
+
+
+ELSEWHERE = ["/etc/hostname", "../bert/model.safetensors", "a/b", "..", "", None, 3, ["x"]]
+
+
+@pytest.mark.parametrize("file", ELSEWHERE, ids=str)
+def test_an_index_names_files_of_its_folder_alone(tmp_path, file):
+    shutil.copytree(FIXTURES / "bert", tmp_path / "bert")
+    folder = copy_of("bert_sharded", tmp_path / "sharded")
+    index = json.loads((folder / "model.safetensors.index.json").read_text())
+    index["weight_map"][next(iter(index["weight_map"]))] = file
+    (folder / "model.safetensors.index.json").write_text(json.dumps(index))
+    with pytest.raises(DataError, match="must be the name of a file in the same folder"):
+        open_checkpoint(folder)
+
+
+@pytest.mark.parametrize("weight_map", [None, [], "model.safetensors", 3], ids=str)
+def test_an_index_maps_names_to_files(tmp_path, weight_map):
+    folder = copy_of("bert_sharded", tmp_path / "sharded")
+    (folder / "model.safetensors.index.json").write_text(json.dumps({"weight_map": weight_map}))
+    with pytest.raises(DataError, match="weight_map must map the names of tensors to files"):
+        open_checkpoint(folder)
+
+
+def test_files_that_a_tokenizer_config_names_are_not_opened(tmp_path):
+    folder = copy_of("bert", tmp_path / "bert")
+    config = json.loads((folder / "tokenizer_config.json").read_text())
+    names = {"tokenizer_file": "/dev/zero", "special_tokens_map_file": "../../x", "name_or_path": "/dev/zero"}
+    (folder / "tokenizer_config.json").write_text(json.dumps(config | names))
+    assert open_checkpoint(folder).tokenizer().fingerprint == open_checkpoint(FIXTURES / "bert").tokenizer().fingerprint
+
+
+def test_the_latest_checkpoint_is_one_of_the_folder(tmp_path):
+    folder = tmp_path / "two"
+    shutil.copytree(FIXTURES / "garden_encoder", folder)
+    for file in list(folder.glob("bert_model.ckpt.*")):
+        shutil.copy(file, folder / file.name.replace("bert_model", "other"))
+    elsewhere = tmp_path / "elsewhere"
+    shutil.copytree(FIXTURES / "garden_encoder", elsewhere)
+    for name in (str(elsewhere / "bert_model.ckpt"), "../elsewhere/bert_model.ckpt", "s3://x/bert_model.ckpt", "no"):
+        (folder / "checkpoint").write_text(f'model_checkpoint_path: "{name}"\n')
+        with pytest.raises(DataError, match="holds several checkpoints .*; name one of them"):
+            recognize(folder)
+    (folder / "checkpoint").write_text('model_checkpoint_path: "other.ckpt"\n')
+    assert recognize(folder)[2] == folder / "other.ckpt"
+
+
+SIZES = [
+    ("bert", {"hidden_size": 3 * 10**8}, "asks for .* \\(vocabulary_size, hidden_size\\)"),
+    ("bert", {"vocab_size": 10**12}, r"asks for \(1000000000000, 12\)"),
+    ("bert", {"num_hidden_layers": 10**6}, "asks for 1,000,000 layers, the file holds 2"),
+    ("bert", {"intermediate_size": 10**9}, "hidden_size, intermediate_size"),
+    ("bert", {"max_position_embeddings": 10**9}, "max_positions, hidden_size"),
+    ("bert", {"type_vocab_size": 10**9}, "num_segments, hidden_size"),
+    ("albert", {"num_hidden_layers": 20_000}, "20,000 layers; at most 1,000|num_layers"),
+    ("albert", {"num_hidden_groups": 100, "num_hidden_layers": 200}, "asks for 200 layers, the file holds 4"),
+    ("electra", {"hidden_size": 3 * 10**8}, "hidden_size"),
+    ("roberta", {"max_position_embeddings": 10**9}, "max_positions"),
+    ("xlnet", {"d_model": 3 * 10**8, "d_head": 10**8}, "hidden_size"),
+    ("modernbert", {"intermediate_size": 10**8}, "intermediate_size"),
+    ("distilbert", {"n_layers": 20_000}, "20,000 layers, the file holds 2|n_layers"),
+]
+
+
+@pytest.mark.parametrize("name, changes, message", SIZES, ids=lambda value: str(value)[:60])
+def test_sizes_are_held_against_the_file_before_anything_is_built(tmp_path, name, changes, message):
+    folder = copy_of(name, tmp_path / name, **changes)
+    begin = time.process_time()
+    with pytest.raises(UserError, match=message):
+        bert_tf.load(folder)
+    assert time.process_time() - begin < 2
+
+
+def test_a_tensorflow_checkpoint_cannot_claim_more_than_it_holds(tmp_path):
+    folder = tmp_path / "bert"
+    shutil.copytree(FIXTURES / "garden_encoder", folder)
+    data = next(folder.glob("*.data-*"))
+    data.write_bytes(data.read_bytes()[:100])
+    with pytest.raises(DataError, match="is cut off: '.*' claims the shape"):
+        open_checkpoint(folder)
+    settings = json.loads((FIXTURES / "garden_encoder" / "bert_config.json").read_text())
+    shutil.copy(FIXTURES / "garden_encoder" / data.name, data)
+    (folder / "bert_config.json").write_text(json.dumps(settings | {"vocab_size": 10**9}))
+    with pytest.raises(DataError, match="vocabulary_size"):
+        open_checkpoint(folder)
+
+
+@pytest.mark.parametrize(
+    "change, message",
+    [
+        (lambda a: np.where(np.arange(a.size).reshape(a.shape) == 5, np.nan, a), "holds NaN or infinity"),
+        (lambda a: np.full(a.shape, 1e300, "float64"), "holds NaN or infinity"),
+        (lambda a: a.astype("int64"), "holds int64 where weights, floating-point numbers, must be"),
+        (lambda a: a > 0, "holds bool where weights"),
+        (lambda a: a.astype(ml_dtypes.float8_e4m3fn), "has the type F8_E4M3, which is not supported"),
+    ],
+    ids=["nan", "too large", "int", "bool", "float8"],
+)
+def test_weights_are_finite_floating_point_numbers(tmp_path, change, message):
+    folder = copy_of("bert", tmp_path / "bert")
+    arrays, name = load_file(folder / "model.safetensors"), "bert.encoder.layer.1.intermediate.dense.weight"
+    arrays[name] = change(arrays[name])
+    save_file(arrays, folder / "model.safetensors")
+    with pytest.raises(DataError, match=f"'{name}' .*{message}"):
+        bert_tf.load(folder)
+
+
+def test_weights_of_tensorflow_are_finite_too(tmp_path):
+    loaded = bert_tf.load(FIXTURES / "bert")
+    loaded.encoder.weights[3].assign(tf.fill(loaded.encoder.weights[3].shape, float("inf")))
+    bert_tf.save(loaded.encoder, loaded.tokenizer, tmp_path / "tf1", format="tf1")
+    with pytest.raises(DataError, match="'bert/.*' holds NaN or infinity"):
+        bert_tf.load(tmp_path / "tf1")
+
+
+@pytest.mark.parametrize(
+    "name, changes",
+    [
+        ("bert", {"hidden_act": []}),
+        ("bert", {"model_type": ["bert"]}),
+        ("roberta", {"pad_token_id": None}),
+        ("roberta", {"max_position_embeddings": "514"}),
+        ("xlnet", {"d_head": "4"}),
+        ("xlnet", {"clamp_len": []}),
+        ("albert", {"num_hidden_groups": {}}),
+        ("modernbert", {"layer_types": 3}),
+        ("modernbert", {"rope_parameters": [1]}),
+        ("modernbert", {"rope_parameters": {"full_attention": None}}),
+        ("modernbert", {"global_rope_theta": "x", "rope_parameters": None}),
+        ("modernbert", {"global_attn_every_n_layers": 0}),
+    ],
+    ids=str,
+)
+def test_settings_of_the_wrong_type(tmp_path, name, changes):
+    with pytest.raises(ConfigError, match=rf"(?s)config.json.*({next(iter(changes))}|num_groups)"):
+        open_checkpoint(copy_of(name, tmp_path / name, **changes))
+
+
+def test_the_longest_length_is_written(tmp_path):
+    for name, longest in (("bert", 16), ("xlnet", None)):
+        loaded = bert_tf.load(FIXTURES / name)
+        bert_tf.save(loaded.encoder, loaded.tokenizer, tmp_path / name)
+        config = json.loads((tmp_path / name / "tokenizer_config.json").read_text())
+        assert config.get("model_max_length") == longest
+        assert open_checkpoint(tmp_path / name).tokenizer().fingerprint == loaded.tokenizer.fingerprint
+
+
+FAMILIES = ("albert", "bert_sharded", "distilbert", "electra", "modernbert", "roberta", "xlnet")
+VALUES = [
+    None, True, 0, -1, 2.5, 1e39, 10**12, "", "\ud800", [], ["a"], [[]], {}, {"a": 1}, {"full_attention": []},
+    "9" * 5000,
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("name", FAMILIES)
+def test_every_value_of_a_configuration_replaced(tmp_path, name):
+    folder, seen = copy_of(name, tmp_path / name), set()
+    for file in ("config.json", "model.safetensors.index.json"):
+        if not (folder / file).exists():
+            continue
+        original = json.loads((folder / file).read_text())
+        values = original.get("weight_map", original)
+        for number, key in enumerate([*values][:40]):
+            for value in (VALUES[(3 * number + i) % len(VALUES)] for i in range(6)):
+                replaced = values | {key: value}
+                content = {"weight_map": replaced} if "weight_map" in original else replaced
+                (folder / file).write_text(json.dumps(content))
+                try:
+                    open_checkpoint(folder)
+                    seen.add("opened")
+                except UserError as error:
+                    assert str(error)
+                    seen.add("refused")
+        (folder / file).write_text(json.dumps(original))
+    assert seen == {"opened", "refused"}
