@@ -40,8 +40,8 @@ class MaskedLM(TrainableModel):
         features: dict of the data contract: the encoder's inputs and `mask_positions` int32
             [B, P]; with span boundaries `span_left` and `span_right` int32 [B, P], the positions
             just outside the span of each prediction; for the losses also `mask_ids` int32 [B, P],
-            `mask_weights` float32 [B, P], with span boundaries `span_weights` float32 [B, P], 0 for the
-            predictions of which one of these positions holds a special token, and, with a pair head, `pair_labels` int32 [B] and
+            `mask_weights` float32 [B, P]; with span boundaries `span_weights` float32 [B, P], 0 where one
+            of these positions holds a special token; with a pair head `pair_labels` int32 [B] and
             `pair_weights` float32 [B]. Other keys are left alone.
         training: whether dropout is active.
 

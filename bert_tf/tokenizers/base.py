@@ -34,13 +34,14 @@ class Tokenizer:
 
     Attributes:
         special_tokens: tuple of str, those of roles and further ones.
-        special_ids: tuple of int, the ids of those that stand for no text, which are never masked or
-            drawn; see `SpecialToken.special`.
+        special_ids: tuple of int, the ids of those that stand for no text, which are masked on request
+            only and never drawn; see `SpecialToken.special`.
         pad_id, unk_id, cls_id, sep_id, mask_id: int; None for a role without a token.
         eod_id: int, the id of XLNet's end of a document, or None.
         layout: the `Layout` with this tokenizer's ids.
         marks_words: whether a token shows that it begins a word, so that `is_continuation` and
-            `starts_word` tell words apart. False for BPE with an end-of-word marker, whose `is_continuation` is all False.
+            `starts_word` tell words apart. False for BPE with an end-of-word marker, whose
+            `is_continuation` is all False.
         splits_punctuation: whether each punctuation mark is a token that continues none.
 
     Raises:

@@ -121,6 +121,14 @@ def test_lines_stay_narrow_and_say_when_cut(folder, tokenizer):
     )
 
 
+def test_random_tokens_of_the_shards(folder):
+    """Only tokens that the shards hold are drawn: neither "on" nor "mat"."""
+    config = MaskingConfig(rate=0.9, mask_probability=0, random_probability=1, random_tokens="corpus")
+    text = "\n".join(line for epoch in range(6) for line in inspect_shards(folder, config, epoch=epoch))
+    drawn = {part.split()[0].rstrip("}") for part in text.split("-> ")[1:]}
+    assert drawn <= {*PAIR, *SINGLE} - {"[CLS]", "[SEP]"} and len(drawn) > 4
+
+
 def test_the_command(folder):
     lines = list(inspect_shards(folder, WHOLE, examples=2))
     assert lines[1] == "holds      3 examples of length 12"

@@ -310,8 +310,8 @@ def test_unknown_and_special_tokens_are_predicted_on_request():
     batch = make_batch(400, 64)
     batch["token_ids"][:, 1][batch["token_ids"][:, 1] > MASK] = UNK
     ids, real = batch["token_ids"], batch["padding_mask"]
-    for settings, never in (({}, SPECIAL), ({"predict_unknown": True}, [PAD, CLS, SEP, MASK]), ({"predict_special": True}, [PAD])):
-        features = corrupt(batch, config=MaskingConfig(**settings))
+    for setting, never in ((None, SPECIAL), ("predict_unknown", [PAD, CLS, SEP, MASK]), ("predict_special", [PAD])):
+        features = corrupt(batch, config=MaskingConfig(**({setting: True} if setting else {})))
         predicted = features["mask_ids"][features["mask_weights"] > 0]
         assert not np.isin(predicted, never).any()
         assert set(SPECIAL) - {MASK} - set(never) <= set(predicted.tolist())
@@ -326,7 +326,8 @@ def test_rounding():
     batch = make_batch(4000, 64, full=True, continuations=0)
     batch["token_ids"][:] = 77
     batch["token_ids"][:, -13:] = SEP  # 51 are left: 7.65
-    counts = {r: corrupt(batch, config=MaskingConfig(rounding=r))["mask_weights"].sum(1) for r in ("nearest", "up", "random")}
+    configs = {rounding: MaskingConfig(rounding=rounding) for rounding in ("nearest", "up", "random")}
+    counts = {rounding: corrupt(batch, config=config)["mask_weights"].sum(1) for rounding, config in configs.items()}
     assert (counts["nearest"] == 8).all() and (counts["up"] == 8).all()
     assert set(counts["random"]) == {7, 8} and within_three_sigma((counts["random"] == 8).sum(), 4000, 0.65)
     up, _ = MaskingConfig(rounding="up").budgets(512)

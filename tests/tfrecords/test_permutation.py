@@ -76,7 +76,7 @@ def sample_mask(kinds, goal, draw_length, draw_before, config, stop_at_special=T
             begin += 1
         end = begin + n
         if stop_at_special:
-            end = min(end, *(i for i in range(begin, window + 1) if i == window or kinds[i] == 0)) if begin < window else window
+            end = next((i for i in range(begin, min(end, window)) if kinds[i] == 0), end)
         if end >= window:
             break
         chosen[begin:end] = True
