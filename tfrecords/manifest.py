@@ -7,6 +7,7 @@ from pathlib import Path
 
 from bert_tf.errors import DataError
 from bert_tf.files import atomic_write
+from bert_tf.parsing import brief
 from tfrecords.schema import MANIFEST_NAME, SCHEMA_VERSION
 
 
@@ -54,8 +55,18 @@ class Manifest:
 
     @property
     def row_segments(self):
-        """How many segments a row holds, each with two texts of its own; see `schema`."""
-        return self.packing.get("segments", 1)
+        """How many segments a row holds, each with two texts of its own; see `schema`.
+
+        Raises:
+            DataError: a number that no row of `sequence_length` tokens has.
+        """
+        segments = self.packing.get("segments", None if self.alternates else 1)
+        if type(segments) is not int or segments < 1 or self.sequence_length % segments:
+            raise DataError(
+                f"{MANIFEST_NAME}: packing.segments is {brief(segments)}, into which rows of {self.sequence_length} tokens "
+                "cannot be cut; write the shards again"
+            )
+        return segments
 
     @property
     def alternates(self):
