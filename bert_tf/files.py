@@ -5,6 +5,7 @@ import errno
 import fcntl
 import os
 import re
+import shutil
 from pathlib import Path
 
 from absl import logging
@@ -34,6 +35,70 @@ def atomic_write(path, mode="w"):
             os.replace(temporary, path)
         finally:
             temporary.unlink(missing_ok=True)
+
+
+@contextlib.contextmanager
+def atomic_folder(path, replace=False):
+    """Makes a folder that appears with all its files or not at all.
+
+    Args:
+        path: the folder; missing or empty, or with `replace` anything.
+        replace: whether a folder that is there gives way to the new one.
+
+    Yields:
+        Path of an empty folder, whose files lie at `path` when the block succeeds. A block that
+        raises leaves no trace; what a killed process leaves, the next one removes.
+
+    Raises:
+        RunDirectoryError: `path` holds files, or the disk is full or cannot be written.
+    """
+    path = Path(os.path.realpath(path))
+    name = f".{path.name}.{os.getpid()}"
+    with explain_disk_errors(path):
+        if path.is_dir() and not replace and any(path.iterdir()):
+            raise RunDirectoryError(f"{path} is not empty; choose another folder")
+        # A folder that is there may be one that cannot be renamed: the root of a file system.
+        inside = path.is_dir() and not replace
+        parent = path if inside else path.parent
+        parent.mkdir(parents=True, exist_ok=True)
+        for leftover in parent.glob(f".{path.name}.*.tmp"):
+            process = leftover.suffixes[-2][1:] if len(leftover.suffixes) > 1 else ""
+            if process.isdigit() and not _is_running(int(process)):
+                shutil.rmtree(leftover, ignore_errors=True)
+        temporary, former = parent / f"{name}.tmp", parent / f"{name}.old.tmp"
+        temporary.mkdir()
+        try:
+            yield temporary
+            if inside:
+                for entry in sorted(temporary.iterdir()):
+                    os.rename(entry, path / entry.name)
+            else:
+                _exchange(temporary, path, former)
+        finally:
+            shutil.rmtree(temporary, ignore_errors=True)
+
+
+def _exchange(new, path, former):
+    """Renames `new` to `path`; what lies there is called `former` meanwhile, and removed."""
+    if path.exists():
+        os.rename(path, former)
+    try:
+        os.rename(new, path)
+    except OSError:
+        if former.exists():
+            os.rename(former, path)
+        raise
+    shutil.rmtree(former, ignore_errors=True)
+
+
+def _is_running(process):
+    try:
+        os.kill(process, 0)
+    except ProcessLookupError:
+        return False
+    except OSError:  # of another user
+        pass
+    return True
 
 
 @contextlib.contextmanager
@@ -86,6 +151,44 @@ def _disk_reason(error):
     return None
 
 
+def list_folder(path):
+    """The paths in a folder, sorted by name; none where there is no such folder.
+
+    `Path.glob` and `Path.exists` say the same of an unreadable folder as of an empty one.
+
+    Raises:
+        RunDirectoryError: the folder cannot be read.
+    """
+    with _explain_reading(path):
+        try:
+            with os.scandir(path) as entries:
+                return sorted(Path(entry.path) for entry in entries)
+        except FileNotFoundError:
+            return []
+
+
+def is_there(path):
+    """Whether there is a file or folder at `path`.
+
+    Raises:
+        RunDirectoryError: a folder on the way to it cannot be read.
+    """
+    with _explain_reading(path):
+        try:
+            os.stat(path)
+        except (FileNotFoundError, NotADirectoryError):
+            return False
+    return True
+
+
+@contextlib.contextmanager
+def _explain_reading(path):
+    try:
+        yield
+    except OSError as error:
+        raise RunDirectoryError(f"cannot read {path}: {_REASONS.get(error.errno, error.strerror)}") from None
+
+
 def bare_name(name, where):
     """The name of a file, as another file brings it, if it cannot lead out of its folder.
 
@@ -112,29 +215,53 @@ LOCKS = "BERT_TF_LOCKS"
 def lock_directory(path, wait=False):
     """Holds `path` for this process; the kernel lets go when the process ends, however it ends.
 
+    A folder that was made for the lock and received nothing else is removed again.
+
     Args:
         path: the folder; made if missing.
         wait: whether to wait for another process that holds it, after a line of log that says so.
+
+    Yields:
+        function() -> whether `path` still is the folder that was locked: False once that one was
+        moved or deleted, even if there is another one in its place.
 
     Raises:
         RunDirectoryError: another process holds it, `path` is a file, or its file system has no
             locks and the environment variable BERT_TF_LOCKS is not "off".
     """
     path = Path(path)
-    with explain_disk_errors(path):
-        path.mkdir(parents=True, exist_ok=True)
-    with explain_disk_errors(path / ".lock"):
-        file = open(path / ".lock", "a+", encoding="utf-8")
-    try:
+    made = not is_there(path)
+    with contextlib.ExitStack() as stack:
+        with explain_disk_errors(path):
+            path.mkdir(parents=True, exist_ok=True)
+            folder = os.open(path, os.O_RDONLY | os.O_DIRECTORY)
+        stack.callback(os.close, folder)
+        with explain_disk_errors(path / ".lock"):
+            file = stack.enter_context(open(path / ".lock", "a+", encoding="utf-8"))
         if os.environ.get(LOCKS) != "off":
             _lock(file, path, wait)
+        if made and not wait:  # who waits has opened the file in it
+            stack.callback(_remove_unused, path)
         with explain_disk_errors(path / ".lock"):
             file.truncate(0)
             file.write(f"process {os.getpid()} on {os.uname().nodename}")
             file.flush()
-        yield
-    finally:
-        file.close()
+        yield lambda: _is_same(path, folder)
+
+
+def _is_same(path, folder):
+    """Whether the open folder lies at `path`."""
+    with contextlib.suppress(OSError):
+        return os.path.samestat(os.stat(path), os.fstat(folder))
+    return False
+
+
+def _remove_unused(path):
+    """Removes a folder that holds nothing but its lock."""
+    with contextlib.suppress(OSError):
+        if os.listdir(path) == [".lock"]:
+            os.unlink(path / ".lock")
+            os.rmdir(path)
 
 
 def _lock(file, path, wait):

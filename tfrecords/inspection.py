@@ -11,6 +11,7 @@ import numpy as np
 
 from bert_tf.errors import ConfigError
 from bert_tf.tokenizers import load_tokenizer
+from tfrecords.corpus_tokens import make_corruption
 from tfrecords.explanation import Explained, field, table
 from tfrecords.manifest import Manifest
 from tfrecords.masking import MaskedLMCorruption, MaskingConfig
@@ -167,7 +168,7 @@ def inspect_shards(
         examples: how many of the first examples to show.
         example_index: show this one instead.
         width: characters in a line.
-        corruption: class of a corruption that explains itself, called with (tokenizer, config).
+        corruption: class of a corruption that explains itself, see `make_corruption`.
 
     Yields:
         str.
@@ -196,7 +197,7 @@ def inspect_shards(
         indices = range(min(examples, reader.num_examples))
     if isinstance(config, PermutationConfig):
         check_permutation(config, manifest.packing, reader.sequence_length)
-    corrupt = corruption(tokenizer, config)
+    corrupt = make_corruption(corruption, tokenizer, config, reader)
     for index in indices:
         batch = reader.examples([index], epoch)
         for explanation in explain(batch, tokenizer, corrupt, seed, manifest.pair_task, manifest.row_segments):

@@ -1,24 +1,39 @@
 """manifest.json: what a folder of shards holds, and which tokenizer made it."""
 
-import dataclasses
-import json
+import os
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Annotated
 
-from bert_tf.errors import DataError
-from bert_tf.files import atomic_write
+from bert_tf.config import Range, to_dict
+from bert_tf.errors import ConfigError, DataError
+from bert_tf.files import bare_name
 from bert_tf.parsing import brief
-from tfrecords.schema import MANIFEST_NAME, SCHEMA_VERSION
+from tfrecords.checked_record import load_record, save_record
+from tfrecords.framing import FOOTER_BYTES, HEADER_BYTES
+from tfrecords.schema import MANIFEST_NAME, PAIR_TASKS, SCHEMA_VERSION
+from tfrecords.shards_config import CorpusConfig
+
+#: Bytes of a file, and of the files of a folder together: what 64 bits hold, with room to add up.
+Size = Annotated[int, Range(at_least=0, at_most=1 << 50)]
 
 
 @dataclass(frozen=True)
 class Shard:
-    """One file of the folder: its name, how many examples and bytes it has, its checksum."""
+    """One file of the folder: its name, how many examples and bytes it has, its checksum.
+
+    Raises:
+        ConfigError: more examples than its bytes can hold, or none where there are bytes.
+    """
 
     file: str
-    examples: int
-    bytes: int
+    examples: Size
+    bytes: Size
     sha256: str
+
+    def __post_init__(self):
+        if self.examples * (HEADER_BYTES + FOOTER_BYTES) > self.bytes or (self.bytes and not self.examples):
+            raise ConfigError(f"{self.examples:,} examples do not fit a file of {self.bytes:,} bytes")
 
 
 @dataclass(frozen=True)
@@ -35,17 +50,34 @@ class Manifest:
         shards: in order, a list of `Shard`.
         segment_ids: those of the first segment, the second, and what the layout puts at the end.
         schema_version: of the records, `schema.SCHEMA_VERSION`.
+
+    Raises:
+        ConfigError: a value that no folder of shards has.
     """
 
     tokenizer_fingerprint: str
-    vocabulary_size: int
-    sequence_length: int
+    vocabulary_size: Annotated[int, Range(at_least=1, at_most=(1 << 31) - 1)]
+    sequence_length: Annotated[int, Range(at_least=1, at_most=(1 << 16) - 1)]
     packing: dict
-    counts: dict
-    corpus: list[dict] = field(repr=False)
+    counts: dict[str, int | float | bool]
+    corpus: list[dict[str, str | int]] = field(repr=False)
     shards: list[Shard] = field(repr=False)
-    segment_ids: list[int] = field(default_factory=lambda: [0, 1, 2])
+    segment_ids: list[Annotated[int, Range(at_least=0, at_most=255)]] = field(default_factory=lambda: [0, 1, 2])
     schema_version: int = SCHEMA_VERSION
+
+    def __post_init__(self):
+        check_names(self.shards, "shards")
+        if len(self.segment_ids) != 3:
+            raise ConfigError(f"'segment_ids' must be three numbers, got {brief(self.segment_ids)}")
+        if not isinstance(self.packing.get("format"), str):
+            raise ConfigError(f"'packing.format' must be str, got {brief(self.packing.get('format'))}")
+        if self.packing.get("pair") not in (*PAIR_TASKS, None):
+            raise ConfigError(f"'packing.pair' is {brief(self.packing['pair'])}; known: {', '.join(PAIR_TASKS)}")
+        segments = self.packing.get("segments", None if self.alternates else 1)
+        if type(segments) is not int or segments < 1 or self.sequence_length % segments:
+            raise ConfigError(
+                f"'packing.segments' is {brief(segments)}, into which rows of {self.sequence_length} tokens cannot be cut"
+            )
 
     @property
     def pair_task(self):
@@ -55,18 +87,8 @@ class Manifest:
 
     @property
     def row_segments(self):
-        """How many segments a row holds, each with two texts of its own; see `schema`.
-
-        Raises:
-            DataError: a number that no row of `sequence_length` tokens has.
-        """
-        segments = self.packing.get("segments", None if self.alternates else 1)
-        if type(segments) is not int or segments < 1 or self.sequence_length % segments:
-            raise DataError(
-                f"{MANIFEST_NAME}: packing.segments is {brief(segments)}, into which rows of {self.sequence_length} tokens "
-                "cannot be cut; write the shards again"
-            )
-        return segments
+        """How many segments a row holds, each with two texts of its own; see `schema`."""
+        return self.packing.get("segments", 1)
 
     @property
     def alternates(self):
@@ -77,7 +99,8 @@ class Manifest:
     def settings(self):
         """All that decides what the shards of a corpus hold, as a dict that JSON can hold."""
         theirs = {"tokenizer": self.tokenizer_fingerprint, "schema_version": self.schema_version}
-        return self.packing | {"pair": self.pair_task} | theirs
+        # Settings that are younger than the shards had the value that is their default now.
+        return to_dict(CorpusConfig()) | self.packing | {"pair": self.pair_task} | theirs
 
     @property
     def files(self):
@@ -88,36 +111,19 @@ class Manifest:
         """Reads `folder`/manifest.json.
 
         Raises:
-            DataError: there is none, it is not readable, or it is of another schema version.
+            DataError: there is none, it is not readable, of another schema version, or was edited.
         """
         path = Path(folder) / MANIFEST_NAME
-        try:
-            values = json.loads(path.read_text(encoding="utf-8"))
-        except FileNotFoundError:
+        if not os.path.lexists(path):
             raise DataError(
                 f"{folder} holds no {MANIFEST_NAME}: it is not a finished folder of shards; write one with "
                 "`bert-tf shards`, or run that command again if it was interrupted"
-            ) from None
-        except (OSError, ValueError) as error:
-            raise DataError(f"cannot read {path}: {error}") from None
-        version = values.get("schema_version") if isinstance(values, dict) else None
-        if version != SCHEMA_VERSION:
-            raise DataError(
-                f"{path} has schema version {version}, this library reads {SCHEMA_VERSION}; write the shards again"
             )
-        try:
-            values["shards"] = [Shard(**shard) for shard in values["shards"]]
-            return cls(**values)
-        except (KeyError, TypeError) as error:
-            raise DataError(
-                f"{path} is not a manifest that this library wrote ({error}); write the shards again"
-            ) from None
+        return load_record(cls, path, "schema_version", SCHEMA_VERSION, "write the shards again")
 
     def save(self, folder):
         """Writes `folder`/manifest.json, atomically."""
-        with atomic_write(Path(folder) / MANIFEST_NAME) as file:
-            json.dump(dataclasses.asdict(self), file, indent=1, sort_keys=True, ensure_ascii=False)
-            file.write("\n")
+        save_record(self, Path(folder) / MANIFEST_NAME)
 
     def check_tokenizer(self, tokenizer):
         """Raises DataError if the ids in the shards are not those of `tokenizer`."""
@@ -136,3 +142,24 @@ class Manifest:
     def examples(self):
         """The number of examples in all shards."""
         return sum(shard.examples for shard in self.shards)
+
+
+def check_names(files, key):
+    """Refuses names that could lead out of the folder, and one that is listed twice.
+
+    Args:
+        files: a list of what has a `file`.
+        key: the key of the list, for messages.
+
+    Raises:
+        ConfigError: names the first such entry.
+    """
+    names = set()
+    for number, entry in enumerate(files):
+        try:
+            name = bare_name(entry.file, f"'{key}[{number}].file'")
+        except DataError as error:
+            raise ConfigError(str(error)) from None
+        if name in names:
+            raise ConfigError(f"'{key}[{number}].file' is {brief(name)}, which is listed twice")
+        names.add(name)

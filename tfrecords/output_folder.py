@@ -4,13 +4,15 @@ import json
 import shutil
 from typing import NamedTuple
 
-from bert_tf.errors import RunDirectoryError
+from bert_tf.errors import ConfigError, DataError, RunDirectoryError
 from bert_tf.files import atomic_write, explain_disk_errors
+from bert_tf.parsing import brief, read_json_object
+from bert_tf.tokenizers import load_tokenizer
 from tfrecords.results import UNFINISHED_FOLDER, ChunkResult
 from tfrecords.schema import MANIFEST_NAME, TOKENIZER_FOLDER, TOKENS_MANIFEST_NAME
 
 _SETTINGS = "settings.json"
-_ANOTHER = "choose another folder, or overwrite it on request (overwrite=True)"
+_ANOTHER = "choose another folder, or replace it with --overwrite (in Python: overwrite=True)"
 
 
 class Kind(NamedTuple):
@@ -59,7 +61,8 @@ class OutputFolder:
 
         Raises:
             RunDirectoryError: the folder holds other files; with `overwrite` they are removed,
-                unless they are of the other kind.
+                unless they are of the other kind. Or it holds a tokenizer that would be replaced and
+                is not that of these files.
         """
         kind = self._kind
         for name, what in ((MANIFEST_NAME, "shards"), (TOKENS_MANIFEST_NAME, "a tokenized corpus")):
@@ -68,7 +71,7 @@ class OutputFolder:
         for stray in self._folder.glob(f".{kind.stem}-*.tmp"):  # of a process that was killed
             stray.unlink()
         if overwrite:
-            self._clear()
+            self._clear(tokenizer=self._check_tokenizer(overwrite))
         elif (self._folder / kind.manifest_name).exists():
             manifest = kind.manifest.load(self._folder)
             self._check_finished(manifest)
@@ -80,6 +83,7 @@ class OutputFolder:
             raise RunDirectoryError(
                 f"{self._folder} holds {kind.what} of unknown origin, without {kind.manifest_name}; {_ANOTHER}"
             )
+        self._check_tokenizer()
         with atomic_write(self._unfinished / _SETTINGS) as file:
             json.dump(self._settings, file)
         return None
@@ -106,15 +110,16 @@ class OutputFolder:
             if self._unfinished.exists():
                 shutil.rmtree(self._unfinished)
 
-    def _clear(self):
+    def _clear(self, tokenizer):
+        """Removes the files of an earlier run; the tokenizer only if it is to be."""
         with explain_disk_errors(self._folder):
             # The manifest first: without it the rest is nothing.
             (self._folder / self._kind.manifest_name).unlink(missing_ok=True)
+            if tokenizer:
+                shutil.rmtree(self._folder / TOKENIZER_FOLDER)
             self._remove_sidecars()
             for path in self._folder.glob(self._files):
                 path.unlink()
-            if (self._folder / TOKENIZER_FOLDER).is_dir():
-                shutil.rmtree(self._folder / TOKENIZER_FOLDER)
 
     def _check_finished(self, manifest):
         kind = self._kind
@@ -125,21 +130,52 @@ class OutputFolder:
             path = self._folder / entry.file
             if not path.is_file() or path.stat().st_size != entry.bytes:
                 raise RunDirectoryError(
-                    f"{path} is missing or not of the size in {kind.manifest_name}; write the folder again (overwrite=True)"
+                    f"{path} is missing or not of the size in {kind.manifest_name}; "
+                    "write the folder again with --overwrite (in Python: overwrite=True)"
                 )
 
     def _check_unfinished(self):
         path = self._unfinished / _SETTINGS
         try:
-            theirs = json.loads(path.read_text(encoding="utf-8"))
-        except ValueError:
-            raise RunDirectoryError(f"{path} is damaged; {_ANOTHER}") from None
+            theirs = read_json_object(path)
+        except DataError as error:
+            raise RunDirectoryError(f"{error}; {_ANOTHER}") from None
         self._refuse_others("the beginning of a run", theirs)
+
+    def _check_tokenizer(self, overwrite=False):
+        """Whether a tokenizer in the folder gives way to the one asked for.
+
+        Raises:
+            RunDirectoryError: it is another one, and not that of the files that are to be overwritten.
+        """
+        folder = self._folder / TOKENIZER_FOLDER
+        if folder.exists() and not folder.is_dir():
+            raise RunDirectoryError(f"{folder} is a file, where the folder of the tokenizer must be; choose another folder")
+        if not folder.exists() or not any(folder.iterdir()):
+            return False
+        try:
+            there, what = load_tokenizer(folder).fingerprint, "another tokenizer than the one given"
+        except (DataError, ConfigError) as error:
+            there, what = None, f"files that are no tokenizer ({error})"
+        if there == self._settings["tokenizer"]:
+            return False
+        if overwrite and there == self._recorded_tokenizer():
+            return True
+        raise RunDirectoryError(f"{folder} holds {what}, which is not replaced; remove it or choose another folder")
+
+    def _recorded_tokenizer(self):
+        """The fingerprint of the tokenizer that made the files in the folder; "" where nothing says it."""
+        try:
+            if (self._folder / self._kind.manifest_name).exists():
+                return self._kind.manifest.load(self._folder).tokenizer_fingerprint
+            return read_json_object(self._unfinished / _SETTINGS).get("tokenizer", "")
+        except DataError:
+            return ""
 
     def _refuse_others(self, what, theirs):
         ours = self._settings
         differing = [
-            f"{key}: {_short(theirs.get(key))} there, {_short(ours.get(key))} here"
+            f"{key}: {_shown(key, theirs.get(key))} there, {_shown(key, ours.get(key))} here"
             for key in sorted(ours.keys() | theirs.keys())
             if ours.get(key) != theirs.get(key)
         ]
@@ -148,5 +184,7 @@ class OutputFolder:
             raise RunDirectoryError(f"{self._folder} holds {what} with other settings ({values}); {_ANOTHER}")
 
 
-def _short(value):
-    return value[:12] if isinstance(value, str) else value
+def _shown(key, value):
+    if isinstance(value, str):
+        return value[:12] if key == "tokenizer" else value[:100]
+    return brief(value)

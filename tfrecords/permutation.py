@@ -30,8 +30,8 @@ class PermutationCorruption:
     Otherwise than the original:
         Special tokens but <eod> are not predicted. The original lets spans begin at them and run over them,
         counts them, and leaves <sep> and <cls> out of the loss afterwards; here the number of predictions
-        is that of the tokens that may be predicted, and a span ends at a special token.
-        [UNK] is one of them, unless the config's `predict_unknown` is set; the original predicts it.
+        is that of the tokens that may be predicted, and a span ends at a token that may not.
+        [UNK] is one of them, unless the config's `predict_special` is set; the original predicts it.
         A piece that holds a character of a script without blanks begins a word (the tokenizer's
         `starts_word`).
         At least one token of each window stays context, so that no prediction is made from nothing.
@@ -41,7 +41,7 @@ class PermutationCorruption:
     the epoch and the example's number, not on the batch it comes in.
 
     Args:
-        tokenizer: gives `special_ids`, `unk_id`, `eod_id`, `starts_word`, `sep_id`, `cls_id`, `layout`.
+        tokenizer: gives `special_ids`, `eod_id`, `starts_word`, `sep_id`, `cls_id`, `layout`.
         config: a `PermutationConfig`.
 
     Call arguments:
@@ -69,7 +69,8 @@ class PermutationCorruption:
     def __init__(self, tokenizer, config=PermutationConfig()):
         self.config = config
         kinds = np.where(tokenizer.starts_word, FIRST_PIECE, CONTINUATION).astype(np.int8)
-        kinds[[i for i in tokenizer.special_ids if i != tokenizer.unk_id or not config.predict_unknown]] = SPECIAL
+        never = (tokenizer.sep_id, tokenizer.cls_id) if config.predict_special else tokenizer.special_ids
+        kinds[list(never)] = SPECIAL
         if tokenizer.eod_id is not None:  # predicted like text, as in the original
             kinds[tokenizer.eod_id] = FIRST_PIECE
         self._kinds = kinds

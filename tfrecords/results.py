@@ -9,7 +9,10 @@ from pathlib import Path
 
 import numpy as np
 
+from bert_tf.config import build
+from bert_tf.errors import UserError
 from bert_tf.files import atomic_write
+from bert_tf.parsing import read_json_object
 from tfrecords.statistics import DuplicateSample
 from tfrecords.workers import map_unordered
 
@@ -49,12 +52,14 @@ class ChunkResult:
     def load(cls, folder, name, entry_class):
         """The result of the file of that name; None if its sidecar is missing or damaged: it must be redone."""
         try:
-            values = json.loads(sidecar_path(folder, name).read_text(encoding="utf-8"))
+            values = read_json_object(sidecar_path(folder, name))
             hashes, repeats = _from_text(values["hashes"], "<u8"), _from_text(values["repeats"], "<i8")
             duplicates = DuplicateSample(hashes, values["threshold"], counts=repeats)
-            return cls(values["chunk_sha256"], entry_class(**values["entry"]), values["counts"], duplicates)
-        except (FileNotFoundError, ValueError, KeyError, TypeError):
+            entry = build(entry_class, values["entry"])
+            counts = {key: int(count) for key, count in values["counts"].items()}
+        except (UserError, ValueError, KeyError, TypeError, AttributeError):
             return None
+        return cls(values["chunk_sha256"], entry, counts, duplicates) if entry.file == name else None
 
 
 def _to_text(array, dtype):

@@ -5,19 +5,21 @@ becomes one shard: tokens-00000.npz with the ids of all sentences (uint16 where 
 allows), the length of each sentence in tokens and of each document in sentences.
 """
 
-import dataclasses
 import hashlib
-import json
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import NamedTuple
+from typing import Annotated, NamedTuple
 
+from bert_tf.config import Range, build, to_dict
 from bert_tf.errors import DataError
 from bert_tf.files import atomic_write
 from bert_tf.tokenizers import load_tokenizer
+from tfrecords.checked_record import load_record, save_record
+from tfrecords.manifest import Size, check_names
 from tfrecords.output_folder import Kind
 from tfrecords.results import ChunkResult
 from tfrecords.schema import TOKENIZER_FOLDER, TOKENS_MANIFEST_NAME
+from tfrecords.shards_config import CorpusConfig
 from tfrecords.statistics import DuplicateSample, sentence_hashes
 from tfrecords.tokens import DocumentTokenizer, decode, encode, token_counts
 
@@ -35,11 +37,11 @@ class TokenFile:
     """
 
     file: str
-    bytes: int
+    bytes: Size
     sha256: str
-    documents: int
-    text_bytes: int
-    replaced_characters: int
+    documents: Size
+    text_bytes: Size
+    replaced_characters: Size
     text_sha256: str
 
 
@@ -54,15 +56,23 @@ class TokenizedCorpus:
         corpus: the inputs, a list of {"file", "bytes"}.
         files: in order, a list of `TokenFile`.
         version: of the files.
+
+    Raises:
+        ConfigError: a value that no tokenized corpus has.
     """
 
     tokenizer_fingerprint: str
-    vocabulary_size: int
+    vocabulary_size: Annotated[int, Range(at_least=0, at_most=(1 << 31) - 1)]
     reading: dict
-    counts: dict
-    corpus: list[dict] = field(repr=False)
+    counts: dict[str, int | float | bool]
+    corpus: list[dict[str, str | int]] = field(repr=False)
     files: list[TokenFile] = field(repr=False)
     version: int = _VERSION
+
+    def __post_init__(self):
+        check_names(self.files, "files")
+        # With the defaults of settings that are younger than the folder.
+        object.__setattr__(self, "reading", to_dict(build(CorpusConfig, self.reading, "reading")))
 
     @property
     def settings(self):
@@ -74,26 +84,14 @@ class TokenizedCorpus:
         """Reads `folder`/tokens.json.
 
         Raises:
-            DataError: it is missing, not readable, or of another version.
+            DataError: it is missing, not readable, of another version, or was edited.
         """
         path = Path(folder) / TOKENS_MANIFEST_NAME
-        again = "tokenize the corpus again"
-        try:
-            values = json.loads(path.read_text(encoding="utf-8"))
-            if values["version"] != _VERSION:
-                raise DataError(f"{path} has version {values['version']}, this library reads {_VERSION}; {again}")
-            values["files"] = [TokenFile(**file) for file in values["files"]]
-            return cls(**values)
-        except OSError as error:
-            raise DataError(f"cannot read {path}: {error.strerror or error}") from None
-        except (ValueError, KeyError, TypeError) as error:
-            raise DataError(f"{path} is not of a tokenized corpus that this library wrote ({error}); {again}") from None
+        return load_record(cls, path, "version", _VERSION, "tokenize the corpus again")
 
     def save(self, folder):
         """Writes `folder`/tokens.json, atomically."""
-        with atomic_write(Path(folder) / TOKENS_MANIFEST_NAME) as file:
-            json.dump(dataclasses.asdict(self), file, indent=1, sort_keys=True, ensure_ascii=False)
-            file.write("\n")
+        save_record(self, Path(folder) / TOKENS_MANIFEST_NAME)
 
     def chunks(self, folder):
         """Yields a `StoredChunk` for each file, as `chunks.read_chunks` yields them for the text."""

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from bert_tf.config import to_dict
 from bert_tf.errors import ConfigError, DataError
-from bert_tf.files import lock_directory
+from bert_tf.files import atomic_folder, lock_directory
 from bert_tf.progress import Progress
 from bert_tf.tokenizers import load_tokenizer
 from tfrecords.chunks import read_chunks
@@ -171,7 +171,7 @@ class _TokenFiles:
     def __init__(self, folder, tokenizer):
         self._folder, self._tokens = folder, TokenizedCorpus.load(folder)
         self.corpus = self._tokens.corpus
-        self.bytes = self._tokens.counts["text_bytes"]
+        self.bytes = sum(file.text_bytes for file in self._tokens.files)
         self.chunks = functools.partial(self._tokens.chunks, folder)
         self.tokenizer = _loaded(folder / TOKENIZER_FOLDER if tokenizer is None else tokenizer)
         if self.tokenizer.fingerprint != self._tokens.tokenizer_fingerprint:
@@ -201,7 +201,9 @@ def _write(source, output, kind, settings, setup, manifest, work, overwrite, pro
         finished = folder.prepare(overwrite)
         if finished is not None:
             return finished
-        source.tokenizer.save(output / TOKENIZER_FOLDER)
+        if not (output / TOKENIZER_FOLDER).is_dir() or not any((output / TOKENIZER_FOLDER).iterdir()):
+            with atomic_folder(output / TOKENIZER_FOLDER) as temporary:
+                source.tokenizer.save(temporary)
         totals = Totals(Progress(f"writing {kind.what}", source.bytes / 1e6, "MB") if progress else None)
         work(source, folder, setup, totals)
         finished = manifest(totals)

@@ -264,7 +264,7 @@ class _Finder:
             if len(row) != self.width:
                 raise _Malformed(
                     f"{len(row)} field{'s' * (len(row) != 1)} where {'the header' if self.names else 'the first row'} "
-                    f"has {self.width}; correct the row, set task.columns.quoted=true if fields are quoted (false if not)"
+                    f"has {self.width}; correct the row, set task.columns.quoted=true if fields are quoted (else false)"
                 )
             value = row[self._place(column)]
         return value if role != "label" else self._label(value.strip())
@@ -274,8 +274,8 @@ class _Finder:
             raise _Malformed("the row has no label, which only predict allows; add it")
         if is_missing(value) and value not in self.labels:
             raise _Malformed(
-                f"the label is '{value}', which pandas writes where there is none; correct it (a class of that name must "
-                "be listed in task.labels)"
+                f"the label is '{value}', which pandas writes where there is none; correct it (a class of that name "
+                "must be listed in task.labels)"
             )
         if not is_unicode(value):
             raise _Malformed(f"the label {brief(value)} is no Unicode text (a lone surrogate); correct it")

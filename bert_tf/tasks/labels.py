@@ -36,8 +36,8 @@ def not_in_label_set(kind, label, known):
         if unicodedata.normalize("NFC", other) == unicodedata.normalize("NFC", label):
             return (
                 f"the {kind} '{label}' looks like '{other}' of the label set, but is {_form(label)} where that one is "
-                f"{_form(other)} (NFD takes characters apart, as macOS does); bring all labels into one form, e.g. with "
-                "Python's unicodedata.normalize('NFC', text)"
+                f"{_form(other)} (NFD takes characters apart, as macOS does); bring all labels into one form, e.g. "
+                "with Python's unicodedata.normalize('NFC', text)"
             )
     return f"the {kind} '{brief(label)[1:-1]}' is not in the label set{nearest(label, known)}"
 

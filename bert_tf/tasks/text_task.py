@@ -22,8 +22,8 @@ class TextTask(Task):
         format = file_format(path, columns.format)
         if format == "conll":
             raise DataError(
-                f"{path} holds tagged words (CoNLL), but the task is {self.kind}; set task.kind=tagging, or, if it is a "
-                "table, its format, e.g. --set task.columns.format=tsv"
+                f"{path} holds tagged words (CoNLL), but the task is {self.kind}; set task.kind=tagging, or, if it is "
+                "a table, its format, e.g. --set task.columns.format=tsv"
             )
         if format == "lines" and labelled:
             raise DataError(

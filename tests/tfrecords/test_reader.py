@@ -2,6 +2,7 @@ import json
 import os
 import subprocess
 import sys
+import tempfile
 import textwrap
 
 import numpy as np
@@ -334,6 +335,58 @@ def test_skipping_leaves_the_others_as_they_were(own_shards):
     reader.verify(progress=False)
 
 
+def test_a_manifest_of_a_stranger_overwrites_nothing(own_shards, tmp_path):
+    """The reproduction of a hole: --skip-corrupted wrote its repaired copy to the name in the manifest."""
+    victim = tmp_path / "victim.txt"
+    victim.write_text("precious")
+    values = json.loads((own_shards / "manifest.json").read_text())
+    del values["checksum"]
+    for name in (str(victim), "../victim.txt"):
+        shard = {"file": name, "examples": 3, "bytes": 100, "sha256": "0" * 64}
+        (own_shards / "manifest.json").write_text(json.dumps(values | {"shards": [*values["shards"], shard]}))
+        with pytest.raises(DataError, match="must be the name of a file in the same folder"):
+            ShardReader(own_shards, TOKENIZER, skip_corrupted=True)
+    assert victim.read_text() == "precious"
+
+
+def test_exchanged_records_are_found_by_verify(own_shards):
+    path = own_shards / "shard-00002.tfrecord"
+    data, at = path.read_bytes(), starts(path)
+    records = [data[begin:end] for begin, end in zip(at, at[1:])]
+    one, other = next((i, j) for i in range(20) for j in range(i) if len(records[i]) == len(records[j]))
+    records[one], records[other] = records[other], records[one]
+    path.write_bytes(b"".join(records))
+    reader = small_blocks(own_shards)
+    take(reader.dataset(8, seed=1), 7)  # every record is intact
+    with pytest.raises(DataError, match="its records are intact but its checksum differs"):
+        reader.verify(progress=False)
+
+
+def test_copies_of_a_killed_process_are_removed_by_the_next(own_shards, tmp_path, monkeypatch):
+    monkeypatch.setenv("TMPDIR", str(tmp_path / "temporary"))
+    monkeypatch.setattr(tempfile, "tempdir", None)
+    (tmp_path / "temporary").mkdir()
+    path = own_shards / "shard-00002.tfrecord"
+    damage(path, starts(path)[5] + 40)
+    small_blocks(own_shards, skip_corrupted=True)
+    (used,) = (tmp_path / "temporary").iterdir()
+    left = tmp_path / "temporary" / "bert_tf-repaired-of-a-killed-process"
+    left.mkdir()
+    (left / ".lock").touch()
+    (left / "shard-00000.tfrecord").write_bytes(b"large")
+    small_blocks(own_shards, skip_corrupted=True)
+    assert used.exists() and not left.exists() and len(list(used.parent.iterdir())) == 2
+
+
+def test_an_unreadable_shard(own_shards, monkeypatch):
+    reader = small_blocks(own_shards)
+    (own_shards / "shard-00002.tfrecord").unlink()
+    (own_shards / "shard-00002.tfrecord").symlink_to("shard-00002.tfrecord")
+    for check in (lambda: reader.verify(progress=False), lambda: reader.examples([25]), lambda: small_blocks(own_shards)):
+        with pytest.raises(DataError, match="shard-00002.tfrecord"):
+            check()
+
+
 def test_checksums_are_those_of_tensorflow(shards):
     """Every record of an intact file passes, and any flipped bit is found where it is."""
     path = shards / "shard-00002.tfrecord"
@@ -359,7 +412,9 @@ def test_checksums_are_those_of_tensorflow(shards):
 
 def rewrite_manifest(folder, **changes):
     path = folder / schema.MANIFEST_NAME
-    path.write_text(json.dumps(json.loads(path.read_text()) | changes))
+    values = json.loads(path.read_text()) | changes
+    values.pop("checksum", None)
+    path.write_text(json.dumps(values))
 
 
 def test_refusals_at_construction(own_shards, tmp_path):

@@ -169,9 +169,22 @@ def test_damage_is_found(tmp_path, corpus, tokenizer):
     (folder / "tokens.json").write_text(json.dumps(values | {"version": 9}))
     with pytest.raises(DataError, match="has version 9, this library reads 1"):
         write_shards(folder, tmp_path / "out", config=SMALL)
-    (folder / "tokens.json").write_text(json.dumps({"version": 1}))
-    with pytest.raises(DataError, match="not of a tokenized corpus that this library wrote"):
-        write_shards(folder, tmp_path / "out", config=SMALL)
+    for change, message in (
+        (lambda v: v.pop("files"), "is not a file that this library wrote: missing key 'files'; tokenize the corpus again"),
+        (lambda v: v["files"][0].update(file="../x.npz"), r"'files\[0\].file' is '../x.npz'; it must be the name of a file"),
+        (lambda v: v["files"].append(v["files"][0]), "which is listed twice"),
+        (lambda v: v["files"][0].update(documents="1"), r"'files\[0\].documents' must be int"),
+        (lambda v: v["reading"].update(shard_bytes=None), "'reading.shard_bytes' must be int"),
+        (lambda v: v["reading"].update(other=1), "unknown key 'reading.other'"),
+        (lambda v: v["counts"].update(tokens=[]), "'counts.tokens' must be"),
+        (lambda v: v.update(counts=v["counts"] | {"tokens": 1}, checksum="0"), "was changed since it was written"),
+    ):
+        changed = json.loads(json.dumps(values))
+        del changed["checksum"]
+        change(changed)
+        (folder / "tokens.json").write_text(json.dumps(changed))
+        with pytest.raises(DataError, match=message):
+            write_shards(folder, tmp_path / "out", config=SMALL)
 
 
 @pytest.mark.parametrize(

@@ -273,6 +273,38 @@ def test_a_finished_folder_is_returned_or_refused(tmp_path, corpus, tokenizer, m
     assert set(shard_contents(out)) == {shard.file for shard in replaced.shards} != {s.file for s in manifest.shards}
 
 
+def test_a_tokenizer_in_the_way_is_not_replaced(tmp_path, corpus, tokenizer):
+    other = WordPieceTokenizer([*VOCABULARY, "extra"])
+    other.save(tmp_path / "work" / "tokenizer")
+    before = contents(tmp_path / "work")
+    for overwrite in (False, True):
+        with pytest.raises(RunDirectoryError, match="work/tokenizer holds another tokenizer than the one given, which is not"):
+            write(corpus, tmp_path / "work", tokenizer, overwrite=overwrite)
+        assert contents(tmp_path / "work") == before
+    write(corpus, tmp_path / "work", other)
+    # Now it is the tokenizer of shards, and goes with them.
+    with pytest.raises(RunDirectoryError, match=r"other settings \(tokenizer: .*replace it with --overwrite \(in Python: "):
+        write(corpus, tmp_path / "work", tokenizer)
+    write(corpus, tmp_path / "work", tokenizer, overwrite=True)
+    assert load_tokenizer(tmp_path / "work" / "tokenizer").fingerprint == tokenizer.fingerprint
+    (tmp_path / "work" / "tokenizer" / "mine.txt").write_text("kept with the tokenizer that is asked for")
+    write(corpus, tmp_path / "work", tokenizer, ShardsConfig(shard_bytes=1 << 14), overwrite=True)
+    assert (tmp_path / "work" / "tokenizer" / "mine.txt").exists()
+    (tmp_path / "work" / "tokenizer" / "vocab.txt").write_text("half")
+    with pytest.raises(RunDirectoryError, match="work/tokenizer holds files that are no tokenizer"):
+        write(corpus, tmp_path / "work", tokenizer, overwrite=True)
+    (tmp_path / "file").mkdir()
+    (tmp_path / "file" / "tokenizer").write_text("a file")
+    with pytest.raises(RunDirectoryError, match="file/tokenizer is a file, where"):
+        write(corpus, tmp_path / "file", tokenizer)
+
+
+def test_differences_are_shown_whole(tmp_path, corpus, tokenizer):
+    write(corpus, tmp_path / "out", tokenizer, ShardsConfig(sequence_length=32, shard_bytes=1 << 14, format="full_sentences"))
+    with pytest.raises(RunDirectoryError, match="format: full_sentences there, segment_pair here, pair: none there, next_sentence"):
+        write(corpus, tmp_path / "out", tokenizer)
+
+
 def test_shards_of_unknown_origin_are_refused(tmp_path, corpus, tokenizer):
     (tmp_path / "shard-00007.tfrecord").write_bytes(b"mine")
     with pytest.raises(RunDirectoryError, match="unknown origin"):
