@@ -73,6 +73,11 @@ class Manifest:
             raise ConfigError(f"'packing.format' must be str, got {brief(self.packing.get('format'))}")
         if self.packing.get("pair") not in (*PAIR_TASKS, None):
             raise ConfigError(f"'packing.pair' is {brief(self.packing['pair'])}; known: {', '.join(PAIR_TASKS)}")
+        segments = self.packing.get("segments", None if self.alternates else 1)
+        if type(segments) is not int or segments < 1 or self.sequence_length % segments:
+            raise ConfigError(
+                f"'packing.segments' is {brief(segments)}, into which rows of {self.sequence_length} tokens cannot be cut"
+            )
 
     @property
     def pair_task(self):

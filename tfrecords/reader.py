@@ -61,6 +61,7 @@ class ShardReader:
         if tokenizer is not None:
             self.manifest.check_tokenizer(tokenizer)
         self.sequence_length = self.manifest.sequence_length
+        self._segments = self.manifest.row_segments
         self._shards = list(self.manifest.shards)
         self._id_dtype = schema.id_dtype(self.manifest.vocabulary_size)
         # Where the tokenizer is not known, padding is told from tokens by the mask alone.
@@ -349,7 +350,7 @@ class ShardReader:
 
     def _parse(self, records, example_index):
         """Serialized examples, string [B], and their numbers, int64 [B], to padded tensors."""
-        length, segments = self.sequence_length, self.manifest.row_segments
+        length, segments = self.sequence_length, self._segments
         features = tf.io.parse_example(
             records,
             {

@@ -226,6 +226,13 @@ def test_what_is_predicted(shards, tokenizer):
     assert (features["permutation_order"][functional] % 17 > 0).all()
 
 
+@pytest.mark.parametrize("segments", [0, 3, "2", None, 2.0])
+def test_segments_of_a_manifest_that_was_edited(shards, segments):
+    _, manifest, _ = shards
+    with pytest.raises(ConfigError, match="'packing.segments' is .*, into which rows of 64 tokens cannot be cut"):
+        dataclasses.replace(manifest, packing=manifest.packing | {"segments": segments})
+
+
 def test_inspection_names_each_segment(shards):
     lines = list(inspect_shards(shards[2], PermutationConfig(permutation_size=16), examples=2, corruption=PermutationCorruption))
     names = [line[:11].strip() for line in lines]
