@@ -151,6 +151,44 @@ def _disk_reason(error):
     return None
 
 
+def list_folder(path):
+    """The paths in a folder, sorted by name; none where there is no such folder.
+
+    `Path.glob` and `Path.exists` say the same of an unreadable folder as of an empty one.
+
+    Raises:
+        RunDirectoryError: the folder cannot be read.
+    """
+    with _explain_reading(path):
+        try:
+            with os.scandir(path) as entries:
+                return sorted(Path(entry.path) for entry in entries)
+        except FileNotFoundError:
+            return []
+
+
+def is_there(path):
+    """Whether there is a file or folder at `path`.
+
+    Raises:
+        RunDirectoryError: a folder on the way to it cannot be read.
+    """
+    with _explain_reading(path):
+        try:
+            os.stat(path)
+        except (FileNotFoundError, NotADirectoryError):
+            return False
+    return True
+
+
+@contextlib.contextmanager
+def _explain_reading(path):
+    try:
+        yield
+    except OSError as error:
+        raise RunDirectoryError(f"cannot read {path}: {_REASONS.get(error.errno, error.strerror)}") from None
+
+
 def bare_name(name, where):
     """The name of a file, as another file brings it, if it cannot lead out of its folder.
 
@@ -177,29 +215,53 @@ LOCKS = "BERT_TF_LOCKS"
 def lock_directory(path, wait=False):
     """Holds `path` for this process; the kernel lets go when the process ends, however it ends.
 
+    A folder that was made for the lock and received nothing else is removed again.
+
     Args:
         path: the folder; made if missing.
         wait: whether to wait for another process that holds it, after a line of log that says so.
+
+    Yields:
+        function() -> whether `path` still is the folder that was locked: False once that one was
+        moved or deleted, even if there is another one in its place.
 
     Raises:
         RunDirectoryError: another process holds it, `path` is a file, or its file system has no
             locks and the environment variable BERT_TF_LOCKS is not "off".
     """
     path = Path(path)
-    with explain_disk_errors(path):
-        path.mkdir(parents=True, exist_ok=True)
-    with explain_disk_errors(path / ".lock"):
-        file = open(path / ".lock", "a+", encoding="utf-8")
-    try:
+    made = not is_there(path)
+    with contextlib.ExitStack() as stack:
+        with explain_disk_errors(path):
+            path.mkdir(parents=True, exist_ok=True)
+            folder = os.open(path, os.O_RDONLY | os.O_DIRECTORY)
+        stack.callback(os.close, folder)
+        with explain_disk_errors(path / ".lock"):
+            file = stack.enter_context(open(path / ".lock", "a+", encoding="utf-8"))
         if os.environ.get(LOCKS) != "off":
             _lock(file, path, wait)
+        if made and not wait:  # who waits has opened the file in it
+            stack.callback(_remove_unused, path)
         with explain_disk_errors(path / ".lock"):
             file.truncate(0)
             file.write(f"process {os.getpid()} on {os.uname().nodename}")
             file.flush()
-        yield
-    finally:
-        file.close()
+        yield lambda: _is_same(path, folder)
+
+
+def _is_same(path, folder):
+    """Whether the open folder lies at `path`."""
+    with contextlib.suppress(OSError):
+        return os.path.samestat(os.stat(path), os.fstat(folder))
+    return False
+
+
+def _remove_unused(path):
+    """Removes a folder that holds nothing but its lock."""
+    with contextlib.suppress(OSError):
+        if os.listdir(path) == [".lock"]:
+            os.unlink(path / ".lock")
+            os.rmdir(path)
 
 
 def _lock(file, path, wait):

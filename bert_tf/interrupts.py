@@ -19,7 +19,7 @@ import time
 
 SIGNALS = (signal.SIGINT, signal.SIGTERM)
 
-_requested = None
+_requested, _asked = None, False
 _taken = 0.0  # when a handler of Python ran last
 
 
@@ -45,29 +45,36 @@ class Interrupted(KeyboardInterrupt):
 
 def requested():
     """The signal that asks the block of `stopping()` to end; None while there is none."""
+    global _asked
+    _asked = True
     return _requested
 
 
 @contextlib.contextmanager
-def stopping(promise):
+def stopping(promise, before="interrupted before the first step; the same command starts again"):
     """Remembers the first signal for `requested()`; a second one ends the process.
+
+    Until `requested()` was called for the first time there is nothing to save: a signal raises at once.
 
     Args:
         promise: what will be done before the process ends, printed when the signal comes, such as
             "saving a checkpoint after this step".
+        before: the message of what is raised at once.
     """
 
     def remember(number, frame):
         global _requested, _taken
         _taken = time.monotonic()
+        if not _asked:
+            raise Interrupted(number, before)
         _requested = signal.Signals(number)
         for each in SIGNALS:
             if signal.getsignal(each) is remember:
                 signal.signal(each, signal.SIG_DFL)  # not by Python, which would wait for TensorFlow to return
         print(f"\n{_requested.name}: {promise}; another one ends the process at once", file=sys.stderr, flush=True)
 
-    global _requested
-    _requested = None
+    global _requested, _asked
+    _requested, _asked = None, False
     with _handlers(remember):
         try:
             yield

@@ -31,11 +31,15 @@ class Progress:
             self.last = now
             self._print(note)
 
+    def restart(self, done):
+        """Starts the clock of the rate again: what came before, such as compilation, does not count."""
+        self.start, self.first = time.monotonic(), done
+
     def finish(self, note=""):
         self._print(note, last=True)
 
     def rate(self):
-        """Units per second since this object was made."""
+        """Units per second since this object was made or restarted."""
         return (self.done - self.first) / max(time.monotonic() - self.start, 1e-9)
 
     def _print(self, note, last=False):

@@ -2,6 +2,7 @@ import errno
 import os
 import subprocess
 import sys
+import tempfile
 import threading
 
 import pytest
@@ -142,3 +143,75 @@ def test_a_folder_that_gives_way_and_leftovers(tmp_path):
         (temporary / "new.txt").write_text("new")
     assert os.listdir(target) == ["new.txt"]
     assert sorted(os.listdir(tmp_path)) == [f".folder.{os.getppid()}.tmp", "folder"]
+
+
+def unreadable(monkeypatch):
+    """As another user meets a folder of mode 000; chmod does not stop root."""
+
+    def refuse(path, *arguments, **keywords):
+        raise PermissionError(errno.EACCES, "Permission denied", str(path))
+
+    monkeypatch.setattr(os, "scandir", refuse)
+    monkeypatch.setattr(os, "stat", refuse)
+
+
+def test_an_unreadable_folder_is_neither_empty_nor_absent(tmp_path, monkeypatch):
+    (tmp_path / "b").touch()
+    (tmp_path / "a").mkdir()
+    assert files.list_folder(tmp_path) == [tmp_path / "a", tmp_path / "b"]
+    assert files.list_folder(tmp_path / "c") == [] and not files.is_there(tmp_path / "c")
+    assert files.is_there(tmp_path / "b") and not files.is_there(tmp_path / "b" / "c")
+    unreadable(monkeypatch)
+    for look in (files.list_folder, files.is_there):
+        with pytest.raises(RunDirectoryError, match=f"cannot read {tmp_path}: permission denied"):
+            look(tmp_path)
+
+
+LOOK = """
+import os, sys
+from pathlib import Path
+from bert_tf import files
+from bert_tf.errors import RunDirectoryError
+os.seteuid(65534)
+for look in (files.list_folder, lambda path: files.is_there(path / "a")):
+    try:
+        print(look(Path(sys.argv[1])))
+    except RunDirectoryError as error:
+        print(error)
+"""
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can become another user")
+@pytest.mark.parametrize(("mode", "said"), [(0o000, ["cannot read", "cannot read"]), (0o111, ["cannot read", "True"])])
+def test_a_folder_of_another_user(mode, said):
+    with tempfile.TemporaryDirectory(dir="/tmp") as folder:  # pytest's own are closed to others
+        os.chmod(folder, 0o755)
+        inner = os.path.join(folder, "inner")
+        os.mkdir(inner)
+        open(os.path.join(inner, "a"), "w").close()
+        os.chmod(inner, mode)
+        looked = subprocess.run([sys.executable, "-c", LOOK, inner], capture_output=True, text=True, check=True)
+    assert [line[: len(s)] for line, s in zip(looked.stdout.splitlines(), said, strict=True)] == said
+
+
+def test_a_locked_folder_that_is_moved_is_noticed(tmp_path):
+    with files.lock_directory(tmp_path / "run") as in_place:
+        assert in_place()
+        (tmp_path / "run").rename(tmp_path / "moved")
+        assert not in_place()
+        (tmp_path / "run").mkdir()
+        assert not in_place(), "another folder in its place"
+        (tmp_path / "run").rmdir()
+        (tmp_path / "moved").rename(tmp_path / "run")
+        assert in_place()
+
+
+def test_a_folder_that_was_made_for_a_lock_alone_is_removed(tmp_path):
+    (tmp_path / "old").mkdir()
+    for name, left in (("new", False), ("old", True)):
+        with pytest.raises(ZeroDivisionError), files.lock_directory(tmp_path / name):
+            1 / 0
+        assert (tmp_path / name).exists() == left
+    with files.lock_directory(tmp_path / "used"):
+        (tmp_path / "used" / "a").touch()
+    assert sorted(os.listdir(tmp_path / "used")) == [".lock", "a"]

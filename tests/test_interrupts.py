@@ -33,8 +33,9 @@ def test_a_signal_is_remembered_until_the_loop_asks(capsys, number, status):
 def test_a_second_signal_ends_the_process_at_once():
     program = """
 import os, signal, time
-from bert_tf.interrupts import stopping
+from bert_tf.interrupts import requested, stopping
 with stopping("saving"):
+    requested()
     os.kill(os.getpid(), signal.SIGINT)
     print("still here", flush=True)
     try:
@@ -45,6 +46,11 @@ with stopping("saving"):
 """
     ended = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=30)
     assert (ended.returncode, ended.stdout) == (-signal.SIGINT, "still here\n")
+
+
+def test_before_the_loop_asks_for_the_first_time_a_signal_raises():
+    with pytest.raises(Interrupted, match="nothing was done"), stopping("saving", before="nothing was done"):
+        send(signal.SIGINT)
 
 
 def test_an_ignored_signal_stays_ignored():

@@ -98,6 +98,16 @@ MASKING = {
     "distilbert_base": (*TOKENS, 77, 512),
     "modernbert_base": (0.3, 0.8, 0.1, "token", 308, 1024),
 }
+# What may be predicted beside text, how the number is rounded, where random tokens are from: BERT, ALBERT and ELECTRA
+# (create_pretraining_data.py, pretrain_helpers.py get_candidates_mask) leave out [CLS] and [SEP] alone, fairseq's
+# mask_tokens_dataset.py nothing; SpanBERT's masking.py has math.ceil and np.random.choice(tokens).
+CANDIDATES = {
+    "bert": ("predict_unknown", "nearest", "uniform"),
+    "albert": ("predict_unknown", "nearest", "uniform"),
+    "electra": ("predict_unknown", "nearest", "uniform"),
+    "roberta": ("predict_special", "random", "uniform"),
+    "spanbert": ("predict_unknown", "up", "corpus"),
+}
 OBJECTIVES = {"electra": "replaced_token_detection", "xlnet": "permutation_lm"}
 
 
@@ -136,6 +146,10 @@ def test_masking_is_the_published_one(name):
     *ours, predictions, length = MASKING[name]
     assert [masking.rate, masking.mask_probability, masking.random_probability, masking.unit] == ours
     assert masking.predictions(length) == predictions
+    if name.split("_")[0] in CANDIDATES:
+        candidates, *others = CANDIDATES[name.split("_")[0]]
+        assert [masking.predict_unknown, masking.predict_special].count(True) == getattr(masking, candidates) == 1
+        assert [masking.rounding, masking.random_tokens] == others
     if masking.unit == "ngram":
         assert masking.max_ngram == 3
     if masking.unit == "span":
@@ -190,7 +204,7 @@ def test_the_objectives_are_set_as_published():
         permutation = experiment.permutation  # train.py and data_utils.py: README.md's command
         assert (permutation.alpha, permutation.beta, permutation.max_ngram) == (6, 1, 5)
         assert (permutation.permutation_size, permutation.segments, permutation.bidirectional) == (256, 2, True)
-        assert permutation.predictions(1024) == 2 * 85
+        assert permutation.predictions(1024) == 2 * 85 and permutation.predict_special
         assert experiment.objective.memory_length == 384
     assert config.load(PretrainConfig, "pretrain/albert_large").objective.pair_head == "sentence_order"
 

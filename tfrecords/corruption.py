@@ -26,6 +26,7 @@ REPLACEMENT_STREAM = 2
 COMPLETION_STREAM = 3
 LENGTH_STREAM = 4
 SIDE_STREAM = 5
+ROUNDING_STREAM = 6
 
 _STREAM_LENGTH = 1 << 16
 _GOLDEN = 0x9E3779B9
@@ -226,7 +227,7 @@ def mask_or_replace(keys, original, positions, acting, mask_id, random_ids, mask
         acting: int32 [B, P], the place whose number decides between the three; equal for tokens
             that are to have the same fate.
         mask_id: int.
-        random_ids: int32 [R], the ids a random token is drawn from, all equally likely.
+        random_ids: int32 [R], the ids a random token is drawn from, all places equally likely.
         mask_below, random_below_: 32-bit thresholds; an action number below the first means
             [MASK], below the second a random token.
 

@@ -7,13 +7,18 @@ uses, with the same seed, epoch and example number, so that it shows the very ma
 import dataclasses
 from pathlib import Path
 
+import numpy as np
+
 from bert_tf.errors import ConfigError
 from bert_tf.tokenizers import load_tokenizer
+from tfrecords.corpus_tokens import make_corruption
 from tfrecords.explanation import Explained, field, table
 from tfrecords.manifest import Manifest
 from tfrecords.masking import MaskedLMCorruption, MaskingConfig
+from tfrecords.permutation_config import PermutationConfig
 from tfrecords.reader import ShardReader
 from tfrecords.schema import TOKENIZER_FOLDER
+from tfrecords.xlnet import check_permutation
 
 # What a pair label means, by task.
 PAIR_LABELS = {
@@ -29,8 +34,9 @@ class Explanation:
     Attributes:
         example_index, epoch: int.
         tokens: list of str, uncorrupted, without padding, in the order the model reads them.
-        segments: list of int, which segment each token belongs to: 0, 1, or 2 at the end.
-        texts: list of str, each segment's text as the tokenizer decodes it.
+        segments: list of int, which text each token belongs to: 0, 1, or 2 at the end; 3, 4, 5 in the
+            second segment of a row of several, and so on.
+        texts: list of str, the texts 0, 1, 3, 4, ... as the tokenizer decodes them.
         pair_label: int, or None where nothing is asked about a pair.
         pair_task: one of `schema.PAIR_TASKS`.
         corruption: what the corruption says of the row, an `Explained`.
@@ -59,25 +65,30 @@ class Explanation:
         if self.pair_label is not None:
             meaning = PAIR_LABELS[self.pair_task][self.pair_label]
             yield from field("pair", f"label {self.pair_label}: {meaning}", width)
-        for name, text in zip("AB", self.texts):
-            yield from field(f"text {name}", text, width)
+        texts = [segment for segment in dict.fromkeys(self.segments) if segment % 3 < 2]
+        for segment, text in zip(sorted(texts), self.texts):
+            yield from field(f"text {self._name(segment)}", text, width)
         shown = list(self.tokens)
         for prediction in self.predictions:
             hidden = prediction.shown is None or prediction.shown == prediction.token
             arrow = "" if hidden else f" -> {prediction.shown}"
             shown[prediction.position] = f"{{{prediction.token}{arrow}}}"
-        names = {0: "input A", 1: "input B"}
         for segment in dict.fromkeys(self.segments):
             pieces = [t for t, s in zip(shown, self.segments) if s == segment]
-            yield from field(names.get(segment, "input end"), pieces, width)
+            yield from field(f"input {self._name(segment)}", pieces, width)
         yield from field("predicted", self.corruption.rule, width)
         for name, note in self.corruption.notes.items():
             yield from field(name, note, width)
         yield from table(self.predictions)
         yield ""
 
+    def _name(self, segment):
+        """A, B or end; 1A, 1B, 1end, 2A, ... in rows of several segments."""
+        number = segment // 3 + 1 if max(self.segments) > 2 else ""
+        return f"{number}{('A', 'B', 'end')[segment % 3]}"
 
-def explain(batch, tokenizer, corrupt, seed, pair_task="next_sentence"):
+
+def explain(batch, tokenizer, corrupt, seed, pair_task="next_sentence", row_segments=1):
     """Explains every example of a batch.
 
     Args:
@@ -85,7 +96,7 @@ def explain(batch, tokenizer, corrupt, seed, pair_task="next_sentence"):
         tokenizer: the one of the shards.
         corrupt: a corruption that explains itself, see `explanation`.
         seed: int, of the run.
-        pair_task: `manifest.pair_task` of the shards.
+        pair_task, row_segments: those of the shards' manifest.
 
     Yields:
         `Explanation`, one for each example.
@@ -93,16 +104,17 @@ def explain(batch, tokenizer, corrupt, seed, pair_task="next_sentence"):
     features = corrupt(batch, seed)
     before = {name: value.numpy() for name, value in batch.items()}
     as_read = features["segment_ids"].numpy()
+    texts_before = 3 * (np.arange(batch["token_ids"].shape[1]) // (batch["token_ids"].shape[1] // row_segments))
     for row, explained in enumerate(corrupt.explain(batch, features, seed, tokenizer)):
         length = int(before["padding_mask"][row].sum())
         ids = before["token_ids"][row, :length].tolist()
-        segments = _segments(ids, before["segment_ids"][row, :length].tolist(), tokenizer.layout)
+        segments = _segments(ids, (before["segment_ids"][row] + texts_before)[:length].tolist(), tokenizer.layout)
         yield Explanation(
             example_index=int(before["example_index"][row]),
             epoch=int(before["epoch"][row]),
             tokens=explained.tokens or [tokenizer.id_to_token(i) for i in ids],
             # A row that is read in another order has its segments in that order.
-            segments=segments if explained.tokens is None else as_read[row, :length].tolist(),
+            segments=segments if explained.tokens is None else (as_read[row] + texts_before)[:length].tolist(),
             texts=[
                 tokenizer.decode(
                     [
@@ -111,14 +123,18 @@ def explain(batch, tokenizer, corrupt, seed, pair_task="next_sentence"):
                         if s == segment and i not in (tokenizer.cls_id, tokenizer.sep_id)
                     ]
                 )
-                for segment in (0, 1)
-                if segment in segments
+                for segment in sorted(set(segments))
+                if segment % 3 < 2
             ],
-            pair_label=int(before["pair_labels"][row]) if before["pair_weights"][row] else None,
+            pair_label=int(before["pair_labels"][row]) if _is_pair(before, row) else None,
             pair_task=pair_task,
             corruption=explained,
             sequence_length=batch["token_ids"].shape[1],
         )
+
+
+def _is_pair(before, row):
+    return "pair_weights" in before and bool(before["pair_weights"][row])
 
 
 def _segments(ids, segment_ids, layout):
@@ -152,7 +168,7 @@ def inspect_shards(
         examples: how many of the first examples to show.
         example_index: show this one instead.
         width: characters in a line.
-        corruption: class of a corruption that explains itself, called with (tokenizer, config).
+        corruption: class of a corruption that explains itself, see `make_corruption`.
 
     Yields:
         str.
@@ -179,8 +195,10 @@ def inspect_shards(
         indices = [example_index]
     else:
         indices = range(min(examples, reader.num_examples))
-    corrupt = corruption(tokenizer, config)
+    if isinstance(config, PermutationConfig):
+        check_permutation(config, manifest.packing, reader.sequence_length)
+    corrupt = make_corruption(corruption, tokenizer, config, reader)
     for index in indices:
         batch = reader.examples([index], epoch)
-        for explanation in explain(batch, tokenizer, corrupt, seed, manifest.pair_task):
+        for explanation in explain(batch, tokenizer, corrupt, seed, manifest.pair_task, manifest.row_segments):
             yield from explanation.lines(width)

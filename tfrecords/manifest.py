@@ -81,6 +81,16 @@ class Manifest:
         return self.packing.get("pair") or ("next_sentence" if self.packing["format"] == "segment_pair" else "none")
 
     @property
+    def row_segments(self):
+        """How many segments a row holds, each with two texts of its own; see `schema`."""
+        return self.packing.get("segments", 1)
+
+    @property
+    def alternates(self):
+        """Whether every second row stands in reverse order."""
+        return self.packing["format"] == "xlnet"
+
+    @property
     def settings(self):
         """All that decides what the shards of a corpus hold, as a dict that JSON can hold."""
         theirs = {"tokenizer": self.tokenizer_fingerprint, "schema_version": self.schema_version}

@@ -28,8 +28,11 @@ class MaskedLMCorruption:
     batch it comes in.
 
     Args:
-        tokenizer: gives `special_ids`, `is_continuation`, `marks_words`, `mask_id`, `random_ids`, `layout`.
+        tokenizer: gives `special_ids`, `unk_id`, `starts_word`, `marks_words`, `mask_id`, `random_ids`,
+            `layout`.
         config: a `MaskingConfig`.
+        corpus_tokens: int32 [R], tokens of the corpus, which random ones are drawn from; needed where
+            the config's random_tokens is "corpus", see `corpus_tokens.make_corruption`.
 
     Call arguments:
         batch: dict with token_ids int32 [B, S], padding_mask bool [B, S], example_index int64 [B],
@@ -45,14 +48,18 @@ class MaskedLMCorruption:
             span_left, span_right: int32 [B, P], the places just outside the span that a prediction
                 is in, whose tokens the model sees; 0 at filler. mask_positions - span_left counts
                 the tokens of the span from 1.
+            span_weights: float32 [B, P], 1 for a prediction between two tokens of the text, 0 where one
+                of the two is special ([CLS], [SEP]) and at filler: SpanBERT predicts from borders
+                within the text alone (`span_masking`: start > 0 and end < len - 1)
         A sequence of special tokens only has no prediction.
 
     Raises:
-        ConfigError: words are to be masked and the tokenizer does not show where they begin; unit
-            "span" and a layout that puts nothing before the text.
+        ConfigError: random tokens of the corpus without `corpus_tokens`; words are to be masked and the
+            tokenizer does not show where they begin; unit "span" and a layout that puts nothing before the
+            text.
     """
 
-    def __init__(self, tokenizer, config=MaskingConfig()):
+    def __init__(self, tokenizer, config=MaskingConfig(), corpus_tokens=None):
         if config.unit != "token" and not tokenizer.marks_words:
             raise ConfigError(
                 f"unit: {config.unit} needs to know where words begin, which the tokens of this tokenizer do not "
@@ -65,11 +72,24 @@ class MaskedLMCorruption:
             )
         self.config = config
         self.mask_id = int(tokenizer.mask_id)
-        self.random_ids = np.asarray(tokenizer.random_ids, np.int32)
-        kinds = np.where(tokenizer.is_continuation, _CONTINUATION, _FIRST_PIECE).astype(np.int8)
-        kinds[list(tokenizer.special_ids)] = _SPECIAL
+        if config.random_tokens == "corpus" and corpus_tokens is None:
+            raise ConfigError(
+                "random_tokens: corpus draws from tokens of the shards, which this corruption was not given; make it "
+                "with tfrecords.corpus_tokens.make_corruption, or set random_tokens to uniform"
+            )
+        drawn = tokenizer.random_ids if config.random_tokens == "uniform" else corpus_tokens
+        self.random_ids = np.asarray(drawn, np.int32)
+        frame = [i for i in tokenizer.special_ids if i != tokenizer.unk_id]
+        special = list(tokenizer.special_ids)
+        if config.predict_special:
+            special = []
+        elif config.predict_unknown:
+            special = frame
+        kinds = np.where(tokenizer.starts_word, _FIRST_PIECE, _CONTINUATION).astype(np.int8)
+        kinds[special] = _SPECIAL
         self._kinds = kinds
-        self._special = _stretches(tokenizer.special_ids)
+        self._special = _stretches(special)
+        self._is_text = ~np.isin(np.arange(len(kinds)), frame)
 
     def __call__(self, batch, seed):
         features = dict(batch)
@@ -82,6 +102,7 @@ class MaskedLMCorruption:
             begin, end = selection.runs(positions, valid, token_ids.shape[1])
             features["span_left"] = tf.where(valid, begin - 1, 0)
             features["span_right"] = tf.where(valid, end, 0)
+            features["span_weights"] = tf.cast(valid & self._between_text(token_ids, begin - 1, end), tf.float32)
             acting = begin
         original = tf.where(valid, corruption.gather_at(token_ids, positions), 0)
         replaced = corruption.mask_or_replace(
@@ -105,14 +126,28 @@ class MaskedLMCorruption:
         """Which positions are predicted: int32 [B, P] ascending, and bool [B, P]."""
         tokens, starts = self.units(token_ids, padding_mask, keys)
         length = token_ids.shape[1]
-        budget = tf.gather(
-            self.config.budgets(length), tf.reduce_sum(tf.cast(tokens, tf.int32), axis=1)
-        )
+        budget = self.budget(tf.reduce_sum(tf.cast(tokens, tf.int32), axis=1), length, keys)
         width = self.config.predictions(length)
         if self.config.unit == "token":
             return selection.select_tokens(tokens, budget, width, keys)
         cut = self.config.unit == "span"
         return selection.select_units(tokens, starts, budget, width, keys, cut)
+
+    def budget(self, number, length, keys):
+        """How many are predicted of the `number` (int32 [B]) of tokens that may be: int32 [B]."""
+        budgets, more = self.config.budgets(length)
+        budget = tf.gather(budgets, number)
+        if more.any():
+            bits = corruption.random_bits(keys, corruption.ROUNDING_STREAM, tf.zeros([1, 1], tf.int32))[:, 0]
+            thresholds = np.round(more * 2**32).astype(np.int64)
+            budget += tf.cast(tf.cast(bits, tf.int64) < tf.gather(thresholds, number), tf.int32)
+        return budget
+
+    def _between_text(self, token_ids, left, right):
+        """Whether no special token stands at either place: bool [B, P], for places int32 [B, P] of spans."""
+        length = token_ids.shape[1]
+        sides = [corruption.gather_at(token_ids, tf.clip_by_value(x, 0, length - 1)) for x in (left, right)]
+        return corruption.look_up(self._is_text, sides[0]) & corruption.look_up(self._is_text, sides[1])
 
     def units(self, token_ids, padding_mask, keys):
         """Which tokens may be predicted, and which of them begin a unit: bool [B, S] each."""
@@ -144,4 +179,6 @@ class MaskedLMCorruption:
 def _stretches(numbers):
     """The stretches of consecutive `numbers` (ints): a list of (first, last)."""
     numbers = np.unique(numbers)
+    if not len(numbers):
+        return []
     return [(int(part[0]), int(part[-1])) for part in np.split(numbers, np.flatnonzero(np.diff(numbers) > 1) + 1)]

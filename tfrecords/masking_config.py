@@ -10,6 +10,8 @@ from bert_tf.config import Range, nearest
 from bert_tf.errors import ConfigError
 
 UNITS = ("token", "whole_word", "ngram", "span")
+RANDOM_TOKENS = ("uniform", "corpus")
+ROUNDINGS = ("nearest", "up", "random")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -17,12 +19,25 @@ class MaskingConfig:
     """How much is masked, and how.
 
     Attributes:
-        rate: the share of a sequence's tokens that are predicted: exactly
-            max(1, round(rate * n)) of its n tokens that are not special, without replacement.
-            (google-research/bert counts [CLS] and [SEP] among the n as well: one prediction more
-            in about one sequence of three.)
+        rate: the share of a sequence's tokens that are predicted, without replacement: of its n tokens
+            that may be predicted exactly max(1, round(rate * n)), or as `rounding` says.
+            (google-research/bert counts [CLS] and [SEP] among the n although it never predicts them:
+            one prediction more in about one sequence of three.)
+        rounding: how rate * n becomes a whole number. "nearest": BERT, ALBERT, ELECTRA; at least 1.
+            "up": SpanBERT (`math.ceil`: 77 of 510, where "nearest" takes 76). "random": up or down at
+            random so that the mean is rate * n, and 0 in some short sequences; RoBERTa (fairseq's
+            `int(rate * n + U)`).
+        predict_unknown: whether [UNK] may be predicted, and counts among the n, as in BERT, ALBERT,
+            RoBERTa, ELECTRA and SpanBERT. Default False: [UNK] is no token of the text, and a model
+            that predicts it learns where the vocabulary ends.
+        predict_special: whether every token of the row may be predicted and counts, [CLS] and [SEP]
+            and [UNK] too: RoBERTa (fairseq masks <s> and </s>). Only with unit "token".
         mask_probability: share of the predicted tokens that become [MASK].
         random_probability: share that become a random token; the rest stay as they are.
+        random_tokens: where random tokens are drawn from. "uniform": all ids of the vocabulary that are
+            neither special nor unused, equally likely (BERT). "corpus": tokens of the shards, so that
+            each is as likely as it is frequent, special tokens and [UNK] aside: SpanBERT. (From a sample
+            of about a million tokens, the same for all runs on the same shards.)
         max_predictions: P, the width of the prediction tensors and the most that are predicted in
             one sequence; None for ceil(rate * sequence_length), which never binds and is BERT's
             20 at length 128.
@@ -38,7 +53,12 @@ class MaskingConfig:
                 budget, at the front or the back, as the original does at the back even within a
                 word. Spans that touch are one; the choice between [MASK], random and kept is made
                 once for a span.
-            No unit reaches across a special token.
+            No unit reaches across a special token. Those are the chances before the budget cuts: units
+            that no longer fit are passed over, which favours short ones, here as in the originals.
+            Measured: words of 1, 2, 3, 4 pieces are masked at .165, .145, .133, .117 (BERT's code .173,
+            .151, .136, .124); n-grams of 1, 2, 3 words are .651, .233, .116 of those masked (ALBERT's
+            code .644, .239, .117).
+            Which tokens begin a word is the tokenizer's `starts_word`.
         max_ngram: "ngram" only: words in the longest.
         span_p, max_span: "span" only: the parameter of the geometric distribution, and words in
             the longest.
@@ -53,6 +73,10 @@ class MaskingConfig:
     rate: Annotated[float, Range(above=0, below=1)] = 0.15
     mask_probability: Annotated[float, Range(at_least=0, at_most=1)] = 0.8
     random_probability: Annotated[float, Range(at_least=0, at_most=1)] = 0.1
+    random_tokens: Literal["uniform", "corpus"] = "uniform"
+    rounding: Literal["nearest", "up", "random"] = "nearest"
+    predict_unknown: bool = False
+    predict_special: bool = False
     max_predictions: Annotated[int | None, Range(at_least=1)] = None
     unit: Literal["token", "whole_word", "ngram", "span"] = "token"
     max_ngram: Annotated[int, Range(at_least=1, at_most=1000)] = 3
@@ -74,6 +98,14 @@ class MaskingConfig:
             raise ConfigError(f"max_predictions {self.max_predictions} must be at least 1")
         if self.unit not in UNITS:
             raise ConfigError(f"unknown unit '{self.unit}'{nearest(str(self.unit), UNITS)}")
+        for name, known in (("random_tokens", RANDOM_TOKENS), ("rounding", ROUNDINGS)):
+            if getattr(self, name) not in known:
+                raise ConfigError(f"{name} is '{getattr(self, name)}'; known: {', '.join(known)}")
+        if self.predict_special and self.unit != "token":
+            raise ConfigError(
+                f"predict_special masks [CLS] and [SEP], which belong to no word, but unit is {self.unit}; "
+                "leave predict_special out or set unit to token"
+            )
         for name, unit in (("max_ngram", "ngram"), ("span_p", "span"), ("max_span", "span")):
             if self.unit != unit and getattr(self, name) != getattr(MaskingConfig, name):
                 raise ConfigError(f"{name} is of unit: {unit}, but unit is {self.unit}; leave {name} out")
@@ -93,13 +125,22 @@ class MaskingConfig:
         return max(1, math.ceil(self.rate * sequence_length - 1e-9))
 
     def budgets(self, sequence_length):
-        """How many tokens are predicted when 0, 1, ... `sequence_length` may be: int32 [S + 1]."""
+        """How many tokens are predicted when 0, 1, ... `sequence_length` may be.
+
+        Returns:
+            int32 [S + 1]; and float64 [S + 1], the probability that it is one more, which is 0 but for
+            rounding "random".
+        """
+        wanted = self.rate * np.arange(sequence_length + 1)
+        if self.rounding == "random":
+            whole = np.floor(wanted + 1e-9)  # the rounding error of a product is no chance of one more
+            more = np.maximum(wanted - whole, 0)
+        else:
+            whole = np.ceil(wanted - 1e-9) if self.rounding == "up" else np.round(wanted)
+            whole[1:] = np.maximum(whole[1:], 1)
+            more = np.zeros_like(wanted)
         most = self.predictions(sequence_length)
-        return np.array(
-            [0]
-            + [min(most, max(1, round(self.rate * n))) for n in range(1, sequence_length + 1)],
-            np.int32,
-        )
+        return np.minimum(whole, most).astype(np.int32), np.where(whole < most, more, 0)
 
     @property
     def probabilities(self):

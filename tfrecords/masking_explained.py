@@ -38,7 +38,8 @@ def explain(corrupt, batch, features, seed, tokenizer):
     positions = features["mask_positions"]
     acting = features["span_left"] + 1 if config.unit == "span" else positions
     draws = corruption.random_bits(keys, corruption.ACTION_STREAM, acting).numpy()
-    budgets = config.budgets(length)
+    eligible = tokens.sum(1).astype("int32")
+    budgets = corrupt.budget(eligible, length, keys).numpy()
     for row, (places, weights) in enumerate(zip(positions.numpy(), features["mask_weights"].numpy())):
         predictions = []
         for rank in range(int(weights.sum())):
@@ -63,8 +64,7 @@ def explain(corrupt, batch, features, seed, tokenizer):
                     unit=unit,
                 )
             )
-        eligible = int(tokens[row].sum())
-        rule = _rule(config, len(predictions), int(budgets[eligible]), eligible, length)
+        rule = _rule(config, len(predictions), int(budgets[row]), int(eligible[row]), length)
         notes = {}
         if config.static_duplicates is not None:
             epoch = int(batch["epoch"][row]) % config.static_duplicates
@@ -93,7 +93,7 @@ def _rule(config, predicted, budget, eligible, length):
     }[config.unit]
     rule = (
         f"{predicted} tokens: {what} {budget}, which is {100 * config.rate:g} % of the "
-        f"{eligible} that are not special"
+        f"{eligible} {'tokens' if config.predict_special else 'that are not special'}"
     )
     if config.predictions(length) == budget < round(config.rate * eligible):
         rule += f", cut to max_predictions {budget}"

@@ -19,7 +19,8 @@ def segment_pairs(
       sentences this leaves unused are put back;
     - "sentence_order" (google-research/albert, the same function with `random_next_sentence`
       off): half of the time A and B are exchanged;
-    - "none": they stay, and nothing is asked of them.
+    - "none": they stay, and nothing is asked of them (ELECTRA cuts its texts otherwise, see
+      `electra.electra_examples`).
     Pairs that are too long lose tokens one by one from the longer segment (B where they are
     equal), at the front or the back at random; after the exchange, so that lengths do not tell of
     it.

@@ -28,10 +28,10 @@ class PermutationCorruption:
     but for the last few: a span that would reach the end is not taken, here as there.
 
     Otherwise than the original:
-        Special tokens are not predicted. The original lets spans begin at them and run over them,
-        counts them, and leaves <sep> and <cls> out of the loss afterwards; here the number of predictions
-        is that of the tokens that may be predicted, and a span ends at a special token.
-        [UNK] is one of them, unless the config's `predict_unknown` is set; the original predicts it.
+        <sep> and <cls> are not predicted. The original lets spans begin at them and run over them, counts
+        them, and leaves them out of the loss afterwards; here the number of predictions is that of the
+        tokens that may be predicted, and a span ends at a token that may not.
+        Nor are <unk> and <eod>, unless the config's `predict_special` is set; the original predicts them.
         A piece that holds a character of a script without blanks begins a word (the tokenizer's
         `starts_word`).
         At least one token of each window stays context, so that no prediction is made from nothing.
@@ -41,13 +41,14 @@ class PermutationCorruption:
     the epoch and the example's number, not on the batch it comes in.
 
     Args:
-        tokenizer: gives `special_ids`, `unk_id`, `starts_word`, `sep_id`, `cls_id`, `layout`.
+        tokenizer: gives `special_ids`, `eod_id`, `starts_word`, `sep_id`, `cls_id`, `layout`.
         config: a `PermutationConfig`.
 
     Call arguments:
         batch: dict with token_ids, segment_ids int32 [B, S], padding_mask bool [B, S] (padding on
             the right), example_index int64 [B], epoch int64 [B], and anything else, which is
-            passed on. S must be static.
+            passed on. S must be static. `backward` bool [B], where it is there, says which rows
+            stand in reverse order already (shards of the format xlnet); none is then turned round.
         seed: int or int64 scalar.
 
     Returns:
@@ -68,7 +69,10 @@ class PermutationCorruption:
     def __init__(self, tokenizer, config=PermutationConfig()):
         self.config = config
         kinds = np.where(tokenizer.starts_word, FIRST_PIECE, CONTINUATION).astype(np.int8)
-        kinds[[i for i in tokenizer.special_ids if i != tokenizer.unk_id or not config.predict_unknown]] = SPECIAL
+        never = (tokenizer.sep_id, tokenizer.cls_id) if config.predict_special else tokenizer.special_ids
+        kinds[list(never)] = SPECIAL
+        if config.predict_special and tokenizer.eod_id is not None:
+            kinds[tokenizer.eod_id] = FIRST_PIECE  # a word of its own
         self._kinds = kinds
         self._functional = (tokenizer.sep_id, tokenizer.cls_id)
         layout = tokenizer.layout
@@ -81,8 +85,8 @@ class PermutationCorruption:
         features = dict(batch)
         epoch, example_index = features.pop("epoch"), features.pop("example_index")
         keys = corruption.example_keys(seed, epoch, example_index)
-        backward = None
-        if self.config.bidirectional:
+        backward = features.get("backward")  # of rows that were written in either direction
+        if backward is None and self.config.bidirectional:
             features["backward"] = backward = (epoch + example_index) % 2 == 1
             source = self._reversed_places(features["padding_mask"], backward)
             for name in ("token_ids", "segment_ids"):

@@ -25,8 +25,8 @@ class PermutationConfig:
             have 512 tokens.
         bidirectional: every second row runs backwards, so that memory holds what comes after; an
             example changes its direction every epoch.
-        predict_unknown: whether <unk> may be predicted, and counts, as in the original; default False, as
-            in `MaskingConfig`.
+        predict_special: whether every token but <sep>, <cls> and padding may be predicted, and counts, as in
+            the original: <unk>, and <eod> between documents. Default False: text alone.
         max_predictions: P, predictions of a row at most, all segments together; None for
             round(beta / alpha of a segment) for each: 85 for 512 tokens.
 
@@ -40,7 +40,7 @@ class PermutationConfig:
     permutation_size: Annotated[int, Range(at_least=1)] = 256
     segments: Annotated[int, Range(at_least=1)] = 2
     bidirectional: bool = True
-    predict_unknown: bool = False
+    predict_special: bool = False
     max_predictions: Annotated[int | None, Range(at_least=1)] = None
 
     def __post_init__(self):

@@ -124,9 +124,11 @@ class ShardReader:
                 padding_mask: bool [B, S], True at real tokens
                 pair_labels: int32 [B], 0 = the second segment follows the first, 1 = it is random,
                     or the two are exchanged, as `manifest.pair_task` says
-                pair_weights: float32 [B], 1 where that is asked, else 0
+                pair_weights: float32 [B], 1 where that is asked, else 0; both are left out where
+                    `manifest.pair_task` is "none"
                 example_index: int64 [B], the example's number in the shards
                 epoch: int64 [B]
+                backward: bool [B], shards of the format xlnet only: the row stands in reverse order
             or what `corrupt` makes of them.
 
         Raises:
@@ -154,8 +156,8 @@ class ShardReader:
 
         @tf.autograph.experimental.do_not_convert
         def finish(records, example_index, epoch):
-            batch = self._parse(records)
-            batch["example_index"], batch["epoch"] = example_index, epoch
+            batch = self._parse(records, example_index)
+            batch["epoch"] = epoch
             return batch if corrupt is None else corrupt(batch, seed)
 
         # `rebatch` cuts the blocks into batches and joins the ends of two blocks: slices, where
@@ -207,8 +209,7 @@ class ShardReader:
             if framing.intact_records(record)[2] is not None:
                 raise self._damage(shard)
             records.append(record[framing.HEADER_BYTES : -framing.FOOTER_BYTES])
-        batch = self._parse(tf.constant(records))
-        batch["example_index"] = tf.constant(list(indices), tf.int64)
+        batch = self._parse(tf.constant(records), tf.constant(list(indices), tf.int64))
         batch["epoch"] = tf.fill([len(records)], tf.constant(epoch, tf.int64))
         return batch
 
@@ -346,9 +347,9 @@ class ShardReader:
         epoch = tf.fill(tf.shape(rows), block["epoch"])
         return tf.gather(records, rows), example_index, epoch
 
-    def _parse(self, records):
-        """Serialized examples, string [B], to padded tensors."""
-        length = self.sequence_length
+    def _parse(self, records, example_index):
+        """Serialized examples, string [B], and their numbers, int64 [B], to padded tensors."""
+        length, segments = self.sequence_length, self.manifest.row_segments
         features = tf.io.parse_example(
             records,
             {
@@ -361,15 +362,17 @@ class ShardReader:
             tf.as_dtype(self._id_dtype),
             fixed_length=length * self._id_dtype.itemsize,
         )
-        lengths = tf.io.decode_raw(features[schema.SEGMENT_LENGTHS], tf.uint16, fixed_length=4)
-        labels = tf.io.decode_raw(features[schema.PAIR_LABEL], tf.uint8, fixed_length=1)
+        lengths = tf.io.decode_raw(features[schema.SEGMENT_LENGTHS], tf.uint16, fixed_length=4 * segments)
         ids = tf.cast(ids, tf.int32)  # [B, S], zeros behind the last token
         lengths = tf.cast(lengths, tf.int32)
-        labels = tf.cast(labels[:, 0], tf.int32)
 
         position = tf.range(length)[None, :]
-        first_end = lengths[:, :1]  # [B, 1]
-        second_end = first_end + lengths[:, 1:]
+        first_end = lengths[:, ::2]  # [B, 1]
+        second_end = first_end + lengths[:, 1::2]
+        place = position
+        if segments > 1:  # [B, S], and places within a segment
+            first_end, second_end = (tf.repeat(x, length // segments, axis=1) for x in (first_end, second_end))
+            place = position % (length // segments)
         # What the layout puts at the end belongs to neither segment.
         tokens = tf.strings.length(features[schema.TOKEN_IDS])[:, None] // self._id_dtype.itemsize
         padding_mask = position < tokens
@@ -379,16 +382,18 @@ class ShardReader:
         segment_ids, before = tf.zeros_like(ids), 0
         for begin, segment in zip((0, first_end, second_end), self.manifest.segment_ids):
             if segment != before:
-                segment_ids += (segment - before) * tf.cast(padding_mask & (position >= begin), tf.int32)
+                segment_ids += (segment - before) * tf.cast(padding_mask & (place >= begin), tf.int32)
             before = segment
+        rows = {"token_ids": ids, "segment_ids": segment_ids, "padding_mask": padding_mask}
+        rows["example_index"] = example_index
+        if self.manifest.alternates:
+            rows["backward"] = example_index % 2 == 1
+        if self.manifest.pair_task == "none":  # a model that asks about pairs is to stop, not to learn nothing
+            return rows
+        labels = tf.io.decode_raw(features[schema.PAIR_LABEL], tf.uint8, fixed_length=1)
+        labels = tf.cast(labels[:, 0], tf.int32)
         is_pair = labels != schema.NO_PAIR
-        return {
-            "token_ids": ids,
-            "segment_ids": segment_ids,
-            "padding_mask": padding_mask,
-            "pair_labels": tf.where(is_pair, labels, 0),
-            "pair_weights": tf.cast(is_pair, tf.float32),
-        }
+        return rows | {"pair_labels": tf.where(is_pair, labels, 0), "pair_weights": tf.cast(is_pair, tf.float32)}
 
 
 @contextlib.contextmanager

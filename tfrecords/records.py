@@ -8,9 +8,10 @@ import struct
 
 import numpy as np
 
-from tfrecords.schema import PAIR_LABEL, SEGMENT_LENGTHS, TOKEN_IDS, id_dtype
+from tfrecords.schema import NO_PAIR, PAIR_LABEL, SEGMENT_LENGTHS, TOKEN_IDS, id_dtype
 
 _LENGTHS = struct.Struct("<HH")
+_LENGTH_DTYPE = np.dtype("<u2")
 
 
 def serialize(token_ids, spans, layout, vocabulary_size):
@@ -49,12 +50,26 @@ def serialize(token_ids, spans, layout, vocabulary_size):
         yield frame[0] + _LENGTHS.pack(a_end - a_start + around_first, second) + frame[1] + ids
 
 
-def _frame(label, size):
+def serialize_rows(rows, lengths, vocabulary_size):
+    """Yields one serialized `tf.train.Example` per row that is framed already.
+
+    Args:
+        rows: integer [R, S], special tokens included.
+        lengths: integer [R, 2 * segments], see `schema`.
+        vocabulary_size: decides the width of the stored ids.
+    """
+    rows, lengths = rows.astype(id_dtype(vocabulary_size)), lengths.astype(_LENGTH_DTYPE)
+    frame = _frame(NO_PAIR, rows.dtype.itemsize * rows.shape[1], _LENGTH_DTYPE.itemsize * lengths.shape[1])
+    for row, parts in zip(rows, lengths):
+        yield frame[0] + parts.tobytes() + frame[1] + row.tobytes()
+
+
+def _frame(label, size, lengths_size=_LENGTHS.size):
     """What stands before the segment lengths and before the ids, where the ids take `size` bytes."""
     pair = _entry(PAIR_LABEL, 1) + bytes([label])
-    lengths = _entry(SEGMENT_LENGTHS, _LENGTHS.size)
+    lengths = _entry(SEGMENT_LENGTHS, lengths_size)
     ids = _entry(TOKEN_IDS, size)
-    features = len(pair) + len(lengths) + _LENGTHS.size + len(ids) + size
+    features = len(pair) + len(lengths) + lengths_size + len(ids) + size
     # Example.features = 1
     return b"\x0a" + _varint(features) + pair + lengths, ids
 

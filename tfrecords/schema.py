@@ -13,6 +13,10 @@ A record is a serialized `tf.train.Example` with these features, all unpadded:
 Which special tokens stand where is the tokenizer's layout (`bert_tf.tokenizers.layout`): in BERT's,
 A is [CLS] ... [SEP] and B is ... [SEP].
 
+Rows of the format xlnet hold several segments of equal length, each with two texts of its own:
+`segment_lengths` has two uint16 for each segment, and what a segment has beyond both is its
+`at_end`. Rows 1, 3, ... of a shard stand in reverse order, and every shard has an even number of rows.
+
 Bytes rather than int64 lists, because a whole batch of fixed-width bytes is decoded by one op:
 some eighteen times faster than parsing varints one example at a time.
 """

@@ -15,12 +15,13 @@ from tfrecords.manifest import Manifest, Shard
 from tfrecords.output_folder import Kind
 from tfrecords.packing import ENDS, FILLS, doc_sentences, full_sentences, insert_separators, token_blocks
 from tfrecords.pairs import segment_pairs, sentence_pairs
-from tfrecords.records import serialize
+from tfrecords.records import serialize, serialize_rows
 from tfrecords.results import ChunkResult
 from tfrecords.schema import EXCHANGED, IN_ORDER, MANIFEST_NAME, NEXT, NO_PAIR, RANDOM_NEXT, TOKENIZER_FOLDER
 from tfrecords.shards_config import PAIR_FORMATS, SINGLE_FORMATS
 from tfrecords.statistics import DuplicateSample, sentence_hashes
 from tfrecords.tokens import DocumentTokenizer, token_counts
+from tfrecords.xlnet import xlnet_rows
 
 SHARDS = Kind("shards", Manifest, MANIFEST_NAME, Shard, "shard", ".tfrecord")
 
@@ -76,9 +77,25 @@ class ShardWriter:
         """Yields the serialized examples, pass by pass, and adds them to `counts`."""
         config, tokenizer = self._config, self._tokenizer
         for number in range(config.duplicates):
-            ids, spans = _pack(tokens, tokenizer, config, _seed(config.seed, index, number))
+            seed = _seed(config.seed, index, number)
+            if config.format == "xlnet":
+                yield from self._segmented_rows(tokens, seed, counts)
+                continue
+            ids, spans = _pack(tokens, tokenizer, config, seed)
             _count(spans, tokenizer.layout, config, counts)
             yield from serialize(ids, spans, tokenizer.layout, tokenizer.vocabulary_size)
+
+    def _segmented_rows(self, tokens, seed, counts):
+        """Yields the serialized rows of the format xlnet, and adds them to `counts`."""
+        config, tokenizer = self._config, self._tokenizer
+        rows, lengths, left_out = xlnet_rows(
+            tokens, tokenizer.eod_id, tokenizer.layout, config.sequence_length, config.row_segments, seed
+        )
+        for name in ("examples", "without_pair", "two_segments"):
+            counts[name] += len(rows)
+        counts["example_tokens"] += rows.size
+        counts["truncated_tokens"] += left_out
+        return serialize_rows(rows, lengths, tokenizer.vocabulary_size)
 
     def _write(self, name, records):
         path = self._folder / name

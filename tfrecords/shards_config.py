@@ -9,7 +9,10 @@ from tfrecords.schema import PAIR_TASKS
 
 PAIR_FORMATS = ("segment_pair", "sentence_pair")
 SINGLE_FORMATS = ("full_sentences", "doc_sentences", "token_blocks")
-FORMATS = (*PAIR_FORMATS, "electra", *SINGLE_FORMATS)
+FORMATS = (*PAIR_FORMATS, "electra", "xlnet", *SINGLE_FORMATS)
+
+# Where a segment of xlnet has room for two texts that are worth the name.
+_SHORTEST_SEGMENT = 16
 
 # The share of shorter examples, where the format has one.
 _SHORT_SEQUENCES = {"segment_pair": 0.1, "electra": 0.05}
@@ -57,7 +60,9 @@ class ShardsConfig(CorpusConfig):
             "full_sentences": contiguous sentences across documents, as RoBERTa;
             "doc_sentences": the same, never across documents, so that the end of each is shorter;
             "token_blocks": text cut wherever a row is full, within sentences, too;
-            "electra": one or two stretches of sentences, as ELECTRA; see `electra.electra_examples`.
+            "electra": one or two stretches of sentences, as ELECTRA; see `electra.electra_examples`;
+            "xlnet": segments of running text with two texts behind each, forwards and backwards, as
+            XLNet; for the objective permutation_lm; see `xlnet.xlnet_rows`.
         pair: what is asked of the two segments:
             "next_sentence": does B follow A in the document, or is it from another one (BERT)?
             "sentence_order": two that follow each other, are they in order or exchanged (ALBERT)?
@@ -66,6 +71,8 @@ class ShardsConfig(CorpusConfig):
         short_sequence_probability: the share of documents (segment_pair) or of examples (electra)
             packed to a random shorter length; None for the original's: 0.1 and 0.05. The other
             formats have none.
+        segments: xlnet only: how many segments a row of `sequence_length` tokens holds, between which
+            there is memory; None for 2. Published: segments of 512 tokens, so 1024 for two.
         duplicates: passes over the corpus, each with other draws. The original made 10 with masks
             of their own; masks are drawn when read here, so 1 is enough.
         seed: of the draws of pairs and lengths.
@@ -77,11 +84,12 @@ class ShardsConfig(CorpusConfig):
 
     # Segment lengths are stored as uint16.
     sequence_length: Annotated[int, Range(at_least=8, at_most=65535)] = 128
-    format: Literal["segment_pair", "sentence_pair", "electra", "full_sentences", "doc_sentences", "token_blocks"] = (
-        "segment_pair"
-    )
+    format: Literal[
+        "segment_pair", "sentence_pair", "electra", "xlnet", "full_sentences", "doc_sentences", "token_blocks"
+    ] = "segment_pair"
     pair: Literal["next_sentence", "sentence_order", "none"] | None = None
     short_sequence_probability: Annotated[float | None, Range(at_least=0, at_most=1)] = None
+    segments: Annotated[int | None, Range(at_least=2)] = None
     duplicates: Annotated[int, Range(at_least=1, at_most=1000)] = 1
     seed: int = 0
 
@@ -90,10 +98,19 @@ class ShardsConfig(CorpusConfig):
         _check_known(self, "format", FORMATS)
         _check_known(self, "pair", (*PAIR_TASKS, None))
         if self.format not in PAIR_FORMATS and self.pair not in (None, "none"):
-            makes = "makes examples of one" if self.format in SINGLE_FORMATS else "leaves them in order"
+            makes = "makes examples of one" if self.format in SINGLE_FORMATS else "has no label of them"
             raise ConfigError(
                 f"pair: {self.pair} asks about two segments, and {self.format} {makes}; "
                 "use segment_pair or sentence_pair, or pair: none"
+            )
+        if self.format != "xlnet" and self.segments is not None:
+            raise ConfigError(f"segments: {self.format} makes rows of one segment; leave it out, or use the format xlnet")
+        segment = self.sequence_length / self.row_segments
+        if self.format == "xlnet" and (segment % 2 or segment < _SHORTEST_SEGMENT):
+            raise ConfigError(
+                f"'sequence_length' is {self.sequence_length}; xlnet makes {self.row_segments} segments a row, each of an "
+                f"even number of tokens and at least {_SHORTEST_SEGMENT}: {_SHORTEST_SEGMENT * self.row_segments}, "
+                f"{(_SHORTEST_SEGMENT + 2) * self.row_segments}, ..., {512 * self.row_segments} as published"
             )
         if self.short_sequence_probability is not None and self.format not in _SHORT_SEQUENCES:
             raise ConfigError(
@@ -109,8 +126,18 @@ class ShardsConfig(CorpusConfig):
     @property
     def packing(self):
         """All of it as a dict, as the manifest records it: with what None stands for."""
-        resolved = {"pair": self.pair_task, "short_sequence_probability": self.short_sequences}
-        return to_dict(self) | resolved
+        packing = to_dict(self) | {"pair": self.pair_task, "short_sequence_probability": self.short_sequences}
+        if self.format == "xlnet":
+            return packing | {"segments": self.row_segments}
+        del packing["segments"]  # so that shards from before it are the same
+        return packing
+
+    @property
+    def row_segments(self):
+        """`segments` with None resolved."""
+        if self.format != "xlnet":
+            return 1
+        return 2 if self.segments is None else self.segments
 
     @property
     def short_sequences(self):
@@ -130,7 +157,7 @@ class ShardsConfig(CorpusConfig):
     @property
     def draws(self):
         """Whether anything but the order of reading is left to chance, so that passes differ."""
-        return self.format in _SHORT_SEQUENCES or self.pair_task != "none"
+        return self.format in (*_SHORT_SEQUENCES, "xlnet") or self.pair_task != "none"
 
 
 def _check_known(config, name, known):

@@ -164,7 +164,7 @@ def _pair_lines(counts):
     if ends or fills:
         drawn = counts["random_next"] - ends - fills
         line += f": {drawn:,} drawn, {ends:,} because no text follows A, {fills:,} because A has the full length"
-    return [f"{line}; {share('with one segment', single)}"]
+    return [f"{line}; {share('with one segment', single)}" if single else line]
 
 
 def _packing_warnings(counts, truncated):
@@ -181,8 +181,9 @@ def _packing_warnings(counts, truncated):
     lone = _ratio(counts.get("lone_segments", 0), counts["examples"])
     if lone > LONE_HIGH:
         lines.append(
-            f"warning: {100 * lone:.0f} % of the examples are a lone sentence, with none of its document to pair it "
-            "with: do blank lines part documents, not sentences? Else use the format full_sentences"
+            f"warning: {100 * lone:.0f} % of the examples have one segment, since their documents are short "
+            f"({counts['sentences'] / counts['documents']:.1f} sentences on average): do blank lines part documents, not "
+            "sentences? Else use the format full_sentences"
         )
     if truncated > TRUNCATED_HIGH:
         lines.append(
@@ -217,8 +218,9 @@ def _text_warnings(counts):
     per_document = counts["sentences"] / max(counts["documents"], 1)
     if per_document > GIANT_DOCUMENT:
         documents = _number_of(counts["documents"], "document")
+        average = " on average" if counts["documents"] > 1 else ""
         lines.append(
-            f"warning: the corpus is {documents} of {per_document:,.0f} sentences on average: in a .txt file only a blank "
+            f"warning: the corpus is {documents} of {per_document:,.0f} sentences{average}: in a .txt file only a blank "
             "line ends a document; where each line is one (a review, a post), pass --one-document-a-line, or unrelated "
             "lines count as text that follows each other"
         )

@@ -1,9 +1,11 @@
 """Which tokens are masked together: whole words, n-grams of them, spans of them.
 
 The words of a row are cut into units of random numbers of words, one unit behind another, from
-which `selection` draws, all equally likely. So no two units overlap, every word is as likely to be
-masked as any other, and the lengths of units are distributed as asked for. The originals draw a
-place and a length and try again where that overlaps what is masked, which favours short ones.
+which `selection` draws, all equally likely. So no two units overlap; and until the budget is nearly used
+up, every word is as likely to be masked as any other, and the lengths of units are distributed as asked
+for. Then units that no longer fit are passed over (spans: cut), which favours short ones; for what that
+amounts to see `MaskingConfig`. The originals draw a place and a length and try again where that
+overlaps what is masked, and pass over what does not fit, which favours short ones a little more.
 """
 
 import math

@@ -77,11 +77,21 @@ def write_shards(inputs, output, tokenizer=None, config=None, workers=None, over
         config = source.adopt(config)
     if config.format in ("full_sentences", "token_blocks") and source.tokenizer.sep_id is None:
         raise ConfigError(f"{config.format} puts a separator between documents, and the tokenizer has none; use doc_sentences")
+    if config.format == "xlnet" and source.tokenizer.layout_name != "xlnet":
+        raise ConfigError(
+            "xlnet puts <sep> behind each of two texts and <cls> at the end, and the tokenizer has another layout; train "
+            "one with `bert-tf vocab --kind unigram_xlnet`, or use full_sentences"
+        )
     packing = config.packing
     settings = packing | {"tokenizer": source.tokenizer.fingerprint, "schema_version": SCHEMA_VERSION}
 
     def manifest(totals):
         layout = source.tokenizer.layout
+        if not totals.counts.get("examples") and totals.counts.get("tokens"):
+            raise DataError(
+                f"the corpus of {totals.counts['tokens']:,} tokens is too short for a single row of "
+                f"{config.sequence_length} tokens; use a shorter sequence_length"
+            )
         if not totals.counts.get("examples"):
             raise source.empty()
         return Manifest(

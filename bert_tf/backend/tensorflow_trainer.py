@@ -298,8 +298,8 @@ class TensorFlowTrainer:
         names = [f"the {kind} of {n}" for n in losses + metrics for kind in ("sum", "weight")]
         names += [f"the gradient of {v.path}" for v in self._with_gradient]
         raise NonFiniteError(
-            f"{place}: {names[index]} is not finite. The run stops here, its last checkpoint is good; "
-            "a lower learning rate, a longer warm-up or a smaller clip usually mends it"
+            f"{place}: {names[index]} is not finite. Nothing is saved of this step, and older checkpoints "
+            "are as they were; start a new run with a lower learning rate, a longer warm-up or a smaller clip"
         )
 
 

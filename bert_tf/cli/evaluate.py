@@ -61,7 +61,7 @@ def print_metrics(metrics):
     for name, value in metrics.items():
         if name in ("baselines", "report", "warning", "not_above_baseline"):
             continue
-        others = "".join(f"   {b} {scores[name]:.4f}" for b, scores in baselines.items() if isinstance(scores.get(name), float))
+        others = "".join(f"   {b} {s[name]:.4f}" for b, s in baselines.items() if isinstance(s.get(name), float))
         print(f"  {name:<16}{value:.4f}{others}" if isinstance(value, float) else f"  {name:<16}{value}")
     for name in ("warning", "not_above_baseline"):
         if name in metrics:
@@ -84,7 +84,8 @@ def print_report(report):
     if "confusion" in report:
         print("\n  confusion: a row for each true label, a column for each predicted one")
         names = list(scores)
-        print_table([("", *names)] + [(name, *(f"{n:,}" for n in row)) for name, row in zip(names, report["confusion"])])
+        counts = [[f"{count:,}" for count in row] for row in report["confusion"]]
+        print_table([("", *names)] + [(name, *row) for name, row in zip(names, counts)])
 
 
 def print_table(rows):

@@ -22,7 +22,12 @@ def add_arguments(parser):
     parser.add_argument(
         "--static", action="store_true", help="pad every row to the sequence length, for GPU and TPU (default: to the longest)"
     )
-    parser.add_argument("--precision", default="float32", choices=("float32", "mixed_bfloat16"))
+    parser.add_argument(
+        "--precision",
+        default="auto",
+        choices=("auto", "float32", "mixed_bfloat16"),
+        help="what it computes in; auto: what is faster on this machine (default %(default)s)",
+    )
     parser.add_argument(
         "--shares",
         type=int,
@@ -37,6 +42,8 @@ def add_arguments(parser):
 
 def run(arguments):
     from bert_tf.export import export_run
+    from bert_tf.export.saved_model import SETTINGS
+    from bert_tf.parsing import read_json_object
 
     path = export_run(
         arguments.run,
@@ -50,4 +57,6 @@ def run(arguments):
         top_k=arguments.top_k,
         words=arguments.words,
     )
+    settings = read_json_object(path / "assets" / SETTINGS)
+    print(f"texts are cut after {settings['sequence_length']:,} tokens, special tokens included; --sequence-length sets that")
     print(f"{path}\nsee what it takes and gives: saved_model_cli show --dir {path} --all")

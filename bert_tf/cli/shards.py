@@ -17,6 +17,7 @@ example:
   bert-tf shards reviews.txt --one-document-a-line --tokenizer tokenizer --output shards
   bert-tf shards tokens --output ordered --pair sentence_order
   bert-tf shards tokens --output shards128 --format electra
+  bert-tf shards tokens --output shards1024 --format xlnet --sequence-length 1024
   bert-tf shards /nfs/corpus --tokenizer tokenizer --output /nfs/shards --runner FlinkRunner \\
       --beam-options --flink_master=host:8081 --environment_type=EXTERNAL --environment_config=localhost:50000
   bert-tf shards corpus/ --tokenizer tokenizer --output shards --runner DirectRunner \\
@@ -38,7 +39,7 @@ def add_arguments(parser):
     parser.add_argument("--tokenizer", help="tokenizer folder or vocab.txt; a folder of token ids has its own")
     parser.add_argument("--output", required=True, help="folder for the shards")
     parser.add_argument("--sequence-length", type=int, help="tokens of an example (default 128)")
-    parser.add_argument("--format", help="segment_pair (default), sentence_pair, electra, full_sentences, doc_sentences or token_blocks")
+    parser.add_argument("--format", help="segment_pair (default), sentence_pair, electra, xlnet, full_sentences, doc_sentences or token_blocks")
     parser.add_argument("--pair", help="next_sentence (default of pairs), sentence_order or none")
     add_corpus_arguments(parser)
     parser.add_argument("--workers", type=int, help="processes (default: one a core)")

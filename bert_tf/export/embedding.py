@@ -40,7 +40,15 @@ class ServedEmbedding(ServingModule):
         real = tf.cast(features["padding_mask"], tf.float32)[..., None]
         sequence *= real
         mean = tf.math.divide_no_nan(tf.reduce_sum(sequence, axis=1), tf.reduce_sum(real, axis=1))
-        return {"mean": mean, "cls": sequence[:, 0], "sequence_output": sequence}
+        return {"mean": mean, "cls": self._cls(sequence, features["padding_mask"]), "sequence_output": sequence}
+
+    def _cls(self, sequence, padding_mask):
+        """[N, H]: the vector of [CLS]; sums, since an empty batch has no columns to choose from."""
+        if not self.tokenizer.layout.at_end:
+            return tf.reduce_sum(sequence[:, :1], axis=1)
+        length = tf.shape(padding_mask)[1]  # XLNet's stands last
+        last = tf.reduce_max(tf.cast(padding_mask, tf.int32) * tf.range(1, length + 1), axis=1) - 1
+        return tf.reduce_sum(sequence * tf.one_hot(last, length)[..., None], axis=1)
 
     def answer_tokens(self, text):
         ids, starts, ends = self.tokenizer.tokenize_with_offsets(text)
@@ -52,7 +60,8 @@ class ServedEmbedding(ServingModule):
 
         def places(offsets):
             inner = offsets[:, :room].to_tensor(-1)
-            return tf.pad(inner, [[0, 0], [before, width - before - tf.shape(inner)[1]]], constant_values=-1)
+            left = tf.minimum(before, width)  # a batch of no rows has no columns
+            return tf.pad(inner, [[0, 0], [left, width - left - tf.shape(inner)[1]]], constant_values=-1)
 
         return {
             "tokens": tf.where(features["padding_mask"], tokens, ""),

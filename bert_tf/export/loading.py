@@ -1,13 +1,14 @@
 """Trained models taken out of run directories, whole: with their heads and their tokenizer."""
 
+from bert_tf.errors import RunDirectoryError
+from bert_tf.files import is_there
 from bert_tf.models.building import build_config, build_encoder
 from bert_tf.tasks import load_task
 from bert_tf.tasks.task import TASK_FILE
 from bert_tf.training.checkpoints import assign
-from bert_tf.training.encoders import weights_of
 from bert_tf.training.imported import load
-from bert_tf.training.optimization import precision as precision_scope
-from bert_tf.training.run_directory import RunDirectory
+from bert_tf.training.precision import precision as precision_scope
+from bert_tf.training.run_directory import CONFIG, RunDirectory
 
 
 def is_finetuned(path):
@@ -16,7 +17,7 @@ def is_finetuned(path):
     Raises:
         RunDirectoryError: no run.
     """
-    return (RunDirectory.open(path).path / TASK_FILE).exists()
+    return is_there(RunDirectory.open(path).path / TASK_FILE)
 
 
 def load_pretrained(path, precision="float32"):
@@ -41,7 +42,11 @@ def load_pretrained(path, precision="float32"):
 
 def trained_length(path):
     """Tokens of the rows that a pretraining run was trained on; positions beyond are untrained."""
-    return RunDirectory.open(path).config()["data"]["sequence_length"]
+    run = RunDirectory.open(path)
+    length = run.section("data").get("sequence_length")
+    if not isinstance(length, int):
+        raise RunDirectoryError(f"{run.path / CONFIG} has no data.sequence_length; restore the file from a copy")
+    return length
 
 
 def load_finetuned(path, precision="float32"):
@@ -63,6 +68,6 @@ def load_finetuned(path, precision="float32"):
     tokenizer = run.tokenizer()
     task = load_task(run.path, tokenizer)
     with precision_scope(precision):
-        model = task.model(build_encoder(build_config(run.config()["model"])))
-    assign(model.variables, weights_of(run))
+        model = task.model(build_encoder(build_config(run.section("model"))))
+    run.checkpoints.read(lambda file: assign(model.variables, file))
     return task, model, tokenizer

@@ -10,9 +10,14 @@ from bert_tf.export.fill_mask import ServedMaskedLM
 from bert_tf.export.loading import is_finetuned, load_finetuned, load_pretrained, trained_length
 from bert_tf.export.saved_model import write_saved_model
 from bert_tf.export.tagging import ServedTagger
+from bert_tf.models.building import build_config
 from bert_tf.objectives import MaskedLM
 from bert_tf.training.objectives import encoder_of
+from bert_tf.training.precision import AUTO, choose
+from bert_tf.training.run_directory import RunDirectory
 
+#: Tokens of the requests that a precision is chosen for: of a short text, and of a batch.
+REQUESTS = (16, 512)
 EMBEDDING, MASKED_LM = "embedding", "masked_lm"
 
 
@@ -23,7 +28,7 @@ def export_run(
     version=None,
     sequence_length=None,
     static=False,
-    precision="float32",
+    precision="auto",
     shares=2,
     top_k=5,
     words="punctuation",
@@ -39,7 +44,8 @@ def export_run(
         sequence_length: longer texts are truncated to so many tokens. None is the length it was
             trained on: the task's, or after pretraining the shards'.
         static: pad every row to `sequence_length` (GPU, TPU) instead of the batch's longest (CPU).
-        precision: "float32", or "mixed_bfloat16", whatever it was trained in.
+        precision: "float32" or "mixed_bfloat16", whatever it was trained in; "auto" is what suits this
+            machine, see `bert_tf.training.precision.choose`.
         shares: parts of each large layer computed side by side, see `write_saved_model`.
         top_k: masked LM: how many tokens are answered for each mask.
         words: tagging: what ends a word, see `ServedTagger`.
@@ -50,11 +56,14 @@ def export_run(
     Raises:
         ConfigError: a kind that the run is not, or settings that do not fit the model.
         RunDirectoryError: no finished run, or a version that exists already.
-        DataError: a checkpoint that does not fit its model.
+        DataError: a checkpoint that does not fit its model, or whose weights are not finite.
         ExportError: the written model failed its verification.
     """
+    finetuned = is_finetuned(run_directory)
+    if precision == AUTO:
+        precision = choose(build_config(RunDirectory.open(run_directory).config()["model"]), REQUESTS, stored=True)
     shape = {"static": static}
-    if is_finetuned(run_directory):
+    if finetuned:
         task, model, tokenizer = load_finetuned(run_directory, precision)
         kind = _checked(kind, (task.kind, EMBEDDING), run_directory)
         shape["sequence_length"] = task.config.sequence_length if sequence_length is None else sequence_length

@@ -1,7 +1,7 @@
 """Writing a served model: a numbered version that is whole, and was loaded once, or is not there."""
 
 import contextlib
-import errno
+import json
 import os
 import shutil
 from pathlib import Path
@@ -9,14 +9,21 @@ from pathlib import Path
 import numpy as np
 import tensorflow as tf
 
-from bert_tf.errors import ConfigError, RunDirectoryError
+from bert_tf.errors import ConfigError, DataError, RunDirectoryError
 from bert_tf.export.signatures import TRIAL_TEXTS
 from bert_tf.export.warmup import write_warmup_requests
-from bert_tf.files import explain_disk_errors
+from bert_tf.files import explain_disk_errors, lock_directory
+
+#: What an export says of itself, in `assets/`.
+SETTINGS = "export.json"
 
 
 class ExportError(RuntimeError):
-    """A written model does not load, or does not compute what the model in memory computes."""
+    """A written model does not load, or does not compute what the model in memory computes.
+
+    That is a defect of the library, or of a `ServingModule` of one's own, and no `UserError`: what a user
+    can put right, such as weights that are not finite, is refused as a `DataError` before.
+    """
 
 
 def write_saved_model(module, folder, version=None, shares=2):
@@ -24,10 +31,12 @@ def write_saved_model(module, folder, version=None, shares=2):
 
     The version is written beside its final name, loaded as TF Serving loads it (a v1 session, no
     Keras, no Python objects), compared with the model in memory, and only then renamed: a server
-    that watches the folder sees a whole version or none.
+    that watches the folder sees a whole version or none. One process at a time writes into the folder,
+    others wait; what a killed one left is removed by the next.
 
     Beside the SavedModel: `assets/tokenizer/` (what `load_tokenizer` reads, for callers of `ids`),
-    `assets/labels.txt` where there are labels, and warm-up requests in `assets.extra/`.
+    `assets/labels.txt` where there are labels, `assets/export.json` (`ServingModule.settings`), and
+    warm-up requests in `assets.extra/`.
 
     Args:
         module: a `ServingModule`.
@@ -42,32 +51,34 @@ def write_saved_model(module, folder, version=None, shares=2):
     Raises:
         ConfigError: a version or shares that are no positive int.
         RunDirectoryError: the version exists, or the folder cannot be written.
-        ExportError: the verification failed; nothing is left in the folder.
+        DataError: weights that are not finite, or so large that the answers are not.
+        ExportError: the verification failed; no part of the version is left in the folder.
     """
     folder = Path(folder)
-    final = folder / str(_next_version(folder) if version is None else _checked("version", version))
-    if final.exists():
-        raise RunDirectoryError(f"{final} exists already; choose another version, or leave it out for the next free one")
-    temporary = folder / f".{final.name}.{os.getpid()}.tmp"
+    if version is not None:
+        _check_free(folder / str(_checked("version", version)))
     traced = module.traced(_checked("shares", shares))
-    with explain_disk_errors(final):
-        folder.mkdir(parents=True, exist_ok=True)
-        try:
+    with lock_directory(folder, wait=True):
+        for leftover in folder.glob(".[0-9]*.[0-9]*.tmp"):  # whoever was writing it has lost the lock, and so has ended
+            shutil.rmtree(leftover, ignore_errors=True)
+        final = folder / str(version or _next_version(folder))
+        _check_free(final)
+        temporary = folder / f".{final.name}.{os.getpid()}.tmp"
+        with explain_disk_errors(final):
             try:
                 _write(temporary, module, traced)
-            except tf.errors.ResourceExhaustedError as error:
-                raise OSError(errno.ENOSPC, error.message) from error
-            verify(temporary, module, traced)
-            os.rename(temporary, final)
-        finally:
-            shutil.rmtree(temporary, ignore_errors=True)
+                verify(temporary, module, traced)
+                os.rename(temporary, final)
+            finally:
+                shutil.rmtree(temporary, ignore_errors=True)
     return final
 
 
 def _write(folder, module, traced):
     tf.saved_model.save(module, str(folder), signatures=traced)
     module.tokenizer.save(folder / "assets" / "tokenizer")
-    for name, content in module.files().items():
+    files = module.files() | {SETTINGS: json.dumps(module.settings(), indent=1) + "\n"}
+    for name, content in files.items():
         (folder / "assets" / name).write_text(content, encoding="utf-8")
     inputs = module.trial_inputs("serving_default")
     # One text each: a server may be configured for batches of any size.
@@ -86,10 +97,18 @@ def verify(folder, module, traced):
         traced: its signatures as concrete functions, by name.
 
     Raises:
+        DataError: the functions in memory answer with numbers that are not finite.
         ExportError: it does not load, or gives other answers.
     """
     inputs = {name: module.trial_inputs(name) for name in traced}
     expected = {name: _numpy(function(**inputs[name])) for name, function in traced.items()}
+    for name, outputs in expected.items():
+        for key, value in outputs.items():
+            if value.dtype.kind == "f" and not np.isfinite(value).all():
+                raise DataError(
+                    f"the model answers with numbers that are not finite ({name}.{key}), its weights being too large: "
+                    "the training that they are from diverged; train again with a lower learning rate"
+                )
     inputs = {name: _numpy(tensors) for name, tensors in inputs.items()}
     with tf.Graph().as_default(), tf.compat.v1.Session() as session, _quiet():
         try:
@@ -136,6 +155,11 @@ def _checked(name, number):
     if isinstance(number, bool) or not isinstance(number, int) or number < 1:
         raise ConfigError(f"{name}={number!r} is not a positive whole number")
     return number
+
+
+def _check_free(version):
+    if version.exists():
+        raise RunDirectoryError(f"{version} exists already; choose another version, or leave it out for the next free one")
 
 
 def _next_version(folder):

@@ -16,6 +16,7 @@ import tensorflow as tf
 
 from bert_tf.errors import ConfigError
 from bert_tf.export.grouping import by_length
+from bert_tf.export.requests import check_ids, check_pairs
 from bert_tf.export.storage import StoredWeights
 
 TEXT = tf.TensorSpec([None], tf.string)
@@ -85,6 +86,8 @@ class ServingModule(tf.Module):
         self._stored = lambda shares: StoredWeights(model, shares)
         self.tokenizer = tokenizer
         self.sequence_length, self.pairs, self.static = sequence_length, pairs, static
+        self.num_segments = getattr(encoder.config, "num_segments", 0)
+        self.precision = model.dtype_policy.name  # "mixed_bfloat16" and the like
         if model.compute_dtype != "float32":
             self.tolerance = 2e-2
 
@@ -103,7 +106,7 @@ class ServingModule(tf.Module):
         }
         return {
             "serving_default": Signature(self.answer_text, texts),
-            "ids": Signature(lambda **features: self.answer(features), ids),
+            "ids": Signature(self.answer_ids, ids),
         }
 
     def traced(self, shares=1):
@@ -132,10 +135,17 @@ class ServingModule(tf.Module):
         """What `serving_default` computes."""
         return self.answer(self.features(text, text_pair))
 
+    def answer_ids(self, **features):
+        """What `ids` computes; a request that the model cannot have been meant for is refused."""
+        return self.answer(check_ids(features, self.tokenizer.vocabulary_size, self.num_segments))
+
     def features(self, text, text_pair=None):
         """tf.string [N] (twice for pairs) -> packed features [N, S]."""
         tokenize = self.tokenizer.tokenize
-        return self._pack(tokenize(text), None if text_pair is None else tokenize(text_pair))
+        if text_pair is None:
+            return self._pack(tokenize(text))
+        text, text_pair = check_pairs(text, text_pair)
+        return self._pack(tokenize(text), tokenize(text_pair))
 
     def trial_inputs(self, name):
         """Inputs of a signature that its outputs are compared on: dict of tensors."""
@@ -146,8 +156,12 @@ class ServingModule(tf.Module):
         return self.features(**texts) if name == "ids" else texts
 
     def files(self):
-        """Text files that go into `assets/`: dict from name to content."""
+        """Text files that go into `assets/`, beside `export.json`: dict from name to content."""
         return {}
+
+    def settings(self):
+        """What `assets/export.json` says of the model: dict of plain values."""
+        return {"sequence_length": self.sequence_length, "static": self.static, "precision": self.precision}
 
     def _pack(self, first, second=None):
         return self.tokenizer.pack(first, second, self.sequence_length, dynamic=not self.static)

@@ -4,6 +4,7 @@ import contextlib
 
 import tensorflow as tf
 
+from bert_tf.errors import DataError
 from bert_tf.export.layer_shares import in_shares
 
 
@@ -20,9 +21,13 @@ class StoredWeights:
 
     Attributes:
         variables: list of tf.Variable.
+
+    Raises:
+        DataError: a weight that is not finite.
     """
 
     def __init__(self, model, shares=1):
+        check_finite(model)
         layers = list({id(x): x for x in model._flatten_layers()}.values())
         self._shared = in_shares(layers, shares)
         elsewhere = {id(v) for call in self._shared.values() for v in call.replaced}
@@ -50,3 +55,17 @@ class StoredWeights:
                 variable._value = value
             for layer in self._shared:
                 vars(layer).pop("call", None)
+
+
+def check_finite(model):
+    """Refuses a model that cannot answer.
+
+    Raises:
+        DataError: names the first variable that holds NaN or an infinite number.
+    """
+    for v in model.variables:
+        if v.dtype.startswith(("float", "bfloat")) and not bool(tf.reduce_all(tf.math.is_finite(v.value))):
+            raise DataError(
+                f"the weights of '{v.path}' are not finite numbers: the training that they are from diverged. "
+                "Train again with a lower learning rate or a longer warm-up, or export another run"
+            )

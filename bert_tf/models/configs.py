@@ -291,7 +291,7 @@ def generator_config(config, size=0.25):
     """
     fields = {field.name for field in dataclasses.fields(config)}
     if "max_positions" not in fields:
-        raise ConfigError(f"a {type(config).__name__} has no 'max_positions'; {GENERATOR_FAMILIES}")
+        raise ConfigError(f"{type(config).__name__} has no 'max_positions'; {GENERATOR_FAMILIES}")
     hidden_size = round(config.hidden_size * size)
     if hidden_size < 1:
         raise ConfigError(f"a generator of {size} of the width {config.hidden_size} has no width left")

@@ -43,15 +43,6 @@ def build_config(section, vocabulary_size=None, padding_id=None):
     return build(config_class, section, "model", base)
 
 
-def check_section(section):
-    """Refuses a `model:` section that no tokenizer could make right; see `build_config`.
-
-    Raises:
-        ConfigError: as `build_config`.
-    """
-    build_config(section, vocabulary_size=1)
-
-
 def describe(config):
     """The `model:` section that builds this configuration again, every value written out."""
     return {"family": family_of(config)} | to_dict(config)

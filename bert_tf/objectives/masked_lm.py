@@ -5,7 +5,7 @@ from keras import ops
 
 from bert_tf.backend import TrainableModel
 from bert_tf.config import nearest
-from bert_tf.errors import ConfigError
+from bert_tf.errors import ConfigError, DataError
 from bert_tf.layers import ClassificationHead
 from bert_tf.layers.span_boundary_head import SpanBoundaryHead
 from bert_tf.models import ENCODER_INPUTS
@@ -28,7 +28,8 @@ class MaskedLM(TrainableModel):
     The span boundary objective (Joshi et al. 2020, section 3.2; `spanbert_loss.py` and
     `pair_bert.py` of facebookresearch/SpanBERT) predicts the same tokens a second time from the
     two tokens beside their span. Each of the two losses is a mean over its own predictions, and
-    they are added. The second leaves out what stands more than 15 tokens into a span.
+    they are added. The second leaves out what stands more than 15 tokens into a span, and spans
+    beside a special token, as the original does.
 
     Args:
         encoder: a model family's encoder.
@@ -39,7 +40,8 @@ class MaskedLM(TrainableModel):
         features: dict of the data contract: the encoder's inputs and `mask_positions` int32
             [B, P]; with span boundaries `span_left` and `span_right` int32 [B, P], the positions
             just outside the span of each prediction; for the losses also `mask_ids` int32 [B, P],
-            `mask_weights` float32 [B, P] and, with a pair head, `pair_labels` int32 [B] and
+            `mask_weights` float32 [B, P], with span boundaries `span_weights` float32 [B, P], 0 for the
+            predictions of which one of these positions holds a special token, and, with a pair head, `pair_labels` int32 [B] and
             `pair_weights` float32 [B]. Other keys are left alone.
         training: whether dropout is active.
 
@@ -49,7 +51,8 @@ class MaskedLM(TrainableModel):
 
     Raises:
         ConfigError: an unknown pair head, or one on an encoder without a pooler.
-        DataError: a feature is missing.
+        DataError: a feature is missing; with a pair head, in training and evaluation, also where the
+            examples are no pairs.
 
     Example:
         model = MaskedLM(BertEncoder(preset("bert_tiny")), pair_head="next_sentence")
@@ -127,8 +130,15 @@ class MaskedLM(TrainableModel):
         questions = {"masked_lm": ("mask_ids", weights)}
         if self.span_boundary_head is not None:
             reached = self.span_boundary_head.reaches(_place(features))
-            questions["span_boundary"] = ("mask_ids", weights * ops.cast(reached, "float32"))
+            between = ops.cast(feature(features, "span_weights"), "float32")
+            questions["span_boundary"] = ("mask_ids", between * ops.cast(reached, "float32"))
         if self.pair_classifier is not None:
+            if "pair_weights" not in features:
+                raise DataError(
+                    f"the model has pair_head='{self.pair_head}', and the batch has no 'pair_labels' and 'pair_weights': "
+                    f"its examples are no pairs; write the shards with --pair {self.pair_head}, or build the model "
+                    "without pair_head"
+                )
             questions["pair"] = ("pair_labels", ops.cast(feature(features, "pair_weights"), "float32"))
         return questions
 

@@ -25,14 +25,16 @@ class PermutationLM(TrainableModel):
     hidden states of those before it in its memory, without gradient. The same recurrence,
     interrupted only between rows, and nothing lives longer than a step: it is exact under every
     strategy, accumulation and resume. What a segment can remember is at most
-    (segments - 1) * S / segments tokens. All of a segment is remembered; the original's next
-    step reads the second half of a segment again, and therefore reuses the first alone.
+    (segments - 1) * S / segments tokens. Of rows of plain running text all of a segment is
+    remembered. Of rows of the format xlnet the first half is (`reuse_length`), as in the original:
+    the next segment reads the text of the second half again, and predicts it.
 
     Args:
         encoder: an `XLNetEncoder`.
         segments: how many segments of equal length a row is cut into; 1 for no memory.
         memory_length: M, the most tokens that a segment sees of those before it. The published
             models had 384, with segments of 512.
+        reuse_length: only the first so many tokens of each segment are remembered; None for all.
 
     Call arguments:
         features: dict of the data contract, as `tfrecords.permutation.PermutationCorruption` makes
@@ -55,7 +57,7 @@ class PermutationLM(TrainableModel):
         model.fit(dataset)  # its elements are dicts of features
     """
 
-    def __init__(self, encoder, segments=2, memory_length=384, name="permutation_lm", **kwargs):
+    def __init__(self, encoder, segments=2, memory_length=384, reuse_length=None, name="permutation_lm", **kwargs):
         super().__init__(name=name, dtype=encoder.dtype_policy, **kwargs)
         if not isinstance(encoder, XLNetEncoder):
             raise ConfigError(
@@ -67,7 +69,8 @@ class PermutationLM(TrainableModel):
         self.encoder = encoder
         self.segments = segments
         self.memory_length = memory_length
-        self.remember = SegmentMemory(memory_length, dtype=self.dtype_policy, name="memory_update")
+        self.reuse_length = reuse_length
+        self.remember = SegmentMemory(memory_length, reuse_length, dtype=self.dtype_policy, name="memory_update")
         vocabulary_size, size = encoder.embedding_table.shape
         self.lm_head = LMHead(vocabulary_size, dtype=self.dtype_policy, name="lm_head")
         self.lm_head.build((None, None, size))
@@ -116,6 +119,7 @@ class PermutationLM(TrainableModel):
             "encoder": keras.saving.serialize_keras_object(self.encoder),
             "segments": self.segments,
             "memory_length": self.memory_length,
+            "reuse_length": self.reuse_length,
             "name": self.name,
             "trainable": self.trainable,
         }

@@ -25,9 +25,9 @@ class ClassificationTask(TextTask):
             labels = sorted_labels(examples.labels)
             if len(labels) < 2:
                 raise DataError(
-                    f"{examples.path}: every example has the label '{labels[0]}', but there must be two labels at least; "
-                    "name the column of the labels with --set task.columns.label=NAME, or all labels, e.g. --set "
-                    "task.labels=[neg,pos]"
+                    f"{examples.path}: every example has the label '{labels[0]}', but there must be two labels at "
+                    "least; name the column of the labels with --set task.columns.label=NAME, or all labels, e.g. "
+                    "--set task.labels=[neg,pos]"
                 )
             check_distinct(labels, examples.path)
             self.labels = labels

@@ -7,7 +7,7 @@ from bert_tf.errors import DataError
 from bert_tf.parsing import brief
 from bert_tf.tasks.examples import Examples
 from bert_tf.tasks.files import read_table
-from bert_tf.tasks.labels import is_missing, is_unicode
+from bert_tf.tasks.labels import is_unicode, no_label
 from bert_tf.tasks.usual_names import ID_NAMES, LABEL_NAMES, PAIR_NAMES, TAGS_NAMES, TEXT_NAMES, WORDS_NAMES
 
 #: The largest number that regression learns: sums of so many in float32 stay finite.
@@ -44,7 +44,7 @@ def read_columns(path, format, columns, labelled=True, pairs=None, labels=()):
     find = _Finder(path, names, width, labels)
     chosen = _choose(find, columns, labelled, pairs)
     picked = {name: [] for name in (*chosen, "id")}
-    lines, skipped = [], 0
+    lines, skipped, reason = [], 0, None
     lacking = [{table.unit: line, "error": "the line is empty"} for line in table.blanks]
     for row, line in zip(table.rows, table.lines):
         try:
@@ -59,7 +59,7 @@ def read_columns(path, format, columns, labelled=True, pairs=None, labels=()):
                     "task.columns.skip_malformed=true"
                 ) from None
             skipped += 1
-            reason = reason if skipped > 1 else str(error)
+            reason = reason or str(error)
             lacking.append({table.unit: line, "error": str(error)})
             continue
         if empty:
@@ -264,21 +264,15 @@ class _Finder:
             if len(row) != self.width:
                 raise _Malformed(
                     f"{len(row)} field{'s' * (len(row) != 1)} where {'the header' if self.names else 'the first row'} "
-                    f"has {self.width}; correct the row, set task.columns.quoted=true if fields are quoted (false if not)"
+                    f"has {self.width}; correct the row, set task.columns.quoted=true if fields are quoted (else false)"
                 )
             value = row[self._place(column)]
         return value if role != "label" else self._label(value.strip())
 
     def _label(self, value):
-        if not value:
-            raise _Malformed("the row has no label, which only predict allows; add it")
-        if is_missing(value) and value not in self.labels:
-            raise _Malformed(
-                f"the label is '{value}', which pandas writes where there is none; correct it (a class of that name must "
-                "be listed in task.labels)"
-            )
-        if not is_unicode(value):
-            raise _Malformed(f"the label {brief(value)} is no Unicode text (a lone surrogate); correct it")
+        problem = no_label(value, self.labels)
+        if problem:
+            raise _Malformed(problem)
         return value
 
     def id(self, row):

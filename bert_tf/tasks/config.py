@@ -132,13 +132,15 @@ def check_task(config):
 def _check_labels(config):
     labels = config.labels
     if config.kind == "regression":
-        raise ConfigError("task.labels is for classification and tagging, but task.kind=regression; remove one of the two")
+        raise ConfigError("task.labels is for classification and tagging, but task.kind=regression; remove one of them")
     least = 2 if config.kind == "classification" else 1
     if len(labels) < least:
         raise ConfigError(f"task.labels must hold at least {least}, got {brief(list(labels))}")
     for index, label in enumerate(labels):
         if not label.strip() or label != label.strip():
-            raise ConfigError(f"task.labels[{index}] is {brief(label)}; a label neither is empty nor begins or ends with a space")
+            raise ConfigError(
+                f"task.labels[{index}] is {brief(label)}; a label must not be empty, nor begin or end with a space"
+            )
         if not is_unicode(label):
             raise ConfigError(f"task.labels[{index}] is {brief(label)}, which is no Unicode text (a lone surrogate)")
         if label in labels[:index]:

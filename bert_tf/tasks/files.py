@@ -96,6 +96,8 @@ def file_format(path, given=None, tagged=False):
 
 def _beginning(path):
     """The text of the first lines; what is not UTF-8 in it is left out."""
+    if Path(path).exists() and not Path(path).is_file():
+        raise DataError(f"{path} is not a file, which is read twice; write what it delivers to one")
     try:
         with open(path, "rb") as file:
             data = file.read(SAMPLE_BYTES)
@@ -171,6 +173,7 @@ def numbered_lines(text):
 
 
 def _read_quoted(path, text, separator):
+    csv.field_size_limit(max(csv.field_size_limit(), len(text)))  # of 131,072 characters
     reader = csv.reader(io.StringIO(text, newline=""), delimiter=separator, strict=True)
     rows, line = [], 1
     try:
@@ -210,5 +213,5 @@ def _read_array(path, text):
 
 def _object(value, where):
     if not isinstance(value, dict):
-        raise DataError(f"{where} holds {brief(value)}; it must be a JSON object, such as {{\"text\": ..., \"label\": ...}}")
+        raise DataError(f'{where} holds {brief(value)}; it must be a JSON object, as {{"text": ..., "label": ...}}')
     return value

@@ -10,11 +10,6 @@ from bert_tf.parsing import brief
 _MISSING = ("nan", "<na>")
 
 
-def is_missing(label):
-    """Whether a label is what pandas writes where there is none."""
-    return label.lower() in _MISSING
-
-
 def is_unicode(text):
     """Whether a text can be written as UTF-8; a lone surrogate, as JSON can spell it, cannot."""
     try:
@@ -22,6 +17,25 @@ def is_unicode(text):
     except UnicodeEncodeError:
         return False
     return True
+
+
+def no_label(label, known=()):
+    """Why a label cannot be one; None for a good one.
+
+    Args:
+        label: str.
+        known: the label set where it is configured, which may hold what otherwise is a missing label.
+    """
+    if not label.strip():
+        return "the row has no label, which only predict allows; add it"
+    if label.lower() in _MISSING and label not in known:
+        return (
+            f"the label is '{label}', which pandas writes where there is none; correct it (a class of that name must "
+            "be listed in task.labels)"
+        )
+    if not is_unicode(label):
+        return f"the label {brief(label)} is no Unicode text (a lone surrogate); correct it"
+    return None
 
 
 def not_in_label_set(kind, label, known):
@@ -36,8 +50,8 @@ def not_in_label_set(kind, label, known):
         if unicodedata.normalize("NFC", other) == unicodedata.normalize("NFC", label):
             return (
                 f"the {kind} '{label}' looks like '{other}' of the label set, but is {_form(label)} where that one is "
-                f"{_form(other)} (NFD takes characters apart, as macOS does); bring all labels into one form, e.g. with "
-                "Python's unicodedata.normalize('NFC', text)"
+                f"{_form(other)} (NFD takes characters apart, as macOS does); bring all labels into one form, e.g. "
+                "with Python's unicodedata.normalize('NFC', text)"
             )
     return f"the {kind} '{brief(label)[1:-1]}' is not in the label set{nearest(label, known)}"
 

@@ -71,8 +71,8 @@ class TaggingTask(Task):
             for key, column in (("text", columns.text), ("label", columns.label)):
                 if isinstance(column, str):
                     raise DataError(
-                        f"{path}: task.columns.{key} is '{column}', but the columns of CoNLL files have no names; give its "
-                        f"number, e.g. --set task.columns.{key}={0 if key == 'text' else -1}"
+                        f"{path}: task.columns.{key} is '{column}', but the columns of CoNLL files have no names; give "
+                        f"its number, e.g. --set task.columns.{key}={0 if key == 'text' else -1}"
                     )
             return read_conll(path, columns.text, columns.label, labelled)
         if labelled:
@@ -161,7 +161,8 @@ class TaggingTask(Task):
         if self.marks_entities:
             tags = [[self.labels[i] for i in sentence] for sentence in numbers]
             return {"entities": scores_by_type(examples.labels, tags)}
-        return {"labels": metrics.by_label(np.concatenate(self._numbers(examples)), np.concatenate(numbers), self.labels)}
+        labels = np.concatenate([np.array(tags, np.int64) for tags in self._numbers(examples)])
+        return {"labels": metrics.by_label(labels, np.concatenate(numbers), self.labels)}
 
     def _metrics(self, examples, logits):
         labels = np.concatenate([np.array(tags, np.int64) for tags in self._numbers(examples)])

@@ -213,8 +213,8 @@ class Task:
         if score > best or score == 1.0:
             return None
         return (
-            f"{self.metric} is {score:.4f}, not above the {best:.4f} of the baseline '{name}', which uses no model: train "
-            "longer, on more data, or from a model that was pretrained longer"
+            f"{self.metric} is {score:.4f}, not above the {best:.4f} of the baseline '{name}', which uses no model: "
+            "train longer, on more data, or from a model that was pretrained longer"
         )
 
     # -- beside the run --------------------------------------------------------------------------
@@ -295,6 +295,6 @@ def _unknown_warning(examples, tokens, unknown):
             f"another column ({', '.join(f'{k}: {v!r}' for k, v in examples.columns.items()) or 'texts from Python'})?"
         )
     return (
-        f"{100 * unknown / tokens:.1f} % of the tokens ({unknown:,} of {tokens:,}) are unknown to the tokenizer and tell the "
-        f"model nothing; {check}"
+        f"{100 * unknown / tokens:.1f} % of the tokens ({unknown:,} of {tokens:,}) are unknown to the tokenizer and "
+        f"tell the model nothing; {check}"
     )

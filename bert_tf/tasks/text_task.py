@@ -10,6 +10,7 @@ from bert_tf.tasks.columns import read_columns
 from bert_tf.tasks.examples import Examples
 from bert_tf.tasks.files import file_format, read_table
 from bert_tf.tasks.glue import test_columns
+from bert_tf.tasks.labels import no_label
 from bert_tf.tasks.rows import Rows, tokenize
 from bert_tf.tasks.task import Task
 
@@ -22,8 +23,8 @@ class TextTask(Task):
         format = file_format(path, columns.format)
         if format == "conll":
             raise DataError(
-                f"{path} holds tagged words (CoNLL), but the task is {self.kind}; set task.kind=tagging, or, if it is a "
-                "table, its format, e.g. --set task.columns.format=tsv"
+                f"{path} holds tagged words (CoNLL), but the task is {self.kind}; set task.kind=tagging, or, if it is "
+                "a table, its format, e.g. --set task.columns.format=tsv"
             )
         if format == "lines" and labelled:
             raise DataError(
@@ -81,6 +82,7 @@ class TextTask(Task):
             text_pairs=None if text_pairs is None else list(text_pairs),
             labels=None if labels is None else [str(label) for label in labels],
         )
+        self._check_lists(examples)
         if self.pairs is None:
             self.pairs = text_pairs is not None
         if labels is None:
@@ -89,6 +91,19 @@ class TextTask(Task):
         self._learn(examples)
         self._check(examples)
         return examples
+
+    def _check_lists(self, examples):
+        for name in ("text_pairs", "labels"):
+            values = getattr(examples, name)
+            if values is not None and len(values) != len(examples):
+                raise DataError(f"there are {len(examples)} texts and {len(values)} {name}; there must be as many")
+        for index in range(len(examples)):
+            for texts in (examples.texts, examples.text_pairs or ()):
+                if texts and not isinstance(texts[index], str):
+                    raise DataError(f"{examples.where(index)}: the text is {brief(texts[index])}; it must be a str")
+            problem = examples.labels and no_label(examples.labels[index], self.labels or ())
+            if problem:
+                raise DataError(f"{examples.where(index)}: {problem}")
 
     def _parse(self, examples):
         return examples.labels

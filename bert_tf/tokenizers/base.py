@@ -36,6 +36,7 @@ class Tokenizer:
         special_ids: tuple of int, the ids of those that stand for no text, which are never masked or
             drawn; see `SpecialToken.special`.
         pad_id, unk_id, cls_id, sep_id, mask_id: int; None for a role without a token.
+        eod_id: int, the id of XLNet's end of a document, or None.
         layout: the `Layout` with this tokenizer's ids.
         marks_words: whether a token shows that it begins a word, so that `is_continuation` and
             `starts_word` tell words apart. False for BPE with an end-of-word marker, whose `is_continuation` is all False.
@@ -48,6 +49,7 @@ class Tokenizer:
 
     marks_words = True
     splits_punctuation = False
+    eod_id = None
 
     def __init__(self, vocabulary, role_tokens, special_tokens=(), layout="bert"):
         self.vocabulary = list(vocabulary)

@@ -280,6 +280,11 @@ class SentencePieceTokenizer(SplitTokenizer):
         return starts
 
     @property
+    def eod_id(self):
+        """The id of <eod>, which XLNet reads and predicts at the end of a document; None without one."""
+        return self._ids.get("<eod>")
+
+    @property
     def _own_conventions(self):
         return {} if self.conventions == "authors" else {"conventions": self.conventions}
 

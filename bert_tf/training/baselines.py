@@ -8,7 +8,8 @@ def unigram(dataset, tokenizer, examples=50_000):
 
     Args:
         dataset: uncorrupted batches with `token_ids` and `padding_mask` [B, S].
-        tokenizer: its special tokens are left out, as masking leaves them out.
+        tokenizer: its special tokens are left out, as masking leaves them out; [UNK] too, even where
+            `masking.predict_unknown` is set.
         examples: how many to count at most.
 
     Returns:

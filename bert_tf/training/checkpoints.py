@@ -26,11 +26,16 @@ from keras import ops
 from safetensors import SafetensorError, safe_open
 from safetensors.numpy import load_file, save_file
 
+from bert_tf.backend.model import NonFiniteError
 from bert_tf.config import nearest
 from bert_tf.errors import DataError, RunDirectoryError
-from bert_tf.files import explain_disk_errors
+from bert_tf.files import explain_disk_errors, list_folder
+from bert_tf.parsing import read_json_object
 
 MODEL, OPTIMIZER, STATE = "model.safetensors", "optimizer.safetensors", "state.json"
+
+#: How often a reader begins again whose checkpoint was removed by the process that trains.
+ATTEMPTS = 5
 
 
 class Checkpoints:
@@ -49,16 +54,20 @@ class Checkpoints:
         """Writes a checkpoint of a compiled model and removes the oldest.
 
         Raises:
-            RunDirectoryError: the disk is full or not writable; older checkpoints are untouched.
+            RunDirectoryError: the disk is full or not writable, or the run's directory is gone;
+                older checkpoints are untouched.
+            NonFiniteError: a weight or a slot of the optimizer is NaN or infinite; nothing is saved.
         """
         final = self.folder / f"step-{step:08d}"
         temporary = self.folder / f".step-{step:08d}.{os.getpid()}.tmp"
         with explain_disk_errors(final):
             try:
-                temporary.mkdir(parents=True, exist_ok=True)
+                # Without its parents: a run that was moved away must not get a second, half directory.
+                self.folder.mkdir(exist_ok=True)
+                temporary.mkdir(exist_ok=True)
                 files = {MODEL: model.variables, OPTIMIZER: model.optimizer.variables}
                 for name, variables in files.items():
-                    _write(variables, temporary / name)
+                    _write(variables, temporary / name, step)
                 write_state(temporary, files, step, **state)
                 _sync(temporary)
                 shutil.rmtree(final, ignore_errors=True)
@@ -66,16 +75,25 @@ class Checkpoints:
                 _sync(self.folder)
             finally:
                 shutil.rmtree(temporary, ignore_errors=True)
-        killed = self.folder.glob(".step-*.tmp")  # half written by a process that is no more
+        self._remove_old(step)
+
+    def _remove_old(self, step):
+        names = [(path, path.name) for path in list_folder(self.folder)]
+        killed = [p for p, name in names if name.startswith(".step-") and name.endswith(".tmp")]  # of a process that is no more
         # A later step than this was passed over because it is damaged; it must not take the place of a whole one.
         damaged = [folder for folder in self.all() if _step(folder) > step]
         whole = [folder for folder in self.all() if _step(folder) <= step]
         for old in [*damaged, *whole[: -self.keep], *killed]:
-            shutil.rmtree(old)
+            with explain_disk_errors(old):
+                shutil.rmtree(old)
 
     def all(self):
-        """The folders of the checkpoints, damaged ones among them, oldest first."""
-        return sorted((f for f in self.folder.glob("step-*") if _step(f) is not None and f.is_dir()), key=_step)
+        """The folders of the checkpoints, damaged ones among them, oldest first.
+
+        Raises:
+            RunDirectoryError: their folder cannot be read.
+        """
+        return sorted((f for f in list_folder(self.folder) if _step(f) is not None), key=_step)
 
     def latest(self):
         """The newest checkpoint that is whole.
@@ -84,23 +102,49 @@ class Checkpoints:
             (folder, state), or None where none was saved yet.
 
         Raises:
-            RunDirectoryError: there are checkpoints, and every one is damaged. To start anew then
-                is for the user to decide.
+            RunDirectoryError: there are checkpoints, and every one is damaged, or one may not be
+                read. To start anew then is for the user to decide.
         """
-        problem = None
-        for folder in reversed(self.all()):
-            if problem:
-                logging.warning("checkpoint %s; using the one before it", problem)
-            problem, state = _inspect(folder)
-            if not problem:
-                return folder, state
-            problem = f"{folder} {problem}"
-        if problem:
-            raise RunDirectoryError(
-                f"no checkpoint in {self.folder} is whole: {problem}. Put a copy of a whole one there, or delete "
-                "that folder to train from the beginning"
-            )
-        return None
+        for attempt in range(ATTEMPTS):
+            folders, problem = self.all(), None
+            for folder in reversed(folders):
+                if problem:
+                    logging.warning("checkpoint %s; using the one before it", problem)
+                problem, state = _inspect(folder)
+                if not problem:
+                    return folder, state
+                problem = f"{folder} {problem}" if folder in self.all() else None
+            if not folders:
+                return None
+            if problem and self.all() == folders:
+                break  # or the process that trains there has removed what was looked at, and saved another
+        raise RunDirectoryError(
+            f"no checkpoint in {self.folder} is whole: {problem or 'another process removes them'}. Put a copy of a whole one there, or delete "
+            "that folder to train from the beginning"
+        )
+
+    def read(self, use):
+        """What `use` returns for the model file of the newest whole checkpoint.
+
+        Begins again with the then newest one when a process that trains has removed the file meanwhile.
+
+        Args:
+            use: function(path of a safetensors file).
+
+        Raises:
+            RunDirectoryError: there is no whole checkpoint.
+        """
+        for attempt in range(ATTEMPTS):
+            found = self.latest()
+            if found is None:
+                raise RunDirectoryError(
+                    f"{self.folder.parent} holds no whole checkpoint yet; run its training command again"
+                )
+            try:
+                return use(found[0] / MODEL)
+            except (DataError, OSError):
+                if found[0] in self.all() or attempt == ATTEMPTS - 1:
+                    raise
 
     def restore(self, model):
         """Sets the variables of a compiled and built model from the newest whole checkpoint.
@@ -178,8 +222,14 @@ def sha256(path):
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
-def _write(variables, path):
+def _write(variables, path, step):
     tensors = {name: np.asarray(ops.convert_to_numpy(v), order="C") for name, v in _by_path(variables).items()}
+    for name, tensor in tensors.items():
+        if tensor.dtype.kind not in "biu" and not np.isfinite(tensor).all():
+            raise NonFiniteError(
+                f"after step {step}: '{name}' is not finite. Nothing is saved of this step, and older checkpoints are as "
+                "they were; start a new run with a lower learning rate, a longer warm-up or a smaller clip"
+            )
     save_file(tensors, path)
     _sync(path)
 
@@ -200,21 +250,29 @@ def _step(folder):
 
 
 def _inspect(folder):
-    """(what is wrong with a checkpoint or None, its state)."""
+    """(what is wrong with a checkpoint or None, its state).
+
+    Raises:
+        RunDirectoryError: it may not be read; there may be nothing wrong with it.
+    """
     try:
-        state = json.loads((folder / STATE).read_text(encoding="utf-8"))
+        for name in (STATE, MODEL):  # for the error that says why
+            open(folder / name, "rb").close()
+        state = read_json_object(folder / STATE)
         sums = state["sha256"]
         # Before the state had a sum of its own, nothing but the folder's name could tell a wrong step.
         if sums.get(STATE, _sum_of_state(state)) != _sum_of_state(state) or state["step"] != _step(folder):
             return f"is damaged ({STATE} does not match its checksum)", None
-        for name in {MODEL, *sums} - {STATE}:  # what was imported has no optimizer
+        for name in {MODEL, *(n for n in sums if n == OPTIMIZER)}:  # what was imported has no optimizer
             if sha256(folder / name) != sums[name]:
                 return f"is damaged ({name} does not match its checksum)", None
     except FileNotFoundError as error:
         return f"is incomplete ({Path(error.filename).name} is missing)", None
-    except OSError as error:  # a bad sector, no permission
+    except PermissionError as error:
+        raise RunDirectoryError(f"cannot read {error.filename}: permission denied") from None
+    except OSError as error:  # a bad sector
         return f"cannot be read ({error})", None
-    except (ValueError, KeyError, TypeError, AttributeError):  # no JSON, or JSON of something else
+    except (DataError, KeyError, TypeError, AttributeError):  # no JSON, or JSON of something else
         return f"is damaged ({STATE} cannot be read)", None
     return None, state
 

@@ -6,8 +6,10 @@ from absl import logging
 
 from bert_tf.checkpoints import is_checkpoint, open_checkpoint
 from bert_tf.config import to_dict
-from bert_tf.errors import ConfigError, DataError, RunDirectoryError
+from bert_tf.errors import ConfigError, DataError
+from bert_tf.files import is_there
 from bert_tf.models.building import build_config, build_encoder, describe
+from bert_tf.training import inputs
 from bert_tf.training.checkpoints import MODEL, assign, tensor_names
 from bert_tf.training.run_directory import CONFIG, RunDirectory
 
@@ -33,7 +35,7 @@ def load_encoder(path, trained=True, pooler=True, dropout=None, **outputs):
         ConfigError: a published checkpoint with a setting that is not understood.
     """
     source, run = _open(path)
-    model = describe(source.config) if source else run.config()["model"]
+    model = describe(source.config) if source else run.section("model")
     if dropout is not None:
         model |= {"dropout": dropout, "attention_dropout": dropout}
     encoder = build_encoder(build_config(model), pooler=pooler, **outputs)
@@ -41,11 +43,14 @@ def load_encoder(path, trained=True, pooler=True, dropout=None, **outputs):
         if trained:
             _say_fresh(path, source.fill(encoder, partly=True, fresh=("pooler",)).fresh)
         return encoder, source.tokenizer()
-    if trained:
-        file = weights_of(run)
+
+    def fill(file):
         known = tensor_names(file)
         wanted = [v for v in encoder.variables if v.path in known or not v.path.startswith("pooler/")]
         assign(wanted, file, others_allowed=True)
+
+    if trained:
+        run.checkpoints.read(fill)
     return encoder, run.tokenizer()
 
 
@@ -79,7 +84,7 @@ def initialize(objective, encoder, tokenizer, path, fresh=()):
     source, run = _open(path)
     if tokenizer_of(path).vocabulary != tokenizer.vocabulary:
         raise DataError(f"{path} was trained on another vocabulary; write the shards with the tokenizer in it")
-    theirs = to_dict(source.config if source else build_config(run.config()["model"]))
+    theirs = to_dict(config_of(path))
     for name, value in to_dict(encoder.config).items():
         # What training alone reads may differ; what the numbers depend on may not.
         if name not in ("dropout", "attention_dropout", "initializer_range") and theirs.get(name) != value:
@@ -87,7 +92,10 @@ def initialize(objective, encoder, tokenizer, path, fresh=()):
     if source:
         _say_fresh(path, source.fill(objective, partly=True, fresh=fresh).fresh)
         return
-    file = weights_of(run)
+    run.checkpoints.read(lambda file: _initialize_from(file, objective, path, fresh))
+
+
+def _initialize_from(file, objective, path, fresh):
     known = tensor_names(file)
     parts = {name.split("/", 1)[0] for name in known}
     kept = [v for v in objective.variables if (part := v.path.split("/", 1)[0]) in fresh and part not in parts]
@@ -100,15 +108,30 @@ def initialize(objective, encoder, tokenizer, path, fresh=()):
     assign([v for v in objective.variables if all(v is not k for k in kept)], file, others_allowed=True)
 
 
+def identity_of(path):
+    """What tells the weights of a run or a published checkpoint from others, wherever they lie; a dict."""
+    source, run = _open(path)
+    if source:
+        return inputs.of_arrays(source.config, source.arrays)
+    found = run.checkpoints.latest()
+    return {"step": found[1]["step"], "sha256": found[1]["sha256"][MODEL]} if found else {}
+
+
 def tokenizer_of(path):
     """The tokenizer of a run directory or a published checkpoint."""
     source, run = _open(path)
     return (source or run).tokenizer()
 
 
+def config_of(path):
+    """The configuration of the encoder of a run directory or a published checkpoint."""
+    source, run = _open(path)
+    return source.config if source else build_config(run.section("model"))
+
+
 def _open(path):
     """(published checkpoint, None) or (None, run directory)."""
-    if not (Path(path) / CONFIG).exists() and is_checkpoint(path):
+    if not is_there(Path(path) / CONFIG) and is_checkpoint(path):
         return open_checkpoint(path), None
     return None, RunDirectory.open(path)
 
@@ -117,15 +140,3 @@ def _say_fresh(path, paths):
     parts = sorted({p.split("/", 1)[0] for p in paths})
     if parts:
         logging.warning("%s has no %s: it starts from random values", path, ", ".join(parts))
-
-
-def weights_of(run):
-    """The model file of the newest whole checkpoint.
-
-    Raises:
-        RunDirectoryError: there is none.
-    """
-    found = run.checkpoints.latest()
-    if found is None:
-        raise RunDirectoryError(f"{run.path} holds no whole checkpoint yet; run its training command again")
-    return found[0] / MODEL

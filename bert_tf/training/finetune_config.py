@@ -24,6 +24,7 @@ class FinetuneTrainConfig:
     Attributes:
         epochs: passes over the training data.
         batch_size: examples of an update.
+        precision: as in `bert_tf.training.pretrain_config.TrainConfig`.
         early_stopping: stop after so many epochs without a better dev metric; None = never. The
             best epoch is kept in either case.
         seeds: how many runs, with seed, seed + 1, ...; mean and spread are reported.
@@ -37,7 +38,7 @@ class FinetuneTrainConfig:
     epochs: Annotated[int, Range(at_least=1)] = 3
     batch_size: Annotated[int, Range(at_least=1, at_most=1 << 20)] = 32
     accumulation_steps: Annotated[int, Range(at_least=1)] = 1
-    precision: Literal["float32", "mixed_bfloat16", "mixed_float16"] = "float32"
+    precision: Literal["auto", "float32", "mixed_bfloat16", "mixed_float16"] = "float32"
     strategy: str = "auto"
     xla: bool | None = None
     seed: Annotated[int, Range(at_least=0, below=2**32)] = 0
@@ -80,4 +81,10 @@ def check_finetuning(config):
         raise ConfigError(
             f"train.batch_size={config.train.batch_size} cannot be cut into train.accumulation_steps="
             f"{config.train.accumulation_steps} equal parts"
+        )
+    tokens, length = config.task.get("tokens_per_batch"), config.task.get("sequence_length", 128)
+    if isinstance(tokens, int) and isinstance(length, int) and max(1, tokens // max(length, 1)) < config.train.accumulation_steps:
+        raise ConfigError(
+            f"task.tokens_per_batch={tokens} has {max(1, tokens // max(length, 1))} rows of task.sequence_length={length} "
+            f"tokens, fewer than train.accumulation_steps={config.train.accumulation_steps}"
         )

@@ -8,21 +8,26 @@ import contextlib
 import dataclasses
 import io
 import json
+import math
 import shutil
 import statistics
 
 import keras
 
 from bert_tf import config as configuration
-from bert_tf import files
+from bert_tf import files, interrupts
+from bert_tf.backend.model import NonFiniteError
 from bert_tf.backend.tpu import is_tpu
+from bert_tf.interrupts import Interrupted
 from bert_tf.models.building import describe
 from bert_tf.progress import Progress
+from bert_tf.training import inputs
 from bert_tf.training.checkpoints import Checkpoints
-from bert_tf.training.encoders import finetuning_dropout, load_encoder, tokenizer_of
+from bert_tf.training.encoders import config_of, finetuning_dropout, identity_of, load_encoder, tokenizer_of
 from bert_tf.training.finetune_config import FinetuneConfig, check_finetuning  # noqa: F401
-from bert_tf.training.optimization import make_optimizer, precision
-from bert_tf.training.run_directory import CONFIG, METRICS, SUMMARY, RunDirectory
+from bert_tf.training.optimization import make_optimizer
+from bert_tf.training.precision import precision, resolve
+from bert_tf.training.run_directory import CONFIG, FINISHED, METRICS, SUMMARY, Finished, RunDirectory
 from bert_tf.training.strategies import (
     check_agreement,
     explain_lost_workers,
@@ -52,26 +57,40 @@ def finetune(config, output, build_task):
 
     Raises:
         ConfigError, DataError, RunDirectoryError, NonFiniteError: as `pretrain`.
+        Interrupted: Ctrl-C or SIGTERM; the epochs that were finished are saved.
     """
     check_finetuning(config)
     # Before anything else runs on TensorFlow: a TPU would wipe its memory, workers must find each other.
     strategy = strategy_of(config.train)
     writes = is_chief(strategy)
     seeds = range(config.train.seed, config.train.seed + config.train.seeds)
-    with explain_lost_workers(), files.lock_directory(output) if writes else contextlib.nullcontext():
-        folder = RunDirectory.claim(output, config)
+    lock = files.lock_directory(output) if writes else contextlib.nullcontext()
+    with interrupts.raising(f"interrupted; the same command continues {output}"), explain_lost_workers(), lock as in_place:
+        folder = RunDirectory.claim(output, config, in_place)
         # Nothing is written before the data are read and the model and its optimizer are there: a
         # command that fails until then can be corrected and given again.
         task = build_task(config.task, tokenizer_of(config.init_from))
-        data = {split: task.read(path) for split, path in dataclasses.asdict(config.data).items() if path}
+        tokens = config.train.batch_size * task.config.sequence_length
+        config = resolve(config, folder, strategy, config_of(config.init_from), tokens)
+        paths = {split: path for split, path in dataclasses.asdict(config.data).items() if path}
+        data = {split: task.read(path) for split, path in paths.items()}
+        identities = {f"data.{split}": (path, inputs.of_file(path)) for split, path in paths.items()}
+        identities["init_from"] = (config.init_from, identity_of(config.init_from))
+        inputs.check(folder.path, identities)
+
+        def begin():
+            folder.record(config)
+            inputs.record(folder.path, identities)
+
         results = {}
         for seed in seeds:
-            run = folder if len(seeds) == 1 else RunDirectory(folder.path / f"seed-{seed}")
+            run = folder if len(seeds) == 1 else RunDirectory(folder.path / f"seed-{seed}", in_place)
             one = dataclasses.replace(config, train=dataclasses.replace(config.train, seed=seed, seeds=1))
-            results[run.path] = _finetune_once(one, run, task, data, strategy, begin=lambda: folder.record(config))
+            results[run.path] = _finetune_once(one, run, task, data, strategy, begin)
         summary = _summarize(results, folder, task)
         if not writes:
             return summary
+        folder.check_in_place("the summary")
         with files.atomic_write(folder.path / SUMMARY) as file:
             json.dump(summary, file, indent=1)
     return summary
@@ -79,18 +98,20 @@ def finetune(config, output, build_task):
 
 def _finetune_once(config, run, task, data, strategy, begin):
     """One seed: trains unless it has been done, and returns what finished.json holds."""
-    finished = run.path / "finished.json"
-    writes, trained = is_chief(strategy), finished.exists()
+    finished = run.path / FINISHED
+    writes, trained = is_chief(strategy), files.is_there(finished)
     check_agreement(strategy, int(trained), f"whether {run.path} is finished")
     if not trained:
         result = _train_and_measure(config, run, task, data, strategy, begin, writes)
         if not writes:
             return result
+        run.check_in_place("the result")
         with files.atomic_write(finished) as file:
             json.dump(result, file, indent=1)
     if writes:  # not before: a run that is killed while it measures goes on from here, not from the start
         shutil.rmtree(run.path / LAST, ignore_errors=True)
-    return json.loads(finished.read_text(encoding="utf-8"))
+    result = configuration.to_dict(configuration.read_record(Finished, finished))
+    return {name: value for name, value in result.items() if value is not None}  # without a test file there is no test
 
 
 def _train_and_measure(config, run, task, data, strategy, begin, writes):
@@ -111,7 +132,8 @@ def _train_and_measure(config, run, task, data, strategy, begin, writes):
         if writes:
             begin()
             run.keep_tokenizer(tokenizer)
-            task.save(run.path)
+            with files.explain_disk_errors(run.path):
+                task.save(run.path)
             record = configuration.to_dict(config) | {"model": describe(encoder.config)}
             configuration.save(record, run.path / CONFIG)
         result = {"metric": task.metric, "seed": train.seed, "baselines": {}}
@@ -138,32 +160,58 @@ def _train(model, task, examples, dev, steps, train, run, writes):
     state = last.restore(model)
     first, done = (state["epoch"] + 1, state["step"]) if state else (0, -1)
     check_agreement(model.distribute_strategy, first, f"the epoch that {run.path} goes on from")
-    history = [line for line in run.metrics() if line["step"] <= done]
+    # A run that is older than the history in its checkpoints has it in metrics.jsonl alone.
+    history = (state or {}).get("history") or [line for line in run.metrics() if line["step"] <= done]
     if writes and not state:  # what an earlier start found best is no longer known to be it
         shutil.rmtree(run.checkpoints.folder, ignore_errors=True)
     if writes:
-        run.forget_metrics_after(done)
+        _write_metrics(history, run)
     stream = None if writes else io.StringIO()
     progress = Progress(f"fine-tuning, seed {train.seed},", train.epochs * steps, "steps", done=first * steps, stream=stream)
-    for epoch in range(first, train.epochs):
-        if train.early_stopping and history and epoch - _best(history, task.metric) > train.early_stopping:
-            break
-        data = _epoch(model.distribute_strategy, task, examples, train, epoch)
-        fitted = model.fit(data, steps_per_epoch=steps, epochs=1, verbose=0, callbacks=[_Steps(progress, epoch * steps)]).history
-        step = (epoch + 1) * steps
-        metrics = task.evaluate(model, dev, train.batch_size) if writes else {task.metric: 0.0}
-        metrics[task.metric] = of_chief(model.distribute_strategy, metrics[task.metric])  # the workers stop together
-        history.append({"step": step, "epoch": epoch, "train_loss": fitted["loss"][-1]} | _plain(metrics))
-        if not writes:
-            continue
-        with open(run.path / METRICS, "a", encoding="utf-8") as file:
-            file.write(json.dumps(history[-1]) + "\n")
-        if _best(history, task.metric) == epoch:
-            run.checkpoints.save(model, step, epoch=epoch)
-        last.save(model, step, epoch=epoch)
+    saved = first
+    try:
+        for epoch in range(first, train.epochs):
+            if train.early_stopping and history and epoch - _best(history, task.metric) > train.early_stopping:
+                break
+            data = _epoch(model.distribute_strategy, task, examples, train, epoch)
+            shown = _Steps(progress, epoch * steps, compiling=epoch == first)
+            fitted = model.fit(data, steps_per_epoch=steps, epochs=1, verbose=0, callbacks=[shown]).history
+            step = (epoch + 1) * steps
+            metrics = task.evaluate(model, dev, train.batch_size) if writes else {task.metric: 0.0}
+            _check_finite(metrics, step)
+            metrics[task.metric] = of_chief(model.distribute_strategy, metrics[task.metric])  # the workers stop together
+            history.append({"step": step, "epoch": epoch, "train_loss": fitted["loss"][-1]} | _plain(metrics))
+            if not writes:
+                continue
+            run.check_in_place(f"epoch {epoch + 1}")
+            _write_metrics(history, run)
+            if _best(history, task.metric) == epoch:
+                run.checkpoints.save(model, step, epoch=epoch)
+            last.save(model, step, epoch=epoch, history=history)
+            saved = epoch + 1
+    except Interrupted as error:
+        kept = f"{saved} of {train.epochs} epochs are saved" if saved else f"no epoch of {train.epochs} was finished"
+        again = "" if saved == train.epochs else f" at the beginning of epoch {saved + 1}"
+        message = f"interrupted; {kept} in {run.path}, and the same command continues{again}"
+        raise Interrupted(error.number, message) from None
     best = history[_best(history, task.metric)]
     progress.finish(f"best dev {task.metric} {best[task.metric]:.4f} after epoch {best['epoch'] + 1}")
     return best
+
+
+def _write_metrics(history, run):
+    """metrics.jsonl, whole: a line an epoch."""
+    with files.atomic_write(run.path / METRICS) as file:
+        file.writelines(json.dumps(line) + "\n" for line in history)
+
+
+def _check_finite(metrics, step):
+    for name, value in metrics.items():
+        if isinstance(value, float) and not math.isfinite(value):
+            raise NonFiniteError(
+                f"after step {step}: {name} on data.dev is not finite; start a new run with a lower learning rate, a longer "
+                "warm-up or a smaller clip"
+            )
 
 
 def _epoch(strategy, task, examples, train, epoch):
@@ -206,10 +254,13 @@ def _summarize(results, folder, task):
 
 
 class _Steps(keras.callbacks.Callback):
-    def __init__(self, progress, done):
+    def __init__(self, progress, done, compiling):
         super().__init__()
-        self.progress, self.done = progress, done
+        self.progress, self.done, self.compiling = progress, done, compiling
 
     def on_train_batch_end(self, batch, logs=None):
         self.done += 1
+        if self.compiling:
+            self.compiling = False
+            self.progress.restart(self.done)
         self.progress.update(self.done, f"loss {logs['loss']:.4f}")

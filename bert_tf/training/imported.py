@@ -12,6 +12,7 @@ from bert_tf.backend import TrainableModel
 from bert_tf.checkpoints import appearing_whole, open_checkpoint, write_checkpoint
 from bert_tf.checkpoints.families import PAIR_HEADS
 from bert_tf.errors import ConfigError, DataError
+from bert_tf.files import is_there
 from bert_tf.models.building import build_config, build_encoder, describe
 from bert_tf.models.configs import generator_config
 from bert_tf.models.electra import make_generator
@@ -21,7 +22,6 @@ from bert_tf.objectives.permutation_lm import PermutationLM
 from bert_tf.objectives.replaced_token_detection import ReplacedTokenDetection
 from bert_tf.tokenizers.base import Tokenizer
 from bert_tf.training.checkpoints import MODEL, assign, tensor_names, write_state
-from bert_tf.training.encoders import weights_of
 from bert_tf.training.run_directory import CONFIG, RunDirectory
 
 #: What shows which objective a model was pretrained with; where it has several the first is taken.
@@ -53,7 +53,7 @@ class Loaded:
 
 def load(path, pretraining=False, pooler=None, fresh=(), family=None, dtype=None, **outputs):
     """See `bert_tf.load`."""
-    if not (Path(path) / CONFIG).exists():
+    if not is_there(Path(path) / CONFIG):
         return load_checkpoint(path, pretraining, pooler, fresh, family, dtype, **outputs)
     _check_fresh(fresh)
     return _load_run(path, pretraining, pooler, fresh, dtype, outputs)
@@ -62,16 +62,16 @@ def load(path, pretraining=False, pooler=None, fresh=(), family=None, dtype=None
 def _load_run(path, pretraining, pooler, fresh, dtype, outputs, span_boundary=True):
     """`span_boundary`: whether SpanBERT's second head, which no published format has, comes along."""
     run = RunDirectory.open(path)
-    file = weights_of(run)
     parts = _parts_of_run(path)
     if not span_boundary:
         parts.discard(_SPAN_BOUNDARY)
     record = run.config()
-    config = build_config(record["model"])
+    config = build_config(run.section("model"))
     encoder, objective = _models(config, parts, pretraining, pooler, fresh, path, dtype, outputs, _settings(record))
     model = objective or encoder
     kept = [v.path for v in model.weights if (part := v.path.split("/", 1)[0]) in fresh and part not in parts]
-    unused = assign([v for v in model.weights if v.path not in kept], file, others_allowed=True)
+    wanted = [v for v in model.weights if v.path not in kept]
+    unused = run.checkpoints.read(lambda file: assign(wanted, file, others_allowed=True))
     report = LoadReport(unused=tuple(sorted(unused)), fresh=tuple(sorted(kept)))
     return Loaded(encoder, run.tokenizer(), objective, describe(config)["family"], report)
 
@@ -112,7 +112,7 @@ def import_run(path, run_directory, family=None, encoder_only=False):
 
 def convert(path, output, to, family=None, encoder_only=False):
     """Reads a model and writes it as `to`: "run", "hf" or "tf1"; see `import_run` and `bert_tf.save`."""
-    is_run = (Path(path) / CONFIG).exists()
+    is_run = is_there(Path(path) / CONFIG)
     parts = _parts_of_run(path) if is_run else open_checkpoint(path, family).parts
     has_heads = not encoder_only and any(head in parts for head in PRETRAINING_HEADS)
     if is_run and to != "run":
@@ -132,7 +132,7 @@ def convert(path, output, to, family=None, encoder_only=False):
     } | _record(loaded.objective)
     with appearing_whole(Path(output)) as folder:
         configuration.save(record, folder / CONFIG)
-        loaded.tokenizer.save(folder / "tokenizer")
+        RunDirectory(folder).keep_tokenizer(loaded.tokenizer)
         _write_checkpoint(model, folder / "checkpoints" / "step-00000000")
     return loaded
 
@@ -147,7 +147,7 @@ def _load_whole(path, has_heads, family):
 
 
 def _parts_of_run(path):
-    return {name.split("/", 1)[0] for name in tensor_names(weights_of(RunDirectory.open(path)))}
+    return {name.split("/", 1)[0] for name in RunDirectory.open(path).checkpoints.read(tensor_names)}
 
 
 def _record(objective):
@@ -158,6 +158,8 @@ def _record(objective):
         return {"objective": record, "generator": None if generator is None else describe(generator.config)}
     if isinstance(objective, PermutationLM):
         record = {"name": "permutation_lm", "memory_length": objective.memory_length}
+        if objective.reuse_length is not None:
+            record["reuse_length"] = objective.reuse_length
         return {"objective": record, "permutation": {"segments": objective.segments}}
     if isinstance(objective, MaskedLM):
         return {"objective": {"name": "masked_lm", "pair_head": objective.pair_head or "none"}}
@@ -176,6 +178,7 @@ def _settings(record):
         "generator": generator,
         "segments": permutation.get("segments", 2),
         "memory_length": objective.get("memory_length", 384),
+        "reuse_length": objective.get("reuse_length"),
     }
 
 
@@ -201,7 +204,8 @@ def _models(config, parts, pretraining, pooler, fresh, path, dtype, outputs, set
         own = OWN_HEADS.get(family, "masked_lm_head")
         raise DataError(f"{path} holds no pretraining head; to start one from random values, pass fresh=('{own}',)")
     if head == "lm_head":
-        return encoder, PermutationLM(encoder, settings.get("segments", 2), settings.get("memory_length", 384))
+        segments, memory_length = settings.get("segments", 2), settings.get("memory_length", 384)
+        return encoder, PermutationLM(encoder, segments, memory_length, settings.get("reuse_length"))
     if head == "discriminator_head":
         generator = _generator(encoder, settings.get("generator")) if "generator" in parts else None
         return encoder, ReplacedTokenDetection(encoder, generator, settings.get("discriminator_weight", 50.0))

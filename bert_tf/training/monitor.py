@@ -9,6 +9,9 @@ import time
 import keras
 import tensorflow as tf
 
+from bert_tf import interrupts
+from bert_tf.files import explain_disk_errors
+from bert_tf.interrupts import Interrupted
 from bert_tf.progress import Progress
 from bert_tf.training.run_directory import METRICS
 
@@ -51,16 +54,23 @@ class Monitor(keras.callbacks.Callback):
         self.progress = Progress("training", total_steps, "steps", done=start_step, stream=stream)
 
     def on_train_begin(self, logs=None):
-        self.file = open(self.run.path / METRICS, "a", encoding="utf-8")
-        self.writer = tf.summary.create_file_writer(str(self.run.path / "tensorboard"))
+        self.lines, self.begun = len(self.run.metrics()), False
+        with explain_disk_errors(self.run.path):
+            self.file = open(self.run.path / METRICS, "a", encoding="utf-8")
+            self.writer = tf.summary.create_file_writer(str(self.run.path / "tensorboard"))
         self.clock, self.clock_step = time.monotonic(), self.step
 
     def on_train_batch_end(self, batch, logs=None):
         self.step += int(self.model.steps_per_execution)
+        if not self.begun:
+            self.begun = True
+            self.progress.restart(self.step)
+        signal = interrupts.requested()
         last = self.step >= self.total_steps
         evaluating = self.evaluate and (last or self.step % self.eval_every == 0)
-        saving = last or self.step % self.checkpoint_every == 0
+        saving = last or signal or self.step % self.checkpoint_every == 0
         if evaluating or saving or self.step % self.log_every == 0:
+            self.run.check_in_place(f"step {self.step}")
             self._log(logs)
         if evaluating:
             self._write({f"eval_{k}": v for k, v in self.evaluate().items()})
@@ -68,14 +78,20 @@ class Monitor(keras.callbacks.Callback):
             self.clock, self.clock_step = time.monotonic(), self.step
         if saving:
             # A run that goes on from here writes none of the earlier lines again: they must be on disk.
-            self.writer.flush()
-            os.fsync(self.file.fileno())
-            self.run.checkpoints.save(self.model, self.step)
+            with explain_disk_errors(self.run.path):
+                self.writer.flush()
+                os.fsync(self.file.fileno())
+            self.run.check_in_place(f"step {self.step}")
+            self.run.checkpoints.save(self.model, self.step, metrics_lines=self.lines)
+        if signal:
+            left = "the run is finished" if last else "the same command continues from there"
+            raise Interrupted(signal, f"interrupted; step {self.step:,} of {self.total_steps:,} is saved in {self.run.path}, {left}")
 
     def on_train_end(self, logs=None):
         self.progress.finish()
-        self.file.close()
-        self.writer.close()
+        with explain_disk_errors(self.run.path):
+            self.file.close()
+            self.writer.close()
 
     def _log(self, logs):
         now = time.monotonic()
@@ -93,8 +109,10 @@ class Monitor(keras.callbacks.Callback):
 
     def _write(self, metrics):
         known = {name: value if math.isfinite(value) else None for name, value in metrics.items()}  # JSON has no NaN
-        self.file.write(json.dumps({"step": self.step} | known) + "\n")
-        self.file.flush()
-        with self.writer.as_default():
-            for name, value in metrics.items():
-                tf.summary.scalar(name, value, step=self.step)
+        with explain_disk_errors(self.run.path):
+            self.file.write(json.dumps({"step": self.step} | known) + "\n")
+            self.file.flush()
+            self.lines += 1
+            with self.writer.as_default():
+                for name, value in metrics.items():
+                    tf.summary.scalar(name, value, step=self.step)

@@ -12,6 +12,7 @@ from bert_tf.models.building import build_encoder
 from bert_tf.models.configs import generator_config
 from bert_tf.models.electra import make_generator
 from bert_tf.objectives import MaskedLM, PermutationLM, ReplacedTokenDetection
+from tfrecords import corpus_tokens
 from tfrecords.masking import MaskedLMCorruption
 from tfrecords.permutation import PermutationCorruption
 from tfrecords.replaced_tokens import ReplacedTokenCorruption
@@ -61,7 +62,8 @@ def _replaced_token_detection(config, model_config, pair_task):
 
 def _permutation_lm(config, model_config, pair_task):
     encoder = build_encoder(model_config, pooler=False)
-    return PermutationLM(encoder, config.permutation.segments, config.objective.memory_length)
+    objective = config.objective
+    return PermutationLM(encoder, config.permutation.segments, objective.memory_length, objective.reuse_length)
 
 
 OBJECTIVES = {
@@ -86,10 +88,16 @@ OBJECTIVES = {
 }
 
 
-def make_corruption(config, tokenizer):
-    """What corrupts the batches of an experiment."""
+def make_corruption(config, tokenizer, reader=None):
+    """What corrupts the batches of an experiment.
+
+    Args:
+        config: the experiment.
+        tokenizer: the shards'.
+        reader: the `ShardReader` of the training shards, which `masking.random_tokens: corpus` draws from.
+    """
     row = OBJECTIVES[config.objective.name]
-    return row.corruption(tokenizer, getattr(config, row.section))
+    return corpus_tokens.make_corruption(row.corruption, tokenizer, getattr(config, row.section), reader)
 
 
 def encoder_of(objective):

@@ -1,11 +1,6 @@
 """The settings that every kind of training shares, and what is made of them."""
 
-import contextlib
-
-import keras
-
 from bert_tf.backend import AdamW, Lamb, WarmupDecay
-from bert_tf.errors import ConfigError
 from bert_tf.training.optimizer_config import OptimizerConfig  # noqa: F401
 
 
@@ -31,23 +26,3 @@ def make_optimizer(config, total_steps):
         bias_correction=config.bias_correction,
         global_clipnorm=config.clip_norm,
     )
-
-
-PRECISIONS = ("float32", "mixed_bfloat16", "mixed_float16")
-
-
-@contextlib.contextmanager
-def precision(name):
-    """Layers made in this block compute in `name`; their variables stay float32.
-
-    bfloat16 wherever there is a choice: float16, for older GPUs, has too small a range and loses an
-    update now and then.
-    """
-    if name not in PRECISIONS:
-        raise ConfigError(f"precision '{name}' is none of {', '.join(PRECISIONS)}")
-    before = keras.config.dtype_policy()
-    keras.config.set_dtype_policy(name)
-    try:
-        yield
-    finally:
-        keras.config.set_dtype_policy(before)

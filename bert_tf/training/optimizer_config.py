@@ -16,7 +16,7 @@ class OptimizerConfig:
     """
 
     name: Literal["adamw", "lamb"] = "adamw"
-    learning_rate: Annotated[float, Range(at_least=0, at_most=1e6)] = 1e-4
+    learning_rate: Annotated[float, Range(at_least=0)] = 1e-4
     warmup_steps: Annotated[int | None, Range(at_least=0)] = None  # or a share of the run:
     warmup_fraction: Annotated[float, Range(at_least=0, at_most=1)] = 0.01
     schedule: Literal["replace", "multiply", "after"] = "replace"

@@ -8,10 +8,12 @@ from typing import Annotated, Literal
 
 from bert_tf.config import Range, build, check, nearest
 from bert_tf.errors import ConfigError
-from bert_tf.models.section import check_section
+from bert_tf.models.configs import generator_config
+from bert_tf.models.section import build_config
 from bert_tf.training.optimizer_config import OptimizerConfig
 from tfrecords.masking_config import MaskingConfig
 from tfrecords.permutation_config import PermutationConfig
+from tfrecords.xlnet import check_permutation, reuse_length
 
 
 @dataclasses.dataclass(frozen=True)
@@ -28,6 +30,8 @@ class ObjectiveConfig:
         discriminator_weight: replaced_token_detection only: the factor of the discriminator's loss.
         memory_length: permutation_lm only: tokens before a segment that it sees. The segments are
             set in `permutation`.
+        reuse_length: permutation_lm only: the first so many tokens of a segment are remembered. None
+            for what the shards ask for: half a segment of the format xlnet, else all of it.
     """
 
     name: Literal["masked_lm", "replaced_token_detection", "permutation_lm"] = "masked_lm"
@@ -36,6 +40,7 @@ class ObjectiveConfig:
     generator_size: Annotated[float, Range(above=0, at_most=1)] = 0.25
     discriminator_weight: Annotated[float, Range(at_least=0)] = 50.0
     memory_length: Annotated[int, Range(at_least=0)] = 384
+    reuse_length: Annotated[int | None, Range(at_least=1)] = None
 
 
 @dataclasses.dataclass(frozen=True)
@@ -67,13 +72,16 @@ class TrainConfig:
     it has not, such as "masked_lm_head" or "pair_head", must be named in `init_fresh`.
     `accumulation_steps` micro-batches save memory, or with `parallel_accumulation` time on CPUs: see
     `TrainableModel.compile`.
+    `precision` "auto", the default of the shipped files, is bfloat16 on TPUs, on GPUs that have it, and on
+    CPUs where the products of the model are faster in it, else float32; config.yaml of the run has the one
+    chosen, which a resume keeps. See `bert_tf.training.precision`.
     """
 
     steps: Annotated[int, Range(at_least=1, at_most=2**31 - 1)] = 1_000_000
     batch_size: Annotated[int, Range(at_least=1, at_most=1 << 20)] = 256
     accumulation_steps: Annotated[int, Range(at_least=1)] = 1
     parallel_accumulation: bool = False
-    precision: Literal["float32", "mixed_bfloat16", "mixed_float16"] = "float32"
+    precision: Literal["auto", "float32", "mixed_bfloat16", "mixed_float16"] = "float32"
     strategy: str = "auto"
     xla: bool | None = None
     steps_per_execution: Annotated[int, Range(at_least=1)] = 1
@@ -106,7 +114,7 @@ SECTIONS = {"masking": MaskingConfig, "permutation": PermutationConfig}
 SETTINGS = {
     "masked_lm": {"objective.pair_head", "objective.span_boundary", "masking"},
     "replaced_token_detection": {"objective.generator_size", "objective.discriminator_weight", "masking"},
-    "permutation_lm": {"objective.memory_length", "permutation"},
+    "permutation_lm": {"objective.memory_length", "objective.reuse_length", "permutation"},
 }
 
 
@@ -121,7 +129,9 @@ def check_pretraining(config):
             chosen objective does not read; names the key.
     """
     check(config)
-    check_section(config.model)
+    model = build_config(config.model, vocabulary_size=1)  # the tokenizer's is not known yet
+    if config.objective.name == "replaced_token_detection":
+        generator_config(model, config.objective.generator_size)
     check_training(config.train)
     check_objective(config)
     if config.data.service and config.data.shard_by != "examples":
@@ -130,6 +140,34 @@ def check_pretraining(config):
         )
     if not config.data.shards:
         raise ConfigError("data.shards must name the folder that 'bert-tf shards' wrote")
+
+
+def fit_rows(config, packing, sequence_length):
+    """The objective's settings for the rows of the shards, `reuse_length` resolved.
+
+    Args:
+        config: a `PretrainConfig`.
+        packing: dict, of the shards' manifest or `ShardsConfig.packing`.
+        sequence_length: of the shards.
+
+    Returns:
+        `ObjectiveConfig`.
+
+    Raises:
+        ConfigError: an objective or a permutation that cannot learn from such rows; names the key.
+    """
+    objective, reused = config.objective, None
+    if packing["format"] == "xlnet":
+        if objective.name != "permutation_lm":
+            raise ConfigError(
+                f"objective.name={objective.name}, but rows of the format xlnet hold most of their text twice and are made "
+                "for permutation_lm; set objective.name=permutation_lm, or write the shards in another format"
+            )
+        check_permutation(config.permutation, packing, sequence_length)
+        reused = reuse_length(sequence_length, packing["segments"])
+    if objective.reuse_length not in (None, reused):
+        raise ConfigError(f"objective.reuse_length={objective.reuse_length}, but the shards ask for {reused}; leave it out")
+    return dataclasses.replace(objective, reuse_length=reused)
 
 
 def check_objective(config):

@@ -11,19 +11,22 @@ import tensorflow as tf
 from absl import logging
 
 from bert_tf import config as configuration
-from bert_tf import files
+from bert_tf import files, interrupts
 from bert_tf.errors import ConfigError
 from bert_tf.models.building import build_config, describe
 from bert_tf.tokenizers import load_tokenizer
+from bert_tf.training import inputs
 from bert_tf.training.baselines import unigram
 from bert_tf.training.checkpoints import Checkpoints
 from bert_tf.training.encoders import initialize
 from bert_tf.training.monitor import Monitor
 from bert_tf.training.objectives import OBJECTIVES, encoder_of, make_corruption
-from bert_tf.training.optimization import make_optimizer, precision
-from bert_tf.training.pretrain_config import PretrainConfig, check_pretraining  # noqa: F401
+from bert_tf.training.optimization import make_optimizer
+from bert_tf.training.precision import precision, resolve
+from bert_tf.training.pretrain_config import PretrainConfig, check_pretraining, fit_rows  # noqa: F401
 from bert_tf.training.run_directory import RunDirectory
 from bert_tf.training.strategies import check_agreement, explain_lost_workers, feed, feed_batches, is_chief, strategy_of
+from tfrecords.manifest import Manifest
 from tfrecords.reader import ShardReader
 from tfrecords.schema import TOKENIZER_FOLDER
 from tfrecords.service import read_by_service
@@ -47,8 +50,10 @@ def pretrain(config, output):
     Raises:
         ConfigError: settings that contradict each other, the shards or the model.
         DataError: shards that are damaged, or of another tokenizer or schema.
-        RunDirectoryError: `output` is in use, holds another run, or cannot be written.
-        NonFiniteError: a loss or gradient became NaN or infinite.
+        RunDirectoryError: `output` is in use, holds another run or one that was trained on other
+            data, cannot be written, or was moved.
+        NonFiniteError: a loss, gradient or weight became NaN or infinite.
+        Interrupted: Ctrl-C or SIGTERM; the step that was under way is saved.
         WorkerLostError: of several workers, another one ended.
     """
     check_pretraining(config)
@@ -61,19 +66,24 @@ def pretrain(config, output):
     model_config = build_config(config.model, tokenizer.vocabulary_size, tokenizer.pad_id)
     _check_fit(config, model_config, reader)
     data = dataclasses.replace(config.data, sequence_length=reader.sequence_length)
-    objective = config.objective
+    objective = fit_rows(config, reader.manifest.packing, reader.sequence_length)
     if objective.name == "masked_lm" and objective.pair_head == "auto":
         objective = dataclasses.replace(objective, pair_head=reader.manifest.pair_task)
     config = dataclasses.replace(config, model=describe(model_config), data=data, objective=objective)
     with contextlib.ExitStack() as stack:
         stack.enter_context(explain_lost_workers())
+        in_place = None
         if is_chief(strategy):
-            stack.enter_context(files.lock_directory(output))
-        run = RunDirectory.claim(output, config)
+            in_place = stack.enter_context(files.lock_directory(output))
+        run = RunDirectory.claim(output, config, in_place)
+        tokens = config.train.batch_size * reader.sequence_length
+        config = resolve(config, run, strategy, model_config, tokens)
         run.checkpoints = Checkpoints(run.path / "checkpoints", config.train.keep_checkpoints)
+        data = _identities(config, reader)
+        inputs.check(run.path, data)
         with reader.explain_errors():
             baseline = unigram(reader.dataset(min(256, reader.num_examples), config.train.seed), tokenizer)
-            objective, step = _objective(config, model_config, reader, tokenizer, run, strategy)
+            objective, step, lines = _objective(config, model_config, reader, tokenizer, run, strategy)
             check_agreement(strategy, step, f"the step that {output} goes on from")
             if step == 0:  # later, the identity of the shards is part of the run
                 reader.verify(progress=is_chief(strategy))
@@ -85,17 +95,28 @@ def pretrain(config, output):
             dataset, held_out = _datasets(config, reader, tokenizer, step, strategy, name)
             # Nothing was written so far: a command that fails above can be corrected and given again.
             run.record(config)
+            inputs.record(run.path, data)
             run.keep_tokenizer(tokenizer)
-            run.forget_metrics_after(step)
+            run.forget_metrics_after(step, lines)
             if step < config.train.steps:
                 _fit(config, objective, dataset, held_out, run, step, baseline, shown=is_chief(strategy))
+            run.check_in_place("its result")
         metrics = run.metrics()[-1] if run.metrics() else {"step": step}
     metrics |= {f"unigram_{k}": v for k, v in baseline.items() if k.startswith("masked_lm")}
     return run, metrics | {"skipped_records": sum(reader.skipped.values())}
 
 
+def _identities(config, reader):
+    """What the run is trained on, for `inputs`."""
+    data = {"data.shards": (config.data.shards, inputs.of_shards(reader.manifest))}
+    if config.data.eval_shards:
+        held_out = Manifest.load(config.data.eval_shards)
+        data["data.eval_shards"] = (config.data.eval_shards, inputs.of_shards(held_out))
+    return data
+
+
 def _objective(config, model_config, reader, tokenizer, run, strategy):
-    """The compiled objective, restored or initialised, and the steps it has done."""
+    """The compiled objective, restored or initialised; the steps it has done, and its lines of metrics or None."""
     train = config.train
     with strategy.scope(), precision(train.precision):
         keras.utils.set_random_seed(train.seed)  # initial weights
@@ -111,10 +132,10 @@ def _objective(config, model_config, reader, tokenizer, run, strategy):
         state = run.checkpoints.restore(objective)
         if state:
             logging.info("continuing from step %d", state["step"])
-            return objective, state["step"]
+            return objective, state["step"], state.get("metrics_lines")
         if train.init_from:
             initialize(objective, encoder_of(objective), tokenizer, train.init_from, fresh=train.init_fresh)
-    return objective, 0
+    return objective, 0, None
 
 
 def _datasets(config, reader, tokenizer, step, strategy, name):
@@ -123,7 +144,7 @@ def _datasets(config, reader, tokenizer, step, strategy, name):
     `name` is that of the run, on all its workers.
     """
     train, data = config.train, config.data
-    corrupt = make_corruption(config, tokenizer)
+    corrupt = make_corruption(config, tokenizer, reader)
 
     def part(index, inputs):
         arguments = {"start_step": step, "corrupt": corrupt, "num_inputs": inputs}
@@ -135,7 +156,7 @@ def _datasets(config, reader, tokenizer, step, strategy, name):
     if not data.eval_shards:
         return dataset, None
     held_out = ShardReader(data.eval_shards, tokenizer, skip_corrupted=data.skip_corrupted)
-    for field in ("sequence_length", "pair_task"):
+    for field in ("sequence_length", "pair_task", "row_segments"):
         ours, theirs = getattr(reader.manifest, field), getattr(held_out.manifest, field)
         if ours != theirs:
             raise ConfigError(f"data.eval_shards were packed with {field} {theirs}, data.shards with {ours}")
@@ -165,7 +186,11 @@ def _fit(config, objective, dataset, held_out, run, step, baseline, shown):
         eval_every=train.eval_every,
         shown=shown,
     )
-    objective.fit(dataset, steps_per_epoch=train.steps - step, epochs=1, verbose=0, callbacks=[monitor])
+    begin = f"; step {step:,} is the newest that is saved" if step else " and no step was done"
+    with interrupts.stopping(
+        "saving a checkpoint after this step", f"interrupted{begin}; the same command continues from there"
+    ):
+        objective.fit(dataset, steps_per_epoch=train.steps - step, epochs=1, verbose=0, callbacks=[monitor])
 
 
 def _check_fit(config, model_config, reader):

@@ -1,7 +1,8 @@
 """The run directory: self-contained, so that every later step needs nothing but it.
 
     config.yaml      the resolved configuration
-    tokenizer/       the tokenizer of the shards
+    inputs.json      checksums of what it was trained on, see inputs.py
+    tokenizer/       the tokenizer of the shards, and checksums.json of its files
     checkpoints/     see checkpoints.py
     task.json        fine-tuned runs: the task and its labels
     summary.json     fine-tuned runs: dev metrics, their spread over seeds, and the best seed's run
@@ -11,19 +12,28 @@
 """
 
 import contextlib
+import dataclasses
 import json
 import os
+import shutil
 from pathlib import Path
 
+from absl import logging
+
 from bert_tf import config as configuration
-from bert_tf.errors import ConfigError, RunDirectoryError
-from bert_tf.files import atomic_write
+from bert_tf.errors import ConfigError, DataError, RunDirectoryError
+from bert_tf.files import atomic_write, bare_name, explain_disk_errors, is_there, list_folder
+from bert_tf.parsing import brief, parse_json
 from bert_tf.tokenizers import load_tokenizer
-from bert_tf.training.checkpoints import Checkpoints
+from bert_tf.training import inputs
+from bert_tf.training.checkpoints import Checkpoints, sha256
 
 CONFIG = "config.yaml"
 METRICS = "metrics.jsonl"
 SUMMARY = "summary.json"
+FINISHED = "finished.json"
+TOKENIZER = "tokenizer"
+CHECKSUMS = "checksums.json"
 
 #: Settings that may change when a run is continued: they do not touch the numbers; the strategy only
 #: their rounding; leaving damaged records out is the way on where there are some, and a service is inexact
@@ -32,39 +42,82 @@ FREE_TO_CHANGE = (
     "train.log_every", "train.checkpoint_every", "train.keep_checkpoints", "train.eval_every", "train.strategy",
     "data.skip_corrupted", "data.service",
 )  # fmt: skip
+#: Paths of data that may have moved, since inputs.json knows them again.
+MOVABLE = ("data.shards", "data.eval_shards", "data.train", "data.dev", "data.test", "init_from")
+
+
+@dataclasses.dataclass(frozen=True)
+class Summary:
+    """What summary.json holds: `finetune` returns it."""
+
+    metric: str
+    best: str
+    seeds: list
+    dev: dict = dataclasses.field(default_factory=dict)
+    warnings: list = dataclasses.field(default_factory=list)
+    test: dict | None = None
+
+
+@dataclasses.dataclass(frozen=True)
+class Finished:
+    """What finished.json holds: the results of one seed."""
+
+    metric: str
+    seed: int
+    baselines: dict
+    dev: dict
+    test: dict | None = None
+
+
+@dataclasses.dataclass(frozen=True)
+class TokenizerChecksums:
+    """What tokenizer/checksums.json holds.
+
+    Attributes:
+        fingerprint: of the tokenizer.
+        files: name -> sha256.
+    """
+
+    fingerprint: str
+    files: dict[str, str]
 
 
 class RunDirectory:
-    """Paths and small files of one run."""
+    """Paths and small files of one run.
 
-    def __init__(self, path):
-        self.path = Path(path)
+    Attributes:
+        in_place: function() -> whether the directory still is the one that was locked, as
+            `lock_directory` gives it; None where this process has not locked it.
+    """
+
+    def __init__(self, path, in_place=None):
+        self.path, self.in_place = Path(path), in_place
         self.checkpoints = Checkpoints(self.path / "checkpoints")
 
     @classmethod
-    def claim(cls, path, config):
+    def claim(cls, path, config, in_place=None):
         """The run directory at `path`, if it is free for the run that `config` describes.
 
         Writes nothing: `record` does, once the run's data have been read.
 
         Raises:
             RunDirectoryError: the directory holds another run (the first differing key is named),
-                or files that are no run at all.
+                or files that are no run at all, or cannot be read.
         """
-        run = cls(path)
-        if (run.path / CONFIG).exists():
+        run = cls(path, in_place)
+        if is_there(run.path / CONFIG):
             run._check_same(config)
         else:
-            strangers = [p.name for p in run.path.glob("*") if not p.name.startswith(".")] if run.path.exists() else []
+            strangers = [p.name for p in list_folder(run.path) if not p.name.startswith(".")]
             if strangers:
                 raise RunDirectoryError(
-                    f"{path} is not empty and holds no run ({', '.join(sorted(strangers)[:3])}); choose another"
+                    f"{path} is not empty and holds no run ({', '.join(strangers[:3])}); choose another"
                 )
         return run
 
     def record(self, config):
         """Writes `config.yaml`. What the run itself added to it, such as its model, stays there."""
-        written = self.config() if (self.path / CONFIG).exists() else {}
+        written = self.config() if is_there(self.path / CONFIG) else {}
         configuration.save(written | configuration.to_dict(config), self.path / CONFIG)
 
     @classmethod
@@ -73,37 +126,133 @@ class RunDirectory:
 
         Raises:
             RunDirectoryError: there is none at `path`.
+            DataError: its summary.json is damaged.
         """
         run = cls(path)
-        if not (run.path / CONFIG).exists():
+        if not is_there(run.path / CONFIG):
             raise RunDirectoryError(f"{path} is not a run directory: it has no {CONFIG}")
-        if (run.path / SUMMARY).exists():
-            return cls(run.path / json.loads((run.path / SUMMARY).read_text(encoding="utf-8"))["best"])
-        return run
+        summary = run.path / SUMMARY
+        if not is_there(summary):
+            return run
+        best = configuration.read_record(Summary, summary).best
+        return run if best == "." else cls(run.path / bare_name(best, f"{summary}: best"))
+
+    def check_in_place(self, done):
+        """Refuses to go on once the directory was moved, deleted or emptied.
+
+        Args:
+            done: what cannot be saved any more, such as "step 100".
+
+        Raises:
+            RunDirectoryError: says that `done` is not saved.
+        """
+        if not is_there(self.path / CONFIG) or (self.in_place and not self.in_place()):
+            raise RunDirectoryError(
+                f"{self.path} was moved, deleted or emptied while it was trained in, so {done} cannot be saved. Put the "
+                "directory back and run the same command again: it continues from the newest checkpoint in it"
+            )
 
     def config(self):
         """The configuration as nested dicts."""
         return configuration.read_yaml(self.path / CONFIG)
 
+    def recorded_precision(self):
+        """What the run's model computes in; None before the run is recorded."""
+        if not is_there(self.path / CONFIG):
+            return None
+        return (self.config().get("train") or {}).get("precision", "float32")
+
+    def section(self, name):
+        """A section of the configuration, a dict.
+
+        Raises:
+            RunDirectoryError: there is none, as in a file that was cut.
+        """
+        section = self.config().get(name)
+        if not isinstance(section, dict):
+            holds = "has no" if section is None else f"holds {brief(section)} as"
+            raise RunDirectoryError(f"{self.path / CONFIG} {holds} {name}; restore the file from a copy")
+        return section
+
     def tokenizer(self):
-        return load_tokenizer(self.path / "tokenizer")
+        """The run's tokenizer.
+
+        Raises:
+            RunDirectoryError: its files are not those that were saved with the run.
+        """
+        problem = self._tokenizer_problem()
+        if problem:
+            raise RunDirectoryError(
+                f"{problem}; restore it from a copy, or run the training command of {self.path} again, which restores it"
+            )
+        return load_tokenizer(self.path / TOKENIZER)
 
     def keep_tokenizer(self, tokenizer):
-        folder, half = self.path / "tokenizer", self.path / ".tokenizer.tmp"
-        if not folder.exists():  # whole or absent, of however many files it is
+        """Saves the tokenizer, or restores it where its files were changed since.
+
+        Raises:
+            RunDirectoryError: what is there is another tokenizer.
+        """
+        folder, half = self.path / TOKENIZER, self.path / ".tokenizer.tmp"
+        if is_there(folder):
+            if is_there(folder / CHECKSUMS):
+                if configuration.read_record(TokenizerChecksums, folder / CHECKSUMS).fingerprint != tokenizer.fingerprint:
+                    raise RunDirectoryError(f"{folder} is another tokenizer than this run is trained with; choose another run")
+                problem = self._tokenizer_problem()
+                if problem is None:
+                    return
+                logging.warning("%s; it is written again", problem)
+            elif _fingerprint(folder) != tokenizer.fingerprint:
+                raise RunDirectoryError(
+                    f"{folder} is damaged or another tokenizer than this run is trained with; delete it to have it written again"
+                )
+        with explain_disk_errors(folder):  # whole or absent, of however many files it is
+            shutil.rmtree(half, ignore_errors=True)
             tokenizer.save(half)
+            sums = {path.name: sha256(path) for path in list_folder(half)}
+            with atomic_write(half / CHECKSUMS) as file:
+                json.dump(dataclasses.asdict(TokenizerChecksums(tokenizer.fingerprint, sums)), file, indent=1)
+            if is_there(folder):
+                shutil.rmtree(folder)
             os.replace(half, folder)
 
-    def metrics(self):
-        """The lines of metrics.jsonl as dicts; empty before the first."""
-        path = self.path / METRICS
-        if not path.exists():
-            return []
-        return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines() if line.endswith("}")]
+    def _tokenizer_problem(self):
+        """What is wrong with the tokenizer's files; None for nothing, and for a run that has no checksums."""
+        folder = self.path / TOKENIZER
+        if not is_there(folder / CHECKSUMS):
+            return None
+        for name, known in configuration.read_record(TokenizerChecksums, folder / CHECKSUMS).files.items():
+            path = folder / bare_name(name, f"{folder / CHECKSUMS}: files")
+            try:
+                if sha256(path) != known:
+                    return f"{path} was changed since it was saved (its checksum differs)"
+            except OSError as error:
+                return f"{path} cannot be read ({error.strerror})"
+        return None
 
-    def forget_metrics_after(self, step):
-        """Drops the lines of steps that a killed run did and a continued run will do again."""
+    def metrics(self):
+        """The lines of metrics.jsonl as dicts; empty before the first. Damaged lines are left out."""
+        path = self.path / METRICS
+        if not is_there(path):
+            return []
+        with explain_disk_errors(path):
+            lines = path.read_bytes().split(b"\n")
+        return [line for line in map(_metrics_of, lines) if line is not None]
+
+    def forget_metrics_after(self, step, lines=None):
+        """Drops the lines of steps that a killed run did and a continued run will do again.
+
+        Args:
+            step: the newest that is kept.
+            lines: how many there were up to this step when its checkpoint was saved; None where that
+                is not known. A warning says how many are lost.
+        """
         kept = [m for m in self.metrics() if m["step"] <= step]
+        if lines is not None and len(kept) < lines:
+            logging.warning(
+                "%s lost %d of its %d lines up to step %d; the weights do not depend on them",
+                self.path / METRICS, lines - len(kept), lines, step,
+            )  # fmt: skip
         with atomic_write(self.path / METRICS) as file:
             file.writelines(json.dumps(m) + "\n" for m in kept)
 
@@ -111,15 +260,43 @@ class RunDirectory:
         new = configuration.to_dict(config)
         # What the run added to its own record, such as the model of its encoder, is not compared.
         old = {section: value for section, value in self.config().items() if section in new}
+        if list(new)[-1] not in old:  # sections are written in order
+            raise RunDirectoryError(
+                f"{self.path} holds another run, or its {CONFIG} is empty or cut: there is no {list(new)[-1]} in it. Choose "
+                "another output directory, or restore the file from a copy"
+            )
         with contextlib.suppress(ConfigError):  # a setting that is newer than the run had its default
             old = configuration.to_dict(configuration.build(type(config), old))
         old, new = _flat(old), _flat(new)
+        if new.get("train.precision") == "auto":  # the run's own is kept
+            old["train.precision"] = "auto"
+        free = FREE_TO_CHANGE
+        if is_there(self.path / inputs.RECORD):
+            free += tuple(key for key in MOVABLE if old.get(key) and new.get(key))
         for key in sorted(old.keys() | new.keys()):
-            if key not in FREE_TO_CHANGE and old.get(key) != new.get(key):
+            if key not in free and old.get(key) != new.get(key):
                 raise RunDirectoryError(
                     f"{self.path} holds another run: its {key} is {old.get(key)!r}, this one's {new.get(key)!r}. "
                     "Choose another output directory, or the same settings to continue it"
                 )
+
+
+def _fingerprint(folder):
+    """That of the tokenizer in a folder; None where there is none that can be read."""
+    try:
+        return load_tokenizer(folder).fingerprint
+    except (DataError, ConfigError):
+        return None
+
+
+def _metrics_of(line):
+    """The metrics in a line of bytes; None where it is damaged."""
+    try:
+        metrics = parse_json(line.decode(), METRICS)
+    except (DataError, UnicodeDecodeError):
+        return None
+    known = isinstance(metrics, dict) and type(metrics.get("step")) is int
+    return metrics if known and all(isinstance(v, (int, float, str, type(None))) for v in metrics.values()) else None
 
 
 def _flat(mapping, prefix=""):

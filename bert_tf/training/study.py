@@ -10,10 +10,12 @@ from pathlib import Path
 
 from bert_tf import config as configuration
 from bert_tf import files
-from bert_tf.errors import ConfigError
+from bert_tf.errors import ConfigError, DataError
+from bert_tf.parsing import brief, read_json_object
 from bert_tf.tokenizers import load_tokenizer
 from bert_tf.training.finetuning import finetune
 from bert_tf.training.pretraining import pretrain
+from bert_tf.training.run_directory import SUMMARY, Summary
 from bert_tf.training.study_checks import build_shards
 from bert_tf.training.study_config import StudyConfig  # noqa: F401
 from bert_tf.training.study_plan import plan
@@ -111,19 +113,31 @@ def collect(experiments):
 def _numbers(experiment):
     """(name -> number, name -> spread over seeds of fine-tuning); empty where pretraining is not done."""
     measured = experiment.folder / PRETRAINED
-    if not measured.exists():
+    if not files.is_there(measured):
         return {}, {}
-    numbers = json.loads(measured.read_text(encoding="utf-8"))
+    numbers = {name: value for name, value in read_json_object(measured).items() if value is not None}
+    _check_numbers(numbers, measured)
     spread = {}
     for task in experiment.finetune:
-        summary = experiment.folder / task / "summary.json"
-        if summary.exists():
-            summary = json.loads(summary.read_text(encoding="utf-8"))
-            result, metric = summary.get("test", summary["dev"]), summary["metric"]
-            numbers[f"{task}.{metric}"] = result["mean"][metric]
-            if "spread" in result:
-                spread[f"{task}.{metric}"] = result["spread"][metric]
+        path = experiment.folder / task / SUMMARY
+        if not files.is_there(path):
+            continue
+        summary = configuration.read_record(Summary, path)
+        result, metric = summary.test or summary.dev, summary.metric
+        for name, table in (("mean", numbers), ("spread", spread)):
+            values = result.get(name)
+            if isinstance(values, dict) and metric in values:
+                _check_numbers(values, path)
+                table[f"{task}.{metric}"] = values[metric]
+            elif name == "mean":
+                raise DataError(f"{path} has no mean of {metric}; run the fine-tuning again in another folder")
     return numbers, spread
+
+
+def _check_numbers(values, path):
+    for name, value in values.items():
+        if not isinstance(value, (int, float)):
+            raise DataError(f"{path}: '{name}' is {brief(value)}; it must be a number")
 
 
 def markdown(table):

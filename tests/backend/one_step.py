@@ -60,6 +60,7 @@ def features():
         "mask_weights": np.array([[1, 1, 1, 1], [1, 0, 1, 0], [1, 1, 1, 0], [0, 1, 1, 1]], "float32"),
         "span_left": np.maximum(positions - 1, 0).astype("int32"),
         "span_right": np.minimum(positions + 2, LENGTH - 1).astype("int32"),
+        "span_weights": np.array([[1, 1, 1, 1], [1, 0, 1, 0], [1, 1, 1, 0], [0, 1, 1, 1]], "float32"),
         "sampling_bits": rng.integers(0, 2**24, (BATCH, PREDICTIONS)).astype("int32"),
         "permutation_order": np.concatenate([rng.permuted(np.tile(np.arange(8), (BATCH, 1)), axis=1)] * 2, 1).astype("int32"),
         "backward": np.array([False, True, False, True]),

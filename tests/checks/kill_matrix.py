@@ -5,7 +5,8 @@
 In each place a tiny run is left alone once, and then killed `--kills` times, each time in a folder of
 its own: by SIGKILL from inside at one of its moments (a step done, a file about to be written, renamed or
 removed, half a line of metrics, half a file of a checkpoint), or from outside at any time. Four in ten
-moments are of a checkpoint being saved; every fourth run is killed again when it goes on. Of several
+moments are of a checkpoint being saved; three in ten runs are ended by Ctrl-C or SIGTERM at any time, which
+they answer themselves; every fourth run is killed again when it goes on. Of several
 workers all are killed, or the chief alone, or another alone, and then it says how long the survivor
 took to end. What comes out must be what the run left alone came to, bit by bit.
 """
@@ -197,7 +198,7 @@ def what_it_came_to(output):
 
 def kill_once(place, folder, output, draws, how, kinds):
     """Starts a run and kills it; returns what was hit, and a survivor's end."""
-    if how == "from outside":
+    if how in ("from outside", "signal"):
         times = [at for at, _ in kinds]
         running = start(place, folder, output)
         began = time.time()
@@ -206,6 +207,15 @@ def kill_once(place, folder, output, draws, how, kinds):
         while not moments(output) and time.time() - began < PATIENCE:
             time.sleep(0.02)
         time.sleep(draws.uniform(0, times[-1] - times[0]))
+        if how == "signal":
+            number, sent = draws.choice([signal.SIGINT, signal.SIGTERM]), time.monotonic()
+            for process in running:
+                os.kill(process.pid, number)
+            for process in running:
+                process.join(PATIENCE)
+            ended = f"; all ended {time.monotonic() - sent:.1f} s after {number.name}"
+            wait(running)
+            return f"'{(moments(output) or [(0, 'nothing')])[-1][1]}'", ended
         for process in running:
             process.kill()
         wait(running)
@@ -239,9 +249,9 @@ def matrix(place, folder, kills, seed):
         sys.exit(f"the run left alone failed; see {whole}.0.txt")
     expected = what_it_came_to(whole)
     print(f"{place:<14}left alone: {time.monotonic() - began:.0f} s, {len(moments(whole))} moments", flush=True)
-    hows = ["saving", "anywhere", "saving", "from outside", "saving", "anywhere", "saving", "from outside", "anywhere", "anywhere"]
+    hows = ["saving", "signal", "anywhere", "saving", "from outside", "signal", "saving", "anywhere", "signal", "saving"]
     if PLACES[place] > 1:
-        hows = ["worker", "chief", "saving", "from outside", "saving", "worker", "saving", "chief", "saving", "anywhere"]
+        hows = ["worker", "chief", "signal", "saving", "from outside", "worker", "saving", "chief", "signal", "anywhere"]
     differing = 0
     for kill in range(kills):
         draws, how, output = random.Random(f"{seed} {place} {kill}"), hows[kill % len(hows)], folder / place / str(kill)

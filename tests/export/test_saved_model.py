@@ -1,5 +1,6 @@
 """Versions are numbered, whole, verified, and never overwritten."""
 
+import json
 import os
 import re
 
@@ -9,7 +10,7 @@ from exports import LABELS, LENGTH
 from google.protobuf import descriptor_pb2, descriptor_pool, message_factory
 from tensorflow.core.framework import tensor_pb2  # the file that the schema below imports
 
-from bert_tf.errors import ConfigError, RunDirectoryError
+from bert_tf.errors import ConfigError, DataError, RunDirectoryError
 from bert_tf.export import ExportError, ServedClassifier, write_saved_model
 from bert_tf.export.signatures import TRIAL_TEXTS
 from bert_tf.tokenizers import load_tokenizer
@@ -50,7 +51,7 @@ def test_a_model_that_the_c_loader_refuses_is_not_exported(models, tokenizer, tm
 
     with pytest.raises(ExportError, match="cannot be loaded and run"):
         write_saved_model(TracksKeras(models.classifier, tokenizer, LABELS, LENGTH), tmp_path)
-    assert os.listdir(tmp_path) == []
+    assert os.listdir(tmp_path) == [".lock"]
 
 
 def test_a_model_that_answers_otherwise_is_not_exported(models, tokenizer, tmp_path):
@@ -66,24 +67,58 @@ def test_a_model_that_answers_otherwise_is_not_exported(models, tokenizer, tmp_p
             write_saved_model(Changes(models.classifier, tokenizer, LABELS, LENGTH), tmp_path)
     finally:
         models.classifier.set_weights(weights)
-    assert os.listdir(tmp_path) == []
+    assert os.listdir(tmp_path) == [".lock"]
 
 
-def test_a_full_disk_is_named_and_leaves_nothing(module, tmp_path, monkeypatch):
+@pytest.mark.parametrize(
+    ("error", "said", "message"),
+    [
+        (tf.errors.ResourceExhaustedError, "/x/variables; No space left on device", "the disk is full"),
+        (tf.errors.UnknownError, "/x/variables; File too large", "the file would be larger than the limit"),
+    ],
+)
+def test_a_refusal_of_the_disk_is_one_sentence_and_leaves_nothing(error, said, message, module, tmp_path, monkeypatch):
     def save(module, folder, signatures):
         (tmp_path / os.path.basename(folder)).mkdir()
-        raise tf.errors.ResourceExhaustedError(None, None, "No space left on device")
+        raise error(None, None, said)
 
     monkeypatch.setattr(tf.saved_model, "save", save)
-    with pytest.raises(RunDirectoryError, match=f"cannot write {re.escape(str(tmp_path))}/1: the disk is full"):
+    with pytest.raises(RunDirectoryError, match=f"cannot write {re.escape(str(tmp_path))}/1: {message}"):
         write_saved_model(module, tmp_path)
-    assert os.listdir(tmp_path) == []
+    assert os.listdir(tmp_path) == [".lock"]
 
 
-def test_labels_and_tokenizer_lie_beside_the_model(exports, tokenizer):
+def test_what_a_killed_export_left_is_removed_and_all_else_stays(module, tmp_path, monkeypatch):
+    for name in (".1.4711.tmp", ".12.1.tmp", "2", ".cache.tmp"):
+        (tmp_path / name / "variables").mkdir(parents=True)
+    (tmp_path / "notes.tmp").touch()
+    monkeypatch.setattr(tf.saved_model, "save", lambda *args, **kwargs: 1 / 0)
+    with pytest.raises(ZeroDivisionError):
+        write_saved_model(module, tmp_path)
+    assert sorted(os.listdir(tmp_path)) == [".cache.tmp", ".lock", "2", "notes.tmp"]
+
+
+@pytest.mark.parametrize("value", [float("nan"), float("inf"), 1e38])
+def test_a_model_that_diverged_is_named_and_not_exported(value, models, tokenizer, tmp_path):
+    kernel = models.classifier.trainable_variables[-2]  # of the head
+    assert len(kernel.shape) == 2
+    before = kernel.numpy()
+    try:
+        kernel.assign(tf.fill(kernel.shape, value) * [1, -1, 1])
+        wanted = f"'{kernel.path}' are not finite" if value != 1e38 else "numbers that are not finite"
+        with pytest.raises(DataError, match=f"{wanted}.* lower learning rate"):
+            write_saved_model(ServedClassifier(models.classifier, tokenizer, LABELS, LENGTH), tmp_path)
+    finally:
+        kernel.assign(before)
+    assert os.listdir(tmp_path) in ([], [".lock"])
+
+
+def test_labels_settings_and_tokenizer_lie_beside_the_model(exports, tokenizer):
     assets = exports["tagger"].path / "assets"
     assert (assets / "labels.txt").read_text().split() == ["O", "B-LOC", "I-LOC", "V", "N"]
     assert load_tokenizer(assets / "tokenizer").fingerprint == tokenizer.fingerprint
+    settings = json.loads((assets / "export.json").read_text())
+    assert settings == {"sequence_length": LENGTH, "static": False, "precision": "float32"}
 
 
 def test_warmup_requests_are_prediction_logs(exports):

@@ -10,7 +10,7 @@ from bert_tf.errors import ConfigError
 from bert_tf.layers.activations import ACTIVATIONS
 from bert_tf.models.building import FAMILIES
 from bert_tf.models.configs import FAMILY_CONFIGS, Activation
-from bert_tf.models.section import build_config, check_section, describe
+from bert_tf.models.section import build_config, describe
 from bert_tf.training.pretrain_config import PretrainConfig, check_pretraining
 
 SIZES = {"vocabulary_size": 50, "hidden_size": 24, "num_layers": 2, "num_heads": 3, "intermediate_size": 40}
@@ -46,6 +46,14 @@ def test_a_wrong_model_is_refused_before_shards_are_opened(section, message):
         check_pretraining(experiment)
 
 
+def test_a_generator_that_cannot_be_is_refused_too():
+    small = ["data.shards=there-is-none", "objective.name=replaced_token_detection", "model.hidden_size=256"]
+    with pytest.raises(ConfigError, match="a generator of 0.001 of the width 256 has no width left"):
+        check_pretraining(load(PretrainConfig, "pretrain/bert_tiny", [*small, "objective.generator_size=0.001"]))
+    with pytest.raises(ConfigError, match="XLNetConfig has no 'max_positions'; replaced token detection is for"):
+        check_pretraining(load(PretrainConfig, "pretrain/bert_tiny", [*small, "model={preset: xlnet_base_cased}"]))
+
+
 @pytest.mark.parametrize("family", FAMILY_CONFIGS)
 def test_a_section_describes_its_configuration(family):
     own = {"embedding_size": 8} if family in ("albert", "electra") else {}
@@ -62,7 +70,8 @@ def test_what_is_made_in_python_is_checked_too():
 
 
 def test_a_preset_needs_no_vocabulary_size_but_a_family_takes_the_tokenizers():
-    check_section({"family": "roberta"} | {k: v for k, v in SIZES.items() if k != "vocabulary_size"})
+    sizes = {k: v for k, v in SIZES.items() if k != "vocabulary_size"}
+    assert build_config({"family": "roberta"} | sizes, vocabulary_size=80).vocabulary_size == 80
     section = {"preset": "roberta_base"}
     assert build_config(section, vocabulary_size=80, padding_id=3).padding_id == 3
     assert build_config(section).vocabulary_size == 50_265

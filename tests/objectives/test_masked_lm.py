@@ -196,3 +196,8 @@ def test_errors():
     del features["mask_weights"]
     with pytest.raises(DataError, match="the batch has no 'mask_weights'; it has mask_ids, mask_positions"):
         make().loss_weights(features)
+    without = {name: value for name, value in batch().items() if not name.startswith("pair")}
+    model = make()
+    model.compile(optimizer=keras.optimizers.Adam(5e-3))
+    with pytest.raises(DataError, match="examples are no pairs; write the shards with --pair next_sentence, or build"):
+        model.fit(tf.data.Dataset.from_tensors(without), verbose=0)

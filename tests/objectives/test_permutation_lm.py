@@ -124,6 +124,18 @@ def test_memory_is_what_the_segments_before_left():
     np.testing.assert_allclose(logits_of(forgetful, features)[:, :3], logits_of(model, features)[:, :3], atol=1e-5)
 
 
+def test_only_reused_tokens_are_remembered():
+    """Rows of the format xlnet read the second half of a segment again in the next, which must not remember it."""
+    features = batch()
+    features["permutation_order"][:, 4:8] += 20  # the first half sees nothing of the second
+    changed = features | {"token_ids": features["token_ids"].copy()}
+    changed["token_ids"][:, 4:8] = changed["token_ids"][:, 4:8] % 44 + 5
+    for reuse_length, is_known in ((4, False), (None, True)):
+        model = make(reuse_length=reuse_length)
+        difference = np.abs(logits_of(model, changed) - logits_of(model, features))[:, 3:]
+        assert (difference.max() > 1e-3) == is_known, difference.max()
+
+
 def test_the_order_of_predictions_and_filler_change_nothing():
     model, features = make(segments=1), batch(segments=1)
     turned = {**features, "mask_positions": features["mask_positions"][:, ::-1]}
@@ -175,10 +187,10 @@ def test_fit_learns_and_replicas_change_nothing():
 
 
 def test_save_and_load(tmp_path):
-    model = make(memory_length=7)
+    model = make(memory_length=7, reuse_length=4)
     model.save(tmp_path / "model.keras")
     loaded = keras.models.load_model(tmp_path / "model.keras")
-    assert loaded.get_config() == model.get_config() and loaded.memory_length == 7
+    assert loaded.get_config() == model.get_config() and loaded.memory_length == 7 and loaded.reuse_length == 4
     np.testing.assert_array_equal(logits_of(loaded, batch()), logits_of(model, batch()))
 
 

@@ -13,10 +13,11 @@ from tfrecords.masking import MaskedLMCorruption, MaskingConfig
 
 # What a masker asks of a tokenizer. Every fourth id continues a word.
 TOKENIZER = types.SimpleNamespace(
+    unk_id=1,
     mask_id=4,
     special_ids=(0, 1, 2, 3, 4),
     random_ids=np.arange(10, 200, dtype="int32"),
-    is_continuation=np.arange(200) % 4 == 3,
+    starts_word=np.arange(200) % 4 != 3,
     marks_words=True,
     layout=Layout((2,), (3,), (), (3,)),
 )
@@ -72,6 +73,9 @@ def test_sums_against_float64():
     ids, real = features["mask_ids"], features["mask_weights"] > 0
     near = real & (features["mask_positions"] - features["span_left"] <= 15)
     assert near.sum() < real.sum()  # some stand too far into their span
+    inside = (features["span_left"] > 0) & (features["span_right"] < 63)  # [CLS] and [SEP] stand at the ends
+    assert 0 < (near & ~inside).sum() < near.sum() / 2
+    near &= inside
     for name, counted in (("masked_lm", real), ("span_boundary", near)):
         logits = log_softmax(outputs[f"{name}_logits"])
         loss = -np.take_along_axis(logits, ids[..., None], -1)[..., 0][counted].sum()

@@ -75,8 +75,10 @@ def _nested(depth):
 
 
 def places(value, prefix=()):
-    """The paths to everything in a JSON value: tuples of keys and indexes."""
+    """The paths to everything in a JSON value, down to ten levels: tuples of keys and indexes."""
     yield prefix
+    if len(prefix) == 10:
+        return
     children = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
     for key, child in children:
         yield from places(child, (*prefix, key))

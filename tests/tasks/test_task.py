@@ -366,6 +366,13 @@ def test_data_messages(tokenizer, tmp_path, task, model):
         task.predict(model, [("a", "b")])
     with pytest.raises(DataError, match="this task was trained on single texts; input 1 is 7"):
         task.predict(model, ["a", 7])
+    for texts, labels, message in (
+        (["a", "b"], [1, float("nan")], "example 1: the label is 'nan', which pandas writes"),
+        (["a", float("nan")], [0, 1], "example 1: the text is nan; it must be a str"),
+        (["a", "b"], [1], "there are 2 texts and 1 labels"),
+    ):
+        with pytest.raises(DataError, match=message):
+            build_task({}, tokenizer).examples(texts, labels=labels)
     with pytest.raises(DataError, match="evaluation needs labels"):
         task.evaluate(model, task.examples(["a"]))
     (tmp_path / "a.txt").write_text("text\n")

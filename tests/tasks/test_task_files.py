@@ -147,6 +147,16 @@ def test_missing_file():
         read("nowhere.tsv")
 
 
+def test_what_is_no_file_is_not_read():
+    for path in ("/dev/zero", "/dev"):
+        with pytest.raises(DataError, match=f"{path} is not a file"):
+            file_format(path)
+
+
+def test_a_long_text_in_csv(write):
+    assert len(read(write("a.csv", f"text,label\n\"{'a b ' * 100_000}\",1\n")).texts[0]) == 400_000
+
+
 def test_a_pair_task_wants_the_second_column(write):
     with pytest.raises(DataError, match="no column has a usual name of a text_pair"):
         read(write("a.tsv", "text\tlabel\na\t1\n"), pairs=True)

@@ -44,7 +44,7 @@ def draws_made(most, length, times):
 
 def units_of(ids, eligible, key, tokenizer, config):
     """The places of the tokens of each unit, in order."""
-    continues = tokenizer.is_continuation
+    continues = ~tokenizer.starts_word
     words = []  # of places; a special token is one, too
     for i in range(len(ids)):
         inside = i in eligible and i - 1 in eligible and continues[ids[i]] and config.unit != "token"
@@ -109,15 +109,25 @@ def select(units, budget, most, key, length, config):
     return chosen, begin
 
 
-def mask_example(ids, padding_mask, key, tokenizer, config):
+def mask_example(ids, padding_mask, key, tokenizer, config, random_ids):
     """The corrupted ids, the sorted predicted positions, and the begin of the span of each."""
     length = len(ids)
     most = min(config.max_predictions or math.ceil(config.rate * length), length)
     special = set(tokenizer.special_ids)
+    if config.predict_special:
+        special = set()
+    elif config.predict_unknown:
+        special -= {tokenizer.unk_id}
     eligible = {i for i in range(length) if padding_mask[i] and ids[i] not in special}
     if not eligible:
         return ids.copy(), [], {}
-    budget = min(most, max(1, round(config.rate * len(eligible))))
+    wanted = config.rate * len(eligible)
+    budget = {
+        "nearest": max(1, round(wanted)),
+        "up": math.ceil(wanted - 1e-9),
+        "random": math.floor(wanted + 1e-9) + (bits(key, 6, 0) / 2**32 < wanted - math.floor(wanted + 1e-9)),
+    }[config.rounding]
+    budget = min(most, budget)
     units = units_of(ids, eligible, key, tokenizer, config)
     chosen, begin = select(units, budget, most, key, length, config)
     corrupted = ids.copy()
@@ -126,25 +136,26 @@ def mask_example(ids, padding_mask, key, tokenizer, config):
         if action < config.mask_probability:
             corrupted[i] = tokenizer.mask_id
         elif action < config.mask_probability + config.random_probability:
-            draw = bits(key, 2, i) * len(tokenizer.random_ids) >> 32
-            corrupted[i] = tokenizer.random_ids[draw]
+            corrupted[i] = random_ids[bits(key, 2, i) * len(random_ids) >> 32]
     return corrupted, chosen, begin
 
 
-def mask_batch(batch, seed, tokenizer, config):
+def mask_batch(batch, seed, tokenizer, config, random_ids=None):
     """token_ids, mask_positions, mask_ids and mask_weights of a batch of NumPy arrays; for spans their sides."""
+    random_ids = tokenizer.random_ids if random_ids is None else random_ids
     ids = batch["token_ids"]
     most = config.max_predictions or math.ceil(config.rate * ids.shape[1])
     corrupted = ids.copy()
     positions, originals, left, right = np.zeros((4, len(ids), most), np.int32)
-    weights = np.zeros((len(ids), most), np.float32)
+    weights, beside = np.zeros((2, len(ids), most), np.float32)
+    frame = set(tokenizer.special_ids) - {tokenizer.unk_id}
     for b in range(len(ids)):
         epoch = int(batch["epoch"][b])
         if config.static_duplicates:
             epoch %= config.static_duplicates
         key = example_key(seed, epoch, int(batch["example_index"][b]))
         corrupted[b], chosen, begin = mask_example(
-            ids[b], batch["padding_mask"][b], key, tokenizer, config
+            ids[b], batch["padding_mask"][b], key, tokenizer, config, random_ids
         )
         positions[b, : len(chosen)] = chosen
         originals[b, : len(chosen)] = ids[b, chosen]
@@ -152,7 +163,10 @@ def mask_batch(batch, seed, tokenizer, config):
         for rank, i in enumerate(chosen):
             left[b, rank] = begin[i] - 1
             right[b, rank] = max(j for j in chosen if begin[j] == begin[i]) + 1
+            beside[b, rank] = not frame & {ids[b, left[b, rank]], ids[b, right[b, rank]]}
     expected = dict(
         token_ids=corrupted, mask_positions=positions, mask_ids=originals, mask_weights=weights
     )
-    return expected | (dict(span_left=left, span_right=right) if config.unit == "span" else {})
+    return expected | (
+        dict(span_left=left, span_right=right, span_weights=beside) if config.unit == "span" else {}
+    )

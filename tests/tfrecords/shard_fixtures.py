@@ -21,6 +21,7 @@ class StandInTokenizer:
 
     vocabulary_size: int = VOCABULARY_SIZE
     pad_id: int = PAD
+    unk_id: int = UNK
     mask_id: int = MASK
     special_ids: tuple = (PAD, UNK, CLS, SEP, MASK)
     fingerprint: str = "5" * 64
@@ -31,6 +32,10 @@ class StandInTokenizer:
     def is_continuation(self):
         # Every fourth id continues a word: the 1.3 pieces a word of English text.
         return np.arange(self.vocabulary_size) % 4 == 3
+
+    @property
+    def starts_word(self):
+        return ~self.is_continuation
 
     @property
     def random_ids(self):

@@ -32,7 +32,7 @@ def tokenizer(request, monkeypatch):
     return tokenizer
 
 
-@pytest.mark.parametrize("format", ["segment_pair", "full_sentences"])
+@pytest.mark.parametrize("format", ["segment_pair", "electra", "full_sentences"])
 def test_batches_are_framed_as_pack_frames_texts(tmp_path, tokenizer, format):
     rng = np.random.default_rng(0)
     text = "\n\n".join(

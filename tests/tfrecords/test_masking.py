@@ -62,6 +62,10 @@ def within_three_sigma(successes, trials, probability):
         MaskingConfig(unit="span"),
         MaskingConfig(rate=0.9, unit="span", span_p=0.1, max_span=20),
         MaskingConfig(unit="span", max_predictions=7),
+        MaskingConfig(unit="span", rounding="up", predict_unknown=True),
+        MaskingConfig(unit="whole_word", predict_unknown=True),
+        MaskingConfig(rounding="random", predict_special=True),
+        MaskingConfig(rate=0.07, rounding="random", max_predictions=6, predict_unknown=True),
     ],
 )
 def test_equals_the_oracle(config):
@@ -70,6 +74,7 @@ def test_equals_the_oracle(config):
         batch = make_batch(
             15, length, seed=length, epoch=2, first_index=1 << 33, continuations=continuations
         )
+        batch["token_ids"][:, 2][batch["token_ids"][:, 2] > MASK] = UNK
         features = corrupt(batch, seed, config)
         expected = mask_batch(batch, seed, TOKENIZER, config)
         for name, value in expected.items():
@@ -300,14 +305,67 @@ def test_other_features_pass_and_shapes_are_static():
     }
 
 
+def test_unknown_and_special_tokens_are_predicted_on_request():
+    """BERT, ALBERT, ELECTRA and SpanBERT predict [UNK]; RoBERTa all but padding."""
+    batch = make_batch(400, 64)
+    batch["token_ids"][:, 1][batch["token_ids"][:, 1] > MASK] = UNK
+    ids, real = batch["token_ids"], batch["padding_mask"]
+    for settings, never in (({}, SPECIAL), ({"predict_unknown": True}, [PAD, CLS, SEP, MASK]), ({"predict_special": True}, [PAD])):
+        features = corrupt(batch, config=MaskingConfig(**settings))
+        predicted = features["mask_ids"][features["mask_weights"] > 0]
+        assert not np.isin(predicted, never).any()
+        assert set(SPECIAL) - {MASK} - set(never) <= set(predicted.tolist())
+        may = (~np.isin(ids, never) & real).sum(1)
+        np.testing.assert_array_equal(features["mask_weights"].sum(1), [min(n, max(1, round(0.15 * n))) for n in may])
+    with pytest.raises(ConfigError, match="predict_special masks .CLS. and .SEP., which belong to no word"):
+        MaskingConfig(predict_special=True, unit="span")
+
+
+def test_rounding():
+    """fairseq's int(.15 n + U) has the mean .15 n; SpanBERT's ceil is never less."""
+    batch = make_batch(4000, 64, full=True, continuations=0)
+    batch["token_ids"][:] = 77
+    batch["token_ids"][:, -13:] = SEP  # 51 are left: 7.65
+    counts = {r: corrupt(batch, config=MaskingConfig(rounding=r))["mask_weights"].sum(1) for r in ("nearest", "up", "random")}
+    assert (counts["nearest"] == 8).all() and (counts["up"] == 8).all()
+    assert set(counts["random"]) == {7, 8} and within_three_sigma((counts["random"] == 8).sum(), 4000, 0.65)
+    up, _ = MaskingConfig(rounding="up").budgets(512)
+    nearest, _ = MaskingConfig().budgets(512)
+    assert (up[510], nearest[510]) == (77, 76) and up[20] == 3 and up[0] == 0
+    whole, more = MaskingConfig(rounding="random").budgets(100)
+    np.testing.assert_allclose(whole + more, 0.15 * np.arange(101), atol=1e-8)
+
+
+def test_random_tokens_of_the_corpus():
+    """As frequent as in the corpus, chi-squared; the same tokens are chosen and masked as with others."""
+    batch = make_batch(6000, 64, full=True, continuations=0)
+    config = MaskingConfig(mask_probability=0, random_probability=1, random_tokens="corpus")
+    tokens = np.repeat(np.arange(20, 30, dtype=np.int32), np.arange(1, 11) * 1000)
+    function = tf.function(MaskedLMCorruption(TOKENIZER, config, tokens))
+    features = {k: v.numpy() for k, v in function({k: tf.constant(v) for k, v in batch.items()}, 3).items()}
+    for name, value in mask_batch({k: v[:20] for k, v in batch.items()}, 3, TOKENIZER, config, tokens).items():
+        np.testing.assert_array_equal(features[name][:20], value, err_msg=name)
+    uniform = corrupt(batch, config=dataclasses.replace(config, random_tokens="uniform"))
+    np.testing.assert_array_equal(features["mask_positions"], uniform["mask_positions"])
+    rows, ranks = np.nonzero(features["mask_weights"])
+    drawn = features["token_ids"][rows, features["mask_positions"][rows, ranks]]
+    counts = np.bincount(drawn, minlength=200)
+    expected = len(drawn) * np.arange(1, 11) / 55
+    assert counts.sum() == counts[20:30].sum() == 6000 * 9
+    statistic = ((counts[20:30] - expected) ** 2 / expected).sum()
+    assert abs(statistic - 9) < 3 * np.sqrt(2 * 9)
+    with pytest.raises(ConfigError, match="random_tokens: corpus draws from tokens of the shards"):
+        MaskedLMCorruption(TOKENIZER, config)
+
+
 def test_width_of_the_predictions():
     assert MaskingConfig().predictions(128) == 20
     assert MaskingConfig().predictions(512) == 77
     assert MaskingConfig(rate=0.07).predictions(100) == 7
     assert MaskingConfig(max_predictions=80).predictions(512) == 80
     assert MaskingConfig(max_predictions=80).predictions(64) == 64
-    budgets = MaskingConfig(max_predictions=5).budgets(128)
-    assert budgets[[0, 1, 3, 10, 17, 126]].tolist() == [0, 1, 1, 2, 3, 5]
+    budgets, more = MaskingConfig(max_predictions=5).budgets(128)
+    assert budgets[[0, 1, 3, 10, 17, 126]].tolist() == [0, 1, 1, 2, 3, 5] and not more.any()
 
 
 @pytest.mark.parametrize(
@@ -318,6 +376,8 @@ def test_width_of_the_predictions():
         {"mask_probability": 0.9, "random_probability": 0.2},
         {"random_probability": -0.1},
         {"max_predictions": 0},
+        {"rounding": "down"},
+        {"random_tokens": "batch"},
     ],
 )
 def test_impossible_settings_are_refused(values):

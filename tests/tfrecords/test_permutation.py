@@ -20,9 +20,9 @@ class Tokenizer:
     """Text <sep> <cls>, and every fourth id continues a word."""
 
     special_ids: tuple = (PAD, UNK, CLS, SEP, MASK)
-    unk_id: int = UNK
     sep_id: int = SEP
     cls_id: int = CLS
+    eod_id: None = None
     layout: Layout = Layout(after_first=(SEP,), at_end=(CLS,))
     starts_word = np.arange(200) % 4 != 3
 
@@ -251,7 +251,7 @@ def test_every_place_is_predicted_alike(tokens_a_word):
 def test_unknown_tokens_are_predicted_on_request():
     batch = make_batch(200, 128)
     for wanted in (False, True):
-        features = corrupt(batch, dataclasses.replace(SIMPLE, predict_unknown=wanted))
+        features = corrupt(batch, dataclasses.replace(SIMPLE, predict_special=wanted))
         predicted = features["mask_ids"][features["mask_weights"] > 0]
         assert (predicted == UNK).any() == wanted and not np.isin(predicted, [SEP, CLS, PAD, MASK]).any()
         may = ~np.isin(batch["token_ids"], [SEP, CLS] if wanted else [SEP, CLS, UNK])

@@ -92,7 +92,7 @@ def test_warnings():
     [
         (
             {"next": 8, "random_next": 12, "random_next_ends": 4, "random_next_fills": 1, "two_segments": 20},
-            "pairs: 8 next (40.0 %), 12 random (60.0 %): 7 drawn, 4 because no text follows A, 1 because A has the full length; 0 with one segment (0.0 %)",
+            "pairs: 8 next (40.0 %), 12 random (60.0 %): 7 drawn, 4 because no text follows A, 1 because A has the full length",
         ),
         (
             {"in_order": 9, "exchanged": 8, "random_next": 0, "two_segments": 17, "lone_segments": 3},
@@ -125,7 +125,7 @@ def test_pairs_are_reported_by_kind(kinds, line):
             "the corpus is 6 documents of 24,999 sentences on average: in a .txt file only a blank line ends a document; "
             "where each line is one (a review, a post), pass --one-document-a-line",
         ),
-        ({"documents": 1, "sentences": 1001}, "the corpus is 1 document of 1,001 sentences"),
+        ({"documents": 1, "sentences": 1001}, "the corpus is 1 document of 1,001 sentences: in a .txt file"),
         ({"documents": 1, "sentences": 1000}, None),
         ({"random_next": 15}, None),
         ({"truncated_tokens": 600}, None),

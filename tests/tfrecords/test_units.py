@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 import tensorflow as tf
-from shard_fixtures import CLS, MASK, SEP, StandInTokenizer
+from shard_fixtures import CLS, MASK, SEP, UNK, StandInTokenizer
 
 from bert_tf.errors import ConfigError
 from bert_tf.tokenizers.layout import build_layout
@@ -186,6 +186,21 @@ def test_sides_and_fates_of_spans():
                 fates.append((is_mask.all(), is_kept.all()))
     is_mask, is_kept = np.array(fates).T
     assert within(is_mask.sum(), len(fates), 0.8) and within(is_kept.sum(), len(fates), 0.1)
+
+
+def test_spans_beside_special_tokens_have_no_boundaries():
+    """SpanBERT's span_masking leaves out spans at either end of the text; [UNK] is a token of the text."""
+    batch = rows(300, 64)
+    ids = batch["token_ids"].numpy()
+    ids[:, 30], ids[:, 50] = SEP, UNK
+    batch["token_ids"] = tf.constant(ids)
+    features, _, _ = masked(MaskingConfig(unit="span"), batch)
+    real = features["mask_weights"] > 0
+    left, right = features["span_left"], features["span_right"]
+    between = ~np.isin(left, [0, 30]) & ~np.isin(right, [30, 63])
+    np.testing.assert_array_equal(features["span_weights"], real & between)
+    assert (real & between & ((left == 50) | (right == 50))).any()
+    assert 0.05 < (real & ~between).sum() / real.sum() < 0.4
 
 
 def test_stretches():

@@ -1,5 +1,6 @@
 import errno
 import json
+import os
 import random
 import shutil
 
@@ -9,6 +10,7 @@ import pytest
 from keras import ops
 
 from bert_tf.backend import AdamW, TrainableModel
+from bert_tf.backend.model import NonFiniteError
 from bert_tf.errors import DataError, RunDirectoryError
 from bert_tf.training import checkpoints
 from bert_tf.training.checkpoints import Checkpoints, assign
@@ -140,6 +142,96 @@ def test_damaged_checkpoints_do_not_take_the_place_of_whole_ones(saved):
     saved.save(trained(1), 3)
     assert [f.name for f in saved.all()] == ["step-00000001", "step-00000003"]
     assert (saved.folder / "step-00000001.mine").exists(), "a copy under another name is the user's"
+
+
+def test_a_folder_that_cannot_be_read_is_not_one_without_checkpoints(saved, monkeypatch):
+    scandir = os.scandir
+
+    def refuse(path):
+        if path == saved.folder:
+            raise PermissionError(errno.EACCES, "Permission denied", str(path))
+        return scandir(path)
+
+    monkeypatch.setattr(os, "scandir", refuse)
+    with pytest.raises(RunDirectoryError, match="cannot read .*checkpoints: permission denied"):
+        saved.restore(trained(1))
+
+
+@pytest.mark.parametrize("name", [checkpoints.STATE, checkpoints.MODEL])
+def test_a_checkpoint_that_may_not_be_read_is_not_passed_over(saved, monkeypatch, name):
+    """A later save would remove it as damaged."""
+
+    def refuse(path, *arguments):
+        if path == saved.all()[-1] / name:
+            raise PermissionError(errno.EACCES, "Permission denied", str(path))
+        return open(path, *arguments)
+
+    monkeypatch.setattr(checkpoints, "open", refuse, raising=False)
+    with pytest.raises(RunDirectoryError, match=f"cannot read .*step-00000002/{name}: permission denied"):
+        saved.latest()
+
+
+@pytest.mark.parametrize("text", ["", "{}", "[1]", "null", '{"sha256": 1}', '{"sha256": {}}', "[" * 100_000, '{"step": NaN}'])
+def test_a_state_that_holds_something_else_is_passed_over(saved, text):
+    (saved.all()[-1] / checkpoints.STATE).write_text(text)
+    assert saved.latest()[1]["step"] == 1
+
+
+def test_a_run_directory_that_is_gone_is_not_made_again(tmp_path):
+    with pytest.raises(RunDirectoryError, match="its folder is gone; it was moved or deleted"):
+        Checkpoints(tmp_path / "run" / "checkpoints").save(trained(1), 1)
+    assert not (tmp_path / "run").exists()
+
+
+def test_what_is_not_finite_is_not_saved(saved):
+    model = trained(1)
+    model.dense.kernel.assign(np.full(model.dense.kernel.shape, np.nan))
+    with pytest.raises(NonFiniteError, match="after step 3: 'dense/kernel' is not finite"):
+        saved.save(model, 3)
+    model = trained(1)
+    slot = model.optimizer.variables[-1]
+    slot.assign(np.full(slot.shape, np.inf))
+    with pytest.raises(NonFiniteError, match=f"after step 3: '{slot.path}' is not finite"):
+        saved.save(model, 3)
+    assert sorted(p.name for p in saved.folder.iterdir()) == ["step-00000001", "step-00000002"]
+
+
+def test_a_reader_whose_checkpoint_is_removed_takes_the_next(saved):
+    names = []
+
+    def read(file):
+        names.append(file.parent.name)
+        if len(names) < 3:  # what the process that trains does meanwhile
+            saved.save(trained(1), 2 + len(names))
+            shutil.rmtree(file.parent)
+        return checkpoints.tensor_names(file)
+
+    assert saved.read(read) == {"dense/kernel", "dense/bias"}
+    assert names == ["step-00000002", "step-00000003", "step-00000004"]
+
+    def fail(file):
+        raise DataError("of another model")
+
+    with pytest.raises(DataError, match="of another model"):
+        saved.read(fail)
+    with pytest.raises(RunDirectoryError, match="holds no whole checkpoint yet"):
+        Checkpoints(saved.folder.parent / "absent").read(read)
+
+
+def test_a_checkpoint_that_vanishes_while_it_is_looked_at(saved, monkeypatch, caplog):
+    inspect = checkpoints._inspect
+
+    def slow(folder):
+        if folder.name == "step-00000002":
+            saved.save(trained(1), 3)
+            shutil.rmtree(folder)
+        if folder.name == "step-00000001":
+            shutil.rmtree(folder, ignore_errors=True)
+        return inspect(folder)
+
+    monkeypatch.setattr(checkpoints, "_inspect", slow)
+    assert saved.latest()[1]["step"] == 3
+    assert not caplog.messages, "nothing is damaged"
 
 
 def test_no_checkpoint_is_none(tmp_path):

@@ -1,13 +1,18 @@
-import dataclasses
 import json
+import os
+import shutil
+import signal
+from pathlib import Path
 
 import keras
 import pytest
 
 from bert_tf import config as configuration
 from bert_tf.backend import AdamW
+from bert_tf.backend.model import NonFiniteError
 from bert_tf.errors import ConfigError, DataError, RunDirectoryError
 from bert_tf.export.loading import load_finetuned
+from bert_tf.interrupts import Interrupted
 from bert_tf.models.building import build_config, build_encoder, describe
 from bert_tf.objectives import MaskedLM
 from bert_tf.tasks import build_task, load_task
@@ -100,15 +105,31 @@ def test_an_interrupted_run_continues_bitwise(finished, folder, tmp_path, monkey
     _, uninterrupted = finished
     steps = finetuning._Steps.on_train_batch_end
 
-    def die_in_the_third_epoch(self, batch, logs=None):
+    def end_in_the_third_epoch(self, batch, logs=None):
         steps(self, batch, logs)
         if self.done == 2 * 3 + 2:
             raise Killed
 
-    monkeypatch.setattr(finetuning._Steps, "on_train_batch_end", die_in_the_third_epoch)
+    def end_in_the_fifth_epoch(self, batch, logs=None):
+        steps(self, batch, logs)
+        if self.done == 4 * 3 + 2:
+            os.kill(os.getpid(), signal.SIGTERM)
+
+    labelled = [shutil.copy(folder / f"{split}.tsv", tmp_path) for split in ("train", "dev", "test")]
+    moved = [f"data.{split}={path}" for split, path in zip(("train", "dev", "test"), labelled)]
+    monkeypatch.setattr(finetuning._Steps, "on_train_batch_end", end_in_the_third_epoch)
     with pytest.raises(Killed):
         finetune(experiment(folder), tmp_path / "run", build_task)
+    monkeypatch.setattr(finetuning._Steps, "on_train_batch_end", end_in_the_fifth_epoch)
+    (tmp_path / "run" / "metrics.jsonl").write_text("damaged")  # the history is in the checkpoint too
+    with pytest.raises(Interrupted, match="4 of 12 epochs are saved in .*run, .* continues at the beginning of epoch 5") as ended:
+        finetune(experiment(folder, *moved), tmp_path / "run", build_task)
+    assert ended.value.exit_status == 143
     monkeypatch.undo()
+    text = Path(labelled[1]).read_text()
+    Path(labelled[1]).write_text(text.replace("film good", "film fine"))
+    with pytest.raises(RunDirectoryError, match=f"was trained on other data: data.dev={labelled[1]} has sha256"):
+        finetune(experiment(folder, *moved), tmp_path / "run", build_task)
     finetune(experiment(folder), tmp_path / "run", build_task)
     run = RunDirectory(tmp_path / "run")
     assert run.metrics() == uninterrupted.metrics()
@@ -207,6 +228,7 @@ def test_a_collapsed_run_is_flagged(folder, tmp_path):
         (["data.train=''"], ConfigError, "data.train must be given"),
         (["data.dev=nowhere.tsv"], DataError, "nowhere.tsv"),
         (["task.knd=tagging"], ConfigError, "did you mean 'kind'"),
+        (["task.labels=['0', '1', '0']"], ConfigError, "task.labels holds '0' twice"),
         (["task.sequence_length=64"], ConfigError, "beyond the encoder's 32 positions"),
         (["task.labels=['0', '2']"], DataError, "the label '1' is not in the label set"),
     ],
@@ -233,6 +255,21 @@ def test_a_command_that_failed_can_be_corrected(folder, tmp_path):
 
 def test_another_experiment_in_the_same_directory_is_refused(finished, folder):
     _, run = finished
-    other = dataclasses.replace(experiment(folder), init_from="elsewhere")
-    with pytest.raises(RunDirectoryError, match="holds another run: its init_from"):
-        finetune(other, run.path, build_task)
+    with pytest.raises(RunDirectoryError, match="holds another run: its train.epochs is 12, this one's 3"):
+        finetune(experiment(folder, "train.epochs=3"), run.path, build_task)
+    with pytest.raises(RunDirectoryError, match="was trained on other data: init_from=.* has step"):
+        finetune(experiment(folder, f"init_from={run.path}"), run.path, build_task)
+
+
+def test_refused_settings_leave_no_folder(folder, tmp_path):
+    with pytest.raises(DataError, match="nowhere.tsv"):
+        finetune(experiment(folder, "data.train=nowhere.tsv"), tmp_path / "run", build_task)
+    assert not (tmp_path / "run").exists()
+    with pytest.raises(ConfigError, match="task.tokens_per_batch=64 has 4 rows of task.sequence_length=16 tokens"):
+        finetune(experiment(folder, "task.tokens_per_batch=64", "train.accumulation_steps=8", "train.batch_size=8"), tmp_path, build_task)
+
+
+def test_weights_that_are_not_finite_end_the_training(folder, tmp_path):
+    with pytest.raises(NonFiniteError, match="not finite"):
+        finetune(experiment(folder, "optimizer.learning_rate=1e6", "optimizer.weight_decay=1e38", "train.epochs=1"), tmp_path / "run", build_task)
+    assert not (tmp_path / "run" / "finished.json").exists()

@@ -142,7 +142,7 @@ def test_other_units_of_masking_feed_the_same_program(unit):
     settings = config.build(PretrainConfig, {"model": BERT, "masking": {"unit": unit}})
     token, other = specs(corrupted(experiment("masked_lm"))), specs(corrupted(settings))
     assert token.items() <= other.items()  # sentence order: the same features as next sentence, other labels
-    assert other.keys() - token.keys() <= {"span_left", "span_right"}
+    assert other.keys() - token.keys() <= {"span_left", "span_right", "span_weights"}
 
 
 @pytest.mark.parametrize("kind", ["classification", "tagging"])

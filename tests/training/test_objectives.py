@@ -12,6 +12,7 @@ from bert_tf.errors import ConfigError
 from bert_tf.objectives import PermutationLM, ReplacedTokenDetection
 from bert_tf.tokenizers import train_wordpiece
 from bert_tf.training.encoders import load_encoder
+from bert_tf.training.pretrain_config import fit_rows
 from bert_tf.training.pretraining import PretrainConfig, pretrain
 from tfrecords.writer import ShardsConfig, write_shards
 
@@ -184,3 +185,23 @@ def test_what_makes_no_sense_is_refused_with_the_reason_and_nothing_is_written(
     with pytest.raises(ConfigError, match=message):
         pretrain(experiment(shards, name, *overrides), tmp_path / "run")
     assert not [p for p in tmp_path.glob("run/*") if not p.name.startswith(".")]
+
+
+def test_rows_of_the_format_xlnet_decide_what_is_remembered():
+    rows = ShardsConfig(sequence_length=1024, format="xlnet").packing
+
+    def fitted(packing=rows, **settings):
+        experiment = config.build(PretrainConfig, {"objective": {"name": "permutation_lm"}} | settings)
+        return fit_rows(experiment, packing, 1024)
+
+    assert fitted().reuse_length == 256
+    assert fitted(objective={"name": "permutation_lm", "reuse_length": 256}).reuse_length == 256
+    plain = ShardsConfig(sequence_length=1024, format="full_sentences").packing
+    assert fitted(plain).reuse_length is None and fitted(plain, objective={"name": "masked_lm"}).name == "masked_lm"
+    for settings, message in (
+        ({"objective": {"name": "masked_lm"}}, "objective.name=masked_lm, but rows of the format xlnet hold most"),
+        ({"objective": {"name": "permutation_lm", "reuse_length": 512}}, "reuse_length=512, but the shards ask for 256"),
+        ({"permutation": {"segments": 4}}, "permutation.segments=4, but the shards were packed with 2 segments a row"),
+    ):
+        with pytest.raises(ConfigError, match=message):
+            fitted(**settings)

@@ -1,5 +1,9 @@
+import dataclasses
 import json
 import math
+import os
+import shutil
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -9,13 +13,17 @@ import pytest
 import tensorflow as tf
 
 from bert_tf import config, samples
+from bert_tf.backend.model import NonFiniteError
 from bert_tf.errors import ConfigError, DataError, RunDirectoryError
 from bert_tf.files import lock_directory
+from bert_tf.interrupts import Interrupted
 from bert_tf.tokenizers import train_wordpiece
 from bert_tf.training.baselines import unigram
+from bert_tf.training.monitor import Monitor
 from bert_tf.training.pretraining import PretrainConfig, pretrain
 from bert_tf.training.run_directory import RunDirectory
 from tfrecords import framing
+from tfrecords.manifest import Manifest
 from tfrecords.reader import ShardReader
 from tfrecords.writer import ShardsConfig, write_shards
 
@@ -70,8 +78,8 @@ def losses(run):
     return [(m["step"], m["loss"], m["masked_lm_accuracy"], m["gradient_norm"]) for m in run.metrics()]
 
 
-# Before the first checkpoint, between two, and while one is half written.
-@pytest.mark.parametrize(("step", "where"), [(3, "step"), (7, "step"), (8, "checkpoint")])
+# Before the first checkpoint, and between two, while one is half written.
+@pytest.mark.parametrize(("step", "where"), [(3, "step"), (8, "checkpoint")])
 def test_a_killed_run_continues_bitwise(made, uninterrupted, tmp_path, step, where):
     file = tmp_path / "experiment.yaml"
     config.save(experiment(made), file)
@@ -82,6 +90,38 @@ def test_a_killed_run_continues_bitwise(made, uninterrupted, tmp_path, step, whe
     assert losses(run) == losses(uninterrupted)
     assert final_bytes(run) == final_bytes(uninterrupted)
     assert not list((run.path / "checkpoints").glob(".*.tmp")), "what the kill left behind is removed"
+
+
+def test_an_interrupted_run_saves_its_step_and_continues_bitwise_with_moved_shards(made, uninterrupted, tmp_path, monkeypatch):
+    def interrupt(self, batch, logs=None, original=Monitor.on_train_batch_end):
+        if self.step == 6:
+            os.kill(os.getpid(), signal.SIGINT)
+        original(self, batch, logs)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Monitor, "on_train_batch_end", interrupt)
+        with pytest.raises(Interrupted, match="step 7 of 12 is saved in .*run, the same command continues from there"):
+            pretrain(experiment(made), tmp_path / "run")
+    run = RunDirectory.open(tmp_path / "run")
+    assert run.checkpoints.latest()[1]["step"] == 7
+    shards = shutil.copytree(made / "shards", tmp_path / "shards")
+    manifest = Manifest.load(shards)
+    first = dataclasses.replace(manifest.shards[0], sha256="0" * 64)
+    dataclasses.replace(manifest, shards=[first, *manifest.shards[1:]]).save(shards)
+    with pytest.raises(RunDirectoryError, match=f"trained on other data: data.shards={shards} has sha256"):
+        pretrain(experiment(made, f"data.shards={shards}"), run.path)
+    manifest.save(shards)
+    pretrain(experiment(made, f"data.shards={shards}"), run.path)
+    assert final_bytes(run) == final_bytes(uninterrupted)
+    assert [m["step"] for m in run.metrics()] == [3, 4, 6, 7, 8, 9, 12]
+    assert losses(run)[-2:] == losses(uninterrupted)[-2:]
+
+
+def test_the_last_update_is_looked_at(made, tmp_path):
+    overrides = ("train.steps=1", "optimizer.learning_rate=1e6", "optimizer.warmup_steps=0", "optimizer.weight_decay=1e38")
+    with pytest.raises(NonFiniteError, match="after step 1: '.*' is not finite. Nothing is saved of this step"):
+        pretrain(experiment(made, *overrides), tmp_path / "run")
+    assert not list((tmp_path / "run" / "checkpoints").iterdir())
 
 
 def test_the_run_directory_is_self_contained(made, uninterrupted):

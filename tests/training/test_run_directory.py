@@ -1,9 +1,13 @@
 import dataclasses
+import errno
 import json
+import os
 
 import pytest
 
-from bert_tf.errors import RunDirectoryError
+from bert_tf.errors import DataError, RunDirectoryError
+from bert_tf.files import lock_directory
+from bert_tf.tokenizers import WordPieceTokenizer
 from bert_tf.training.run_directory import RunDirectory
 
 
@@ -52,7 +56,7 @@ def test_opening_what_is_no_run(tmp_path):
 
 def test_of_several_seeds_the_best_is_opened(tmp_path):
     RunDirectory.claim(tmp_path / "run", Config()).record(Config())
-    (tmp_path / "run" / "summary.json").write_text(json.dumps({"best": "seed-3"}))
+    (tmp_path / "run" / "summary.json").write_text(json.dumps({"metric": "accuracy", "best": "seed-3", "seeds": []}))
     assert RunDirectory.open(tmp_path / "run").path == tmp_path / "run" / "seed-3"
 
 
@@ -61,6 +65,8 @@ def test_a_kill_while_the_tokenizer_is_written_leaves_no_half_of_it(tmp_path):
         pass
 
     class Tokenizer:
+        fingerprint = "abc"
+
         def __init__(self, killed):
             self.killed = killed
 
@@ -75,7 +81,112 @@ def test_a_kill_while_the_tokenizer_is_written_leaves_no_half_of_it(tmp_path):
     with pytest.raises(Killed):
         run.keep_tokenizer(Tokenizer(killed=True))
     run.keep_tokenizer(Tokenizer(killed=False))
-    assert sorted(p.name for p in (tmp_path / "tokenizer").iterdir()) == ["tokenizer_config.json", "vocab.txt"]
+    assert sorted(p.name for p in (tmp_path / "tokenizer").iterdir()) == ["checksums.json", "tokenizer_config.json", "vocab.txt"]
+
+
+@pytest.fixture(scope="module")
+def word_pieces():
+    return WordPieceTokenizer(["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *"abcdefgh"])
+
+
+@pytest.mark.parametrize("change", ["cut", "reordered", "emptied", "removed"])
+def test_a_changed_tokenizer_is_refused_and_restored(tmp_path, word_pieces, caplog, change):
+    run = RunDirectory(tmp_path)
+    run.keep_tokenizer(word_pieces)
+    assert run.tokenizer().fingerprint == word_pieces.fingerprint
+    file = tmp_path / "tokenizer" / "vocab.txt"
+    lines = file.read_text().splitlines(keepends=True)
+    texts = {"cut": lines[:-2], "reordered": lines[:5] + lines[:4:-1], "emptied": [], "removed": []}
+    file.write_text("".join(texts[change]))
+    if change == "removed":
+        file.unlink()
+    with pytest.raises(RunDirectoryError, match="vocab.txt (was changed since it was saved|cannot be read).*restore"):
+        run.tokenizer()
+    run.keep_tokenizer(word_pieces)
+    assert "vocab.txt" in caplog.messages[-1] and "written again" in caplog.messages[-1]
+    assert file.read_text() == "".join(lines) and run.tokenizer().fingerprint == word_pieces.fingerprint
+
+
+def test_a_tokenizer_without_checksums(tmp_path, word_pieces):
+    run = RunDirectory(tmp_path)
+    word_pieces.save(tmp_path / "tokenizer")  # as runs were that are older than the checksums
+    assert run.tokenizer().fingerprint == word_pieces.fingerprint
+    with pytest.raises(RunDirectoryError, match="damaged or another tokenizer.*delete it to have it written again"):
+        run.keep_tokenizer(WordPieceTokenizer(["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "z"]))
+    run.keep_tokenizer(word_pieces)
+    assert (tmp_path / "tokenizer" / "checksums.json").exists()
+    with pytest.raises(RunDirectoryError, match="is another tokenizer than this run is trained with"):
+        run.keep_tokenizer(WordPieceTokenizer(["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "z"]))
+
+
+@pytest.mark.parametrize("text", ["", "[]", "null", '{"best": 3}', '{"metric": "f1", "best": "a", "seeds": 1}', "[" * 99999])
+def test_a_damaged_summary_is_a_sentence(tmp_path, text):
+    RunDirectory.claim(tmp_path / "run", Config()).record(Config())
+    (tmp_path / "run" / "summary.json").write_text(text)
+    with pytest.raises(DataError, match="summary.json"):
+        RunDirectory.open(tmp_path / "run")
+
+
+def test_a_summary_does_not_lead_out_of_the_run(tmp_path):
+    RunDirectory.claim(tmp_path / "run", Config()).record(Config())
+    for best in ("../other", "/etc", "..", "a/b"):
+        (tmp_path / "run" / "summary.json").write_text(json.dumps({"metric": "f1", "best": best, "seeds": []}))
+        with pytest.raises(DataError, match="summary.json: best is .* must be the name of a file"):
+            RunDirectory.open(tmp_path / "run")
+
+
+def test_a_configuration_that_is_empty_or_cut(tmp_path):
+    for text in ("", "model: {}\n"):
+        (tmp_path / "config.yaml").write_text(text)
+        with pytest.raises(RunDirectoryError, match="config.yaml is empty or cut: there is no train in it"):
+            RunDirectory.claim(tmp_path, Config())
+    for text, said in (("", "has no model"), ("model: 5", "holds 5 as model")):
+        (tmp_path / "config.yaml").write_text(text)
+        with pytest.raises(RunDirectoryError, match=f"config.yaml {said}; restore the file"):
+            RunDirectory.open(tmp_path).section("model")
+
+
+def test_an_unreadable_run_is_not_an_empty_one(tmp_path, monkeypatch):
+    def refuse(path, *arguments, **keywords):
+        raise PermissionError(errno.EACCES, "Permission denied", str(path))
+
+    monkeypatch.setattr(os, "scandir", refuse)
+    with pytest.raises(RunDirectoryError, match="cannot read .*: permission denied"):
+        RunDirectory.claim(tmp_path, Config())
+    monkeypatch.setattr(os, "stat", refuse)
+    for look in (lambda: RunDirectory.claim(tmp_path, Config()), lambda: RunDirectory.open(tmp_path)):
+        with pytest.raises(RunDirectoryError, match="cannot read .*config.yaml: permission denied"):
+            look()
+
+
+def test_a_run_that_was_moved_is_noticed(tmp_path):
+    with lock_directory(tmp_path / "run") as in_place:
+        run = RunDirectory.claim(tmp_path / "run", Config(), in_place)
+        run.record(Config())
+        run.check_in_place("step 3")
+        (run.path / "config.yaml").unlink()
+        with pytest.raises(RunDirectoryError, match="run was moved, deleted or emptied .* so step 3 cannot be saved"):
+            run.check_in_place("step 3")
+        run.record(Config())
+        run.path.rename(tmp_path / "moved")
+        run.path.mkdir()
+        (run.path / "config.yaml").touch()
+        with pytest.raises(RunDirectoryError, match="run was moved"):
+            run.check_in_place("step 3")
+
+
+def test_damaged_lines_of_metrics_are_left_out_and_lost_ones_counted(tmp_path, caplog):
+    run = RunDirectory.claim(tmp_path, Config())
+    good = [json.dumps({"step": step, "loss": 1.5}).encode() for step in (5, 10, 15)]
+    damaged = [b'{"step": 7, "loss": }', b'{"loss": 1}', b"\x00" * 30, b"\xff}", b"[1]", b'{"step": true}', b"{" * 9999, b'{"st']
+    (tmp_path / "metrics.jsonl").write_bytes(b"\n".join([good[0], *damaged, *good[1:]]))
+    assert [m["step"] for m in run.metrics()] == [5, 10, 15]
+    run.forget_metrics_after(10, lines=2)
+    assert not caplog.messages
+    (tmp_path / "metrics.jsonl").write_bytes(good[0] + b"\n" + b"\x00" * 40)
+    run.forget_metrics_after(10, lines=2)
+    assert "metrics.jsonl lost 1 of its 2 lines up to step 10" in caplog.messages[-1]
+    assert (tmp_path / "metrics.jsonl").read_bytes() == good[0] + b"\n"
 
 
 def test_metrics_of_steps_that_will_be_done_again_are_forgotten(tmp_path):

@@ -9,7 +9,7 @@ from types import SimpleNamespace
 import pytest
 
 from bert_tf import config, samples
-from bert_tf.errors import ConfigError, RunDirectoryError
+from bert_tf.errors import ConfigError, DataError, RunDirectoryError
 from bert_tf.files import lock_directory
 from bert_tf.tasks import build_task
 from bert_tf.tokenizers import train_wordpiece
@@ -209,3 +209,15 @@ def test_results_are_there_after_each_experiment(folder, tmp_path, monkeypatch):
 def test_an_unknown_row(folder, tmp_path):
     with pytest.raises(ConfigError, match="no row 'whole_word'; did you mean 'whole_words'"):
         run(folder, tmp_path / "out", rows=["whole_word"])
+
+
+@pytest.mark.parametrize("file", ["pretrained.json", "sentiment/summary.json"])
+@pytest.mark.parametrize("text", ["", "[]", '{"loss": "2"}', '{"metric": "f1", "best": ".", "seeds": [], "dev": {"mean": 3}}'])
+def test_damaged_results_are_a_sentence(tmp_path, file, text):
+    (tmp_path / "sentiment").mkdir()
+    (tmp_path / "pretrained.json").write_text('{"loss": 2.0, "gradient_norm": null}')
+    experiment = studies.Experiment("row", tmp_path, None, {"sentiment": None})
+    assert collect([experiment])["row"]["mean"] == {"loss": 2.0}
+    (tmp_path / file).write_text(text)
+    with pytest.raises(DataError, match=file):
+        collect([experiment])

@@ -1,0 +1,61 @@
+"""What a served model refuses: requests that it would answer wrongly, as assertions in its graph.
+
+A server returns the sentence to the client as INVALID_ARGUMENT. XLA leaves assertions out: a server
+that compiles a whole signature with it (TPUs, `jit_compile`) answers such requests as before. XLA's
+clusters within a graph, which TensorFlow makes on request on CPUs and GPUs, leave them in.
+"""
+
+import tensorflow as tf
+
+
+def check_ids(features, vocabulary_size, num_segments):
+    """The features of the `ids` signature, if they can be the rows of one batch.
+
+    Args:
+        features: `token_ids`, `segment_ids`, `padding_mask` [N, S].
+        vocabulary_size: of the tokenizer.
+        num_segments: rows of the model's segment table; with 0 or 1 `segment_ids` are not read.
+
+    Returns:
+        The same features, computed after the assertions.
+
+    Raises:
+        tf.errors.InvalidArgumentError: while the graph runs: shapes that differ, rows without a
+            token, or ids that the model has no row for. A negative id would otherwise be that of the end
+            of the table.
+    """
+    shapes = {name: tf.shape(value) for name, value in features.items()}
+    rows, length = tf.unstack(shapes["token_ids"])
+    alike = [
+        _refuse(
+            tf.reduce_all(shapes["token_ids"] == shapes[name]),
+            ["token_ids and", name, "must have the same shape, they have", shapes["token_ids"], "and", shapes[name]],
+        )
+        for name in ("segment_ids", "padding_mask")
+    ]
+    some = _refuse((length > 0) | (rows == 0), ["token_ids must have at least one token a row, their shape is", shapes["token_ids"]])
+    known = [_check_range("token_ids", features["token_ids"], vocabulary_size)]
+    if num_segments > 1:
+        known.append(_check_range("segment_ids", features["segment_ids"], num_segments))
+    return _after([*alike, some, *known], features)
+
+
+def check_pairs(text, text_pair):
+    """Both texts of `serving_default`, string [N] each; one for two would otherwise stand beside both."""
+    sizes = tf.size(text), tf.size(text_pair)
+    alike = _refuse(sizes[0] == sizes[1], ["there must be as many text_pair as text, there are", sizes[1], "and", sizes[0]])
+    return _after([alike], {"text": text, "text_pair": text_pair}).values()
+
+
+def _check_range(name, ids, count):
+    wrong = tf.boolean_mask(ids, (ids < 0) | (ids >= count))
+    return _refuse(tf.equal(tf.size(wrong), 0), [f"{name} must be at least 0 and below {count}; there is", wrong[:1]])
+
+
+def _refuse(condition, message):
+    return tf.debugging.Assert(condition, message, summarize=4)
+
+
+def _after(assertions, tensors):
+    with tf.control_dependencies([x for x in assertions if x is not None]):
+        return {name: tf.identity(tensor) for name, tensor in tensors.items()}

@@ -1,0 +1,98 @@
+"""What a run was trained on, as checksums, which must be the same when the run is continued.
+
+Paths are no part of it: shards and files that were moved are the same data.
+"""
+
+import hashlib
+import json
+from pathlib import Path
+
+from bert_tf.config import to_dict
+from bert_tf.errors import DataError, RunDirectoryError
+from bert_tf.files import atomic_write, is_there
+from bert_tf.parsing import brief, read_json_object
+from bert_tf.training.checkpoints import sha256
+
+RECORD = "inputs.json"
+
+
+def of_shards(manifest):
+    """The identity of a folder of shards.
+
+    Args:
+        manifest: its `Manifest`.
+
+    Returns:
+        dict that JSON can hold: the settings of the shards and a checksum over those of the files.
+    """
+    lines = "".join(f"{shard.sha256} {shard.file}\n" for shard in manifest.shards)
+    numbers = {"sequence_length": manifest.sequence_length, "examples": manifest.examples}
+    return manifest.settings | numbers | {"sha256": hashlib.sha256(lines.encode()).hexdigest()}
+
+
+def of_file(path):
+    """The identity of a file.
+
+    Raises:
+        DataError: it cannot be read.
+    """
+    try:
+        return {"bytes": Path(path).stat().st_size, "sha256": sha256(path)}
+    except OSError as error:
+        raise DataError(f"cannot read {path}: {error.strerror}") from None
+
+
+def of_arrays(config, arrays):
+    """The identity of a published checkpoint.
+
+    Args:
+        config: the dataclass of its settings.
+        arrays: name -> NumPy array.
+    """
+    digest = hashlib.sha256(json.dumps(to_dict(config), sort_keys=True).encode())
+    for name in sorted(arrays):
+        array = arrays[name]
+        digest.update(f"{name} {array.dtype} {array.shape}\n".encode())
+        digest.update(array.tobytes())
+    return {"sha256": digest.hexdigest()}
+
+
+def check(folder, inputs):
+    """Refuses to continue a run with other data.
+
+    Args:
+        folder: the run directory; one without a record is as old as to have none, and is accepted.
+        inputs: setting, such as "data.shards" -> (its value, its identity).
+
+    Raises:
+        RunDirectoryError: names the setting and what differs.
+        DataError: the record is damaged.
+    """
+    path = Path(folder) / RECORD
+    if not is_there(path):
+        return
+    record = read_json_object(path)
+    for setting, (value, identity) in inputs.items():
+        known = record.get(setting, {})
+        if not isinstance(known, dict):
+            raise DataError(f"{path}: '{setting}' is {brief(known)}; restore the file, or delete it to go on without the check")
+        identity = _plain(identity)
+        for key in known.keys() & identity.keys():  # a setting that only a newer version writes says nothing
+            if known[key] != identity[key]:
+                differing = [k for k in identity if k in known and known[k] != identity[k]]  # checksums stand last
+                raise RunDirectoryError(
+                    f"{folder} was trained on other data: {setting}={value} has {differing[0]} "
+                    f"{brief(identity[differing[0]])}, what the run was trained on had {brief(known[differing[0]])}. "
+                    f"Choose another output directory, or give the same data to continue"
+                )
+
+
+def record(folder, inputs):
+    """Writes what a run is trained on beside its configuration; `inputs` as for `check`."""
+    with atomic_write(Path(folder) / RECORD) as file:
+        json.dump({setting: _plain(identity) for setting, (_, identity) in inputs.items()}, file, indent=1)
+
+
+def _plain(identity):
+    """As JSON gives it back."""
+    return json.loads(json.dumps(identity))

@@ -1,0 +1,56 @@
+import dataclasses
+import json
+
+import numpy as np
+import pytest
+
+from bert_tf.errors import DataError, RunDirectoryError
+from bert_tf.training import inputs
+from tfrecords.manifest import Manifest, Shard
+
+MANIFEST = Manifest("fingerprint", 500, 32, {"format": "full_sentences"}, {}, [], [Shard("a", 3, 90, "0" * 64)])
+
+
+def test_moved_data_are_the_same_and_others_are_refused_with_what_differs(tmp_path):
+    (tmp_path / "dev.tsv").write_text("text\tlabel\n")
+    data = {
+        "data.shards": ("shards", inputs.of_shards(MANIFEST)),
+        "data.dev": (tmp_path / "dev.tsv", inputs.of_file(tmp_path / "dev.tsv")),
+        "init_from": ("run", {"step": 3, "sha256": "0"}),
+    }
+    inputs.check(tmp_path, data)  # a run that is older than the record
+    inputs.record(tmp_path, data)
+    (tmp_path / "dev.tsv").rename(tmp_path / "moved.tsv")
+    inputs.check(tmp_path, data | {"data.dev": ("moved", inputs.of_file(tmp_path / "moved.tsv"))})
+    (tmp_path / "moved.tsv").write_text("text\tlabxl\n")
+    others = {
+        "data.dev=moved has sha256": inputs.of_file(tmp_path / "moved.tsv"),
+        "data.shards=moved has sequence_length 64.* had 32": inputs.of_shards(dataclasses.replace(MANIFEST, sequence_length=64)),
+        "data.shards=moved has examples 4.* had 3": inputs.of_shards(
+            dataclasses.replace(MANIFEST, shards=[Shard("a", 4, 90, "1" * 64)])
+        ),
+        "data.shards=moved has sha256": inputs.of_shards(dataclasses.replace(MANIFEST, shards=[Shard("a", 3, 90, "1" * 64)])),
+        "init_from=moved has step 4.* had 3": {"step": 4, "sha256": "1"},
+    }
+    for said, identity in others.items():
+        with pytest.raises(RunDirectoryError, match=f"was trained on other data: {said}"):
+            inputs.check(tmp_path, data | {said.split("=")[0]: ("moved", identity)})
+
+
+@pytest.mark.parametrize("text", ["", "[]", '{"data.shards": 3}', "[" * 9999])
+def test_a_damaged_record_is_a_sentence(tmp_path, text):
+    (tmp_path / inputs.RECORD).write_text(text)
+    with pytest.raises(DataError, match="inputs.json"):
+        inputs.check(tmp_path, {"data.shards": ("shards", inputs.of_shards(MANIFEST))})
+
+
+def test_arrays_are_told_apart_by_name_shape_and_content():
+    zeros = np.zeros((2, 3), "float32")
+    arrays = [{"a": zeros}, {"b": zeros}, {"a": zeros.T}, {"a": zeros + 1e-30}, {"a": zeros, "b": zeros}]
+    assert len({json.dumps(inputs.of_arrays({"size": 1}, each)) for each in [*arrays, arrays[0]]}) == 5
+    assert inputs.of_arrays({"size": 1}, arrays[0]) != inputs.of_arrays({"size": 2}, arrays[0])
+
+
+def test_a_file_that_is_gone(tmp_path):
+    with pytest.raises(DataError, match="cannot read .*gone.tsv: No such file"):
+        inputs.of_file(tmp_path / "gone.tsv")

@@ -1,0 +1,41 @@
+"""Random tokens as frequent as in the corpus: a sample of the tokens of the shards."""
+
+import numpy as np
+
+from bert_tf.errors import DataError
+
+_SAMPLE = 1 << 20
+
+
+def sample_tokens(reader, tokenizer, count=_SAMPLE):
+    """Tokens of examples from all over the shards: a function of the shards alone.
+
+    Args:
+        reader: a `ShardReader`.
+        tokenizer: its special tokens, [UNK] among them, are left out.
+        count: at least how many, where the shards hold as many; they come in whole batches.
+
+    Returns:
+        int32 [R].
+
+    Raises:
+        DataError: the shards hold special tokens only.
+    """
+    batches, found = [], 0
+    dataset = reader.dataset(min(256, reader.num_examples), seed=0, epochs=1, drop_remainder=False)
+    for batch in dataset.as_numpy_iterator():
+        ids = batch["token_ids"][batch["padding_mask"]]
+        batches.append(ids[~np.isin(ids, tokenizer.special_ids)])
+        found += len(batches[-1])
+        if found >= count:
+            break
+    if not found:
+        raise DataError(f"{reader.folder} holds special tokens only; there is none to draw for random_tokens: corpus")
+    return np.concatenate(batches)
+
+
+def make_corruption(kind, tokenizer, config, reader):
+    """An instance of the class `kind` of a corruption, with the tokens of the shards where the config asks for them."""
+    if getattr(config, "random_tokens", "uniform") == "corpus":
+        return kind(tokenizer, config, corpus_tokens=sample_tokens(reader, tokenizer))
+    return kind(tokenizer, config)
