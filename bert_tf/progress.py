@@ -5,14 +5,14 @@ import time
 
 
 class Progress:
-    """Prints `label 120/1,000 (12 %)  3.4 MB/s  ETA 0:42  loss 2.31`, at most once a second.
+    """Prints `label 120/1,000 MB (12 %)  3.4 MB/s  ETA 0:42  loss 2.31`, at most once a second.
 
     On a terminal the line is rewritten in place; in a log file a line is added every half minute.
 
     Args:
         label: what is being done.
         total: how much there is, in `unit`; None where it is not known.
-        unit: what is counted, e.g. "tokens" or "MB".
+        unit: what is counted, e.g. "tokens" or "MB"; "" where nothing is, and the line shows the time alone.
         done: how much was already done before, which the rate must not count.
     """
 
@@ -46,8 +46,11 @@ class Progress:
         rate = self.rate()
         parts = [self.label, _number(self.done)]
         if self.total:
-            parts[1] += f"/{_number(self.total)} ({100 * self.done / self.total:.0f} %)"
-        if rate > 0:
+            unit = f" {self.unit}" if self.unit else ""
+            parts[1] += f"/{_number(self.total)}{unit} ({100 * self.done / self.total:.0f} %)"
+        if not self.unit:
+            parts[1:] = [_clock(time.monotonic() - self.start)]
+        elif rate > 0:
             parts.append(f"{_number(rate)} {self.unit}/s")
             if last:
                 parts.append(f"in {_clock(time.monotonic() - self.start)}")

@@ -48,7 +48,7 @@ def read_chunks(files, config):
     Yields:
         `Chunk`, at most one and a half of them in memory.
     """
-    reader = CorpusReader(files, config.text_field, config.errors, config.shard_bytes // 4)
+    reader = CorpusReader(files, config.text_field, config.errors, config.shard_bytes // 4, config.one_document_a_line)
     waiting, size, index, replaced = deque(), 0, 0, 0
     for document in reader:
         waiting.append(document)

@@ -1,47 +1,25 @@
-"""Documents out of text files: .txt, .jsonl, either gzipped, folders and globs of them.
+"""Documents out of files of text and tables: .txt, .jsonl, .tsv, .csv, each also gzipped, and .parquet.
 
-Everything streams: memory is bounded by one line of a .jsonl file, and by `max_document_bytes`
-for the rest, whatever the sizes of files and documents.
+Everything streams: memory is bounded by one line of a .jsonl file or field of a table, and by
+`max_document_bytes` for the rest, whatever the sizes of files and documents.
 """
 
 import functools
-import glob
 import gzip
 import json
 import zlib
-from dataclasses import dataclass
-from pathlib import Path
 from typing import NamedTuple
 
 from bert_tf.config import nearest
+from bert_tf.encodings import conversion_advice
 from bert_tf.errors import DataError
+from tfrecords.corpus_files import find_files
+from tfrecords.tables import read_delimited, read_parquet
 
-SUFFIXES = (".txt", ".jsonl", ".txt.gz", ".jsonl.gz")
-# A file that is named outright may end in anything, except in what is surely not plain text.
-_NOT_TEXT = {
-    ".json": "write one JSON object a line and call it .jsonl",
-    ".csv": "convert it to .jsonl with one document a line",
-    ".tsv": "convert it to .jsonl with one document a line",
-    ".parquet": "convert it to .jsonl with one document a line",
-    ".bz2": "unpack it, or compress it with gzip",
-    ".xz": "unpack it, or compress it with gzip",
-    ".zst": "unpack it, or compress it with gzip",
-    ".zip": "unpack it",
-    ".tar": "unpack it",
-    ".tgz": "unpack it",
-}
 _BOM = b"\xef\xbb\xbf"
 _READ_LIMIT = 1 << 20
 MAX_LINE_BYTES = 256 << 20
-
-
-@dataclass(frozen=True)
-class CorpusFile:
-    """One input: where it lies, its name relative to the input that led to it, its size on disk."""
-
-    path: Path
-    name: str
-    bytes: int
+_REPLACE = "put U+FFFD for such bytes with --set errors=replace (vocab: --replace-invalid)"
 
 
 class Document(NamedTuple):
@@ -51,106 +29,70 @@ class Document(NamedTuple):
     begins: bool
 
 
-def find_files(inputs):
-    """The files that `inputs` name, in a deterministic order.
-
-    Args:
-        inputs: a path or a list of them; each a file, a folder (searched recursively for
-            `SUFFIXES`; hidden files are left out) or a glob pattern (`**` allowed).
-
-    Returns:
-        A list of `CorpusFile`: the inputs in the order given, sorted within a folder or glob.
-        A file that is reached twice is read once, where it came first.
-
-    Raises:
-        DataError: a path or pattern that matches nothing, or a file that is not text.
-    """
-    files = {}
-    for item in [inputs] if isinstance(inputs, (str, Path)) else inputs:
-        path = Path(item).expanduser()
-        if path.is_file():
-            found = [(path, path.name)]
-        elif path.is_dir():
-            found = _in_folder(path)
-        else:
-            matches = [Path(p) for p in sorted(glob.glob(str(path), recursive=True))]
-            found = [(p, p.name) for p in matches if p.is_file()]
-            found += [pair for p in matches if p.is_dir() and "**" not in str(path) for pair in _in_folder(p)]
-            if not found:
-                what = "the pattern matches no file" if glob.has_magic(str(path)) else "no such file or folder"
-                raise DataError(f"corpus {item}: {what}")
-        for file, name in found:
-            mend = _NOT_TEXT.get(file.suffix.lower())
-            if mend:
-                raise DataError(f"corpus {file}: {file.suffix} is not a format that is read here; {mend}")
-            files.setdefault(file.resolve(), CorpusFile(file, name, file.stat().st_size))
-    if not files:
-        raise DataError("no corpus given; name at least one .txt or .jsonl file, folder or glob")
-    return list(files.values())
-
-
-def _in_folder(folder):
-    found = []
-    for path in folder.rglob("*"):
-        name = path.relative_to(folder)
-        if path.name.endswith(SUFFIXES) and path.is_file() and not any(p.startswith(".") for p in name.parts):
-            found.append((name.as_posix(), path))
-    if not found:
-        raise DataError(f"corpus {folder}: the folder holds no {', '.join(SUFFIXES)} file")
-    root = folder.resolve().name
-    return [(path, f"{root}/{name}") for name, path in sorted(found)]
-
-
 class CorpusReader:
     """Iterates over the documents of files, once.
 
-    In .txt (and any other plain text) a blank line ends a document; in .jsonl each line is one,
-    its text in the field `text_field`; line breaks within a document are kept, "\\r\\n" becomes
-    "\\n", a byte order mark is dropped. A document longer than `max_document_bytes` is cut there
-    into several, at the last line end before the bound, else the last blank, else the last
-    character. Documents without text are left out.
+    In .txt (and any other plain text) a blank line ends a document; in .jsonl each line is one, its
+    text in the field `text_field`; in a table each row, its text in the column of that name. Line
+    breaks within a document are kept, "\\r\\n" becomes "\\n", a byte order mark is dropped. A document
+    longer than `max_document_bytes` is cut there into several, at the last line end before the bound,
+    else the last blank, else the last character. Documents without text are left out.
 
     Args:
-        files: what `find_files` returned.
-        text_field: the field of a .jsonl object that holds the text.
+        files: what `corpus_files.find_files` returned.
+        text_field: the field of a .jsonl object, or the column of a table, that holds the text. A
+            column may also be a number from 0, of a table without a header. Where a table has no column
+            of the name "text", the one of `tables.TEXT_NAMES` that it has.
         errors: "strict", or "replace" to put U+FFFD for bytes that are not UTF-8.
         max_document_bytes: the longest document that stays whole, in bytes of UTF-8.
+        one_document_a_line: in .txt every line is a document, as in a file of one review a line.
 
     Attributes:
         replaced: how many U+FFFD were put so far.
         position: bytes read so far, as they lie on disk (compressed for .gz).
 
     Raises, while iterating:
-        DataError: bytes that are not UTF-8, a .jsonl line that is not an object with a text, a
-            damaged .gz; with file and line (from 1).
+        DataError: bytes that are not UTF-8, a .jsonl line that is not an object with a text, a table
+            without such a column, a damaged .gz; with file and line (from 1).
     """
 
-    def __init__(self, files, text_field="text", errors="strict", max_document_bytes=1 << 20):
+    def __init__(
+        self, files, text_field="text", errors="strict", max_document_bytes=1 << 20, one_document_a_line=False
+    ):
         self._files, self._field, self._errors = files, text_field, errors
-        self._bound = max_document_bytes
-        self._before, self._raw = 0, None
+        self._bound, self._lines_are_documents = max_document_bytes, one_document_a_line
+        self._before, self._within = 0, lambda: 0
         self.replaced = 0
 
     @property
     def position(self):
-        return self._before + (self._raw.tell() if self._raw else 0)
+        return self._before + self._within()
 
     def __iter__(self):
         for file in self._files:
             try:
-                with open(file.path, "rb") as self._raw:
-                    is_gzip = file.path.suffix == ".gz"
-                    stream = gzip.open(self._raw) if is_gzip else self._raw
-                    plain = file.path.with_suffix("") if is_gzip else file.path
-                    read = self._json_lines if plain.suffix == ".jsonl" else self._text
-                    yield from read(stream, file.path)
+                if file.path.suffix == ".parquet":
+                    yield from self._parquet(file)
+                else:
+                    yield from self._stream(file.path)
             except (EOFError, zlib.error, gzip.BadGzipFile) as error:
                 raise DataError(f"{file.path} is damaged or not gzip ({error}); fetch or compress it again") from None
             except OSError as error:
                 raise DataError(f"cannot read {file.path}: {error.strerror or error}") from None
             finally:
-                self._raw = None
+                self._within = lambda: 0
             self._before += file.bytes
+
+    def _stream(self, path):
+        with open(path, "rb") as raw:
+            self._within = raw.tell
+            is_gzip = path.suffix == ".gz"
+            stream = gzip.open(raw) if is_gzip else raw
+            kind = (path.with_suffix("") if is_gzip else path).suffix
+            if kind in (".tsv", ".csv"):
+                yield from self._table(stream, path, "\t" if kind == ".tsv" else ",")
+            else:
+                yield from (self._json_lines if kind == ".jsonl" else self._text)(stream, path)
 
     def _text(self, stream, path):
         parts, size = [], 0  # the document so far
@@ -161,6 +103,9 @@ class CorpusReader:
             if number == 1 and whole:
                 line = line.removeprefix(_BOM)
             blank = whole and (not line or line.isspace())
+            if self._lines_are_documents and whole and parts:
+                yield from self._finish(parts, begins, path, first)
+                parts, size, begins = [], 0, True
             if line.endswith(b"\r"):
                 line += stream.readline(1)  # the limit may have cut "\r\n" in two
             whole = line.endswith(b"\n")
@@ -193,23 +138,39 @@ class CorpusReader:
             yield Document(text, begins)
 
     def _json_lines(self, stream, path):
+        for line, number in self._lines(stream, path):
+            if not line.isspace() and line:
+                text = self._field_text(self._check(line, path, number).decode(), path, number)
+                yield from self._cut_document(text, path, number)
+
+    def _table(self, stream, path, separator):
+        lines = (self._check(line, path, number).decode() for line, number in self._lines(stream, path))
+        for text, number in read_delimited(lines, separator, self._field, path):
+            yield from self._cut_document(_clean(text), path, number)
+
+    def _parquet(self, file):
+        for text, number, share in read_parquet(file.path, self._field):
+            self._within = lambda done=int(share * file.bytes): done
+            yield from self._cut_document(_clean(text), file.path, number)
+
+    def _lines(self, stream, path):
+        """The lines with their numbers, without the byte order mark of the file."""
         for number, line in enumerate(iter(functools.partial(stream.readline, MAX_LINE_BYTES), b""), 1):
             if len(line) == MAX_LINE_BYTES and not line.endswith(b"\n"):
                 raise DataError(f"{path}:{number}: a line longer than {MAX_LINE_BYTES >> 20} MiB; one document a line")
-            if number == 1:
-                line = line.removeprefix(_BOM)
-            if line.isspace() or not line:
-                continue
-            text, begins = self._field_text(self._check(line, path, number), path, number), True
-            while len(text) > self._bound:
-                head, text = _cut(text, self._bound)
-                yield from self._finish([head], begins, path, number)
-                begins = False
-            yield from self._finish([text], begins, path, number)
+            yield line.removeprefix(_BOM) if number == 1 else line, number
+
+    def _cut_document(self, text, path, number):
+        begins = True
+        while len(text) > self._bound:
+            head, text = _cut(text, self._bound)
+            yield from self._finish([head], begins, path, number)
+            begins = False
+        yield from self._finish([text], begins, path, number)
 
     def _field_text(self, line, path, number):
         try:
-            value = json.loads(line)
+            value = json.loads(line)  # not `parse_json`: other fields may hold NaN and what else it refuses
         except (ValueError, RecursionError) as error:
             hint = getattr(error, "msg", str(error))
             raise DataError(f"{path}:{number}: not a JSON object on one line ({hint})") from None
@@ -221,18 +182,18 @@ class CorpusReader:
                 raise DataError(f"{path}:{number}: the field '{self._field}' is {type(text).__name__}, not a string")
             raise DataError(
                 f"{path}:{number}: no field '{self._field}'{nearest(self._field, value)}; "
-                "name the field with text_field"
+                "name the field with --text-field (in Python: text_field)"
             )
         try:
             data = text.encode()
         except UnicodeEncodeError:  # an unpaired surrogate, written as an escape
             if self._errors == "strict":
                 raise DataError(
-                    f"{path}:{number}: '{self._field}' holds half a surrogate pair; mend it, or ask for errors: replace"
+                    f"{path}:{number}: '{self._field}' holds half a surrogate pair; mend it, or {_REPLACE}"
                 ) from None
             data = text.encode("utf-16", "surrogatepass").decode("utf-16", "replace").encode()
             self.replaced += data.count(b"\xef\xbf\xbd") - text.count("\ufffd")
-        return data.replace(b"\r\n", b"\n").strip()
+        return _clean(data)
 
     def _check(self, data, path, line):
         """`data` if it is UTF-8; else DataError, or `data` mended where that was asked for."""
@@ -245,11 +206,16 @@ class CorpusReader:
                 self.replaced += mended.count(b"\xef\xbf\xbd") - data.count(b"\xef\xbf\xbd")
                 return mended
             line += data.count(b"\n", 0, error.start)
-            utf16 = "; the file looks like UTF-16" if data[:2] in (b"\xff\xfe", b"\xfe\xff") else ""
+            advice = conversion_advice(path.with_suffix("") if path.suffix == ".gz" else path, data)
+            unpack = "; unpack it" if path.suffix == ".gz" else ""
             raise DataError(
-                f"{path}:{line}: byte 0x{data[error.start]:02x} is not UTF-8{utf16}; "
-                "convert the file, or ask for errors: replace"
+                f"{path}:{line}: byte 0x{data[error.start]:02x} is not UTF-8{unpack}; {advice}; or {_REPLACE}"
             ) from None
+
+
+def _clean(text):
+    """A text, str or bytes of UTF-8, as bytes with "\n" line ends."""
+    return (text.encode() if isinstance(text, str) else text).replace(b"\r\n", b"\n").strip()
 
 
 def _cut(text, bound):

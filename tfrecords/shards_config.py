@@ -25,10 +25,12 @@ class CorpusConfig:
     Attributes:
         sentences: "lines" (each line is one), "split" (by rules), or "auto"; see
             `sentences.document_sentences`.
-        text_field: .jsonl only: the field that holds the text.
+        text_field: the field of .jsonl or the column of a table that holds the text; see
+            `corpus.CorpusReader`.
         errors: "strict" refuses bytes that are not UTF-8, "replace" puts U+FFFD for them.
         shard_bytes: bytes of text that make one shard, which is also the unit of work. A document
             of over a quarter of it is cut. Random next sentences come from the same unit.
+        one_document_a_line: in .txt every line is a document, not what blank lines separate.
 
     Raises:
         ConfigError: a value out of range.
@@ -38,6 +40,7 @@ class CorpusConfig:
     text_field: str = "text"
     errors: Literal["strict", "replace"] = "strict"
     shard_bytes: Annotated[int, Range(at_least=1 << 12, at_most=1 << 28)] = 4 << 20
+    one_document_a_line: bool = False
 
     def __post_init__(self):
         check(self)
@@ -73,7 +76,7 @@ class ShardsConfig(CorpusConfig):
         duplicates: passes over the corpus, each with other draws. The original made 10 with masks
             of their own; masks are drawn when read here, so 1 is enough.
         seed: of the draws of pairs and lengths.
-        sentences, text_field, errors, shard_bytes: see `CorpusConfig`.
+        sentences, text_field, errors, shard_bytes, one_document_a_line: see `CorpusConfig`.
 
     Raises:
         ConfigError: a value out of range, or one that the format does not use.

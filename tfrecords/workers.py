@@ -232,11 +232,14 @@ def serve(descriptors):
         message = connections[0].recv_bytes()
     except (EOFError, OSError):
         return
+    done = threading.Event()
+    threading.Thread(target=_end_with_parent, args=(connections[0], done), daemon=True).start()
     # The setup imports TensorFlow: looking for garbage meanwhile finds none and takes a quarter of the time.
     gc.disable()
     function, error = _attempt(lambda: pickle.loads(message)())
     gc.enable()
     answer = _pack(error or (None, None))
+    done.set()  # before the answer, which brings the first item
     answered = [_send(connection, answer) for connection in connections]
     if error is None and all(answered):
         threads = [threading.Thread(target=_serve, args=(c, function)) for c in connections]
@@ -244,6 +247,14 @@ def serve(descriptors):
             thread.start()
         for thread in threads:
             thread.join()
+
+
+def _end_with_parent(connection, done):
+    """Ends this process if the parent ends, or hangs up, during the setup: that takes many seconds."""
+    while not done.is_set():
+        # The parent sends nothing before it is answered: what can be read is the end.
+        if connection.poll(1) and not done.is_set():
+            os._exit(1)
 
 
 def _serve(connection, function):

@@ -11,7 +11,8 @@ from bert_tf.files import atomic_folder, lock_directory
 from bert_tf.progress import Progress
 from bert_tf.tokenizers import load_tokenizer
 from tfrecords.chunks import read_chunks
-from tfrecords.corpus import find_files
+from tfrecords.corpus import CorpusReader
+from tfrecords.corpus_files import find_files
 from tfrecords.manifest import Manifest
 from tfrecords.output_folder import OutputFolder
 from tfrecords.results import Totals, process
@@ -35,9 +36,9 @@ def write_shards(inputs, output, tokenizer=None, config=None, workers=None, over
     as the folder that `tokenize_corpus` made of it. Memory does not grow with the corpus.
 
     Args:
-        inputs: path or list of paths: .txt (blank line between documents), .jsonl, either
-            gzipped, folders and globs of them; see `corpus.find_files`. Or one folder that
-            `tokenize_corpus` wrote.
+        inputs: path or list of paths: .txt (blank line between documents), .jsonl, .tsv, .csv,
+            each also gzipped, .parquet, folders and globs of them; see `corpus_files.find_files`.
+            Or one folder that `tokenize_corpus` wrote.
         output: folder to write; made if missing. One process at a time.
         tokenizer: a tokenizer, or a path for `load_tokenizer`; None for that of a tokenized
             corpus.
@@ -70,7 +71,7 @@ def write_shards(inputs, output, tokenizer=None, config=None, workers=None, over
     inputs, output, work = _engine(inputs, Path(output), workers, beam)
     tokenized = _tokenized_folder(inputs)
     if tokenized is None:
-        source = _Text(inputs, output, tokenizer, config)
+        source = _Text(inputs, tokenizer, config)
     else:
         source = _TokenFiles(tokenized, tokenizer)
         config = source.adopt(config)
@@ -129,7 +130,7 @@ def tokenize_corpus(inputs, output, tokenizer, config=None, workers=None, overwr
     inputs, output, work = _engine(inputs, Path(output), workers, beam)
     if _tokenized_folder(inputs) is not None:
         raise ConfigError(f"{inputs} is tokenized already")
-    source = _Text(inputs, output, tokenizer, config)
+    source = _Text(inputs, tokenizer, config)
 
     def manifest(totals):
         if not totals.counts.get("tokens"):
@@ -151,18 +152,21 @@ def tokenize_corpus(inputs, output, tokenizer, config=None, workers=None, overwr
 class _Text:
     """Text files as a source of chunks."""
 
-    def __init__(self, inputs, output, tokenizer, config):
+    def __init__(self, inputs, tokenizer, config):
         if tokenizer is None:
             raise ConfigError("a corpus of text needs a tokenizer; train one with `bert-tf vocab`")
-        # The tokenizer that is written beside the shards ends in .txt, too.
-        self._files = [f for f in find_files(inputs) if output.resolve() not in f.path.resolve().parents]
+        self._files = find_files(inputs)
         self.corpus = [{"file": file.name, "bytes": file.bytes} for file in self._files]
         self.bytes = sum(file.bytes for file in self._files)
         self.tokenizer = _loaded(tokenizer)
         self.chunks = functools.partial(read_chunks, self._files, config)
+        # Of what cannot be read at all it is said before anything is written.
+        if next(iter(CorpusReader(self._files, config.text_field, config.errors)), None) is None:
+            raise self.empty()
 
     def empty(self):
-        return DataError(f"the corpus ({len(self._files)} files, {self.bytes:,} bytes) holds no text")
+        files = f"{len(self._files)} file{'s' * (len(self._files) != 1)}"
+        return DataError(f"the corpus ({files}, {self.bytes:,} bytes) holds no text")
 
 
 class _TokenFiles:

@@ -1,7 +1,7 @@
 """Turn a corpus into shards of training examples, masked later, when they are read.
 
-The corpus is .txt (a blank line between documents), .jsonl (a "text" field), either with .gz,
-folders and globs of them; or the one folder that 'bert-tf tokenize' wrote. Running the same command
+The corpus is .txt (a blank line between documents), .jsonl (a "text" field), .tsv or .csv (a column),
+each also with .gz, or .parquet, folders and globs of them; or the one folder that 'bert-tf tokenize' wrote. Running the same command
 again continues an interrupted one; the shards do not depend on the number of workers.
 
 With --runner the work is done on Apache Beam (pip install -e '.[beam]' where this library was cloned),
@@ -13,6 +13,8 @@ example:
   bert-tf shards corpus/ --tokenizer tokenizer --output shards
   bert-tf shards corpus/*.jsonl.gz --tokenizer tokenizer --output shards512 --sequence-length 512 \\
       --format full_sentences --workers 16
+  bert-tf shards reviews.csv --text-field comment --tokenizer tokenizer --output shards
+  bert-tf shards reviews.txt --one-document-a-line --tokenizer tokenizer --output shards
   bert-tf shards tokens --output ordered --pair sentence_order
   bert-tf shards tokens --output shards128 --format electra
   bert-tf shards tokens --output shards1024 --format xlnet --sequence-length 1024
@@ -39,12 +41,29 @@ def add_arguments(parser):
     parser.add_argument("--sequence-length", type=int, help="tokens of an example (default 128)")
     parser.add_argument("--format", help="segment_pair (default), sentence_pair, electra, xlnet, full_sentences, doc_sentences or token_blocks")
     parser.add_argument("--pair", help="next_sentence (default of pairs), sentence_order or none")
+    add_corpus_arguments(parser)
     parser.add_argument("--workers", type=int, help="processes (default: one a core)")
     parser.add_argument("--overwrite", action="store_true", help="replace the shards that are there")
     parser.add_argument(
         "--set", action="append", default=[], metavar="KEY=VALUE", help="any other setting, e.g. duplicates=5"
     )
     add_beam_arguments(parser)
+
+
+def add_corpus_arguments(parser):
+    parser.add_argument(
+        "--text-field",
+        metavar="NAME",
+        help="the .jsonl field or the column that holds the text (default text, or the one column of a usual name); a "
+        "number from 0 for a .tsv or .csv without a header",
+    )
+    parser.add_argument("--one-document-a-line", action="store_true", help=".txt: every line is a document of its own")
+
+
+def corpus_flags(arguments):
+    """The settings of `CorpusConfig` that `add_corpus_arguments` has given."""
+    flags = {"text_field": arguments.text_field, "one_document_a_line": arguments.one_document_a_line or None}
+    return {key: value for key, value in flags.items() if value is not None}
 
 
 def add_beam_arguments(parser):
@@ -66,7 +85,7 @@ def run(arguments):
     from tfrecords.shards_config import ShardsConfig
 
     flags = {"sequence_length": arguments.sequence_length, "format": arguments.format, "pair": arguments.pair}
-    flags = {key: value for key, value in flags.items() if value is not None}
+    flags = {key: value for key, value in flags.items() if value is not None} | corpus_flags(arguments)
     config = build(ShardsConfig, apply_overrides({}, arguments.set) | flags)
     from tfrecords.statistics import report
     from tfrecords.writer import write_shards

@@ -15,13 +15,14 @@ in Python:
   write_shards("tokens", "documents", config=ShardsConfig(format="doc_sentences"))
 """
 
-from bert_tf.cli.shards import add_beam_arguments, beam_options
+from bert_tf.cli.shards import add_beam_arguments, add_corpus_arguments, beam_options, corpus_flags
 
 
 def add_arguments(parser):
     parser.add_argument("corpus", nargs="+", help="files, folders or globs of text")
     parser.add_argument("--tokenizer", required=True, help="tokenizer folder or vocab.txt")
     parser.add_argument("--output", required=True, help="folder for the token ids")
+    add_corpus_arguments(parser)
     parser.add_argument("--workers", type=int, help="files made at a time (default: one a core)")
     parser.add_argument("--overwrite", action="store_true", help="replace the token ids that are there")
     parser.add_argument(
@@ -34,7 +35,7 @@ def run(arguments):
     from bert_tf.config import apply_overrides, build
     from tfrecords.shards_config import CorpusConfig
 
-    config = build(CorpusConfig, apply_overrides({}, arguments.set))
+    config = build(CorpusConfig, apply_overrides({}, arguments.set) | corpus_flags(arguments))
     from tfrecords.statistics import report_text
     from tfrecords.writer import tokenize_corpus
 

@@ -15,7 +15,7 @@ import time
 from pathlib import Path
 
 from bert_tf.tokenizers import load_tokenizer
-from tfrecords.corpus import find_files
+from tfrecords.corpus_files import find_files
 from tfrecords.shards_config import ShardsConfig
 from tfrecords.statistics import report
 from tfrecords.writer import tokenize_corpus, write_shards

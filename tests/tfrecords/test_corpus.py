@@ -7,7 +7,8 @@ import resource
 import pytest
 
 from bert_tf.errors import DataError
-from tfrecords.corpus import CorpusReader, find_files
+from tfrecords.corpus import CorpusReader
+from tfrecords.corpus_files import find_files
 
 DOCUMENTS = ["First line.\nSecond line: ünï.", "Only one line", "a\nb\nc"]
 BLANK_LINES = "First line.\nSecond line: ünï.\n\n\nOnly one line\n \t\na\nb\nc"
@@ -45,22 +46,6 @@ def texts(inputs, **options):
 )
 def test_the_same_documents_from_every_format(tmp_path, name, content):
     assert read(write(tmp_path / name, content)) == [(d, True) for d in DOCUMENTS]
-
-
-def test_folders_and_globs_are_sorted_and_read_once(tmp_path):
-    for name in ("b.txt", "a/z.txt", "a/y.jsonl", "c.txt.gz", "notes.md", ".hidden.txt", ".git/x.txt"):
-        data = json.dumps({"text": name}).encode() if "jsonl" in name else name.encode()
-        write(tmp_path / name, gzip.compress(data) if name.endswith("gz") else data)
-    assert texts(tmp_path) == ["a/y.jsonl", "a/z.txt", "b.txt", "c.txt.gz"]
-    assert texts(f"{tmp_path}/*.txt") == ["b.txt"]
-    assert texts(f"{tmp_path}/**/*.txt") == ["a/z.txt", "b.txt"]
-    assert texts([tmp_path / "b.txt", str(tmp_path)]) == ["b.txt", "a/y.jsonl", "a/z.txt", "c.txt.gz"]
-    assert [f.name for f in find_files([tmp_path / "a", tmp_path / "b.txt"])] == ["a/y.jsonl", "a/z.txt", "b.txt"]
-    assert [f.bytes for f in find_files(tmp_path / "b.txt")] == [5]
-
-
-def test_a_file_whose_name_looks_like_a_pattern(tmp_path):
-    assert texts(write(tmp_path / "a[1].txt", "x")) == ["x"]
 
 
 @pytest.mark.parametrize("name", ["a.txt", "a.jsonl"])
@@ -101,7 +86,7 @@ def test_one_enormous_document_in_bounded_memory(tmp_path):
 
 def test_bytes_that_are_not_utf8(tmp_path):
     path = write(tmp_path / "a.txt", "eins\n\nzwei\ndrei".encode() + b" caf\xe9 \xff\n\nvier")
-    with pytest.raises(DataError, match=r"a\.txt:4: byte 0xe9 is not UTF-8.*errors: replace"):
+    with pytest.raises(DataError, match=r"a\.txt:4: byte 0xe9 is not UTF-8; it looks like cp1252.*errors=replace \(vocab: --rep"):
         texts(path)
     reader = CorpusReader(find_files(path), errors="replace")
     assert [d.text.decode() for d in reader] == ["eins", "zwei\ndrei caf\ufffd \ufffd", "vier"]
@@ -112,8 +97,25 @@ def test_bytes_that_are_not_utf8(tmp_path):
         texts(path)
     assert texts(path, errors="replace") == ["x", "caf\ufffd"]
 
-    with pytest.raises(DataError, match=r":1: byte 0xff is not UTF-8; the file looks like UTF-16"):
-        texts(write(tmp_path / "w.txt", "text".encode("utf-16")))
+    for name, encoding, content in (
+        ("w.txt", "utf-16", "text"),
+        ("w.jsonl", "utf-16", '{"text": "x"}'),
+        ("w.csv", "utf-16", "id,text\n1,x\n"),
+        ("k.txt", "cp949", "이 영화는 정말 재미있었고\n배우들의 연기도 훌륭했다"),
+        ("k.csv", "cp949", "id,text\n1,이 영화는 정말 재미있었고\n"),
+    ):
+        with pytest.raises(DataError, match=rf"it looks like {encoding}; convert it: iconv -f {encoding} -t utf-8 .*{name}"):
+            texts(write(tmp_path / name, content.encode(encoding)))
+    with pytest.raises(DataError, match=r"unpack it; it looks like cp949; convert it: .*/k\.txt > "):
+        texts(write(tmp_path / "k.txt.gz", gzip.compress("이 영화는 정말".encode("cp949"))))
+
+
+def test_one_document_a_line(tmp_path):
+    path = write(tmp_path / "a.txt", "\ufeffone\r\ntwo \n\n \n" + "three " * 100 + "\nfour")
+    assert texts(path, one_document_a_line=True) == ["one", "two", ("three " * 100).strip(), "four"]
+    parts = read(path, one_document_a_line=True, max_document_bytes=200)
+    assert [begins for _, begins in parts] == [True, True, True, False, False, False, True]
+    assert len(texts(path)) == 2
 
 
 def test_the_line_is_right_behind_a_cut(tmp_path):
@@ -147,19 +149,6 @@ def test_lines_that_are_not_documents(tmp_path, line, message):
 
 def test_another_text_field(tmp_path):
     assert texts(write(tmp_path / "a.jsonl", '{"body": "x", "text": "y"}'), text_field="body") == ["x"]
-
-
-def test_missing_and_unsuitable_inputs(tmp_path):
-    with pytest.raises(DataError, match="nowhere.txt: no such file or folder"):
-        find_files(tmp_path / "nowhere.txt")
-    with pytest.raises(DataError, match=r"the pattern matches no file"):
-        find_files(f"{tmp_path}/*.txt")
-    with pytest.raises(DataError, match=r"the folder holds no \.txt, \.jsonl"):
-        find_files(tmp_path)
-    with pytest.raises(DataError, match="no corpus given"):
-        find_files([])
-    with pytest.raises(DataError, match=r"a\.json: \.json is not a format.*\.jsonl"):
-        find_files(write(tmp_path / "a.json", "[]"))
 
 
 def test_damaged_gzip(tmp_path):

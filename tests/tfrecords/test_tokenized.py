@@ -90,7 +90,8 @@ def test_shards_are_the_same_as_from_text(tmp_path, corpus, tokens, tokenizer, m
 def test_the_files_and_their_manifest(tokens, corpus, tokenizer):
     manifest = TokenizedCorpus.load(tokens)
     assert manifest.tokenizer_fingerprint == tokenizer.fingerprint and len(manifest.files) >= 5
-    assert manifest.reading == {"sentences": "auto", "text_field": "text", "errors": "strict", "shard_bytes": 1 << 14}
+    settings = {"sentences": "auto", "text_field": "text", "errors": "strict", "shard_bytes": 1 << 14}
+    assert manifest.reading == settings | {"one_document_a_line": False}
     ids, chunks = [], list(manifest.chunks(tokens))
     for chunk in chunks:
         part = chunk.tokens(None)

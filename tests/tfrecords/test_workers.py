@@ -172,6 +172,30 @@ def test_workers_end_when_the_parent_is_killed():
         time.sleep(0.05)
 
 
+def slow_setup(path):
+    """As one that imports TensorFlow, without the lock of Python for long."""
+    with open(path, "a") as file:
+        file.write(f"{os.getpid()}\n")
+    time.sleep(60)
+
+
+def test_workers_that_start_end_when_the_parent_is_killed(tmp_path):
+    program = (
+        "import functools, sys; from tfrecords.workers import _Worker; from test_workers import slow_setup\n"
+        "_Worker(functools.partial(slow_setup, sys.argv[1]), 1).begin(0)"
+    )
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
+    path = tmp_path / "pid"
+    with subprocess.Popen([sys.executable, "-c", program, str(path)], env=environment) as parent:
+        while not path.exists() or not path.read_text():
+            time.sleep(0.05)
+        parent.kill()
+    deadline = time.monotonic() + 10
+    while _runs(int(path.read_text())):
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
+
+
 def _runs(pid):
     try:
         with open(f"/proc/{pid}/stat") as file:

@@ -4,6 +4,7 @@ import gzip
 import hashlib
 import json
 import random
+import resource
 import signal
 import subprocess
 import sys
@@ -325,9 +326,54 @@ def test_output_within_the_corpus_is_not_read(tmp_path, tokenizer):
     assert [entry["file"] for entry in first.corpus] == [f"{tmp_path.name}/a.txt"]
 
 
+def test_output_above_the_corpus(tmp_path, tokenizer, monkeypatch):
+    """`bert-tf shards books/a.txt --output .`"""
+    (tmp_path / "books").mkdir()
+    write_text(tmp_path / "books" / "a.txt", documents(20))
+    monkeypatch.chdir(tmp_path)
+    first = write("books/a.txt", ".", tokenizer)
+    assert [entry["file"] for entry in first.corpus] == ["a.txt"] and (tmp_path / "manifest.json").exists()
+    assert write("books/a.txt", ".", tokenizer) == first
+
+
+def test_what_cannot_be_read_leaves_nothing_behind(tmp_path, tokenizer):
+    for name, content in (("a.txt", b" \n"), ("b.txt", b"\xff\xfe"), ("c.jsonl", b"{}"), ("d.csv", b"id,label\n1,2")):
+        (tmp_path / name).write_bytes(content)
+        with pytest.raises(DataError):
+            write(tmp_path / name, tmp_path / "out", tokenizer)
+        assert not (tmp_path / "out").exists()
+
+
+def test_a_table_and_lines_as_documents(tmp_path, tokenizer):
+    texts = [text.replace("\n", " ") for text in documents(100)]
+    (tmp_path / "a.csv").write_text("id,body\n" + "".join(f'{i},"{text}"\n' for i, text in enumerate(texts)))
+    write_text(tmp_path / "a.txt", texts)
+    (tmp_path / "lines.txt").write_text("\n".join(texts))
+    expected = write(tmp_path / "a.txt", tmp_path / "out" / "txt", tokenizer)
+    table = write(tmp_path / "a.csv", tmp_path / "out" / "csv", tokenizer)
+    config = ShardsConfig(sequence_length=32, shard_bytes=1 << 14, one_document_a_line=True)
+    lines = write(tmp_path / "lines.txt", tmp_path / "out" / "lines", tokenizer, config)
+    assert expected.shards == table.shards == lines.shards and lines.counts["documents"] == 100
+    assert write(tmp_path / "lines.txt", tmp_path / "out" / "plain", tokenizer).counts["documents"] == 1
+
+
+def test_a_limit_of_the_file_size_is_one_sentence(tmp_path, corpus, tokenizer):
+    """`ulimit -f`: TensorFlow raises an OutOfRangeError."""
+    write(corpus, tmp_path / "before", tokenizer)
+    former = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (6000, former[1]))
+    try:
+        with pytest.raises(RunDirectoryError, match=r"cannot write .*shard-00000\.tfrecord: the file would be larger"):
+            write(corpus, tmp_path / "out", tokenizer)
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, former)
+    write(corpus, tmp_path / "out", tokenizer)
+    assert contents(tmp_path / "out") == contents(tmp_path / "before")
+
+
 def test_corpora_without_text(tmp_path, tokenizer):
     (tmp_path / "a.txt").write_text("\n \n")
-    with pytest.raises(DataError, match=r"the corpus \(1 files, 3 bytes\) holds no text"):
+    with pytest.raises(DataError, match=r"the corpus \(1 file, 3 bytes\) holds no text"):
         write(tmp_path / "a.txt", tmp_path / "out", tokenizer)
     (tmp_path / "a.txt").write_text("\x01\x02")  # nothing that tokenization keeps
     with pytest.raises(DataError, match="holds no text"):

@@ -1,0 +1,64 @@
+"""The command that trains vocabularies: what is in its way, what is its corpus, what it notes."""
+
+import os
+
+import pytest
+
+from bert_tf.cli.main import main
+from bert_tf.tokenizers import load_tokenizer
+
+
+def run(*arguments):
+    assert main(["vocab", *map(str, arguments)]) == 0
+
+
+def test_a_tokenizer_in_the_way(tmp_path, capsys):
+    (tmp_path / "a.txt").write_text("the quick brown fox jumps over the lazy dog " * 9)
+    (tmp_path / "b.txt").write_text("pack my box with five dozen liquor jugs " * 9)
+    output = tmp_path / "tokenizer"
+    run(tmp_path / "a.txt", "--output", output, "--size", 100)
+    before = load_tokenizer(output).fingerprint
+    log = capsys.readouterr().err
+    assert "reading  0.000396/0.000396 MB (100 %)" in log and "training the vocabulary (wordpiece)  0:0" in log
+    other = [str(tmp_path / "b.txt"), "--output", str(output), "--size", "60", "--kind", "bpe"]
+    assert main(["vocab", *other]) == 1
+    assert f"{output} holds a tokenizer; choose another folder, or replace it with --overwrite" in capsys.readouterr().err
+    assert load_tokenizer(output).fingerprint == before
+    run(*other, "--overwrite")
+    assert "vocab.txt" not in os.listdir(output) and load_tokenizer(output).fingerprint != before
+    (output / "model.safetensors").write_text("precious")
+    assert main(["vocab", *other, "--overwrite"]) == 1
+    assert "holds model.safetensors, which is not of a tokenizer" in capsys.readouterr().err
+    assert main(["vocab", str(tmp_path / "a.txt"), "--output", str(tmp_path)]) == 1
+    assert f"{tmp_path} is not empty; choose another folder\n" in capsys.readouterr().err
+
+
+def test_a_full_disk_leaves_no_half_of_a_tokenizer(tmp_path, capsys, monkeypatch):
+    from bert_tf.tokenizers import WordPieceTokenizer
+
+    def half(self, folder):
+        (folder / "vocab.txt").write_text("half")
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(WordPieceTokenizer, "save", half)
+    (tmp_path / "a.txt").write_text("the quick brown fox " * 9)
+    assert main(["vocab", str(tmp_path / "a.txt"), "--output", str(tmp_path / "tokenizer"), "--size", "100"]) == 1
+    assert "tokenizer: the disk is full" in capsys.readouterr().err and os.listdir(tmp_path) == ["a.txt"]
+
+
+def test_the_same_command_twice_reads_the_same_corpus(tmp_path, monkeypatch, caplog):
+    (tmp_path / "a.txt").write_text("the quick brown fox jumps over the lazy dog " * 9)
+    monkeypatch.chdir(tmp_path)
+    run(".", "--output", "tokenizer", "--size", 100)
+    first = load_tokenizer("tokenizer").fingerprint
+    assert not caplog.messages
+    run(".", "--output", "tokenizer", "--size", 100, "--overwrite")
+    assert load_tokenizer("tokenizer").fingerprint == first
+    assert "left out of the corpus: tokenizer (a tokenizer)" in caplog.text
+
+
+@pytest.mark.parametrize("cased", [False, True])
+def test_decomposed_hangul_is_noted(tmp_path, capsys, cased):
+    (tmp_path / "a.txt").write_text("모든 국민은 법 앞에 평등하다 이 영화는 정말 재미있었고 배우들의 연기도 훌륭했다 " * 9, encoding="utf-8")
+    run(tmp_path / "a.txt", "--output", tmp_path / "tokenizer", "--size", 150, *["--cased"] * cased)
+    assert ("--cased keeps syllables whole" in capsys.readouterr().out) == (not cased)
