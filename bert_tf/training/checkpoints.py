@@ -79,7 +79,8 @@ class Checkpoints:
 
     def _remove_old(self, step):
         names = [(path, path.name) for path in list_folder(self.folder)]
-        killed = [p for p, name in names if name.startswith(".step-") and name.endswith(".tmp")]  # of a process that is no more
+        # Half written by a process that is no more.
+        killed = [path for path, name in names if name.startswith(".step-") and name.endswith(".tmp")]
         # A later step than this was passed over because it is damaged; it must not take the place of a whole one.
         damaged = [folder for folder in self.all() if _step(folder) > step]
         whole = [folder for folder in self.all() if _step(folder) <= step]
@@ -119,8 +120,8 @@ class Checkpoints:
             if problem and self.all() == folders:
                 break  # or the process that trains there has removed what was looked at, and saved another
         raise RunDirectoryError(
-            f"no checkpoint in {self.folder} is whole: {problem or 'another process removes them'}. Put a copy of a whole one there, or delete "
-            "that folder to train from the beginning"
+            f"no checkpoint in {self.folder} is whole: {problem or 'another process removes them'}. Put a copy of a whole one "
+            "there, or delete that folder to train from the beginning"
         )
 
     def read(self, use):

@@ -83,8 +83,10 @@ def check_finetuning(config):
             f"{config.train.accumulation_steps} equal parts"
         )
     tokens, length = config.task.get("tokens_per_batch"), config.task.get("sequence_length", 128)
-    if isinstance(tokens, int) and isinstance(length, int) and max(1, tokens // max(length, 1)) < config.train.accumulation_steps:
-        raise ConfigError(
-            f"task.tokens_per_batch={tokens} has {max(1, tokens // max(length, 1))} rows of task.sequence_length={length} "
-            f"tokens, fewer than train.accumulation_steps={config.train.accumulation_steps}"
-        )
+    if isinstance(tokens, int) and isinstance(length, int):
+        rows = max(1, tokens // max(length, 1))
+        if rows < config.train.accumulation_steps:
+            raise ConfigError(
+                f"task.tokens_per_batch={tokens} has {rows} rows of task.sequence_length={length} tokens, fewer than "
+                f"train.accumulation_steps={config.train.accumulation_steps}"
+            )

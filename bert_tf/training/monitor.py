@@ -85,7 +85,8 @@ class Monitor(keras.callbacks.Callback):
             self.run.checkpoints.save(self.model, self.step, metrics_lines=self.lines)
         if signal:
             left = "the run is finished" if last else "the same command continues from there"
-            raise Interrupted(signal, f"interrupted; step {self.step:,} of {self.total_steps:,} is saved in {self.run.path}, {left}")
+            saved = f"step {self.step:,} of {self.total_steps:,} is saved in {self.run.path}"
+            raise Interrupted(signal, f"interrupted; {saved}, {left}")
 
     def on_train_end(self, logs=None):
         self.progress.finish()

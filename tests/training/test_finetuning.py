@@ -266,10 +266,12 @@ def test_refused_settings_leave_no_folder(folder, tmp_path):
         finetune(experiment(folder, "data.train=nowhere.tsv"), tmp_path / "run", build_task)
     assert not (tmp_path / "run").exists()
     with pytest.raises(ConfigError, match="task.tokens_per_batch=64 has 4 rows of task.sequence_length=16 tokens"):
-        finetune(experiment(folder, "task.tokens_per_batch=64", "train.accumulation_steps=8", "train.batch_size=8"), tmp_path, build_task)
+        overrides = ("task.tokens_per_batch=64", "train.accumulation_steps=8", "train.batch_size=8")
+        finetune(experiment(folder, *overrides), tmp_path, build_task)
 
 
 def test_weights_that_are_not_finite_end_the_training(folder, tmp_path):
+    overrides = ("optimizer.learning_rate=1e6", "optimizer.weight_decay=1e38", "train.epochs=1")
     with pytest.raises(NonFiniteError, match="not finite"):
-        finetune(experiment(folder, "optimizer.learning_rate=1e6", "optimizer.weight_decay=1e38", "train.epochs=1"), tmp_path / "run", build_task)
+        finetune(experiment(folder, *overrides), tmp_path / "run", build_task)
     assert not (tmp_path / "run" / "finished.json").exists()
