@@ -25,6 +25,7 @@ def names(folder):
 def test_pretraining(name):
     experiment = config.load(PretrainConfig, name)
     build_config(experiment.model, 30522)
+    assert experiment.train.precision == "auto"
     assert experiment.optimizer.warmup_steps < experiment.train.steps
 
 
@@ -32,6 +33,7 @@ def test_pretraining(name):
 def test_finetuning(name):
     experiment = config.load(FinetuneConfig, name)
     config.build(TaskConfig, experiment.task, "task")
+    assert experiment.train.precision == "auto"
     assert experiment.optimizer.bias_correction
 
 
