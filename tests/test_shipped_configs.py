@@ -26,6 +26,7 @@ def names(folder):
 def test_pretraining(name):
     experiment = config.load(PretrainConfig, name)
     build_config(experiment.model, 30522)
+    assert experiment.train.precision == "auto"
     assert (experiment.optimizer.warmup_steps or 0) < experiment.train.steps
     check_objective(experiment)
     check_training(experiment.train)
@@ -35,6 +36,7 @@ def test_pretraining(name):
 def test_finetuning(name):
     experiment = config.load(FinetuneConfig, name)
     config.build(TaskConfig, experiment.task, "task")
+    assert experiment.train.precision == "auto"
     assert experiment.optimizer.bias_correction
 
 

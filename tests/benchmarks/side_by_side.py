@@ -149,7 +149,19 @@ def _work(setup, arguments):
     os._exit(0)  # whatever threads still wait
 
 
+def cpu():
+    """The CPU as Linux names it, with the instructions for bfloat16 that it has."""
+    lines = Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines()
+    fields = dict(line.split(":", 1) for line in lines if ":" in line)
+    fields = {name.strip(): value.strip() for name, value in fields.items()}
+    flags = fields.get("flags", fields.get("Features", "")).split()
+    known = [flag for flag in flags if flag in ("avx2", "avx512f", "avx512_bf16", "amx_bf16", "avx_ne_convert", "bf16")]
+    name = fields.get("model name", os.uname().machine)
+    return f"{name}, family {fields.get('cpu family')}, model {fields.get('model')}, {os.cpu_count()} cores, {' '.join(known)}"
+
+
 def _print(found, base):
+    print(f"CPU: {cpu()}\n")
     first = next(iter(found.values()))
     columns = [f"{first['unit']}/s", "ratio", "ms a turn", "first turn after", "peak memory", *first["more"]]
     print("| |", " | ".join(columns), "|")

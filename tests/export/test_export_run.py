@@ -11,12 +11,14 @@ from exports import LENGTH, bert
 
 from bert_tf import config as configuration
 from bert_tf.backend import AdamW
+from bert_tf.cli.main import main
 from bert_tf.errors import ConfigError, DataError, RunDirectoryError
 from bert_tf.export import export_run, load_finetuned, load_pretrained
 from bert_tf.export.fill_mask import fill_mask
 from bert_tf.models.building import describe
 from bert_tf.objectives.masked_lm import MaskedLM
 from bert_tf.tasks import build_task
+from bert_tf.training import precision
 from bert_tf.training.checkpoints import Checkpoints
 
 TEXTS = ["The cat sat on the mat.", "Paris is in France!", "un[MASK]able"]
@@ -119,8 +121,15 @@ def test_fill_mask_wants_a_mask(pretrained_run):
         fill_mask(*load_pretrained(pretrained_run), ["[MASK]", "the cat"])
 
 
-def test_precision_is_float32_unless_asked_otherwise(tagging_run, tmp_path):
-    exact = ask(export_run(tagging_run, tmp_path / "exact", kind="embedding"), text=TEXTS)["mean"]
+def test_precision_is_that_asked_for_or_what_suits_the_machine(tagging_run, tmp_path, monkeypatch, capsys):
+    monkeypatch.setattr(precision, "SMALL", 0)
+    monkeypatch.setattr(precision, "has_bfloat16", lambda: True)
+    monkeypatch.setattr(precision, "_ratios", lambda hidden, intermediate, rows, stored: [0.5, 2.0])
+    assert main(["export", str(tagging_run), "--output", str(tmp_path / "exact"), "--kind", "embedding"]) == 0
+    printed = capsys.readouterr()
+    assert "precision: float32 (on this CPU products of the model in bfloat16 are 0.5 and 2 times as fast" in printed.err
+    assert f"texts are cut after {LENGTH} tokens" in printed.out
+    exact = ask(tmp_path / "exact" / "1", text=TEXTS)["mean"]
     rounded = ask(export_run(tagging_run, tmp_path / "rounded", kind="embedding", precision="mixed_bfloat16"), text=TEXTS)
     _, model, tokenizer = load_finetuned(tagging_run)
     features = tokenizer.pack(tokenizer.tokenize(tf.constant(TEXTS[:1])), sequence_length=LENGTH, dynamic=True)
@@ -128,6 +137,8 @@ def test_precision_is_float32_unless_asked_otherwise(tagging_run, tmp_path):
     np.testing.assert_allclose(exact[0], wanted, atol=1e-6)
     difference = np.abs(rounded["mean"] - exact).max()
     assert 1e-4 < difference < 0.1  # bfloat16 has 8 bits
+    settings = json.loads((tmp_path / "rounded" / "1" / "assets" / "export.json").read_text())
+    assert settings["precision"] == "mixed_bfloat16"
 
 
 def test_what_a_run_is_not(tagging_run, pretrained_run, tmp_path):
