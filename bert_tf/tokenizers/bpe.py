@@ -37,12 +37,11 @@ class BPETokenizer(SplitTokenizer):
         role_tokens: dict of "pad", "unk", "cls", "sep", "mask" -> token, the last three optional.
             Default "[PAD]" and so on; GPT-1's files have no more than GPT1_ROLES.
         layout: what `pack` frames texts with; see `layout.build_layout`.
-        normalization: None, or "NFC": decomposed Hangul and accents are composed first.
 
     Raises:
         DataError: a vocabulary with a duplicate or without a special token, or a merge of or into
             what is not in it.
-        ConfigError: an unknown cleaning, role, layout or normalization.
+        ConfigError: an unknown cleaning, role or layout.
 
     Source: Sennrich, Haddow and Birch 2016, in the form of subword-nmt 0.2 (the marker belongs to
     the last character from the start); openai/finetune-transformer-lm text_utils.py, except for
@@ -60,10 +59,9 @@ class BPETokenizer(SplitTokenizer):
         special_tokens=(),
         role_tokens=None,
         layout="bert",
-        normalization=None,
     ):
         roles = STANDARD_SPECIAL_TOKENS if role_tokens is None else dict(role_tokens)
-        super().__init__(vocabulary, roles, special_tokens, layout, normalization)
+        super().__init__(vocabulary, roles, special_tokens, layout)
         if cleaning not in CLEANINGS:
             raise ConfigError(f"unknown cleaning '{cleaning}'{nearest(cleaning, CLEANINGS)}")
         if not is_unicode(end_of_word):
@@ -155,11 +153,7 @@ class BPETokenizer(SplitTokenizer):
             "role_tokens": self.role_tokens,
             "special_tokens": self._special_settings(),
             "layout": self.layout_name,
-        } | self._own_normalization
-
-    @property
-    def _own_normalization(self):
-        return {} if self.normalization is None else {"normalization": self.normalization}
+        }
 
     def decode(self, ids, skip_special_tokens=False):
         """The text of ids, words set apart by blanks."""
@@ -181,7 +175,7 @@ class BPETokenizer(SplitTokenizer):
         write_bpe(self, folder)
         kind = "OpenAIGPTTokenizer" if self.cleaning == "gpt1" else "BPETokenizer"
         settings = {"tokenizer_class": kind, "cleaning": self.cleaning, "end_of_word": self.end_of_word}
-        write_config(self, folder, settings | self._own_normalization)
+        write_config(self, folder, settings)
 
 
 @functools.lru_cache(maxsize=2)

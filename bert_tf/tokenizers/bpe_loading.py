@@ -57,7 +57,6 @@ def load_bpe(folder):
         "cleaning": config.take("cleaning", "gpt1" if is_gpt1 else "plain", str),
         "end_of_word": config.take("end_of_word", "</w>", str),
         "layout": config.take("layout", "none" if is_gpt1 else "bert", str),
-        "normalization": config.take("normalization", None, (str, type(None))),
     }
     return _build(BPETokenizer, config, vocabulary, merges, roles, settings)
 

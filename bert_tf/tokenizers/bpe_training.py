@@ -78,7 +78,6 @@ def train_bpe(
     role_tokens=None,
     layout="bert",
     show_progress=False,
-    compose=None,
 ):
     """Learns merges of characters and returns the tokenizer that applies them.
 
@@ -92,8 +91,6 @@ def train_bpe(
             for scripts that need more, as many as cover 99.995 % of the text, up to a third of
             `vocabulary_size`; see `word_counts.choose_alphabet`.
         show_progress: prints what is being done, and how fast.
-        compose: whether decomposed Hangul and accents are composed (NFC), here and by the tokenizer.
-            None: for the cleaning "plain", which keeps accents; "gpt1" decomposes everything anyway.
 
     Returns:
         A BPETokenizer. The order of the vocabulary: special tokens; the characters, and the same
@@ -108,8 +105,7 @@ def train_bpe(
     """
     roles = STANDARD_SPECIAL_TOKENS if role_tokens is None else dict(role_tokens)
     special = _special(roles, special_tokens, SPECIAL_ROLES)
-    normalization = "NFC" if (cleaning == "plain" if compose is None else compose) else None
-    words = count_words(texts, cleaning_model(cleaning), show_progress=show_progress, normalization=normalization)
+    words = count_words(texts, cleaning_model(cleaning), show_progress=show_progress)
     counts = count_characters(words)
     kept = choose_alphabet(counts, limit_alphabet, vocabulary_size)
     warn_of_rare_characters(counts, kept, f"each becomes {roles['unk']}")
@@ -136,7 +132,7 @@ def train_bpe(
     # What spells the marker in the text can become the same token.
     vocabulary = list(dict.fromkeys(token.translate(spelling) for token in vocabulary))
     merges = list(dict.fromkeys((a.translate(spelling), b.translate(spelling)) for a, b in merges))
-    return BPETokenizer(vocabulary, merges, cleaning, end_of_word, special_tokens, roles, layout, normalization)
+    return BPETokenizer(vocabulary, merges, cleaning, end_of_word, special_tokens, roles, layout)
 
 
 def _unused_characters(texts):

@@ -9,7 +9,6 @@ from tokenizers import Tokenizer as Whole
 
 from bert_tf.errors import ConfigError
 from bert_tf.tokenizers import (
-    BPETokenizer,
     WordPieceTokenizer,
     load_tokenizer,
     train_bpe,
@@ -25,10 +24,10 @@ TEXTS = [
 ]
 DECOMPOSED = [unicodedata.normalize("NFD", text) for text in TEXTS]
 TRAINERS = {
-    "wordpiece": lambda texts: train_wordpiece(texts, 300, lowercase=False, min_frequency=1),
-    "lowercased, with accents": lambda texts: train_wordpiece(texts, 300, strip_accents=False, min_frequency=1),
+    "wordpiece": lambda texts: train_wordpiece(texts, 300, lowercase=False, min_frequency=1, compose=True),
+    "lowercased, with accents": lambda texts: train_wordpiece(texts, 300, strip_accents=False, min_frequency=1, compose=True),
     "byte_level_bpe": lambda texts: train_byte_level_bpe(texts, 300),
-    "bpe": lambda texts: train_bpe(texts, 300, min_frequency=1),
+    "gpt1, lowercased": lambda texts: train_bpe(texts, 300, cleaning="gpt1", min_frequency=1),
     # SentencePiece's own table composes.
     "unigram": lambda texts: train_unigram(texts, 150, "xlnet", character_coverage=1.0, keep_accents=True),
 }
@@ -45,8 +44,10 @@ def test_decomposed_text_has_the_ids_of_the_composed(kind):
     for row, (text, decomposed) in enumerate(zip(TEXTS, DECOMPOSED)):
         ours = [text[a:b] for a, b in zip(starts[row].numpy(), ends[row].numpy())]
         there = [decomposed[a:b] for a, b in zip(their_starts[row].numpy(), their_ends[row].numpy())]
-        # The same characters, in the spelling of the text that was given.
-        assert [unicodedata.normalize("NFC", piece) for piece in there] == ours
+        # The same characters, in the spelling of the text that was given. (gpt1 drops accents, and a mark
+        # at the end of a word belongs to no token then.)
+        if kind != "gpt1, lowercased":
+            assert [unicodedata.normalize("NFC", piece) for piece in there] == ours
 
 
 def test_uncased_vocabularies_need_no_composition():
@@ -56,7 +57,7 @@ def test_uncased_vocabularies_need_no_composition():
 
 
 def test_it_is_stored_and_changes_the_fingerprint(tmp_path):
-    made = train_wordpiece(TEXTS * 4, 300, lowercase=False, min_frequency=1)
+    made = train_wordpiece(TEXTS * 4, 300, lowercase=False, min_frequency=1, compose=True)
     plain = WordPieceTokenizer(made.vocabulary, lowercase=False)
     assert plain.fingerprint != made.fingerprint
     assert plain.unk_id in plain.encode(DECOMPOSED[0])  # what a published tokenizer does, and goes on doing
@@ -69,19 +70,12 @@ def test_it_is_stored_and_changes_the_fingerprint(tmp_path):
         assert whole.encode(text, add_special_tokens=False).ids == made.encode(text)
     plain.save(tmp_path / "plain")
     assert load_tokenizer(tmp_path / "plain").normalization is None
-    bpe = BPETokenizer(*_bpe(), normalization="NFC")
-    bpe.save(tmp_path / "bpe")
-    assert load_tokenizer(tmp_path / "bpe").fingerprint == bpe.fingerprint != BPETokenizer(*_bpe()).fingerprint
     with pytest.raises(ConfigError, match="normalization 'NFX'"):
         WordPieceTokenizer(made.vocabulary, normalization="NFX")
 
 
-def _bpe():
-    return ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "a", "b</w>", "ab</w>"], [("a", "b</w>")]
-
-
 def test_special_tokens_and_broken_bytes_keep_their_places():
-    tokenizer = train_wordpiece(TEXTS * 4, 300, lowercase=False, min_frequency=1)
+    tokenizer = train_wordpiece(TEXTS * 4, 300, lowercase=False, min_frequency=1, compose=True)
     text = b"\xff" + DECOMPOSED[0].encode() + b"\xea\xb0"
     ids, starts, ends = tokenizer.tokenize_with_offsets(tf.constant([text]))
     assert ids[0].numpy().tolist() == tokenizer.encode(TEXTS[0])
