@@ -141,9 +141,9 @@ def test_evaluate_repeats_what_finetune_measured(road, capsys):
         capsys.readouterr()
         run("evaluate", road / task, road / file, "--json")
         measured = json.loads(capsys.readouterr().out)
-        assert measured["baselines"] == pytest.approx(best["baselines"]["test"]) if task == "task" else measured["baselines"]
+        assert measured["baselines"] == best["baselines"]["test"]
         assert set(measured["report"]) == ({"labels", "confusion"} if task == "task" else {"entities"})
-        assert measured["unknown_tokens"] == summary["test"]["mean"]["unknown_tokens"] < 0.5
+        assert measured["unknown_tokens"] == pytest.approx(summary["test"]["mean"]["unknown_tokens"]) and measured["unknown_tokens"] < 1
         for name, value in best["test"].items():
             assert measured[name] == (value if isinstance(value, str) else pytest.approx(value, rel=1e-5, abs=1e-6))
 
