@@ -195,7 +195,7 @@ def test_damage_is_found(tmp_path, corpus, tokenizer):
         (dict(format="doc_sentences", pair="sentence_order"), "pair: sentence_order asks about two segments"),
         (dict(format="doc_sentences", duplicates=2), "duplicates > 1 would write the same examples again: doc_sentences"),
         (dict(format="sentence_pair", pair="none", duplicates=2), "duplicates > 1 would write the same"),
-        (dict(format="electra", pair="next_sentence"), "pair: next_sentence asks about two segments, and electra leaves them"),
+        (dict(format="electra", pair="next_sentence"), "pair: next_sentence asks about two segments, and electra has no label of them"),
         (dict(format="full_sentences", short_sequence_probability=0.2), "full_sentences makes no examples of a shorter length"),
         (dict(pair="nsp"), "'pair' is 'nsp'; known: next_sentence, sentence_order, none"),
     ],
