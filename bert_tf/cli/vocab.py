@@ -36,7 +36,8 @@ def add_arguments(parser):
     parser.add_argument(
         "--cased",
         action="store_true",
-        help="wordpiece and unigram: keep case and accents; Hangul then stays in whole syllables",
+        help="wordpiece and unigram: keep case and accents; Hangul then stays in whole syllables, decomposed "
+        "text (as macOS writes it) is composed",
     )
     parser.add_argument(
         "--alphabet",

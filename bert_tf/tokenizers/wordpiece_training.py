@@ -21,7 +21,7 @@ def train_wordpiece(
     limit_alphabet=None,
     special_tokens=(),
     show_progress=False,
-    compose=False,
+    compose=None,
 ):
     """Learns a vocabulary and returns the tokenizer that applies it.
 
@@ -43,7 +43,7 @@ def train_wordpiece(
         special_tokens: further special tokens, after [PAD]=0, [UNK], [CLS], [SEP], [MASK].
         show_progress: prints what is being done, and how fast.
         compose: whether decomposed Hangul and accents are composed (NFC), here and by the tokenizer.
-            Stripping accents decomposes everything anyway.
+            None: where accents are kept; stripping them decomposes everything anyway.
 
     Returns:
         A WordPieceTokenizer. The order of the vocabulary: special tokens; the characters, and
@@ -62,7 +62,7 @@ def train_wordpiece(
     strip_accents = lowercase if strip_accents is None else strip_accents
     special = tuple(dict.fromkeys((*STANDARD_SPECIAL_TOKENS.values(), *special_tokens)))
     model = _cleaning_model(lowercase, strip_accents, tokenize_chinese_chars)
-    normalization = "NFC" if compose else None
+    normalization = "NFC" if (not strip_accents if compose is None else compose) else None
     words = count_words(texts, model, MAX_WORD_CHARACTERS, show_progress, normalization)
     counts = count_characters(words)
     kept = choose_alphabet(counts, limit_alphabet, vocabulary_size)

@@ -24,8 +24,8 @@ TEXTS = [
 ]
 DECOMPOSED = [unicodedata.normalize("NFD", text) for text in TEXTS]
 TRAINERS = {
-    "wordpiece": lambda texts: train_wordpiece(texts, 300, lowercase=False, min_frequency=1, compose=True),
-    "lowercased, with accents": lambda texts: train_wordpiece(texts, 300, strip_accents=False, min_frequency=1, compose=True),
+    "wordpiece": lambda texts: train_wordpiece(texts, 300, lowercase=False, min_frequency=1),
+    "lowercased, with accents": lambda texts: train_wordpiece(texts, 300, strip_accents=False, min_frequency=1),
     "byte_level_bpe": lambda texts: train_byte_level_bpe(texts, 300),
     "gpt1, lowercased": lambda texts: train_bpe(texts, 300, cleaning="gpt1", min_frequency=1),
     # SentencePiece's own table composes.
@@ -57,7 +57,7 @@ def test_uncased_vocabularies_need_no_composition():
 
 
 def test_it_is_stored_and_changes_the_fingerprint(tmp_path):
-    made = train_wordpiece(TEXTS * 4, 300, lowercase=False, min_frequency=1, compose=True)
+    made = train_wordpiece(TEXTS * 4, 300, lowercase=False, min_frequency=1)
     plain = WordPieceTokenizer(made.vocabulary, lowercase=False)
     assert plain.fingerprint != made.fingerprint
     assert plain.unk_id in plain.encode(DECOMPOSED[0])  # what a published tokenizer does, and goes on doing
@@ -75,7 +75,7 @@ def test_it_is_stored_and_changes_the_fingerprint(tmp_path):
 
 
 def test_special_tokens_and_broken_bytes_keep_their_places():
-    tokenizer = train_wordpiece(TEXTS * 4, 300, lowercase=False, min_frequency=1, compose=True)
+    tokenizer = train_wordpiece(TEXTS * 4, 300, lowercase=False, min_frequency=1)
     text = b"\xff" + DECOMPOSED[0].encode() + b"\xea\xb0"
     ids, starts, ends = tokenizer.tokenize_with_offsets(tf.constant([text]))
     assert ids[0].numpy().tolist() == tokenizer.encode(TEXTS[0])

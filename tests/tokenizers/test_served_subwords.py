@@ -7,7 +7,7 @@ import textwrap
 import tensorflow as tf
 from subword_oracle import corpus
 
-from bert_tf.tokenizers import train_bpe, train_byte_level_bpe, train_unigram
+from bert_tf.tokenizers import train_bpe, train_byte_level_bpe, train_unigram, train_wordpiece
 
 TEXT = ["The <mask> e\u0301 naïve [MASK]!", "x" * 101 + " isn't  12,", ""]
 SERVE = """
@@ -49,8 +49,9 @@ def test_served_without_this_library(tmp_path):
         train_bpe(some, 700, limit_alphabet=100),
         train_byte_level_bpe(some, 600),
         train_unigram(some, 500, character_coverage=0.999),
+        train_wordpiece(some, 500, lowercase=False),
     ]
-    assert [tokenizer.normalization for tokenizer in made] == [None, "NFC", None]
+    assert [tokenizer.normalization for tokenizer in made] == [None, "NFC", None, "NFC"]
     expected, paths = [], []
     for tokenizer in made:
         module = Module(tokenizer)
