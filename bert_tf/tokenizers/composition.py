@@ -44,7 +44,9 @@ def places_before(text, normalization, splits, rows, starts, ends):
     Returns:
         (starts, ends): int32 [T]. What begins or ends within a character has the place of the whole.
     """
-    normalized, places = tf_text.normalize_utf8_with_offsets_map(text, normalization)
+    with_one_more = tf.concat([text, [""]], axis=0)  # see below
+    normalized, places = tf_text.normalize_utf8_with_offsets_map(with_one_more, normalization)
+    normalized = normalized[:-1]
     # A place inside of a character is mapped behind its source: right for an end, while a start
     # is that of the character.
     is_first = tf.bitwise.bitwise_and(join_bytes(normalized), 0xC0) != 0x80
@@ -56,7 +58,10 @@ def places_before(text, normalization, splits, rows, starts, ends):
 
     def source(values):
         ragged = tf.RaggedTensor.from_row_splits(tf.cast(values, tf.int64), tf.cast(splits, tf.int64))
-        return tf.cast(tf_text.find_source_offsets(places, ragged).values, tf.int32)
+        # The operation refuses a text without places, and crashes without texts: one more of each.
+        one_more = tf.concat([ragged, tf.zeros([ragged.nrows(), 1], tf.int64)], axis=1)
+        found = tf_text.find_source_offsets(places, tf.concat([one_more, tf.ragged.constant([[0]], tf.int64)], axis=0))
+        return tf.cast(found[:-1, :-1].values, tf.int32)
 
     start = source(begin)
     return start, tf.maximum(start, source(ends))
