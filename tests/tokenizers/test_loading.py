@@ -161,5 +161,5 @@ def test_tokenizer_json_alone(tmp_path):
     whole["model"]["vocab"]["fair"] = 99
     whole["pre_tokenizer"] = {"type": "BertPreTokenizer"}
     path.write_text(json.dumps(whole))
-    with pytest.raises(DataError, match="none with the id 7"):
+    with pytest.raises(DataError, match="has 9 tokens, but none with the id 5"):
         load_tokenizer(tmp_path)
