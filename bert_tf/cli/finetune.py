@@ -57,7 +57,8 @@ def run(arguments):
 
     summary = finetune(config, arguments.output, build_task)
     print_summary(summary)
-    print(f"next: bert-tf predict {arguments.output} \"Some text.\"\n      bert-tf export {arguments.output}")
+    commands = (f"tensorboard --logdir {arguments.output}", f'bert-tf predict {arguments.output} "Some text."')
+    print("next: " + "\n      ".join([*commands, f"bert-tf export {arguments.output}"]))
 
 
 def print_summary(summary):

@@ -13,6 +13,7 @@ import shutil
 import statistics
 
 import keras
+import tensorflow as tf
 
 from bert_tf import config as configuration
 from bert_tf import files, interrupts
@@ -185,6 +186,7 @@ def _train(model, task, examples, dev, steps, train, run, writes):
                 continue
             run.check_in_place(f"epoch {epoch + 1}")
             _write_metrics(history, run)
+            _write_events(history[-1], run)
             if _best(history, task.metric) == epoch:
                 run.checkpoints.save(model, step, epoch=epoch)
             last.save(model, step, epoch=epoch, history=history)
@@ -203,6 +205,17 @@ def _write_metrics(history, run):
     """metrics.jsonl, whole: a line an epoch."""
     with files.atomic_write(run.path / METRICS) as file:
         file.writelines(json.dumps(line) + "\n" for line in history)
+
+
+def _write_events(line, run):
+    """The numbers of an epoch for TensorBoard."""
+    with files.explain_disk_errors(run.path):
+        writer = tf.summary.create_file_writer(str(run.path / "tensorboard"))
+        with writer.as_default(step=line["step"]):
+            for name, value in line.items():
+                if isinstance(value, float):
+                    tf.summary.scalar(name, value)
+        writer.close()
 
 
 def _check_finite(metrics, step):
@@ -238,7 +251,8 @@ def _summarize(results, folder, task):
     for split in ("dev", "test"):
         if not all(split in result for result in results.values()):  # a worker that measured none
             continue
-        names = [k for k, v in results[best][split].items() if isinstance(v, float)]
+        known = results[best][split].items()  # a seed that an older version finished has fewer
+        names = [k for k, v in known if isinstance(v, float) and all(k in r[split] for r in results.values())]
         values = {n: [r[split][n] for r in results.values()] for n in names}
         summary[split] = {"mean": {n: statistics.mean(v) for n, v in values.items()}}
         if len(results) > 1:

@@ -170,6 +170,18 @@ def test_wide_characters_are_two_cells_of_a_report(capsys):
     assert header.index("precision") == row.index("0.5000") + 2 - len("precision") + len("0.5000") + len("긍정") - 2
 
 
+def test_tensorboard_finds_what_training_logged(road):
+    """Read as TensorBoard does; pretraining logs at steps 3 and 6, fine-tuning after each of two epochs."""
+    from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
+
+    for folder, name, count in (("run", "masked_lm_loss", 2), ("task/seed-0", "accuracy", 2)):
+        events = EventAccumulator(str(road / folder / "tensorboard"), size_guidance={"tensors": 0})
+        events.Reload()
+        assert len(events.Tensors(name)) == count
+        line = json.loads((road / folder / "metrics.jsonl").read_text().splitlines()[-1])
+        assert float(tf.make_ndarray(events.Tensors(name)[-1].tensor_proto)) == pytest.approx(line[name], rel=1e-6)
+
+
 def test_predict_from_sentences_and_from_a_file(road, capsys, tmp_path):
     texts = ["A quiet triumph.", "Two hours I will not get back."]
     run("predict", road / "task", *texts)
