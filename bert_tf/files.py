@@ -230,29 +230,33 @@ def lock_directory(path, wait=False):
             locks and the environment variable BERT_TF_LOCKS is not "off".
     """
     path = Path(path)
-    made = not is_there(path)
-    with contextlib.ExitStack() as stack:
-        with explain_disk_errors(path):
-            path.mkdir(parents=True, exist_ok=True)
-            folder = os.open(path, os.O_RDONLY | os.O_DIRECTORY)
-        stack.callback(os.close, folder)
-        with explain_disk_errors(path / ".lock"):
-            file = stack.enter_context(open(path / ".lock", "a+", encoding="utf-8"))
-        if os.environ.get(LOCKS) != "off":
-            _lock(file, path, wait)
-        if made and not wait:  # who waits has opened the file in it
-            stack.callback(_remove_unused, path)
-        with explain_disk_errors(path / ".lock"):
-            file.truncate(0)
-            file.write(f"process {os.getpid()} on {os.uname().nodename}")
-            file.flush()
-        yield lambda: _is_same(path, folder)
+    while True:
+        made = not is_there(path)
+        with contextlib.ExitStack() as stack:
+            with explain_disk_errors(path):
+                path.mkdir(parents=True, exist_ok=True)
+                folder = os.open(path, os.O_RDONLY | os.O_DIRECTORY)
+            stack.callback(os.close, folder)
+            with explain_disk_errors(path / ".lock"):
+                file = stack.enter_context(open(path / ".lock", "a+", encoding="utf-8"))
+            if os.environ.get(LOCKS) != "off":
+                _lock(file, path, wait)
+                if not _is_same(path / ".lock", file.fileno()):
+                    continue  # who held it has removed the folder: what is locked here is no more
+            if made:
+                stack.callback(_remove_unused, path)
+            with explain_disk_errors(path / ".lock"):
+                file.truncate(0)
+                file.write(f"process {os.getpid()} on {os.uname().nodename}")
+                file.flush()
+            yield lambda: _is_same(path, folder)
+            return
 
 
-def _is_same(path, folder):
-    """Whether the open folder lies at `path`."""
+def _is_same(path, descriptor):
+    """Whether the open file or folder lies at `path`."""
     with contextlib.suppress(OSError):
-        return os.path.samestat(os.stat(path), os.fstat(folder))
+        return os.path.samestat(os.stat(path), os.fstat(descriptor))
     return False
 
 

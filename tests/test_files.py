@@ -1,3 +1,4 @@
+import contextlib
 import errno
 import os
 import subprocess
@@ -215,3 +216,16 @@ def test_a_folder_that_was_made_for_a_lock_alone_is_removed(tmp_path):
     with files.lock_directory(tmp_path / "used"):
         (tmp_path / "used" / "a").touch()
     assert sorted(os.listdir(tmp_path / "used")) == [".lock", "a"]
+
+
+def test_who_waits_for_a_folder_that_is_removed_locks_the_new_one(tmp_path):
+    """The holder removes the folder that it made for the lock alone; the file that the other waits for goes with it."""
+    run = tmp_path / "run"
+    with contextlib.ExitStack() as other:
+        other.enter_context(files.lock_directory(run))
+        threading.Timer(0.3, other.close).start()
+        with files.lock_directory(run, wait=True):
+            with pytest.raises(RunDirectoryError, match="in use"), files.lock_directory(run):
+                pass
+            (run / "a").touch()
+    assert (run / "a").exists()

@@ -72,19 +72,22 @@ def test_the_latest_checkpoint_is_one_of_the_folder(tmp_path):
 
 
 SIZES = [
-    ("bert", {"hidden_size": 3 * 10**8}, "asks for .* \\(vocabulary_size, hidden_size\\)"),
-    ("bert", {"vocab_size": 10**12}, r"asks for \(1000000000000, 12\)"),
-    ("bert", {"num_hidden_layers": 10**6}, "asks for 1,000,000 layers, the file holds 2"),
-    ("bert", {"intermediate_size": 10**9}, "hidden_size, intermediate_size"),
-    ("bert", {"max_position_embeddings": 10**9}, "max_positions, hidden_size"),
-    ("bert", {"type_vocab_size": 10**9}, "num_segments, hidden_size"),
-    ("albert", {"num_hidden_layers": 20_000}, "20,000 layers; at most 1,000|num_layers"),
+    # What the ranges of the settings allow and the file does not hold:
+    ("bert", {"hidden_size": 65_520}, "asks for .* \\(vocabulary_size, hidden_size\\)"),
+    ("bert", {"vocab_size": 9_000_000}, r"asks for \(9000000, 12\)"),
+    ("bert", {"num_hidden_layers": 1000}, "asks for 1,000 layers, the file holds 2"),
+    ("bert", {"intermediate_size": 1 << 20}, "hidden_size, intermediate_size"),
+    ("bert", {"max_position_embeddings": 1 << 24}, "max_positions, hidden_size"),
+    ("bert", {"type_vocab_size": 65_536}, "num_segments, hidden_size"),
     ("albert", {"num_hidden_groups": 100, "num_hidden_layers": 200}, "asks for 200 layers, the file holds 4"),
-    ("electra", {"hidden_size": 3 * 10**8}, "hidden_size"),
-    ("roberta", {"max_position_embeddings": 10**9}, "max_positions"),
-    ("xlnet", {"d_model": 3 * 10**8, "d_head": 10**8}, "hidden_size"),
-    ("modernbert", {"intermediate_size": 10**8}, "intermediate_size"),
-    ("distilbert", {"n_layers": 20_000}, "20,000 layers, the file holds 2|n_layers"),
+    ("distilbert", {"n_layers": 999}, "asks for 999 layers, the file holds 2"),
+    # What no range allows:
+    ("bert", {"vocab_size": 10**12}, "vocabulary_size' is 1000000000000; it must be at least 1 and at most 10,000,000"),
+    ("albert", {"num_hidden_layers": 20_000}, "num_layers' is 20000; it must be at least 1 and at most 1,000"),
+    ("electra", {"hidden_size": 3 * 10**8}, "hidden_size' is 300000000; it must"),
+    ("roberta", {"max_position_embeddings": 10**9}, "max_positions' is .*; it must"),
+    ("xlnet", {"d_model": 3 * 10**8, "d_head": 10**8}, "hidden_size' is 300000000; it must"),
+    ("modernbert", {"intermediate_size": 10**8}, "intermediate_size' is 100000000; it must"),
 ]
 
 
@@ -106,7 +109,7 @@ def test_a_tensorflow_checkpoint_cannot_claim_more_than_it_holds(tmp_path):
         open_checkpoint(folder)
     settings = json.loads((FIXTURES / "garden_encoder" / "bert_config.json").read_text())
     shutil.copy(FIXTURES / "garden_encoder" / data.name, data)
-    (folder / "bert_config.json").write_text(json.dumps(settings | {"vocab_size": 10**9}))
+    (folder / "bert_config.json").write_text(json.dumps(settings | {"vocab_size": 9_000_000}))
     with pytest.raises(DataError, match="vocabulary_size"):
         open_checkpoint(folder)
 

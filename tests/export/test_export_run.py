@@ -67,7 +67,7 @@ def test_a_classification_run_answers_as_its_task_predicts(seeds, tokenizer, tmp
     leave_run(run, task.model(bert()), tokenizer, task)
     if seeds:
         configuration.save({}, tmp_path / "config.yaml")
-        (tmp_path / "summary.json").write_text(json.dumps({"best": "seed-3"}))
+        (tmp_path / "summary.json").write_text(json.dumps({"metric": "accuracy", "best": "seed-3", "seeds": []}))
     path = export_run(tmp_path)
     assert path == tmp_path / "export" / "1"
     task, model, _ = load_finetuned(tmp_path)

@@ -38,7 +38,7 @@ def test_settings_on_the_command_line(given_):
         CHECKS[cls](config.build(cls, config.apply_overrides({}, items)))
 
 
-@cases(200)
+@cases(80)
 @given(st.data())
 def test_shipped_configurations_with_damage(data):
     name = data.draw(st.sampled_from(SHIPPED))

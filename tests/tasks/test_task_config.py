@@ -24,7 +24,7 @@ def test_settings_are_checked_without_tensorflow():
 
 
 def test_the_package_exports_what_it_lists():
-    assert all(getattr(tasks, name) is not None for name in tasks._EXPORTS)
+    assert all(getattr(tasks, name) is not None for name in tasks.__all__)
     with pytest.raises(AttributeError, match="no attribute 'load_tasks'"):
         tasks.load_tasks
 

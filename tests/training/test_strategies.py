@@ -9,7 +9,7 @@ import tensorflow as tf
 
 from bert_tf.errors import ConfigError, RunDirectoryError, WorkerLostError
 from bert_tf.training import strategies, tpu
-from bert_tf.training.pretraining import TrainConfig
+from bert_tf.training.pretrain_config import TrainConfig
 
 READY = {"devices": 8, "chips": True, "builds": ("tensorflow-tpu",), "libtpu": True}
 

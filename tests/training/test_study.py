@@ -15,6 +15,7 @@ from bert_tf.tasks import build_task
 from bert_tf.tokenizers import train_wordpiece
 from bert_tf.training import study as studies
 from bert_tf.training.study import StudyConfig, collect, markdown, plan, run_study
+from bert_tf.training.study_plan import Experiment
 
 MODEL = {"hidden_size": 16, "num_layers": 1, "num_heads": 1, "intermediate_size": 32, "max_positions": 128}
 
@@ -70,7 +71,7 @@ def test_a_study_is_run_in_parts_and_put_in_one_table(folder, tmp_path):
     output = tmp_path / "out"
     first = run(folder, output, rows=["next_sentence"])
     assert set(first) == {"next_sentence"}
-    finished = output / "next_sentence/seed-0/sentiment/finished.json"
+    finished = output / "next_sentence/seed-0/sentiment/seed-0/finished.json"
     checkpoints = output / "next_sentence/seed-0/pretrained/checkpoints"
     done = finished.stat().st_mtime_ns, [p.stat().st_mtime_ns for p in sorted(checkpoints.iterdir())]
     table = run(folder, output)
@@ -216,7 +217,7 @@ def test_an_unknown_row(folder, tmp_path):
 def test_damaged_results_are_a_sentence(tmp_path, file, text):
     (tmp_path / "sentiment").mkdir()
     (tmp_path / "pretrained.json").write_text('{"loss": 2.0, "gradient_norm": null}')
-    experiment = studies.Experiment("row", tmp_path, None, {"sentiment": None})
+    experiment = Experiment("row", tmp_path, None, {"sentiment": None})
     assert collect([experiment])["row"]["mean"] == {"loss": 2.0}
     (tmp_path / file).write_text(text)
     with pytest.raises(DataError, match=file):

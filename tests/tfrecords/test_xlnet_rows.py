@@ -5,7 +5,7 @@ import random
 
 import numpy as np
 import pytest
-from test_electra import Draws
+from test_electra_examples import Draws
 from test_packing import corpus, within
 from test_writer import VOCABULARY, contents, documents, write, write_text
 
