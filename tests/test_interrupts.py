@@ -88,7 +88,7 @@ with answering(0.3), raising("kept nothing"):
 """
     process = subprocess.Popen([sys.executable, "-c", program], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     assert process.stdout.readline() == "begun\n"
-    time.sleep(0.3)  # until it is in C
+    time.sleep(1)  # until it is in C
     process.send_signal(signal.SIGTERM)
     process.stderr.readline()
     assert process.stderr.readline() == "SIGTERM: waiting for a long operation to return; another one ends the process at once\n"

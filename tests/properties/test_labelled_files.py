@@ -7,6 +7,7 @@ from damage import answer_or_user_error, as_json, cases, damaged, damaged_bytes,
 from hypothesis import given
 from hypothesis import strategies as st
 
+from bert_tf.parsing import parse_json
 from bert_tf.tasks import build_task
 from bert_tf.tokenizers import WordPieceTokenizer
 
@@ -65,7 +66,7 @@ def test_tables_of_any_text(folder, rows, separator, data):
 @given(settings=st.dictionaries(st.sampled_from(["kind", "preset", "columns", "labels", "metric", "sequence_length", "dropout"]), values))
 def test_settings_of_a_task(settings):
     with answer_or_user_error():
-        build_task(settings, TOKENIZER)
+        build_task(parse_json(as_json(settings), "task"), TOKENIZER)
 
 
 def test_the_files_are_right_before_damage(tmp_path: Path):
