@@ -48,7 +48,7 @@ def main(arguments=None):
         argcomplete.autocomplete(parser)
     options = parser.parse_args(arguments or ["--help"])
     _set_log_level(options.log_level)
-    kept = "the same command continues it" if options.command in RESUMABLE else "nothing was kept"
+    kept = "the same command continues it" if options.command in RESUMABLE else "nothing unfinished was kept"
     try:
         with answering(), raising(f"interrupted; {kept}"):
             return _module(options.command).run(options) or 0
