@@ -9,6 +9,7 @@ import dataclasses
 import difflib
 import functools
 import math
+import numbers
 import types
 import typing
 from pathlib import Path
@@ -118,7 +119,7 @@ def check(config, where=""):
         value, path = getattr(config, name), f"{where}.{name}" if where else name
         if dataclasses.is_dataclass(value):
             check(value, path)
-        elif isinstance(value, (int, float)) and not isinstance(value, bool):
+        elif isinstance(value, numbers.Real) and not isinstance(value, bool):
             _check_number(value, path)
             for range_ in typing.get_args(hint)[1:] if typing.get_origin(hint) is typing.Annotated else ():
                 _check_range(range_, value, path)
@@ -295,9 +296,9 @@ def _coerce(hint, value, path):
             return value
         key_hint, value_hint = arguments
         return {_coerce(key_hint, k, f"{path}: key"): _coerce(value_hint, v, f"{path}.{k}") for k, v in value.items()}
-    if hint in (int, float) and isinstance(value, (int, float)) and not isinstance(value, bool):
+    if hint in (int, float) and isinstance(value, numbers.Real) and not isinstance(value, bool):  # NumPy's, too
         _check_number(value, path)
-        if hint is float or isinstance(value, int):
+        if hint is float or isinstance(value, numbers.Integral):
             return hint(value)
         if value.is_integer():
             return int(value)  # 1e6 steps
@@ -307,8 +308,9 @@ def _coerce(hint, value, path):
 
 
 def _check_number(value, path):
-    if not -(2**63) <= value < 2**63 if isinstance(value, int) else not math.isfinite(value):
-        raise ConfigError(f"'{path}' is {brief(value)}; it must be a finite number" + " of 64 bits" * isinstance(value, int))
+    whole = isinstance(value, numbers.Integral)
+    if not -(2**63) <= value < 2**63 if whole else not math.isfinite(value):
+        raise ConfigError(f"'{path}' is {brief(value)}; it must be a finite number" + " of 64 bits" * whole)
 
 
 def _check_range(range_, value, path):

@@ -1,4 +1,4 @@
-"""Guesses in which encoding a file is that is not UTF-8, for the advice in error messages."""
+"""Whether text can be UTF-8, and in which encoding a file is that is not, for the advice in messages."""
 
 import codecs
 import re
@@ -53,6 +53,15 @@ def guess_encoding(data):
         if text is not None and looks_right(text):
             return name
     return None
+
+
+def is_unicode(text):
+    """Whether a str can be written as UTF-8: one with a lone surrogate, which JSON can spell, cannot."""
+    try:
+        text.encode("utf-8")
+    except UnicodeEncodeError:
+        return False
+    return True
 
 
 def conversion_advice(path, data):

@@ -3,6 +3,7 @@
 import contextlib
 import errno
 import fcntl
+import glob
 import os
 import re
 import shutil
@@ -42,7 +43,7 @@ def atomic_folder(path, replace=False):
     """Makes a folder that appears with all its files or not at all.
 
     Args:
-        path: the folder; missing or empty, or with `replace` anything.
+        path: the folder; missing or empty, or with `replace` any folder.
         replace: whether a folder that is there gives way to the new one.
 
     Yields:
@@ -50,22 +51,27 @@ def atomic_folder(path, replace=False):
         raises leaves no trace; what a killed process leaves, the next one removes.
 
     Raises:
-        RunDirectoryError: `path` holds files, or the disk is full or cannot be written.
+        RunDirectoryError: `path` holds files or is one, or the disk is full or cannot be written.
     """
     path = Path(os.path.realpath(path))
-    name = f".{path.name}.{os.getpid()}"
     with explain_disk_errors(path):
+        if path.exists() and not path.is_dir():
+            raise RunDirectoryError(f"{path} is a file; choose another path for the folder")
         if path.is_dir() and not replace and any(path.iterdir()):
-            raise RunDirectoryError(f"{path} is not empty; choose another folder")
-        # A folder that is there may be one that cannot be renamed: the root of a file system.
-        inside = path.is_dir() and not replace
+            raise RunDirectoryError(f"{path} is not an empty folder; choose another")
+        # The root of a file system cannot give way to another folder: the files are moved into it one by one.
+        inside = os.path.ismount(path)
+        if inside and replace and any(path.iterdir()):
+            raise RunDirectoryError(f"{path} is the root of a file system and cannot be replaced; choose a folder in it")
         parent = path if inside else path.parent
         parent.mkdir(parents=True, exist_ok=True)
-        for leftover in parent.glob(f".{path.name}.*.tmp"):
+        for leftover in parent.glob(f".{glob.escape(path.name)}.*.tmp"):
             process = leftover.suffixes[-2][1:] if len(leftover.suffixes) > 1 else ""
             if process.isdigit() and not _is_running(int(process)):
                 shutil.rmtree(leftover, ignore_errors=True)
-        temporary, former = parent / f"{name}.tmp", parent / f"{name}.old.tmp"
+        temporary = parent / f".{path.name}.{os.getpid()}.tmp"
+        former = parent / f".{path.name}.old.{os.getpid()}.tmp"
+        shutil.rmtree(temporary, ignore_errors=True)  # of a process that had the same number
         temporary.mkdir()
         try:
             yield temporary
@@ -159,7 +165,7 @@ def list_folder(path):
     Raises:
         RunDirectoryError: the folder cannot be read.
     """
-    with _explain_reading(path):
+    with explain_reading(path, RunDirectoryError):
         try:
             with os.scandir(path) as entries:
                 return sorted(Path(entry.path) for entry in entries)
@@ -173,7 +179,7 @@ def is_there(path):
     Raises:
         RunDirectoryError: a folder on the way to it cannot be read.
     """
-    with _explain_reading(path):
+    with explain_reading(path, RunDirectoryError):
         try:
             os.stat(path)
         except (FileNotFoundError, NotADirectoryError):
@@ -182,11 +188,12 @@ def is_there(path):
 
 
 @contextlib.contextmanager
-def _explain_reading(path):
+def explain_reading(path, error_class=DataError):
+    """Turns a refusal of the operating system to read into one sentence that names the path."""
     try:
         yield
     except OSError as error:
-        raise RunDirectoryError(f"cannot read {path}: {_REASONS.get(error.errno, error.strerror)}") from None
+        raise error_class(f"cannot read {path}: {_REASONS.get(error.errno, error.strerror or error)}") from None
 
 
 def bare_name(name, where):

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parent.parent
-FOUNDATION = {"config", "encodings", "errors", "files", "interrupts", "parsing", "progress"}
+FOUNDATION = {"config", "console", "encodings", "errors", "files", "interrupts", "lazy", "parsing", "progress"}
 MAY_IMPORT = {
     "backend": set(),
     "layers": {"backend"},

@@ -22,6 +22,7 @@ from apache_beam.options.pipeline_options import PipelineOptions
 
 from bert_tf import errors
 from bert_tf.files import atomic_write
+from bert_tf.parsing import read_json
 from tfrecords.results import sidecar_path, work_left
 from tfrecords.statistics import DuplicateSample
 
@@ -66,10 +67,10 @@ def process(chunks, output, folder, setup, options, totals):
         pipeline.run().wait_until_finish()
     except Exception:  # each runner has errors of its own
         if failure.exists():
-            kind, message = json.loads(failure.read_text(encoding="utf-8"))
+            kind, message = read_json(failure)
             raise getattr(errors, kind)(message) from None
         raise
-    found = json.loads(cut.read_text(encoding="utf-8")) if cut.exists() else None
+    found = read_json(cut) if cut.exists() else None
     if found is None or any(True for _ in work_left((_Cut(*values) for values in found), folder, totals)):
         raise errors.RunDirectoryError(
             f"the Beam workers are done, but not all they wrote is in {output}; corpus and output must lie on a file "

@@ -32,10 +32,3 @@ def sample_tokens(reader, tokenizer, count=_SAMPLE):
     if not found:
         raise DataError(f"{reader.folder} holds special tokens only; there is none to draw for random_tokens: corpus")
     return np.concatenate(batches)
-
-
-def make_corruption(kind, tokenizer, config, reader):
-    """An instance of the class `kind` of a corruption, with the tokens of the shards where the config asks for them."""
-    if getattr(config, "random_tokens", "uniform") == "corpus":
-        return kind(tokenizer, config, corpus_tokens=sample_tokens(reader, tokenizer))
-    return kind(tokenizer, config)

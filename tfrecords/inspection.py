@@ -11,14 +11,11 @@ import numpy as np
 
 from bert_tf.errors import ConfigError
 from bert_tf.tokenizers import load_tokenizer
-from tfrecords.corpus_tokens import make_corruption
 from tfrecords.explanation import Explained, field, table
 from tfrecords.manifest import Manifest
 from tfrecords.masking import MaskedLMCorruption, MaskingConfig
-from tfrecords.permutation_config import PermutationConfig
 from tfrecords.reader import ShardReader
 from tfrecords.schema import TOKENIZER_FOLDER
-from tfrecords.xlnet import check_permutation
 
 # What a pair label means, by task.
 PAIR_LABELS = {
@@ -168,7 +165,7 @@ def inspect_shards(
         examples: how many of the first examples to show.
         example_index: show this one instead.
         width: characters in a line.
-        corruption: class of a corruption that explains itself, see `make_corruption`.
+        corruption: class of a corruption that explains itself, as `MaskedLMCorruption`.
 
     Yields:
         str.
@@ -195,9 +192,7 @@ def inspect_shards(
         indices = [example_index]
     else:
         indices = range(min(examples, reader.num_examples))
-    if isinstance(config, PermutationConfig):
-        check_permutation(config, manifest.packing, reader.sequence_length)
-    corrupt = make_corruption(corruption, tokenizer, config, reader)
+    corrupt = corruption.of_shards(reader, tokenizer, config)
     for index in indices:
         batch = reader.examples([index], epoch)
         for explanation in explain(batch, tokenizer, corrupt, seed, manifest.pair_task, manifest.row_segments):

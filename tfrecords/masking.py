@@ -11,6 +11,7 @@ import tensorflow as tf
 
 from bert_tf.errors import ConfigError
 from tfrecords import corruption, selection
+from tfrecords.corpus_tokens import sample_tokens
 from tfrecords.masking_config import MaskingConfig
 from tfrecords.masking_explained import explain
 from tfrecords.units import unit_starts, word_starts
@@ -32,7 +33,7 @@ class MaskedLMCorruption:
             `layout`.
         config: a `MaskingConfig`.
         corpus_tokens: int32 [R], tokens of the corpus, which random ones are drawn from; needed where
-            the config's random_tokens is "corpus", see `corpus_tokens.make_corruption`.
+            the config's random_tokens is "corpus", see `of_shards`.
 
     Call arguments:
         batch: dict with token_ids int32 [B, S], padding_mask bool [B, S], example_index int64 [B],
@@ -75,7 +76,7 @@ class MaskedLMCorruption:
         if config.random_tokens == "corpus" and corpus_tokens is None:
             raise ConfigError(
                 "random_tokens: corpus draws from tokens of the shards, which this corruption was not given; make it "
-                "with tfrecords.corpus_tokens.make_corruption, or set random_tokens to uniform"
+                "with MaskedLMCorruption.of_shards, or set random_tokens to uniform"
             )
         drawn = tokenizer.random_ids if config.random_tokens == "uniform" else corpus_tokens
         self.random_ids = np.asarray(drawn, np.int32)
@@ -90,6 +91,11 @@ class MaskedLMCorruption:
         self._kinds = kinds
         self._special = _stretches(special)
         self._is_text = ~np.isin(np.arange(len(kinds)), frame)
+
+    @classmethod
+    def of_shards(cls, reader, tokenizer, config):
+        """What corrupts the rows of a `ShardReader`, whose tokens are drawn where `random_tokens` is "corpus"."""
+        return cls(tokenizer, config, sample_tokens(reader, tokenizer) if config.random_tokens == "corpus" else None)
 
     def __call__(self, batch, seed):
         features = dict(batch)

@@ -6,12 +6,8 @@ from typing import Annotated, Literal
 
 import numpy as np
 
-from bert_tf.config import Range, nearest
+from bert_tf.config import Range, check_fields
 from bert_tf.errors import ConfigError
-
-UNITS = ("token", "whole_word", "ngram", "span")
-RANDOM_TOKENS = ("uniform", "corpus")
-ROUNDINGS = ("nearest", "up", "random")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -85,22 +81,12 @@ class MaskingConfig:
     static_duplicates: Annotated[int | None, Range(at_least=1)] = None
 
     def __post_init__(self):
-        if not 0 < self.rate < 1:
-            raise ConfigError(f"masking rate {self.rate} must lie between 0 and 1")
-        if min(self.mask_probability, self.random_probability) < 0 or (
-            self.mask_probability + self.random_probability > 1 + 1e-9
-        ):
+        check_fields(self)
+        if self.mask_probability + self.random_probability > 1 + 1e-9:
             raise ConfigError(
                 f"mask_probability {self.mask_probability} and random_probability "
-                f"{self.random_probability} must not be negative and add up to at most 1"
+                f"{self.random_probability} must add up to at most 1"
             )
-        if self.max_predictions is not None and self.max_predictions < 1:
-            raise ConfigError(f"max_predictions {self.max_predictions} must be at least 1")
-        if self.unit not in UNITS:
-            raise ConfigError(f"unknown unit '{self.unit}'{nearest(str(self.unit), UNITS)}")
-        for name, known in (("random_tokens", RANDOM_TOKENS), ("rounding", ROUNDINGS)):
-            if getattr(self, name) not in known:
-                raise ConfigError(f"{name} is '{getattr(self, name)}'; known: {', '.join(known)}")
         if self.predict_special and self.unit != "token":
             raise ConfigError(
                 f"predict_special masks [CLS] and [SEP], which belong to no word, but unit is {self.unit}; "
@@ -109,13 +95,6 @@ class MaskingConfig:
         for name, unit in (("max_ngram", "ngram"), ("span_p", "span"), ("max_span", "span")):
             if self.unit != unit and getattr(self, name) != getattr(MaskingConfig, name):
                 raise ConfigError(f"{name} is of unit: {unit}, but unit is {self.unit}; leave {name} out")
-        if self.max_ngram < 1 or self.max_span < 1 or not 0 < self.span_p < 1:
-            raise ConfigError(
-                f"max_ngram {self.max_ngram} and max_span {self.max_span} must be at least 1 and "
-                f"span_p {self.span_p} lie between 0 and 1"
-            )
-        if self.static_duplicates is not None and self.static_duplicates < 1:
-            raise ConfigError(f"static_duplicates {self.static_duplicates} must be at least 1, or None")
 
     def predictions(self, sequence_length):
         """P for sequences of `sequence_length` tokens."""

@@ -12,6 +12,7 @@ from tfrecords import corruption
 from tfrecords.permutation_config import PermutationConfig
 from tfrecords.permutation_explained import explain
 from tfrecords.permutation_spans import CONTINUATION, FIRST_PIECE, SPECIAL, sample_spans
+from tfrecords.xlnet import check_permutation
 
 # Behind those of the maskers, see `corruption`; 17 and 18 are those of the spans.
 _ORDER_STREAM = 16
@@ -78,6 +79,16 @@ class PermutationCorruption:
         layout = tokenizer.layout
         self._front = len(layout.before_first)
         self._back = len(layout.after_first) + len(layout.at_end)
+
+    @classmethod
+    def of_shards(cls, reader, tokenizer, config):
+        """What corrupts the rows of a `ShardReader`.
+
+        Raises:
+            ConfigError: rows of the format xlnet, and settings that do not fit them.
+        """
+        check_permutation(config, reader.manifest.packing, reader.sequence_length)
+        return cls(tokenizer, config)
 
     def __call__(self, batch, seed):
         if "sequence_ids" in batch:

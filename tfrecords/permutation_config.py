@@ -3,7 +3,7 @@
 import dataclasses
 from typing import Annotated
 
-from bert_tf.config import Range
+from bert_tf.config import Range, check_fields
 from bert_tf.errors import ConfigError
 
 
@@ -44,9 +44,7 @@ class PermutationConfig:
     max_predictions: Annotated[int | None, Range(at_least=1)] = None
 
     def __post_init__(self):
-        for name in ("alpha", "beta", "max_ngram", "permutation_size", "segments"):
-            if getattr(self, name) < 1:
-                raise ConfigError(f"'{name}' is {getattr(self, name)}; it must be at least 1")
+        check_fields(self)
         if self.beta >= self.alpha:
             raise ConfigError(f"beta={self.beta} of each alpha={self.alpha} tokens would leave none to predict from")
         if self.max_predictions is not None and self.max_predictions < self.segments:

@@ -13,6 +13,7 @@ import numpy as np
 import tensorflow as tf
 
 from bert_tf.errors import ConfigError, DataError
+from bert_tf.files import explain_reading
 from bert_tf.progress import Progress
 from tfrecords import framing, schema
 from tfrecords.manifest import Manifest
@@ -228,7 +229,7 @@ class ShardReader:
             repaired = self._files[shard] != self._path(shard)
             if repaired:
                 continue
-            with _explain_reading(self._path(shard)), open(self._path(shard), "rb") as file:
+            with explain_reading(self._path(shard)), open(self._path(shard), "rb") as file:
                 digest = hashlib.file_digest(file, "sha256").hexdigest()
             if digest != self._shards[shard].sha256:
                 raise self._damage(shard)
@@ -264,7 +265,7 @@ class ShardReader:
     def _check_files(self, truncation_allowed):
         for number, shard in enumerate(self._shards):
             path = self._path(number)
-            with _explain_reading(path):
+            with explain_reading(path):
                 if not path.is_file():
                     raise DataError(f"shard {path} is missing; copy it back or write the shards again")
                 size = path.stat().st_size
@@ -397,16 +398,8 @@ class ShardReader:
         return rows | {"pair_labels": tf.where(is_pair, labels, 0), "pair_weights": tf.cast(is_pair, tf.float32)}
 
 
-@contextlib.contextmanager
-def _explain_reading(path):
-    try:
-        yield
-    except OSError as error:
-        raise DataError(f"cannot read shard {path}: {error.strerror or error}") from None
-
-
 def _read(path):
-    with _explain_reading(path):
+    with explain_reading(path):
         return path.read_bytes()
 
 

@@ -3,13 +3,11 @@
 from dataclasses import dataclass
 from typing import Annotated, Literal
 
-from bert_tf.config import Range, check, to_dict
+from bert_tf.config import Range, check_fields, to_dict
 from bert_tf.errors import ConfigError
-from tfrecords.schema import PAIR_TASKS
 
 PAIR_FORMATS = ("segment_pair", "sentence_pair")
 SINGLE_FORMATS = ("full_sentences", "doc_sentences", "token_blocks")
-FORMATS = (*PAIR_FORMATS, "electra", "xlnet", *SINGLE_FORMATS)
 
 # Where a segment of xlnet has room for two texts that are worth the name.
 _SHORTEST_SEGMENT = 16
@@ -43,9 +41,7 @@ class CorpusConfig:
     one_document_a_line: bool = False
 
     def __post_init__(self):
-        check(self)
-        _check_known(self, "sentences", ("auto", "lines", "split"))
-        _check_known(self, "errors", ("strict", "replace"))
+        check_fields(self)
 
 
 @dataclass(frozen=True)
@@ -95,8 +91,6 @@ class ShardsConfig(CorpusConfig):
 
     def __post_init__(self):
         super().__post_init__()
-        _check_known(self, "format", FORMATS)
-        _check_known(self, "pair", (*PAIR_TASKS, None))
         if self.format not in PAIR_FORMATS and self.pair not in (None, "none"):
             makes = "makes examples of one" if self.format in SINGLE_FORMATS else "has no label of them"
             raise ConfigError(
@@ -158,9 +152,3 @@ class ShardsConfig(CorpusConfig):
     def draws(self):
         """Whether anything but the order of reading is left to chance, so that passes differ."""
         return self.format in (*_SHORT_SEQUENCES, "xlnet") or self.pair_task != "none"
-
-
-def _check_known(config, name, known):
-    value = getattr(config, name)
-    if value not in known:
-        raise ConfigError(f"'{name}' is {value!r}; known: {', '.join(map(str, known))}")

@@ -109,7 +109,7 @@ def read_parquet(path, column):
         import pyarrow
         from pyarrow import parquet
     except ImportError:
-        raise DataError(f"{path}: reading Parquet needs pyarrow; pip install 'bert_tf[parquet]'") from None
+        raise DataError(f"{path}: reading Parquet needs the package pyarrow; pip install pyarrow") from None
     try:
         with parquet.ParquetFile(path) as file:
             name = choose_column(file.schema_arrow.names, column, path)

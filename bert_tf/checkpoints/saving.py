@@ -1,15 +1,10 @@
 """Writing a model in another library's format."""
 
-import contextlib
-import os
-import shutil
-from pathlib import Path
-
 from bert_tf.checkpoints import hugging_face, tensorflow1
 from bert_tf.checkpoints.families import HF, PAIR, TF1
 from bert_tf.config import nearest
-from bert_tf.errors import ConfigError, RunDirectoryError
-from bert_tf.files import explain_disk_errors
+from bert_tf.errors import ConfigError
+from bert_tf.files import atomic_folder
 from bert_tf.models.building import describe
 from bert_tf.models.electra import split_pair
 from bert_tf.models.weights import by_path, export_weights
@@ -47,7 +42,7 @@ def write_checkpoint(model, tokenizer, path, format="hf"):
         configs = (encoder.config, generator.config)
         models = dict(zip(PAIR, zip(configs, split_pair(variables))))
     ready = {folder: (config, export_weights(named, weight_map), named) for folder, (config, named) in models.items()}
-    with appearing_whole(Path(path)) as temporary:
+    with atomic_folder(path) as temporary:
         for folder, (config, weights, named) in ready.items():
             (temporary / folder).mkdir(exist_ok=True)
             if format == "hf":
@@ -56,19 +51,3 @@ def write_checkpoint(model, tokenizer, path, format="hf"):
             else:
                 other = None if generator is None else generator.config
                 tensorflow1.write(temporary / folder, family, config, weights, tokenizer, other)
-
-
-@contextlib.contextmanager
-def appearing_whole(path):
-    """A temporary folder that becomes `path` when the block succeeds."""
-    if path.exists() and (not path.is_dir() or any(path.iterdir())):
-        raise RunDirectoryError(f"{path} exists and is not an empty folder; choose another")
-    temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
-    with explain_disk_errors(path):
-        try:
-            temporary.mkdir(parents=True)
-            yield temporary
-            os.replace(temporary, path)
-        finally:
-            shutil.rmtree(temporary, ignore_errors=True)
-

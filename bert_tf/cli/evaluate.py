@@ -15,6 +15,7 @@ in Python:
 """
 
 from bert_tf.cli import labelled
+from bert_tf.console import table
 
 #: Labels of the largest report that is printed unasked.
 REPORT_LABELS = 20
@@ -79,23 +80,13 @@ def print_report(report):
         (name, *(f"{values[score]:.4f}" for score in ("precision", "recall", "f1")), f"{values['support']:,}")
         for name, values in scores.items()
     ]
-    print()
-    print_table(rows)
+    print("", *table(rows, right=[1, 2, 3, 4]), sep="\n")
     if "confusion" in report:
         print("\n  confusion: a row for each true label, a column for each predicted one")
         names = list(scores)
         counts = [[f"{count:,}" for count in row] for row in report["confusion"]]
-        print_table([("", *names)] + [(name, *row) for name, row in zip(names, counts)])
-
-
-def print_table(rows):
-    """Rows of str, the first column to the left, the others to the right."""
-    from tfrecords.explanation import display_width
-
-    widths = [max(map(display_width, column)) for column in zip(*rows)]
-    for first, *others in rows:
-        cells = [" " * (width - display_width(cell)) + cell for cell, width in zip(others, widths[1:])]
-        print("  " + "  ".join([first + " " * (widths[0] - display_width(first)), *cells]))
+        rows = [("", *names)] + [(name, *row) for name, row in zip(names, counts)]
+        print(*table(rows, right=range(1, len(rows))), sep="\n")
 
 
 def _training_file(run):

@@ -1,8 +1,9 @@
 """Turn a corpus into shards of training examples, masked later, when they are read.
 
 The corpus is .txt (a blank line between documents), .jsonl (a "text" field), .tsv or .csv (a column),
-each also with .gz, or .parquet, folders and globs of them; or the one folder that 'bert-tf tokenize' wrote. Running the same command
-again continues an interrupted one; the shards do not depend on the number of workers.
+each also with .gz, or .parquet, folders and globs of them; or the one folder that 'bert-tf tokenize'
+wrote. Running the same command again continues an interrupted one; the shards do not depend on the
+number of workers.
 
 With --runner the work is done on Apache Beam (pip install -e '.[beam]' where this library was cloned),
 and the shards are the same, byte for byte. All that follows --beam-options goes to the pipeline as Beam documents it, so

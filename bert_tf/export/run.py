@@ -61,7 +61,7 @@ def export_run(
     """
     finetuned = is_finetuned(run_directory)
     if precision == AUTO:
-        precision = choose(build_config(RunDirectory.open(run_directory).config()["model"]), REQUESTS, stored=True)
+        precision = choose(build_config(RunDirectory.open(run_directory).section("model")), REQUESTS, stored=True)
     shape = {"static": static}
     if finetuned:
         task, model, tokenizer = load_finetuned(run_directory, precision)

@@ -3,9 +3,9 @@
 Names are imported when they are first used (PEP 562), so that configurations and sizes are there without Keras.
 """
 
-import importlib
+from bert_tf.lazy import lazy_names
 
-_MODULES = {
+__getattr__, __all__ = lazy_names(__name__, {
     "albert": ["AlbertEncoder"],
     "bert": ["BertEncoder"],
     "building": ["build_encoder"],
@@ -20,12 +20,4 @@ _MODULES = {
     "section": ["build_config", "describe"],
     "spanbert": ["SpanBertEncoder"],
     "xlnet": ["XLNetEncoder"],
-}  # fmt: skip
-_MODULE_OF = {name: module for module, names in _MODULES.items() for name in names}
-__all__ = sorted(_MODULE_OF)
-
-
-def __getattr__(name):
-    if name not in _MODULE_OF:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(importlib.import_module(f"{__name__}.{_MODULE_OF[name]}"), name)
+})  # fmt: skip

@@ -11,19 +11,11 @@
 Names are imported when they are first used (PEP 562), so that a task's settings are there without TensorFlow.
 """
 
-import importlib
+from bert_tf.lazy import lazy_names
 
-_MODULES = {
+__getattr__, __all__ = lazy_names(__name__, {
     "build": ["TASKS", "build_task", "load_task"],
     "config": ["ColumnsConfig", "TaskConfig", "check_task"],
     "examples": ["Examples"],
     "task": ["Task"],
-}
-_MODULE_OF = {name: module for module, names in _MODULES.items() for name in names}
-__all__ = sorted(_MODULE_OF)
-
-
-def __getattr__(name):
-    if name not in _MODULE_OF:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(importlib.import_module(f"{__name__}.{_MODULE_OF[name]}"), name)
+})

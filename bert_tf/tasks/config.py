@@ -7,9 +7,9 @@ import dataclasses
 from typing import Annotated, Literal
 
 from bert_tf.config import Range, build, check, nearest
+from bert_tf.encodings import is_unicode
 from bert_tf.errors import ConfigError
 from bert_tf.parsing import brief
-from bert_tf.tasks.labels import is_unicode
 
 #: The metrics of each kind of task that can choose the best epoch; the first is the default.
 METRICS = {

@@ -3,20 +3,12 @@
 import unicodedata
 
 from bert_tf.config import nearest
+from bert_tf.encodings import is_unicode
 from bert_tf.errors import DataError
 from bert_tf.parsing import brief
 
 #: How pandas writes a missing value, in lower case.
 _MISSING = ("nan", "<na>")
-
-
-def is_unicode(text):
-    """Whether a text can be written as UTF-8; a lone surrogate, as JSON can spell it, cannot."""
-    try:
-        text.encode("utf-8")
-    except UnicodeEncodeError:
-        return False
-    return True
 
 
 def no_label(label, known=()):

@@ -11,7 +11,12 @@ from bert_tf.tasks import metrics
 from bert_tf.tasks.columns import read_columns, read_words
 from bert_tf.tasks.conll import read_conll
 from bert_tf.tasks.entities import (
-    complete, entities, entity_scores, marks_entities, scores_by_type, tagging_scheme,
+    complete,
+    entities,
+    entity_scores,
+    marks_entities,
+    scores_by_type,
+    tagging_scheme,
 )  # fmt: skip
 from bert_tf.tasks.examples import Examples
 from bert_tf.tasks.files import file_format, read_table

@@ -8,6 +8,7 @@ import re
 import numpy as np
 import tensorflow as tf
 
+from bert_tf.encodings import is_unicode
 from bert_tf.errors import ConfigError, DataError
 from bert_tf.parsing import brief
 from bert_tf.tokenizers.layout import build_layout
@@ -148,15 +149,6 @@ class Tokenizer:
             sequence_length=sequence_length,
             dynamic=dynamic,
         )
-
-
-def is_unicode(text):
-    """Whether a str can be written as UTF-8: one with a lone surrogate, which JSON can spell, cannot."""
-    try:
-        text.encode("utf-8")
-    except UnicodeEncodeError:
-        return False
-    return True
 
 
 def check_roles(role_tokens):

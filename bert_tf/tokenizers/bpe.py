@@ -8,9 +8,10 @@ import tensorflow_text as tf_text
 from tokenizers import decoders, models
 
 from bert_tf.config import nearest
+from bert_tf.encodings import is_unicode
 from bert_tf.errors import ConfigError
 from bert_tf.parsing import brief
-from bert_tf.tokenizers.base import STANDARD_SPECIAL_TOKENS, is_unicode
+from bert_tf.tokenizers.base import STANDARD_SPECIAL_TOKENS
 from bert_tf.tokenizers.bpe_files import check_merges, write_bpe, write_config
 from bert_tf.tokenizers.cleaning import gpt1_characters, plain_characters
 from bert_tf.tokenizers.merging import MergeTable, WordEncoder, join_bytes, segment_begins, string_table

@@ -12,7 +12,13 @@ from bert_tf.tokenizers.bpe import BPETokenizer, cleaning_model
 from bert_tf.tokenizers.byte_level_bpe import ROBERTA_ROLES, ByteLevelBPETokenizer
 from bert_tf.tokenizers.byte_words import byte_alphabet
 from bert_tf.tokenizers.special_tokens import as_special_token
-from bert_tf.tokenizers.word_counts import choose_alphabet, count_characters, count_words, repeated, warn_of_rare_characters
+from bert_tf.tokenizers.word_counts import (
+    choose_alphabet,
+    count_characters,
+    count_words,
+    repeated,
+    warn_of_rare_characters,
+)
 
 # RoBERTa's dictionary begins with these, so that padding has the id 1 its positions count from.
 _ROLE_ORDER = ("cls", "pad", "sep", "unk", "mask")

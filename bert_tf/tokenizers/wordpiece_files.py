@@ -4,8 +4,8 @@ from pathlib import Path
 
 from bert_tf.config import nearest
 from bert_tf.errors import ConfigError, DataError
-from bert_tf.tokenizers.base import SPECIAL_ROLES, STANDARD_SPECIAL_TOKENS
 from bert_tf.parsing import brief
+from bert_tf.tokenizers.base import SPECIAL_ROLES, STANDARD_SPECIAL_TOKENS
 from bert_tf.tokenizers.bpe_files import tokens_by_id
 from bert_tf.tokenizers.config_files import (
     CONFIG,

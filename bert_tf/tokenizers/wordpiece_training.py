@@ -7,7 +7,13 @@ from bert_tf.errors import ConfigError
 from bert_tf.tokenizers.base import STANDARD_SPECIAL_TOKENS
 from bert_tf.tokenizers.characters import cleaned_characters, punctuation
 from bert_tf.tokenizers.normalizer_model import build_normalizer_model
-from bert_tf.tokenizers.word_counts import choose_alphabet, count_characters, count_words, repeated, warn_of_rare_characters
+from bert_tf.tokenizers.word_counts import (
+    choose_alphabet,
+    count_characters,
+    count_words,
+    repeated,
+    warn_of_rare_characters,
+)
 from bert_tf.tokenizers.wordpiece import MAX_WORD_CHARACTERS, PREFIX, WordPieceTokenizer
 
 

@@ -9,10 +9,10 @@ from safetensors.numpy import save_file
 
 from bert_tf import config as configuration
 from bert_tf.backend import TrainableModel
-from bert_tf.checkpoints import appearing_whole, open_checkpoint, write_checkpoint
+from bert_tf.checkpoints import open_checkpoint, write_checkpoint
 from bert_tf.checkpoints.families import PAIR_HEADS
 from bert_tf.errors import ConfigError, DataError
-from bert_tf.files import is_there
+from bert_tf.files import atomic_folder, is_there
 from bert_tf.models.building import build_config, build_encoder, describe
 from bert_tf.models.configs import generator_config
 from bert_tf.models.electra import make_generator
@@ -136,7 +136,7 @@ def convert(path, output, to, family=None, encoder_only=False):
         "data": {"sequence_length": described.get("max_positions", 512)},
         "imported_from": str(path),
     } | _record(loaded.objective)
-    with appearing_whole(Path(output)) as folder:
+    with atomic_folder(output) as folder:
         configuration.save(record, folder / CONFIG)
         RunDirectory(folder).keep_tokenizer(loaded.tokenizer)
         _write_checkpoint(model, folder / "checkpoints" / "step-00000000")

@@ -12,7 +12,6 @@ from bert_tf.models.building import build_encoder
 from bert_tf.models.configs import generator_config
 from bert_tf.models.electra import make_generator
 from bert_tf.objectives import MaskedLM, PermutationLM, ReplacedTokenDetection
-from tfrecords import corpus_tokens
 from tfrecords.masking import MaskedLMCorruption
 from tfrecords.permutation import PermutationCorruption
 from tfrecords.replaced_tokens import ReplacedTokenCorruption
@@ -88,16 +87,16 @@ OBJECTIVES = {
 }
 
 
-def make_corruption(config, tokenizer, reader=None):
+def make_corruption(config, tokenizer, reader):
     """What corrupts the batches of an experiment.
 
     Args:
         config: the experiment.
         tokenizer: the shards'.
-        reader: the `ShardReader` of the training shards, which `masking.random_tokens: corpus` draws from.
+        reader: the `ShardReader` of the training shards.
     """
     row = OBJECTIVES[config.objective.name]
-    return corpus_tokens.make_corruption(row.corruption, tokenizer, getattr(config, row.section), reader)
+    return row.corruption.of_shards(reader, tokenizer, getattr(config, row.section))
 
 
 def encoder_of(objective):

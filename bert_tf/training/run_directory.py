@@ -14,15 +14,13 @@
 import contextlib
 import dataclasses
 import json
-import os
-import shutil
 from pathlib import Path
 
 from absl import logging
 
 from bert_tf import config as configuration
 from bert_tf.errors import ConfigError, DataError, RunDirectoryError
-from bert_tf.files import atomic_write, bare_name, explain_disk_errors, is_there, list_folder
+from bert_tf.files import atomic_folder, atomic_write, bare_name, explain_disk_errors, is_there, list_folder
 from bert_tf.parsing import brief, parse_json
 from bert_tf.tokenizers import load_tokenizer
 from bert_tf.training import inputs
@@ -193,7 +191,7 @@ class RunDirectory:
         Raises:
             RunDirectoryError: what is there is another tokenizer.
         """
-        folder, half = self.path / TOKENIZER, self.path / ".tokenizer.tmp"
+        folder = self.path / TOKENIZER
         if is_there(folder):
             if is_there(folder / CHECKSUMS):
                 if configuration.read_record(TokenizerChecksums, folder / CHECKSUMS).fingerprint != tokenizer.fingerprint:
@@ -206,15 +204,11 @@ class RunDirectory:
                 raise RunDirectoryError(
                     f"{folder} is damaged or another tokenizer than this run is trained with; delete it to have it written again"
                 )
-        with explain_disk_errors(folder):  # whole or absent, of however many files it is
-            shutil.rmtree(half, ignore_errors=True)
-            tokenizer.save(half)
-            sums = {path.name: sha256(path) for path in list_folder(half)}
-            with atomic_write(half / CHECKSUMS) as file:
+        with atomic_folder(folder, replace=True) as temporary:
+            tokenizer.save(temporary)
+            sums = {path.name: sha256(path) for path in list_folder(temporary)}
+            with atomic_write(temporary / CHECKSUMS) as file:
                 json.dump(dataclasses.asdict(TokenizerChecksums(tokenizer.fingerprint, sums)), file, indent=1)
-            if is_there(folder):
-                shutil.rmtree(folder)
-            os.replace(half, folder)
 
     def _tokenizer_problem(self):
         """What is wrong with the tokenizer's files; None for nothing, and for a run that has no checksums."""

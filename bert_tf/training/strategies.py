@@ -2,14 +2,14 @@
 
 import contextlib
 import functools
-import json
 import os
 
 import tensorflow as tf
 from absl import logging
 
 from bert_tf.backend.tpu import check_xla, is_tpu
-from bert_tf.errors import ConfigError, RunDirectoryError, WorkerLostError
+from bert_tf.errors import ConfigError, DataError, RunDirectoryError, WorkerLostError
+from bert_tf.parsing import parse_json
 from bert_tf.training import tpu
 
 NAMES = ("auto", "one", "mirrored", "multi_worker", "tpu")
@@ -229,9 +229,9 @@ def _is_cluster(strategy):
 def _workers():
     """The addresses of the cluster that TF_CONFIG describes, chief and workers."""
     try:
-        cluster = json.loads(os.environ.get("TF_CONFIG") or "{}").get("cluster", {})
+        cluster = parse_json(os.environ.get("TF_CONFIG") or "{}", "TF_CONFIG").get("cluster", {})
         return [*cluster.get("chief", ()), *cluster.get("worker", ())]
-    except (ValueError, AttributeError) as error:
+    except (DataError, AttributeError, TypeError) as error:
         raise ConfigError(f"the environment variable TF_CONFIG is no cluster description: {error}") from None
 
 

@@ -4,7 +4,7 @@ import tensorflow as tf
 from shard_fixtures import CLS, SEP, StandInTokenizer, random_examples, write_shards
 
 from bert_tf.errors import DataError
-from tfrecords.corpus_tokens import make_corruption, sample_tokens
+from tfrecords.corpus_tokens import sample_tokens
 from tfrecords.masking import MaskedLMCorruption, MaskingConfig
 from tfrecords.reader import ShardReader
 from tfrecords.schema import NO_PAIR
@@ -41,9 +41,9 @@ def test_a_sample_is_of_all_shards_and_always_the_same(reader, examples):
 
 def test_only_a_corruption_that_asks_for_them_is_given_the_tokens(reader):
     config = MaskingConfig(random_tokens="corpus")
-    corrupt = make_corruption(MaskedLMCorruption, TOKENIZER, config, reader)
+    corrupt = MaskedLMCorruption.of_shards(reader, TOKENIZER, config)
     np.testing.assert_array_equal(corrupt.random_ids, sample_tokens(reader, TOKENIZER))
-    plain = make_corruption(MaskedLMCorruption, TOKENIZER, MaskingConfig(), None)
+    plain = MaskedLMCorruption.of_shards(reader, TOKENIZER, MaskingConfig())
     np.testing.assert_array_equal(plain.random_ids, TOKENIZER.random_ids)
     batch = next(iter(reader.dataset(64, seed=1)))
     for name, value in plain(batch, 2).items():  # the same masks; other tokens where one is random

@@ -6,7 +6,7 @@ from shard_fixtures import write_shards
 from bert_tf.errors import ConfigError, DataError
 from bert_tf.tokenizers import WordPieceTokenizer
 from bert_tf.tokenizers.layout import build_layout
-from tfrecords import explanation, schema
+from tfrecords import schema
 from tfrecords.inspection import explain, inspect_shards
 from tfrecords.masking import MaskedLMCorruption, MaskingConfig
 from tfrecords.masking_explained import KEPT, MASKED, RANDOM
@@ -237,14 +237,3 @@ def test_two_texts_that_share_a_segment_are_told_apart(folder, tokenizer, monkey
     monkeypatch.setattr(tokenizer, "layout", build_layout("roberta", tokenizer.cls_id, tokenizer.sep_id))
     (explanation,) = explain(batch, tokenizer, MaskedLMCorruption(tokenizer, WHOLE), 0)
     assert explanation.texts == ["the cat", "rocks."] and explanation.segments == [0] * 4 + [1] * 5
-
-
-def test_wide_characters_take_two_columns():
-    """Widths as a terminal shows them: East Asian Width W and F are two columns (Unicode annex 11)."""
-    assert [explanation.display_width(text) for text in ("abc", "영화", "漢字カ", "e\u0301", "")] == [3, 4, 6, 1, 0]
-    predictions = [explanation.Prediction(1, "영화", "[MASK]", "x"), explanation.Prediction(12, "a", "b", "y")]
-    lines = list(explanation.table(predictions))
-    assert len({explanation.display_width(line) for line in lines[1:]}) == 1
-    wrapped = list(explanation.field("text", "漢" * 70 + " 이 영화는 정말 재미있었다" * 9, 60))
-    assert max(map(explanation.display_width, wrapped)) <= 60
-    assert "".join(line[11:] for line in wrapped).replace(" ", "") == "漢" * 70 + "이영화는정말재미있었다" * 9

@@ -19,7 +19,7 @@ from bert_tf.models.building import build_config, build_encoder
 from bert_tf.tasks.heads import Classifier
 from bert_tf.tokenizers import WordPieceTokenizer
 from bert_tf.training import tpu
-from bert_tf.training.objectives import OBJECTIVES, make_corruption
+from bert_tf.training.objectives import OBJECTIVES
 from bert_tf.training.optimization import make_optimizer
 from bert_tf.training.pretraining import PretrainConfig
 
@@ -82,7 +82,9 @@ def corrupted(settings):
         "example_index": np.arange(8),
         "epoch": np.zeros(8, "int64"),
     }
-    return make_corruption(settings, TOKENIZER)({name: tf.constant(value) for name, value in batch.items()}, 7)
+    row = OBJECTIVES[settings.objective.name]
+    corrupt = row.corruption(TOKENIZER, getattr(settings, row.section))
+    return corrupt({name: tf.constant(value) for name, value in batch.items()}, 7)
 
 
 def pretraining(row):

@@ -1,0 +1,54 @@
+"""Text in columns on a terminal, where some characters are two columns wide."""
+
+import unicodedata
+
+
+def display_width(text):
+    """The columns that `text` takes on a terminal: two for a wide character such as a Hangul syllable."""
+    return sum(0 if unicodedata.combining(c) else 2 if unicodedata.east_asian_width(c) in "WF" else 1 for c in text)
+
+
+def table(rows, right=()):
+    """Yields the lines of a table, indented by two columns.
+
+    Args:
+        rows: list of tuples of str, all of one length.
+        right: the columns that are aligned to the right; the others are to the left.
+
+    Example:
+        list(table([("name", "f1"), ("영화", "0.5")], right=[1]))  # ['  name   f1', '  영화  0.5']
+    """
+    widths = [max(map(display_width, column)) for column in zip(*rows)]
+    for row in rows:
+        padding = [" " * (width - display_width(cell)) for cell, width in zip(row, widths)]
+        cells = [pad + cell if i in right else cell + pad for i, (cell, pad) in enumerate(zip(row, padding))]
+        yield "  " + "  ".join(cells).rstrip()
+
+
+def wrap(items, width):
+    """Yields lines of at most `width` columns, of items that are not cut.
+
+    Args:
+        items: list of str.
+        width: of a line; an item that is wider has a line of its own.
+    """
+    line = ""
+    for item in items:
+        if line and display_width(line) + 1 + display_width(item) > width:
+            yield line
+            line = item
+        else:
+            line = f"{line} {item}" if line else item
+    yield line
+
+
+def words(text, width):
+    """Yields the words of `text`; one that is wider than `width` columns is cut into pieces that fit."""
+    for word in text.split():
+        piece = ""
+        for character in word:
+            if piece and display_width(piece + character) > width:
+                yield piece
+                piece = ""
+            piece += character
+        yield piece
