@@ -154,8 +154,8 @@ def upgrade(cls, mapping):
     Returns:
         dict. Keys that no version knows are kept, for `build` to name.
     """
-    if mapping.get(getattr(cls, "CHOSEN_BY", None)) in (cls.choices() if hasattr(cls, "choices") else ()):
-        cls = cls.choices()[mapping[cls.CHOSEN_BY]]
+    if hasattr(cls, "choices") and mapping:
+        cls = cls.choices().get(mapping.get(cls.CHOSEN_BY, getattr(cls, cls.CHOSEN_BY, None)), cls)
     hints, renamed, removed = _hints(cls), getattr(cls, "RENAMED", {}), getattr(cls, "REMOVED", {})
     result = {}
     for key, value in mapping.items():

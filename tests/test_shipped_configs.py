@@ -144,7 +144,7 @@ def test_the_recipe_is_the_published_one(name):
 
 @pytest.mark.parametrize("name", MASKING)
 def test_masking_is_the_published_one(name):
-    masking = config.load(PretrainConfig, f"pretrain/{name}").masking
+    masking = config.load(PretrainConfig, f"pretrain/{name}").objective.masking
     *ours, predictions, length = MASKING[name]
     assert [masking.rate, masking.mask_probability, masking.random_probability, masking.unit] == ours
     assert masking.predictions(length) == predictions
@@ -201,14 +201,14 @@ def test_the_objectives_are_set_as_published():
         assert generator.hidden_size == {"small": 64, "base": 256, "large": 256}[size]
     for size in ("base", "large"):
         objective = config.load(PretrainConfig, f"pretrain/spanbert_{size}").objective
-        assert objective.span_boundary and objective.pair_head == "none"
+        assert objective.span_boundary and objective.pair_task == "none"
         experiment = config.load(PretrainConfig, f"pretrain/xlnet_{size}")
-        permutation = experiment.permutation  # train.py and data_utils.py: README.md's command
+        permutation = experiment.objective.permutation  # train.py and data_utils.py: README.md's command
         assert (permutation.alpha, permutation.beta, permutation.max_ngram) == (6, 1, 5)
         assert (permutation.permutation_size, permutation.segments, permutation.bidirectional) == (256, 2, True)
         assert permutation.predictions(1024) == 2 * 85 and permutation.predict_special
         assert experiment.objective.memory_length == 384
-    assert config.load(PretrainConfig, "pretrain/albert_large").objective.pair_head == "sentence_order"
+    assert config.load(PretrainConfig, "pretrain/albert_large").objective.pair_task == "sentence_order"
 
 
 @pytest.mark.parametrize("name", names("ablations"))

@@ -122,16 +122,16 @@ def check_permutation(permutation, packing, sequence_length):
     segments, reuse = packing["segments"], reuse_length(sequence_length, packing["segments"])
     if permutation.segments != segments:
         raise ConfigError(
-            f"permutation.segments={permutation.segments}, but the shards were packed with {segments} segments a row; "
-            f"set permutation.segments={segments}"
+            f"objective.permutation.segments={permutation.segments}, but the shards were packed with {segments} segments a row; "
+            f"set objective.permutation.segments={segments}"
         )
     if not permutation.bidirectional:
         raise ConfigError(
-            "permutation.bidirectional=false, but every second row of shards of the format xlnet stands in reverse "
-            "order; set permutation.bidirectional=true"
+            "objective.permutation.bidirectional=false, but every second row of shards of the format xlnet stands in reverse "
+            "order; set objective.permutation.bidirectional=true"
         )
     if permutation.permutation_size > reuse:
         raise ConfigError(
-            f"permutation.permutation_size={permutation.permutation_size} reaches beyond the {reuse} tokens of a segment "
-            f"that the next one remembers, which would show it what it predicts; set permutation.permutation_size={reuse}"
+            f"objective.permutation.permutation_size={permutation.permutation_size} reaches beyond the {reuse} tokens of a segment "
+            f"that the next one remembers, which would show it what it predicts; set objective.permutation.permutation_size={reuse}"
         )

@@ -27,21 +27,22 @@ def add_arguments(parser):
 
 
 def run(arguments):
-    from bert_tf.config import apply_overrides
-    from bert_tf.training.pretrain_config import corruption_config
+    from bert_tf.config import apply_overrides, build
+    from bert_tf.objectives import OBJECTIVES
 
-    config = corruption_config(arguments.objective, apply_overrides({}, arguments.set))
-    from bert_tf.training.objectives import OBJECTIVES
+    objective = OBJECTIVES[arguments.objective]
+    section = objective.corruption_section
+    settings = build(objective.config, {"name": objective.name, section: apply_overrides({}, arguments.set)})
     from tfrecords.inspection import inspect_shards
 
     lines = inspect_shards(
         arguments.shards,
-        config,
+        getattr(settings, section),
         seed=arguments.seed,
         epoch=arguments.epoch,
         examples=arguments.examples,
         example_index=arguments.example_index,
-        corruption=OBJECTIVES[arguments.objective].corruption,
+        corruption=objective.corruption_class,
     )
     for line in lines:
         print(line)

@@ -13,17 +13,17 @@ from absl import logging
 from bert_tf import config as configuration
 from bert_tf import files, interrupts
 from bert_tf.errors import ConfigError
-from bert_tf.models.building import build_config, describe
+from bert_tf.models.building import build_config, build_encoder, describe
+from bert_tf.objectives.registry import OBJECTIVES
 from bert_tf.tokenizers import load_tokenizer
 from bert_tf.training import inputs
 from bert_tf.training.baselines import unigram
 from bert_tf.training.checkpoints import Checkpoints
 from bert_tf.training.encoders import initialize
 from bert_tf.training.monitor import Monitor
-from bert_tf.training.objectives import OBJECTIVES, encoder_of, make_corruption
 from bert_tf.training.optimization import make_optimizer
 from bert_tf.training.precision import precision, resolve
-from bert_tf.training.pretrain_config import PretrainConfig, check_pretraining, fit_rows  # noqa: F401
+from bert_tf.training.pretrain_config import PretrainConfig, check_pretraining  # noqa: F401
 from bert_tf.training.run_directory import RunDirectory
 from bert_tf.training.strategies import check_agreement, explain_lost_workers, feed, feed_batches, is_chief, strategy_of
 from tfrecords.manifest import Manifest
@@ -66,9 +66,7 @@ def pretrain(config, output):
     model_config = build_config(config.model, tokenizer.vocabulary_size, tokenizer.pad_id)
     _check_fit(config, model_config, reader)
     data = dataclasses.replace(config.data, sequence_length=reader.sequence_length)
-    objective = fit_rows(config, reader.manifest.packing, reader.sequence_length)
-    if objective.name == "masked_lm" and objective.pair_head == "auto":
-        objective = dataclasses.replace(objective, pair_head=reader.manifest.pair_task)
+    objective = config.objective.for_shards(reader.manifest.packing, reader.sequence_length)
     config = dataclasses.replace(config, model=describe(model_config), data=data, objective=objective)
     with contextlib.ExitStack() as stack:
         stack.enter_context(explain_lost_workers())
@@ -83,7 +81,7 @@ def pretrain(config, output):
         inputs.check(run.path, data)
         with reader.explain_errors():
             baseline = unigram(reader.dataset(min(256, reader.num_examples), config.train.seed), tokenizer)
-            objective, step, lines = _objective(config, model_config, reader, tokenizer, run, strategy)
+            objective, step, lines = _objective(config, model_config, tokenizer, run, strategy)
             check_agreement(strategy, step, f"the step that {output} goes on from")
             if step == 0:  # later, the identity of the shards is part of the run
                 reader.verify(progress=is_chief(strategy))
@@ -115,12 +113,13 @@ def _identities(config, reader):
     return data
 
 
-def _objective(config, model_config, reader, tokenizer, run, strategy):
+def _objective(config, model_config, tokenizer, run, strategy):
     """The compiled objective, restored or initialised; the steps it has done, and its lines of metrics or None."""
     train = config.train
     with strategy.scope(), precision(train.precision):
         keras.utils.set_random_seed(train.seed)  # initial weights
-        objective = OBJECTIVES[config.objective.name].build(config, model_config, reader.manifest.pair_task)
+        backbone = build_encoder(model_config, pooler=config.objective.needs_pooler)
+        objective = OBJECTIVES[config.objective.name].model_class.around(backbone, config.objective)
         objective.compile(
             optimizer=make_optimizer(config.optimizer, train.steps),
             accumulation_steps=train.accumulation_steps,
@@ -134,7 +133,7 @@ def _objective(config, model_config, reader, tokenizer, run, strategy):
             logging.info("continuing from step %d", state["step"])
             return objective, state["step"], state.get("metrics_lines")
         if train.init_from:
-            initialize(objective, encoder_of(objective), tokenizer, train.init_from, fresh=train.init_fresh)
+            initialize(objective, tokenizer, train.init_from, fresh=train.init_fresh)
     return objective, 0, None
 
 
@@ -144,7 +143,7 @@ def _datasets(config, reader, tokenizer, step, strategy, name):
     `name` is that of the run, on all its workers.
     """
     train, data = config.train, config.data
-    corrupt = make_corruption(config, tokenizer, reader)
+    corrupt = OBJECTIVES[config.objective.name].make_corruption(config.objective, tokenizer, reader)
 
     def part(index, inputs):
         arguments = {"start_step": step, "corrupt": corrupt, "num_inputs": inputs}
@@ -181,7 +180,7 @@ def _fit(config, objective, dataset, held_out, run, step, baseline, shown):
         train.log_every,
         train.checkpoint_every,
         train.batch_size * baseline["tokens_per_example"],
-        headline=[(name, baseline[known]) for name, known in OBJECTIVES[config.objective.name].headline.items()],
+        headline=[(name, baseline[known]) for name, known in OBJECTIVES[config.objective.name].unigram.items()],
         evaluate=evaluate if held_out is not None else None,
         eval_every=train.eval_every,
         shown=shown,

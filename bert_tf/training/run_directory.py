@@ -25,6 +25,8 @@ from bert_tf.parsing import brief, parse_json
 from bert_tf.tokenizers import load_tokenizer
 from bert_tf.training import inputs
 from bert_tf.training.checkpoints import Checkpoints, sha256
+from bert_tf.training.finetune_config import FinetuneConfig
+from bert_tf.training.pretrain_config import PretrainConfig
 
 CONFIG = "config.yaml"
 METRICS = "metrics.jsonl"
@@ -151,8 +153,9 @@ class RunDirectory:
             )
 
     def config(self):
-        """The configuration as nested dicts."""
-        return configuration.read_yaml(self.path / CONFIG)
+        """The configuration as nested dicts, in today's keys where an older version wrote it."""
+        record = configuration.read_yaml(self.path / CONFIG)
+        return configuration.upgrade(FinetuneConfig if "task" in record else PretrainConfig, record)
 
     def recorded_precision(self):
         """What the run's model computes in; None before the run is recorded."""

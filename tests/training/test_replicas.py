@@ -24,20 +24,21 @@ ROWS = {
     "masked_lm": {"model": {"family": "bert", "max_positions": 32}},
     "replaced_token_detection": {
         "model": {"family": "electra", "embedding_size": 8, "max_positions": 32},
-        "masking": {"mask_probability": 0.85, "random_probability": 0.0},
-        "objective": {"name": "replaced_token_detection", "generator_size": 0.5},
+        "objective": {
+            "name": "replaced_token_detection",
+            "generator_size": 0.5,
+            "masking": {"mask_probability": 0.85, "random_probability": 0.0},
+        },
     },
     "permutation_lm": {
         "model": {"family": "xlnet"},
-        "objective": {"name": "permutation_lm", "memory_length": 8},
-        "permutation": {"permutation_size": 8},
+        "objective": {"name": "permutation_lm", "memory_length": 8, "permutation": {"permutation_size": 8}},
     },
     # Micro-batches, and several updates a call; with the other pair head and the span boundary objective.
     "accumulated": {
         "model": {"family": "bert", "max_positions": 32, "num_layers": 1},
         "pair": "sentence_order",
-        "masking": {"unit": "span"},
-        "objective": {"span_boundary": True},
+        "objective": {"span_boundary": True, "masking": {"unit": "span"}},
         "train": {"accumulation_steps": 2, "steps_per_execution": 4},
     },
 }
