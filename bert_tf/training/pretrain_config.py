@@ -18,34 +18,57 @@ from bert_tf.training.optimizer_config import OptimizerConfig
 class DataConfig:
     """Where the examples come from.
 
-    `sequence_length` is that of the shards; the run directory records it, for exports to use.
-
-    `shard_by` is what several workers share: the "examples" of each global batch, which are then the
-    same with any number of workers, or the "files" of each epoch, of which each worker reads its part
-    alone; see `ShardReader.dataset`. `service` is the address of a tf.data service, "grpc://host:port",
-    that reads and masks in place of the workers; see `tfrecords.service` for what that gives up.
+    Attributes:
+        shards: the folder that `bert-tf shards` wrote.
+        sequence_length: tokens of a sequence. Leave it out: it is read from the shards, and recorded in the run for
+            exports to use; another length than that of the shards is refused.
+        eval_shards: a folder of held-out shards, packed in the same way; None for no evaluation in training.
+        eval_batches: how many batches of `train.batch_size` an evaluation reads at most; they are the same ones, with
+            the same masks, each time.
+        shard_by: what several workers divide among them. "examples": each global batch, so that batches are the same
+            with any number of workers, and every worker reads all files. "files": the files of an epoch, so that each
+            worker reads only its own; another number of workers then sees other batches.
     """
+
+    REMOVED: ClassVar[dict] = {
+        "skip_corrupted": "a damaged shard is an error; delete it and run 'bert-tf shards' again, which writes it anew",
+        "service": "reading and masking run in the training process; remove the key",
+    }
 
     shards: str = ""
     sequence_length: Annotated[int | None, Range(at_least=1)] = None
     eval_shards: str | None = None
     eval_batches: Annotated[int, Range(at_least=1)] = 50
-    skip_corrupted: bool = False
     shard_by: Literal["examples", "files"] = "examples"
-    service: str | None = None
 
 
 @dataclasses.dataclass(frozen=True)
 class TrainConfig:
     """How long, on what, and what is written down.
 
-    `init_from` is a run directory or a published checkpoint to start from; parts of the model that
-    it has not, such as "masked_lm_head" or "pair_head", must be named in `init_fresh`.
-    `accumulation_steps` micro-batches save memory, or with `parallel_accumulation` time on CPUs: see
-    `TrainableModel.compile`.
-    `precision` "auto", the default of the shipped files, is bfloat16 on TPUs, on GPUs that have it, and on
-    CPUs where the products of the model are faster in it, else float32; config.yaml of the run has the one
-    chosen, which a resume keeps. See `bert_tf.training.precision`.
+    Attributes:
+        steps: updates of the weights, from the start of the run; a resumed run does what is left.
+        batch_size: sequences of an update, over all replicas and micro-batches together.
+        accumulation_steps: how many micro-batches a batch is cut into; their gradients are summed before the update.
+            Saves memory, changes no number.
+        parallel_accumulation: computes the micro-batches side by side: faster on CPUs with several cores.
+        precision: what the model computes in; the weights are float32 in any case. "auto" is bfloat16 on TPUs, on GPUs
+            that have it, and on CPUs where the products of this model are faster in it, else float32; config.yaml of
+            the run records the choice, and a resumed run keeps it. See `bert_tf.training.precision`.
+        strategy: "one" device; "mirrored" on all GPUs of this machine (else all its CPU devices); "multi_worker": the
+            cluster that TF_CONFIG describes; "tpu". "auto" takes a TPU, else a cluster, else all GPUs, else the CPU.
+        xla: whether forward and backward pass are compiled by XLA. None for what pays: all of it on GPUs, small parts
+            on CPUs. On TPUs everything always is.
+        steps_per_execution: updates per call of the compiled step; more saves overhead for small models. The other
+            numbers of steps must be multiples of it.
+        seed: of the initial weights, the order of reading, masks and dropout.
+        log_every: steps between two lines of metrics.jsonl, which hold means over these steps.
+        checkpoint_every: steps between two checkpoints.
+        keep_checkpoints: how many of the newest checkpoints are kept; at least 2 are, whatever is set.
+        eval_every: steps between two evaluations on `data.eval_shards`.
+        init_from: a run directory or published checkpoint to start from; None for random weights.
+        init_fresh: the parts that start from random weights although `init_from` is set, because it has none of them:
+            for example ["masked_lm_head", "pair_head"].
     """
 
     steps: Annotated[int, Range(at_least=1, at_most=2**31 - 1)] = 1_000_000
