@@ -19,7 +19,7 @@ MAY_IMPORT = {
     "objectives": {"backend", "layers", "tokenizers", "models", "tfrecords"},
     "checkpoints": {"backend", "layers", "tokenizers", "models", "tfrecords"},
     "tasks": {"backend", "layers", "tokenizers", "models", "tfrecords", "objectives"},
-    "training": {"backend", "layers", "tokenizers", "models", "tfrecords", "objectives", "checkpoints"},
+    "training": {"backend", "layers", "tokenizers", "models", "tfrecords", "objectives", "checkpoints", "tasks"},
     "export": {"backend", "layers", "tokenizers", "models", "tfrecords", "objectives", "tasks", "training"},
 }
 PURE_KERAS = ("layers", "models", "objectives")

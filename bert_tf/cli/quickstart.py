@@ -111,7 +111,6 @@ def _fill_masks(pretrained):
 
 def _finetune(labelled, pretrained, folder, epochs):
     from bert_tf import config
-    from bert_tf.tasks import build_task
     from bert_tf.training.finetuning import FinetuneConfig, finetune
 
     summaries = []
@@ -124,7 +123,7 @@ def _finetune(labelled, pretrained, folder, epochs):
             f"train.pretrained={str(use).lower()}",
         ]
         experiment = config.load(FinetuneConfig, "finetune/classification", overrides)
-        summaries.append(finetune(experiment, folder / name, build_task))
+        summaries.append(finetune(experiment, folder / name))
     return summaries
 
 

@@ -5,6 +5,7 @@ from typing import Annotated, Literal
 
 from bert_tf.config import Range, check
 from bert_tf.errors import ConfigError
+from bert_tf.tasks.config import check_task
 from bert_tf.training.optimizer_config import OptimizerConfig
 
 
@@ -97,11 +98,11 @@ def check_finetuning(config):
             f"train.batch_size={config.train.batch_size} cannot be cut into train.accumulation_steps="
             f"{config.train.accumulation_steps} equal parts"
         )
-    tokens, length = config.task.get("tokens_per_batch"), config.task.get("sequence_length", 128)
-    if isinstance(tokens, int) and isinstance(length, int):
-        rows = max(1, tokens // max(length, 1))
+    task = check_task(config.task)
+    if task.tokens_per_batch:
+        rows = max(1, task.tokens_per_batch // task.sequence_length)
         if rows < config.train.accumulation_steps:
             raise ConfigError(
-                f"task.tokens_per_batch={tokens} has {rows} rows of task.sequence_length={length} tokens, fewer than "
-                f"train.accumulation_steps={config.train.accumulation_steps}"
+                f"task.tokens_per_batch={task.tokens_per_batch} has {rows} rows of task.sequence_length="
+                f"{task.sequence_length} tokens, fewer than train.accumulation_steps={config.train.accumulation_steps}"
             )

@@ -7,6 +7,7 @@ from pathlib import Path
 from bert_tf.config import build, check
 from bert_tf.errors import ConfigError
 from bert_tf.models.section import build_config
+from bert_tf.tasks.config import check_task
 from bert_tf.training.finetune_config import check_finetuning
 from bert_tf.training.pretrain_config import check_training
 from tfrecords.shards_config import CorpusConfig, ShardsConfig
@@ -89,13 +90,13 @@ def build_shards(settings, where):
     return build(ShardsConfig, settings, where)
 
 
-def check_experiment(experiment, shards, tokenizer=None, build_task=None):
+def check_experiment(experiment, shards, tokenizer=None):
     """Refuses what the pretraining or a task would refuse when its turn came.
 
     Args:
         experiment: an Experiment.
         shards: the ShardsConfig of its row.
-        tokenizer, build_task: what its model and its tasks are checked with; None leaves that out.
+        tokenizer: what its model is checked with; None leaves that out.
 
     Raises:
         ConfigError: names the key.
@@ -104,13 +105,13 @@ def check_experiment(experiment, shards, tokenizer=None, build_task=None):
     for task, settings in experiment.finetune.items():
         with about(f"finetune.{task}"):
             check_finetuning(settings)
-    if tokenizer is None or build_task is None:
+    if tokenizer is None:
         return
     model = build_config(experiment.pretrain.model, tokenizer.vocabulary_size, tokenizer.pad_id)
     lengths = {"the shards' sequence_length": shards.sequence_length}
     for task, settings in experiment.finetune.items():
         with about(f"finetune.{task}"):
-            lengths[f"finetune.{task}.task.sequence_length"] = build_task(settings.task, tokenizer).config.sequence_length
+            lengths[f"finetune.{task}.task.sequence_length"] = check_task(settings.task).sequence_length
     for name, length in lengths.items():
         if length > model.max_positions:
             positions = model.max_positions

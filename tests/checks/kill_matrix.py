@@ -123,7 +123,6 @@ def train(place, experiment, output, kill_at, log, environment):
     import tensorflow as tf
 
     from bert_tf import config
-    from bert_tf.tasks import build_task
     from bert_tf.training.finetuning import FinetuneConfig, finetune
     from bert_tf.training.pretraining import PretrainConfig, pretrain
 
@@ -132,7 +131,7 @@ def train(place, experiment, output, kill_at, log, environment):
         tf.config.set_logical_device_configuration(tf.config.list_physical_devices("CPU")[0], devices)
     Moments(output, kill_at, log).watch()
     if place == "finetune":
-        finetune(config.load(FinetuneConfig, experiment), output, build_task)
+        finetune(config.load(FinetuneConfig, experiment), output)
     else:
         pretrain(config.load(PretrainConfig, experiment), output)
 

@@ -11,7 +11,6 @@ import pytest
 from bert_tf import config, samples
 from bert_tf.errors import ConfigError, DataError, RunDirectoryError
 from bert_tf.files import lock_directory
-from bert_tf.tasks import build_task
 from bert_tf.tokenizers import train_wordpiece
 from bert_tf.training import study as studies
 from bert_tf.training.study import StudyConfig, collect, markdown, plan, run_study
@@ -64,7 +63,7 @@ def folder(tmp_path_factory):
 
 def run(folder, output, **options):
     corpora = folder / "corpus.jsonl", folder / "tokenizer", output
-    return run_study(study(folder), *corpora, build_task, held_out=folder / "held_out.jsonl", **options)
+    return run_study(study(folder), *corpora, held_out=folder / "held_out.jsonl", **options)
 
 
 def test_a_study_is_run_in_parts_and_put_in_one_table(folder, tmp_path):
@@ -146,7 +145,7 @@ def test_rows_differ_in_what_they_say(folder, tmp_path):
 )
 def test_a_mistake_in_any_row_is_told_before_anything_is_done(folder, tmp_path, changes, message):
     with pytest.raises(ConfigError, match=message):
-        run_study(study(folder, **changes), folder / "corpus.jsonl", folder / "tokenizer", tmp_path / "out", build_task)
+        run_study(study(folder, **changes), folder / "corpus.jsonl", folder / "tokenizer", tmp_path / "out")
     assert not (tmp_path / "out").exists()
 
 
@@ -168,7 +167,7 @@ def test_the_text_is_read_as_the_study_says(folder, tmp_path, monkeypatch):
     monkeypatch.setattr(studies, "tokenize_corpus", stop)
     with pytest.raises(Read, match="sentences='lines', text_field='body'"):
         config = study(folder, corpus={"sentences": "lines", "text_field": "body"})
-        run_study(config, folder / "corpus.jsonl", folder / "tokenizer", tmp_path / "out", build_task)
+        run_study(config, folder / "corpus.jsonl", folder / "tokenizer", tmp_path / "out")
 
 
 def test_processes_that_start_together_take_turns_to_write_shards(folder, tmp_path, monkeypatch, caplog):
