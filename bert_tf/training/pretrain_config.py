@@ -51,17 +51,14 @@ class DataConfig:
 
     `shard_by` is what several workers share: the "examples" of each global batch, which are then the
     same with any number of workers, or the "files" of each epoch, of which each worker reads its part
-    alone; see `ShardReader.dataset`. `service` is the address of a tf.data service, "grpc://host:port",
-    that reads and masks in place of the workers; see `tfrecords.service` for what that gives up.
+    alone; see `ShardReader.dataset`.
     """
 
     shards: str = ""
     sequence_length: Annotated[int | None, Range(at_least=1)] = None
     eval_shards: str | None = None
     eval_batches: Annotated[int, Range(at_least=1)] = 50
-    skip_corrupted: bool = False
     shard_by: Literal["examples", "files"] = "examples"
-    service: str | None = None
 
 
 @dataclasses.dataclass(frozen=True)
@@ -134,10 +131,6 @@ def check_pretraining(config):
         generator_config(model, config.objective.generator_size)
     check_training(config.train)
     check_objective(config)
-    if config.data.service and config.data.shard_by != "examples":
-        raise ConfigError(
-            f"data.shard_by={config.data.shard_by} does not apply to a tf.data service; remove data.shard_by or data.service"
-        )
     if not config.data.shards:
         raise ConfigError("data.shards must name the folder that 'bert-tf shards' wrote")
 
