@@ -24,7 +24,6 @@ from bert_tf import errors
 from bert_tf.files import atomic_write
 from bert_tf.parsing import read_json
 from tfrecords.results import sidecar_path, work_left
-from tfrecords.statistics import DuplicateSample
 
 
 class _Cut(NamedTuple):
@@ -42,8 +41,8 @@ def process(chunks, output, folder, setup, options, totals):
         chunks: picklable callable that returns an iterable of `Chunk` or `StoredChunk`.
         output: absolute path of the output folder.
         folder: its `OutputFolder`.
-        setup: picklable callable, run on each machine; returns a function of (chunk, threshold)
-            that leaves a `ChunkResult` in the folder.
+        setup: picklable callable, run on each machine; returns a function of a chunk that
+            leaves a `ChunkResult` in the folder.
         options: list of str, those of a Beam pipeline: ["--runner=DirectRunner", ...].
         totals: `Totals`, to which all results are added.
 
@@ -107,7 +106,7 @@ class _WriteFiles(beam.DoFn):
 
     def process(self, chunk):
         with _noted(self._failure):
-            self._write((chunk, DuplicateSample().threshold))
+            self._write(chunk)
 
 
 @contextlib.contextmanager

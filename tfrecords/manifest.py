@@ -10,8 +10,7 @@ from bert_tf.errors import ConfigError, DataError
 from bert_tf.files import bare_name
 from bert_tf.parsing import brief
 from tfrecords.checked_record import load_record, save_record
-from tfrecords.framing import FOOTER_BYTES, HEADER_BYTES
-from tfrecords.schema import MANIFEST_NAME, PAIR_TASKS, SCHEMA_VERSION
+from tfrecords.schema import MANIFEST_NAME, PAIR_TASKS, RECORD_FRAME_BYTES, SCHEMA_VERSION
 from tfrecords.shards_config import CorpusConfig
 
 #: Bytes of a file, and of the files of a folder together: what 64 bits hold, with room to add up.
@@ -32,7 +31,7 @@ class Shard:
     sha256: str
 
     def __post_init__(self):
-        if self.examples * (HEADER_BYTES + FOOTER_BYTES) > self.bytes or (self.bytes and not self.examples):
+        if self.examples * RECORD_FRAME_BYTES > self.bytes or (self.bytes and not self.examples):
             raise ConfigError(f"{self.examples:,} examples do not fit a file of {self.bytes:,} bytes")
 
 

@@ -1,31 +1,25 @@
 """From a folder of shards to batches: exact order, checked bytes, resumable at any step.
 
 A block of shards is read and permuted at a time, a batch of records parsed at a time, all in
-TensorFlow's own threads. See order.py for the order and framing.py for how damage is found.
+TensorFlow's own threads. See order.py for the order.
 """
 
 import contextlib
-import hashlib
-import os
 from pathlib import Path
 
 import numpy as np
 import tensorflow as tf
 
 from bert_tf.errors import ConfigError, DataError
-from bert_tf.files import explain_reading
-from bert_tf.progress import Progress
-from tfrecords import framing, schema
+from tfrecords import schema, shard_files
 from tfrecords.manifest import Manifest
 from tfrecords.order import ReadingOrder
-from tfrecords.repaired import RepairedCopies
 from tfrecords.shares import SHARES
 
 _ENDLESS = np.iinfo(np.int64).max
-_FILE_BUFFER = 8 << 20
+_FILE_BUFFER = 8 << 20  # bytes
 # Examples parsed and corrupted by one call: small batches would cost more in calls than in work.
 _ROWS_AT_ONCE = 1024
-_SLOW_TO_VERIFY = 256 << 20  # bytes: more takes over half a second, which deserves a line of progress
 
 
 class ShardReader:
@@ -38,10 +32,6 @@ class ShardReader:
     Args:
         folder: holds manifest.json and the shards.
         tokenizer: if given, must be the one the shards were written with.
-        skip_corrupted: leave damaged records out instead of raising. All shards are then verified
-            here, because the order of what is left depends on what is left; `skipped` says how
-            many records each shard lost. The others keep their `example_index`. Behind a damaged
-            record length nothing can be found: the rest of that shard counts as lost.
         block_bytes: how many bytes of shards are shuffled together; at least one shard is. Part
             of the order: the same value is needed to resume a run.
 
@@ -49,14 +39,13 @@ class ShardReader:
         manifest: the `Manifest`.
         num_examples: examples in an epoch (int).
         sequence_length: S of the batches (int).
-        skipped: dict of shard file name to the number of records left out, of shards that lost any.
 
     Raises:
         DataError: no manifest, another schema, another tokenizer, no examples, a shard that is
             missing or has not the recorded size.
     """
 
-    def __init__(self, folder, tokenizer=None, skip_corrupted=False, block_bytes=32 << 20):
+    def __init__(self, folder, tokenizer=None, block_bytes=32 << 20):
         self.folder = Path(folder)
         self.manifest = Manifest.load(self.folder)
         if tokenizer is not None:
@@ -68,17 +57,9 @@ class ShardReader:
         # Where the tokenizer is not known, padding is told from tokens by the mask alone.
         self._pad_id = 0 if tokenizer is None else tokenizer.pad_id
         self._block_bytes = block_bytes
-        self._check_files(truncation_allowed=skip_corrupted)
+        shard_files.check_sizes(self.folder, self._shards)
 
-        written = [shard.examples for shard in self._shards]
-        self._first_example = np.concatenate([[0], np.cumsum(written)]).astype(np.int64)
-        self._files = [self._path(number) for number in range(len(self._shards))]
-        self._counts = written
-        self._lost = np.zeros(0, np.int64)  # numbers of the examples that are left out
-        self.skipped = {}
-        if skip_corrupted:
-            self._leave_out_corrupted()
-        self.num_examples = sum(self._counts)
+        self.num_examples = self.manifest.examples
         if not self.num_examples:
             raise DataError(f"{self.folder} holds no examples; write its shards again")
 
@@ -191,27 +172,20 @@ class ShardReader:
         Raises:
             DataError: a number out of range, or a damaged shard or example.
         """
-        records = []
+        records, ends = [], np.cumsum([shard.examples for shard in self._shards])
         for index in indices:
-            if not 0 <= index < self._first_example[-1]:
+            if not 0 <= index < self.num_examples:
                 raise DataError(
-                    f"there is no example {index}: {self.folder} holds examples 0 to "
-                    f"{self._first_example[-1] - 1}"
+                    f"there is no example {index}: {self.folder} holds examples 0 to {self.num_examples - 1}"
                 )
-            if index in self._lost:
-                raise DataError(f"example {index} is a damaged record, which is skipped")
-            shard = int(np.searchsorted(self._first_example, index, side="right")) - 1
-            lost_before = np.searchsorted(self._lost, [self._first_example[shard], index])
-            number = int(index - self._first_example[shard] - (lost_before[1] - lost_before[0]))
-            buffer = _read(self._files[shard])
-            offsets = framing.record_offsets(buffer)
-            if offsets is None or len(offsets) - 1 != self._counts[shard]:
-                raise self._damage(shard)
-            record = buffer[offsets[number] : offsets[number + 1]]
-            if framing.intact_records(record)[2] is not None:
-                raise self._damage(shard)
-            records.append(record[framing.HEADER_BYTES : -framing.FOOTER_BYTES])
-        batch = self._parse(tf.constant(records), tf.constant(list(indices), tf.int64))
+            number = int(np.searchsorted(ends, index, side="right"))
+            shard = self._shards[number]
+            dataset = tf.data.TFRecordDataset(str(self.folder / shard.file))
+            try:
+                records.append(dataset.skip(index - int(ends[number]) + shard.examples).take(1).get_single_element())
+            except tf.errors.OpError:
+                raise shard_files.damage(self.folder, shard) from None
+        batch = self._parse(tf.stack(records), tf.constant(list(indices), tf.int64))
         batch["epoch"] = tf.fill([len(records)], tf.constant(epoch, tf.int64))
         return batch
 
@@ -225,14 +199,7 @@ class ShardReader:
         Raises:
             DataError: names the first damaged shard and the byte offset of its damage.
         """
-        for shard in self._shards_with_progress(progress):
-            repaired = self._files[shard] != self._path(shard)
-            if repaired:
-                continue
-            with explain_reading(self._path(shard)), open(self._path(shard), "rb") as file:
-                digest = hashlib.file_digest(file, "sha256").hexdigest()
-            if digest != self._shards[shard].sha256:
-                raise self._damage(shard)
+        shard_files.verify(self.folder, self._shards, progress)
 
     @contextlib.contextmanager
     def explain_errors(self):
@@ -256,96 +223,23 @@ class ShardReader:
         largest = max(shard.bytes for shard in self._shards)
         shards_per_block = max(1, self._block_bytes // max(largest, 1)) if shuffle else 1
         # An empty shard has nothing to order.
-        counts = tuple(count for count in self._counts if count)
+        counts = tuple(shard.examples for shard in self._shards if shard.examples)
         return ReadingOrder(counts, seed, shuffle, shards_per_block)
-
-    def _path(self, shard):
-        return self.folder / self._shards[shard].file
-
-    def _check_files(self, truncation_allowed):
-        for number, shard in enumerate(self._shards):
-            path = self._path(number)
-            with explain_reading(path):
-                if not path.is_file():
-                    raise DataError(f"shard {path} is missing; copy it back or write the shards again")
-                size = path.stat().st_size
-            if size != shard.bytes and not truncation_allowed:
-                raise DataError(
-                    f"shard {path} has {size:,} bytes where {schema.MANIFEST_NAME} records "
-                    f"{shard.bytes:,}: truncated at byte offset {min(size, shard.bytes):,} or "
-                    "written again; copy it anew, write the shards again, or leave the damaged "
-                    "records out with --skip-corrupted"
-                )
-
-    def _shards_with_progress(self, progress):
-        size = sum(shard.bytes for shard in self._shards)
-        progress = progress and size >= _SLOW_TO_VERIFY
-        bar = Progress("verifying shards", size / 1e6, "MB")
-        done = 0
-        for number, shard in enumerate(self._shards):
-            yield number
-            done += shard.bytes / 1e6
-            if progress:
-                bar.update(done)
-        if progress:
-            bar.finish()
-
-    def _leave_out_corrupted(self):
-        """Reads damaged shards from repaired copies, which live as long as the process."""
-        copies = RepairedCopies()
-        lost = [self._lost]
-        for shard in self._shards_with_progress(progress=False):
-            buffer = _read(self._path(shard))
-            if hashlib.sha256(buffer).hexdigest() == self._shards[shard].sha256:
-                continue
-            numbers, spans, damage = framing.intact_records(buffer)
-            examples = self._shards[shard].examples
-            if damage is None and len(numbers) >= examples:
-                raise self._damage(shard)
-            numbers, spans = numbers[numbers < examples], spans[numbers < examples]
-            records = [
-                buffer[begin - framing.HEADER_BYTES : end + framing.FOOTER_BYTES] for begin, end in spans.tolist()
-            ]
-            self._files[shard] = copies.write(self._shards[shard].file, records)
-            missing = np.setdiff1d(np.arange(examples), numbers)
-            lost.append(self._first_example[shard] + missing)
-            self._counts[shard] = len(numbers)
-            self.skipped[self._shards[shard].file] = len(missing)
-        self._lost = np.concatenate(lost)
-
-    def _damage(self, shard):
-        """The `DataError` that says what is wrong with a shard."""
-        path = self._path(shard)
-        damage = framing.intact_records(_read(path))[2]
-        if damage is None:
-            return DataError(
-                f"shard {path} is not the file that {schema.MANIFEST_NAME} describes: its records "
-                "are intact but its checksum differs; write the shards again"
-            )
-        return DataError(
-            f"shard {path} is corrupted: record {damage.record} at byte offset {damage.offset:,}: "
-            f"{damage.reason}; copy the file anew, write the shards again, or leave the damaged "
-            "records out with --skip-corrupted"
-        )
 
     def _load_block(self, order, mine, ordinal):
         """What this pipeline yields of a block: records string [n], their numbers and epoch."""
         block = order.block(ordinal)
         shards, counts = block["shards"], block["counts"]
         rows = mine.rows(block)
-        # Absolute: another process may read them, see service.py.
-        files = [os.path.abspath(path) for path, count in zip(self._files, self._counts) if count]
+        files = [str(self.folder / shard.file) for shard in self._shards if shard.examples]
         files = tf.gather(tf.constant(files), shards)
         records = tf.data.TFRecordDataset(files, buffer_size=_FILE_BUFFER)
         records = records.batch(tf.reduce_sum(counts)).get_single_element()
-        # Counted through all shards as they lie in the folder, without the damaged records.
+        # Examples are numbered through all shards as they lie in the folder.
         first = tf.constant(np.cumsum((0,) + order.counts[:-1]), tf.int64)
         first = tf.gather(first, shards)
         before = tf.cumsum(counts, exclusive=True)
-        place = rows + tf.gather(tf.repeat(first - before, counts), rows)
-        # Example numbers count the damaged records too: no other example's masks change.
-        lost = tf.constant(self._lost - np.arange(len(self._lost)), tf.int64)
-        example_index = place + tf.searchsorted(lost, place, side="right", out_type=tf.int64)
+        example_index = rows + tf.gather(tf.repeat(first - before, counts), rows)
         epoch = tf.fill(tf.shape(rows), block["epoch"])
         return tf.gather(records, rows), example_index, epoch
 
@@ -396,11 +290,6 @@ class ShardReader:
         labels = tf.cast(labels[:, 0], tf.int32)
         is_pair = labels != schema.NO_PAIR
         return rows | {"pair_labels": tf.where(is_pair, labels, 0), "pair_weights": tf.cast(is_pair, tf.float32)}
-
-
-def _read(path):
-    with explain_reading(path):
-        return path.read_bytes()
 
 
 def _check_sizes(batch_size, start_step, epochs, input_index, num_inputs, drop_remainder):

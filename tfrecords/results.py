@@ -1,19 +1,15 @@
 """What is known of finished chunks: a sidecar for each, from which an interrupted run goes on, and sums."""
 
-import base64
 import dataclasses
 import json
 import threading
 from dataclasses import dataclass
 from pathlib import Path
 
-import numpy as np
-
 from bert_tf.config import build
 from bert_tf.errors import UserError
 from bert_tf.files import atomic_write
 from bert_tf.parsing import read_json_object
-from tfrecords.statistics import DuplicateSample
 from tfrecords.workers import map_unordered
 
 UNFINISHED_FOLDER = ".unfinished"
@@ -27,47 +23,28 @@ class ChunkResult:
         chunk_sha256: of its text.
         entry: what the manifest says of its file: a dataclass with `file` and `bytes`.
         counts: dict of name to int.
-        duplicates: `DuplicateSample` of its sentences.
     """
 
     chunk_sha256: str
     entry: object
     counts: dict
-    duplicates: DuplicateSample
 
     def save(self, folder):
         """Writes the sidecar that lets an interrupted run go on behind this chunk."""
-        values = {
-            "chunk_sha256": self.chunk_sha256,
-            "entry": dataclasses.asdict(self.entry),
-            "counts": self.counts,
-            "threshold": self.duplicates.threshold,
-            "hashes": _to_text(self.duplicates.hashes, "<u8"),
-            "repeats": _to_text(self.duplicates.counts, "<i8"),
-        }
         with atomic_write(sidecar_path(folder, self.entry.file)) as file:
-            json.dump(values, file)
+            json.dump(dataclasses.asdict(self), file)
 
     @classmethod
     def load(cls, folder, name, entry_class):
-        """The result of the file of that name; None if its sidecar is missing or damaged: it must be redone."""
+        """The result of the file of that name; None if its sidecar is missing, damaged or older."""
         try:
             values = read_json_object(sidecar_path(folder, name))
-            hashes, repeats = _from_text(values["hashes"], "<u8"), _from_text(values["repeats"], "<i8")
-            duplicates = DuplicateSample(hashes, values["threshold"], counts=repeats)
-            entry = build(entry_class, values["entry"])
-            counts = {key: int(count) for key, count in values["counts"].items()}
+            entry = build(entry_class, values.pop("entry"))
+            counts = {key: int(count) for key, count in values.pop("counts").items()}
+            result = cls(**values, entry=entry, counts=counts)
         except (UserError, ValueError, KeyError, TypeError, AttributeError):
             return None
-        return cls(values["chunk_sha256"], entry, counts, duplicates) if entry.file == name else None
-
-
-def _to_text(array, dtype):
-    return base64.b64encode(array.astype(dtype).tobytes()).decode()
-
-
-def _from_text(text, dtype):
-    return np.frombuffer(base64.b64decode(text), dtype)
+        return result if entry.file == name else None
 
 
 def sidecar_path(folder, name):
@@ -84,7 +61,7 @@ class Totals:
     """
 
     def __init__(self, progress):
-        self.counts, self.entries, self.duplicates = {}, [], DuplicateSample()
+        self.counts, self.entries = {}, []
         self._sizes = {}  # file name -> bytes on disk of the chunks being worked on
         self._progress = progress
         self._lock = threading.Lock()
@@ -99,7 +76,6 @@ class Totals:
             for name, count in result.counts.items():
                 self.counts[name] = self.counts.get(name, 0) + count
             self.entries.append(result.entry)
-            self.duplicates = self.duplicates.merge(result.duplicates)
             size = self._sizes.pop(result.entry.file) / 1e6
             if self._progress:
                 self._progress.first += size if skipped else 0
@@ -121,7 +97,7 @@ def process(chunks, folder, setup, workers, totals):
     Args:
         chunks: iterable of `Chunk` or `StoredChunk`.
         folder: `OutputFolder`.
-        setup: as `map_unordered` takes it; its function takes (chunk, threshold).
+        setup: as `map_unordered` takes it; its function takes a chunk.
         workers: number of processes.
         totals: `Totals`, to which all results are added.
     """
@@ -130,13 +106,13 @@ def process(chunks, folder, setup, workers, totals):
 
 
 def work_left(chunks, folder, totals):
-    """Yields (chunk, threshold) for each chunk that has no result yet, and adds the results of the others to `totals`."""
+    """Yields each chunk that has no result yet, and adds the results of the others to `totals`."""
     position = 0
     for chunk in chunks:
         totals.expect(folder.file_name(chunk.index), chunk.position - position)
         position = chunk.position
         finished = folder.finished_chunk(chunk)
         if finished is None:
-            yield chunk, totals.duplicates.threshold
+            yield chunk
         else:
             totals.add(finished, skipped=True)

@@ -25,6 +25,10 @@ import numpy as np
 
 SCHEMA_VERSION = 1
 
+# What the TFRecord container adds to each record: its length, and checksums of the length and of the data
+# (tensorflow/core/lib/io/record_writer.h).
+RECORD_FRAME_BYTES = 16
+
 TOKEN_IDS = "token_ids"
 SEGMENT_LENGTHS = "segment_lengths"
 PAIR_LABEL = "pair_label"

@@ -19,7 +19,6 @@ from tfrecords.records import serialize, serialize_rows
 from tfrecords.results import ChunkResult
 from tfrecords.schema import EXCHANGED, IN_ORDER, MANIFEST_NAME, NEXT, NO_PAIR, RANDOM_NEXT, TOKENIZER_FOLDER
 from tfrecords.shards_config import PAIR_FORMATS, SINGLE_FORMATS
-from tfrecords.statistics import DuplicateSample, sentence_hashes
 from tfrecords.tokens import DocumentTokenizer, token_counts
 from tfrecords.xlnet import xlnet_rows
 
@@ -40,12 +39,11 @@ class ShardWriter:
         self._tokenizer = load_tokenizer(self._folder / TOKENIZER_FOLDER) if tokenizer is None else tokenizer
         self._tokenize = DocumentTokenizer(self._tokenizer, config.sentences)
 
-    def __call__(self, work):
+    def __call__(self, chunk):
         """Writes shard and sidecar of one chunk.
 
         Args:
-            work: (`Chunk` or `StoredChunk`, threshold); the sample of sentences need not go
-                beyond the threshold.
+            chunk: `Chunk` or `StoredChunk`.
 
         Returns:
             ChunkResult.
@@ -54,7 +52,6 @@ class ShardWriter:
             RunDirectoryError: the disk is full or the folder cannot be written.
             DataError: the file of a `StoredChunk` is damaged.
         """
-        chunk, threshold = work
         tokens = chunk.tokens(self._tokenize)
         counts = token_counts(chunk, tokens, self._tokenizer) | {
             "packed_tokens": len(tokens.token_ids) * self._config.duplicates,
@@ -66,10 +63,9 @@ class ShardWriter:
             "two_segments": 0,
             "lone_segments": 0,
         }
-        duplicates = DuplicateSample(sentence_hashes(tokens.token_ids, tokens.sentence_splits), threshold)
         passes = self._passes(chunk.index, tokens, counts) if len(tokens.token_ids) else []
         shard = self._write(SHARDS.file_name(chunk.index), passes)
-        result = ChunkResult(chunk.sha256, shard, counts, duplicates)
+        result = ChunkResult(chunk.sha256, shard, counts)
         result.save(self._folder)
         return result
 

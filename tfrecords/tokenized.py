@@ -20,7 +20,6 @@ from tfrecords.output_folder import Kind
 from tfrecords.results import ChunkResult
 from tfrecords.schema import TOKENIZER_FOLDER, TOKENS_MANIFEST_NAME
 from tfrecords.shards_config import CorpusConfig
-from tfrecords.statistics import DuplicateSample, sentence_hashes
 from tfrecords.tokens import DocumentTokenizer, decode, encode, token_counts
 
 _VERSION = 1
@@ -160,13 +159,12 @@ class TokenWriter:
         self._tokenizer = load_tokenizer(self._folder / TOKENIZER_FOLDER) if tokenizer is None else tokenizer
         self._tokenize = DocumentTokenizer(self._tokenizer, sentences)
 
-    def __call__(self, work):
-        """Writes file and sidecar of one chunk: (`Chunk`, threshold) -> `ChunkResult`.
+    def __call__(self, chunk):
+        """Writes file and sidecar of a `Chunk`; returns its `ChunkResult`.
 
         Raises:
             RunDirectoryError: the disk is full or the folder cannot be written.
         """
-        chunk, threshold = work
         tokens = chunk.tokens(self._tokenize)
         data = encode(tokens, self._tokenizer.vocabulary_size)
         name = TOKENS.file_name(chunk.index)
@@ -181,7 +179,6 @@ class TokenWriter:
             replaced_characters=chunk.replaced,
             text_sha256=chunk.sha256,
         )
-        duplicates = DuplicateSample(sentence_hashes(tokens.token_ids, tokens.sentence_splits), threshold)
-        result = ChunkResult(chunk.sha256, entry, token_counts(chunk, tokens, self._tokenizer), duplicates)
+        result = ChunkResult(chunk.sha256, entry, token_counts(chunk, tokens, self._tokenizer))
         result.save(self._folder)
         return result

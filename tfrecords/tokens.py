@@ -10,6 +10,7 @@ from bert_tf.tokenizers import ByteLevelBPETokenizer
 from tfrecords.packing import drop_empty
 from tfrecords.schema import id_dtype
 from tfrecords.sentences import document_sentences
+from tfrecords.statistics import repeated_sentences
 
 # Sentences tokenized by one call: enough to spread its cost, little memory.
 _BATCH = 8192
@@ -97,5 +98,6 @@ def token_counts(chunk, tokens, tokenizer):
         "replaced_characters": chunk.replaced,
         "sentences": len(tokens.sentence_splits) - 1,
         "tokens": len(tokens.token_ids),
+        "repeated_sentences": repeated_sentences(tokens.token_ids, tokens.sentence_splits),
         "unknown_tokens": int(np.count_nonzero(tokens.token_ids == tokenizer.unk_id)),
     }

@@ -99,7 +99,7 @@ def write_shards(inputs, output, tokenizer=None, config=None, workers=None, over
             vocabulary_size=source.tokenizer.vocabulary_size,
             sequence_length=config.sequence_length,
             packing=packing,
-            counts=summarize(totals.counts, totals.duplicates),
+            counts=summarize(totals.counts),
             corpus=source.corpus,
             shards=[shard for shard in totals.in_order() if shard.examples],
             segment_ids=[0, layout.second_segment, layout.end_segment],
@@ -139,7 +139,7 @@ def tokenize_corpus(inputs, output, tokenizer, config=None, workers=None, overwr
             tokenizer_fingerprint=source.tokenizer.fingerprint,
             vocabulary_size=source.tokenizer.vocabulary_size,
             reading=to_dict(config),
-            counts=summarize_text(totals.counts, totals.duplicates),
+            counts=summarize_text(totals.counts),
             corpus=source.corpus,
             files=totals.in_order(),
         )

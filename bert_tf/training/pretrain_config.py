@@ -127,10 +127,6 @@ def check_pretraining(config):
     model = build_config(config.model, vocabulary_size=1)  # the tokenizer's is not known yet
     config.objective.check_model(model)
     check_training(config.train)
-    if config.data.service and config.data.shard_by != "examples":
-        raise ConfigError(
-            f"data.shard_by={config.data.shard_by} does not apply to a tf.data service; remove data.shard_by or data.service"
-        )
     if not config.data.shards:
         raise ConfigError("data.shards must name the folder that 'bert-tf shards' wrote")
 

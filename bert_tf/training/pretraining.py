@@ -2,7 +2,6 @@
 
 import contextlib
 import dataclasses
-import hashlib
 import tempfile
 from pathlib import Path
 
@@ -10,7 +9,6 @@ import keras
 import tensorflow as tf
 from absl import logging
 
-from bert_tf import config as configuration
 from bert_tf import files, interrupts
 from bert_tf.errors import ConfigError
 from bert_tf.models.building import build_config, build_encoder, describe
@@ -29,7 +27,6 @@ from bert_tf.training.strategies import check_agreement, explain_lost_workers, f
 from tfrecords.manifest import Manifest
 from tfrecords.reader import ShardReader
 from tfrecords.schema import TOKENIZER_FOLDER
-from tfrecords.service import read_by_service
 
 
 def pretrain(config, output):
@@ -44,8 +41,7 @@ def pretrain(config, output):
 
     Returns:
         A pair: the RunDirectory; dict of the last logged metrics with the unigram baseline under
-        `unigram_masked_lm_loss` and `unigram_masked_lm_accuracy`, and the number of damaged
-        records that were left out under `skipped_records`.
+        `unigram_masked_lm_loss` and `unigram_masked_lm_accuracy`.
 
     Raises:
         ConfigError: settings that contradict each other, the shards or the model.
@@ -60,9 +56,7 @@ def pretrain(config, output):
     # First of all: the workers of a cluster must find each other before anything runs.
     strategy = strategy_of(config.train)
     tokenizer = load_tokenizer(Path(config.data.shards) / TOKENIZER_FOLDER)
-    reader = ShardReader(config.data.shards, tokenizer, skip_corrupted=config.data.skip_corrupted)
-    for shard, lost in reader.skipped.items():
-        logging.warning("%s: %d damaged records are left out", shard, lost)
+    reader = ShardReader(config.data.shards, tokenizer)
     model_config = build_config(config.model, tokenizer.vocabulary_size, tokenizer.pad_id)
     _check_fit(config, model_config, reader)
     data = dataclasses.replace(config.data, sequence_length=reader.sequence_length)
@@ -87,10 +81,7 @@ def pretrain(config, output):
                 reader.verify(progress=is_chief(strategy))
             if not is_chief(strategy):  # what the others would write goes nowhere
                 run = RunDirectory(stack.enter_context(tempfile.TemporaryDirectory()))
-            # A service goes on with whatever it was given under a name: other settings are another name.
-            settings = hashlib.sha256(repr(configuration.to_dict(config)).encode()).hexdigest()[:12]
-            name = f"{Path(output).resolve()} {settings}"
-            dataset, held_out = _datasets(config, reader, tokenizer, step, strategy, name)
+            dataset, held_out = _datasets(config, reader, tokenizer, step, strategy)
             # Nothing was written so far: a command that fails above can be corrected and given again.
             run.record(config)
             inputs.record(run.path, data)
@@ -101,7 +92,7 @@ def pretrain(config, output):
             run.check_in_place("its result")
         metrics = run.metrics()[-1] if run.metrics() else {"step": step}
     metrics |= {f"unigram_{k}": v for k, v in baseline.items() if k.startswith("masked_lm")}
-    return run, metrics | {"skipped_records": sum(reader.skipped.values())}
+    return run, metrics
 
 
 def _identities(config, reader):
@@ -137,24 +128,19 @@ def _objective(config, model_config, tokenizer, run, strategy):
     return objective, 0, None
 
 
-def _datasets(config, reader, tokenizer, step, strategy, name):
-    """What `fit` and `evaluate` are given from `step` on; the second is None without held-out shards.
-
-    `name` is that of the run, on all its workers.
-    """
+def _datasets(config, reader, tokenizer, step, strategy):
+    """What `fit` and `evaluate` are given from `step` on; the second is None without held-out shards."""
     train, data = config.train, config.data
     corrupt = OBJECTIVES[config.objective.name].make_corruption(config.objective, tokenizer, reader)
 
     def part(index, inputs):
         arguments = {"start_step": step, "corrupt": corrupt, "num_inputs": inputs}
-        if data.service:
-            return read_by_service(reader, data.service, train.batch_size, train.seed, name=name, **arguments)
         return reader.dataset(train.batch_size, train.seed, input_index=index, shard_by=data.shard_by, **arguments)
 
     dataset = feed(strategy, train.batch_size, part)
     if not data.eval_shards:
         return dataset, None
-    held_out = ShardReader(data.eval_shards, tokenizer, skip_corrupted=data.skip_corrupted)
+    held_out = ShardReader(data.eval_shards, tokenizer)
     for field in ("sequence_length", "pair_task", "row_segments"):
         ours, theirs = getattr(reader.manifest, field), getattr(held_out.manifest, field)
         if ours != theirs:

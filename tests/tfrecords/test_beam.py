@@ -73,11 +73,11 @@ def test_goes_on_with_what_was_written_without_it(local, tmp_path, monkeypatch):
     tokenizer, write_one = WordPieceTokenizer(VOCABULARY), ShardWriter.__call__
     made = []
 
-    def half(self, work):
+    def half(self, chunk):
         if len(made) == 4:
             raise RunDirectoryError("the disk is full")
-        made.append(work[0].index)
-        return write_one(self, work)
+        made.append(chunk.index)
+        return write_one(self, chunk)
 
     monkeypatch.setattr(ShardWriter, "__call__", half)
     with pytest.raises(RunDirectoryError, match="^the disk is full$"):
@@ -86,9 +86,9 @@ def test_goes_on_with_what_was_written_without_it(local, tmp_path, monkeypatch):
         by_beam(local / "corpus.txt", tmp_path, tokenizer)
     assert len(made) == 4
 
-    def rest(self, work):
-        made.append(work[0].index)
-        return write_one(self, work)
+    def rest(self, chunk):
+        made.append(chunk.index)
+        return write_one(self, chunk)
 
     monkeypatch.setattr(ShardWriter, "__call__", rest)
     manifest = by_beam(local / "corpus.txt", tmp_path, tokenizer)
@@ -117,10 +117,10 @@ def test_workers_that_write_elsewhere(local, tmp_path, monkeypatch):
     """As machines do that do not share the file system."""
     write_one = ShardWriter.__call__
 
-    def elsewhere(self, work):
-        self._folder = tmp_path / "elsewhere" if work[0].index == 3 else self._folder
+    def elsewhere(self, chunk):
+        self._folder = tmp_path / "elsewhere" if chunk.index == 3 else self._folder
         (tmp_path / "elsewhere").mkdir(exist_ok=True)
-        return write_one(self, work)
+        return write_one(self, chunk)
 
     monkeypatch.setattr(ShardWriter, "__call__", elsewhere)
     with pytest.raises(RunDirectoryError, match="corpus and output must lie on a file system that every worker"):

@@ -121,7 +121,7 @@ def test_two_workers_and_an_interruption_give_the_same_bytes(tmp_path, corpus, t
     assert contents(tmp_path / "two") == contents(tokens)
     call = TokenWriter.__call__
     with monkeypatch.context() as patch:
-        patch.setattr(TokenWriter, "__call__", lambda s, work: pytest.fail("stop") if work[0].index == 3 else call(s, work))
+        patch.setattr(TokenWriter, "__call__", lambda s, chunk: pytest.fail("stop") if chunk.index == 3 else call(s, chunk))
         with pytest.raises(pytest.fail.Exception):
             tokenize_corpus(corpus, tmp_path / "broken", tokenizer, CORPUS, workers=1, progress=False)
     assert not (tmp_path / "broken" / "tokens.json").exists()

@@ -201,7 +201,7 @@ def test_an_interrupted_run_goes_on_to_the_same_bytes(tmp_path, corpus, tokenize
 
     worked = []
     call = ShardWriter.__call__
-    monkeypatch.setattr(ShardWriter, "__call__", lambda self, work: worked.append(work[0].index) or call(self, work))
+    monkeypatch.setattr(ShardWriter, "__call__", lambda self, chunk: worked.append(chunk.index) or call(self, chunk))
     manifest = write(long, tmp_path / "out", tokenizer)
     # A worker that outlived its parent may have written its last shard while this ran.
     assert len(manifest.shards) - len(kept) - 2 <= len(worked) <= len(manifest.shards) - 3
@@ -216,10 +216,10 @@ def stop_after(monkeypatch, shards):
     """Makes the run fail at the chunk of that number."""
     call = ShardWriter.__call__
 
-    def stopping(self, work):
-        if work[0].index == shards:
+    def stopping(self, chunk):
+        if chunk.index == shards:
             raise KeyboardInterrupt
-        return call(self, work)
+        return call(self, chunk)
 
     monkeypatch.setattr(ShardWriter, "__call__", stopping)
 
