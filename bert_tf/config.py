@@ -47,16 +47,15 @@ class Range:
             and (self.above is None or value > self.above)
             and (self.below is None or value < self.below)
         )
-        if good:
-            return None
-        bounds = [
-            f"{word} {bound:,}" if isinstance(bound, int) else f"{word} {bound}"
-            for word, bound in (
-                ("at least", self.at_least), ("above", self.above), ("at most", self.at_most), ("below", self.below),
-            )
-            if bound is not None
-        ]  # fmt: skip
-        return f"must be {' and '.join(bounds)}"
+        return None if good else f"must be {self.bounds}"
+
+    @property
+    def bounds(self):
+        """"at least 1 and at most 10" and the like."""
+        bounds = (("at least", self.at_least), ("above", self.above), ("at most", self.at_most), ("below", self.below))
+        return " and ".join(
+            f"{word} {bound:,}" if isinstance(bound, int) else f"{word} {bound}" for word, bound in bounds if bound is not None
+        )
 
 
 def build(cls, mapping, where="", base=None):

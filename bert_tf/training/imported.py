@@ -61,7 +61,7 @@ def _load_run(path, pretraining, pooler, fresh, dtype, outputs, publishable=Fals
     settings = _objective_of_run(run.config())
     if pretraining:
         settings = (settings or _published_objective(config, parts, fresh, path)).for_parts(
-            {*parts, *fresh}, family_of(config).pair_task
+            {*parts, *fresh}, family_of(config).pair_head
         )
         settings = settings.publishable() if publishable else settings
     encoder, objective = _models(config, settings if pretraining else None, parts, pooler, dtype, outputs)
@@ -81,7 +81,7 @@ def load_checkpoint(path, pretraining=False, pooler=None, fresh=(), family=None,
     if pretraining:
         generator = None if source.generator is None else describe(source.generator)
         settings = _published_objective(source.config, source.parts, fresh, source.path).for_parts(
-            {*source.parts, *fresh}, FAMILIES[source.family].pair_task, generator
+            {*source.parts, *fresh}, FAMILIES[source.family].pair_head, generator
         )
     encoder, objective = _models(source.config, settings, source.parts, pooler, dtype, outputs)
     report = source.fill(objective or encoder, partly=objective is None, fresh=fresh)
