@@ -10,12 +10,11 @@ from safetensors.numpy import save_file
 from bert_tf import config as configuration
 from bert_tf.backend import TrainableModel
 from bert_tf.checkpoints import open_checkpoint, write_checkpoint
-from bert_tf.checkpoints.families import PAIR_HEADS
 from bert_tf.errors import ConfigError, DataError
 from bert_tf.files import atomic_folder, is_there
-from bert_tf.models.building import build_config, build_encoder, describe
-from bert_tf.models.configs import generator_config
 from bert_tf.models.electra import make_generator
+from bert_tf.models.electra_config import generator_config
+from bert_tf.models.families import build_config, build_encoder, describe, family_of
 from bert_tf.models.weights import LoadReport
 from bert_tf.objectives.masked_lm import MaskedLM
 from bert_tf.objectives.permutation_lm import PermutationLM
@@ -26,8 +25,6 @@ from bert_tf.training.run_directory import CONFIG, RunDirectory
 
 #: What shows which objective a model was pretrained with; where it has several the first is taken.
 PRETRAINING_HEADS = ("discriminator_head", "lm_head", "masked_lm_head")
-#: The head of each family's own pretraining, where it is not the masked LM's.
-OWN_HEADS = {"electra": "discriminator_head", "xlnet": "lm_head"}
 _SPAN_BOUNDARY = "span_boundary_head"
 _TASK_HEAD = "head"  # of every fine-tuned model, see tasks/
 FRESH = ("pooler", "pair_head", *PRETRAINING_HEADS)
@@ -74,7 +71,7 @@ def _load_run(path, pretraining, pooler, fresh, dtype, outputs, span_boundary=Tr
     wanted = [v for v in model.weights if v.path not in kept]
     unused = run.checkpoints.read(lambda file: assign(wanted, file, others_allowed=True))
     report = LoadReport(unused=tuple(sorted(unused)), fresh=tuple(sorted(kept)))
-    return Loaded(encoder, run.tokenizer(), objective, describe(config)["family"], report)
+    return Loaded(encoder, run.tokenizer(), objective, family_of(config).name, report)
 
 
 def load_checkpoint(path, pretraining=False, pooler=None, fresh=(), family=None, dtype=None, **outputs):
@@ -194,12 +191,11 @@ def _models(config, parts, pretraining, pooler, fresh, path, dtype, outputs, set
     `settings` are what the objective was trained with, as far as it is known: see `_settings`;
     "generator" may also be an `ElectraConfig`.
     """
-    family = describe(config)["family"]
-    pair_head = None
+    family, pair_head = family_of(config), None
     if pretraining and "pair_head" in {*parts, *fresh}:
         pair_head = settings.get("pair_head")
         if pair_head not in ("next_sentence", "sentence_order"):
-            pair_head = PAIR_HEADS.get(family)
+            pair_head = family.pair_head
     if pooler is None:
         pooler = "pooler" in parts or pair_head is not None
     encoder = build_encoder(config, pooler=pooler, dtype=dtype, **outputs)
@@ -207,8 +203,9 @@ def _models(config, parts, pretraining, pooler, fresh, path, dtype, outputs, set
         return encoder, None
     head = next((head for names in (parts, fresh) for head in PRETRAINING_HEADS if head in names), None)
     if head is None:
-        own = OWN_HEADS.get(family, "masked_lm_head")
-        raise DataError(f"{path} holds no pretraining head; to start one from random values, pass fresh=('{own}',)")
+        raise DataError(
+            f"{path} holds no pretraining head; to start one from random values, pass fresh=('{family.head}',)"
+        )
     if head == "lm_head":
         segments, memory_length = settings.get("segments", 2), settings.get("memory_length", 384)
         return encoder, PermutationLM(encoder, segments, memory_length, settings.get("reuse_length"))

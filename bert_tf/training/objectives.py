@@ -8,9 +8,9 @@ import dataclasses
 from collections.abc import Callable
 
 from bert_tf.errors import ConfigError
-from bert_tf.models.building import build_encoder
-from bert_tf.models.configs import generator_config
 from bert_tf.models.electra import make_generator
+from bert_tf.models.electra_config import generator_config
+from bert_tf.models.families import build_encoder
 from bert_tf.objectives import MaskedLM, PermutationLM, ReplacedTokenDetection
 from tfrecords.masking import MaskedLMCorruption
 from tfrecords.permutation import PermutationCorruption

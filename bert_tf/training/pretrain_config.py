@@ -8,8 +8,8 @@ from typing import Annotated, Literal
 
 from bert_tf.config import Range, build, check, nearest
 from bert_tf.errors import ConfigError
-from bert_tf.models.configs import generator_config
-from bert_tf.models.section import build_config
+from bert_tf.models.electra_config import generator_config
+from bert_tf.models.families import build_config
 from bert_tf.training.optimizer_config import OptimizerConfig
 from tfrecords.masking_config import MaskingConfig
 from tfrecords.permutation_config import PermutationConfig
