@@ -1,4 +1,7 @@
-"""The list of families, and from settings to a configuration to an encoder. No Keras is imported before a model is built."""
+"""The list of families; from settings to a configuration, and from that to an encoder.
+
+No Keras is imported before a model is built.
+"""
 
 import dataclasses
 
@@ -13,10 +16,11 @@ from bert_tf.models.roberta_config import ROBERTA
 from bert_tf.models.spanbert_config import SPANBERT
 from bert_tf.models.xlnet_config import XLNET
 from bert_tf.parsing import brief
+from bert_tf.registry import Registry
 
-#: Name -> `Family`. Of families with one `model_type` in Hugging Face's files the first is meant where the
-#: caller does not say which.
-FAMILIES = {}
+#: Name -> `Family`. Where Hugging Face's files have one `model_type` for several families and the caller does not
+#: say which is meant, it is the first.
+FAMILIES = Registry("family", "model.family")
 #: Published name -> `Preset`, of all families.
 PRESETS = {}
 
@@ -28,33 +32,16 @@ def register_family(record):
         record: a `Family`.
 
     Raises:
-        ConfigError: its name, its configuration class or the name of one of its sizes is another family's.
+        ConfigError: another family has its name, or a preset of the same name.
     """
-    for other in FAMILIES.values():
-        if record.name == other.name or record.config is other.config:
-            raise ConfigError(f"family '{record.name}' cannot be registered: '{other.name}' has that name or configuration")
-    for name in record.sizes:
-        if name in PRESETS:
-            raise ConfigError(f"family '{record.name}' cannot be registered: there is already a preset '{name}'")
-    FAMILIES[record.name] = record
-    PRESETS.update(record.sizes)
+    FAMILIES.register(record)
+    for name, size in record.sizes.items():
+        if PRESETS.setdefault(name, size) != size:
+            raise ConfigError(f"there is another preset of the name '{name}'; choose another name")
 
 
 for _record in (BERT, ROBERTA, ALBERT, DISTILBERT, MODERNBERT, ELECTRA, SPANBERT, XLNET):
     register_family(_record)
-
-
-def family(name, where="the family"):
-    """The `Family` of that name.
-
-    Args:
-        name: a key of `FAMILIES`.
-        where: the setting that holds the name, for messages.
-
-    Raises:
-        ConfigError: there is none; the message has the nearest name.
-    """
-    return _known(name, FAMILIES, where)
 
 
 def family_of(config):
@@ -66,7 +53,7 @@ def family_of(config):
     for record in FAMILIES.values():
         if type(config) is record.config:
             return record
-    raise ConfigError(f"{type(config).__name__} is the configuration of no family; call register_family first")
+    raise ConfigError(f"{type(config).__name__} is the configuration of no family; register it with register_family")
 
 
 def maps_of(format):
@@ -88,9 +75,7 @@ def preset(name, **overrides):
     Example:
         encoder = build_encoder(preset("bert_tiny", vocabulary_size=8000))
     """
-    if not isinstance(name, str) or name not in PRESETS:
-        raise ConfigError(f"no preset {brief(name)}{nearest(str(name)[:100], PRESETS)}")
-    config = PRESETS[name].config
+    config = _preset(name, "there is no preset").config
     return build(type(config), overrides, where=name, base=config)
 
 
@@ -118,10 +103,10 @@ def build_config(section, vocabulary_size=None, padding_id=None):
             "keep the preset, which has its family, or the family with all sizes"
         )
     if name is not None:
-        base = _known(name, PRESETS, "model.preset").config
+        base = _preset(name, "'model.preset' is").config
         config_class = type(base)
     elif family_name is not None:
-        base, config_class = None, family(family_name, "model.family").config
+        base, config_class = None, FAMILIES[family_name].config
     else:
         raise ConfigError("'model' has neither a preset nor a family; set model.preset, e.g. model.preset=bert_base")
     if vocabulary_size is not None:
@@ -145,7 +130,7 @@ def build_encoder(config, **arguments):
     return family_of(config).model_class()(config, **arguments)
 
 
-def _known(name, known, where):
-    if not isinstance(name, str) or name not in known:
-        raise ConfigError(f"{where} is {brief(name)}{nearest(str(name)[:100], known)}")
-    return known[name]
+def _preset(name, problem):
+    if not isinstance(name, str) or name not in PRESETS:
+        raise ConfigError(f"{problem} {brief(name)}{nearest(str(name)[:100], PRESETS)}")
+    return PRESETS[name]

@@ -1,8 +1,9 @@
 """What a family of models is: one record. No Keras is imported."""
 
 import dataclasses
-import importlib
 from collections.abc import Callable, Mapping
+
+from bert_tf.registry import resolve
 
 
 @dataclasses.dataclass(frozen=True)
@@ -99,15 +100,8 @@ class Family:
 
     def model_class(self):
         """The model class, imported."""
-        return _imported(self.model)
+        return resolve(self.model)
 
     def maps(self, format):
         """The `Maps` of its checkpoints in `format`; None where it has none."""
-        return _imported(self.checkpoints.get(format))
-
-
-def _imported(value):
-    if not isinstance(value, str):
-        return value
-    module, _, name = value.partition(":")
-    return getattr(importlib.import_module(module), name)
+        return resolve(self.checkpoints.get(format))

@@ -18,11 +18,11 @@ SIZES = {"vocabulary_size": 50, "hidden_size": 24, "num_layers": 2, "num_heads":
 @pytest.mark.parametrize(
     "section, message",
     [
-        ({"preset": 5}, r"^model.preset is 5; known: albert_base_v1"),
-        ({"preset": [1]}, r"^model.preset is \[1\]; known"),
-        ({"preset": "bert_bas"}, "^model.preset is 'bert_bas'; did you mean 'bert_base'"),
-        ({"family": {"a": 1}}, r"^model.family is \{'a': 1\}; known: albert, bert"),
-        ({"family": "brt"}, "^model.family is 'brt'; did you mean 'bert'"),
+        ({"preset": 5}, r"^'model.preset' is 5; known: albert_base_v1"),
+        ({"preset": [1]}, r"^'model.preset' is \[1\]; known"),
+        ({"preset": "bert_bas"}, "^'model.preset' is 'bert_bas'; did you mean 'bert_base'"),
+        ({"family": {"a": 1}}, r"^'model.family' is \{'a': 1\}; known: albert, bert"),
+        ({"family": "brt"}, "^'model.family' is 'brt'; did you mean 'bert'"),
         ({"family": "bert", "preset": "bert_base"}, "model.preset is 'bert_base' and model.family is 'bert'; keep"),
         ({}, "set model.preset, e.g. model.preset=bert_base"),
         ({"preset": "bert_base", "vocab_size": 8}, "^unknown key 'model.vocab_size'; did you mean"),
