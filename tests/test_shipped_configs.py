@@ -7,8 +7,8 @@ import pytest
 
 from bert_tf import config
 from bert_tf.models import preset
-from bert_tf.models.configs import FAMILY_CONFIGS, generator_config
-from bert_tf.models.section import build_config
+from bert_tf.models.electra_config import generator_config
+from bert_tf.models.families import FAMILIES, build_config
 from bert_tf.tasks import TaskConfig
 from bert_tf.training.finetuning import FinetuneConfig
 from bert_tf.training.optimization import make_optimizer
@@ -115,7 +115,7 @@ OBJECTIVES = {"electra": "replaced_token_detection", "xlnet": "permutation_lm"}
 def test_every_family_and_size_has_its_recipe():
     assert {Path(name).stem for name in names("pretrain")} == PUBLISHED.keys() | SMALL
     assert PUBLISHED.keys() == MASKING.keys() | {"xlnet_base", "xlnet_large"}
-    assert {name.split("_")[0] for name in PUBLISHED} == FAMILY_CONFIGS.keys()
+    assert {name.split("_")[0] for name in PUBLISHED} == FAMILIES.keys()
 
 
 @pytest.mark.parametrize("name", PUBLISHED)

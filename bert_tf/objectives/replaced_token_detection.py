@@ -7,7 +7,7 @@ from bert_tf.errors import ConfigError
 from bert_tf.layers.discriminator_head import DiscriminatorHead
 from bert_tf.models import ENCODER_INPUTS
 from bert_tf.models.electra import GENERATOR, make_generator
-from bert_tf.models.section import describe
+from bert_tf.models.families import describe
 from bert_tf.objectives.losses import binary_cross_entropy_sum, cross_entropy_sums, feature
 from bert_tf.objectives.pretraining_model import PretrainingModel
 from bert_tf.objectives.replaced_token_detection_config import ReplacedTokenDetectionConfig

@@ -5,8 +5,8 @@ from typing import Annotated
 
 from bert_tf.config import Range
 from bert_tf.errors import ConfigError
-from bert_tf.models.configs import generator_config
-from bert_tf.models.section import build_config
+from bert_tf.models.electra_config import generator_config
+from bert_tf.models.families import build_config
 from bert_tf.objectives.masked_lm_config import refuse_xlnet
 from bert_tf.objectives.objective import Objective, ObjectiveConfig
 from tfrecords.masking_config import MaskingConfig

@@ -8,7 +8,7 @@ from bert_tf.checkpoints import is_checkpoint, open_checkpoint
 from bert_tf.config import to_dict
 from bert_tf.errors import ConfigError, DataError
 from bert_tf.files import is_there
-from bert_tf.models.building import build_config, build_encoder, describe
+from bert_tf.models.families import build_config, build_encoder, describe
 from bert_tf.training import inputs
 from bert_tf.training.checkpoints import MODEL, assign, tensor_names
 from bert_tf.training.run_directory import CONFIG, RunDirectory

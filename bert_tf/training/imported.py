@@ -13,8 +13,7 @@ from bert_tf.backend import TrainableModel
 from bert_tf.checkpoints import open_checkpoint, write_checkpoint
 from bert_tf.errors import ConfigError, DataError
 from bert_tf.files import atomic_folder, is_there
-from bert_tf.models.building import build_config, build_encoder, describe
-from bert_tf.models.families import FAMILIES, family_of
+from bert_tf.models.families import FAMILIES, build_config, build_encoder, describe, family_of
 from bert_tf.models.weights import LoadReport
 from bert_tf.objectives.objective import ObjectiveConfig
 from bert_tf.objectives.registry import OBJECTIVES

@@ -8,7 +8,7 @@ from typing import Annotated, ClassVar, Literal
 
 from bert_tf.config import Range, check
 from bert_tf.errors import ConfigError
-from bert_tf.models.section import build_config
+from bert_tf.models.families import build_config
 from bert_tf.objectives.masked_lm_config import MaskedLMConfig
 from bert_tf.objectives.objective import ObjectiveConfig
 from bert_tf.training.optimizer_config import OptimizerConfig
@@ -93,7 +93,7 @@ class PretrainConfig:
     """A pretraining experiment, as in configs/pretrain/*.yaml.
 
     Attributes:
-        model: a `preset` with fields to change, or a `family` with all sizes; see `bert_tf.models.section`.
+        model: a `preset` with fields to change, or a `family` with all sizes; see `bert_tf.models.families`.
         data: the shards.
         objective: what the model learns to predict, and how its input is corrupted; `name` chooses, see
             `bert_tf.objectives`.

@@ -11,7 +11,7 @@ from absl import logging
 
 from bert_tf import files, interrupts
 from bert_tf.errors import ConfigError
-from bert_tf.models.building import build_config, build_encoder, describe
+from bert_tf.models.families import build_config, build_encoder, describe
 from bert_tf.objectives.registry import OBJECTIVES
 from bert_tf.tokenizers import load_tokenizer
 from bert_tf.training import inputs
@@ -23,7 +23,14 @@ from bert_tf.training.optimization import make_optimizer
 from bert_tf.training.precision import precision, resolve
 from bert_tf.training.pretrain_config import PretrainConfig, check_pretraining  # noqa: F401
 from bert_tf.training.run_directory import RunDirectory
-from bert_tf.training.strategies import check_agreement, explain_lost_workers, feed, feed_batches, is_chief, strategy_of
+from bert_tf.training.strategies import (
+    check_agreement,
+    explain_lost_workers,
+    feed,
+    feed_batches,
+    is_chief,
+    strategy_of,
+)
 from tfrecords.manifest import Manifest
 from tfrecords.reader import ShardReader
 from tfrecords.schema import TOKENIZER_FOLDER

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from bert_tf.config import build, check
 from bert_tf.errors import ConfigError
-from bert_tf.models.section import build_config
+from bert_tf.models.families import build_config
 from bert_tf.tasks.config import check_task
 from bert_tf.training.finetune_config import check_finetuning
 from bert_tf.training.pretrain_config import check_training

@@ -13,8 +13,8 @@ import numpy as np
 from bert_tf.models.albert import AlbertConfig, AlbertEncoder
 from bert_tf.models.bert import BertConfig, BertEncoder
 from bert_tf.models.distilbert import DistilBertConfig, DistilBertEncoder
-from bert_tf.models.configs import generator_config
 from bert_tf.models.electra import ElectraConfig, ElectraEncoder, make_generator
+from bert_tf.models.electra_config import generator_config
 from bert_tf.models.modernbert import ModernBertConfig, ModernBertEncoder
 from bert_tf.models.roberta import RobertaConfig, RobertaEncoder
 from bert_tf.models.spanbert import SpanBertConfig, SpanBertEncoder

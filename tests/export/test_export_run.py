@@ -15,7 +15,7 @@ from bert_tf.cli.main import main
 from bert_tf.errors import ConfigError, DataError, RunDirectoryError
 from bert_tf.export import export_run, load_finetuned, load_pretrained
 from bert_tf.export.fill_mask import fill_mask
-from bert_tf.models.building import describe
+from bert_tf.models.families import describe
 from bert_tf.objectives.masked_lm import MaskedLM
 from bert_tf.tasks import build_task
 from bert_tf.training import precision

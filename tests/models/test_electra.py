@@ -5,9 +5,9 @@ import tensorflow as tf
 
 from bert_tf.errors import ConfigError
 from bert_tf.models import PRESETS, preset
-from bert_tf.models.building import build_config, build_encoder, describe
-from bert_tf.models.configs import generator_config
 from bert_tf.models.electra import ElectraConfig, ElectraEncoder, make_generator
+from bert_tf.models.electra_config import generator_config
+from bert_tf.models.families import build_config, build_encoder, describe
 from bert_tf.objectives import MaskedLM, ReplacedTokenDetection
 
 SMALL = ElectraConfig(

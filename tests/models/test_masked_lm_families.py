@@ -18,7 +18,7 @@ from bert_tf.models import (
     RobertaConfig,
     RobertaEncoder,
 )
-from bert_tf.models.building import build_config, build_encoder, describe
+from bert_tf.models.families import build_config, build_encoder, describe
 from bert_tf.objectives import MaskedLM
 
 SIZES = dict(

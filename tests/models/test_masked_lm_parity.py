@@ -9,7 +9,7 @@ import pytest
 import tensorflow as tf
 
 from bert_tf.models import albert, distilbert, modernbert, roberta
-from bert_tf.models.building import build_encoder
+from bert_tf.models.families import build_encoder
 from bert_tf.models.weights import export_weights, load_weights
 from bert_tf.objectives import MaskedLM
 

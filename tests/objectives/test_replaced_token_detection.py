@@ -9,8 +9,8 @@ from bert_tf.errors import ConfigError, DataError
 from bert_tf.models import BertEncoder
 from bert_tf.models.albert import AlbertEncoder
 from bert_tf.models.distilbert import DistilBertEncoder
-from bert_tf.models.configs import generator_config
 from bert_tf.models.electra import ElectraConfig, ElectraEncoder, make_generator
+from bert_tf.models.electra_config import generator_config
 from bert_tf.models.modernbert import ModernBertEncoder
 from bert_tf.models.roberta import RobertaEncoder
 from bert_tf.models.xlnet import XLNetEncoder
