@@ -11,11 +11,11 @@ import numpy as np
 
 from bert_tf.errors import ConfigError
 from bert_tf.tokenizers import load_tokenizer
-from tfrecords.explanation import Explained, field, table
-from tfrecords.manifest import Manifest
-from tfrecords.masking import MaskedLMCorruption, MaskingConfig
-from tfrecords.reader import ShardReader
-from tfrecords.schema import TOKENIZER_FOLDER
+from tfrecords.corruption.explanation import Explained, field, table
+from tfrecords.corruption.masking import MaskedLMCorruption, MaskingConfig
+from tfrecords.reading.reader import ShardReader
+from tfrecords.shards.manifest import Manifest
+from tfrecords.shards.schema import TOKENIZER_FOLDER
 
 # What a pair label means, by task.
 PAIR_LABELS = {

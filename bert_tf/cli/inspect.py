@@ -7,7 +7,7 @@ example:
   bert-tf inspect shards --objective permutation_lm --set segments=1 --set bidirectional=false
 
 in Python:
-  from tfrecords.inspection import inspect_shards
+  from tfrecords import inspect_shards
   print("\\n".join(inspect_shards("shards", examples=2)))
 """
 
@@ -32,7 +32,7 @@ def run(arguments):
 
     config = corruption_config(arguments.objective, apply_overrides({}, arguments.set))
     from bert_tf.training.objectives import OBJECTIVES
-    from tfrecords.inspection import inspect_shards
+    from tfrecords import inspect_shards
 
     lines = inspect_shards(
         arguments.shards,

@@ -37,7 +37,7 @@ class PermutationLM(TrainableModel):
         reuse_length: only the first so many tokens of each segment are remembered; None for all.
 
     Call arguments:
-        features: dict of the data contract, as `tfrecords.permutation.PermutationCorruption` makes
+        features: dict of the data contract, as `tfrecords.corruption.permutation.PermutationCorruption` makes
             it: the encoder's inputs, not corrupted; `permutation_order` int32 [B, S];
             `mask_positions` int32 [B, P], P / segments of them for each segment; optionally
             `backward` bool [B]; for the loss also `mask_ids` int32 and `mask_weights` float32

@@ -12,9 +12,9 @@ from bert_tf.models.building import build_encoder
 from bert_tf.models.configs import generator_config
 from bert_tf.models.electra import make_generator
 from bert_tf.objectives import MaskedLM, PermutationLM, ReplacedTokenDetection
-from tfrecords.masking import MaskedLMCorruption
-from tfrecords.permutation import PermutationCorruption
-from tfrecords.replaced_tokens import ReplacedTokenCorruption
+from tfrecords.corruption.masking import MaskedLMCorruption
+from tfrecords.corruption.permutation import PermutationCorruption
+from tfrecords.corruption.replaced_tokens import ReplacedTokenCorruption
 
 
 @dataclasses.dataclass(frozen=True)

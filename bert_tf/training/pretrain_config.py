@@ -11,9 +11,9 @@ from bert_tf.errors import ConfigError
 from bert_tf.models.configs import generator_config
 from bert_tf.models.section import build_config
 from bert_tf.training.optimizer_config import OptimizerConfig
-from tfrecords.masking_config import MaskingConfig
-from tfrecords.permutation_config import PermutationConfig
-from tfrecords.xlnet import check_permutation, reuse_length
+from tfrecords.corruption.masking_config import MaskingConfig
+from tfrecords.corruption.permutation_config import PermutationConfig
+from tfrecords.packing.xlnet import check_permutation, reuse_length
 
 
 @dataclasses.dataclass(frozen=True)

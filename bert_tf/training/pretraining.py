@@ -24,9 +24,9 @@ from bert_tf.training.precision import precision, resolve
 from bert_tf.training.pretrain_config import PretrainConfig, check_pretraining, fit_rows  # noqa: F401
 from bert_tf.training.run_directory import RunDirectory
 from bert_tf.training.strategies import check_agreement, explain_lost_workers, feed, feed_batches, is_chief, strategy_of
-from tfrecords.manifest import Manifest
-from tfrecords.reader import ShardReader
-from tfrecords.schema import TOKENIZER_FOLDER
+from tfrecords.shards.manifest import Manifest
+from tfrecords.reading.reader import ShardReader
+from tfrecords.shards.schema import TOKENIZER_FOLDER
 
 
 def pretrain(config, output):

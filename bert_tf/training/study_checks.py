@@ -9,7 +9,7 @@ from bert_tf.errors import ConfigError
 from bert_tf.models.section import build_config
 from bert_tf.training.finetune_config import check_finetuning
 from bert_tf.training.pretrain_config import check_objective, check_training, fit_rows
-from tfrecords.shards_config import CorpusConfig, ShardsConfig
+from tfrecords.shards.config import CorpusConfig, ShardsConfig
 
 #: What a study's folder holds besides those of its rows, and a row's besides those of its tasks.
 RESERVED = {

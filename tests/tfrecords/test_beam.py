@@ -6,14 +6,14 @@ import sys
 import pytest
 from test_writer import VOCABULARY, contents, documents, write, write_text
 
-import tfrecords
 from bert_tf.cli.main import main
 from bert_tf.errors import ConfigError, DataError, RunDirectoryError
 from bert_tf.tokenizers import WordPieceTokenizer
-from tfrecords.schema import TOKENIZER_FOLDER
-from tfrecords.shard import ShardWriter
-from tfrecords.shards_config import CorpusConfig, ShardsConfig
-from tfrecords.writer import tokenize_corpus, write_shards
+from tfrecords import writing
+from tfrecords.shards.config import CorpusConfig, ShardsConfig
+from tfrecords.shards.schema import TOKENIZER_FOLDER
+from tfrecords.writing.shard import ShardWriter
+from tfrecords.writing.writer import tokenize_corpus, write_shards
 
 needs_beam = pytest.mark.skipif(
     importlib.util.find_spec("apache_beam") is None, reason="needs the extra: pip install -e '.[beam]'"
@@ -136,8 +136,8 @@ def test_workers_are_the_business_of_the_runner(local, tmp_path):
 
 def test_without_beam(local, tmp_path, monkeypatch):
     monkeypatch.setitem(sys.modules, "apache_beam", None)
-    monkeypatch.delitem(sys.modules, "tfrecords.beam", raising=False)
-    monkeypatch.delattr(tfrecords, "beam", raising=False)
+    monkeypatch.delitem(sys.modules, "tfrecords.writing.beam", raising=False)
+    monkeypatch.delattr(writing, "beam", raising=False)
     with pytest.raises(ConfigError, match=r"pip install -e '\.\[beam\]' where"):
         by_beam(local / "corpus.txt", tmp_path / "out", WordPieceTokenizer(VOCABULARY))
     assert not (tmp_path / "out").exists()

@@ -6,13 +6,13 @@ from shard_fixtures import write_shards
 from bert_tf.errors import ConfigError, DataError
 from bert_tf.tokenizers import WordPieceTokenizer
 from bert_tf.tokenizers.layout import build_layout
-from tfrecords import schema
+from tfrecords.corruption.masking import MaskedLMCorruption, MaskingConfig
+from tfrecords.corruption.masking_explained import KEPT, MASKED, RANDOM
+from tfrecords.corruption.permutation import PermutationConfig, PermutationCorruption
+from tfrecords.corruption.replaced_tokens import ReplacedTokenCorruption
 from tfrecords.inspection import explain, inspect_shards
-from tfrecords.masking import MaskedLMCorruption, MaskingConfig
-from tfrecords.masking_explained import KEPT, MASKED, RANDOM
-from tfrecords.permutation import PermutationConfig, PermutationCorruption
-from tfrecords.reader import ShardReader
-from tfrecords.replaced_tokens import ReplacedTokenCorruption
+from tfrecords.reading.reader import ShardReader
+from tfrecords.shards import schema
 
 VOCABULARY = "[PAD] [UNK] [CLS] [SEP] [MASK] the cat sat on mat rock ##et ##s fly .".split()
 PAIR = "[CLS] the cat sat [SEP] rock ##et ##s fly . [SEP]".split()

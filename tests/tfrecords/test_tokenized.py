@@ -8,14 +8,14 @@ from test_writer import SMALL, VOCABULARY, contents, documents, examples, write,
 
 from bert_tf.errors import ConfigError, DataError, RunDirectoryError
 from bert_tf.tokenizers import WordPieceTokenizer
-from tfrecords import schema
-from tfrecords.manifest import Manifest
-from tfrecords.reader import ShardReader
-from tfrecords.shards_config import CorpusConfig, ShardsConfig
-from tfrecords.statistics import report, report_text
-from tfrecords.tokenized import TokenizedCorpus, TokenWriter
-from tfrecords.tokens import DocumentTokenizer, Tokens, decode, encode
-from tfrecords.writer import tokenize_corpus, write_shards
+from tfrecords.corpus.tokens import DocumentTokenizer, Tokens, decode, encode
+from tfrecords.reading.reader import ShardReader
+from tfrecords.shards import schema
+from tfrecords.shards.config import CorpusConfig, ShardsConfig
+from tfrecords.shards.manifest import Manifest
+from tfrecords.shards.tokenized import TokenizedCorpus, TokenWriter
+from tfrecords.writing.statistics import report, report_text
+from tfrecords.writing.writer import tokenize_corpus, write_shards
 
 CORPUS = CorpusConfig(shard_bytes=1 << 14)
 FORMATS = [

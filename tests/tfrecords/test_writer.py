@@ -18,11 +18,11 @@ from bert_tf.config import build
 from bert_tf.errors import ConfigError, DataError, RunDirectoryError
 from bert_tf.files import lock_directory
 from bert_tf.tokenizers import WordPieceTokenizer, load_tokenizer
-from tfrecords import schema
-from tfrecords.manifest import Manifest
-from tfrecords.shard import ShardWriter
-from tfrecords.shards_config import ShardsConfig
-from tfrecords.writer import write_shards
+from tfrecords.shards import schema
+from tfrecords.shards.config import ShardsConfig
+from tfrecords.shards.manifest import Manifest
+from tfrecords.writing.shard import ShardWriter
+from tfrecords.writing.writer import write_shards
 
 WORDS = [f"w{i}" for i in range(200)]
 VOCABULARY = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", ".", *WORDS]
@@ -167,8 +167,8 @@ def test_seed_and_duplicates(tmp_path, corpus, tokenizer):
 
 SCRIPT = """
 import sys
-from tfrecords.shards_config import ShardsConfig
-from tfrecords.writer import write_shards
+from tfrecords.shards.config import ShardsConfig
+from tfrecords.writing.writer import write_shards
 # No `if __name__ == "__main__"`: workers do not need it.
 write_shards(sys.argv[1], sys.argv[2], sys.argv[3], ShardsConfig(sequence_length=32, shard_bytes=1 << 14), workers=int(sys.argv[4]))
 """
@@ -442,8 +442,8 @@ def test_a_very_long_line(tmp_path, tokenizer):
 PEAK_MEMORY = """
 import sys
 from bert_tf.tokenizers import load_tokenizer
-from tfrecords.shards_config import ShardsConfig
-from tfrecords.writer import write_shards
+from tfrecords.shards.config import ShardsConfig
+from tfrecords.writing.writer import write_shards
 
 folder, shard_bytes = sys.argv[1], int(sys.argv[2])
 tokenizer, config = load_tokenizer(folder + "/vocabulary"), ShardsConfig(sequence_length=32, shard_bytes=shard_bytes)
