@@ -5,7 +5,7 @@ import pytest
 import tensorflow as tf
 
 from bert_tf.tokenizers.layout import build_layout
-from tfrecords.packing.single_segments import Spans
+from tfrecords.packing.spans import Spans
 from tfrecords.shards import schema
 from tfrecords.shards.records import serialize
 
