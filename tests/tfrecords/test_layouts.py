@@ -28,7 +28,7 @@ class Framed(WordPieceTokenizer):
 @pytest.fixture(params=["bert", "roberta", "xlnet", "t5"])
 def tokenizer(request, monkeypatch):
     tokenizer = Framed(request.param)
-    monkeypatch.setattr("tfrecords.writing.shard.load_tokenizer", lambda _: tokenizer)
+    monkeypatch.setattr("tfrecords.writing.jobs.load_tokenizer", lambda _: tokenizer)
     return tokenizer
 
 

@@ -21,7 +21,7 @@ from bert_tf.tokenizers import WordPieceTokenizer, load_tokenizer
 from tfrecords.shards import schema
 from tfrecords.shards.config import ShardsConfig
 from tfrecords.shards.manifest import Manifest
-from tfrecords.writing.shard import ShardWriter
+from tfrecords.writing.jobs import ShardJob
 from tfrecords.writing.writer import write_shards
 
 WORDS = [f"w{i}" for i in range(200)]
@@ -200,8 +200,8 @@ def test_an_interrupted_run_goes_on_to_the_same_bytes(tmp_path, corpus, tokenize
     kept = {p: p.stat().st_mtime_ns for p in (tmp_path / "out").glob("shard-*.tfrecord")}
 
     worked = []
-    call = ShardWriter.__call__
-    monkeypatch.setattr(ShardWriter, "__call__", lambda self, chunk: worked.append(chunk.index) or call(self, chunk))
+    call = ShardJob.write
+    monkeypatch.setattr(ShardJob, "write", lambda self, chunk: worked.append(chunk.index) or call(self, chunk))
     manifest = write(long, tmp_path / "out", tokenizer)
     # A worker that outlived its parent may have written its last shard while this ran.
     assert len(manifest.shards) - len(kept) - 2 <= len(worked) <= len(manifest.shards) - 3
@@ -214,14 +214,14 @@ def test_an_interrupted_run_goes_on_to_the_same_bytes(tmp_path, corpus, tokenize
 
 def stop_after(monkeypatch, shards):
     """Makes the run fail at the chunk of that number."""
-    call = ShardWriter.__call__
+    call = ShardJob.write
 
     def stopping(self, chunk):
         if chunk.index == shards:
             raise KeyboardInterrupt
         return call(self, chunk)
 
-    monkeypatch.setattr(ShardWriter, "__call__", stopping)
+    monkeypatch.setattr(ShardJob, "write", stopping)
 
 
 def test_an_interrupted_run_refuses_other_settings_and_redoes_changed_text(tmp_path, tokenizer, monkeypatch):

@@ -4,10 +4,15 @@
 its few prefixes are computed once and the ids are slices of one buffer. See `schema` for the layout.
 """
 
+import errno
+import hashlib
+import os
 import struct
 
 import numpy as np
+import tensorflow as tf
 
+from bert_tf.files import explain_disk_errors
 from tfrecords.shards.schema import NO_PAIR, PAIR_LABEL, SEGMENT_LENGTHS, TOKEN_IDS, id_dtype
 
 _LENGTHS = struct.Struct("<HH")
@@ -62,6 +67,43 @@ def serialize_rows(rows, lengths, vocabulary_size):
     frame = _frame(NO_PAIR, rows.dtype.itemsize * rows.shape[1], _LENGTH_DTYPE.itemsize * lengths.shape[1])
     for row, parts in zip(rows, lengths):
         yield frame[0] + parts.tobytes() + frame[1] + row.tobytes()
+
+
+def write_records(path, records):
+    """Writes a shard, atomically.
+
+    Args:
+        path: Path.
+        records: iterable of bytes.
+
+    Returns:
+        (number of records, bytes of the file, its SHA-256 in hex).
+
+    Raises:
+        RunDirectoryError: the disk is full or the folder cannot be written.
+    """
+    # Machines of a cluster may work on the same chunk twice, under the same process number.
+    temporary = path.with_name(f".{path.name}.{os.uname().nodename}.{os.getpid()}.tmp")
+    examples = 0
+    with explain_disk_errors(path):
+        try:
+            with tf.io.TFRecordWriter(str(temporary)) as writer:
+                for record in records:
+                    writer.write(record)
+                    examples += 1
+            with open(temporary, "rb") as file:
+                sha256 = hashlib.file_digest(file, "sha256").hexdigest()
+                size = os.fstat(file.fileno()).st_size
+                os.fsync(file.fileno())
+            os.replace(temporary, path)
+        # What TensorFlow's file system raises in place of OSError.
+        except tf.errors.ResourceExhaustedError as error:
+            raise OSError(errno.ENOSPC, error.message) from error
+        except tf.errors.PermissionDeniedError as error:
+            raise OSError(errno.EACCES, error.message) from error
+        finally:
+            temporary.unlink(missing_ok=True)
+    return examples, size, sha256
 
 
 def _frame(label, size, lengths_size=_LENGTHS.size):

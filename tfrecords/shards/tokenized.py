@@ -12,15 +12,11 @@ from typing import Annotated, NamedTuple
 
 from bert_tf.config import Range, build, to_dict
 from bert_tf.errors import DataError
-from bert_tf.files import atomic_write
-from bert_tf.tokenizers import load_tokenizer
-from tfrecords.corpus.tokens import DocumentTokenizer, decode, encode, token_counts
+from tfrecords.corpus.tokens import decode
 from tfrecords.shards.checked_record import load_record, save_record
 from tfrecords.shards.config import CorpusConfig
 from tfrecords.shards.manifest import Size, check_names
-from tfrecords.shards.schema import TOKENIZER_FOLDER, TOKENS_MANIFEST_NAME
-from tfrecords.writing.output_folder import Kind
-from tfrecords.writing.results import ChunkResult
+from tfrecords.shards.schema import TOKENS_MANIFEST_NAME
 
 _VERSION = 1
 
@@ -140,45 +136,3 @@ class StoredChunk(NamedTuple):
                 "copy it anew or tokenize the corpus again"
             )
         return decode(data)
-
-
-TOKENS = Kind("token files", TokenizedCorpus, TOKENS_MANIFEST_NAME, TokenFile, "tokens", ".npz")
-
-
-class TokenWriter:
-    """Turns chunks into token files; one lives in each process, and all threads there may call it.
-
-    Args:
-        folder: the output folder; it holds the tokenizer.
-        sentences: how to find sentences, as `sentences.document_sentences` takes it.
-        tokenizer: that tokenizer, where it is loaded already.
-    """
-
-    def __init__(self, folder, sentences, tokenizer=None):
-        self._folder = Path(folder)
-        self._tokenizer = load_tokenizer(self._folder / TOKENIZER_FOLDER) if tokenizer is None else tokenizer
-        self._tokenize = DocumentTokenizer(self._tokenizer, sentences)
-
-    def __call__(self, chunk):
-        """Writes file and sidecar of a `Chunk`; returns its `ChunkResult`.
-
-        Raises:
-            RunDirectoryError: the disk is full or the folder cannot be written.
-        """
-        tokens = chunk.tokens(self._tokenize)
-        data = encode(tokens, self._tokenizer.vocabulary_size)
-        name = TOKENS.file_name(chunk.index)
-        with atomic_write(self._folder / name, "wb") as file:
-            file.write(data)
-        entry = TokenFile(
-            file=name,
-            bytes=len(data),
-            sha256=hashlib.sha256(data).hexdigest(),
-            documents=chunk.begun,
-            text_bytes=chunk.text_bytes,
-            replaced_characters=chunk.replaced,
-            text_sha256=chunk.sha256,
-        )
-        result = ChunkResult(chunk.sha256, entry, token_counts(chunk, tokens, self._tokenizer))
-        result.save(self._folder)
-        return result

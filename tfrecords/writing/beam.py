@@ -2,9 +2,9 @@
 
 One machine reads the corpus and cuts it into chunks, which has to go in order: where a chunk ends
 depends on all documents before it. The chunks, text and all, are then dealt to all machines, which
-tokenize, pack and write them with `shard.ShardWriter` or `tokenized.TokenWriter`, the part that
-takes the time. A finished chunk is known by its sidecar in the output folder, as it is without Beam,
-so that a run that was interrupted on a cluster can be continued there or here.
+tokenize, pack and write them (`write` of a job), the part that takes the time. A finished chunk is known by
+its sidecar in the output folder, as it is without Beam, so that a run that was interrupted on a cluster can
+be continued there or here.
 
 The machines must have this library installed, and see corpus and output folder under the same
 absolute paths as the machine that starts the pipeline: a network file system mounted on all of
@@ -23,7 +23,7 @@ from apache_beam.options.pipeline_options import PipelineOptions
 from bert_tf import errors
 from bert_tf.files import atomic_write
 from bert_tf.parsing import read_json
-from tfrecords.writing.results import sidecar_path, work_left
+from tfrecords.writing.results import sidecar_path
 
 
 class _Cut(NamedTuple):
@@ -34,15 +34,12 @@ class _Cut(NamedTuple):
     position: int
 
 
-def process(chunks, output, folder, setup, options, totals):
+def process(job, folder, options, totals):
     """Works on every chunk that has no result yet, on the machines of a Beam runner.
 
     Args:
-        chunks: picklable callable that returns an iterable of `Chunk` or `StoredChunk`.
-        output: absolute path of the output folder.
-        folder: its `OutputFolder`.
-        setup: picklable callable, run on each machine; returns a function of a chunk that
-            leaves a `ChunkResult` in the folder.
+        job: a `Job` whose paths are absolute.
+        folder: the `OutputFolder` of its output.
         options: list of str, those of a Beam pipeline: ["--runner=DirectRunner", ...].
         totals: `Totals`, to which all results are added.
 
@@ -51,16 +48,16 @@ def process(chunks, output, folder, setup, options, totals):
         RunDirectoryError: what the workers have written is not to be seen here.
         Exception: what the runner raises.
     """
-    cut, failure = (sidecar_path(output, name) for name in ("beam-cut", "beam-failure"))
+    cut, failure = (sidecar_path(job.output, name) for name in ("beam-cut", "beam-failure"))
     for path in (cut, failure):
         path.unlink(missing_ok=True)
     pipeline = beam.Pipeline(options=PipelineOptions(options))
     _ = (
         pipeline
         | beam.Create([None])
-        | "cut the corpus" >> beam.ParDo(_CutCorpus(chunks, folder, cut, failure))
+        | "cut the corpus" >> beam.ParDo(_CutCorpus(job, folder, cut, failure))
         | beam.Reshuffle()  # deals them; without it, one machine would do everything
-        | "write the files" >> beam.ParDo(_WriteFiles(setup, failure))
+        | "write the files" >> beam.ParDo(_WriteFiles(job, failure))
     )
     try:
         pipeline.run().wait_until_finish()
@@ -70,9 +67,9 @@ def process(chunks, output, folder, setup, options, totals):
             raise getattr(errors, kind)(message) from None
         raise
     found = read_json(cut) if cut.exists() else None
-    if found is None or any(True for _ in work_left((_Cut(*values) for values in found), folder, totals)):
+    if found is None or any(True for _ in folder.chunks_left((_Cut(*values) for values in found), totals)):
         raise errors.RunDirectoryError(
-            f"the Beam workers are done, but not all they wrote is in {output}; corpus and output must lie on a file "
+            f"the Beam workers are done, but not all they wrote is in {job.output}; corpus and output must lie on a file "
             "system that every worker and this machine see under the same path"
         )
 
@@ -80,13 +77,13 @@ def process(chunks, output, folder, setup, options, totals):
 class _CutCorpus(beam.DoFn):
     """Yields the chunks that have no result yet; leaves a list of all beside the sidecars."""
 
-    def __init__(self, chunks, folder, cut, failure):
-        self._chunks, self._folder, self._cut, self._failure = chunks, folder, cut, failure
+    def __init__(self, job, folder, cut, failure):
+        self._job, self._folder, self._cut, self._failure = job, folder, cut, failure
 
     def process(self, _):
         with _noted(self._failure):
             cut = []
-            for chunk in self._chunks():
+            for chunk in self._job.chunks():
                 cut.append(_Cut(chunk.index, chunk.sha256, chunk.position))
                 if self._folder.finished_chunk(chunk) is None:
                     yield chunk
@@ -97,12 +94,12 @@ class _CutCorpus(beam.DoFn):
 class _WriteFiles(beam.DoFn):
     """Leaves file and sidecar of each chunk in the output folder."""
 
-    def __init__(self, setup, failure):
-        self._setup, self._failure = setup, failure
+    def __init__(self, job, failure):
+        self._job, self._failure = job, failure
 
     def setup(self):
         with _noted(self._failure):
-            self._write = self._setup()
+            self._write = self._job.prepare()
 
     def process(self, chunk):
         with _noted(self._failure):

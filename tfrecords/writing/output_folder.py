@@ -1,4 +1,4 @@
-"""The state of an output folder: fresh, interrupted, finished, or not ours."""
+"""The state of an output folder: empty, interrupted, finished, or not written by this library."""
 
 import json
 import shutil
@@ -54,7 +54,7 @@ class OutputFolder:
         self.file_name = kind.file_name
 
     def prepare(self, overwrite):
-        """Makes the folder ready to be written, or to be gone on with.
+        """Makes the folder ready to be written, or to be resumed.
 
         Returns:
             The manifest if the folder already holds all that was asked for, else None.
@@ -95,6 +95,18 @@ class OutputFolder:
             return None
         file = self._folder / result.entry.file
         return result if file.is_file() and file.stat().st_size == result.entry.bytes else None
+
+    def chunks_left(self, chunks, totals):
+        """Yields each chunk that has no result yet, and adds the results of the others to `totals`."""
+        position = 0
+        for chunk in chunks:
+            totals.expect(self.file_name(chunk.index), chunk.position - position)
+            position = chunk.position
+            finished = self.finished_chunk(chunk)
+            if finished is None:
+                yield chunk
+            else:
+                totals.add(finished, skipped=True)
 
     def finish(self, manifest):
         """Writes the manifest, which makes the folder a finished one, and removes what it replaces."""

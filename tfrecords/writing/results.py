@@ -1,4 +1,4 @@
-"""What is known of finished chunks: a sidecar for each, from which an interrupted run goes on, and sums."""
+"""Results of finished chunks: a sidecar file for each, from which an interrupted run resumes, and their sums."""
 
 import dataclasses
 import json
@@ -10,7 +10,6 @@ from bert_tf.config import build
 from bert_tf.errors import UserError
 from bert_tf.files import atomic_write
 from bert_tf.parsing import read_json_object
-from tfrecords.writing.workers import map_unordered
 
 UNFINISHED_FOLDER = ".unfinished"
 
@@ -30,7 +29,7 @@ class ChunkResult:
     counts: dict
 
     def save(self, folder):
-        """Writes the sidecar that lets an interrupted run go on behind this chunk."""
+        """Writes the sidecar, by which an interrupted run knows that this chunk is finished."""
         with atomic_write(sidecar_path(folder, self.entry.file)) as file:
             json.dump(dataclasses.asdict(self), file)
 
@@ -67,7 +66,7 @@ class Totals:
         self._lock = threading.Lock()
 
     def expect(self, name, size):
-        """Says how many bytes of the corpus lie behind a file."""
+        """Says how many bytes of the corpus the file of that name holds."""
         self._sizes[name] = size
 
     def add(self, result, skipped=False):
@@ -89,30 +88,3 @@ class Totals:
     def finish(self, what):
         if self._progress:
             self._progress.finish(f"{len(self.entries):,} {what if len(self.entries) != 1 else what.removesuffix('s')}")
-
-
-def process(chunks, folder, setup, workers, totals):
-    """Works on every chunk that has no result yet, in several processes.
-
-    Args:
-        chunks: iterable of `Chunk` or `StoredChunk`.
-        folder: `OutputFolder`.
-        setup: as `map_unordered` takes it; its function takes a chunk.
-        workers: number of processes.
-        totals: `Totals`, to which all results are added.
-    """
-    for result in map_unordered(setup, work_left(chunks, folder, totals), workers):
-        totals.add(result)
-
-
-def work_left(chunks, folder, totals):
-    """Yields each chunk that has no result yet, and adds the results of the others to `totals`."""
-    position = 0
-    for chunk in chunks:
-        totals.expect(folder.file_name(chunk.index), chunk.position - position)
-        position = chunk.position
-        finished = folder.finished_chunk(chunk)
-        if finished is None:
-            yield chunk
-        else:
-            totals.add(finished, skipped=True)
