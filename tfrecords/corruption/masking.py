@@ -15,9 +15,9 @@ import tensorflow as tf
 
 from bert_tf.errors import ConfigError
 from tfrecords.corruption.drawing import select_tokens, select_units
+from tfrecords.corruption.explanation import explain_masking
 from tfrecords.corruption.gathering import add_at, gather_at, look_up
 from tfrecords.corruption.masking_config import MaskingConfig
-from tfrecords.corruption.masking_explained import explain
 from tfrecords.corruption.masking_units import span_borders, unit_starts, word_starts
 from tfrecords.corruption.random_numbers import (
     ACTION_STREAM,
@@ -213,7 +213,7 @@ class MaskedLMCorruption:
 
     def explain(self, batch, features, seed, tokenizer):
         """Yields, for each row, what was masked and why: `explanation.Explained`."""
-        return explain(self, batch, features, seed, tokenizer)
+        return explain_masking(self, batch, features, seed, tokenizer)
 
 
 def _ranges(numbers):

@@ -8,9 +8,9 @@ import numpy as np
 import tensorflow as tf
 
 from bert_tf.errors import DataError
+from tfrecords.corruption.explanation import explain_permutation
 from tfrecords.corruption.gathering import gather_at, marked
 from tfrecords.corruption.permutation_config import PermutationConfig
-from tfrecords.corruption.permutation_explained import explain
 from tfrecords.corruption.permutation_spans import CONTINUATION, FIRST_PIECE, SPECIAL, sample_spans
 from tfrecords.corruption.random_numbers import example_keys, random_bits
 from tfrecords.packing.xlnet import check_permutation
@@ -116,7 +116,7 @@ class PermutationCorruption:
 
     def explain(self, batch, features, seed, tokenizer):
         """Yields, for each row, what is predicted and from what: `explanation.Explained`."""
-        return explain(self, batch, features, seed, tokenizer)
+        return explain_permutation(self, batch, features, tokenizer)
 
     def select(self, token_ids, padding_mask, keys, backward=None):
         """Which tokens are predicted: bool [B, S].
