@@ -61,7 +61,8 @@ def test_imports_stay_on_lower_floors(path):
 
 SETTINGS = """
     bert_tf.models.families bert_tf.training.pretrain_config bert_tf.training.finetune_config
-    bert_tf.training.study_config bert_tf.tasks.config bert_tf.objectives.registry tfrecords.shards_config
+    bert_tf.training.study_config bert_tf.tasks.config bert_tf.objectives.registry tfrecords.shards.config
+    tfrecords.corruption.masking_config tfrecords.corruption.permutation_config
 """.split()
 
 

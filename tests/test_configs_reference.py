@@ -17,7 +17,7 @@ from bert_tf.tasks.config import TaskConfig
 from bert_tf.training.finetune_config import FinetuneConfig
 from bert_tf.training.pretrain_config import PretrainConfig
 from bert_tf.training.study_config import StudyConfig, StudyRow
-from tfrecords.shards_config import ShardsConfig
+from tfrecords.shards.config import ShardsConfig
 
 FILE = Path(__file__).parent.parent / "configs" / "README.md"
 HEAD = """# Every key of every configuration

@@ -7,7 +7,7 @@ example:
   bert-tf inspect shards --objective permutation_lm --set segments=1 --set bidirectional=false
 
 in Python:
-  from tfrecords.inspection import inspect_shards
+  from tfrecords import inspect_shards
   print("\\n".join(inspect_shards("shards", examples=2)))
 """
 
@@ -33,7 +33,7 @@ def run(arguments):
     objective = OBJECTIVES[arguments.objective]
     section = objective.corruption_section
     settings = build(objective.config, {"name": objective.name, section: apply_overrides({}, arguments.set)})
-    from tfrecords.inspection import inspect_shards
+    from tfrecords import inspect_shards
 
     lines = inspect_shards(
         arguments.shards,

@@ -53,7 +53,7 @@ def advice(config, output):
     from pathlib import Path
 
     from bert_tf.tokenizers import load_tokenizer
-    from tfrecords.schema import TOKENIZER_FOLDER
+    from tfrecords.shards.schema import TOKENIZER_FOLDER
 
     finetune = f"bert-tf finetune --init-from {output} --train train.tsv --dev dev.tsv --output task"
     if config.objective.name != "masked_lm":

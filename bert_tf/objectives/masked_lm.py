@@ -11,7 +11,7 @@ from bert_tf.models import ENCODER_INPUTS
 from bert_tf.objectives.losses import cross_entropy_sums, feature
 from bert_tf.objectives.masked_lm_config import PAIR_TASKS, MaskedLMConfig
 from bert_tf.objectives.pretraining_model import PretrainingModel
-from tfrecords.masking_config import MaskingConfig
+from tfrecords.corruption.masking_config import MaskingConfig
 
 
 @keras.saving.register_keras_serializable("bert_tf")

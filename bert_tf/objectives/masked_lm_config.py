@@ -5,7 +5,7 @@ from typing import ClassVar, Literal
 
 from bert_tf.errors import ConfigError
 from bert_tf.objectives.objective import Objective, ObjectiveConfig
-from tfrecords.masking_config import MaskingConfig
+from tfrecords.corruption.masking_config import MaskingConfig
 
 PAIR_TASKS = ("next_sentence", "sentence_order")
 
@@ -86,7 +86,7 @@ MASKED_LM = Objective(
     config=MaskedLMConfig,
     model="bert_tf.objectives.masked_lm:MaskedLM",
     head="masked_lm_head",
-    corruption="tfrecords.masking:MaskedLMCorruption",
+    corruption="tfrecords.corruption.masking:MaskedLMCorruption",
     corruption_section="masking",
     unigram={"masked_lm_loss": "masked_lm_loss", "masked_lm_accuracy": "masked_lm_accuracy"},
 )

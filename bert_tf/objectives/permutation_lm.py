@@ -9,7 +9,7 @@ from bert_tf.models import ENCODER_INPUTS, XLNetEncoder
 from bert_tf.objectives.losses import cross_entropy_sums, feature
 from bert_tf.objectives.permutation_lm_config import PermutationLMConfig
 from bert_tf.objectives.pretraining_model import PretrainingModel
-from tfrecords.permutation_config import PermutationConfig
+from tfrecords.corruption.permutation_config import PermutationConfig
 
 
 @keras.saving.register_keras_serializable("bert_tf")
@@ -39,7 +39,7 @@ class PermutationLM(PretrainingModel):
         reuse_length: only the first so many tokens of each segment are remembered; None for all.
 
     Call arguments:
-        features: dict of the data contract, as `tfrecords.permutation.PermutationCorruption` makes
+        features: dict of the data contract, as `tfrecords.corruption.permutation.PermutationCorruption` makes
             it: the encoder's inputs, not corrupted; `permutation_order` int32 [B, S];
             `mask_positions` int32 [B, P], P / segments of them for each segment; optionally
             `backward` bool [B]; for the loss also `mask_ids` int32 and `mask_weights` float32

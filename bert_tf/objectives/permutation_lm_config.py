@@ -6,8 +6,8 @@ from typing import Annotated
 from bert_tf.config import Range
 from bert_tf.errors import ConfigError
 from bert_tf.objectives.objective import Objective, ObjectiveConfig
-from tfrecords.permutation_config import PermutationConfig
-from tfrecords.xlnet import check_permutation, reuse_length
+from tfrecords.corruption.permutation_config import PermutationConfig
+from tfrecords.packing.xlnet import check_permutation, reuse_length
 
 
 @dataclasses.dataclass(frozen=True)
@@ -50,7 +50,7 @@ PERMUTATION_LM = Objective(
     config=PermutationLMConfig,
     model="bert_tf.objectives.permutation_lm:PermutationLM",
     head="lm_head",
-    corruption="tfrecords.permutation:PermutationCorruption",
+    corruption="tfrecords.corruption.permutation:PermutationCorruption",
     corruption_section="permutation",
     unigram={"permutation_lm_loss": "masked_lm_loss", "permutation_lm_accuracy": "masked_lm_accuracy"},
 )

@@ -36,7 +36,7 @@ class ReplacedTokenDetection(PretrainingModel):
         features: dict of the data contract: the encoder's inputs, `mask_positions` int32 [B, P]
             (distinct where the weight is not 0), `mask_weights` float32 [B, P] and
             `sampling_bits` int32 [B, P], uniform in [0, 2**24): what
-            `tfrecords.replaced_tokens.ReplacedTokenCorruption` makes. For the losses also
+            `tfrecords.corruption.replaced_tokens.ReplacedTokenCorruption` makes. For the losses also
             `mask_ids` int32 [B, P]. Without a generator only the encoder's inputs.
         training: whether dropout is active.
 

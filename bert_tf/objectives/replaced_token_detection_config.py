@@ -9,7 +9,7 @@ from bert_tf.models.electra_config import generator_config
 from bert_tf.models.families import build_config
 from bert_tf.objectives.masked_lm_config import refuse_xlnet
 from bert_tf.objectives.objective import Objective, ObjectiveConfig
-from tfrecords.masking_config import MaskingConfig
+from tfrecords.corruption.masking_config import MaskingConfig
 
 
 @dataclasses.dataclass(frozen=True)
@@ -63,7 +63,7 @@ REPLACED_TOKEN_DETECTION = Objective(
     config=ReplacedTokenDetectionConfig,
     model="bert_tf.objectives.replaced_token_detection:ReplacedTokenDetection",
     head="discriminator_head",
-    corruption="tfrecords.replaced_tokens:ReplacedTokenCorruption",
+    corruption="tfrecords.corruption.replaced_tokens:ReplacedTokenCorruption",
     corruption_section="masking",
     unigram={"masked_lm_loss": "masked_lm_loss", "masked_lm_accuracy": "masked_lm_accuracy"},
 )

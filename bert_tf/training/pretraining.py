@@ -31,9 +31,9 @@ from bert_tf.training.strategies import (
     is_chief,
     strategy_of,
 )
-from tfrecords.manifest import Manifest
-from tfrecords.reader import ShardReader
-from tfrecords.schema import TOKENIZER_FOLDER
+from tfrecords.reading.reader import ShardReader
+from tfrecords.shards.manifest import Manifest
+from tfrecords.shards.schema import TOKENIZER_FOLDER
 
 
 def pretrain(config, output):

@@ -10,7 +10,7 @@ from bert_tf.models.families import build_config
 from bert_tf.tasks.config import check_task
 from bert_tf.training.finetune_config import check_finetuning
 from bert_tf.training.pretrain_config import check_training
-from tfrecords.shards_config import CorpusConfig, ShardsConfig
+from tfrecords.shards.config import CorpusConfig, ShardsConfig
 
 #: What a study's folder holds besides those of its rows, and a row's besides those of its tasks.
 RESERVED = {

@@ -22,9 +22,9 @@ sys.path.insert(0, str(Path(__file__).parents[1] / "tfrecords"))
 from shard_fixtures import StandInTokenizer, random_examples, write_shards
 
 from bert_tf.tokenizers import load_tokenizer
-from tfrecords.masking import MaskedLMCorruption, MaskingConfig
-from tfrecords.reader import ShardReader
-from tfrecords.schema import TOKENIZER_FOLDER
+from tfrecords.corruption.masking import MaskedLMCorruption, MaskingConfig
+from tfrecords.reading.reader import ShardReader
+from tfrecords.shards.schema import TOKENIZER_FOLDER
 
 
 def main():

@@ -9,7 +9,7 @@ from bert_tf.errors import DataError
 from bert_tf.models.spanbert import SpanBertConfig, SpanBertEncoder
 from bert_tf.objectives import MaskedLM
 from bert_tf.tokenizers.layout import Layout
-from tfrecords.masking import MaskedLMCorruption, MaskingConfig
+from tfrecords.corruption.masking import MaskedLMCorruption, MaskingConfig
 
 # What a masker asks of a tokenizer. Every fourth id continues a word.
 TOKENIZER = types.SimpleNamespace(

@@ -7,8 +7,10 @@ from masking_oracle import mask_batch
 from shard_fixtures import CLS, MASK, PAD, SEP, UNK, StandInTokenizer
 
 from bert_tf.errors import ConfigError
-from tfrecords import corruption
-from tfrecords.masking import MaskedLMCorruption, MaskingConfig
+from tfrecords.corruption.drawing import distinct_draws, draws_needed
+from tfrecords.corruption.gathering import running_sum
+from tfrecords.corruption.masking import MaskedLMCorruption, MaskingConfig
+from tfrecords.corruption.random_numbers import example_keys
 
 TOKENIZER = StandInTokenizer()
 SPECIAL = np.array(TOKENIZER.special_ids)
@@ -238,10 +240,10 @@ def test_few_tokens_among_many_special_ones():
 
 def test_sums_in_blocks_and_draws_in_rounds():
     values = np.random.default_rng(0).integers(0, 100, (5, 700)).astype(np.float32)
-    np.testing.assert_array_equal(corruption.running_sum(values), np.cumsum(values, 1))
+    np.testing.assert_array_equal(running_sum(values), np.cumsum(values, 1))
 
-    keys = corruption.example_keys(1, tf.zeros(2000, tf.int64), tf.range(2000, dtype=tf.int64))
-    draws, first = corruption.distinct_draws(keys, tf.fill([2000], 90), 150, 100)
+    keys = example_keys(1, tf.zeros(2000, tf.int64), tf.range(2000, dtype=tf.int64))
+    draws, first = distinct_draws(keys, tf.fill([2000], 90), 150, 100)
     draws, first = draws.numpy(), first.numpy()
     assert draws.shape == (2000, 150) and draws.min() == 0 and draws.max() == 89
     expected = np.zeros_like(first)
@@ -249,7 +251,7 @@ def test_sums_in_blocks_and_draws_in_rounds():
         expected[row, np.unique(draws[row], return_index=True)[1]] = True
     np.testing.assert_array_equal(first, expected)
     # `draws_needed` is enough: 30 different ones of 90.
-    count = corruption.draws_needed(30, 90)
+    count = draws_needed(30, 90)
     assert count < 60 and (first[:, :count].sum(1) >= 30).all()
 
 

@@ -10,10 +10,10 @@ import tensorflow as tf
 from shard_fixtures import PAD, StandInTokenizer, random_examples, write_shards
 
 from bert_tf.errors import ConfigError, DataError
-from tfrecords import schema
-from tfrecords.masking import MaskedLMCorruption, MaskingConfig
-from tfrecords.order import ReadingOrder, permutation
-from tfrecords.reader import ShardReader
+from tfrecords.corruption.masking import MaskedLMCorruption, MaskingConfig
+from tfrecords.reading.order import ReadingOrder, permutation
+from tfrecords.reading.reader import ShardReader
+from tfrecords.shards import schema
 
 LENGTH = 16
 SIZES = (13, 7, 20, 1, 11)
@@ -192,7 +192,7 @@ def test_rows_processed_at_once_do_not_matter(shards, monkeypatch, rows):
 
     expected = batches()
     assert [len(batch["token_ids"]) for batch in expected] == [10] * 9 + [4]
-    monkeypatch.setattr("tfrecords.reader._ROWS_AT_ONCE", rows)
+    monkeypatch.setattr("tfrecords.reading.reader._ROWS_AT_ONCE", rows)
     assert_same(batches(), expected)
 
 
@@ -414,7 +414,7 @@ def test_the_process_can_end_with_an_open_iterator(shards):
     """A pipeline that called Python from its threads would hang here."""
     script = f"""
         import sys
-        from tfrecords.reader import ShardReader
+        from tfrecords.reading.reader import ShardReader
         iterator = iter(ShardReader({str(shards)!r}, block_bytes=1).dataset(1, seed=0))
         print(next(iterator)["token_ids"].shape)
         raise KeyboardInterrupt

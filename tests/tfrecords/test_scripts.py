@@ -9,8 +9,8 @@ import tensorflow as tf
 
 from bert_tf.tokenizers import train_byte_level_bpe, train_unigram
 from bert_tf.tokenizers.layout import Layout
-from tfrecords.masking import MaskedLMCorruption, MaskingConfig
-from tfrecords.permutation import PermutationConfig, PermutationCorruption
+from tfrecords.corruption.masking import MaskedLMCorruption, MaskingConfig
+from tfrecords.corruption.permutation import PermutationConfig, PermutationCorruption
 
 ROWS, LENGTH = 60, 128
 WORDS = {

@@ -3,7 +3,8 @@
 import numpy as np
 import pytest
 
-from tfrecords.statistics import repeated_sentences, report, summarize
+from tfrecords.corpus.tokens import repeated_sentences
+from tfrecords.writing.statistics import report, summarize
 
 
 def test_repeats_are_equal_sentences():

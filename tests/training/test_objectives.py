@@ -13,7 +13,7 @@ from bert_tf.objectives import PermutationLM, ReplacedTokenDetection
 from bert_tf.tokenizers import train_wordpiece
 from bert_tf.training.encoders import load_encoder
 from bert_tf.training.pretraining import PretrainConfig, pretrain
-from tfrecords.writer import ShardsConfig, write_shards
+from tfrecords.writing.writer import ShardsConfig, write_shards
 
 SIZES = {"hidden_size": 32, "num_layers": 2, "num_heads": 2, "intermediate_size": 64, "initializer_range": 0.1}
 POSITIONS = {"max_positions": 64}

@@ -22,9 +22,9 @@ from bert_tf.training.baselines import unigram
 from bert_tf.training.monitor import Monitor
 from bert_tf.training.pretraining import PretrainConfig, pretrain
 from bert_tf.training.run_directory import RunDirectory
-from tfrecords.manifest import Manifest
-from tfrecords.reader import ShardReader
-from tfrecords.writer import ShardsConfig, write_shards
+from tfrecords.shards.manifest import Manifest
+from tfrecords.reading.reader import ShardReader
+from tfrecords.writing.writer import ShardsConfig, write_shards
 
 STEPS = 12
 MODEL = {
