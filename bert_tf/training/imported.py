@@ -56,14 +56,12 @@ def _load_run(path, pretraining, pooler, fresh, dtype, outputs, publishable=Fals
     """`publishable`: without the parts that no published format has."""
     run = RunDirectory.open(path)
     parts = _parts_of_run(path)
-    config = build_config(run.section("model"))
-    settings = _objective_of_run(run.config())
+    config, settings = build_config(run.section("model")), None
     if pretraining:
-        settings = (settings or _published_objective(config, parts, fresh, path)).for_parts(
-            {*parts, *fresh}, family_of(config).pair_head
-        )
+        settings = _objective_of_run(run.config()) or _published_objective(config, parts, fresh, path)
+        settings = settings.for_parts({*parts, *fresh}, family_of(config).pair_head)
         settings = settings.publishable() if publishable else settings
-    encoder, objective = _models(config, settings if pretraining else None, parts, pooler, dtype, outputs)
+    encoder, objective = _models(config, settings, parts, pooler, dtype, outputs)
     model = objective or encoder
     kept = [v.path for v in model.weights if (part := v.path.split("/", 1)[0]) in fresh and part not in parts]
     wanted = [v for v in model.weights if v.path not in kept]
@@ -79,9 +77,8 @@ def load_checkpoint(path, pretraining=False, pooler=None, fresh=(), family=None,
     settings = None
     if pretraining:
         generator = None if source.generator is None else describe(source.generator)
-        settings = _published_objective(source.config, source.parts, fresh, source.path).for_parts(
-            {*source.parts, *fresh}, FAMILIES[source.family].pair_head, generator
-        )
+        settings = _published_objective(source.config, source.parts, fresh, source.path)
+        settings = settings.for_parts({*source.parts, *fresh}, FAMILIES[source.family].pair_head, generator)
     encoder, objective = _models(source.config, settings, source.parts, pooler, dtype, outputs)
     report = source.fill(objective or encoder, partly=objective is None, fresh=fresh)
     return Loaded(encoder, source.tokenizer(), objective, source.family, report)
@@ -205,6 +202,7 @@ def _write_checkpoint(model, folder):
 
 
 def _check_fresh(fresh):
+    known = ["pooler", "pair_head", *_heads()]
     for part in fresh:
-        if part not in FRESH:
-            raise ConfigError(f"fresh names '{part}'{configuration.nearest(part, FRESH)}")
+        if part not in known:
+            raise ConfigError(f"fresh names '{part}'{configuration.nearest(part, known)}")
