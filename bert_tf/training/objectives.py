@@ -43,10 +43,10 @@ def _masked_lm(config, model_config, pair_task):
             f"objective.pair_head={question}, but the shards were packed with pair: {pair_task}; "
             f"write them with --pair {question}, or leave pair_head at auto"
         )
-    if spans and config.masking.unit != "span":
+    if spans and config.masking.strategy != "span":
         raise ConfigError(
-            f"objective.span_boundary predicts from the borders of spans, and masking.unit is {config.masking.unit}; "
-            "set masking.unit=span"
+            f"objective.span_boundary predicts from the borders of spans, and masking.strategy is {config.masking.strategy}; "
+            "set masking.strategy=span"
         )
     encoder = build_encoder(model_config, pooler=question != "none")
     return MaskedLM(encoder, pair_head=None if question == "none" else question, span_boundary=spans)

@@ -24,7 +24,7 @@ class ObjectiveConfig:
         name: "masked_lm"; "replaced_token_detection", ELECTRA's; "permutation_lm", XLNet's.
         pair_head: masked_lm only: the question about two segments; "auto" asks what the shards
             were packed for.
-        span_boundary: masked_lm only: SpanBERT's second loss; needs `masking.unit: span`.
+        span_boundary: masked_lm only: SpanBERT's second loss; needs `masking.strategy: span`.
         generator_size: replaced_token_detection only: the generator's width as a share of the
             model's.
         discriminator_weight: replaced_token_detection only: the factor of the discriminator's loss.
@@ -59,6 +59,11 @@ class DataConfig:
     eval_shards: str | None = None
     eval_batches: Annotated[int, Range(at_least=1)] = 50
     shard_by: Literal["examples", "files"] = "examples"
+
+    REMOVED = {
+        "skip_corrupted": "a damaged shard is an error; write the shards again, and remove the key",
+        "service": "shards are read by the workers themselves; remove the key, or divide the shards with data.shard_by=files",
+    }
 
 
 @dataclasses.dataclass(frozen=True)

@@ -38,8 +38,6 @@ CHECKSUMS = "checksums.json"
 FREE_TO_CHANGE = (
     "train.log_every", "train.checkpoint_every", "train.keep_checkpoints", "train.eval_every", "train.strategy",
 )  # fmt: skip
-#: Settings that earlier versions recorded and that no longer exist: an old run continues without them.
-REMOVED = ("data.skip_corrupted", "data.service")
 #: Paths of data that may have moved, since inputs.json knows them again.
 MOVABLE = ("data.shards", "data.eval_shards", "data.train", "data.dev", "data.test", "init_from")
 
@@ -254,14 +252,12 @@ class RunDirectory:
         new = configuration.to_dict(config)
         # What the run added to its own record, such as the model of its encoder, is not compared.
         old = {section: value for section, value in self.config().items() if section in new}
-        for section, key in (name.split(".") for name in REMOVED):
-            if isinstance(old.get(section), dict):
-                old[section].pop(key, None)
         if list(new)[-1] not in old:  # sections are written in order
             raise RunDirectoryError(
                 f"{self.path} holds another run, or its {CONFIG} is empty or cut: there is no {list(new)[-1]} in it. Choose "
                 "another output directory, or restore the file from a copy"
             )
+        old = configuration.upgrade(type(config), old)
         with contextlib.suppress(ConfigError):  # a setting that is newer than the run had its default
             old = configuration.to_dict(configuration.build(type(config), old))
         old, new = _flat(old), _flat(new)

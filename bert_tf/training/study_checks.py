@@ -121,9 +121,9 @@ def _check_pretraining(config, shards):
     check(config)
     check_training(config.train)
     check_objective(config)
-    objective, unit = config.objective, config.masking.unit
-    if objective.span_boundary and unit != "span":
-        raise ConfigError(f"objective.span_boundary needs masking.unit=span; masking.unit is {unit}")
+    objective, strategy = config.objective, config.masking.strategy
+    if objective.span_boundary and strategy != "span":
+        raise ConfigError(f"objective.span_boundary needs masking.strategy=span; masking.strategy is {strategy}")
     fit_rows(config, shards.packing, shards.sequence_length)
     if objective.pair_head not in ("auto", "none", shards.pair_task):
         raise ConfigError(f"objective.pair_head={objective.pair_head}, but the shards are of pair: {shards.pair_task}")

@@ -28,18 +28,18 @@ SHARDS = {
 # shards, model, other settings -> what is measured
 ROWS = {
     "bert": ("next_sentence", BERT, {}, {"masked_lm_accuracy", "pair_accuracy"}),
-    "whole words": ("doc_sentences", BERT, {"masking": {"unit": "whole_word"}}, {"masked_lm_accuracy"}),
+    "whole words": ("doc_sentences", BERT, {"masking": {"strategy": "whole_word"}}, {"masked_lm_accuracy"}),
     "roberta": ("doc_sentences", {"family": "roberta"} | SIZES | POSITIONS, {}, {"masked_lm_accuracy"}),
     "albert": (
         "sentence_order",
         {"family": "albert", "embedding_size": 16} | SIZES | POSITIONS,
-        {"masking": {"unit": "ngram"}},
+        {"masking": {"strategy": "ngram"}},
         {"masked_lm_accuracy", "pair_accuracy"},
     ),
     "spanbert": (
         "doc_sentences",
         {"family": "spanbert"} | SIZES | POSITIONS,
-        {"masking": {"unit": "span"}, "objective": {"span_boundary": True}},
+        {"masking": {"strategy": "span"}, "objective": {"span_boundary": True}},
         {"masked_lm_accuracy", "span_boundary_accuracy"},
     ),
     "electra": (
@@ -47,7 +47,7 @@ ROWS = {
         {"family": "electra", "embedding_size": 16} | SIZES | POSITIONS,
         {
             "objective": {"name": "replaced_token_detection", "generator_size": 0.5},
-            "masking": {"mask_probability": 0.85, "random_probability": 0.0},
+            "masking": {"mask_token_rate": 0.85, "random_token_rate": 0.0},
         },
         {"masked_lm_accuracy", "discriminator_accuracy", "discriminator_recall"},
     ),
@@ -57,7 +57,7 @@ ROWS = {
         BERT,
         {
             "objective": {"name": "replaced_token_detection", "discriminator_weight": 20.0},
-            "masking": {"mask_probability": 0.85, "random_probability": 0.0},
+            "masking": {"mask_token_rate": 0.85, "random_token_rate": 0.0},
         },
         {"masked_lm_accuracy", "discriminator_accuracy"},
     ),
@@ -170,7 +170,7 @@ def test_pretraining_starts_from_published_formats(shards, trained, tmp_path, na
     [
         ("bert", ["objective.pair_head=sentence_order"], "shards were packed with pair: next_sentence"),
         ("roberta", ["objective.pair_head=next_sentence"], "shards were packed with pair: none"),
-        ("bert", ["objective.span_boundary=true"], "set masking.unit=span"),
+        ("bert", ["objective.span_boundary=true"], "set masking.strategy=span"),
         ("bert", ["objective.name=permutation_lm"], "which only XLNet has"),
         ("bert", ["objective.generator_size=0.5"], "'objective.generator_size' applies only to replaced_token_detection"),
         ("xlnet", ["masking.rate=0.2"], "'masking' applies only to masked_lm and replaced_token_detection, but objective.name is 'permutation_lm'"),

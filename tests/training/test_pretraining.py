@@ -258,6 +258,7 @@ def test_a_run_that_recorded_settings_of_earlier_versions_continues(made, tmp_pa
     RunDirectory(tmp_path).record(settings)
     recorded = config.read_yaml(tmp_path / "config.yaml")
     recorded["data"] |= {"skip_corrupted": False, "service": None}
+    recorded["masking"]["unit"] = recorded["masking"].pop("strategy")
     config.save(recorded, tmp_path / "config.yaml")
     RunDirectory.claim(tmp_path, settings)
     with pytest.raises(RunDirectoryError, match="train.batch_size is 8, this one's 4"):

@@ -24,7 +24,7 @@ ROWS = {
     "masked_lm": {"model": {"family": "bert", "max_positions": 32}},
     "replaced_token_detection": {
         "model": {"family": "electra", "embedding_size": 8, "max_positions": 32},
-        "masking": {"mask_probability": 0.85, "random_probability": 0.0},
+        "masking": {"mask_token_rate": 0.85, "random_token_rate": 0.0},
         "objective": {"name": "replaced_token_detection", "generator_size": 0.5},
     },
     "permutation_lm": {
@@ -36,7 +36,7 @@ ROWS = {
     "accumulated": {
         "model": {"family": "bert", "max_positions": 32, "num_layers": 1},
         "pair": "sentence_order",
-        "masking": {"unit": "span"},
+        "masking": {"strategy": "span"},
         "objective": {"span_boundary": True},
         "train": {"accumulation_steps": 2, "steps_per_execution": 4},
     },

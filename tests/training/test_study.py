@@ -35,7 +35,7 @@ def study(folder, **changes):
         "finetune": {"sentiment": task},
         "rows": {
             "next_sentence": {"shards": "pairs"},
-            "whole_words": {"shards": "documents", "pretrain": {"masking": {"unit": "whole_word"}}, "seeds": 2},
+            "whole_words": {"shards": "documents", "pretrain": {"masking": {"strategy": "whole_word"}}, "seeds": 2},
         },
     } | changes
     return config.build(StudyConfig, settings)
@@ -98,7 +98,7 @@ def test_rows_differ_in_what_they_say(folder, tmp_path):
         "whole_words/seed-0",
         "whole_words/seed-1",
     ]
-    assert [e.pretrain.masking.unit for e in experiments] == ["token", "whole_word", "whole_word"]
+    assert [e.pretrain.masking.strategy for e in experiments] == ["token", "whole_word", "whole_word"]
     assert [e.pretrain.train.seed for e in experiments] == [0, 0, 1]
     assert experiments[1].pretrain.data.eval_shards == str(tmp_path / "held_out" / "documents")
     assert experiments[1].finetune["sentiment"].init_from == str(tmp_path / "whole_words/seed-0/pretrained")
@@ -134,7 +134,7 @@ def test_rows_differ_in_what_they_say(folder, tmp_path):
         ({"rows": {"a": {"shards": "pairs", "seeds": 0}}}, "'rows.a.seeds' is 0; it must be at least 1"),
         (row(train={"batch_size": 8, "accumulation_steps": 3}), "rows.a: train.batch_size=8 cannot be cut into"),
         (row(objective={"memory_length": 3}), "rows.a: 'objective.memory_length' applies only to permutation_lm"),
-        (row(objective={"span_boundary": True}), "rows.a: objective.span_boundary needs masking.unit=span"),
+        (row(objective={"span_boundary": True}), "rows.a: objective.span_boundary needs masking.strategy=span"),
         (row(objective={"pair_head": "sentence_order"}), "rows.a: objective.pair_head=sentence_order, but .* next_sentence"),
         (row(model={"hiden_size": 16}), "rows.a: unknown key 'model.hiden_size'; did you mean 'hidden_size'"),
         (row(model={"max_positions": 16}), "rows.a: the shards' sequence_length=32 is beyond the model's 16"),

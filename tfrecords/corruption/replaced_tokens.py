@@ -14,7 +14,7 @@ from tfrecords.corruption.random_numbers import example_keys, random_bits
 _SAMPLING_STREAM = 64
 
 #: The masks of google-research/electra: of the predicted tokens 85 % become [MASK], the rest stay.
-PUBLISHED_REPLACEMENT = {"mask_probability": 0.85, "random_probability": 0.0}
+PUBLISHED_REPLACEMENT = {"mask_token_rate": 0.85, "random_token_rate": 0.0}
 
 
 class ReplacedTokenCorruption(MaskedLMCorruption):
