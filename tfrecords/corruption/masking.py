@@ -1,4 +1,4 @@
-"""Masked language modelling: which tokens are predicted, and what is put in their place.
+"""Masked language modelling: which tokens are predicted, and what replaces them.
 
 Devlin et al. 2018 (section 3.1); whole words as in the 2019 release of google-research/bert
 (`create_masked_lm_predictions`); n-grams as ALBERT (Lan et al. 2019, section 4.2) and spans as
@@ -135,7 +135,7 @@ class MaskedLMCorruption:
         else:
             positions, valid = select_units(candidates, starts, budget, width, keys, cut=self.config.strategy == "span")
 
-        # 4. What is put in their place. A random number at `acting` decides: one for all tokens of a span.
+        # 4. What replaces them. A random number at `acting` decides: one for all tokens of a span.
         acting = positions
         if self.config.strategy == "span":
             acting, end = span_borders(positions, valid, length)

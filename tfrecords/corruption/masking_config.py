@@ -58,8 +58,8 @@ class MaskingConfig:
         max_ngram: "ngram" only: words in the longest.
         span_p, max_span: "span" only: the parameter of the geometric distribution, and words in
             the longest.
-        static_duplicates: if given, masks are not drawn anew in each epoch but repeat after that
-            many: what google-research/bert does with dupe_factor (10), writing each example so
+        static_duplicates: if given, masks are not drawn again in each epoch but repeat after that
+            many epochs: what google-research/bert does with dupe_factor (10), writing each example so
             many times with masks of its own. For comparison; None costs nothing and is better.
 
     Raises:

@@ -100,5 +100,5 @@ class ReadingOrder:
         epoch, offset = divmod(position, self.examples_per_epoch)
         shards = self.shards(tf.constant(epoch, tf.int64)).numpy()
         ends = np.cumsum(np.asarray(self.counts)[shards])
-        place = int(np.searchsorted(ends, offset, side="right"))
-        return epoch * self.blocks_per_epoch + place // self.shards_per_block
+        shard = int(np.searchsorted(ends, offset, side="right"))  # in reading order
+        return epoch * self.blocks_per_epoch + shard // self.shards_per_block

@@ -91,7 +91,7 @@ class Manifest:
 
     @property
     def alternates(self):
-        """Whether every second row stands in reverse order."""
+        """Whether every second row is in reverse order."""
         return self.packing["format"] == "xlnet"
 
     @property
