@@ -54,6 +54,10 @@ class CorpusReader:
     Raises, while iterating:
         DataError: bytes that are not UTF-8, a .jsonl line that is not an object with a text, a table
             without such a column, a damaged .gz; with file and line (from 1).
+
+    Example:
+        for document in CorpusReader(find_files("corpus/")):
+            print(document.text.decode())
     """
 
     def __init__(

@@ -64,6 +64,9 @@ class MaskingConfig:
 
     Raises:
         ConfigError: a value out of range, or one that the strategy does not use.
+
+    Example:
+        MaskingConfig(strategy="whole_word").predictions(128)  # 20
     """
 
     rate: Annotated[float, Range(above=0, below=1)] = 0.15

@@ -66,6 +66,11 @@ class PermutationCorruption:
     Raises:
         ConfigError: S does not fit the config.
         DataError: rows hold several packed sequences.
+
+    Example:
+        reader = ShardReader("shards", tokenizer)
+        corrupt = PermutationCorruption.of_shards(reader, tokenizer, PermutationConfig(segments=2))
+        batch = next(iter(reader.dataset(32, seed=0, corrupt=corrupt)))
     """
 
     def __init__(self, tokenizer, config=PermutationConfig()):

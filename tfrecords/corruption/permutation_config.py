@@ -32,6 +32,9 @@ class PermutationConfig:
 
     Raises:
         ConfigError: a value out of range; `bidirectional` without a second segment.
+
+    Example:
+        PermutationConfig(segments=2).predictions(1024)  # 170
     """
 
     alpha: Annotated[int, Range(at_least=1)] = 6

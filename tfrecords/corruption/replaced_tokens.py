@@ -24,6 +24,11 @@ class ReplacedTokenCorruption(MaskedLMCorruption):
         sampling_bits: int32 [B, P], uniform in [0, 2**24): the generator's token at a prediction
             is drawn with it. Drawn here, like everything that is random in an example, it is the
             same however many devices there are, and after a restart.
+
+    Example:
+        reader = ShardReader("shards", tokenizer)
+        corrupt = ReplacedTokenCorruption.of_shards(reader, tokenizer, MaskingConfig(**PUBLISHED_REPLACEMENT))
+        batch = next(iter(reader.dataset(32, seed=0, corrupt=corrupt)))
     """
 
     def __call__(self, batch, seed):

@@ -46,6 +46,10 @@ class ReadingOrder:
         seed: any integer.
         shuffle: False for the order in which the shards were written.
         shards_per_block: how many shards are shuffled together.
+
+    Example:
+        order = ReadingOrder(counts=(3, 2), seed=0, shuffle=True, shards_per_block=1)
+        order.block(tf.constant(0, tf.int64))["rows"]  # the order of the examples of the first block
     """
 
     counts: tuple

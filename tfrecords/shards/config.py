@@ -76,6 +76,10 @@ class ShardsConfig(CorpusConfig):
 
     Raises:
         ConfigError: a value out of range, or one that the format does not use.
+
+    Example:
+        ShardsConfig(sequence_length=512, format="full_sentences")
+        ShardsConfig(pair="sentence_order").pair_task  # 'sentence_order'
     """
 
     # Segment lengths are stored as uint16.

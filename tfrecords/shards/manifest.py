@@ -52,6 +52,10 @@ class Manifest:
 
     Raises:
         ConfigError: a value that no folder of shards has.
+
+    Example:
+        manifest = Manifest.load("shards")
+        print(manifest.examples, manifest.sequence_length, manifest.packing["format"])
     """
 
     tokenizer_fingerprint: str
