@@ -79,7 +79,7 @@ PUBLISHED = {
     "modernbert_base": (MODERNBERT, 4608, 364_300, 8e-4, 0.0, 636, "after", 0.98, 1e-6, 1e-5 / 8e-4, True, 1.0),
 }
 SMALL = {"bert_tiny", "bert_laptop"}  # sizes for a laptop, with settings of our own
-# Masking: rate, share masked, share replaced by random tokens, unit, tokens predicted in a sequence of so many.
+# Masking: rate, fraction masked, fraction replaced by random tokens, strategy, tokens predicted in a sequence of so many.
 TOKENS = (0.15, 0.8, 0.1, "token")
 MASKING = {
     "bert_base": (*TOKENS, 20, 128),  # create_pretraining_data.py
@@ -145,15 +145,15 @@ def test_the_recipe_is_the_published_one(name):
 def test_masking_is_the_published_one(name):
     masking = config.load(PretrainConfig, f"pretrain/{name}").objective.masking
     *ours, predictions, length = MASKING[name]
-    assert [masking.rate, masking.mask_probability, masking.random_probability, masking.unit] == ours
+    assert [masking.rate, masking.mask_token_rate, masking.random_token_rate, masking.strategy] == ours
     assert masking.predictions(length) == predictions
     if name.split("_")[0] in CANDIDATES:
         candidates, *others = CANDIDATES[name.split("_")[0]]
         assert [masking.predict_unknown, masking.predict_special].count(True) == getattr(masking, candidates) == 1
         assert [masking.rounding, masking.random_tokens] == others
-    if masking.unit == "ngram":
+    if masking.strategy == "ngram":
         assert masking.max_ngram == 3
-    if masking.unit == "span":
+    if masking.strategy == "span":
         assert (masking.span_p, masking.max_span) == (0.2, 10)
 
 

@@ -2,7 +2,7 @@
 
 example:
   bert-tf inspect shards --examples 2
-  bert-tf inspect shards --example-index 17 --epoch 3 --set unit=whole_word
+  bert-tf inspect shards --example-index 17 --epoch 3 --set strategy=whole_word
 
   bert-tf inspect shards --objective permutation_lm --set segments=1 --set bidirectional=false
 
@@ -22,7 +22,7 @@ def add_arguments(parser):
         "--objective", default="masked_lm", help="or replaced_token_detection, permutation_lm (default %(default)s)"
     )
     parser.add_argument(
-        "--set", action="append", default=[], metavar="KEY=VALUE", help="a setting of the masks, e.g. unit=whole_word"
+        "--set", action="append", default=[], metavar="KEY=VALUE", help="a setting of the masks, e.g. strategy=whole_word"
     )
 
 

@@ -145,7 +145,7 @@ class MaskedLM(PretrainingModel):
 
     @property
     def settings(self):
-        masking = MaskingConfig(unit="span") if self.span_boundary else MaskingConfig()
+        masking = MaskingConfig(strategy="span") if self.span_boundary else MaskingConfig()
         return MaskedLMConfig(pair_task=self.pair_task or "none", span_boundary=self.span_boundary, masking=masking)
 
 

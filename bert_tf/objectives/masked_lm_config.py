@@ -18,14 +18,14 @@ class MaskedLMConfig(ObjectiveConfig):
         name: "masked_lm".
         pair_task: what is predicted about two segments: "next_sentence" (NSP: BERT), "sentence_order" (SOP: ALBERT),
             or "none". The default "auto" is what the shards were packed for.
-        span_boundary: whether there is SpanBERT's second loss; needs `masking.unit: span`.
+        span_boundary: whether there is SpanBERT's second loss; needs `masking.strategy: span`.
         masking: which tokens are masked, and how.
 
     Raises:
         ConfigError: `span_boundary` without spans.
 
     Example:
-        MaskedLMConfig(pair_task="none", masking=MaskingConfig(unit="span"), span_boundary=True)
+        MaskedLMConfig(pair_task="none", masking=MaskingConfig(strategy="span"), span_boundary=True)
     """
 
     RENAMED: ClassVar[dict] = {"pair_head": "pair_task"}
@@ -36,10 +36,10 @@ class MaskedLMConfig(ObjectiveConfig):
     masking: MaskingConfig = dataclasses.field(default_factory=MaskingConfig)
 
     def __post_init__(self):
-        if self.span_boundary and self.masking.unit != "span":
+        if self.span_boundary and self.masking.strategy != "span":
             raise ConfigError(
-                f"'span_boundary' predicts from the borders of spans, but masking.unit is '{self.masking.unit}'; "
-                "set objective.masking.unit=span"
+                f"'span_boundary' predicts from the borders of spans, but masking.strategy is '{self.masking.strategy}'; "
+                "set objective.masking.strategy=span"
             )
 
     @property
@@ -61,7 +61,7 @@ class MaskedLMConfig(ObjectiveConfig):
         settings = dataclasses.replace(self, pair_task=(known or "none") if "pair_head" in parts else "none")
         if "span_boundary_head" not in parts:
             return settings.publishable()
-        masking = self.masking if self.masking.unit == "span" else MaskingConfig(unit="span")
+        masking = self.masking if self.masking.strategy == "span" else MaskingConfig(strategy="span")
         return dataclasses.replace(settings, span_boundary=True, masking=masking)
 
     def publishable(self):

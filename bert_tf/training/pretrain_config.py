@@ -41,6 +41,11 @@ class DataConfig:
     eval_batches: Annotated[int, Range(at_least=1)] = 50
     shard_by: Literal["examples", "files"] = "examples"
 
+    REMOVED = {
+        "skip_corrupted": "a damaged shard is an error; write the shards again, and remove the key",
+        "service": "shards are read by the workers themselves; remove the key, or divide the shards with data.shard_by=files",
+    }
+
 
 @dataclasses.dataclass(frozen=True)
 class TrainConfig:

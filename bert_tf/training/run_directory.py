@@ -260,6 +260,7 @@ class RunDirectory:
                 f"{self.path} holds another run, or its {CONFIG} is empty or cut: there is no {list(new)[-1]} in it. Choose "
                 "another output directory, or restore the file from a copy"
             )
+        old = configuration.upgrade(type(config), old)
         with contextlib.suppress(ConfigError):  # a setting that is newer than the run had its default
             old = configuration.to_dict(configuration.build(type(config), old))
         old, new = _flat(old), _flat(new)

@@ -67,9 +67,9 @@ def measure_all(reader, tokenizer, arguments):
     batch = arguments.batch
     corruptions = {
         "tokens": MaskedLMCorruption(tokenizer, MaskingConfig()),
-        "whole words": MaskedLMCorruption(tokenizer, MaskingConfig(unit="whole_word")),
-        "n-grams": MaskedLMCorruption(tokenizer, MaskingConfig(unit="ngram")),
-        "spans": MaskedLMCorruption(tokenizer, MaskingConfig(unit="span")),
+        "whole words": MaskedLMCorruption(tokenizer, MaskingConfig(strategy="whole_word")),
+        "n-grams": MaskedLMCorruption(tokenizer, MaskingConfig(strategy="ngram")),
+        "spans": MaskedLMCorruption(tokenizer, MaskingConfig(strategy="span")),
     }
     datasets = {"reading": reader.dataset(batch, seed=1)}
     one = next(iter(reader.dataset(batch, seed=1)))

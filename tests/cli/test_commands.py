@@ -109,7 +109,7 @@ def test_tokens_are_packed_again_without_the_text(road, capsys):
     assert (road / "again" / name).read_bytes() == (road / "shards" / name).read_bytes()
     run("shards", tokens, "--output", ordered, "--sequence-length", 32, "--pair", "sentence_order")
     capsys.readouterr()
-    run("inspect", ordered, "--objective", "replaced_token_detection", *settings(["random_probability=0.0"]))
+    run("inspect", ordered, "--objective", "replaced_token_detection", *settings(["random_token_rate=0.0"]))
     run("inspect", ordered, "--objective", "permutation_lm", *settings(["permutation_size=8"]))
     assert main(["inspect", str(ordered), "--objective", "masked_ml"]) == 1
     assert "did you mean 'masked_lm'" in capsys.readouterr().err
@@ -250,7 +250,7 @@ def test_a_shell_completes_commands_options_and_their_values(tmp_path):
         ("study", "pretrain.train.stepps=3"),
         ("shards", "sequence_lenght=3"),
         ("tokenize", "sentence=3"),
-        ("inspect", "unit=word"),
+        ("inspect", "strategy=word"),
     ],
 )
 def test_a_wrong_setting_is_refused_before_tensorflow_is_imported(command, setting):

@@ -45,7 +45,7 @@ def batch(rows=6, length=64, epoch=0):
     ids = numbers.integers(10, 200, (rows, length))
     ids = np.where(np.arange(length) % 8 > 1, 4 * (ids // 4) + 3, ids)  # long words: long spans
     ids[:, 0], ids[:, -1] = 2, 3
-    corrupt = MaskedLMCorruption(TOKENIZER, MaskingConfig(rate=0.4, unit="span"))
+    corrupt = MaskedLMCorruption(TOKENIZER, MaskingConfig(rate=0.4, strategy="span"))
     features = corrupt(
         {
             "token_ids": tf.constant(ids.astype("int32")),

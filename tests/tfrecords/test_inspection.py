@@ -17,7 +17,7 @@ from tfrecords.shards import schema
 VOCABULARY = "[PAD] [UNK] [CLS] [SEP] [MASK] the cat sat on mat rock ##et ##s fly .".split()
 PAIR = "[CLS] the cat sat [SEP] rock ##et ##s fly . [SEP]".split()
 SINGLE = "[CLS] the rock ##s fly [SEP]".split()
-WHOLE = MaskingConfig(rate=0.5, unit="whole_word")
+WHOLE = MaskingConfig(rate=0.5, strategy="whole_word")
 
 
 @pytest.fixture(scope="module")
@@ -124,7 +124,7 @@ def test_lines_stay_narrow_and_say_when_cut(folder, tokenizer):
 
 def test_random_tokens_of_the_shards(folder):
     """Only tokens that the shards hold are drawn: neither "on" nor "mat"."""
-    config = MaskingConfig(rate=0.9, mask_probability=0, random_probability=1, random_tokens="corpus")
+    config = MaskingConfig(rate=0.9, mask_token_rate=0, random_token_rate=1, random_tokens="corpus")
     text = "\n".join(line for epoch in range(6) for line in inspect_shards(folder, config, epoch=epoch))
     drawn = {part.split()[0].rstrip("}") for part in text.split("-> ")[1:]}
     assert drawn <= {*PAIR, *SINGLE} - {"[CLS]", "[SEP]"} and len(drawn) > 4
@@ -153,7 +153,7 @@ def test_refusals(folder, tmp_path):
 
 
 def test_spans_and_static_masks(folder, tokenizer):
-    config = MaskingConfig(rate=0.6, unit="span", static_duplicates=2)
+    config = MaskingConfig(rate=0.6, strategy="span", static_duplicates=2)
     seen = set()
     for explanation in explanations(folder, tokenizer, config, epochs=12):
         text = "\n".join(explanation.lines(200))

@@ -5,6 +5,7 @@ import pytest
 import tensorflow as tf
 from shard_fixtures import CLS, MASK, SEP, UNK, StandInTokenizer
 
+from bert_tf.config import build
 from bert_tf.errors import ConfigError
 from bert_tf.tokenizers.layout import build_layout
 from tfrecords.corruption.masking import MaskedLMCorruption, MaskingConfig
@@ -78,7 +79,7 @@ def test_drawn_lengths(unit):
 
 def test_lengths_of_chosen_spans():
     """Of all spans drawn until the budget is full, the share of each length is its probability (Wald)."""
-    config = MaskingConfig(unit="span")
+    config = MaskingConfig(strategy="span")
     counts = np.zeros(11)
     for epoch in range(4):
         _, selected, starts = masked(config, rows(300, 512, epoch))
@@ -97,7 +98,7 @@ def test_lengths_of_chosen_spans():
 
 def test_lengths_of_chosen_ngrams():
     """With a budget of three one 3-gram fills it, if it is drawn first; nothing else of that size can."""
-    config = MaskingConfig(unit="ngram", rate=0.1, max_predictions=3)
+    config = MaskingConfig(strategy="ngram", rate=0.1, max_predictions=3)
     whole = 0
     for epoch in range(4):
         _, selected, starts = masked(config, rows(2000, 64, epoch))
@@ -111,7 +112,7 @@ def test_lengths_of_chosen_ngrams():
 
 @UNIT
 def test_budgets(unit):
-    config = MaskingConfig(unit=unit)
+    config = MaskingConfig(strategy=unit)
     batch = rows(500, 128)
     lengths = np.random.default_rng(0).integers(3, 129, 500)
     ids = batch["token_ids"].numpy()
@@ -132,7 +133,7 @@ def test_budgets(unit):
 def test_places_are_covered_alike(unit):
     counts, size = 0, 3000
     for epoch in range(5):
-        _, selected, _ = masked(MaskingConfig(unit=unit), rows(size, 128, epoch))
+        _, selected, _ = masked(MaskingConfig(strategy=unit), rows(size, 128, epoch))
         counts = counts + selected.sum(0)
     assert counts[0] == counts[-1] == 0
     share = 19 / 126
@@ -152,7 +153,7 @@ def test_units_hold_whole_words_and_no_special_token(unit):
     ids[rng.random(ids.shape) < 0.4] = PIECE
     ids[:, [0, 40, 95]] = CLS, SEP, SEP
     batch["token_ids"] = tf.constant(ids)
-    _, selected, starts = masked(MaskingConfig(unit=unit), batch)
+    _, selected, starts = masked(MaskingConfig(strategy=unit), batch)
     special = np.isin(ids, TOKENIZER.special_ids)
     behind_special = np.roll(special, 1, axis=1)
     word = ~special & ((ids == FIRST) | behind_special)
@@ -167,7 +168,7 @@ def test_units_hold_whole_words_and_no_special_token(unit):
 
 
 def test_sides_and_fates_of_spans():
-    features, selected, _ = masked(MaskingConfig(unit="span"), rows(3000, 128))
+    features, selected, _ = masked(MaskingConfig(strategy="span"), rows(3000, 128))
     after, fates = features["token_ids"], []
     for row in range(3000):
         real = features["mask_weights"][row] > 0
@@ -193,7 +194,7 @@ def test_spans_beside_special_tokens_have_no_boundaries():
     ids = batch["token_ids"].numpy()
     ids[:, 30], ids[:, 50] = SEP, UNK
     batch["token_ids"] = tf.constant(ids)
-    features, _, _ = masked(MaskingConfig(unit="span"), batch)
+    features, _, _ = masked(MaskingConfig(strategy="span"), batch)
     real = features["mask_weights"] > 0
     left, right = features["span_left"], features["span_right"]
     between = ~np.isin(left, [0, 30]) & ~np.isin(right, [30, 63])
@@ -212,7 +213,7 @@ def test_stretches():
 
 @pytest.mark.parametrize("unit", ["token", "span"])
 def test_static_masks_repeat(unit):
-    config = MaskingConfig(unit=unit, static_duplicates=3)
+    config = MaskingConfig(strategy=unit, static_duplicates=3)
     features = [masked(config, rows(20, 64, epoch))[0] for epoch in range(7)]
     for name in features[0]:
         for epoch in range(4):
@@ -220,19 +221,19 @@ def test_static_masks_repeat(unit):
     for epoch in (1, 2):
         same = features[0]["mask_positions"] == features[epoch]["mask_positions"]
         assert same.mean() < 0.5
-    drawn = masked(MaskingConfig(unit=unit), rows(20, 64, 1))[0]
+    drawn = masked(MaskingConfig(strategy=unit), rows(20, 64, 1))[0]
     np.testing.assert_array_equal(drawn["token_ids"], features[1]["token_ids"])
 
 
 @pytest.mark.parametrize(
     "values, message",
     [
-        ({"unit": "spans"}, "unknown unit 'spans'; did you mean 'span'?"),
-        ({"max_ngram": 2}, "max_ngram is of unit: ngram, but unit is token; leave max_ngram out"),
-        ({"unit": "ngram", "span_p": 0.1}, "span_p is of unit: span, but unit is ngram"),
-        ({"unit": "span", "span_p": 1.0}, "span_p 1.0 lie between 0 and 1"),
-        ({"unit": "ngram", "max_ngram": 0}, "max_ngram 0"),
-        ({"static_duplicates": 0}, "static_duplicates 0 must be at least 1, or None"),
+        ({"strategy": "spans"}, "'strategy' is 'spans'; did you mean 'span'?"),
+        ({"max_ngram": 2}, "max_ngram applies only to strategy: ngram, but strategy is token; remove max_ngram"),
+        ({"strategy": "ngram", "span_p": 0.1}, "span_p applies only to strategy: span, but strategy is ngram"),
+        ({"strategy": "span", "span_p": 1.0}, "'span_p' is 1.0; it must be above 0 and below 1"),
+        ({"strategy": "ngram", "max_ngram": 0}, "'max_ngram' is 0; it must be at least 1"),
+        ({"static_duplicates": 0}, "'static_duplicates' is 0; it must be at least 1"),
     ],
 )
 def test_senseless_settings_are_refused(values, message):
@@ -241,15 +242,21 @@ def test_senseless_settings_are_refused(values, message):
     assert message in str(caught.value)
 
 
+def test_former_names_are_refused_with_the_new_ones():
+    for old, new in (("unit", "strategy"), ("mask_probability", "mask_token_rate"), ("random_probability", "random_token_rate")):
+        with pytest.raises(ConfigError, match=f"^'masking.{old}' is now 'masking.{new}'$"):
+            build(MaskingConfig, {old: 0.5}, "masking")
+
+
 @pytest.mark.parametrize("unit", ["whole_word", "ngram", "span"])
 def test_words_must_be_seen(unit):
-    with pytest.raises(ConfigError, match=f"unit: {unit} needs to know where words begin"):
-        MaskedLMCorruption(StandInTokenizer(marks_words=False), MaskingConfig(unit=unit))
+    with pytest.raises(ConfigError, match=f"strategy: {unit} needs to know where words begin"):
+        MaskedLMCorruption(StandInTokenizer(marks_words=False), MaskingConfig(strategy=unit))
     MaskedLMCorruption(StandInTokenizer(marks_words=False), MaskingConfig())
 
 
 def test_spans_need_a_token_on_each_side():
     bare = StandInTokenizer(layout=build_layout("xlnet", CLS, SEP))
-    MaskedLMCorruption(bare, MaskingConfig(unit="ngram"))
+    MaskedLMCorruption(bare, MaskingConfig(strategy="ngram"))
     with pytest.raises(ConfigError, match="puts no special token before the text"):
-        MaskedLMCorruption(bare, MaskingConfig(unit="span"))
+        MaskedLMCorruption(bare, MaskingConfig(strategy="span"))

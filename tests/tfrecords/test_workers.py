@@ -135,7 +135,7 @@ def test_a_bug_arrives_with_its_traceback():
 def test_a_worker_that_is_gone_is_reported():
     with pytest.raises(UserError, match=r"ended by signal SIGKILL \(probably out of memory: use fewer workers\)"):
         list(map_unordered(setup, items(*["killed"] * 300), 4))
-    with pytest.raises(UserError, match="ended with exit code 7; what is finished is kept"):
+    with pytest.raises(UserError, match="ended with exit code 7; finished files are kept"):
         list(map_unordered(setup, items(*["gone"] * 300), 4))
 
 

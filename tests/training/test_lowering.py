@@ -27,13 +27,13 @@ SIZES = {"hidden_size": 16, "num_layers": 2, "num_heads": 2, "intermediate_size"
 BERT = SIZES | {"family": "bert", "max_positions": 32}
 PRETRAINING = {
     "masked_lm": {"model": BERT | {"num_layers": 1}},
-    "span_boundary": {"model": BERT | {"num_layers": 1}, "objective": {"span_boundary": True, "masking": {"unit": "span"}}},
+    "span_boundary": {"model": BERT | {"num_layers": 1}, "objective": {"span_boundary": True, "masking": {"strategy": "span"}}},
     "replaced_token_detection": {
         "model": SIZES | {"family": "electra", "embedding_size": 8, "max_positions": 32},
         "objective": {
             "name": "replaced_token_detection",
             "generator_size": 0.5,
-            "masking": {"mask_probability": 0.85, "random_probability": 0.0},
+            "masking": {"mask_token_rate": 0.85, "random_token_rate": 0.0},
         },
     },
     "permutation_lm": {
@@ -145,7 +145,7 @@ def test_masked_lm_is_one_program_that_computes_what_the_graph_does(core):
 
 @pytest.mark.parametrize("unit", ["whole_word", "ngram", "span"])
 def test_other_units_of_masking_feed_the_same_program(unit):
-    settings = config.build(PretrainConfig, {"model": BERT, "objective": {"masking": {"unit": unit}}})
+    settings = config.build(PretrainConfig, {"model": BERT, "objective": {"masking": {"strategy": unit}}})
     token, other = specs(corrupted(experiment("masked_lm"))), specs(corrupted(settings))
     assert token.items() <= other.items()  # sentence order: the same features as next sentence, other labels
     assert other.keys() - token.keys() <= {"span_left", "span_right", "span_weights"}

@@ -24,23 +24,23 @@ SHARDS = {
     "doc_sentences": ShardsConfig(sequence_length=32, format="doc_sentences"),
 }
 
-NO_RANDOM = {"mask_probability": 0.85, "random_probability": 0.0}
+NO_RANDOM = {"mask_token_rate": 0.85, "random_token_rate": 0.0}
 
 # shards, model, other settings -> what is measured
 ROWS = {
     "bert": ("next_sentence", BERT, {}, {"masked_lm_accuracy", "pair_accuracy"}),
-    "whole words": ("doc_sentences", BERT, {"objective": {"masking": {"unit": "whole_word"}}}, {"masked_lm_accuracy"}),
+    "whole words": ("doc_sentences", BERT, {"objective": {"masking": {"strategy": "whole_word"}}}, {"masked_lm_accuracy"}),
     "roberta": ("doc_sentences", {"family": "roberta"} | SIZES | POSITIONS, {}, {"masked_lm_accuracy"}),
     "albert": (
         "sentence_order",
         {"family": "albert", "embedding_size": 16} | SIZES | POSITIONS,
-        {"objective": {"masking": {"unit": "ngram"}}},
+        {"objective": {"masking": {"strategy": "ngram"}}},
         {"masked_lm_accuracy", "pair_accuracy"},
     ),
     "spanbert": (
         "doc_sentences",
         {"family": "spanbert"} | SIZES | POSITIONS,
-        {"objective": {"span_boundary": True, "masking": {"unit": "span"}}},
+        {"objective": {"span_boundary": True, "masking": {"strategy": "span"}}},
         {"masked_lm_accuracy", "span_boundary_accuracy"},
     ),
     "electra": (
@@ -169,7 +169,7 @@ def test_pretraining_starts_from_published_formats(shards, trained, tmp_path, na
     [
         ("bert", ["objective.pair_task=sentence_order"], "shards were packed with pair: next_sentence"),
         ("roberta", ["objective.pair_task=next_sentence"], "shards were packed with pair: none"),
-        ("bert", ["objective.span_boundary=true"], "set objective.masking.unit=span"),
+        ("bert", ["objective.span_boundary=true"], "set objective.masking.strategy=span"),
         ("bert", ["objective.name=permutation_lm"], "which only XLNet has"),
         ("bert", ["objective.generator_size=0.5"], "'objective.generator_size' applies only to replaced_token_detection"),
         ("xlnet", ["objective.masking.rate=0.2"], "'objective.masking' applies only to replaced_token_detection and masked_lm, but objective.name is 'permutation_lm'; remove 'objective.masking'"),

@@ -258,6 +258,15 @@ def test_a_run_that_recorded_settings_of_earlier_versions_continues(made, tmp_pa
     RunDirectory(tmp_path).record(settings)
     recorded = config.read_yaml(tmp_path / "config.yaml")
     recorded["data"] |= {"skip_corrupted": False, "service": None}
+    # Until version 0.1 the settings of all objectives stood in one section, and those of their corruptions beside it.
+    objective = recorded.pop("objective")
+    recorded["masking"] = objective.pop("masking")
+    recorded["masking"]["unit"] = recorded["masking"].pop("strategy")
+    recorded["permutation"] = {"alpha": 6, "segments": 2}
+    recorded["objective"] = {
+        "name": "masked_lm", "pair_head": objective["pair_task"], "span_boundary": False, "generator_size": 0.25,
+        "discriminator_weight": 50.0, "memory_length": 384, "reuse_length": None,
+    }  # fmt: skip
     config.save(recorded, tmp_path / "config.yaml")
     RunDirectory.claim(tmp_path, settings)
     with pytest.raises(RunDirectoryError, match="train.batch_size is 8, this one's 4"):

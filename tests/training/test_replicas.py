@@ -27,7 +27,7 @@ ROWS = {
         "objective": {
             "name": "replaced_token_detection",
             "generator_size": 0.5,
-            "masking": {"mask_probability": 0.85, "random_probability": 0.0},
+            "masking": {"mask_token_rate": 0.85, "random_token_rate": 0.0},
         },
     },
     "permutation_lm": {
@@ -38,7 +38,7 @@ ROWS = {
     "accumulated": {
         "model": {"family": "bert", "max_positions": 32, "num_layers": 1},
         "pair": "sentence_order",
-        "objective": {"span_boundary": True, "masking": {"unit": "span"}},
+        "objective": {"span_boundary": True, "masking": {"strategy": "span"}},
         "train": {"accumulation_steps": 2, "steps_per_execution": 4},
     },
 }

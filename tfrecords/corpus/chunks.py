@@ -39,7 +39,7 @@ def read_chunks(files, config):
     """Cuts the corpus into chunks of about `config.shard_bytes` of text, whatever files it lies in.
 
     A chunk ends with the document that reaches the size; the last one has between half and one
-    and a half times the size, so that it, too, has documents to draw random sentences from.
+    and a half times the size, so that it also has documents to draw random sentences from.
 
     Args:
         files: from `files.find_files`.

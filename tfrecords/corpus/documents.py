@@ -36,7 +36,7 @@ class CorpusReader:
     text in the field `text_field`; in a table each row, its text in the column of that name. Line
     breaks within a document are kept, "\\r\\n" becomes "\\n", a byte order mark is dropped. A document
     longer than `max_document_bytes` is cut there into several, at the last line end before the bound,
-    else the last blank, else the last character. Documents without text are left out.
+    else the last space, else the last character. Documents without text are left out.
 
     Args:
         files: what `files.find_files` returned.
@@ -54,6 +54,10 @@ class CorpusReader:
     Raises, while iterating:
         DataError: bytes that are not UTF-8, a .jsonl line that is not an object with a text, a table
             without such a column, a damaged .gz; with file and line (from 1).
+
+    Example:
+        for document in CorpusReader(find_files("corpus/")):
+            print(document.text.decode())
     """
 
     def __init__(
@@ -149,8 +153,8 @@ class CorpusReader:
             yield from self._cut_document(_clean(text), path, number)
 
     def _parquet(self, file):
-        for text, number, share in read_parquet(file.path, self._field):
-            self._within = lambda done=int(share * file.bytes): done
+        for text, number, fraction in read_parquet(file.path, self._field):
+            self._within = lambda done=int(fraction * file.bytes): done
             yield from self._cut_document(_clean(text), file.path, number)
 
     def _lines(self, stream, path):
@@ -189,22 +193,22 @@ class CorpusReader:
         except UnicodeEncodeError:  # an unpaired surrogate, written as an escape
             if self._errors == "strict":
                 raise DataError(
-                    f"{path}:{number}: '{self._field}' holds half a surrogate pair; mend it, or {_REPLACE}"
+                    f"{path}:{number}: '{self._field}' holds half a surrogate pair; fix it, or {_REPLACE}"
                 ) from None
             data = text.encode("utf-16", "surrogatepass").decode("utf-16", "replace").encode()
             self.replaced += data.count(b"\xef\xbf\xbd") - text.count("\ufffd")
         return _clean(data)
 
     def _check(self, data, path, line):
-        """`data` if it is UTF-8; else DataError, or `data` mended where that was asked for."""
+        """`data` if it is UTF-8; else DataError, or, with `errors` "replace", `data` with U+FFFD."""
         try:
             data.decode()
             return data
         except UnicodeDecodeError as error:
             if self._errors == "replace":
-                mended = data.decode("utf-8", "replace").encode()
-                self.replaced += mended.count(b"\xef\xbf\xbd") - data.count(b"\xef\xbf\xbd")
-                return mended
+                replaced = data.decode("utf-8", "replace").encode()
+                self.replaced += replaced.count(b"\xef\xbf\xbd") - data.count(b"\xef\xbf\xbd")
+                return replaced
             line += data.count(b"\n", 0, error.start)
             advice = conversion_advice(path.with_suffix("") if path.suffix == ".gz" else path, data)
             unpack = "; unpack it" if path.suffix == ".gz" else ""

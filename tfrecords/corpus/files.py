@@ -67,7 +67,7 @@ def find_files(inputs):
             found = _named(item, path, left_out)
             for file, name in found:
                 _check_suffix(file)
-                # What is no UTF-8 in a name, the manifest could not hold.
+                # The manifest is UTF-8; file names need not be.
                 name = os.fsencode(name).decode("utf-8", "backslashreplace")
                 files.setdefault(file.resolve(), CorpusFile(file, name, file.stat().st_size))
         except OSError as error:
@@ -153,7 +153,7 @@ def _walk(folder, seen, ours):
         try:
             mode = path.stat().st_mode
         except FileNotFoundError:
-            raise DataError(f"corpus {path}: a link to what does not exist; mend or remove it") from None
+            raise DataError(f"corpus {path}: a link to a file that does not exist; fix or remove it") from None
         if stat.S_ISDIR(mode):
             what = _what_we_wrote(path)
             if what:
@@ -191,6 +191,6 @@ def _check_regular(path, mode):
 
 
 def _check_suffix(file):
-    mend = _NOT_TEXT.get(file.suffix.lower())
-    if mend:
-        raise DataError(f"corpus {file}: {file.suffix} is not a format that is read here; {mend}")
+    advice = _NOT_TEXT.get(file.suffix.lower())
+    if advice:
+        raise DataError(f"corpus {file}: {file.suffix} is not a format that is read here; {advice}")

@@ -13,7 +13,7 @@ LONG_LINE = 200
 _CJK = "。！？｡"
 _CLOSERS = "\"'”’»)\\]}」』）》〉】"
 _MARKS = rf"[.!?…؟۔।॥։።၊။។{_CJK}]"
-# Not `_MARKS+`: only behind a plain set does `re` skip quickly what cannot begin a match.
+# Not `_MARKS+`: `re` skips quickly what cannot begin a match only for a plain set.
 _END = re.compile(rf"({_MARKS}{_MARKS}*)([{_CLOSERS}]*)(\s*)")
 _OPENERS = "\"'“‘«([{¿¡—–-"
 _WORD = re.compile(r"\w+")

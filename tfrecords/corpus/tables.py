@@ -52,7 +52,7 @@ def read_delimited(lines, separator, column, path):
                 is_header = False
             if len(row) != width:
                 raise DataError(
-                    f"{path}:{line}: {len(row)} field{'s' * (len(row) != 1)} where the first line has {width}; mend the row"
+                    f"{path}:{line}: {len(row)} field{'s' * (len(row) != 1)} where the first line has {width}; fix the row"
                 )
             if not is_header:
                 yield row[index], line
@@ -100,7 +100,7 @@ def read_parquet(path, column):
     """The texts in one column of a .parquet file.
 
     Yields:
-        (text, number of the row from 1, share of the rows that were read); rows without a text are left out.
+        (text, number of the row from 1, fraction of the rows that were read); rows without a text are left out.
 
     Raises:
         DataError: pyarrow is not installed, the file is not Parquet, no such column, or it holds no strings.

@@ -32,8 +32,8 @@ class Tokens(NamedTuple):
 class DocumentTokenizer:
     """Cuts documents into sentences and sentences into ids.
 
-    Byte-level BPE tells a word behind a blank from one at the beginning of a text, so all sentences
-    of a document but the first get the blank that stood before them.
+    Byte-level BPE has different tokens for a word after a space and at the beginning of a text, so all
+    sentences of a document except the first get the space that was before them.
 
     Args:
         tokenizer: a tokenizer.
@@ -42,8 +42,8 @@ class DocumentTokenizer:
 
     def __init__(self, tokenizer, sentences):
         self._tokenizer, self._sentences = tokenizer, sentences
-        needs_blank = isinstance(tokenizer, ByteLevelBPETokenizer) and not tokenizer.add_prefix_space
-        self._between = " " if needs_blank else ""
+        needs_space = isinstance(tokenizer, ByteLevelBPETokenizer) and not tokenizer.add_prefix_space
+        self._between = " " if needs_space else ""
         # Tokenizers are made of TensorFlow ops; AutoGraph would take a second to find that out.
         self._tokenize = tf.function(
             self._ragged, input_signature=[tf.TensorSpec([None], tf.string)], autograph=False

@@ -50,7 +50,7 @@ def select_tokens(tokens, budget, width, keys):
 
 
 def _complete(draws, chosen, missing, eligible, keys):
-    """Puts tokens not chosen so far, all equally likely, in place of draws that were not chosen.
+    """Puts tokens not chosen so far, all equally likely, instead of draws that were not chosen.
 
     For rows with few eligible tokens among many others, or a rate near 1, where draws with
     replacement hit too few.
@@ -81,9 +81,9 @@ def select_units(tokens, starts, budget, width, keys, cut=False):
         width: P.
         keys: of `random_numbers.example_keys`.
         cut: whether the unit that exceeds the budget is cut to what is left, at its front or its
-            back at random, so that exactly `budget` tokens are drawn. Else it is passed over and the next is tried, of P + 4 at
-            most, so that rarely a budget stays unfilled by a token or two, as in
-            google-research/bert where no word fits.
+            back at random, so that exactly `budget` tokens are drawn. Otherwise it is passed over and
+            the next is tried, P + 4 at most; in rare rows the budget then stays unfilled by a token or
+            two, as in google-research/bert where no word fits.
 
     Returns:
         positions: int32 [B, P], ascending, then 0.
@@ -94,9 +94,9 @@ def select_units(tokens, starts, budget, width, keys, cut=False):
     number = tf.cast(running_sum(marks), tf.int32)  # of each token's unit, from 1
     units = number[:, -1]
     sizes = sum_at(number * tf.cast(tokens, tf.int32), tf.ones_like(number), length + 1)[:, 1:]
-    places = tf.zeros_like(number) + tf.range(length)
-    begins = sum_at(number * tf.cast(starts, tf.int32), places, length + 1)[:, 1:]
-    # Twice the draws: there are fewer units than places, and so more repeats.
+    positions = tf.zeros_like(number) + tf.range(length)
+    begins = sum_at(number * tf.cast(starts, tf.int32), positions, length + 1)[:, 1:]
+    # Twice the draws: there are fewer units than positions, and so more repeats.
     draws, first = distinct_draws(keys, units, 2 * draws_needed(width, length), length)
     unit, exists = first_chosen(draws, first, min(width + 4, length))
 
@@ -110,7 +110,7 @@ def select_units(tokens, starts, budget, width, keys, cut=False):
         else:
             size = _fitting(size, budget)
         ones = tf.ones_like(size)
-        # Nothing taken begins and ends at the same place.
+        # A unit that is not taken begins and ends at the same position.
         change = sum_at(
             tf.concat([begin, begin + size], axis=1), tf.concat([ones, -ones], axis=1), length + 1
         )
@@ -165,7 +165,7 @@ def _counted(flags):
 
 
 def _reach(flags):
-    """The place behind the last 1 of `flags` (int32 [B, S]): int32 [B]."""
+    """The position after the last 1 of `flags` (int32 [B, S]): int32 [B]."""
     return tf.reduce_max(flags * tf.range(1, flags.shape[1] + 1), axis=1)
 
 
@@ -199,7 +199,7 @@ def distinct_draws(keys, limits, count, length):
     """
     rounds = -(-count // _DRAWS_AT_ONCE)
     size = -(-count // rounds)
-    # A draw is its place's first if all bits at that place are less than twice its own.
+    # A draw is the first of its position if all bits at that position are less than twice its own.
     bits = 2 ** np.arange(size - 1, -1, -1, dtype=np.int64)
     earlier, all_draws, all_first = None, [], []
     for number in range(rounds):

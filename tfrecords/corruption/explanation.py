@@ -58,7 +58,7 @@ def explain_masking(corrupt, batch, features, seed, tokenizer):
     number = np.cumsum(starts, axis=1)  # of each token's unit
     before, after = batch["token_ids"].numpy(), features["token_ids"].numpy()
     positions = features["mask_positions"]
-    acting = features["span_left"] + 1 if config.unit == "span" else positions
+    acting = features["span_left"] + 1 if config.strategy == "span" else positions
     draws = random_bits(keys, ACTION_STREAM, acting).numpy()
     eligible = tokens.sum(1).astype("int32")
     budgets = corrupt.budget(eligible, length, keys).numpy()
@@ -67,11 +67,11 @@ def explain_masking(corrupt, batch, features, seed, tokenizer):
         for rank, position in enumerate(places[weights > 0].tolist()):
             bits, unit = int(draws[row, rank]), None
             action = [KEPT, RANDOM, MASKED][sum(bits < bound for bound in corrupt.thresholds)]
-            if config.unit != "token":
+            if config.strategy != "token":
                 together = (number[row] == number[row, position]) & tokens[row]
                 unit = tuple(map(tokenizer.id_to_token, before[row][together].tolist()))
             why = _why(action, bits / 2**32, unit, config)
-            if config.unit == "span":
+            if config.strategy == "span":
                 left, right = (int(features[name][row, rank]) for name in ("span_left", "span_right"))
                 why += f", once for all from {left + 1} to {right - 1}"
             token, shown = (tokenizer.id_to_token(int(ids[row, position])) for ids in (before, after))
@@ -84,14 +84,14 @@ def explain_masking(corrupt, batch, features, seed, tokenizer):
 
 
 def _why(action, draw, unit, config):
-    bounds = config.mask_probability, config.mask_probability + config.random_probability
+    bounds = config.mask_token_rate, config.mask_token_rate + config.random_token_rate
     why = {
         MASKED: f"masked: drew {draw:.3f}, below {bounds[0]:g}",
         RANDOM: f"random token: drew {draw:.3f}, {bounds[0]:g} to {bounds[1]:g}",
         KEPT: f"kept: drew {draw:.3f}, {bounds[1]:g} or above",
     }[action]
     if unit is not None and len(unit) > 1:
-        why += f"; chosen with its {_UNITS[config.unit]}: {' '.join(unit)}"
+        why += f"; chosen with its {_UNITS[config.strategy]}: {' '.join(unit)}"
     return why
 
 
@@ -101,7 +101,7 @@ def _rule(config, predicted, budget, eligible, length):
         "whole_word": "whole words of together at most",
         "ngram": f"n-grams of 1 to {config.max_ngram} words, together at most",
         "span": f"spans of 1 to {config.max_span} words, the last cut, together",
-    }[config.unit]
+    }[config.strategy]
     of = "tokens" if config.predict_special else "that are not special"
     rule = f"{predicted} tokens: {what} {budget}, which is {100 * config.rate:g} % of the {eligible} {of}"
     cut = config.predictions(length) == budget < round(config.rate * eligible)

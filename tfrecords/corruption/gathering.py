@@ -31,7 +31,7 @@ def add_at(values, positions, change):
 
 
 def sum_at(positions, weights, size):
-    """The sums of `weights` [B, K] at the places where `positions` (int32 [B, K]) put them.
+    """The sums of `weights` [B, K] scattered to `positions` (int32 [B, K]).
 
     Positions lie in [0, size). The result is [B, size] of the type of the weights.
     """
@@ -69,7 +69,7 @@ def ascending(positions, chosen, width, length):
         int32 [B, P], ascending, then 0; and bool [B, P], False at those zeros.
     """
     weights = tf.cast(chosen, tf.float32)
-    rank = running_sum(sum_at(positions, weights, length))  # [B, S]: chosen up to each place
+    rank = running_sum(sum_at(positions, weights, length))  # [B, S]: chosen up to each position
     slots = tf.cast(gather_at(rank, positions), tf.int32) - 1
     # What was not chosen weighs nothing wherever it points.
     slots = tf.clip_by_value(slots, 0, width - 1)
@@ -90,8 +90,8 @@ def marked(mask, width):
     """
     rank = running_sum(mask)
     slots = tf.cast(rank * mask, tf.int32)  # from 1; 0 is for all that is not marked
-    places = tf.zeros_like(slots) + tf.range(mask.shape[1])
-    ordered = sum_at(slots, places, width + 1)[:, 1:]
+    positions = tf.zeros_like(slots) + tf.range(mask.shape[1])
+    ordered = sum_at(slots, positions, width + 1)[:, 1:]
     return ordered, tf.range(width)[None, :] < tf.cast(rank[:, -1:], tf.int32)
 
 

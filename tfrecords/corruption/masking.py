@@ -1,4 +1,4 @@
-"""Masked language modelling: which tokens are predicted, and what is put in their place.
+"""Masked language modelling: which tokens are predicted, and what replaces them.
 
 Devlin et al. 2018 (section 3.1); whole words as in the 2019 release of google-research/bert
 (`create_masked_lm_predictions`); n-grams as ALBERT (Lan et al. 2019, section 4.2) and spans as
@@ -58,7 +58,7 @@ class MaskedLMCorruption:
             mask_positions: int32 [B, P], ascending, then filler 0
             mask_ids: int32 [B, P], the original tokens at these positions, 0 at filler
             mask_weights: float32 [B, P], 1 for a prediction and 0 for filler
-        and with unit "span"
+        and with strategy "span"
             span_left, span_right: int32 [B, P], the positions just before and after the span of a
                 prediction, whose tokens the model sees; 0 at filler. mask_positions - span_left
                 counts the tokens of the span from 1.
@@ -69,7 +69,7 @@ class MaskedLMCorruption:
 
     Raises:
         ConfigError: random tokens of the corpus without `corpus_tokens`; words are to be masked and the
-            tokenizer does not show where they begin; unit "span" and a layout that puts nothing before the
+            tokenizer does not show where they begin; strategy "span" and a layout that puts nothing before the
             text.
 
     Example:
@@ -79,15 +79,15 @@ class MaskedLMCorruption:
     """
 
     def __init__(self, tokenizer, config=MaskingConfig(), corpus_tokens=None):
-        if config.unit != "token" and not tokenizer.marks_words:
+        if config.strategy != "token" and not tokenizer.marks_words:
             raise ConfigError(
-                f"unit: {config.unit} needs to know where words begin, which the tokens of this tokenizer do not "
-                "show (BPE with a marker at the end of words); use unit: token"
+                f"strategy: {config.strategy} needs to know where words begin, which the tokens of this tokenizer do not "
+                "show (BPE with a marker at the end of words); use strategy: token"
             )
-        if config.unit == "span" and not tokenizer.layout.before_first:
+        if config.strategy == "span" and not tokenizer.layout.before_first:
             raise ConfigError(
-                "unit: span predicts from the tokens on both sides of a span, and the tokenizer's layout "
-                "puts no special token before the text; use another unit"
+                "strategy: span predicts from the tokens on both sides of a span, and the tokenizer's layout "
+                "puts no special token before the text; use another strategy"
             )
         self.config = config
         self.mask_id = int(tokenizer.mask_id)
@@ -130,14 +130,14 @@ class MaskedLMCorruption:
 
         # 3. Which: int32 [B, P], ascending, and bool [B, P], False at filler.
         width = self.config.predictions(length)
-        if self.config.unit == "token":
+        if self.config.strategy == "token":
             positions, valid = select_tokens(candidates, budget, width, keys)
         else:
-            positions, valid = select_units(candidates, starts, budget, width, keys, cut=self.config.unit == "span")
+            positions, valid = select_units(candidates, starts, budget, width, keys, cut=self.config.strategy == "span")
 
-        # 4. What is put in their place. A random number at `acting` decides: one for all tokens of a span.
+        # 4. What replaces them. A random number at `acting` decides: one for all tokens of a span.
         acting = positions
-        if self.config.unit == "span":
+        if self.config.strategy == "span":
             acting, end = span_borders(positions, valid, length)
             features["span_left"] = tf.where(valid, acting - 1, 0)
             features["span_right"] = tf.where(valid, end, 0)
@@ -160,14 +160,14 @@ class MaskedLMCorruption:
 
     def units(self, token_ids, padding_mask, keys):
         """Which tokens may be predicted, and which of them begin a unit: bool [B, S] each."""
-        if self.config.unit == "token" and len(self._special) <= _FEW:
+        if self.config.strategy == "token" and len(self._special) <= _FEW:
             tokens = padding_mask
             for first, last in self._special:
                 tokens &= token_ids != first if first == last else (token_ids < first) | (token_ids > last)
             return tokens, tokens
         kinds = look_up(self._kinds, token_ids) * tf.cast(padding_mask, tf.int8)
         tokens = kinds != _SPECIAL
-        if self.config.unit == "token":
+        if self.config.strategy == "token":
             return tokens, tokens
         starts = word_starts(tokens, kinds == _CONTINUATION)
         if self.config.probabilities is not None:
@@ -187,8 +187,8 @@ class MaskedLMCorruption:
     @property
     def thresholds(self):
         """Below which 32-bit number a token becomes [MASK], and below which it is replaced at all."""
-        mask = round(self.config.mask_probability * 2**32)
-        return mask, min(mask + round(self.config.random_probability * 2**32), 2**32)
+        mask = round(self.config.mask_token_rate * 2**32)
+        return mask, min(mask + round(self.config.random_token_rate * 2**32), 2**32)
 
     def _replace(self, original, positions, acting, keys):
         """[MASK], a random token, or the token itself, for each predicted token: int32 [B, P].

@@ -15,7 +15,7 @@ class MaskingConfig:
     """How much is masked, and how.
 
     Attributes:
-        rate: the share of a sequence's tokens that are predicted, without replacement: of its n tokens
+        rate: the fraction of a sequence's tokens that are predicted, without replacement: of its n tokens
             that may be predicted exactly max(1, round(rate * n)), or as `rounding` says.
             (google-research/bert counts [CLS] and [SEP] among the n although it never predicts them:
             one prediction more in about one sequence of three.)
@@ -27,9 +27,9 @@ class MaskingConfig:
             RoBERTa, ELECTRA and SpanBERT. Default False: [UNK] is no token of the text, and a model
             that predicts it learns where the vocabulary ends.
         predict_special: whether every token of the row may be predicted and counts, [CLS] and [SEP]
-            and [UNK] too: RoBERTa (fairseq masks <s> and </s>). Only with unit "token".
-        mask_probability: share of the predicted tokens that become [MASK].
-        random_probability: share that become a random token; the rest stay as they are.
+            and [UNK] too: RoBERTa (fairseq masks <s> and </s>). Only with strategy "token".
+        mask_token_rate: the fraction of the predicted tokens that become [MASK].
+        random_token_rate: the fraction that become a random token; the rest stay as they are.
         random_tokens: where random tokens are drawn from. "uniform": all ids of the vocabulary that are
             neither special nor unused, equally likely (BERT). "corpus": tokens of the shards, so that
             each is as likely as it is frequent, special tokens and [UNK] aside: SpanBERT. (From a sample
@@ -37,7 +37,7 @@ class MaskingConfig:
         max_predictions: P, the width of the prediction tensors and the most that are predicted in
             one sequence; None for ceil(rate * sequence_length), which never binds and is BERT's
             20 at length 128.
-        unit: what is predicted together.
+        strategy: what is predicted together.
             "token": each token for itself.
             "whole_word": all pieces of a word or none. A word that does not fit into what is left
                 of the budget is passed over, so that at times a token or two less are predicted.
@@ -49,8 +49,8 @@ class MaskingConfig:
                 budget, at the front or the back, as the original does at the back even within a
                 word. Spans that touch are one; the choice between [MASK], random and kept is made
                 once for a span.
-            No unit reaches across a special token. Those are the chances before the budget cuts: units
-            that no longer fit are passed over, which favours short ones, here as in the originals.
+            No unit (word, n-gram or span) reaches across a special token. These are the probabilities before the
+            budget cuts: units that no longer fit are passed over, which favours short ones, here as in the originals.
             Measured: words of 1, 2, 3, 4 pieces are masked at .165, .145, .133, .117 (BERT's code .173,
             .151, .136, .124); n-grams of 1, 2, 3 words are .651, .233, .116 of those masked (ALBERT's
             code .644, .239, .117).
@@ -58,43 +58,50 @@ class MaskingConfig:
         max_ngram: "ngram" only: words in the longest.
         span_p, max_span: "span" only: the parameter of the geometric distribution, and words in
             the longest.
-        static_duplicates: if given, masks are not drawn anew in each epoch but repeat after that
-            many: what google-research/bert does with dupe_factor (10), writing each example so
+        static_duplicates: if given, masks are not drawn again in each epoch but repeat after that
+            many epochs: what google-research/bert does with dupe_factor (10), writing each example so
             many times with masks of its own. For comparison; None costs nothing and is better.
 
     Raises:
-        ConfigError: a value out of range, or one that the unit does not use.
+        ConfigError: a value out of range, or one that the strategy does not use.
+
+    Example:
+        MaskingConfig(strategy="whole_word").predictions(128)  # 20
     """
 
     rate: Annotated[float, Range(above=0, below=1)] = 0.15
-    mask_probability: Annotated[float, Range(at_least=0, at_most=1)] = 0.8
-    random_probability: Annotated[float, Range(at_least=0, at_most=1)] = 0.1
+    mask_token_rate: Annotated[float, Range(at_least=0, at_most=1)] = 0.8
+    random_token_rate: Annotated[float, Range(at_least=0, at_most=1)] = 0.1
     random_tokens: Literal["uniform", "corpus"] = "uniform"
     rounding: Literal["nearest", "up", "random"] = "nearest"
     predict_unknown: bool = False
     predict_special: bool = False
     max_predictions: Annotated[int | None, Range(at_least=1)] = None
-    unit: Literal["token", "whole_word", "ngram", "span"] = "token"
+    strategy: Literal["token", "whole_word", "ngram", "span"] = "token"
     max_ngram: Annotated[int, Range(at_least=1, at_most=1000)] = 3
     span_p: Annotated[float, Range(above=0, below=1)] = 0.2
     max_span: Annotated[int, Range(at_least=1, at_most=1000)] = 10
     static_duplicates: Annotated[int | None, Range(at_least=1)] = None
 
+    RENAMED = {"mask_probability": "mask_token_rate", "random_probability": "random_token_rate", "unit": "strategy"}
+
     def __post_init__(self):
         check_fields(self)
-        if self.mask_probability + self.random_probability > 1 + 1e-9:
+        if self.mask_token_rate + self.random_token_rate > 1 + 1e-9:
             raise ConfigError(
-                f"mask_probability {self.mask_probability} and random_probability "
-                f"{self.random_probability} must add up to at most 1"
+                f"mask_token_rate {self.mask_token_rate} and random_token_rate "
+                f"{self.random_token_rate} must add up to at most 1"
             )
-        if self.predict_special and self.unit != "token":
+        if self.predict_special and self.strategy != "token":
             raise ConfigError(
-                f"predict_special masks [CLS] and [SEP], which belong to no word, but unit is {self.unit}; "
-                "leave predict_special out or set unit to token"
+                f"predict_special masks [CLS] and [SEP], which belong to no word, but strategy is {self.strategy}; "
+                "leave predict_special out or set strategy to token"
             )
-        for name, unit in (("max_ngram", "ngram"), ("span_p", "span"), ("max_span", "span")):
-            if self.unit != unit and getattr(self, name) != getattr(MaskingConfig, name):
-                raise ConfigError(f"{name} is of unit: {unit}, but unit is {self.unit}; leave {name} out")
+        for name, strategy in (("max_ngram", "ngram"), ("span_p", "span"), ("max_span", "span")):
+            if self.strategy != strategy and getattr(self, name) != getattr(MaskingConfig, name):
+                raise ConfigError(
+                    f"{name} applies only to strategy: {strategy}, but strategy is {self.strategy}; remove {name}"
+                )
 
     def predictions(self, sequence_length):
         """P for sequences of `sequence_length` tokens."""
@@ -124,9 +131,9 @@ class MaskingConfig:
     @property
     def probabilities(self):
         """Of units of 1, 2, ... words, float64; None where a unit is a token or a word."""
-        if self.unit == "ngram":
+        if self.strategy == "ngram":
             return ngram_probabilities(self.max_ngram)
-        if self.unit == "span":
+        if self.strategy == "span":
             return span_probabilities(self.span_p, self.max_span)
         return None
 

@@ -26,17 +26,17 @@ class PermutationCorruption:
     Which tokens are predicted, as `_sample_mask` and section 3.1 of the paper: walking through a window,
     draw n, pass over a random part of n alpha / beta tokens, predict the n tokens that begin with the next
     first piece of a word, even where they end within one, pass over the rest; then single tokens, all
-    equally likely, until the window has its number. So each place of a window is predicted alike,
-    but for the last few: a span that would reach the end is not taken, here as there.
+    equally likely, until the window has its number. So all positions of a window are equally likely to be predicted
+    except the last few: a span that would reach the end is not taken, here as there.
 
     Otherwise than the original:
         <sep> and <cls> are not predicted. The original lets spans begin at them and run over them, counts
         them, and leaves them out of the loss afterwards; here the number of predictions is that of the
         tokens that may be predicted, and a span ends at a token that may not.
         Nor are <unk> and <eod>, unless the config's `predict_special` is set; the original predicts them.
-        A piece that holds a character of a script without blanks begins a word (the tokenizer's
+        A piece that holds a character of a script without spaces begins a word (the tokenizer's
         `starts_word`).
-        At least one token of each window stays context, so that no prediction is made from nothing.
+        At least one token of each window stays context, so that every prediction has something to be made from.
 
     In which order, as `_local_perm`: the tokens that are not predicted come first and see each
     other; predicted ones, <sep> and <cls> follow in random order. The order depends on the seed,
@@ -50,7 +50,7 @@ class PermutationCorruption:
         batch: dict with token_ids, segment_ids int32 [B, S], padding_mask bool [B, S] (padding on
             the right), example_index int64 [B], epoch int64 [B], and anything else, which is
             passed on. S must be static. `backward` bool [B], where it is there, says which rows
-            stand in reverse order already (shards of the format xlnet); none is then turned round.
+            are in reverse order already (shards of the format xlnet); none is then reversed.
         seed: int or int64 scalar.
 
     Returns:
@@ -59,13 +59,18 @@ class PermutationCorruption:
             permutation_order: int32 [B, S], ranks: a token is predicted from those of lower rank.
                 Window k has rank k (window + 1) for its context, the others follow one by one.
             mask_positions: int32 [B, P], window by window, ascending, filled up with 0
-            mask_ids: int32 [B, P], the tokens that stand there, 0 at filler
+            mask_ids: int32 [B, P], the tokens at these positions, 0 at filler
             mask_weights: float32 [B, P], 1 for a prediction and 0 for filler
             backward: bool [B], where the config is bidirectional
 
     Raises:
         ConfigError: S does not fit the config.
         DataError: rows hold several packed sequences.
+
+    Example:
+        reader = ShardReader("shards", tokenizer)
+        corrupt = PermutationCorruption.of_shards(reader, tokenizer, PermutationConfig(segments=2))
+        batch = next(iter(reader.dataset(32, seed=0, corrupt=corrupt)))
     """
 
     def __init__(self, tokenizer, config=PermutationConfig()):
@@ -100,7 +105,7 @@ class PermutationCorruption:
         backward = features.get("backward")  # of rows that were written in either direction
         if backward is None and self.config.bidirectional:
             features["backward"] = backward = (epoch + example_index) % 2 == 1
-            source = self._reversed_places(features["padding_mask"], backward)
+            source = self._reversed_positions(features["padding_mask"], backward)
             for name in ("token_ids", "segment_ids"):
                 features[name] = gather_at(features[name], source)
         token_ids, padding_mask = features["token_ids"], features["padding_mask"]
@@ -146,11 +151,11 @@ class PermutationCorruption:
     def _budgets(self, window):
         """How many of 0, 1, ... `window` tokens are predicted: int32 [W + 1]."""
         count = np.arange(window + 1)
-        share = np.maximum(1, np.round(count * self.config.beta / self.config.alpha))
-        return np.minimum(share, np.maximum(count - 1, 0)).astype(np.int32)
+        predicted = np.maximum(1, np.round(count * self.config.beta / self.config.alpha))
+        return np.minimum(predicted, np.maximum(count - 1, 0)).astype(np.int32)
 
     def _positions(self, predicted, window):
-        """The places of what is predicted: int32 [B, P] and bool [B, P]."""
+        """The positions of what is predicted: int32 [B, P] and bool [B, P]."""
         windows = predicted.shape[1] // window
         quotas = self.config.quotas(predicted.shape[1])
         mask = tf.cast(tf.reshape(predicted, [-1, window]), tf.float32)
@@ -164,19 +169,19 @@ class PermutationCorruption:
 
         return joined(positions), joined(valid)
 
-    def _reversed_places(self, padding_mask, backward):
-        """From where each place of a row takes its token: int32 [B, S]."""
-        place = tf.range(padding_mask.shape[1])[None, :]
+    def _reversed_positions(self, padding_mask, backward):
+        """The position from which each position of a row takes its token: int32 [B, S]."""
+        position = tf.range(padding_mask.shape[1])[None, :]
         end = tf.reduce_sum(tf.cast(padding_mask, tf.int32), axis=1, keepdims=True) - self._back
-        inside = backward[:, None] & (place >= self._front) & (place < end)
-        return tf.where(inside, self._front + end - 1 - place, place)
+        inside = backward[:, None] & (position >= self._front) & (position < end)
+        return tf.where(inside, self._front + end - 1 - position, position)
 
 
 def order_within_windows(ordered, window, keys):
     """Ranks: what is not `ordered` first, all alike, then the others at random, window by window.
 
     Args:
-        ordered: bool [B, S], the tokens that have a place of their own in the order.
+        ordered: bool [B, S], the tokens that have a rank of their own in the order.
         window: a divisor of S.
         keys: of `random_numbers.example_keys`.
 
@@ -193,14 +198,14 @@ def order_within_windows(ordered, window, keys):
 
 
 def _ranks(bits, among):
-    """The place of each number among those of its window: int32 [B, G, W]; W for the others.
+    """The rank of each number among those of its window: int32 [B, G, W]; W for the others.
 
     Args:
         bits: uint32 [B, G, W], random.
         among: bool [B, G, W].
     """
     window = bits.shape[2]
-    # The place stands in the low bits, so that different ones never tie.
+    # The position is in the low bits, so that no two numbers are equal.
     mask = (1 << (window - 1).bit_length()) - 1
     bits = tf.cast(tf.bitwise.right_shift(bits, tf.constant(1, tf.uint32)), tf.int32)
     numbers = tf.bitwise.bitwise_or(tf.bitwise.bitwise_and(bits, ~mask), tf.range(window))

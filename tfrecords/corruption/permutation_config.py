@@ -16,7 +16,7 @@ class PermutationConfig:
         max_ngram: the most tokens of a predicted span; n tokens with probability proportional
             to 1 / n.
         permutation_size: tokens are put in random order within windows of so many; the windows
-            follow each other as they stand. At most a segment, and a divisor of it. With half a segment,
+            follow each other in the order of the text. At most a segment, and a divisor of it. With half a segment,
             the published 256 of 512, the order is the original's. With less it is not: here the context of
             a window is seen from that window and the later ones, in the original (`_local_perm`, whose
             context has rank -1 throughout the half) from the earlier windows of the half too.
@@ -32,6 +32,9 @@ class PermutationConfig:
 
     Raises:
         ConfigError: a value out of range; `bidirectional` without a second segment.
+
+    Example:
+        PermutationConfig(segments=2).predictions(1024)  # 170
     """
 
     alpha: Annotated[int, Range(at_least=1)] = 6

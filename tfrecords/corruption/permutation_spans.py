@@ -38,11 +38,11 @@ def sample_spans(kinds, budget, keys, config):
     next_word, next_special = _next(kinds == FIRST_PIECE), _next(kinds == SPECIAL)
     lengths, bits = _draws(windows, window, keys, config)  # [T, N] each
 
-    def step(t, place, left, begins, ends):
+    def step(t, position, left, begins, ends):
         length = tf.minimum(lengths[t], left)
         context = length * config.alpha // config.beta
         before = random_below(bits[t], context)
-        begin = _look_up(next_word, place + before)
+        begin = _look_up(next_word, position + before)
         end = tf.minimum(begin + length, _look_up(next_special, begin))
         left = tf.where(end < window, left - (end - begin), 0)
         end = tf.where(end < window, end, begin)
@@ -53,7 +53,7 @@ def sample_spans(kinds, budget, keys, config):
     left = tf.reshape(budget, [-1])
     arrays = [tf.TensorArray(tf.int32, steps, element_shape=left.shape) for _ in range(2)]
     state = (0, tf.zeros_like(left), left, *arrays)
-    # A span without tokens, once nothing is left, begins and ends at the same place.
+    # A span without tokens, once nothing is left, begins and ends at the same position.
     *_, begins, ends = tf.while_loop(lambda t, *_: t < steps, step, state, maximum_iterations=steps)
     begins, ends = tf.transpose(begins.stack()), tf.transpose(ends.stack())  # [N, T]
     ones = tf.ones_like(begins)
@@ -63,7 +63,7 @@ def sample_spans(kinds, budget, keys, config):
 
 
 def _draws(windows, window, keys, config):
-    """Of each step through each window: how many tokens, and the bits that place them in their context.
+    """Of each step through each window: how many tokens, and the bits that say where in their context they are.
 
     Returns:
         int32 and uint32 [T, B * G].
@@ -84,19 +84,19 @@ def _draws(windows, window, keys, config):
 
 
 def _next(marks):
-    """Where the first marked token at each place or behind it stands: int32 [N, W + 1]; W where there is none.
+    """The position of the first marked token at or after each position: int32 [N, W + 1]; W where there is none.
 
     Args:
         marks: bool [N, W].
     """
     window = marks.shape[1]
     marks = tf.cast(marks, tf.float32)
-    places, valid = marked(marks, window)
-    places = tf.pad(tf.where(valid, places, window), [[0, 0], [0, 1]], constant_values=window)
+    positions, valid = marked(marks, window)
+    positions = tf.pad(tf.where(valid, positions, window), [[0, 0], [0, 1]], constant_values=window)
     before = tf.pad(tf.cast(running_sum(marks), tf.int32), [[0, 0], [1, 0]])
-    return gather_at(places, before)
+    return gather_at(positions, before)
 
 
-def _look_up(table, place):
-    """`table` [N, W + 1] at `place` (int32 [N]), beyond the window at W: [N]."""
-    return gather_at(table, tf.minimum(place, table.shape[1] - 1)[:, None])[:, 0]
+def _look_up(table, position):
+    """`table` [N, W + 1] at `position` (int32 [N]), beyond the window at W: [N]."""
+    return gather_at(table, tf.minimum(position, table.shape[1] - 1)[:, None])[:, 0]

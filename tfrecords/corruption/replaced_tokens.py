@@ -14,7 +14,7 @@ from tfrecords.corruption.random_numbers import example_keys, random_bits
 _SAMPLING_STREAM = 64
 
 #: The masks of google-research/electra: of the predicted tokens 85 % become [MASK], the rest stay.
-PUBLISHED_REPLACEMENT = {"mask_probability": 0.85, "random_probability": 0.0}
+PUBLISHED_REPLACEMENT = {"mask_token_rate": 0.85, "random_token_rate": 0.0}
 
 
 class ReplacedTokenCorruption(MaskedLMCorruption):
@@ -24,6 +24,11 @@ class ReplacedTokenCorruption(MaskedLMCorruption):
         sampling_bits: int32 [B, P], uniform in [0, 2**24): the generator's token at a prediction
             is drawn with it. Drawn here, like everything that is random in an example, it is the
             same however many devices there are, and after a restart.
+
+    Example:
+        reader = ShardReader("shards", tokenizer)
+        corrupt = ReplacedTokenCorruption.of_shards(reader, tokenizer, MaskingConfig(**PUBLISHED_REPLACEMENT))
+        batch = next(iter(reader.dataset(32, seed=0, corrupt=corrupt)))
     """
 
     def __call__(self, batch, seed):

@@ -27,7 +27,7 @@ def electra_examples(
     - the target counts text alone, so a full example always loses tokens at its end (of the second
       segment, or of a first one that fills the sequence): they are in no example;
     - a sentence longer than the sequence loses what does not fit;
-    - a sentence that still fits into the first half goes there even behind one that did not, so
+    - a sentence that still fits into the first half goes there even after one that did not, so
       the segments may take turns;
     - the target length drawn after an example is that of the next one, in the next document too.
     Otherwise than the original: the order of examples is left to the reader, and each chunk of the
@@ -39,11 +39,11 @@ def electra_examples(
         sequence_length: the most tokens of an example, special tokens included.
         layout: `bert_tf.tokenizers.layout.Layout`; the original's is BERT's.
         seed: integer.
-        short_example_probability: the share of examples with a shorter target.
+        short_example_probability: the fraction of examples with a shorter target.
 
     Returns:
         (Spans, sentences): the spans lie in the token ids with their sentences in the order
-        `sentences` (int64 [N], see `reorder`), in which those of each segment stand together.
+        `sentences` (int64 [N], see `reorder`), in which those of each segment are together.
     """
     alone, paired = layout.special_tokens_per_sequence, layout.special_tokens_per_pair
     lengths, documents = np.diff(sentence_splits).tolist(), document_splits.tolist()
@@ -89,5 +89,5 @@ def reorder(token_ids, sentence_splits, sentences):
     """`token_ids` with their sentences in the order `sentences` (int64 [N])."""
     lengths = np.diff(sentence_splits)[sentences]
     starts = np.cumsum(lengths) - lengths
-    places = np.arange(lengths.sum()) + np.repeat(sentence_splits[:-1][sentences] - starts, lengths)
-    return token_ids[places]
+    source = np.arange(lengths.sum()) + np.repeat(sentence_splits[:-1][sentences] - starts, lengths)
+    return token_ids[source]

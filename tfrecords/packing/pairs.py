@@ -30,15 +30,15 @@ def segment_pairs(
       it is uniform in [2, room];
     - for next sentence prediction a lone sentence always gets a random B, so rather more than
       half are random;
-    - truncation loses tokens (`Spans.truncated`), and a random B stands in two examples.
+    - truncation loses tokens (`Spans.truncated`), and a random B is in two examples.
     Otherwise than the originals:
     - a sentence that alone exceeds the sequence is cut into equal pieces that fill at most half
       of it, where the original throws away what does not fit;
     - the random document is drawn among the others directly, where the original draws up to ten
       times among all and may end with the same one;
     - with a single document B is drawn from the same one, outside A and the sentence that truly
-      follows; where no other sentence is left, A stands alone as `NO_PAIR`;
-    - a lone sentence has no order: it stands alone as `NO_PAIR`, where ALBERT gives it a random B
+      follows; where no other sentence is left, A is alone, as `NO_PAIR`;
+    - a lone sentence has no order: it is alone, as `NO_PAIR`, where ALBERT gives it a random B
       and calls that exchanged;
     - instances are not shuffled: the reader does that.
 
@@ -47,7 +47,7 @@ def segment_pairs(
         document_splits: int [D + 1], sentence offsets of documents; no document is empty.
         room: tokens of an example without the special ones around it, at least 2.
         seed: integer.
-        short_sequence_probability: the share of documents packed to a shorter target.
+        short_sequence_probability: the fraction of documents packed to a shorter target.
         task: of `schema.PAIR_TASKS`.
 
     Returns:

@@ -13,7 +13,7 @@ def full_sentences(sentence_splits, document_splits, room):
 
     Liu et al. 2019, section 4.2, FULL-SENTENCES: no pair label, a [SEP] where a document ends
     within the sequence. A sentence that alone exceeds the sequence is cut into equal pieces.
-    Nothing is truncated: every token stands in exactly one example. Deterministic.
+    Nothing is truncated: every token is in exactly one example. Deterministic.
 
     Args:
         sentence_splits: int [N + 1], token offsets of sentences; no sentence is empty.
@@ -25,7 +25,7 @@ def full_sentences(sentence_splits, document_splits, room):
         original ones; `separators` int64 [D - 1] are the token offsets before which it puts them.
     """
     sentence_splits, document_splits = split_long(sentence_splits, document_splits, room, room)
-    # A separator before each document but the first moves what follows by one place.
+    # A separator before each document but the first moves what follows by one position.
     document_of = np.repeat(np.arange(len(document_splits) - 1), np.diff(document_splits))
     starts = (sentence_splits[:-1] + document_of).tolist()
     ends = (sentence_splits[1:] + document_of).tolist()

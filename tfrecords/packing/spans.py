@@ -13,10 +13,10 @@ ENDS, FILLS = 1, 2
 
 
 class Spans(NamedTuple):
-    """Examples as stretches of the token ids: segment A is `token_ids[first_start:first_end]`.
+    """Examples as slices of the token ids: segment A is `token_ids[first_start:first_end]`.
 
     All int64 [E]. `second_start == second_end` where there is no segment B. `labels` are those of
-    `schema`. `truncated` is the number of tokens of this example that were cut off and stand in no
+    `schema`. `truncated` is the number of tokens of this example that were cut off and are in no
     other example of the same pass (not counting random B's). `lone` says why a pair is
     random without a draw, or a segment alone: `ENDS` where A is one sentence, the last of its
     document, `FILLS` where A is one sentence that alone reaches the target length; else 0.

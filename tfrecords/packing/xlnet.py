@@ -8,7 +8,7 @@ import numpy as np
 from bert_tf.errors import ConfigError
 from tfrecords.packing.spans import excess
 
-_SPECIAL_TOKENS = 3  # <sep> behind either text, <cls>
+_SPECIAL_TOKENS = 3  # <sep> after each of the two texts, <cls>
 
 
 def xlnet_rows(tokens, eod_id, layout, sequence_length, segments, seed):
@@ -16,14 +16,14 @@ def xlnet_rows(tokens, eod_id, layout, sequence_length, segments, seed):
 
     All documents are one running text, with <eod> at the end of each. A segment is its next
     `reuse_length` tokens (half a segment), then A <sep> B <sep> <cls>. A is what follows, up to
-    the end of a random sentence; half of the time B is the text behind A, else it begins with the
-    sentence of a random place in the text (always, where A has no end to choose). The longer of
+    the end of a random sentence; half of the time B is the text after A, else it begins with the
+    sentence at a random position of the text (always, where A has no end to choose). The longer of
     the two loses tokens at its end until both fill the segment. The next segment begins
     `reuse_length` tokens after this one: it reads the text of A again, and remembers the running
     text alone.
 
     Every row comes twice: number 0, 2, ... forwards; 1, 3, ... of the text in reverse order
-    ("bi_data"), whose segments are cut and drawn anew, so that A and B are what stands before.
+    ("bi_data"), whose segments are cut and drawn again, so that A and B are the text before them.
 
     Otherwise than the original, which keeps memory from one batch to the next: a row holds
     `segments` of the running text, and memory lasts as long as a row (see
@@ -71,7 +71,7 @@ def reuse_length(sequence_length, segments):
 
 
 def running_text(tokens, eod_id):
-    """The token ids with `eod_id` behind each document, and the offsets of sentences, int [N + 1].
+    """The token ids with `eod_id` after each document, and the offsets of sentences, int [N + 1].
 
     An <eod> belongs to the sentence before it.
     """
@@ -95,10 +95,10 @@ def _cut(borders, segment, reuse, draw):
             b_start, b_end = a_end, borders[last]
         else:
             least = max(1, room - (a_end - begin))
-            place = int(draw() * (length - least))
-            b_start = borders[bisect_right(borders, place) - 1]
+            position = int(draw() * (length - least))
+            b_start = borders[bisect_right(borders, position) - 1]
             # The last token of the text is never reached: the original's targets are shifted by one.
-            b_end = min(borders[bisect_left(borders, place + least)], length - 1)
+            b_end = min(borders[bisect_left(borders, position + least)], length - 1)
         a_drop, b_drop = excess(a_end - begin, b_end - b_start, room)
         a_end, b_end = a_end - a_drop, b_end - b_drop
         if max(a_end, b_end) >= length:

@@ -41,10 +41,11 @@ class ByExamples:
 class ByFiles:
     """Input i of n takes the i-th of n equal slices of each epoch, and reads only the shards that hold it.
 
-    A slice begins and ends anywhere within a shard: two inputs read the block at their border, and with fewer blocks than inputs several read the same. The N examples of an
-    epoch need not be a multiple of n: before epoch e, input i has had (e * N + i) // n of them (their
-    sum over all i is e * N), so that no input is ever more than one example ahead and none is left
-    out. What is given up: another number of inputs makes other global batches.
+    A slice begins and ends anywhere within a shard: two inputs read the block at their border, and with
+    fewer blocks than inputs several read the same. The N examples of an epoch need not be a multiple of
+    n: before epoch e, input i has had (e * N + i) // n of them (their sum over all i is e * N), so no
+    input is ever more than one example ahead and none is left out. The price: the global batches depend
+    on the number of inputs.
 
     Args: as of `ByExamples`.
     """

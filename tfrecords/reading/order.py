@@ -46,6 +46,10 @@ class ReadingOrder:
         seed: any integer.
         shuffle: False for the order in which the shards were written.
         shards_per_block: how many shards are shuffled together.
+
+    Example:
+        order = ReadingOrder(counts=(3, 2), seed=0, shuffle=True, shards_per_block=1)
+        order.block(tf.constant(0, tf.int64))["rows"]  # the order of the examples of the first block
     """
 
     counts: tuple
@@ -100,5 +104,5 @@ class ReadingOrder:
         epoch, offset = divmod(position, self.examples_per_epoch)
         shards = self.shards(tf.constant(epoch, tf.int64)).numpy()
         ends = np.cumsum(np.asarray(self.counts)[shards])
-        place = int(np.searchsorted(ends, offset, side="right"))
-        return epoch * self.blocks_per_epoch + place // self.shards_per_block
+        shard = int(np.searchsorted(ends, offset, side="right"))  # in reading order
+        return epoch * self.blocks_per_epoch + shard // self.shards_per_block

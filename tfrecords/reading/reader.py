@@ -115,7 +115,7 @@ class ShardReader:
                     where `manifest.pair_task` is "none"
                 example_index: int64 [B], the example's number in the shards
                 epoch: int64 [B]
-                backward: bool [B], shards of the format xlnet only: the row stands in reverse order
+                backward: bool [B], shards of the format xlnet only: the row is in reverse order
             or what `corrupt` returns for them.
 
         Raises:

@@ -47,7 +47,7 @@ def load_record(cls, path, version_key, version, again):
         raise DataError(f"{path} is not a file that this library wrote: {error}; {again}") from None
     if checksum is not None and checksum != _checksum(values):
         raise DataError(
-            f"{path} was changed since it was written: its checksum is another; copy it anew or {again}. If the change "
+            f"{path} was changed since it was written: its checksum differs; copy it again or {again}. If the change "
             f'is wanted, remove the line "{_CHECKSUM}" from the file'
         )
     return record

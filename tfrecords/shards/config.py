@@ -12,7 +12,7 @@ SINGLE_FORMATS = ("full_sentences", "doc_sentences", "token_blocks")
 # Where a segment of xlnet has room for two texts that are worth the name.
 _SHORTEST_SEGMENT = 16
 
-# The share of shorter examples, where the format has one.
+# The fraction of shorter examples, where the format has one.
 _SHORT_SEQUENCES = {"segment_pair": 0.1, "electra": 0.05}
 
 
@@ -51,20 +51,20 @@ class ShardsConfig(CorpusConfig):
     Attributes:
         sequence_length: the most tokens of an example, special tokens included.
         format: how sentences become examples (Liu et al. 2019, section 4.2):
-            "segment_pair": two stretches of sentences that fill the sequence together, as BERT;
+            "segment_pair": two runs of sentences that fill the sequence together, as BERT;
             "sentence_pair": two natural sentences, mostly much shorter than the sequence;
             "full_sentences": contiguous sentences across documents, as RoBERTa;
             "doc_sentences": the same, never across documents, so that the end of each is shorter;
             "token_blocks": text cut wherever a row is full, within sentences, too;
-            "electra": one or two stretches of sentences, as ELECTRA; see `packing.electra.electra_examples`;
-            "xlnet": segments of running text with two texts behind each, forwards and backwards, as
+            "electra": one or two runs of sentences, as ELECTRA; see `packing.electra.electra_examples`;
+            "xlnet": segments of running text with two texts after each, forwards and backwards, as
             XLNet; for the objective permutation_lm; see `packing.xlnet.xlnet_rows`.
         pair: what is asked of the two segments:
             "next_sentence": does B follow A in the document, or is it from another one (BERT)?
             "sentence_order": two that follow each other, are they in order or exchanged (ALBERT)?
             "none": no question; a pair then always follows each other.
             None for "next_sentence" where the format makes pairs, else "none".
-        short_sequence_probability: the share of documents (segment_pair) or of examples (electra)
+        short_sequence_probability: the fraction of documents (segment_pair) or of examples (electra)
             packed to a random shorter length; None for the original's: 0.1 and 0.05. The other
             formats have none.
         segments: xlnet only: how many segments a row of `sequence_length` tokens holds, between which
@@ -76,6 +76,10 @@ class ShardsConfig(CorpusConfig):
 
     Raises:
         ConfigError: a value out of range, or one that the format does not use.
+
+    Example:
+        ShardsConfig(sequence_length=512, format="full_sentences")
+        ShardsConfig(pair="sentence_order").pair_task  # 'sentence_order'
     """
 
     # Segment lengths are stored as uint16.
@@ -119,7 +123,7 @@ class ShardsConfig(CorpusConfig):
 
     @property
     def packing(self):
-        """All of it as a dict, as the manifest records it: with what None stands for."""
+        """All of it as a dict, as the manifest records it: with None resolved."""
         packing = to_dict(self) | {"pair": self.pair_task, "short_sequence_probability": self.short_sequences}
         if self.format == "xlnet":
             return packing | {"segments": self.row_segments}

@@ -52,6 +52,10 @@ class Manifest:
 
     Raises:
         ConfigError: a value that no folder of shards has.
+
+    Example:
+        manifest = Manifest.load("shards")
+        print(manifest.examples, manifest.sequence_length, manifest.packing["format"])
     """
 
     tokenizer_fingerprint: str
@@ -91,7 +95,7 @@ class Manifest:
 
     @property
     def alternates(self):
-        """Whether every second row stands in reverse order."""
+        """Whether every second row is in reverse order."""
         return self.packing["format"] == "xlnet"
 
     @property

@@ -96,7 +96,7 @@ def write_records(path, records):
                 size = os.fstat(file.fileno()).st_size
                 os.fsync(file.fileno())
             os.replace(temporary, path)
-        # What TensorFlow's file system raises in place of OSError.
+        # What TensorFlow's file system raises instead of OSError.
         except tf.errors.ResourceExhaustedError as error:
             raise OSError(errno.ENOSPC, error.message) from error
         except tf.errors.PermissionDeniedError as error:
@@ -107,7 +107,7 @@ def write_records(path, records):
 
 
 def _frame(label, size, lengths_size=_LENGTHS.size):
-    """What stands before the segment lengths and before the ids, where the ids take `size` bytes."""
+    """The bytes before the segment lengths and before the ids, where the ids take `size` bytes."""
     pair = _entry(PAIR_LABEL, 1) + bytes([label])
     lengths = _entry(SEGMENT_LENGTHS, lengths_size)
     ids = _entry(TOKEN_IDS, size)

@@ -10,12 +10,12 @@ A record is a serialized `tf.train.Example` with these features, all unpadded:
 | `segment_lengths` | bytes | two little-endian uint16: tokens of segment A and of segment B, each with the special tokens before and after it (B: 0 = single segment); what follows both is the layout's `at_end` |
 | `pair_label` | bytes | one uint8: `NEXT` or `RANDOM_NEXT`, `IN_ORDER` or `EXCHANGED`, or `NO_PAIR`; the manifest says which pair it is about |
 
-Which special tokens stand where is the tokenizer's layout (`bert_tf.tokenizers.layout`): in BERT's,
+The tokenizer's layout says which special tokens are where (`bert_tf.tokenizers.layout`): in BERT's,
 A is [CLS] ... [SEP] and B is ... [SEP].
 
 Rows of the format xlnet hold several segments of equal length, each with two texts of its own:
 `segment_lengths` has two uint16 for each segment, and what a segment has beyond both is its
-`at_end`. Rows 1, 3, ... of a shard stand in reverse order, and every shard has an even number of rows.
+`at_end`. Rows 1, 3, ... of a shard are in reverse order, and every shard has an even number of rows.
 
 Bytes rather than int64 lists, because a whole batch of fixed-width bytes is decoded by one op:
 some eighteen times faster than parsing varints one example at a time.

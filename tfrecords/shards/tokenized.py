@@ -133,6 +133,6 @@ class StoredChunk(NamedTuple):
         if hashlib.sha256(data).hexdigest() != self.file.sha256:
             raise DataError(
                 f"{self.path} is damaged: its checksum is not that in {TOKENS_MANIFEST_NAME}; "
-                "copy it anew or tokenize the corpus again"
+                "copy it again or tokenize the corpus again"
             )
         return decode(data)

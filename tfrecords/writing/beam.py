@@ -108,7 +108,7 @@ class _WriteFiles(beam.DoFn):
 
 @contextlib.contextmanager
 def _noted(path):
-    """Keeps what the user can mend in a file: on their way through a runner, errors lose their class."""
+    """Keeps errors of the user in a file, because a runner changes the class of an error."""
     try:
         yield
     except errors.UserError as error:

@@ -68,17 +68,17 @@ def _pair_lines(counts):
     if not pairs and not single:
         return []
 
-    def share(name, number):
+    def with_percentage(name, number):
         return f"{number:,} {name} ({100 * _ratio(number, counts['examples']):.1f} %)"
 
     names = {"next": "next", "random_next": "random", "in_order": "in order", "exchanged": "exchanged"}
-    kinds = [share(name, counts[key]) for key, name in names.items() if counts[key]]
-    line = "pairs: " + (", ".join(kinds) or share("without a question about them", pairs))
+    kinds = [with_percentage(name, counts[key]) for key, name in names.items() if counts[key]]
+    line = "pairs: " + (", ".join(kinds) or with_percentage("without a question about them", pairs))
     ends, fills = counts["random_next_ends"], counts["random_next_fills"]
     if ends or fills:
         drawn = counts["random_next"] - ends - fills
         line += f": {drawn:,} drawn, {ends:,} because no text follows A, {fills:,} because A has the full length"
-    return [f"{line}; {share('with one segment', single)}" if single else line]
+    return [f"{line}; {with_percentage('with one segment', single)}" if single else line]
 
 
 def _packing_warnings(counts, truncated):
@@ -89,14 +89,14 @@ def _packing_warnings(counts, truncated):
             f"warning: {100 * _ratio(random_next, counts['examples']):.0f} % of the pairs are random, "
             f"{100 * _ratio(ends, counts['examples']):.0f} % because no text follows A in its document: the documents "
             f"have {counts['sentences'] / counts['documents']:.1f} sentences on average, and next sentence prediction "
-            "learns little from such pairs: do blank lines part documents, not sentences? Else use the format "
+            "learns little from such pairs: do blank lines separate documents, not sentences? Else use the format "
             "full_sentences"
         )
     lone = _ratio(counts.get("lone_segments", 0), counts["examples"])
     if lone > LONE_HIGH:
         lines.append(
             f"warning: {100 * lone:.0f} % of the examples have one segment, since their documents are short "
-            f"({counts['sentences'] / counts['documents']:.1f} sentences on average): do blank lines part documents, not "
+            f"({counts['sentences'] / counts['documents']:.1f} sentences on average): do blank lines separate documents, not "
             "sentences? Else use the format full_sentences"
         )
     if truncated > TRUNCATED_HIGH:

@@ -221,7 +221,7 @@ class _Worker:
         how = f"by signal {signal.Signals(-code).name}" if code < 0 else f"with exit code {code}"
         memory = " (probably out of memory: use fewer workers)" if code == -signal.SIGKILL else ""
         return UserError(
-            f"a worker process was ended {how}{memory}; what is finished is kept: run the same command again to go on"
+            f"a worker process was ended {how}{memory}; finished files are kept: run the same command again to resume"
         )
 
 
