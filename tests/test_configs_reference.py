@@ -5,6 +5,7 @@
 
 import dataclasses
 import inspect
+import json
 import re
 import sys
 import typing
@@ -69,37 +70,43 @@ def allowed(hint):
     return {int: "whole number", float: "number", str: "text", bool: "true or false", dict: "mapping"}[hint]
 
 
-def default(field):
-    if field.default is not dataclasses.MISSING:
+def default(field, base):
+    """The default of a field: what `base` has, where it is given."""
+    if base is not None:
+        value = getattr(base, field.name)
+    elif field.default is not dataclasses.MISSING:
         value = field.default
     elif field.default_factory is not dataclasses.MISSING:
         value = field.default_factory()
     else:
         return "must be given"
-    if dataclasses.is_dataclass(value):
-        return "see below"
-    value = {None: "null", True: "true", False: "false", "": "must be given"}.get(value, value) if not isinstance(
-        value, (list, dict, float, int)) or isinstance(value, bool) else value
-    return value if value == "must be given" else f"`{value}`"
+    if value == "":
+        return "must be given"
+    return f"`{json.dumps(value)}`".replace('`"', "`").replace('"`', "`")
 
 
-def table(cls, prefix="", above=()):
-    """Lines of Markdown: a table of the fields of `cls`, and after it those of its sections."""
-    hints, words = typing.get_type_hints(cls, include_extras=True), explanations(cls)
+def table(cls, prefix="", base=None, shown=None):
+    """Lines of Markdown: a table of the fields of `cls`, and after it those of its sections, each class once."""
+    hints, words, shown = typing.get_type_hints(cls, include_extras=True), explanations(cls), {} if shown is None else shown
     rows, below = [], []
     for field in dataclasses.fields(cls):
-        hint = hints[field.name]
-        classes = hint.choices().values() if hasattr(hint, "choices") else [hint]
-        if all(dataclasses.is_dataclass(inner) for inner in classes):
-            below += [(field.name, inner) for inner in classes]
-        elif field.name not in above:
-            cells = [f"`{prefix}{field.name}`", allowed(hint), default(field), words[field.name]]
-            rows.append("| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |")
+        hint, path = hints[field.name], prefix + field.name
+        classes = list(hint.choices().values()) if hasattr(hint, "choices") else [hint]
+        if not all(dataclasses.is_dataclass(inner) for inner in classes):
+            cells = [f"`{path}`", allowed(hint), default(field, base), words[field.name]]
+        elif shown.get(hint):
+            cells = [f"`{path}`", "section", f"as `{shown[hint]}`", words[field.name]]
+        else:
+            shown[hint] = path
+            below += [(path, inner, len(classes) > 1, field) for inner in classes]
+            continue
+        rows.append("| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |")
     lines = ["| key | value | default | meaning |", "|---|---|---|---|", *rows, ""] if rows else []
-    for name, inner in below:
-        chosen = inner.__dict__.get("name") if hasattr(inner, "choices") else None
-        lines += [f"### `{prefix}{name}`" + (f" with `{prefix}{name}.name: {chosen}`" if chosen else ""), ""]
-        lines += [summary(inner), "", *table(inner, f"{prefix}{name}.")]
+    for path, inner, chosen, field in below:
+        value = getattr(base, field.name) if base is not None else field.default
+        value = value if type(value) is inner else None
+        lines += [f"### `{path}`" + (f" with `{path}.name: {inner.name}`" if chosen else ""), ""]
+        lines += [summary(inner), "", *table(inner, f"{path}.", value, shown)]
     return lines
 
 
