@@ -6,7 +6,7 @@ from bert_tf.objectives.replaced_token_detection_config import REPLACED_TOKEN_DE
 from bert_tf.registry import Registry
 
 #: Name -> `Objective`. Where a checkpoint shows the heads of several, the first that fits is taken.
-OBJECTIVES = Registry("objective", "objective.name", [REPLACED_TOKEN_DETECTION, PERMUTATION_LM, MASKED_LM])
+OBJECTIVES = Registry("objective", "objective.name", [MASKED_LM, REPLACED_TOKEN_DETECTION, PERMUTATION_LM])
 
 
 def register_objective(objective):

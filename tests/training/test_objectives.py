@@ -172,7 +172,7 @@ def test_pretraining_starts_from_published_formats(shards, trained, tmp_path, na
         ("bert", ["objective.span_boundary=true"], "set objective.masking.strategy=span"),
         ("bert", ["objective.name=permutation_lm"], "which only XLNet has"),
         ("bert", ["objective.generator_size=0.5"], "'objective.generator_size' applies only to replaced_token_detection"),
-        ("xlnet", ["objective.masking.rate=0.2"], "'objective.masking' applies only to replaced_token_detection and masked_lm, but objective.name is 'permutation_lm'; remove 'objective.masking'"),
+        ("xlnet", ["objective.masking.rate=0.2"], "'objective.masking' applies only to masked_lm and replaced_token_detection, but objective.name is 'permutation_lm'; remove 'objective.masking'"),
         ("bert", ["objective.permutation.segments=1"], "'objective.permutation' applies only to permutation_lm"),
         ("modernbert", ["objective.name=replaced_token_detection"], "no embeddings with a position table"),
         ("electra", ["objective.name=masked_lm"], "'objective.generator_size' applies only to replaced_token_detection"),
