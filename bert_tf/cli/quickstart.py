@@ -101,7 +101,7 @@ def _pretrain(shards, output, steps):
 
 def _fill_masks(pretrained):
     from bert_tf.export.fill_mask import fill_mask
-    from bert_tf.export.loading import load_pretrained
+    from bert_tf.training.loading import load_pretrained
 
     objective, tokenizer = load_pretrained(pretrained)
     for sentence, answers in zip(SENTENCES, fill_mask(objective, tokenizer, SENTENCES)):

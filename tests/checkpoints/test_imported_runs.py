@@ -13,7 +13,7 @@ from bert_tf import config, samples
 from bert_tf.cli.main import main
 from bert_tf.errors import ConfigError, DataError, RunDirectoryError
 from bert_tf.export.fill_mask import fill_mask
-from bert_tf.export.loading import load_pretrained, trained_length
+from bert_tf.training.loading import load_pretrained, trained_length
 from bert_tf.tokenizers import train_wordpiece
 from bert_tf.training.encoders import finetuning_dropout, load_encoder
 from bert_tf.training.finetuning import FinetuneConfig, finetune

@@ -13,13 +13,14 @@ from bert_tf import config as configuration
 from bert_tf.backend import AdamW
 from bert_tf.cli.main import main
 from bert_tf.errors import ConfigError, DataError, RunDirectoryError
-from bert_tf.export import export_run, load_finetuned, load_pretrained
+from bert_tf.export import export_run
 from bert_tf.export.fill_mask import fill_mask
 from bert_tf.models.families import describe
 from bert_tf.objectives.masked_lm import MaskedLM
 from bert_tf.tasks import build_task
 from bert_tf.training import precision
 from bert_tf.training.checkpoints import Checkpoints
+from bert_tf.training.loading import load_finetuned, load_pretrained
 
 TEXTS = ["The cat sat on the mat.", "Paris is in France!", "un[MASK]able"]
 

@@ -11,7 +11,7 @@ from bert_tf import config as configuration
 from bert_tf.backend import AdamW
 from bert_tf.backend.model import NonFiniteError
 from bert_tf.errors import ConfigError, DataError, RunDirectoryError
-from bert_tf.export.loading import load_finetuned
+from bert_tf.training.loading import load_finetuned
 from bert_tf.interrupts import Interrupted
 from bert_tf.models.families import build_config, build_encoder, describe
 from bert_tf.objectives import MaskedLM
