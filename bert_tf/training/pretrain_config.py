@@ -70,8 +70,8 @@ class TrainConfig:
 
     `init_from` is a run directory or a published checkpoint to start from; parts of the model that
     it has not, such as "masked_lm_head" or "pair_head", must be named in `init_fresh`.
-    `accumulation_steps` micro-batches save memory, or with `parallel_accumulation` time on CPUs: see
-    `TrainableModel.compile`.
+    `accumulation_steps` micro-batches save memory. `remat` saves memory too: the backward pass computes each
+    transformer layer again instead of keeping what is inside it. See `TrainableModel.compile`.
     `precision` "auto", the default of the shipped files, is bfloat16 on TPUs, on GPUs that have it, and on
     CPUs where the products of the model are faster in it, else float32; config.yaml of the run has the one
     chosen, which a resume keeps. See `bert_tf.training.precision`.
@@ -80,7 +80,7 @@ class TrainConfig:
     steps: Annotated[int, Range(at_least=1, at_most=2**31 - 1)] = 1_000_000
     batch_size: Annotated[int, Range(at_least=1, at_most=1 << 20)] = 256
     accumulation_steps: Annotated[int, Range(at_least=1)] = 1
-    parallel_accumulation: bool = False
+    remat: bool = False
     precision: Literal["auto", "float32", "mixed_bfloat16", "mixed_float16"] = "float32"
     strategy: str = "auto"
     xla: bool | None = None
@@ -222,5 +222,3 @@ def check_training(train):
             f"train.batch_size={train.batch_size} cannot be cut into train.accumulation_steps="
             f"{train.accumulation_steps} equal parts"
         )
-    if train.parallel_accumulation and train.accumulation_steps < 2:
-        raise ConfigError("train.parallel_accumulation runs micro-batches at the same time: set train.accumulation_steps above 1")
