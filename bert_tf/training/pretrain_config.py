@@ -56,7 +56,8 @@ class TrainConfig:
         batch_size: sequences of an update, over all replicas and micro-batches together.
         accumulation_steps: how many micro-batches a batch is cut into; their gradients are summed before the update.
             Saves memory, changes no number.
-        parallel_accumulation: computes the micro-batches side by side: faster on CPUs with several cores.
+        remat: gradient checkpointing: the backward pass computes each transformer layer again instead of keeping what is
+            inside it. Saves memory and costs time; the gradients are the same.
         precision: what the model computes in; the weights are float32 in any case. "auto" is bfloat16 on TPUs, on GPUs
             that have it, and on CPUs where the products of this model are faster in it, else float32; config.yaml of
             the run records the choice, and a resumed run keeps it. See `bert_tf.training.precision`.
@@ -76,10 +77,12 @@ class TrainConfig:
             for example ["masked_lm_head", "pair_head"].
     """
 
+    REMOVED: ClassVar[dict] = {"parallel_accumulation": "micro-batches run one after the other; remove the key"}
+
     steps: Annotated[int, Range(at_least=1, at_most=2**31 - 1)] = 1_000_000
     batch_size: Annotated[int, Range(at_least=1, at_most=1 << 20)] = 256
     accumulation_steps: Annotated[int, Range(at_least=1)] = 1
-    parallel_accumulation: bool = False
+    remat: bool = False
     precision: Literal["auto", "float32", "mixed_bfloat16", "mixed_float16"] = "float32"
     strategy: str = "auto"
     xla: bool | None = None
@@ -152,5 +155,3 @@ def check_training(train):
             f"train.batch_size={train.batch_size} cannot be cut into train.accumulation_steps="
             f"{train.accumulation_steps} equal parts"
         )
-    if train.parallel_accumulation and train.accumulation_steps < 2:
-        raise ConfigError("train.parallel_accumulation runs micro-batches at the same time: set train.accumulation_steps above 1")

@@ -121,8 +121,8 @@ def _objective(config, model_config, tokenizer, run, strategy):
         objective.compile(
             optimizer=make_optimizer(config.optimizer, train.steps),
             accumulation_steps=train.accumulation_steps,
-            parallel_accumulation=train.parallel_accumulation,
             steps_per_execution=train.steps_per_execution,
+            remat=train.remat,
             xla=train.xla,
             seed=train.seed,
         )

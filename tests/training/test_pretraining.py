@@ -212,7 +212,6 @@ def test_unigram_baseline_is_the_entropy(made):
         (["model.family=brt"], ConfigError, "did you mean 'bert'"),
         (["train.log_every=3", "train.steps_per_execution=2"], ConfigError, "train.log_every=3 must be a multiple"),
         (["train.accumulation_steps=3"], ConfigError, "cannot be cut into"),
-        (["train.parallel_accumulation=true"], ConfigError, "set train.accumulation_steps above 1"),
         (["data.shards=nowhere"], DataError, "nowhere"),
         (["data.shards=''"], ConfigError, "data.shards must name"),
         (["data.sequence_length=64"], ConfigError, "the shards hold 32 tokens a row"),
