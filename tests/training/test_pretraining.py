@@ -257,6 +257,7 @@ def test_a_run_that_recorded_settings_of_earlier_versions_continues(made, tmp_pa
     RunDirectory(tmp_path).record(settings)
     recorded = config.read_yaml(tmp_path / "config.yaml")
     recorded["data"] |= {"skip_corrupted": False, "service": None}
+    recorded["train"]["parallel_accumulation"] = False
     # Until version 0.1 the settings of all objectives stood in one section, and those of their corruptions beside it.
     objective = recorded.pop("objective")
     recorded["masking"] = objective.pop("masking")
