@@ -30,7 +30,7 @@ def write_checkpoint(model, tokenizer, path, format="hf"):
     """
     if format not in FORMATS:
         raise ConfigError(f"there is no format '{format}'{nearest(format, FORMATS)}")
-    encoder, *others = model.backbones.values()
+    encoder, *others = model.backbones().values()
     family, published = family_of(encoder.config), maps_of(format)
     if family.name not in published:
         raise ConfigError(f"'{family.name}' has no checkpoints of format '{format}'{nearest(family.name, published)}")

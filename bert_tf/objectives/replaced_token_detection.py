@@ -156,7 +156,6 @@ class ReplacedTokenDetection(PretrainingModel):
             generator_size=None, generator=generator, discriminator_weight=self.discriminator_weight
         )
 
-    @property
     def backbones(self):
         return {"": self.backbone} if self.generator is None else {"": self.backbone, GENERATOR: self.generator}
 

@@ -215,7 +215,7 @@ def test_gelu_is_the_tanh_approximation_there(tmp_path):
     config = json.loads((tmp_path / "written" / "bert_config.json").read_text())
     assert config["hidden_act"] == "gelu"
     assert config["hidden_dropout_prob"] == 0.3
-    assert bert_tf.load(tmp_path / "written").encoder.config == bert().encoder.config
+    assert bert_tf.load(tmp_path / "written").encoder.config == bert().backbone.config
 
 
 def test_what_the_format_cannot_say_is_refused(tmp_path):
