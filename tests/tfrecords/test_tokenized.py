@@ -198,7 +198,7 @@ def test_damage_is_found(tmp_path, corpus, tokenizer):
         (dict(format="sentence_pair", pair="none", duplicates=2), "duplicates > 1 would write the same"),
         (dict(format="electra", pair="next_sentence"), "pair: next_sentence asks about two segments, and electra has no label of them"),
         (dict(format="full_sentences", short_sequence_probability=0.2), "full_sentences makes no examples of a shorter length"),
-        (dict(pair="nsp"), "'pair' is 'nsp'; known: next_sentence, sentence_order, none"),
+        (dict(pair="nsp"), "'pair' is 'nsp'; known: next_sentence, none, sentence_order"),
     ],
 )
 def test_senseless_formats_are_refused(settings, message):

@@ -1,6 +1,7 @@
 """Are the shards the files that their manifest describes? If not, which record of which one is damaged?"""
 
 import hashlib
+import os
 
 import tensorflow as tf
 
@@ -58,12 +59,15 @@ def damage(folder, shard):
     """The `DataError` that says what is wrong with a `Shard` whose checksum is not the recorded one."""
     path = folder / shard.file
     number, offset = 0, 0
-    with explain_reading(path), open(path, "rb"):
-        pass
+    with explain_reading(path), open(path, "rb") as file:
+        size = file.seek(0, os.SEEK_END)
     try:
         for record in tf.data.TFRecordDataset(str(path)).as_numpy_iterator():
             number, offset = number + 1, offset + len(record) + RECORD_FRAME_BYTES
+        intact = offset == size  # TensorFlow takes a record that ends within its length for the end of the file
     except tf.errors.DataLossError:
+        intact = False
+    if not intact:
         return DataError(
             f"shard {path} is damaged: record {number} at byte offset {offset:,} is cut off or does not match its "
             f"checksum; {_AGAIN}"
