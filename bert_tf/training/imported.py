@@ -20,7 +20,7 @@ from bert_tf.models.weights import LoadReport
 from bert_tf.objectives.masked_lm import MaskedLM
 from bert_tf.objectives.permutation_lm import PermutationLM
 from bert_tf.objectives.replaced_token_detection import ReplacedTokenDetection
-from bert_tf.tokenizers.base import Tokenizer
+from bert_tf.tokenizers import Tokenizer
 from bert_tf.training.checkpoints import MODEL, assign, tensor_names, write_state
 from bert_tf.training.run_directory import CONFIG, RunDirectory
 
