@@ -11,7 +11,7 @@ __getattr__, __all__ = lazy_names(__name__, {
     "bpe.byte_level_bpe": ["ByteLevelBPETokenizer"],
     "bpe.training": ["train_bpe", "train_byte_level_bpe"],
     "files.loading": ["load_tokenizer"],
-    "kinds": ["KINDS", "TokenizerKind", "VocabularyTrainer", "register_kind"],
+    "kinds": ["KINDS", "TokenizerKind", "VocabularyTrainer"],
     "layout": ["Layout"],
     "sentencepiece.sentencepiece": ["SentencePieceTokenizer"],
     "sentencepiece.training": ["train_unigram"],

@@ -1,14 +1,13 @@
 """The kinds of tokenizers: one record each, in one list that everything reads.
 
-Nothing here imports TensorFlow: a record names functions and classes as "module:attribute", which are
-imported when they are first used. So the command line can check its settings at once.
+Records refer to functions and classes as "module:attribute" (see `registry.resolve`), so that the command line can
+check its settings without TensorFlow.
 """
 
 import dataclasses
-import importlib
 from pathlib import Path
 
-from bert_tf.errors import ConfigError
+from bert_tf.registry import Registry, resolve
 
 
 @dataclasses.dataclass(frozen=True)
@@ -18,7 +17,7 @@ class VocabularyTrainer:
     Attributes:
         name: of the choice.
         families: who uses it and for what, for the command's help.
-        function: "module:attribute"; `function(texts, vocabulary_size, **settings)` returns a tokenizer.
+        function: `function(texts, vocabulary_size, **settings)` returns a tokenizer.
         settings: dict, what this choice sets.
         cased: dict, what --cased sets; None where there is no choice.
         has_alphabet: whether the function takes `limit_alphabet`.
@@ -45,20 +44,21 @@ class TokenizerKind:
 
     Attributes:
         name: the class has it as `kind`, and fingerprints cover it.
-        tokenizer: "module:attribute" of the class, a `Tokenizer`.
-        load: "module:attribute"; `load(path)` returns the tokenizer of a folder or of one file.
+        tokenizer: its class, a `Tokenizer`.
+        load: `load(path)` returns the tokenizer of a folder or of one file.
         files: the file names by which a folder is recognised, a tuple of names or patterns for each form;
             the first form is what `save` writes beside tokenizer_config.json.
         classes: the names in tokenizer_config.json, without "Fast".
         has_lowercase: whether `load` and `load_json` also take `lowercase`.
         suffixes: of single files that `load` takes.
-        recognise: "module:attribute"; `recognise(folder)` decides where another kind has the same files.
+        recognise: `recognise(folder)` decides where another kind has the same files.
         json_model: the `model.type` of a tokenizer.json that `load_json` reads, or None.
-        load_json: "module:attribute"; `load_json(whole)` returns the tokenizer of a `TokenizerJson`.
+        load_json: `load_json(whole)` returns the tokenizer of a `TokenizerJson`.
         trainers: tuple of `VocabularyTrainer`.
 
     Example:
         KINDS["wordpiece"].files  # (("vocab.txt",),)
+        KINDS.register(TokenizerKind("letters", LetterTokenizer, load_letters, files=(("letters.txt",),)))
     """
 
     name: str
@@ -82,36 +82,9 @@ class TokenizerKind:
         return self.has_files(folder) and (self.recognise is None or resolve(self.recognise)(folder))
 
 
-def register_kind(kind):
-    """Adds a `TokenizerKind` to `KINDS`, so that `load_tokenizer` and `trainers` know it.
-
-    Raises:
-        ConfigError: its name, or that of one of its trainers or classes, is taken.
-
-    Example:
-        register_kind(TokenizerKind("letters", "my_code:LetterTokenizer", "my_code:load", (("letters.txt",),)))
-    """
-    classes = {name for other in KINDS.values() for name in other.classes}
-    for what, taken, names in (
-        ("kind", KINDS, [kind.name]),
-        ("trainer", trainers(), [trainer.name for trainer in kind.trainers]),
-        ("class", classes, kind.classes),
-    ):
-        for name in names:
-            if name in taken:
-                raise ConfigError(f"cannot register the tokenizer kind '{kind.name}': there is a {what} '{name}' already")
-    KINDS[kind.name] = kind
-
-
 def trainers():
     """dict of name -> `VocabularyTrainer`, of all kinds."""
     return {trainer.name: trainer for kind in KINDS.values() for trainer in kind.trainers}
-
-
-def resolve(reference):
-    """What "module:attribute" names."""
-    module, _, attribute = reference.partition(":")
-    return getattr(importlib.import_module(module), attribute)
 
 
 _HERE = "bert_tf.tokenizers"
@@ -119,10 +92,11 @@ _BPE_FILES = (("vocab.json", "merges.txt"), ("encoder.json", "vocab.bpe"))
 _UNIGRAM = {
     "function": f"{_HERE}.sentencepiece.training:train_unigram", "cased": {"lowercase": False, "keep_accents": True}
 }  # fmt: skip
-#: Name -> `TokenizerKind`; a folder is searched for their files in this order.
-KINDS = {
-    kind.name: kind
-    for kind in (
+#: A folder is searched for their files in this order.
+KINDS = Registry(
+    "tokenizer kind",
+    "kind",
+    [
         TokenizerKind(
             name="wordpiece",
             tokenizer=f"{_HERE}.wordpiece.wordpiece:WordPieceTokenizer",
@@ -190,5 +164,5 @@ KINDS = {
                 ),
             ),
         ),
-    )
-}
+    ],
+)

@@ -4,9 +4,10 @@ from pathlib import Path
 
 from bert_tf.errors import ConfigError, DataError
 from bert_tf.parsing import read_json_object
+from bert_tf.registry import resolve
 from bert_tf.tokenizers.files.tokenizer_config import CONFIG, check_type
 from bert_tf.tokenizers.files.tokenizer_json import WHOLE, TokenizerJson
-from bert_tf.tokenizers.kinds import KINDS, resolve
+from bert_tf.tokenizers.kinds import KINDS
 
 _ANY = (None, "PreTrainedTokenizerFast", "TokenizersBackend")  # classes that say nothing about the kind
 
