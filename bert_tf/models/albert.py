@@ -25,8 +25,7 @@ class AlbertEncoder(TransformerEncoder):
         pooler: whether there is a `pooled_output`.
         output_hidden_states: whether the result holds the projected embeddings and the outputs of
             all num_layers * inner_groups blocks.
-        output_attention_scores: whether the result holds all blocks' attention probabilities.
-        dtype: a Keras dtype policy, e.g. "mixed_bfloat16"; None = the global one.
+        others: as `BertEncoder`.
 
     Call arguments and results: as `BertEncoder`.
 

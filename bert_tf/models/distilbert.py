@@ -21,9 +21,7 @@ class DistilBertEncoder(TransformerEncoder):
     Args:
         config: a `DistilBertConfig`.
         pooler: whether there is a `pooled_output`; no published model has one.
-        output_hidden_states: whether the result holds all layers' outputs.
-        output_attention_scores: whether the result holds all layers' attention probabilities.
-        dtype: a Keras dtype policy, e.g. "mixed_bfloat16"; None = the global one.
+        others: as `BertEncoder`.
 
     Call arguments and results: as `BertEncoder`, but `segment_ids` are not read.
 

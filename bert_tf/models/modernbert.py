@@ -32,8 +32,7 @@ class ModernBertEncoder(TransformerEncoder):
         pooler: whether there is a `pooled_output`; no published model has one.
         output_hidden_states: whether the result holds all layers' outputs. The last of them is
             normalized: it is the `sequence_output`.
-        output_attention_scores: whether the result holds all layers' attention probabilities.
-        dtype: a Keras dtype policy, e.g. "mixed_bfloat16"; None = the global one.
+        others: as `BertEncoder`.
 
     Call arguments and results: as `BertEncoder`, but `segment_ids` are not read, and no length is
     refused.

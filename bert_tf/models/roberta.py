@@ -22,10 +22,7 @@ class RobertaEncoder(TransformerEncoder):
 
     Args:
         config: a `RobertaConfig`.
-        pooler: whether there is a `pooled_output`.
-        output_hidden_states: whether the result holds all layers' outputs.
-        output_attention_scores: whether the result holds all layers' attention probabilities.
-        dtype: a Keras dtype policy, e.g. "mixed_bfloat16"; None = the global one.
+        others: as `BertEncoder`.
 
     Call arguments and results: as `BertEncoder`, but `segment_ids` are not read. `position_ids`
     count from 0 here too. Without them the tokens that are not `padding_id` are numbered, whatever
