@@ -9,7 +9,7 @@ from bert_tf.backend.attention_weights import attention_weights
 from bert_tf.backend.dense import Dense
 from bert_tf.backend.fused import fused
 from bert_tf.backend.lamb import Lamb
-from bert_tf.backend.layer_norm import LayerNormalization
+from bert_tf.backend.layer_norm import LayerNormalization, RMSNormalization
 from bert_tf.backend.lookup import lookup
 from bert_tf.backend.model import NonFiniteError, TrainableModel
 from bert_tf.backend.optimizers import AdamW

@@ -8,7 +8,7 @@ import keras
 
 from bert_tf.backend import LayerNormalization
 from bert_tf.errors import ConfigError
-from bert_tf.layers import AttentionMask, Embeddings, PreNormBlock, RotaryPositions
+from bert_tf.layers import AttentionMask, Embeddings, RotaryPositions, TransformerBlock
 from bert_tf.models.config_map import REQUIRED, ConfigMap, number
 from bert_tf.models.configs import ModernBertConfig
 from bert_tf.models.transformer import TransformerEncoder
@@ -65,16 +65,23 @@ class ModernBertEncoder(TransformerEncoder):
     @staticmethod
     def make_blocks(config, dtype):
         return [
-            PreNormBlock(
+            TransformerBlock(
                 num_heads=config.num_heads,
                 intermediate_size=config.intermediate_size,
                 activation=config.activation,
-                dropout=config.dropout,
+                dropout=0.0,
+                inner_dropout=config.dropout,
                 attention_dropout=config.attention_dropout,
+                attention_output_dropout=config.attention_dropout,
                 layer_norm_epsilon=config.layer_norm_epsilon,
                 initializer_range=config.initializer_range,
                 output_initializer_range=config.output_initializer_range,
-                attention_norm=i > 0,
+                norm="pre",
+                norm_offset=False,
+                attention_norm=i > 0,  # the embeddings are normalized
+                use_bias=False,
+                gated=True,
+                fused=True,
                 dtype=dtype,
                 name=f"transformer_layer_{i}",
             )
