@@ -11,7 +11,7 @@ import tensorflow as tf
 from keras import ops
 
 from bert_tf.backend import Dense, attention_weights
-from bert_tf.backend.dense import product
+from bert_tf.backend.cpu_kernels import product
 from bert_tf.layers.attention import Attention
 
 LARGE = 2**16  # numbers in a matrix; the product with a smaller one is over before another thread is awake

@@ -103,7 +103,8 @@ class Attention(keras.layers.Layer):
             self.query = projection(hidden_size, size, self.initializer_range, "query")
             self.key = projection(hidden_size, size, self.initializer_range, "key")
             self.value = projection(hidden_size, size, self.initializer_range, "value")
-        output_range = self.initializer_range if self.output_initializer_range is None else self.output_initializer_range
+        output_range = self.output_initializer_range
+        output_range = self.initializer_range if output_range is None else output_range
         self.output_projection = projection(size, hidden_size, output_range, "output")
 
     def call(

@@ -155,7 +155,8 @@ class TransformerBlock(keras.layers.Layer):
         size = x_shape[-1]
         if self.attention is None:
             self.attention = self._attention(size, self.fused, "attention")
-            self.attention_layer_norm = self._normalization(size, "attention_layer_norm") if self.attention_norm else None
+            if self.attention_norm:
+                self.attention_layer_norm = self._normalization(size, "attention_layer_norm")
         if self.has_cross_attention:
             self.cross_attention = self._attention(size, False, "cross_attention")
             self.cross_attention_layer_norm = self._normalization(size, "cross_attention_layer_norm")

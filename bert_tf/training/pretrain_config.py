@@ -72,6 +72,8 @@ class TrainConfig:
     it has not, such as "masked_lm_head" or "pair_head", must be named in `init_fresh`.
     `accumulation_steps` micro-batches save memory. `remat` saves memory too: the backward pass computes each
     transformer layer again instead of keeping what is inside it. See `TrainableModel.compile`.
+    `cpu_kernels` false computes every layer as Keras does, which is slower on CPUs: to find out whether a number
+    comes from a kernel of `bert_tf.backend.cpu_kernels`.
     `precision` "auto", the default of the shipped files, is bfloat16 on TPUs, on GPUs that have it, and on
     CPUs where the products of the model are faster in it, else float32; config.yaml of the run has the one
     chosen, which a resume keeps. See `bert_tf.training.precision`.
@@ -84,6 +86,7 @@ class TrainConfig:
     precision: Literal["auto", "float32", "mixed_bfloat16", "mixed_float16"] = "float32"
     strategy: str = "auto"
     xla: bool | None = None
+    cpu_kernels: bool = True
     steps_per_execution: Annotated[int, Range(at_least=1)] = 1
     seed: Annotated[int, Range(at_least=0, below=2**32)] = 0
     log_every: Annotated[int, Range(at_least=1)] = 100

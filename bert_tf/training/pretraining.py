@@ -127,6 +127,7 @@ def _objective(config, model_config, reader, tokenizer, run, strategy):
             steps_per_execution=train.steps_per_execution,
             remat=train.remat,
             xla=train.xla,
+            cpu_kernels=train.cpu_kernels,
             seed=train.seed,
         )
         state = run.checkpoints.restore(objective)

@@ -118,7 +118,7 @@ def test_positions_are_counted_when_not_given_and_in_float32():
 
 
 def test_dropout_of_the_gated_network():
-    block, (x, mask, positions, rotation) = make(dropout=0.3), inputs()
+    block, (x, mask, _, rotation) = make(dropout=0.3), inputs()
     block.attention.output_projection.kernel.assign(np.zeros((SIZE, SIZE)))
     block.output_dense.kernel.assign(np.eye(INNER, SIZE))
     many = 3000
