@@ -64,7 +64,9 @@ def build(cls, mapping, where="", base=None):
 
     Args:
         cls: a dataclass; fields may be dataclasses, `X | None`, `list[X]`, `tuple[X, ...]`,
-            `dict`, or plain types.
+            `dict`, or plain types. A class with a method `choices()` (name -> dataclass) and an attribute
+            `CHOSEN_BY` stands for several: the value of that key chooses (`objective.name`). Class attributes
+            `RENAMED` (old key -> new key) and `REMOVED` (old key -> what to do) explain keys of older versions.
         mapping: what a YAML file holds; keys that are absent keep their defaults.
         where: dotted prefix (or file name) used in messages.
         base: an instance of `cls` whose values stand where the mapping has none; None for the
@@ -81,13 +83,14 @@ def build(cls, mapping, where="", base=None):
         mapping = {}
     if not isinstance(mapping, dict):
         raise ConfigError(f"{where or 'the configuration'} must be a mapping, got {brief(mapping)}")
+    cls, base = _chosen(cls, mapping, where, base)
     fields = {f.name: f for f in dataclasses.fields(cls) if f.init}
     hints = _hints(cls)
     values = {}
     for key, value in mapping.items():
-        path = f"{where}.{key}" if where else str(key)
+        path = _join(where, key)
         if key not in fields:
-            raise ConfigError(f"unknown key '{brief(path)[1:-1]}'{nearest(str(key), fields)}")
+            raise ConfigError(_unknown_key(cls, key, where))
         default = getattr(base, key) if base is not None else _default(fields[key])
         if dataclasses.is_dataclass(hints[key]) and isinstance(value, dict) and default is not None:
             values[key] = build(hints[key], value, path, default)
@@ -96,11 +99,77 @@ def build(cls, mapping, where="", base=None):
     for name, field in fields.items() if base is None else ():
         required = field.default is dataclasses.MISSING and field.default_factory is dataclasses.MISSING
         if required and name not in values:
-            raise ConfigError(f"missing key '{where + '.' if where else ''}{name}'")
+            raise ConfigError(f"missing key '{_join(where, name)}'")
     try:
         return cls(**values) if base is None else dataclasses.replace(base, **values)
     except ConfigError as error:  # of __post_init__, which does not know where its section stands
         raise ConfigError(f"{where}: {error}" if where else str(error)) from None
+
+
+def _chosen(cls, mapping, where, base):
+    """The dataclass that a section's own name chooses, and the base if it is one of that class."""
+    if not hasattr(cls, "choices"):
+        return cls, base
+    default = getattr(cls if base is None else base, cls.CHOSEN_BY, None)
+    name, known = mapping.get(cls.CHOSEN_BY, default), cls.choices()
+    if not isinstance(name, str) or name not in known:
+        raise ConfigError(f"'{_join(where, cls.CHOSEN_BY)}' is {brief(name)}{nearest(str(name)[:100], known)}")
+    return known[name], base if type(base) is known[name] else None
+
+
+def _unknown_key(cls, key, where):
+    """What is wrong with a key that `cls` has no field for."""
+    path = brief(_join(where, key))[1:-1]
+    if key in getattr(cls, "RENAMED", {}):
+        return f"'{path}' is now '{_join(where, cls.RENAMED[key])}'"
+    if key in getattr(cls, "REMOVED", {}):
+        return f"'{path}' was removed: {cls.REMOVED[key]}"
+    owners = _owners(cls, key)
+    if owners:
+        chosen = next(name for name, choice in cls.choices().items() if choice is cls)
+        chooser = _join(where, cls.CHOSEN_BY)
+        return f"'{path}' applies only to {' and '.join(owners)}, but {chooser} is '{chosen}'; remove '{path}'"
+    return f"unknown key '{path}'{nearest(str(key), [f.name for f in dataclasses.fields(cls) if f.init])}"
+
+
+def _owners(cls, key):
+    """The names of the choices beside `cls` that have a field `key`."""
+    choices = cls.choices() if hasattr(cls, "choices") else {}
+    return [name for name, choice in choices.items() if any(f.name == key for f in dataclasses.fields(choice))]
+
+
+def _join(where, key):
+    return f"{where}.{key}" if where else str(key)
+
+
+def upgrade(cls, mapping):
+    """A mapping of an older version in today's keys: renamed keys moved, removed ones left out.
+
+    Only for files of runs. What a user writes is refused by `build` with the new name.
+
+    Args:
+        cls: the dataclass that the mapping is to fill.
+        mapping: dict; is not changed.
+
+    Returns:
+        dict. Keys that no version knows are kept, for `build` to name.
+    """
+    if mapping.get(getattr(cls, "CHOSEN_BY", None)) in (cls.choices() if hasattr(cls, "choices") else ()):
+        cls = cls.choices()[mapping[cls.CHOSEN_BY]]
+    hints, renamed, removed = _hints(cls), getattr(cls, "RENAMED", {}), getattr(cls, "REMOVED", {})
+    result = {}
+    for key, value in mapping.items():
+        if key not in hints and key not in renamed and (key in removed or _owners(cls, key)):
+            continue  # older versions wrote the settings of all choices into one section
+        *parents, last = renamed.get(key, key).split(".")
+        node = result
+        for parent in parents:
+            node[parent] = node = dict(node.get(parent) or {})
+        node[last] = node[last] | value if isinstance(node.get(last), dict) and isinstance(value, dict) else value
+    for key, value in result.items():
+        if isinstance(value, dict) and dataclasses.is_dataclass(hints.get(key)):
+            result[key] = upgrade(hints[key], value)
+    return result
 
 
 def check(config, where=""):
@@ -116,7 +185,7 @@ def check(config, where=""):
         ConfigError: names the first key whose value is out of range.
     """
     for name, hint in _hints(type(config)).items():
-        value, path = getattr(config, name), f"{where}.{name}" if where else name
+        value, path = getattr(config, name), _join(where, name)
         if dataclasses.is_dataclass(value):
             check(value, path)
         elif isinstance(value, numbers.Real) and not isinstance(value, bool):
@@ -208,9 +277,10 @@ def keys(cls, prefix=""):
     """The dotted keys of a configuration's dataclass, section by section: list of str."""
     found = []
     for name, hint in _hints(cls).items():
-        inner = dataclasses.is_dataclass(hint)
-        found += keys(hint, f"{prefix}{name}.") if inner else [prefix + name]
-    return found
+        classes = hint.choices().values() if hasattr(hint, "choices") else [hint]
+        for inner in classes:
+            found += keys(inner, f"{prefix}{name}.") if dataclasses.is_dataclass(inner) else [prefix + name]
+    return list(dict.fromkeys(found))
 
 
 def _shipped_folders():

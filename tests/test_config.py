@@ -157,3 +157,65 @@ def test_records_are_read_strictly(tmp_path):
             config.read_record(Outer, file)
     file.write_text('{"counts": {"a": 1}}')
     assert config.read_record(Outer, file) == Outer(counts={"a": 1})
+
+
+@dataclasses.dataclass(frozen=True)
+class Shape:
+    CHOSEN_BY = "name"
+
+    @classmethod
+    def choices(cls):
+        return {"round": Round, "square": Square}
+
+
+@dataclasses.dataclass(frozen=True)
+class Round(Shape):
+    name: str = "round"
+    radius: float = 1.0
+
+
+@dataclasses.dataclass(frozen=True)
+class Square(Shape):
+    RENAMED = {"width": "side"}
+    REMOVED = {"colour": "shapes have none"}
+
+    name: str = "square"
+    side: int = 2
+
+
+@dataclasses.dataclass(frozen=True)
+class Drawing:
+    RENAMED = {"size": "shape.side"}
+
+    shape: Shape = dataclasses.field(default_factory=Round)
+    steps: int = 1
+
+
+def test_a_section_is_chosen_by_its_name():
+    assert config.build(Drawing, {}).shape == Round()
+    assert config.build(Drawing, {"shape": {"name": "square", "side": 3}}).shape == Square(side=3)
+    assert config.build(Drawing, {"shape": {"radius": 2}}).shape == Round(radius=2.0)
+    assert config.keys(Drawing) == ["shape.name", "shape.radius", "shape.side", "steps"]
+
+
+@pytest.mark.parametrize(
+    "mapping, message",
+    [
+        ({"shape": {"name": "sqare"}}, "'shape.name' is 'sqare'; did you mean 'square'?"),
+        ({"shape": {"side": 3}}, "'shape.side' applies only to square, but shape.name is 'round'; remove 'shape.side'"),
+        ({"shape": {"name": "square", "width": 3}}, "'shape.width' is now 'shape.side'"),
+        ({"shape": {"name": "square", "colour": 3}}, "'shape.colour' was removed: shapes have none"),
+        ({"size": 3}, "'size' is now 'shape.side'"),
+    ],
+)
+def test_keys_of_other_choices_and_versions_are_explained(mapping, message):
+    with pytest.raises(ConfigError) as caught:
+        config.build(Drawing, mapping)
+    assert str(caught.value) == message
+
+
+def test_an_old_mapping_is_upgraded():
+    old = {"size": 4, "shape": {"name": "square", "radius": 1.0, "colour": "red"}, "steps": 2, "added_by_the_run": 1}
+    new = {"shape": {"name": "square", "side": 4}, "steps": 2, "added_by_the_run": 1}
+    assert config.upgrade(Drawing, old) == new
+    assert config.upgrade(Drawing, new) == new

@@ -1,0 +1,70 @@
+"""The one list of each kind of record: families, objectives, tasks, tokenizer kinds.
+
+A record says what a thing is: its name, its settings, its classes. Whoever asks "which are there?" reads the list;
+nothing is inferred from names of variables or classes. No Keras is imported.
+"""
+
+import importlib
+from collections.abc import Mapping
+
+from bert_tf.config import nearest
+from bert_tf.errors import ConfigError
+from bert_tf.parsing import brief
+
+
+class Registry(Mapping):
+    """Name -> record, in the order of registration.
+
+    Args:
+        what: what a record is, for messages: "family".
+        key: the setting that holds the name, for messages: "model.family".
+        records: the first records; each has a `name`.
+
+    Raises:
+        ConfigError: of `registry[name]`: there is no such record; names the nearest. Of `register`: another record
+            has the name.
+
+    Example:
+        OBJECTIVES = Registry("objective", "objective.name", [MASKED_LM])
+        OBJECTIVES["masked_lm"].config
+    """
+
+    def __init__(self, what, key, records=()):
+        self.what, self.key, self._records = what, key, {}
+        for record in records:
+            self.register(record)
+
+    def register(self, record):
+        """Adds a record. Registering the same record again changes nothing.
+
+        Returns:
+            The record.
+        """
+        if self._records.setdefault(record.name, record) != record:
+            raise ConfigError(f"there is another {self.what} of the name '{record.name}'; choose another name")
+        return record
+
+    def __getitem__(self, name):
+        if not isinstance(name, str) or name not in self._records:
+            raise ConfigError(f"'{self.key}' is {brief(name)}{nearest(str(name)[:100], self._records)}")
+        return self._records[name]
+
+    def __contains__(self, name):
+        return name in self._records
+
+    def __iter__(self):
+        return iter(self._records)
+
+    def __len__(self):
+        return len(self._records)
+
+
+def resolve(reference):
+    """What a record refers to: the object itself, or what a "module:attribute" names, imported on use.
+
+    Records name their classes so, because reading a setting must not import Keras or TensorFlow.
+    """
+    if not isinstance(reference, str):
+        return reference
+    module, _, attribute = reference.partition(":")
+    return getattr(importlib.import_module(module), attribute)
