@@ -30,13 +30,13 @@ def write_checkpoint(model, tokenizer, path, format="hf"):
     """
     if format not in FORMATS:
         raise ConfigError(f"there is no format '{format}'{nearest(format, FORMATS)}")
-    encoder = getattr(model, "discriminator", None) or getattr(model, "encoder", model)
+    encoder, *others = model.backbones().values()
     family, published = family_of(encoder.config), maps_of(format)
     if family.name not in published:
         raise ConfigError(f"'{family.name}' has no checkpoints of format '{format}'{nearest(family.name, published)}")
     weight_map = published[family.name].weights
     variables = by_path(model)
-    generator = getattr(model, "generator", None)
+    generator = others[0] if others else None
     models = {"": (encoder.config, variables)}
     if format == "hf" and generator is not None:
         configs = (encoder.config, generator.config)

@@ -40,6 +40,10 @@ class Encoder(Backbone):
             check_length(inputs["token_ids"].shape[1], self._longest)
         return inputs
 
+    def backbones(self):
+        """The models inside by the prefix of their variables' paths, as `PretrainingModel.backbones`: itself."""
+        return {"": self}
+
     def outputs_at(self, inputs, positions, training=False):
         """What heads read that ask about some positions only.
 

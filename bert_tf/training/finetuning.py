@@ -22,6 +22,7 @@ from bert_tf.backend.tpu import is_tpu
 from bert_tf.interrupts import Interrupted
 from bert_tf.models.families import describe
 from bert_tf.progress import Progress
+from bert_tf.tasks import build_task
 from bert_tf.training import inputs
 from bert_tf.training.checkpoints import Checkpoints
 from bert_tf.training.encoders import (
@@ -55,14 +56,13 @@ from bert_tf.training.strategies import (
 LAST = "last"
 
 
-def finetune(config, output, build_task):
+def finetune(config, output):
     """Fine-tunes `config.train.seeds` times and reports the mean and spread of the metrics.
 
     Args:
         config: FinetuneConfig.
         output: the run directory; with several seeds it holds one run a seed and its summary
             names the best, which later commands then use.
-        build_task: function(config.task, tokenizer) -> Task, such as `bert_tf.tasks.build_task`.
 
     Returns:
         dict: "metric" (the name that chose the best epoch), "dev" and, with a test file, "test":

@@ -62,7 +62,7 @@ def test_parameters_of_discriminators(name, generator_size, encoder, with_head, 
 def test_parameters_of_the_released_generators(name, encoder, masked_lm):
     with keras.StatelessScope(initialize_variables=False):
         model = MaskedLM(ElectraEncoder(preset(name)))
-        assert model.encoder.count_params() == PRESETS[name].encoder_parameters == encoder
+        assert model.backbone.count_params() == PRESETS[name].encoder_parameters == encoder
         assert model.count_params() == PRESETS[name].pretraining_parameters == masked_lm
 
 
