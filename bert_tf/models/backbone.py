@@ -81,6 +81,10 @@ class Backbone(keras.Model):
         given = inputs[self._required[0]]
         return super().compute_output_spec({key: given if value is None else value for key, value in inputs.items()})
 
+    def backbones(self):
+        """The models inside by the prefix of their variables' paths, as `PretrainingModel.backbones`: itself."""
+        return {"": self}
+
     def get_config(self):
         return {
             "config": to_dict(self.config),

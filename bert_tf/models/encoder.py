@@ -36,13 +36,9 @@ class Encoder(Backbone):
 
     def complete(self, inputs):
         inputs = super().complete(inputs)
-        if self._longest is not None and inputs["position_ids"] is None:
+        if self._longest is not None and inputs.get("position_ids") is None:
             check_length(inputs["token_ids"].shape[1], self._longest)
         return inputs
-
-    def backbones(self):
-        """The models inside by the prefix of their variables' paths, as `PretrainingModel.backbones`: itself."""
-        return {"": self}
 
     def outputs_at(self, inputs, positions, training=False):
         """What heads read that ask about some positions only.
