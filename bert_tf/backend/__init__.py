@@ -13,6 +13,6 @@ from bert_tf.backend.layer_norm import LayerNormalization
 from bert_tf.backend.lookup import lookup
 from bert_tf.backend.model import NonFiniteError, TrainableModel
 from bert_tf.backend.optimizers import AdamW
-from bert_tf.backend.randomness import Dropout
+from bert_tf.backend.randomness import Dropout, recomputed
 from bert_tf.backend.schedules import WarmupDecay
 from bert_tf.backend.vocabulary import largest, product_with_transposed

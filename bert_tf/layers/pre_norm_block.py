@@ -3,7 +3,7 @@
 import keras
 from keras import ops
 
-from bert_tf.backend import Dense, Dropout, LayerNormalization
+from bert_tf.backend import Dense, Dropout, LayerNormalization, recomputed
 from bert_tf.layers.activations import activation as activation_function
 from bert_tf.layers.gather import gather_positions
 from bert_tf.layers.rotary_attention import RotaryAttention
@@ -104,6 +104,12 @@ class PreNormBlock(keras.layers.Layer):
     def call(
         self, x, attention_mask, rotation, positions=None, return_attention_scores=False, training=False
     ):
+        def compute(x):
+            return self._compute(x, attention_mask, rotation, positions, return_attention_scores, training)
+
+        return recomputed(compute)(x)
+
+    def _compute(self, x, attention_mask, rotation, positions, return_attention_scores, training):
         attended = self.attention(
             x if self.attention_layer_norm is None else self.attention_layer_norm(x),
             attention_mask,

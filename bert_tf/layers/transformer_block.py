@@ -3,7 +3,7 @@
 import keras
 from keras import ops
 
-from bert_tf.backend import Dense, Dropout, LayerNormalization
+from bert_tf.backend import Dense, Dropout, LayerNormalization, recomputed
 from bert_tf.layers.activations import activation as activation_function
 from bert_tf.layers.attention import SelfAttention
 from bert_tf.layers.gather import gather_positions
@@ -123,6 +123,12 @@ class TransformerBlock(keras.layers.Layer):
         return LayerNormalization(epsilon=epsilon, dtype=self.dtype_policy, name=name)
 
     def call(self, x, attention_mask, positions=None, return_attention_scores=False, training=False):
+        def compute(x):
+            return self._compute(x, attention_mask, positions, return_attention_scores, training)
+
+        return recomputed(compute)(x)
+
+    def _compute(self, x, attention_mask, positions, return_attention_scores, training):
         asking = None
         if positions is not None:
             asking, attention_mask = gather_positions(x, positions), _rows(attention_mask, positions)

@@ -60,6 +60,7 @@ class Tokenizer:
             `starts_word` tell words apart. False for BPE with an end-of-word marker, whose
             `is_continuation` is all False.
         splits_punctuation: whether each punctuation mark is a token that continues none.
+        between_sentences: str, what a sentence needs in front of it where another is before it.
         drops_invalid_bytes: whether `_encode` leaves out bytes that are no UTF-8, so that nobody has to look for
             them first (a tenth of WordPiece's time) but where offsets are counted.
 
@@ -76,6 +77,7 @@ class Tokenizer:
     marks_words = True
     splits_punctuation = False
     drops_invalid_bytes = False
+    between_sentences = ""
     eod_id = None
 
     def __init__(self, vocabulary, role_tokens, special_tokens=(), layout="bert", normalization=None):
