@@ -6,7 +6,6 @@ from typing import NamedTuple
 import numpy as np
 import tensorflow as tf
 
-from bert_tf.tokenizers import ByteLevelBPETokenizer
 from tfrecords.corpus.sentences import document_sentences
 from tfrecords.packing.spans import drop_empty
 from tfrecords.shards.schema import id_dtype
@@ -42,8 +41,7 @@ class DocumentTokenizer:
 
     def __init__(self, tokenizer, sentences):
         self._tokenizer, self._sentences = tokenizer, sentences
-        needs_space = isinstance(tokenizer, ByteLevelBPETokenizer) and not tokenizer.add_prefix_space
-        self._between = " " if needs_space else ""
+        self._between = tokenizer.between_sentences
         # Tokenizers are made of TensorFlow ops; AutoGraph would take a second to find that out.
         self._tokenize = tf.function(
             self._ragged, input_signature=[tf.TensorSpec([None], tf.string)], autograph=False

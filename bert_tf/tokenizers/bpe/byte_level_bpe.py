@@ -76,6 +76,7 @@ class ByteLevelBPETokenizer(Tokenizer):
             special_tokens = (*special_tokens, SpecialToken(mask, lstrip=True))
         super().__init__(vocabulary, roles, special_tokens, layout, normalization)
         self.add_prefix_space = bool(add_prefix_space)
+        self.between_sentences = "" if self.add_prefix_space else " "
         self.merges = check_merges(merges, self._ids)
         for byte, character in enumerate(byte_alphabet()):
             if character not in self._ids:

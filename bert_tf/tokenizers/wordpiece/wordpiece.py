@@ -71,6 +71,7 @@ class WordPieceTokenizer(Tokenizer):
 
     kind = "wordpiece"
     splits_punctuation = True
+    drops_invalid_bytes = True
 
     def __init__(
         self,
