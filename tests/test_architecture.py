@@ -19,7 +19,7 @@ MAY_IMPORT = {
     "objectives": {"backend", "layers", "tokenizers", "models", "tfrecords"},
     "checkpoints": {"backend", "layers", "tokenizers", "models", "tfrecords"},
     "tasks": {"backend", "layers", "tokenizers", "models", "tfrecords", "objectives"},
-    "training": {"backend", "layers", "tokenizers", "models", "tfrecords", "objectives", "checkpoints"},
+    "training": {"backend", "layers", "tokenizers", "models", "tfrecords", "objectives", "checkpoints", "tasks"},
     "export": {"backend", "layers", "tokenizers", "models", "tfrecords", "objectives", "tasks", "training"},
 }
 PURE_KERAS = ("layers", "models", "objectives")
@@ -60,8 +60,9 @@ def test_imports_stay_on_lower_floors(path):
 
 
 SETTINGS = """
-    bert_tf.models.section bert_tf.models.presets bert_tf.training.pretrain_config bert_tf.training.finetune_config
-    bert_tf.training.study_config bert_tf.tasks.config tfrecords.shards_config
+    bert_tf.models.families bert_tf.training.pretrain_config bert_tf.training.finetune_config
+    bert_tf.training.study_config bert_tf.tasks.config bert_tf.objectives.registry tfrecords.shards.config
+    tfrecords.corruption.masking_config tfrecords.corruption.permutation_config
 """.split()
 
 

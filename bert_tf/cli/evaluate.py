@@ -9,7 +9,7 @@ example:
   bert-tf evaluate sentiment reviews.csv --set task.columns.text=document --report --json
 
 in Python:
-  from bert_tf.export.loading import load_finetuned
+  from bert_tf.training.loading import load_finetuned
   task, model, tokenizer = load_finetuned("sentiment")
   print(task.evaluate(model, task.read("test.tsv"), report=True))
 """
@@ -34,7 +34,7 @@ def run(arguments):
 
     labelled.check_arguments(arguments)
 
-    from bert_tf.export.loading import load_finetuned
+    from bert_tf.training.loading import load_finetuned
 
     task, model, _ = load_finetuned(arguments.run)
     training_file = _training_file(arguments.run)

@@ -6,7 +6,7 @@ example:
   bert-tf fill-mask run "The [MASK] of the United States." --top-k 10
 
 in Python:
-  from bert_tf.export.loading import load_pretrained
+  from bert_tf.training.loading import load_pretrained
   from bert_tf.export.fill_mask import fill_mask
   objective, tokenizer = load_pretrained("run")
   print(fill_mask(objective, tokenizer, ["The [MASK] of the United States."]))
@@ -21,7 +21,7 @@ def add_arguments(parser):
 
 def run(arguments):
     from bert_tf.export.fill_mask import fill_mask
-    from bert_tf.export.loading import load_pretrained
+    from bert_tf.training.loading import load_pretrained
 
     objective, tokenizer = load_pretrained(arguments.run)
     for text, answers in zip(arguments.text, fill_mask(objective, tokenizer, arguments.text, arguments.top_k)):

@@ -11,11 +11,10 @@ example:
 
 in Python:
   from bert_tf import config
-  from bert_tf.tasks import build_task
   from bert_tf.training.finetuning import FinetuneConfig, finetune
   settings = ["init_from=run", "data.train=train.tsv", "data.dev=dev.tsv"]
   experiment = config.load(FinetuneConfig, "finetune/classification", settings)
-  summary = finetune(experiment, "sentiment", build_task)
+  summary = finetune(experiment, "sentiment")
 """
 
 from bert_tf.cli import settings
@@ -47,15 +46,10 @@ def run(arguments):
         data__dev=arguments.dev,
         data__test=arguments.test,
     )
-    # Before TensorFlow is imported, which takes seconds:
-    from bert_tf.tasks.config import check_task
-
-    check_finetuning(config)
-    check_task(config.task)
-    from bert_tf.tasks import build_task
+    check_finetuning(config)  # before TensorFlow is imported, which takes seconds
     from bert_tf.training.finetuning import finetune
 
-    summary = finetune(config, arguments.output, build_task)
+    summary = finetune(config, arguments.output)
     print_summary(summary)
     commands = (f"tensorboard --logdir {arguments.output}", f'bert-tf predict {arguments.output} "Some text."')
     print("next: " + "\n      ".join([*commands, f"bert-tf export {arguments.output}"]))

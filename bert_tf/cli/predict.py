@@ -12,7 +12,7 @@ example:
   bert-tf predict sentiment --file reviews.csv --set task.columns.text=document
 
 in Python:
-  from bert_tf.export.loading import load_finetuned
+  from bert_tf.training.loading import load_finetuned
   task, model, tokenizer = load_finetuned("sentiment")
   print(task.predict(model, ["A quiet triumph."]))
   print(task.predict(model, task.read("reviews.txt", labelled=False)))
@@ -42,7 +42,7 @@ def run(arguments):
         raise ConfigError("give sentences, --pair, or --file")
     labelled.check_arguments(arguments)
 
-    from bert_tf.export.loading import load_finetuned
+    from bert_tf.training.loading import load_finetuned
     from bert_tf.files import atomic_write
 
     task, model, _ = load_finetuned(arguments.run)

@@ -73,7 +73,7 @@ def _title(text):
 
 def _make_vocabulary(corpus, output, size):
     from bert_tf.tokenizers import train_wordpiece
-    from tfrecords.corpus import read_texts
+    from tfrecords.corpus.documents import read_texts
 
     tokenizer = train_wordpiece(read_texts(corpus), size, lowercase=True)
     tokenizer.save(output)
@@ -83,8 +83,8 @@ def _make_vocabulary(corpus, output, size):
 
 def _write_shards(corpus, vocabulary, output):
     from bert_tf.tokenizers import load_tokenizer
-    from tfrecords.statistics import report
-    from tfrecords.writer import ShardsConfig, write_shards
+    from tfrecords.writing.statistics import report
+    from tfrecords.writing.writer import ShardsConfig, write_shards
 
     manifest = write_shards(corpus, output, load_tokenizer(vocabulary), ShardsConfig(sequence_length=32))
     print("\n".join(f"  {line}" for line in report(manifest.counts, manifest.sequence_length)))
@@ -101,7 +101,7 @@ def _pretrain(shards, output, steps):
 
 def _fill_masks(pretrained):
     from bert_tf.export.fill_mask import fill_mask
-    from bert_tf.export.loading import load_pretrained
+    from bert_tf.training.loading import load_pretrained
 
     objective, tokenizer = load_pretrained(pretrained)
     for sentence, answers in zip(SENTENCES, fill_mask(objective, tokenizer, SENTENCES)):
@@ -111,7 +111,6 @@ def _fill_masks(pretrained):
 
 def _finetune(labelled, pretrained, folder, epochs):
     from bert_tf import config
-    from bert_tf.tasks import build_task
     from bert_tf.training.finetuning import FinetuneConfig, finetune
 
     summaries = []
@@ -124,7 +123,7 @@ def _finetune(labelled, pretrained, folder, epochs):
             f"train.pretrained={str(use).lower()}",
         ]
         experiment = config.load(FinetuneConfig, "finetune/classification", overrides)
-        summaries.append(finetune(experiment, folder / name, build_task))
+        summaries.append(finetune(experiment, folder / name))
     return summaries
 
 

@@ -12,9 +12,8 @@ example:
 
 in Python:
   from bert_tf import config
-  from bert_tf.tasks import build_task
   from bert_tf.training.study import StudyConfig, run_study
-  run_study(config.load(StudyConfig, "my_study.yaml"), "corpus/", "tokenizer", "study", build_task)
+  run_study(config.load(StudyConfig, "my_study.yaml"), "corpus/", "tokenizer", "study")
 """
 
 from pathlib import Path
@@ -43,10 +42,9 @@ def run(arguments):
 
     config = settings.load(StudyConfig, arguments)
     plan(config, Path(arguments.output))  # before TensorFlow is imported, which takes seconds
-    from bert_tf.tasks import build_task
     from bert_tf.training.study import markdown, run_study
 
     table = run_study(
-        config, arguments.corpus, arguments.tokenizer, arguments.output, build_task, arguments.held_out, arguments.rows
+        config, arguments.corpus, arguments.tokenizer, arguments.output, arguments.held_out, arguments.rows
     )
     print(f"\n{markdown(table)}")

@@ -16,7 +16,7 @@ example:
 
 in Python:
   from bert_tf.tokenizers import train_wordpiece
-  from tfrecords.corpus import read_texts
+  from tfrecords import read_texts
   train_wordpiece(read_texts(["corpus/"]), 30522, lowercase=True).save("tokenizer")
 """
 
@@ -103,8 +103,8 @@ def _train(arguments, report):
     """Trains and saves; `report(done, total)` is told of bytes that are read."""
     from bert_tf import tokenizers
     from bert_tf.files import atomic_folder
-    from tfrecords.corpus import CorpusReader
-    from tfrecords.corpus_files import find_files
+    from tfrecords.corpus.documents import CorpusReader
+    from tfrecords.corpus.files import find_files
 
     kind, size, cased, output = arguments.kind, arguments.size, arguments.cased, arguments.output
     files = find_files(arguments.corpus)

@@ -3,7 +3,6 @@
 from bert_tf.export.classification import ServedClassifier, ServedRegressor
 from bert_tf.export.embedding import ServedEmbedding
 from bert_tf.export.fill_mask import ServedMaskedLM
-from bert_tf.export.loading import is_finetuned, load_finetuned, load_pretrained
 from bert_tf.export.run import export_run
 from bert_tf.export.saved_model import ExportError, write_saved_model
 from bert_tf.export.signatures import ServingModule

@@ -7,12 +7,11 @@ from bert_tf.errors import ConfigError
 from bert_tf.export.classification import ServedClassifier, ServedRegressor
 from bert_tf.export.embedding import ServedEmbedding
 from bert_tf.export.fill_mask import ServedMaskedLM
-from bert_tf.export.loading import is_finetuned, load_finetuned, load_pretrained, trained_length
 from bert_tf.export.saved_model import write_saved_model
 from bert_tf.export.tagging import ServedTagger
-from bert_tf.models.building import build_config
+from bert_tf.models.families import build_config
 from bert_tf.objectives import MaskedLM
-from bert_tf.training.objectives import encoder_of
+from bert_tf.training.loading import is_finetuned, load_finetuned, load_pretrained, trained_length
 from bert_tf.training.precision import AUTO, choose
 from bert_tf.training.run_directory import RunDirectory
 
@@ -84,7 +83,7 @@ def export_run(
         if kind == MASKED_LM:
             module = ServedMaskedLM(objective, tokenizer, top_k=top_k, **shape)
         else:
-            module = ServedEmbedding(encoder_of(objective), tokenizer, **shape)
+            module = ServedEmbedding(objective.backbone, tokenizer, **shape)
     return write_saved_model(module, Path(run_directory) / "export" if output is None else output, version, shares)
 
 

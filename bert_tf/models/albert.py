@@ -8,8 +8,9 @@ import keras
 
 from bert_tf.errors import ConfigError
 from bert_tf.layers import embedding_projection
+from bert_tf.models.albert_config import AlbertConfig
 from bert_tf.models.config_map import REQUIRED, TF1_ACTIVATIONS, ConfigMap
-from bert_tf.models.configs import AlbertConfig
+from bert_tf.models.family import Maps
 from bert_tf.models.transformer import TransformerEncoder, transformer_block
 from bert_tf.models.weights import TF1_IGNORED, WeightMap
 
@@ -198,3 +199,6 @@ TF1_CONFIG = ConfigMap(
     derived=(_read_groups, _write_groups),
     file="albert_config.json",
 )
+
+HF = Maps(HF_CONFIG, HF_WEIGHTS)
+TF1 = Maps(TF1_CONFIG, TF1_WEIGHTS)

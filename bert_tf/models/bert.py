@@ -2,8 +2,9 @@
 
 import keras
 
+from bert_tf.models.bert_config import BertConfig
 from bert_tf.models.config_map import REQUIRED, TF1_ACTIVATIONS, ConfigMap
-from bert_tf.models.configs import BertConfig
+from bert_tf.models.family import Maps
 from bert_tf.models.transformer import TransformerEncoder
 from bert_tf.models.weights import TF1_IGNORED, WeightMap
 
@@ -150,3 +151,6 @@ TF1_CONFIG = ConfigMap(
     assumed={"layer_norm_epsilon": 1e-12},
     file="bert_config.json",
 )
+
+HF = Maps(HF_CONFIG, HF_WEIGHTS)
+TF1 = Maps(TF1_CONFIG, TF1_WEIGHTS)

@@ -7,7 +7,8 @@ loaded, fine-tuned, and pretrained as the others are, by masked LM. There is no 
 import keras
 
 from bert_tf.models.config_map import REQUIRED, ConfigMap
-from bert_tf.models.configs import DistilBertConfig
+from bert_tf.models.distilbert_config import DistilBertConfig
+from bert_tf.models.family import Maps
 from bert_tf.models.transformer import TransformerEncoder
 from bert_tf.models.weights import WeightMap
 
@@ -88,3 +89,5 @@ HF_CONFIG = ConfigMap(
     model_type="distilbert",
     architectures={("masked_lm_head",): "DistilBertForMaskedLM", (): "DistilBertModel"},
 )
+
+HF = Maps(HF_CONFIG, HF_WEIGHTS)

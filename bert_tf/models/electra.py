@@ -7,7 +7,8 @@ from bert_tf.errors import ConfigError
 from bert_tf.layers import Embeddings
 from bert_tf.models import bert
 from bert_tf.models.config_map import ConfigMap
-from bert_tf.models.configs import GENERATOR_FAMILIES, ElectraConfig
+from bert_tf.models.electra_config import GENERATOR_FAMILIES, ElectraConfig
+from bert_tf.models.family import Maps
 from bert_tf.models.transformer import TransformerEncoder
 from bert_tf.models.weights import TF1_IGNORED, WeightMap
 
@@ -202,7 +203,7 @@ TF1_WEIGHTS = WeightMap(
 )
 
 
-def config_of_shapes(shapes, scope="electra"):
+def config_of_shapes(shapes, scope="model"):
     """The configuration of a model in one of these checkpoints, which come without a file of it.
 
     `get_bert_config` of google-research/electra `util/training_utils.py`: one head for every 64
@@ -210,11 +211,12 @@ def config_of_shapes(shapes, scope="electra"):
 
     Args:
         shapes: dict from array name to shape.
-        scope: "electra", or "generator" for that.
+        scope: "model" for the discriminator, or "generator".
 
     Returns:
         ElectraConfig, or None where there is no such model.
     """
+    scope = "electra" if scope == "model" else scope
     layers = 0
     while f"{scope}/encoder/layer_{layers}/intermediate/dense/kernel" in shapes:
         layers += 1
@@ -233,3 +235,7 @@ def config_of_shapes(shapes, scope="electra"):
         max_positions=tables[1][0],
         num_segments=tables[2][0],
     )
+
+
+HF = Maps(HF_CONFIG, HF_WEIGHTS)
+TF1 = Maps(None, TF1_WEIGHTS, config_of_shapes=config_of_shapes, marker="electra/embeddings/word_embeddings")

@@ -70,6 +70,10 @@ class Encoder(keras.Model):
         tokens = inputs["token_ids"]
         return super().compute_output_spec({k: tokens if v is None else v for k, v in inputs.items()})
 
+    def backbones(self):
+        """The models inside by the prefix of their variables' paths, as `PretrainingModel.backbones`: itself."""
+        return {"": self}
+
     def outputs_at(self, inputs, positions, training=False):
         """What heads read that ask about some positions only.
 

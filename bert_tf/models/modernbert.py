@@ -10,7 +10,8 @@ from bert_tf.backend import LayerNormalization
 from bert_tf.errors import ConfigError
 from bert_tf.layers import AttentionMask, Embeddings, RotaryPositions, TransformerBlock
 from bert_tf.models.config_map import REQUIRED, ConfigMap, number
-from bert_tf.models.configs import ModernBertConfig
+from bert_tf.models.family import Maps
+from bert_tf.models.modernbert_config import ModernBertConfig
 from bert_tf.models.transformer import TransformerEncoder
 from bert_tf.models.weights import WeightMap
 from bert_tf.parsing import brief
@@ -250,3 +251,5 @@ HF_CONFIG = ConfigMap(
                "sep_token_id": "sep_id"},  # fmt: skip
     architectures={("masked_lm_head",): "ModernBertForMaskedLM", (): "ModernBertModel"},
 )
+
+HF = Maps(HF_CONFIG, HF_WEIGHTS)

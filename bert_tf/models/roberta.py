@@ -7,7 +7,8 @@ import keras
 from bert_tf.errors import ConfigError
 from bert_tf.models import bert
 from bert_tf.models.config_map import ConfigMap, number
-from bert_tf.models.configs import RobertaConfig
+from bert_tf.models.family import Maps
+from bert_tf.models.roberta_config import RobertaConfig
 from bert_tf.models.transformer import TransformerEncoder
 from bert_tf.models.weights import WeightMap
 
@@ -91,3 +92,5 @@ HF_CONFIG = ConfigMap(
     token_ids={"pad_token_id": "pad_id", "bos_token_id": "cls_id", "eos_token_id": "sep_id"},
     architectures={("masked_lm_head",): "RobertaForMaskedLM", (): "RobertaModel"},
 )
+
+HF = Maps(HF_CONFIG, HF_WEIGHTS)

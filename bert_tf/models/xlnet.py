@@ -14,9 +14,10 @@ from bert_tf.layers import (
     StreamMask,
 )
 from bert_tf.models.config_map import REQUIRED, TF1_ACTIVATIONS, ConfigMap, number
-from bert_tf.models.configs import XLNetConfig
 from bert_tf.models.encoder import Encoder, encoder_inputs
+from bert_tf.models.family import Maps
 from bert_tf.models.weights import TF1_IGNORED, WeightMap
+from bert_tf.models.xlnet_config import XLNetConfig
 
 
 @keras.saving.register_keras_serializable("bert_tf")
@@ -388,3 +389,5 @@ TF1_CONFIG = ConfigMap(
     derived=(_read_head_size, _write_head_size),
     file="xlnet_config.json",
 )
+HF = Maps(HF_CONFIG, HF_WEIGHTS)
+TF1 = Maps(TF1_CONFIG, TF1_WEIGHTS)

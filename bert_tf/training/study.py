@@ -19,13 +19,13 @@ from bert_tf.training.run_directory import SUMMARY, Summary
 from bert_tf.training.study_checks import build_shards
 from bert_tf.training.study_config import StudyConfig  # noqa: F401
 from bert_tf.training.study_plan import plan
-from tfrecords.writer import tokenize_corpus, write_shards
+from tfrecords.writing.writer import tokenize_corpus, write_shards
 
 RESULTS = "results.json"
 PRETRAINED = "pretrained.json"
 
 
-def run_study(config, corpus, tokenizer, output, build_task, held_out=None, rows=None):
+def run_study(config, corpus, tokenizer, output, held_out=None, rows=None):
     """Does what is left to do of a study, row by row.
 
     Running the same call again continues an interrupted study, and adds rows that are new in its
@@ -36,7 +36,6 @@ def run_study(config, corpus, tokenizer, output, build_task, held_out=None, rows
         corpus: what `write_shards` takes: text.
         tokenizer: a tokenizer, or a path for `load_tokenizer`.
         output: folder for tokens, shards, a folder a row, and results.json.
-        build_task: as for `finetune`.
         held_out: text that is only measured, like `corpus`; None for none.
         rows: names of those to do; None for all.
 
@@ -49,7 +48,7 @@ def run_study(config, corpus, tokenizer, output, build_task, held_out=None, rows
     """
     output = Path(output)
     tokenizer = load_tokenizer(tokenizer) if isinstance(tokenizer, (str, Path)) else tokenizer
-    known = plan(config, output, held_out is not None, tokenizer, build_task)
+    known = plan(config, output, held_out is not None, tokenizer)
     for row in rows or ():
         if row not in config.rows:
             raise ConfigError(f"the study has no row '{row}'{configuration.nearest(row, config.rows)}")
@@ -64,7 +63,7 @@ def run_study(config, corpus, tokenizer, output, build_task, held_out=None, rows
         with files.atomic_write(experiment.folder / PRETRAINED) as file:
             json.dump(metrics | {"tokens_per_second": statistics.median(rates)}, file, indent=1)
         for task, settings in experiment.finetune.items():
-            finetune(settings, experiment.folder / task, build_task)
+            finetune(settings, experiment.folder / task)
         table = collect(known)
         with files.atomic_write(output / RESULTS) as file:
             json.dump(table, file, indent=1)

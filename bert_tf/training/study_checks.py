@@ -6,10 +6,11 @@ from pathlib import Path
 
 from bert_tf.config import build, check
 from bert_tf.errors import ConfigError
-from bert_tf.models.section import build_config
+from bert_tf.models.families import build_config
+from bert_tf.tasks.config import check_task
 from bert_tf.training.finetune_config import check_finetuning
-from bert_tf.training.pretrain_config import check_objective, check_training, fit_rows
-from tfrecords.shards_config import CorpusConfig, ShardsConfig
+from bert_tf.training.pretrain_config import check_training
+from tfrecords.shards.config import CorpusConfig, ShardsConfig
 
 #: What a study's folder holds besides those of its rows, and a row's besides those of its tasks.
 RESERVED = {
@@ -89,13 +90,13 @@ def build_shards(settings, where):
     return build(ShardsConfig, settings, where)
 
 
-def check_experiment(experiment, shards, tokenizer=None, build_task=None):
+def check_experiment(experiment, shards, tokenizer=None):
     """Refuses what the pretraining or a task would refuse when its turn came.
 
     Args:
         experiment: an Experiment.
         shards: the ShardsConfig of its row.
-        tokenizer, build_task: what its model and its tasks are checked with; None leaves that out.
+        tokenizer: what its model is checked with; None leaves that out.
 
     Raises:
         ConfigError: names the key.
@@ -104,13 +105,13 @@ def check_experiment(experiment, shards, tokenizer=None, build_task=None):
     for task, settings in experiment.finetune.items():
         with about(f"finetune.{task}"):
             check_finetuning(settings)
-    if tokenizer is None or build_task is None:
+    if tokenizer is None:
         return
     model = build_config(experiment.pretrain.model, tokenizer.vocabulary_size, tokenizer.pad_id)
     lengths = {"the shards' sequence_length": shards.sequence_length}
     for task, settings in experiment.finetune.items():
         with about(f"finetune.{task}"):
-            lengths[f"finetune.{task}.task.sequence_length"] = build_task(settings.task, tokenizer).config.sequence_length
+            lengths[f"finetune.{task}.task.sequence_length"] = check_task(settings.task).sequence_length
     for name, length in lengths.items():
         if length > model.max_positions:
             positions = model.max_positions
@@ -120,10 +121,4 @@ def check_experiment(experiment, shards, tokenizer=None, build_task=None):
 def _check_pretraining(config, shards):
     check(config)
     check_training(config.train)
-    check_objective(config)
-    objective, unit = config.objective, config.masking.unit
-    if objective.span_boundary and unit != "span":
-        raise ConfigError(f"objective.span_boundary needs masking.unit=span; masking.unit is {unit}")
-    fit_rows(config, shards.packing, shards.sequence_length)
-    if objective.pair_head not in ("auto", "none", shards.pair_task):
-        raise ConfigError(f"objective.pair_head={objective.pair_head}, but the shards are of pair: {shards.pair_task}")
+    config.objective.for_shards(shards.packing, shards.sequence_length)

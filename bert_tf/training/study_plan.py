@@ -21,15 +21,14 @@ class Experiment:
     finetune: dict
 
 
-def plan(config, output, held_out=False, tokenizer=None, build_task=None):
+def plan(config, output, held_out=False, tokenizer=None):
     """The experiments of a study in order, every setting checked.
 
     Args:
         config: StudyConfig.
         output: the study's folder.
         held_out: whether pretraining is measured on held-out shards.
-        tokenizer, build_task: what the models and the tasks are checked with, as for `run_study`;
-            None leaves that out.
+        tokenizer: what the models are checked with; None leaves that out.
 
     Returns:
         list of Experiment.
@@ -46,7 +45,7 @@ def plan(config, output, held_out=False, tokenizer=None, build_task=None):
         for seed in range(row.seeds):
             experiments.append(_experiment(config, output, name, row, seed, held_out))
         with about(f"rows.{name}"):
-            check_experiment(experiments[-1], shards[row.shards], tokenizer, build_task)
+            check_experiment(experiments[-1], shards[row.shards], tokenizer)
     return experiments
 
 

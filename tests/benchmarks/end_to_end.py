@@ -37,9 +37,9 @@ def bert_tf(policy):
         from bert_tf.backend import AdamW
         from bert_tf.models.bert import BertConfig, BertEncoder
         from bert_tf.objectives import MaskedLM
-        from tfrecords.masking import MaskedLMCorruption, MaskingConfig
-        from tfrecords.reader import ShardReader
-        from tfrecords.writer import ShardsConfig, write_shards
+        from tfrecords.corruption.masking import MaskedLMCorruption, MaskingConfig
+        from tfrecords.reading.reader import ShardReader
+        from tfrecords.writing.writer import ShardsConfig, write_shards
 
         documents = read_documents(a)
         tokenizer = trained_vocabulary(documents)
@@ -76,7 +76,7 @@ def model_garden(policy):
         from official.nlp.data.pretrain_dataloader import BertPretrainDataConfig, BertPretrainDataLoader
         from official.nlp.tools import tokenization
 
-        from tfrecords.sentences import split_sentences
+        from tfrecords.corpus.sentences import split_sentences
 
         folder = Path(tempfile.mkdtemp())
         (folder / "vocab.txt").write_text("\n".join(tokenizer.vocabulary))

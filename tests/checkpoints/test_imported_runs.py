@@ -13,14 +13,13 @@ from bert_tf import config, samples
 from bert_tf.cli.main import main
 from bert_tf.errors import ConfigError, DataError, RunDirectoryError
 from bert_tf.export.fill_mask import fill_mask
-from bert_tf.export.loading import load_pretrained, trained_length
-from bert_tf.tasks import build_task
+from bert_tf.training.loading import load_pretrained, trained_length
 from bert_tf.tokenizers import train_wordpiece
 from bert_tf.training.encoders import finetuning_dropout, load_encoder
 from bert_tf.training.finetuning import FinetuneConfig, finetune
 from bert_tf.training.imported import import_run
 from bert_tf.training.pretraining import PretrainConfig, pretrain
-from tfrecords.writer import ShardsConfig, write_shards
+from tfrecords.writing.writer import ShardsConfig, write_shards
 
 FIXTURES = Path(__file__).parents[1] / "fixtures" / "checkpoints"
 MODEL = {"family": "bert", "hidden_size": 32, "num_layers": 1, "num_heads": 2, "intermediate_size": 64,
@@ -111,7 +110,7 @@ def test_fine_tuning_starts_from_a_published_encoder(made, tmp_path, capsys):
         settings = {"init_from": str(source), "data": {"train": str(train), "dev": str(train)},
                     "task": {"kind": "classification", "sequence_length": 16},
                     "train": {"epochs": 1, "batch_size": 4, "strategy": "one"}}  # fmt: skip
-        finetune(config.build(FinetuneConfig, settings), tmp_path / source.name, build_task)
+        finetune(config.build(FinetuneConfig, settings), tmp_path / source.name)
         tuned = bert_tf.load(tmp_path / source.name)
         assert tuned.encoder.config.hidden_size == 32
         assert any(not name.startswith(("pooler/", "transformer")) for name in tuned.report.unused)
@@ -175,7 +174,7 @@ def test_fine_tuning_keeps_the_dropout_that_a_checkpoint_was_published_with(made
                     "task": {"kind": "classification", "sequence_length": 16},
                     "train": {"epochs": 1, "batch_size": 8, "strategy": "one", "dropout": setting}}  # fmt: skip
         output = tmp_path / f"{source}-{setting}"
-        finetune(config.build(FinetuneConfig, settings), output, build_task)
+        finetune(config.build(FinetuneConfig, settings), output)
         tuned = bert_tf.load(output).encoder.config
         assert (tuned.dropout, tuned.attention_dropout) == (rate, rate)
         assert finetuning_dropout(output) is None  # fine-tuned again with the same

@@ -123,7 +123,6 @@ def train(place, experiment, output, kill_at, log, environment):
     import tensorflow as tf
 
     from bert_tf import config
-    from bert_tf.tasks import build_task
     from bert_tf.training.finetuning import FinetuneConfig, finetune
     from bert_tf.training.pretraining import PretrainConfig, pretrain
 
@@ -132,7 +131,7 @@ def train(place, experiment, output, kill_at, log, environment):
         tf.config.set_logical_device_configuration(tf.config.list_physical_devices("CPU")[0], devices)
     Moments(output, kill_at, log).watch()
     if place == "finetune":
-        finetune(config.load(FinetuneConfig, experiment), output, build_task)
+        finetune(config.load(FinetuneConfig, experiment), output)
     else:
         pretrain(config.load(PretrainConfig, experiment), output)
 
@@ -275,7 +274,7 @@ def prepare(folder):
     """Writes the experiments of all places, and what they read."""
     from bert_tf import config, samples
     from bert_tf.tokenizers import train_wordpiece
-    from tfrecords.writer import ShardsConfig, write_shards
+    from tfrecords.writing.writer import ShardsConfig, write_shards
 
     sample = Path(samples.__file__).parent / "state_of_the_union.jsonl"
     texts = [json.loads(line)["text"][:8000] for line in sample.read_text(encoding="utf-8").splitlines()[:3]]

@@ -7,8 +7,9 @@ import pytest
 import tensorflow as tf
 
 import bert_tf
-from bert_tf.export import export_run, load_pretrained, run
+from bert_tf.export import export_run, run
 from bert_tf.export.fill_mask import fill_mask
+from bert_tf.training.loading import load_pretrained
 
 FIXTURES = Path(__file__).parents[1] / "fixtures" / "checkpoints"
 #: Family -> folder of the fixtures, and whether it fills masks.

@@ -12,7 +12,7 @@ from bert_tf.export import ServedClassifier, layer_shares, write_saved_model
 from bert_tf.export.storage import StoredWeights
 from bert_tf.layers.attention import Attention
 from bert_tf.models import BertConfig, BertEncoder
-from bert_tf.models.building import build_config, build_encoder
+from bert_tf.models.families import build_config, build_encoder
 from bert_tf.tasks.heads import Classifier
 
 SIZES = {"vocabulary_size": 50, "hidden_size": 24, "num_layers": 2, "num_heads": 6, "intermediate_size": 50}

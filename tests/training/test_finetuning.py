@@ -11,11 +11,11 @@ from bert_tf import config as configuration
 from bert_tf.backend import AdamW
 from bert_tf.backend.model import NonFiniteError
 from bert_tf.errors import ConfigError, DataError, RunDirectoryError
-from bert_tf.export.loading import load_finetuned
+from bert_tf.training.loading import load_finetuned
 from bert_tf.interrupts import Interrupted
-from bert_tf.models.building import build_config, build_encoder, describe
+from bert_tf.models.families import build_config, build_encoder, describe
 from bert_tf.objectives import MaskedLM
-from bert_tf.tasks import build_task, load_task
+from bert_tf.tasks import load_task
 from bert_tf.tasks.classification import ClassificationTask
 from bert_tf.tasks.heads import TaskModel
 from bert_tf.tokenizers import WordPieceTokenizer
@@ -43,7 +43,7 @@ def folder(tmp_path_factory):
     tokenizer = WordPieceTokenizer(["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *WORDS])
     keras.utils.set_random_seed(3)
     encoder = build_encoder(build_config(MODEL, tokenizer.vocabulary_size))
-    objective = MaskedLM(encoder, pair_head="next_sentence")
+    objective = MaskedLM(encoder, pair_task="next_sentence")
     objective.compile(AdamW())
     objective.optimizer.build(objective.trainable_variables)
     run = RunDirectory(folder / "run")
@@ -69,7 +69,7 @@ def experiment(folder, *overrides):
 
 @pytest.fixture(scope="module")
 def finished(folder):
-    return finetune(experiment(folder), folder / "finished", build_task), RunDirectory(folder / "finished")
+    return finetune(experiment(folder), folder / "finished"), RunDirectory(folder / "finished")
 
 
 def test_it_learns_and_reports(finished):
@@ -119,18 +119,18 @@ def test_an_interrupted_run_continues_bitwise(finished, folder, tmp_path, monkey
     moved = [f"data.{split}={path}" for split, path in zip(("train", "dev", "test"), labelled)]
     monkeypatch.setattr(finetuning._Steps, "on_train_batch_end", end_in_the_third_epoch)
     with pytest.raises(Killed):
-        finetune(experiment(folder), tmp_path / "run", build_task)
+        finetune(experiment(folder), tmp_path / "run")
     monkeypatch.setattr(finetuning._Steps, "on_train_batch_end", end_in_the_fifth_epoch)
     (tmp_path / "run" / "metrics.jsonl").write_text("damaged")  # the history is in the checkpoint too
     with pytest.raises(Interrupted, match="4 of 12 epochs are saved in .*run, .* continues at the beginning of epoch 5") as ended:
-        finetune(experiment(folder, *moved), tmp_path / "run", build_task)
+        finetune(experiment(folder, *moved), tmp_path / "run")
     assert ended.value.exit_status == 143
     monkeypatch.undo()
     text = Path(labelled[1]).read_text()
     Path(labelled[1]).write_text(text.replace("film good", "film fine"))
     with pytest.raises(RunDirectoryError, match=f"was trained on other data: data.dev={labelled[1]} has sha256"):
-        finetune(experiment(folder, *moved), tmp_path / "run", build_task)
-    finetune(experiment(folder), tmp_path / "run", build_task)
+        finetune(experiment(folder, *moved), tmp_path / "run")
+    finetune(experiment(folder), tmp_path / "run")
     run = RunDirectory(tmp_path / "run")
     assert run.metrics() == uninterrupted.metrics()
     for name in ("model.safetensors", "optimizer.safetensors"):
@@ -149,10 +149,10 @@ def test_a_run_killed_while_it_measures_does_not_train_again(finished, folder, t
 
     with monkeypatch.context() as patch, pytest.raises(Killed):
         patch.setattr(ClassificationTask, "evaluate", die_on_the_test_file)
-        finetune(experiment(folder), tmp_path / "run", build_task)
+        finetune(experiment(folder), tmp_path / "run")
     with monkeypatch.context() as patch:
         patch.setattr(TaskModel, "fit", None)
-        assert finetune(experiment(folder), tmp_path / "run", build_task) == summary
+        assert finetune(experiment(folder), tmp_path / "run") == summary
     run = RunDirectory(tmp_path / "run")
     assert run.metrics() == uninterrupted.metrics()
     assert not (run.path / "last").exists()
@@ -167,7 +167,7 @@ def test_the_losses_of_training_and_of_the_dev_file_are_both_kept(finished):
 def test_a_finished_run_returns_what_it_found(finished, folder):
     summary, run = finished
     before = (run.path / "metrics.jsonl").read_text()
-    assert finetune(experiment(folder), run.path, build_task) == summary
+    assert finetune(experiment(folder), run.path) == summary
     assert (run.path / "metrics.jsonl").read_text() == before
     assert run.config()["model"]["hidden_size"] == 16, "evaluate, predict and export still find the model"
 
@@ -181,7 +181,7 @@ def test_sentences_without_words(folder, tmp_path, tags):
     files = [f"data.{split}={tmp_path / split}.jsonl" for split in ("train", "dev", "test")]
     # Batches of one: some hold no word at all.
     overrides = ("task.kind=tagging", "train.epochs=1", "train.batch_size=1")
-    summary = finetune(experiment(folder, *files, *overrides), tmp_path / "run", build_task)
+    summary = finetune(experiment(folder, *files, *overrides), tmp_path / "run")
     assert summary["seeds"][0]["dev"]["examples"] == 6 and summary["seeds"][0]["dev"]["words"] == 6
     assert summary["test"]["baselines"]["most frequent tag of the word"]["accuracy"] == 1.0
     task, model, _ = load_finetuned(tmp_path / "run")
@@ -195,7 +195,7 @@ def test_sentences_without_words(folder, tmp_path, tags):
 def test_early_stopping(folder, tmp_path):
     # A learning rate of zero: the first epoch is the best, and two more are waited for.
     overrides = ("optimizer.learning_rate=0.0", "train.epochs=5", "train.early_stopping=2")
-    finetune(experiment(folder, *overrides), tmp_path / "run", build_task)
+    finetune(experiment(folder, *overrides), tmp_path / "run")
     run = RunDirectory(tmp_path / "run")
     assert [m["epoch"] for m in run.metrics()] == [0, 1, 2]
     assert run.checkpoints.latest()[1]["epoch"] == 0
@@ -204,7 +204,7 @@ def test_early_stopping(folder, tmp_path):
 def test_without_pretraining_the_encoder_is_fresh(folder, tmp_path):
     def first_weights(name, *overrides):
         frozen = experiment(folder, "optimizer.learning_rate=0.0", "train.epochs=1", *overrides)
-        finetune(frozen, tmp_path / name, build_task)
+        finetune(frozen, tmp_path / name)
         return (RunDirectory(tmp_path / name).checkpoints.latest()[0] / "model.safetensors").read_bytes()
 
     assert first_weights("with") == first_weights("with_again")
@@ -213,7 +213,7 @@ def test_without_pretraining_the_encoder_is_fresh(folder, tmp_path):
 
 def test_a_collapsed_run_is_flagged(folder, tmp_path):
     overrides = ("optimizer.learning_rate=0.0", "train.epochs=1", "train.seeds=3")
-    summary = finetune(experiment(folder, *overrides), tmp_path / "run", build_task)
+    summary = finetune(experiment(folder, *overrides), tmp_path / "run")
     collapsed = [s["seed"] for s in summary["seeds"] if s["dev"]["collapsed"]]
     warnings = [w for w in summary["warnings"] if w.startswith("seed")]
     assert collapsed and all(w.startswith(f"seed {seed}: ") for seed, w in zip(collapsed, warnings, strict=True))
@@ -235,7 +235,7 @@ def test_a_collapsed_run_is_flagged(folder, tmp_path):
 )
 def test_what_cannot_be_right_is_refused(folder, tmp_path, overrides, error, message):
     with pytest.raises(error, match=message):
-        finetune(experiment(folder, *overrides), tmp_path / "run", build_task)
+        finetune(experiment(folder, *overrides), tmp_path / "run")
 
 
 def test_a_command_that_failed_can_be_corrected(folder, tmp_path):
@@ -248,30 +248,30 @@ def test_a_command_that_failed_can_be_corrected(folder, tmp_path):
         "train.epochs=0",
     ):
         with pytest.raises((ConfigError, DataError, RunDirectoryError)):
-            finetune(experiment(folder, "train.epochs=1", wrong), tmp_path / "run", build_task)
-    finetune(experiment(folder, "train.epochs=1"), tmp_path / "run", build_task)
+            finetune(experiment(folder, "train.epochs=1", wrong), tmp_path / "run")
+    finetune(experiment(folder, "train.epochs=1"), tmp_path / "run")
     assert (tmp_path / "run" / "summary.json").exists()
 
 
 def test_another_experiment_in_the_same_directory_is_refused(finished, folder):
     _, run = finished
     with pytest.raises(RunDirectoryError, match="holds another run: its train.epochs is 12, this one's 3"):
-        finetune(experiment(folder, "train.epochs=3"), run.path, build_task)
+        finetune(experiment(folder, "train.epochs=3"), run.path)
     with pytest.raises(RunDirectoryError, match="was trained on other data: init_from=.* has step"):
-        finetune(experiment(folder, f"init_from={run.path}"), run.path, build_task)
+        finetune(experiment(folder, f"init_from={run.path}"), run.path)
 
 
 def test_refused_settings_leave_no_folder(folder, tmp_path):
     with pytest.raises(DataError, match="nowhere.tsv"):
-        finetune(experiment(folder, "data.train=nowhere.tsv"), tmp_path / "run", build_task)
+        finetune(experiment(folder, "data.train=nowhere.tsv"), tmp_path / "run")
     assert not (tmp_path / "run").exists()
     with pytest.raises(ConfigError, match="task.tokens_per_batch=64 has 4 rows of task.sequence_length=16 tokens"):
         overrides = ("task.tokens_per_batch=64", "train.accumulation_steps=8", "train.batch_size=8")
-        finetune(experiment(folder, *overrides), tmp_path, build_task)
+        finetune(experiment(folder, *overrides), tmp_path)
 
 
 def test_weights_that_are_not_finite_end_the_training(folder, tmp_path):
     overrides = ("optimizer.learning_rate=1e6", "optimizer.weight_decay=1e38", "train.epochs=1")
     with pytest.raises(NonFiniteError, match="not finite"):
-        finetune(experiment(folder, *overrides), tmp_path / "run", build_task)
+        finetune(experiment(folder, *overrides), tmp_path / "run")
     assert not (tmp_path / "run" / "finished.json").exists()

@@ -11,7 +11,6 @@ import tensorflow as tf
 from test_finetuning import experiment, folder  # noqa: F401, a fixture
 from test_lowering import PRETRAINING, pretraining
 
-from bert_tf.tasks import build_task
 from bert_tf.training import strategies
 from bert_tf.training.finetuning import finetune
 from bert_tf.training.run_directory import RunDirectory
@@ -38,7 +37,7 @@ def traced(monkeypatch):
 def test_fine_tuning_is_that_of_one_device(folder, tmp_path, traced):  # noqa: F811
     settings = ["train.epochs=2", "train.batch_size=8", "train.dropout=0.0", "task.dropout=0.0", "optimizer.epsilon=1e-3"]
     for name in ("one", "tpu"):  # 12 examples: the second batch is a short one
-        finetune(experiment(folder, *settings, f"train.strategy={name}"), tmp_path / name, build_task)
+        finetune(experiment(folder, *settings, f"train.strategy={name}"), tmp_path / name)
     one, two = (RunDirectory.open(tmp_path / name).metrics() for name in ("one", "tpu"))
     assert len(traced) == 2  # the train step and the evaluation, each traced once for all batches
     for expected, found in zip(one, two, strict=True):

@@ -13,7 +13,6 @@ from cluster import take_logical_cpus
 from plain_fit import plain_fit
 
 from bert_tf import config
-from bert_tf.tasks import build_task
 from bert_tf.training.finetuning import FinetuneConfig, finetune
 from bert_tf.training.pretraining import PretrainConfig, pretrain
 from bert_tf.training.strategies import make_strategy
@@ -24,6 +23,6 @@ for file, output in zip(sys.argv[1::2], sys.argv[2::2]):
         index = json.loads(os.environ["TF_CONFIG"])["task"]["index"]
         np.savez(f"{output}-{index}.npz", **plain_fit(make_strategy("multi_worker")))
     elif "task" in config.read_yaml(file):
-        finetune(config.load(FinetuneConfig, file), output, build_task)
+        finetune(config.load(FinetuneConfig, file), output)
     else:
         pretrain(config.load(PretrainConfig, file), output)
