@@ -44,8 +44,8 @@ class TensorFlowTrainer:
                 the other before one update; the numbers are those of the whole batch.
             steps_per_execution: updates per call of the train function.
             remat: gradient checkpointing: the backward pass computes each transformer layer again instead
-                of keeping what is inside it. The numbers are the same, in much less memory and about a
-                quarter more time.
+                of keeping its intermediate results. The same numbers in less memory, at the price of a second
+                forward pass; tests/benchmarks/remat.py measures both.
             xla: compile forward and backward pass with XLA. None = what pays: all of it on GPUs; on
                 CPUs, where all of it would be slower, chains of element-wise operations. Never
                 on a TPU, which compiles the whole step itself.

@@ -165,12 +165,11 @@ class Attention(keras.layers.Layer):
         x,
         attention_mask=None,
         source=None,
-        bias=None,
-        rotation=None,
+        *,
         cache=None,
         cache_position=None,
         return_attention_scores=False,
-        training=False,
+        **others,
     ):
         length = (x if source is None else source).shape[1] if cache is None else cache[0].shape[2]
         scores = keras.KerasTensor((x.shape[0], self.num_heads, x.shape[1], length), dtype="float32")

@@ -287,15 +287,12 @@ class TransformerBlock(keras.layers.Layer):
         x,
         attention_mask=None,
         rotation=None,
-        bias=None,
-        source=None,
-        source_mask=None,
+        *,
         cache=None,
         cache_position=None,
-        source_cache=None,
         positions=None,
         return_attention_scores=False,
-        training=False,
+        **others,
     ):
         everywhere = self.fused or rotation is not None or cache is not None
         output = (*(x if positions is None else positions).shape[:2], x.shape[-1])

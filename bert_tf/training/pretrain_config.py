@@ -67,6 +67,8 @@ class TrainConfig:
             cluster that TF_CONFIG describes; "tpu". "auto" takes a TPU, else a cluster, else all GPUs, else the CPU.
         xla: whether forward and backward pass are compiled by XLA. None for what pays: all of it on GPUs, small parts
             on CPUs. On TPUs everything always is.
+        cpu_kernels: whether layers are computed by the library's own kernels on CPUs, which are faster. False computes
+            each as Keras does: the same numbers but for rounding, to find out whether a kernel is at fault.
         steps_per_execution: updates per call of the compiled step; more saves overhead for small models. The other
             numbers of steps must be multiples of it.
         seed: of the initial weights, the order of reading, masks and dropout.
