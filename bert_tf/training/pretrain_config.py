@@ -31,7 +31,7 @@ class DataConfig:
     """
 
     REMOVED: ClassVar[dict] = {
-        "skip_corrupted": "a damaged shard is an error; delete it and run 'bert-tf shards' again, which writes it anew",
+        "skip_corrupted": "a damaged shard is an error; write the shards again with 'bert-tf shards --overwrite'",
         "service": "reading and masking run in the training process; remove the key",
     }
 
@@ -40,11 +40,6 @@ class DataConfig:
     eval_shards: str | None = None
     eval_batches: Annotated[int, Range(at_least=1)] = 50
     shard_by: Literal["examples", "files"] = "examples"
-
-    REMOVED = {
-        "skip_corrupted": "a damaged shard is an error; write the shards again, and remove the key",
-        "service": "shards are read by the workers themselves; remove the key, or divide the shards with data.shard_by=files",
-    }
 
 
 @dataclasses.dataclass(frozen=True)

@@ -2,7 +2,7 @@
 
 import dataclasses
 import math
-from typing import Annotated, Literal
+from typing import Annotated, ClassVar, Literal
 
 import numpy as np
 
@@ -83,7 +83,11 @@ class MaskingConfig:
     max_span: Annotated[int, Range(at_least=1, at_most=1000)] = 10
     static_duplicates: Annotated[int | None, Range(at_least=1)] = None
 
-    RENAMED = {"mask_probability": "mask_token_rate", "random_probability": "random_token_rate", "unit": "strategy"}
+    RENAMED: ClassVar[dict] = {
+        "mask_probability": "mask_token_rate",
+        "random_probability": "random_token_rate",
+        "unit": "strategy",
+    }
 
     def __post_init__(self):
         check_fields(self)
