@@ -10,7 +10,7 @@ import keras
 
 from bert_tf.backend import LayerNormalization
 from bert_tf.errors import ConfigError
-from bert_tf.layers import AttentionMask, Embeddings, PreNormBlock, RotaryPositions
+from bert_tf.layers import AttentionMask, Embeddings, RotaryPositions, TransformerBlock
 from bert_tf.models.backbone import policy
 from bert_tf.models.config_map import HF_ENCODER, HF_TIED, REQUIRED, ConfigMap, number
 from bert_tf.models.family import Maps
@@ -70,16 +70,23 @@ class ModernBertEncoder(TransformerEncoder):
                 name="embeddings",
             ),
             blocks=[
-                PreNormBlock(
+                TransformerBlock(
                     num_heads=config.num_heads,
                     intermediate_size=config.intermediate_size,
                     activation=config.activation,
-                    dropout=config.dropout,
+                    dropout=0.0,
+                    inner_dropout=config.dropout,
                     attention_dropout=config.attention_dropout,
+                    attention_output_dropout=config.attention_dropout,
                     layer_norm_epsilon=config.layer_norm_epsilon,
                     initializer_range=config.initializer_range,
                     output_initializer_range=config.output_initializer_range,
-                    attention_norm=i > 0,
+                    norm="pre",
+                    norm_offset=False,
+                    attention_norm=i > 0,  # the embeddings are normalized
+                    use_bias=False,
+                    gated=True,
+                    fused=True,
                     dtype=dtype,
                     name=f"transformer_layer_{i}",
                 )

@@ -17,7 +17,7 @@ from bert_tf.models.families import FAMILIES, build_config, build_encoder, descr
 from bert_tf.models.weights import LoadReport
 from bert_tf.objectives.objective import ObjectiveConfig
 from bert_tf.objectives.registry import OBJECTIVES
-from bert_tf.tokenizers.base import Tokenizer
+from bert_tf.tokenizers import Tokenizer
 from bert_tf.training.checkpoints import MODEL, assign, tensor_names, write_state
 from bert_tf.training.run_directory import CONFIG, RunDirectory
 

@@ -5,7 +5,7 @@ import pytest
 
 from bert_tf.errors import ConfigError
 from bert_tf.tokenizers import ByteLevelBPETokenizer, WordPieceTokenizer
-from bert_tf.tokenizers.bpe_training import train_byte_level_bpe
+from bert_tf.tokenizers.bpe.training import train_byte_level_bpe
 from bert_tf.tokenizers.layout import build_layout
 from tfrecords.corpus.tokens import DocumentTokenizer
 from tfrecords.reading.reader import ShardReader
