@@ -13,7 +13,7 @@ import zlib
 
 import keras
 
-from bert_tf.backend.fused import fused, loop, pays_for
+from bert_tf.backend.cpu_kernels import dropped, fused, loop, pays_for
 
 if keras.backend.backend() == "tensorflow":
     import tensorflow as tf
@@ -33,7 +33,8 @@ class _Step:
 
     def next_call(self, layer):
         """A number of 32 bits that names this call of `layer`."""
-        path = self.paths.get(id(layer), layer.name)
+        # A layer outside the model is known by the order of first calls; names that Keras chooses are not stable.
+        path = self.paths.setdefault(id(layer), f"outside/{len(self.paths)}")
         self.calls[path] = self.calls.get(path, -1) + 1
         unsigned = zlib.crc32(f"{path}#{self.calls[path]}".encode())
         return unsigned - (1 << 32) * (unsigned >> 31)  # as int32
@@ -45,7 +46,7 @@ def step_randomness(seed, model=None, recomputes=False):
 
     Args:
         seed: int32 tensor [2].
-        model: a layer; each dropout inside it is known by its path. None: by its name.
+        model: a layer; each dropout inside it is known by its path, others by the order of their first calls.
         recomputes: whether `recomputed` has an effect in this block.
     """
     step = _Step(seed, {} if model is None else dict(_paths(model)), recomputes)
@@ -67,7 +68,7 @@ def _paths(layer, path=""):
     """(id, path) of all layers inside `layer`: "0/4/2" is the third layer of the fifth of the first.
 
     Of numbers, because names that Keras chooses count the layers that the process made before. A layer
-    that stands in several places, as ALBERT's do, gets one of its paths.
+    that the model contains several times, as ALBERT's are, gets one of its paths.
     """
     for index, inner in enumerate(layer._layers):
         yield id(inner), f"{path}{index}"
@@ -117,6 +118,9 @@ class Dropout(keras.layers.Layer):
     Call arguments:
         inputs: float tensor of any shape.
         training: whether to drop.
+
+    Example:
+        Dropout(0.1)(np.ones((2, 8), "float32"), training=True)  # [2, 8]
     """
 
     def __init__(self, rate, **kwargs):
@@ -152,15 +156,6 @@ def fold_in(seed, number):
     """A seed, int32 [2], made of another and a number; the same in graph mode, XLA and on a TPU."""
     # Philox, named: the default algorithm is another one under XLA.
     return tf.random.experimental.stateless_fold_in(seed, number, alg="philox")
-
-
-def dropped(inputs, keep, factor):
-    """What dropout makes of `inputs`, of their dtype, with what `Dropout.draw` returns."""
-    # A product, for the gradient is one, too; two selections would take five times as long.
-    # In float32, which the loop is faster in and which rounds bfloat16 once.
-    wide = tf.float64 if inputs.dtype == tf.float64 else tf.float32
-    kept = tf.cast(inputs, wide) * (tf.cast(keep, wide) * tf.cast(factor, wide))
-    return tf.cast(kept, inputs.dtype)
 
 
 def _kept(inputs, seed, threshold):

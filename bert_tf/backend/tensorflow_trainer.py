@@ -9,8 +9,7 @@ remain Keras's own.
 import numpy as np
 import tensorflow as tf
 
-from bert_tf.backend.fused import fusing
-from bert_tf.backend.lookup import Lookups
+from bert_tf.backend.cpu_kernels import Lookups, use_cpu_kernels
 from bert_tf.backend.randomness import fold_in, step_randomness
 from bert_tf.backend.tpu import check_xla, is_tpu
 from bert_tf.errors import ConfigError
@@ -32,6 +31,7 @@ class TensorFlowTrainer:
         steps_per_execution=1,
         remat=False,
         xla=None,
+        cpu_kernels=True,
         seed=0,
         **kwargs,
     ):
@@ -47,8 +47,10 @@ class TensorFlowTrainer:
                 of keeping what is inside it. The numbers are the same, in much less memory and about a
                 quarter more time.
             xla: compile forward and backward pass with XLA. None = what pays: all of it on GPUs; on
-                CPUs, where all of it would be slower, chains of element-wise work (`fused`). Never
+                CPUs, where all of it would be slower, chains of element-wise operations. Never
                 on a TPU, which compiles the whole step itself.
+            cpu_kernels: False computes every layer as Keras does (`bert_tf.backend.cpu_kernels`): slower on a
+                CPU, the same numbers but for rounding.
             seed: of the dropout masks.
 
         Raises:
@@ -78,7 +80,8 @@ class TensorFlowTrainer:
         check_xla(self.distribute_strategy, xla)
         tpu = is_tpu(self.distribute_strategy)
         accelerated = tpu or bool(tf.config.list_logical_devices("GPU"))
-        self._fusing = xla is None and not accelerated
+        compiles = xla is None and not accelerated
+        self._kernels = (compiles or None) if cpu_kernels else False
         if xla is None:
             xla = accelerated and not tpu
         self._forward_backward = tf.function(self._gradients, jit_compile=True) if xla else self._gradients
@@ -199,7 +202,7 @@ class TensorFlowTrainer:
         return self._pair_with(sums, self.loss_weights(features))
 
     def _gradients(self, features, weights, seed):
-        with fusing(self._fusing):
+        with use_cpu_kernels(self._kernels):
             randomness = step_randomness(seed, self, recomputes=self._remat)
             with tf.GradientTape() as tape, randomness, Lookups(tape).watched() as lookups:
                 losses, metrics = self.loss_sums(features, training=True)

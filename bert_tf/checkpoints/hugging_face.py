@@ -163,7 +163,7 @@ def write(folder, family, config, weights, parts, tokenizer):
                 f"the tokenizer's is {tokenizer.pad_id}"
             )
         theirs |= {key: getattr(tokenizer, name) for key, name in maps.config.token_ids.items()}
-    theirs |= {"dtype": "float32", "tie_word_embeddings": True}
+    theirs["dtype"] = "float32"
     prefix = maps.weights.prefix
     if architecture == maps.config.architecture(()):  # the bare encoder's names have no prefix
         weights = {name.removeprefix(prefix): value for name, value in weights.items()}

@@ -65,10 +65,11 @@ class Source:
             DataError: it asks for other sizes, or for more layers.
         """
         shapes = {}
-        for name, shape in self.arrays.shapes.items():
-            if target := self.place(name):
-                path, transposed = target
-                shapes[path] = (name, tuple(reversed(shape)) if transposed else tuple(shape))
+        for whole, whole_shape in self.arrays.shapes.items():
+            for name, _, shape in self.weight_map.parts(whole, tuple(whole_shape)):
+                if target := self.place(name):
+                    path, transposed = target
+                    shapes[path] = (whole, tuple(reversed(shape)) if transposed else shape)
         check_sizes(self.config, shapes, self.path)
         if self.generator is not None:
             check_sizes(self.generator, shapes, self.path, GENERATOR)

@@ -120,7 +120,7 @@ def read_configs(family, folder, arrays):
     if maps.config is None:
         config = maps.config_of_shapes(arrays.shapes, "model")
         if config is None:
-            raise DataError(f"{folder} holds no model of the family {family.name}: its embeddings or layers are missing")
+            raise DataError(f"{folder} holds no model of family {family.name}: its embeddings or layers are missing")
         return config, maps.config_of_shapes(arrays.shapes, "generator")
     file = folder / maps.config.file
     return build(family.config, maps.config.read(read_json_object(file), file), str(file)), None

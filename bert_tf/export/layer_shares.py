@@ -11,8 +11,8 @@ import tensorflow as tf
 from keras import ops
 
 from bert_tf.backend import Dense, attention_weights
-from bert_tf.backend.dense import product
-from bert_tf.layers.attention import SelfAttention
+from bert_tf.backend.cpu_kernels import product
+from bert_tf.layers.attention import Attention
 
 LARGE = 2**16  # numbers in a matrix; the product with a smaller one is over before another thread is awake
 
@@ -30,7 +30,7 @@ def in_shares(layers, count):
     """
     shared = {}
     if count > 1:
-        shared = {x: AttentionInShares(x, count) for x in layers if isinstance(x, SelfAttention) and _divides(count, x)}
+        shared = {x: AttentionInShares(x, count) for x in layers if isinstance(x, Attention) and _divides(count, x)}
         within = {id(projection) for x in shared for projection in (x.query, x.key, x.value)}
         dense = [x for x in layers if isinstance(x, Dense) and id(x) not in within]
         shared |= {x: DenseInShares(x, count) for x in dense if _divides_columns(count, x)}
@@ -38,6 +38,8 @@ def in_shares(layers, count):
 
 
 def _divides(count, attention):
+    if attention.fused or not (attention.use_bias and attention.scale):
+        return False
     return attention.num_heads % count == 0 and _divides_columns(count, attention.query)
 
 
@@ -69,7 +71,7 @@ class DenseInShares:
 
 
 class AttentionInShares:
-    """A `SelfAttention`, a share of its heads at a time; the output projection is a layer of its own.
+    """An `Attention`, a share of its heads at a time; the output projection is a layer of its own.
 
     Queries, keys and values of a share come from one product and one transposition: with a short text
     to begin an operation costs about as much as its work.
@@ -83,7 +85,8 @@ class AttentionInShares:
         self.replaced = [v for x in projections for v in x.variables]
         self.variables = [v for part in self._parts for v in part]
 
-    def __call__(self, x, attention_mask, queries=None, return_attention_scores=False, training=False):
+    def __call__(self, x, attention_mask, source=None, return_attention_scores=False, training=False):
+        x, queries = (x, None) if source is None else (source, x)
         of_heads = len(attention_mask.shape) > 2 and attention_mask.shape[-3] != 1
         masks = tf.split(attention_mask, len(self._parts), -3) if of_heads else [attention_mask] * len(self._parts)
         contexts, probabilities = [], []

@@ -30,6 +30,12 @@ class RelativeBlock(keras.layers.Layer):
 
     Raises:
         ConfigError: unknown activation, or H is not a multiple of `num_heads`.
+
+    Example:
+        tokens, x = np.zeros((2, 5), "int32"), np.ones((2, 5, 8), "float32")
+        positions = RelativePositions(8, clamp_length=None, dropout=0.0)(tokens)
+        block = RelativeBlock(0, 2, 32, "gelu_tanh", 0.1, 0.1, layer_norm_epsilon=1e-12, initializer_range=0.02)
+        block(x, positions, StreamMask()(tokens), SegmentsDiffer()(tokens))["content"]  # [2, 5, 8]
     """
 
     def __init__(

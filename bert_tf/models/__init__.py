@@ -12,8 +12,9 @@ from bert_tf.models.families import FAMILIES
 _NAMES = {
     "electra": ["make_generator"],
     "electra_config": ["generator_config"],
-    "encoder": ["ENCODER_INPUTS", "Encoder"],
-    "encoder_config": ["EncoderConfig"],
+    "backbone": ["Backbone"],
+    "encoder": ["ENCODER_INPUTS", "Encoder", "encoder_inputs"],
+    "encoder_config": ["EncoderConfig", "ModelConfig"],
     "families": [
         "FAMILIES", "PRESETS", "build_config", "build_encoder", "describe", "family_of", "preset",
         "register_family",

@@ -4,17 +4,8 @@ import dataclasses
 from typing import Literal
 
 from bert_tf.errors import ConfigError
-from bert_tf.models.encoder_config import (
-    EncoderConfig,
-    Layers,
-    Positions,
-    Rate,
-    Segments,
-    Width,
-    table_shapes,
-    transformer_layer_shapes,
-)
-from bert_tf.models.family import ExpectedShapes, Family, Preset
+from bert_tf.models.encoder_config import EncoderConfig, Layers, Positions, Rate, Segments, Width, transformer_shapes
+from bert_tf.models.family import Family, Preset
 
 
 @dataclasses.dataclass(frozen=True)
@@ -64,10 +55,14 @@ def _albert(num_layers, hidden_size, num_heads, dropout):
 
 
 def expected_shapes(config):
-    """What the arrays of a published checkpoint with these settings must look like."""
-    tables = table_shapes(config, "embedding_size", config.num_segments)
-    layers = config.num_groups * config.inner_groups if config.share == "all" else config.num_layers
-    return ExpectedShapes(tables, transformer_layer_shapes(config), layers, "transformer_group_{group}_layer_{inner}")
+    """The `ExpectedShapes` of a configuration."""
+    return transformer_shapes(
+        config,
+        width="embedding_size",
+        segments=config.num_segments,
+        num_layers=config.num_groups * config.inner_groups if config.share == "all" else config.num_layers,
+        layer="transformer_group_{group}_layer_{inner}",
+    )
 
 
 ALBERT = Family(
@@ -86,10 +81,7 @@ ALBERT = Family(
         "albert_xlarge_v2": Preset(_albert(24, 2048, 16, 0.0), 58_724_864, 59_021_490),
         "albert_xxlarge_v2": Preset(_albert(12, 4096, 64, 0.0), 222_595_584, 223_158_450),
     },
-    checkpoints={
-        "hf": "bert_tf.models.albert:HF",
-        "tf1": "bert_tf.models.albert:TF1",
-    },
+    checkpoints={"hf": "bert_tf.models.albert:HF", "tf1": "bert_tf.models.albert:TF1"},
     tokenizers=("unigram",),
     pair_head="sentence_order",
     expected_shapes=expected_shapes,

@@ -2,14 +2,8 @@
 
 import dataclasses
 
-from bert_tf.models.encoder_config import (
-    EncoderConfig,
-    Positions,
-    Segments,
-    table_shapes,
-    transformer_layer_shapes,
-)
-from bert_tf.models.family import ExpectedShapes, Family, Preset
+from bert_tf.models.encoder_config import EncoderConfig, Positions, Segments, published_sizes, transformer_shapes
+from bert_tf.models.family import Family, Preset
 
 
 @dataclasses.dataclass(frozen=True)
@@ -31,23 +25,6 @@ class BertConfig(EncoderConfig):
     num_segments: Segments = 2
 
 
-def google_bert(num_layers, hidden_size, vocabulary_size, config_class=BertConfig):
-    """A size as google-research/bert released them: heads of 64, a feed-forward network four times as wide."""
-    return config_class(
-        vocabulary_size=vocabulary_size,
-        hidden_size=hidden_size,
-        num_layers=num_layers,
-        num_heads=hidden_size // 64,
-        intermediate_size=4 * hidden_size,
-    )
-
-
-def expected_shapes(config):
-    """What the arrays of a published checkpoint with these settings must look like."""
-    tables = table_shapes(config, segments=config.num_segments)
-    return ExpectedShapes(tables, transformer_layer_shapes(config), config.num_layers)
-
-
 BERT = Family(
     name="bert",
     config=BertConfig,
@@ -56,16 +33,18 @@ BERT = Family(
         # The releases of google-research/bert. Uncased unless the name says otherwise. The README's 4.4, 11.3, 29.1 and
         # 41.7 million of the miniatures are pretraining parameters. The whole-word-masking releases have the shapes of
         # bert_large and bert_large_cased.
-        "bert_tiny": Preset(google_bert(2, 128, 30_522), 4_385_920, 4_433_468),
-        "bert_mini": Preset(google_bert(4, 256, 30_522), 11_170_560, 11_267_900),
-        "bert_small": Preset(google_bert(4, 512, 30_522), 28_763_648, 29_058_876),
-        "bert_medium": Preset(google_bert(8, 512, 30_522), 41_373_184, 41_668_412),
-        "bert_base": Preset(google_bert(12, 768, 30_522), 109_482_240, 110_106_428),
-        "bert_large": Preset(google_bert(24, 1024, 30_522), 335_141_888, 336_226_108),
-        "bert_base_cased": Preset(google_bert(12, 768, 28_996), 108_310_272, 108_932_934),
-        "bert_large_cased": Preset(google_bert(24, 1024, 28_996), 333_579_264, 334_661_958),
-        "bert_base_multilingual_cased": Preset(google_bert(12, 768, 119_547), 177_853_440, 178_566_653),
-        "bert_base_chinese": Preset(google_bert(12, 768, 21_128), 102_267_648, 102_882_442),
+        "bert_tiny": Preset(BertConfig(30_522, **published_sizes(2, 128)), 4_385_920, 4_433_468),
+        "bert_mini": Preset(BertConfig(30_522, **published_sizes(4, 256)), 11_170_560, 11_267_900),
+        "bert_small": Preset(BertConfig(30_522, **published_sizes(4, 512)), 28_763_648, 29_058_876),
+        "bert_medium": Preset(BertConfig(30_522, **published_sizes(8, 512)), 41_373_184, 41_668_412),
+        "bert_base": Preset(BertConfig(30_522, **published_sizes(12, 768)), 109_482_240, 110_106_428),
+        "bert_large": Preset(BertConfig(30_522, **published_sizes(24, 1024)), 335_141_888, 336_226_108),
+        "bert_base_cased": Preset(BertConfig(28_996, **published_sizes(12, 768)), 108_310_272, 108_932_934),
+        "bert_large_cased": Preset(BertConfig(28_996, **published_sizes(24, 1024)), 333_579_264, 334_661_958),
+        "bert_base_multilingual_cased": Preset(
+            BertConfig(119_547, **published_sizes(12, 768)), 177_853_440, 178_566_653
+        ),
+        "bert_base_chinese": Preset(BertConfig(21_128, **published_sizes(12, 768)), 102_267_648, 102_882_442),
     },
     checkpoints={
         "hf": "bert_tf.models.bert:HF",
@@ -74,5 +53,5 @@ BERT = Family(
     },
     tokenizers=("wordpiece",),
     pair_head="next_sentence",
-    expected_shapes=expected_shapes,
+    expected_shapes=lambda config: transformer_shapes(config, segments=config.num_segments),
 )

@@ -2,14 +2,8 @@
 
 import dataclasses
 
-from bert_tf.models.encoder_config import (
-    Activation,
-    EncoderConfig,
-    Positions,
-    table_shapes,
-    transformer_layer_shapes,
-)
-from bert_tf.models.family import ExpectedShapes, Family, Preset
+from bert_tf.models.encoder_config import Activation, EncoderConfig, Positions, published_sizes, transformer_shapes
+from bert_tf.models.family import Family, Preset
 
 
 @dataclasses.dataclass(frozen=True)
@@ -27,34 +21,19 @@ class DistilBertConfig(EncoderConfig):
     max_positions: Positions = 512
 
 
-def _distilbert(num_layers, vocabulary_size):
-    return DistilBertConfig(
-        vocabulary_size=vocabulary_size,
-        hidden_size=768,
-        num_layers=num_layers,
-        num_heads=12,
-        intermediate_size=3072,
-    )
-
-
-def expected_shapes(config):
-    """What the arrays of a published checkpoint with these settings must look like."""
-    return ExpectedShapes(table_shapes(config), transformer_layer_shapes(config), config.num_layers)
-
-
 DISTILBERT = Family(
     name="distilbert",
     config=DistilBertConfig,
     model="bert_tf.models.distilbert:DistilBertEncoder",
     sizes={
         # Hugging Face's own releases.
-        "distilbert_base": Preset(_distilbert(6, 30_522), 66_362_880, 66_985_530),
-        "distilbert_base_cased": Preset(_distilbert(6, 28_996), 65_190_912, 65_812_036),
-        "distilbert_base_multilingual_cased": Preset(_distilbert(6, 119_547), 134_734_080, 135_445_755),
+        "distilbert_base": Preset(DistilBertConfig(30_522, **published_sizes(6, 768)), 66_362_880, 66_985_530),
+        "distilbert_base_cased": Preset(DistilBertConfig(28_996, **published_sizes(6, 768)), 65_190_912, 65_812_036),
+        "distilbert_base_multilingual_cased": Preset(
+            DistilBertConfig(119_547, **published_sizes(6, 768)), 134_734_080, 135_445_755
+        ),
     },
-    checkpoints={
-        "hf": "bert_tf.models.distilbert:HF",
-    },
+    checkpoints={"hf": "bert_tf.models.distilbert:HF"},
     tokenizers=("wordpiece",),
-    expected_shapes=expected_shapes,
+    expected_shapes=transformer_shapes,
 )

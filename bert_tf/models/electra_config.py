@@ -9,10 +9,10 @@ from bert_tf.models.encoder_config import (
     Positions,
     Segments,
     Width,
-    table_shapes,
-    transformer_layer_shapes,
+    published_sizes,
+    transformer_shapes,
 )
-from bert_tf.models.family import ExpectedShapes, Family, Preset
+from bert_tf.models.family import Family, Preset
 
 
 @dataclasses.dataclass(frozen=True)
@@ -71,22 +71,9 @@ def generator_config(config, size=0.25):
     return ElectraConfig(**(default | common | own))
 
 
-def _electra(num_layers, embedding_size, hidden_size):
-    # All of google-research/electra, generators too: uncased, heads of 64.
-    return ElectraConfig(
-        vocabulary_size=30_522,
-        embedding_size=embedding_size,
-        hidden_size=hidden_size,
-        num_layers=num_layers,
-        num_heads=hidden_size // 64,
-        intermediate_size=4 * hidden_size,
-    )
-
-
-def expected_shapes(config):
-    """What the arrays of a published checkpoint with these settings must look like."""
-    tables = table_shapes(config, "embedding_size", config.num_segments)
-    return ExpectedShapes(tables, transformer_layer_shapes(config), config.num_layers)
+def _size(num_layers, embedding_size, hidden_size):
+    # All of google-research/electra, generators too, are uncased.
+    return ElectraConfig(30_522, embedding_size=embedding_size, **published_sizes(num_layers, hidden_size))
 
 
 ELECTRA = Family(
@@ -94,19 +81,16 @@ ELECTRA = Family(
     config=ElectraConfig,
     model="bert_tf.models.electra:ElectraEncoder",
     sizes={
-        "electra_small": Preset(_electra(12, 128, 256), 13_483_008, 14_196_219),
-        "electra_base": Preset(_electra(12, 768, 768), 108_891_648, 119_386_427),
-        "electra_large": Preset(_electra(24, 1024, 1024), 334_092_288, 354_655_291),
-        "electra_small_generator": Preset(_electra(12, 128, 256), 13_483_008, 13_546_682),
-        "electra_base_generator": Preset(_electra(12, 768, 256), 33_511_168, 33_740_602),
-        "electra_large_generator": Preset(_electra(24, 1024, 256), 50_999_552, 51_295_290),
+        "electra_small": Preset(_size(12, 128, 256), 13_483_008, 14_196_219),
+        "electra_base": Preset(_size(12, 768, 768), 108_891_648, 119_386_427),
+        "electra_large": Preset(_size(24, 1024, 1024), 334_092_288, 354_655_291),
+        "electra_small_generator": Preset(_size(12, 128, 256), 13_483_008, 13_546_682),
+        "electra_base_generator": Preset(_size(12, 768, 256), 33_511_168, 33_740_602),
+        "electra_large_generator": Preset(_size(24, 1024, 256), 50_999_552, 51_295_290),
     },
-    checkpoints={
-        "hf": "bert_tf.models.electra:HF",
-        "tf1": "bert_tf.models.electra:TF1",
-    },
+    checkpoints={"hf": "bert_tf.models.electra:HF", "tf1": "bert_tf.models.electra:TF1"},
     tokenizers=("wordpiece",),
     objective="replaced_token_detection",
     head="discriminator_head",
-    expected_shapes=expected_shapes,
+    expected_shapes=lambda config: transformer_shapes(config, "embedding_size", config.num_segments),
 )

@@ -1,14 +1,16 @@
-"""The ten settings that the eight families have in common. No Keras is imported.
+"""The settings that families have in common. No Keras is imported.
 
 A family's configuration is a frozen dataclass of these and its own settings. The defaults that are not sizes
 are those of the published models.
 """
 
 import dataclasses
+import sys
 from typing import Annotated, Literal
 
 from bert_tf.config import Range, check_fields
 from bert_tf.errors import ConfigError
+from bert_tf.models.family import ExpectedShapes
 
 Width = Annotated[int, Range(at_least=1, at_most=65_536)]
 Layers = Annotated[int, Range(at_least=1, at_most=1_000)]
@@ -22,8 +24,40 @@ Activation = Literal["gelu_tanh", "gelu_erf", "relu", "silu", "tanh", "linear"]
 
 
 @dataclasses.dataclass(frozen=True)
-class EncoderConfig:
-    """What the configurations of all families have.
+class ModelConfig:
+    """The base of every family's configuration: its fields are checked, and cannot be changed.
+
+    The masked LM head and the heads of tasks also read `activation`, `layer_norm_epsilon`, `initializer_range`.
+
+    Args:
+        vocabulary_size: V, rows of the token table.
+        hidden_size: H, the width of what the model returns for a token.
+
+    Raises:
+        ConfigError: a value of the wrong type or out of its range.
+
+    Example:
+        @dataclasses.dataclass(frozen=True)
+        class GruConfig(ModelConfig):
+            num_layers: Layers = 1
+            dropout: Rate = 0.1
+    """
+
+    vocabulary_size: Vocabulary
+    hidden_size: Width
+
+    def __post_init__(self):
+        check_fields(self)
+
+    @property
+    def max_positions(self):
+        """The longest sequence; a family with a limit has a field of this name."""
+        return sys.maxsize
+
+
+@dataclasses.dataclass(frozen=True)
+class EncoderConfig(ModelConfig):
+    """The settings that the eight families of transformers have in common.
 
     Args:
         vocabulary_size: V, rows of the token table.
@@ -44,8 +78,6 @@ class EncoderConfig:
         ConfigError: a value that no model can have.
     """
 
-    vocabulary_size: Vocabulary
-    hidden_size: Width
     num_layers: Layers
     num_heads: Width
     intermediate_size: Annotated[int, Range(at_least=1, at_most=1 << 20)]
@@ -56,40 +88,44 @@ class EncoderConfig:
     initializer_range: Positive = 0.02
 
     def __post_init__(self):
-        check_fields(self)
+        super().__post_init__()
         if self.hidden_size % self.num_heads:
             raise ConfigError(f"hidden_size={self.hidden_size} is not a multiple of num_heads={self.num_heads}")
 
 
-def table_shapes(config, width="hidden_size", segments=0, rows_before=0):
-    """The shapes of BERT's embedding tables, for `ExpectedShapes`.
+def published_sizes(num_layers, hidden_size, intermediate_size=None):
+    """The sizes of most published models, a dict: heads of 64, a feed-forward network four times as wide."""
+    return {
+        "hidden_size": hidden_size,
+        "num_layers": num_layers,
+        "num_heads": hidden_size // 64,
+        "intermediate_size": intermediate_size or 4 * hidden_size,
+    }
+
+
+def transformer_shapes(
+    config, width="hidden_size", segments=0, rows_before=0, num_layers=None, layer="transformer_layer_{layer}"
+):
+    """The `ExpectedShapes` of BERT and the families with its layers.
 
     Args:
         config: has `max_positions`.
-        width: the field that is the tables' width; where it is not H, a projection follows them.
+        width: the setting that is the width of the embedding tables; where it is not H, a projection follows.
         segments: rows of the segment table; 0 for no table.
         rows_before: rows of the position table before that of the first position.
-
-    Returns:
-        dict from variable path to (the fields that the shape comes from, the shape).
+        num_layers, layer: see `ExpectedShapes`; None for the configuration's.
     """
-    size = getattr(config, width)
-    rows = config.max_positions + rows_before
-    shapes = {
+    hidden, inner, size = config.hidden_size, config.intermediate_size, getattr(config, width)
+    tables = {
         "embeddings/token_embeddings": (f"vocabulary_size, {width}", (config.vocabulary_size, size)),
-        "embeddings/position_embeddings": (f"max_positions, {width}", (rows, size)),
+        "embeddings/position_embeddings": (f"max_positions, {width}", (config.max_positions + rows_before, size)),
     }
     if segments:
-        shapes["embeddings/segment_embeddings"] = (f"num_segments, {width}", (segments, size))
-    if size != config.hidden_size:
-        shapes["embedding_projection/kernel"] = (f"{width}, hidden_size", (size, config.hidden_size))
-    return shapes
-
-
-def transformer_layer_shapes(config):
-    """The shapes in a `TransformerBlock`, by paths below it; otherwise as `table_shapes`."""
-    hidden, inner = config.hidden_size, config.intermediate_size
-    return {
+        tables["embeddings/segment_embeddings"] = (f"num_segments, {width}", (segments, size))
+    if size != hidden:
+        tables["embedding_projection/kernel"] = (f"{width}, hidden_size", (size, hidden))
+    in_layer = {
         "intermediate/kernel": ("hidden_size, intermediate_size", (hidden, inner)),
         "attention/query/kernel": ("hidden_size", (hidden, hidden)),
     }
+    return ExpectedShapes(tables, in_layer, num_layers or config.num_layers, layer)

@@ -34,10 +34,11 @@ def register_family(record):
     Raises:
         ConfigError: another family has its name, or a preset of the same name.
     """
-    FAMILIES.register(record)
     for name, size in record.sizes.items():
-        if PRESETS.setdefault(name, size) != size:
+        if PRESETS.get(name, size) != size:
             raise ConfigError(f"there is another preset of the name '{name}'; choose another name")
+    FAMILIES.register(record)
+    PRESETS.update(record.sizes)
 
 
 for _record in (BERT, ROBERTA, ALBERT, DISTILBERT, MODERNBERT, ELECTRA, SPANBERT, XLNET):

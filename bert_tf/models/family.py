@@ -82,9 +82,13 @@ class Family:
         expected_shapes: function from a configuration to its `ExpectedShapes`; None for no such check.
 
     Example:
-        GRU = Family(name="gru", config=GruConfig, model=GruEncoder)
-        register_family(GRU)
-        encoder = build_encoder(build_config({"family": "gru", "vocabulary_size": 100, "hidden_size": 32}))
+        @dataclasses.dataclass(frozen=True)
+        class SmallConfig(BertConfig):
+            num_layers: int = 2
+
+        register_family(Family(name="small", config=SmallConfig, model=BertEncoder))
+        sizes = {"vocabulary_size": 100, "hidden_size": 32, "num_heads": 2, "intermediate_size": 64}
+        encoder = build_encoder(build_config({"family": "small"} | sizes))
     """
 
     name: str

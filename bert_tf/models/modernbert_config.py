@@ -5,13 +5,7 @@ from typing import Annotated
 
 from bert_tf.config import Range
 from bert_tf.errors import ConfigError
-from bert_tf.models.encoder_config import (
-    Activation,
-    EncoderConfig,
-    Positions,
-    Positive,
-    Rate,
-)
+from bert_tf.models.encoder_config import Activation, EncoderConfig, Positions, Positive, Rate, published_sizes
 from bert_tf.models.family import ExpectedShapes, Family, Preset
 
 
@@ -57,18 +51,8 @@ class ModernBertConfig(EncoderConfig):
         return self.initializer_range / (2 * self.num_layers) ** 0.5
 
 
-def _modernbert(num_layers, hidden_size, intermediate_size):
-    return ModernBertConfig(
-        vocabulary_size=50_368,
-        hidden_size=hidden_size,
-        num_layers=num_layers,
-        num_heads=hidden_size // 64,
-        intermediate_size=intermediate_size,
-    )
-
-
 def expected_shapes(config):
-    """What the arrays of a published checkpoint with these settings must look like."""
+    """The `ExpectedShapes` of a configuration."""
     hidden, inner = config.hidden_size, config.intermediate_size
     tables = {"embeddings/token_embeddings": ("vocabulary_size, hidden_size", (config.vocabulary_size, hidden))}
     layer = {
@@ -84,12 +68,12 @@ MODERNBERT = Family(
     model="bert_tf.models.modernbert:ModernBertEncoder",
     sizes={
         # Answer.AI's and LightOn's releases.
-        "modernbert_base": Preset(_modernbert(22, 768, 1152), 149_014_272, 149_655_232),
-        "modernbert_large": Preset(_modernbert(28, 1024, 2624), 394_781_696, 395_881_664),
+        "modernbert_base": Preset(ModernBertConfig(50_368, **published_sizes(22, 768, 1152)), 149_014_272, 149_655_232),
+        "modernbert_large": Preset(
+            ModernBertConfig(50_368, **published_sizes(28, 1024, 2624)), 394_781_696, 395_881_664
+        ),
     },
-    checkpoints={
-        "hf": "bert_tf.models.modernbert:HF",
-    },
+    checkpoints={"hf": "bert_tf.models.modernbert:HF"},
     tokenizers=("byte_level_bpe",),
     expected_shapes=expected_shapes,
 )

@@ -10,10 +10,10 @@ from bert_tf.models.encoder_config import (
     Positions,
     Positive,
     Segments,
-    table_shapes,
-    transformer_layer_shapes,
+    published_sizes,
+    transformer_shapes,
 )
-from bert_tf.models.family import ExpectedShapes, Family, Preset
+from bert_tf.models.family import Family, Preset
 
 
 @dataclasses.dataclass(frozen=True)
@@ -38,35 +38,19 @@ class RobertaConfig(EncoderConfig):
     padding_id: Annotated[int, Range(at_least=0, at_most=10_000_000)] = 1
 
 
-def _roberta(num_layers, hidden_size):
-    return RobertaConfig(
-        vocabulary_size=50_265,
-        hidden_size=hidden_size,
-        num_layers=num_layers,
-        num_heads=hidden_size // 64,
-        intermediate_size=4 * hidden_size,
-    )
-
-
-def expected_shapes(config):
-    """What the arrays of a published checkpoint with these settings must look like."""
-    tables = table_shapes(config, segments=config.num_segments, rows_before=config.padding_id + 1)
-    return ExpectedShapes(tables, transformer_layer_shapes(config), config.num_layers)
-
-
 ROBERTA = Family(
     name="roberta",
     config=RobertaConfig,
     model="bert_tf.models.roberta:RobertaEncoder",
     sizes={
         # fairseq's releases as Hugging Face's checkpoints hold them (with a pooler), and the distilled one.
-        "roberta_base": Preset(_roberta(12, 768), 124_645_632, 124_697_433),
-        "roberta_large": Preset(_roberta(24, 1024), 355_359_744, 355_412_057),
-        "distilroberta_base": Preset(_roberta(6, 768), 82_118_400, 82_170_201),
+        "roberta_base": Preset(RobertaConfig(50_265, **published_sizes(12, 768)), 124_645_632, 124_697_433),
+        "roberta_large": Preset(RobertaConfig(50_265, **published_sizes(24, 1024)), 355_359_744, 355_412_057),
+        "distilroberta_base": Preset(RobertaConfig(50_265, **published_sizes(6, 768)), 82_118_400, 82_170_201),
     },
-    checkpoints={
-        "hf": "bert_tf.models.roberta:HF",
-    },
+    checkpoints={"hf": "bert_tf.models.roberta:HF"},
     tokenizers=("byte_level_bpe",),
-    expected_shapes=expected_shapes,
+    expected_shapes=lambda config: transformer_shapes(
+        config, segments=config.num_segments, rows_before=config.padding_id + 1
+    ),
 )

@@ -15,7 +15,9 @@ class SpanBertEncoder(BertEncoder):
     """As `BertEncoder`. SpanBERT was pretrained without the pooler, which it has no use for."""
 
     config_class = SpanBertConfig
-    family = "spanbert"
+
+    def __init__(self, config, pooler=True, name="spanbert", **arguments):
+        super().__init__(config, pooler, name=name, **arguments)
 
 
 # The checkpoints were published in the format of Hugging Face's BertModel.

@@ -2,8 +2,8 @@
 
 import dataclasses
 
-from bert_tf.models.bert_config import BertConfig, expected_shapes, google_bert
-from bert_tf.models.encoder_config import Activation
+from bert_tf.models.bert_config import BERT, BertConfig
+from bert_tf.models.encoder_config import Activation, published_sizes
 from bert_tf.models.family import Family, Preset
 
 
@@ -19,12 +19,10 @@ SPANBERT = Family(
     config=SpanBertConfig,
     model="bert_tf.models.spanbert:SpanBertEncoder",
     sizes={
-        "spanbert_base": Preset(google_bert(12, 768, 28_996, SpanBertConfig), 108_310_272, 110_300_480),
-        "spanbert_large": Preset(google_bert(24, 1024, 28_996, SpanBertConfig), 333_579_264, 336_998_976),
+        "spanbert_base": Preset(SpanBertConfig(28_996, **published_sizes(12, 768)), 108_310_272, 110_300_480),
+        "spanbert_large": Preset(SpanBertConfig(28_996, **published_sizes(24, 1024)), 333_579_264, 336_998_976),
     },
-    checkpoints={
-        "hf": "bert_tf.models.spanbert:HF",
-    },
+    checkpoints={"hf": "bert_tf.models.spanbert:HF"},
     tokenizers=("wordpiece",),
-    expected_shapes=expected_shapes,
+    expected_shapes=BERT.expected_shapes,
 )

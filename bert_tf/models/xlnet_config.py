@@ -1,12 +1,11 @@
 """XLNet's settings, sizes and record. No Keras is imported; the model is in xlnet.py."""
 
 import dataclasses
-import sys
 from typing import Annotated
 
 from bert_tf.config import Range
 from bert_tf.errors import ConfigError
-from bert_tf.models.encoder_config import EncoderConfig
+from bert_tf.models.encoder_config import EncoderConfig, published_sizes
 from bert_tf.models.family import ExpectedShapes, Family, Preset
 
 
@@ -38,24 +37,9 @@ class XLNetConfig(EncoderConfig):
         if self.hidden_size % 2:
             raise ConfigError(f"hidden_size={self.hidden_size} must be even: half sines, half cosines")
 
-    @property
-    def max_positions(self):
-        """The longest sequence: distances are computed, not looked up, so there is no limit."""
-        return sys.maxsize
-
-
-def _xlnet(num_layers, hidden_size):
-    return XLNetConfig(
-        vocabulary_size=32_000,
-        hidden_size=hidden_size,
-        num_layers=num_layers,
-        num_heads=hidden_size // 64,
-        intermediate_size=4 * hidden_size,
-    )
-
 
 def expected_shapes(config):
-    """What the arrays of a published checkpoint with these settings must look like."""
+    """The `ExpectedShapes` of a configuration."""
     hidden, inner = config.hidden_size, config.intermediate_size
     tables = {"embeddings/token_embeddings": ("vocabulary_size, hidden_size", (config.vocabulary_size, hidden))}
     heads = (hidden, config.num_heads, hidden // config.num_heads)
@@ -72,13 +56,10 @@ XLNET = Family(
     model="bert_tf.models.xlnet:XLNetEncoder",
     sizes={
         # zihangdai/xlnet.
-        "xlnet_base_cased": Preset(_xlnet(12, 768), 116_718_336, 116_750_336),
-        "xlnet_large_cased": Preset(_xlnet(24, 1024), 360_268_800, 360_300_800),
+        "xlnet_base_cased": Preset(XLNetConfig(32_000, **published_sizes(12, 768)), 116_718_336, 116_750_336),
+        "xlnet_large_cased": Preset(XLNetConfig(32_000, **published_sizes(24, 1024)), 360_268_800, 360_300_800),
     },
-    checkpoints={
-        "hf": "bert_tf.models.xlnet:HF",
-        "tf1": "bert_tf.models.xlnet:TF1",
-    },
+    checkpoints={"hf": "bert_tf.models.xlnet:HF", "tf1": "bert_tf.models.xlnet:TF1"},
     tokenizers=("unigram",),
     objective="permutation_lm",
     head="lm_head",

@@ -58,6 +58,8 @@ class TrainConfig:
             Saves memory, changes no number.
         remat: gradient checkpointing: the backward pass computes each transformer layer again instead of keeping what is
             inside it. Saves memory and costs time; the gradients are the same.
+        cpu_kernels: whether the CPU computes with the kernels of `bert_tf.backend.cpu_kernels`. False: every layer as
+            Keras does, which is slower; to find out whether a number comes from a kernel.
         precision: what the model computes in; the weights are float32 in any case. "auto" is bfloat16 on TPUs, on GPUs
             that have it, and on CPUs where the products of this model are faster in it, else float32; config.yaml of
             the run records the choice, and a resumed run keeps it. See `bert_tf.training.precision`.
@@ -86,6 +88,7 @@ class TrainConfig:
     precision: Literal["auto", "float32", "mixed_bfloat16", "mixed_float16"] = "float32"
     strategy: str = "auto"
     xla: bool | None = None
+    cpu_kernels: bool = True
     steps_per_execution: Annotated[int, Range(at_least=1)] = 1
     seed: Annotated[int, Range(at_least=0, below=2**32)] = 0
     log_every: Annotated[int, Range(at_least=1)] = 100

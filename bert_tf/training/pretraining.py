@@ -124,6 +124,7 @@ def _objective(config, model_config, tokenizer, run, strategy):
             steps_per_execution=train.steps_per_execution,
             remat=train.remat,
             xla=train.xla,
+            cpu_kernels=train.cpu_kernels,
             seed=train.seed,
         )
         state = run.checkpoints.restore(objective)

@@ -10,7 +10,7 @@ from bert_tf.backend import Dense
 from bert_tf.errors import ConfigError
 from bert_tf.export import ServedClassifier, layer_shares, write_saved_model
 from bert_tf.export.storage import StoredWeights
-from bert_tf.layers.attention import SelfAttention
+from bert_tf.layers.attention import Attention
 from bert_tf.models import BertConfig, BertEncoder
 from bert_tf.models.families import build_config, build_encoder
 from bert_tf.tasks.heads import Classifier
@@ -72,7 +72,7 @@ def test_every_stored_matrix_is_read(every_layer_is_large):
 
 @pytest.mark.parametrize("heads", [1, 6])
 def test_a_mask_of_one_head_or_of_each(heads, every_layer_is_large):
-    layer = SelfAttention(num_heads=6, dropout=0.1, initializer_range=0.5)
+    layer = Attention(num_heads=6, dropout=0.1, initializer_range=0.5)
     x = tf.random.stateless_normal((2, 5, 24), (0, 1))
     mask = -10 * tf.random.stateless_uniform((2, heads, 5, 5), (0, 2))
     whole, of_whole = layer(x, mask, return_attention_scores=True)

@@ -114,7 +114,7 @@ def test_save_and_load(encoder, tmp_path):
     expected = model(features)
     model.save(tmp_path / "model.keras")
     loaded = keras.models.load_model(tmp_path / "model.keras")
-    assert type(loaded.encoder) is type(encoder) and loaded.get_config() == model.get_config()
+    assert type(loaded.backbone) is type(encoder) and loaded.get_config() == model.get_config()
     for name, value in loaded(features).items():
         np.testing.assert_array_equal(value, expected[name])
 

@@ -1,4 +1,4 @@
-"""Gradient checkpointing changes no number, dropout included."""
+"""Gradient checkpointing and CPU kernels change no number, dropout included."""
 
 import keras
 import numpy as np
@@ -51,6 +51,25 @@ def test_gradients_are_the_same(name, settings):
     assert max(np.abs(x).max() for x in kept.values()) > 0.01
     for path, expected in kept.items():
         np.testing.assert_allclose(again[path], expected, rtol=1e-6, atol=1e-6, err_msg=path)
+
+
+@pytest.mark.parametrize("name", ["bert", "modernbert"])
+def test_without_cpu_kernels_the_gradients_are_the_same(name):
+    fast, plain = updates(name), updates(name, cpu_kernels=False)
+    for path, expected in fast.items():
+        np.testing.assert_allclose(plain[path], expected, rtol=1e-4, atol=1e-5, err_msg=path)
+
+
+def test_without_cpu_kernels_nothing_is_compiled():
+    def compiled(**settings):
+        model = MODELS["bert"]()
+        model.compile(keras.optimizers.SGD(1.0), **settings)
+        model.optimizer.build(model.trainable_variables)
+        batch = {name: tf.constant(value) for name, value in features().items()}
+        definition = tf.function(model.train_step).get_concrete_function(batch).graph.as_graph_def()
+        return any(f.attr["_XlaMustCompile"].b for f in definition.library.function)
+
+    assert compiled() and not compiled(cpu_kernels=False)
 
 
 def test_layers_are_computed_again():
