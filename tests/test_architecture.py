@@ -61,7 +61,7 @@ def test_imports_stay_on_lower_floors(path):
 
 SETTINGS = """
     bert_tf.models.section bert_tf.models.presets bert_tf.training.pretrain_config bert_tf.training.finetune_config
-    bert_tf.training.study_config bert_tf.tasks.config tfrecords.shards_config
+    bert_tf.training.study_config bert_tf.tasks.record tfrecords.shards_config
 """.split()
 
 
