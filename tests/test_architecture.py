@@ -21,6 +21,7 @@ MAY_IMPORT = {
     "tasks": {"backend", "layers", "tokenizers", "models", "tfrecords", "objectives"},
     "training": {"backend", "layers", "tokenizers", "models", "tfrecords", "objectives", "checkpoints", "tasks"},
     "export": {"backend", "layers", "tokenizers", "models", "tfrecords", "objectives", "tasks", "training"},
+    "testing": {"backend", "layers", "tokenizers", "models", "tfrecords", "objectives", "tasks", "training", "export"},
 }
 PURE_KERAS = ("layers", "models", "objectives")
 FILES = sorted([*(ROOT / "bert_tf").rglob("*.py"), *(ROOT / "tfrecords").rglob("*.py")])
