@@ -47,16 +47,15 @@ class Range:
             and (self.above is None or value > self.above)
             and (self.below is None or value < self.below)
         )
-        if good:
-            return None
-        bounds = [
-            f"{word} {bound:,}" if isinstance(bound, int) else f"{word} {bound}"
-            for word, bound in (
-                ("at least", self.at_least), ("above", self.above), ("at most", self.at_most), ("below", self.below),
-            )
-            if bound is not None
-        ]  # fmt: skip
-        return f"must be {' and '.join(bounds)}"
+        return None if good else f"must be {self.bounds}"
+
+    @property
+    def bounds(self):
+        """"at least 1 and at most 10" and the like."""
+        bounds = (("at least", self.at_least), ("above", self.above), ("at most", self.at_most), ("below", self.below))
+        return " and ".join(
+            f"{word} {bound:,}" if isinstance(bound, int) else f"{word} {bound}" for word, bound in bounds if bound is not None
+        )
 
 
 def build(cls, mapping, where="", base=None):
@@ -154,8 +153,8 @@ def upgrade(cls, mapping):
     Returns:
         dict. Keys that no version knows are kept, for `build` to name.
     """
-    if mapping.get(getattr(cls, "CHOSEN_BY", None)) in (cls.choices() if hasattr(cls, "choices") else ()):
-        cls = cls.choices()[mapping[cls.CHOSEN_BY]]
+    if hasattr(cls, "choices") and mapping:
+        cls = cls.choices().get(mapping.get(cls.CHOSEN_BY, getattr(cls, cls.CHOSEN_BY, None)), cls)
     hints, renamed, removed = _hints(cls), getattr(cls, "RENAMED", {}), getattr(cls, "REMOVED", {})
     result = {}
     for key, value in mapping.items():

@@ -61,8 +61,9 @@ def test_imports_stay_on_lower_floors(path):
 
 
 SETTINGS = """
-    bert_tf.models.section bert_tf.models.presets bert_tf.training.pretrain_config bert_tf.training.finetune_config
-    bert_tf.training.study_config bert_tf.tasks.record tfrecords.shards_config
+    bert_tf.models.families bert_tf.training.pretrain_config bert_tf.training.finetune_config
+    bert_tf.training.study_config bert_tf.tasks.record bert_tf.objectives.registry tfrecords.shards.config
+    tfrecords.corruption.masking_config tfrecords.corruption.permutation_config
 """.split()
 
 

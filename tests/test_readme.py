@@ -12,8 +12,7 @@ import pytest
 from bert_tf import samples
 from bert_tf.cli.main import COMMANDS
 from bert_tf.tokenizers import train_wordpiece
-from tfrecords.corpus import read_texts
-from tfrecords.writer import ShardsConfig, write_shards
+from tfrecords import ShardsConfig, read_texts, write_shards
 
 ROOT = Path(__file__).parent.parent
 README = (ROOT / "README.md").read_text(encoding="utf-8")

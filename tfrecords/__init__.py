@@ -1,0 +1,27 @@
+"""From a corpus of text to shards, and from shards to batches that a model is trained on.
+
+The road of the data, in this order: `corpus` (text to token ids), `packing` (token ids to sequences), `writing`
+(sequences to shards, as `shards` describes them), `reading` (shards to batches), `corruption` (batches to
+features). `inspection` prints examples of it.
+"""
+
+from bert_tf.lazy import lazy_names
+
+__getattr__, __all__ = lazy_names(
+    __name__,
+    {
+        "corpus.documents": ["read_texts"],
+        "corruption.masking": ["MaskedLMCorruption"],
+        "corruption.masking_config": ["MaskingConfig"],
+        "corruption.permutation": ["PermutationCorruption"],
+        "corruption.permutation_config": ["PermutationConfig"],
+        "corruption.replaced_tokens": ["ReplacedTokenCorruption"],
+        "inspection": ["inspect_shards"],
+        "reading.reader": ["ShardReader"],
+        "shards.config": ["CorpusConfig", "ShardsConfig"],
+        "shards.manifest": ["Manifest"],
+        "shards.tokenized": ["TokenizedCorpus"],
+        "writing.statistics": ["report", "report_text"],
+        "writing.writer": ["tokenize_corpus", "write_shards"],
+    },
+)

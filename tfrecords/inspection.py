@@ -1,7 +1,7 @@
-"""Examples of shards in words: what the text was, what the model sees, and why.
+"""Examples of shards in words: what the text was, what the model sees, and why. For `bert-tf inspect`.
 
-What `bert-tf inspect` prints. Everything is computed by the reader and the corruption that training
-uses, with the same seed, epoch and example number, so that it shows the very masks of a run.
+Everything is computed by the reader and the corruption that training uses, with the same seed, epoch and
+example number, so these are the masks of a run.
 """
 
 import dataclasses
@@ -9,13 +9,14 @@ from pathlib import Path
 
 import numpy as np
 
+from bert_tf import console
 from bert_tf.errors import ConfigError
 from bert_tf.tokenizers import load_tokenizer
-from tfrecords.explanation import Explained, field, table
-from tfrecords.manifest import Manifest
-from tfrecords.masking import MaskedLMCorruption, MaskingConfig
-from tfrecords.reader import ShardReader
-from tfrecords.schema import TOKENIZER_FOLDER
+from tfrecords.corruption.explanation import Explained
+from tfrecords.corruption.masking import MaskedLMCorruption, MaskingConfig
+from tfrecords.reading.reader import ShardReader
+from tfrecords.shards.manifest import Manifest
+from tfrecords.shards.schema import TOKENIZER_FOLDER
 
 # What a pair label means, by task.
 PAIR_LABELS = {
@@ -34,8 +35,7 @@ class Explanation:
         segments: list of int, which text each token belongs to: 0, 1, or 2 at the end; 3, 4, 5 in the
             second segment of a row of several, and so on.
         texts: list of str, the texts 0, 1, 3, 4, ... as the tokenizer decodes them.
-        pair_label: int, or None where nothing is asked about a pair.
-        pair_task: one of `schema.PAIR_TASKS`.
+        pair_label: what the label of a pair means, a str; None where there is no label.
         corruption: what the corruption says of the row, an `Explained`.
         sequence_length: int.
     """
@@ -45,8 +45,7 @@ class Explanation:
     tokens: list
     segments: list
     texts: list
-    pair_label: int | None
-    pair_task: str
+    pair_label: str | None
     corruption: Explained
     sequence_length: int
 
@@ -58,25 +57,24 @@ class Explanation:
         """Yields the lines of a plain-text rendering, at most about `width` characters wide."""
         title = f"example {self.example_index}, epoch {self.epoch}"
         yield f"{title} {'-' * (width - len(title) - 1)}"
-        yield from field("length", f"{len(self.tokens)} of {self.sequence_length} tokens", width)
+        yield from _field("length", f"{len(self.tokens)} of {self.sequence_length} tokens", width)
         if self.pair_label is not None:
-            meaning = PAIR_LABELS[self.pair_task][self.pair_label]
-            yield from field("pair", f"label {self.pair_label}: {meaning}", width)
-        texts = [segment for segment in dict.fromkeys(self.segments) if segment % 3 < 2]
-        for segment, text in zip(sorted(texts), self.texts):
-            yield from field(f"text {self._name(segment)}", text, width)
+            yield from _field("pair", self.pair_label, width)
+        segments = list(dict.fromkeys(self.segments))
+        for segment, text in zip(sorted(s for s in segments if s % 3 < 2), self.texts):
+            yield from _field(f"text {self._name(segment)}", text, width)
         shown = list(self.tokens)
-        for prediction in self.predictions:
-            hidden = prediction.shown is None or prediction.shown == prediction.token
-            arrow = "" if hidden else f" -> {prediction.shown}"
-            shown[prediction.position] = f"{{{prediction.token}{arrow}}}"
-        for segment in dict.fromkeys(self.segments):
-            pieces = [t for t, s in zip(shown, self.segments) if s == segment]
-            yield from field(f"input {self._name(segment)}", pieces, width)
-        yield from field("predicted", self.corruption.rule, width)
+        for p in self.predictions:
+            shown[p.position] = f"{{{p.token}}}" if p.shown in (None, p.token) else f"{{{p.token} -> {p.shown}}}"
+        for segment in segments:
+            pieces = [token for token, s in zip(shown, self.segments) if s == segment]
+            yield from _field(f"input {self._name(segment)}", pieces, width)
+        yield from _field("predicted", self.corruption.rule, width)
         for name, note in self.corruption.notes.items():
-            yield from field(name, note, width)
-        yield from table(self.predictions)
+            yield from _field(name, note, width)
+        if self.predictions:
+            rows = [(str(p.position), p.token, "-" if p.shown is None else p.shown, p.why) for p in self.predictions]
+            yield from console.table([("position", "token", "model sees", "why"), *rows], right=[0])
         yield ""
 
     def _name(self, segment):
@@ -91,7 +89,8 @@ def explain(batch, tokenizer, corrupt, seed, pair_task="next_sentence", row_segm
     Args:
         batch: dict of tensors as `ShardReader.dataset` yields without `corrupt`.
         tokenizer: the one of the shards.
-        corrupt: a corruption that explains itself, see `explanation`.
+        corrupt: a corruption with a method `explain(batch, features, seed, tokenizer)` that yields an
+            `Explained` for each row.
         seed: int, of the run.
         pair_task, row_segments: those of the shards' manifest.
 
@@ -101,37 +100,33 @@ def explain(batch, tokenizer, corrupt, seed, pair_task="next_sentence", row_segm
     features = corrupt(batch, seed)
     before = {name: value.numpy() for name, value in batch.items()}
     as_read = features["segment_ids"].numpy()
-    texts_before = 3 * (np.arange(batch["token_ids"].shape[1]) // (batch["token_ids"].shape[1] // row_segments))
+    width = before["token_ids"].shape[1]
+    texts_before = 3 * (np.arange(width) // (width // row_segments))
+    marks = (tokenizer.cls_id, tokenizer.sep_id)
     for row, explained in enumerate(corrupt.explain(batch, features, seed, tokenizer)):
         length = int(before["padding_mask"][row].sum())
         ids = before["token_ids"][row, :length].tolist()
         segments = _segments(ids, (before["segment_ids"][row] + texts_before)[:length].tolist(), tokenizer.layout)
+        texts = [
+            tokenizer.decode([i for i, s in zip(ids, segments) if s == segment and i not in marks])
+            for segment in sorted(set(segments))
+            if segment % 3 < 2
+        ]
+        label = None
+        if "pair_weights" in before and before["pair_weights"][row]:
+            label = int(before["pair_labels"][row])
+            label = f"label {label}: {PAIR_LABELS[pair_task][label]}"
         yield Explanation(
             example_index=int(before["example_index"][row]),
             epoch=int(before["epoch"][row]),
             tokens=explained.tokens or [tokenizer.id_to_token(i) for i in ids],
             # A row that is read in another order has its segments in that order.
             segments=segments if explained.tokens is None else (as_read[row] + texts_before)[:length].tolist(),
-            texts=[
-                tokenizer.decode(
-                    [
-                        i
-                        for i, s in zip(ids, segments)
-                        if s == segment and i not in (tokenizer.cls_id, tokenizer.sep_id)
-                    ]
-                )
-                for segment in sorted(set(segments))
-                if segment % 3 < 2
-            ],
-            pair_label=int(before["pair_labels"][row]) if _is_pair(before, row) else None,
-            pair_task=pair_task,
+            texts=texts,
+            pair_label=label,
             corruption=explained,
-            sequence_length=batch["token_ids"].shape[1],
+            sequence_length=width,
         )
-
-
-def _is_pair(before, row):
-    return "pair_weights" in before and bool(before["pair_weights"][row])
 
 
 def _segments(ids, segment_ids, layout):
@@ -141,8 +136,8 @@ def _segments(ids, segment_ids, layout):
         return segment_ids
     for at in range(len(ids) - len(border)):
         if ids[at : at + len(border)] == border:
-            behind = at + len(layout.after_first)
-            return [int(place >= behind) for place in range(len(ids))]
+            second = at + len(layout.after_first)
+            return [int(position >= second) for position in range(len(ids))]
     return segment_ids
 
 
@@ -165,7 +160,7 @@ def inspect_shards(
         examples: how many of the first examples to show.
         example_index: show this one instead.
         width: characters in a line.
-        corruption: class of a corruption that explains itself, as `MaskedLMCorruption`.
+        corruption: class of a corruption with `of_shards` and `explain`, as `MaskedLMCorruption`.
 
     Yields:
         str.
@@ -173,27 +168,32 @@ def inspect_shards(
     Raises:
         ConfigError: a number that is negative; what the corruption refuses.
         DataError: what `ShardReader` refuses, or no such example.
+
+    Example:
+        print("\\n".join(inspect_shards("shards", MaskingConfig(rate=0.15), examples=2)))
     """
     folder = Path(folder)
     if examples < 1 or epoch < 0:
         raise ConfigError(f"examples {examples} must be at least 1 and epoch {epoch} not negative")
-    # The manifest first: its absence says that the folder is none of shards.
-    manifest = Manifest.load(folder)
+    manifest = Manifest.load(folder)  # first: without it, this is no folder of shards
     tokenizer = load_tokenizer(folder / TOKENIZER_FOLDER)
     reader = ShardReader(folder, tokenizer)
     packing = ", ".join(f"{key} {value}" for key, value in manifest.packing.items())
-    yield from field("shards", str(folder), width)
-    yield from field(
-        "holds", f"{reader.num_examples:,} examples of length {reader.sequence_length}", width
-    )
-    yield from field("packing", packing, width)
+    yield from _field("shards", str(folder), width)
+    yield from _field("holds", f"{reader.num_examples:,} examples of length {reader.sequence_length}", width)
+    yield from _field("packing", packing, width)
     yield ""
-    if example_index is not None:
-        indices = [example_index]
-    else:
-        indices = range(min(examples, reader.num_examples))
+    indices = range(min(examples, reader.num_examples)) if example_index is None else [example_index]
     corrupt = corruption.of_shards(reader, tokenizer, config)
     for index in indices:
         batch = reader.examples([index], epoch)
         for explanation in explain(batch, tokenizer, corrupt, seed, manifest.pair_task, manifest.row_segments):
             yield from explanation.lines(width)
+
+
+def _field(name, content, width):
+    """`name` and the content beside it, wrapped; a list is wrapped between its items only."""
+    indent = 11
+    items = console.words(content, width - indent) if isinstance(content, str) else content
+    for number, line in enumerate(console.wrap(items, width - indent)):
+        yield f"{name if number == 0 else '':<{indent}}{line}".rstrip()

@@ -27,6 +27,9 @@ class Lamb(AdamW):
         beta_1, beta_2, epsilon: Adam's; epsilon is added to the square root.
         bias_correction: True divides m and v by what they lack at the start, as the paper does.
         global_clipnorm: gradients are scaled to at most this norm, all together; None for no clip.
+
+    Example:
+        Lamb(1.76e-3, weight_decay=0.01)
     """
 
     def __init__(

@@ -22,6 +22,9 @@ class AdamW(keras.optimizers.AdamW):
             updates are larger, and fine-tuning on small data is less stable
             (Mosbach et al. 2021, section 4).
         global_clipnorm: gradients are scaled to at most this norm, all together; None for no clip.
+
+    Example:
+        AdamW(WarmupDecay(1e-4, warmup_steps=10, total_steps=100), weight_decay=0.01)
     """
 
     def __init__(

@@ -1,16 +1,19 @@
-"""Dropout without hidden state.
+"""Dropout without hidden state, and the recomputation of layers that have it.
 
-Inside our train step every dropout mask is a pure function of (run seed, step, replica,
-micro-batch, which dropout of the model). A resumed run therefore draws the masks that the
-uninterrupted run would have drawn, and no two replicas, steps or layers share one.
+Inside our train step every dropout mask is a pure function of (run seed, step, replica, micro-batch,
+the layer's path in the model, which call of that layer). A resumed run therefore draws the masks that
+the uninterrupted run would have drawn, and no two replicas, steps, layers or calls share one.
 """
 
 import contextlib
+import copy
+import dataclasses
 import threading
+import zlib
 
 import keras
 
-from bert_tf.backend.fused import fused, loop, pays_for
+from bert_tf.backend.cpu_kernels import dropped, fused, loop, pays_for
 
 if keras.backend.backend() == "tensorflow":
     import tensorflow as tf
@@ -19,15 +22,85 @@ _RANGE = 1 << 24  # of the random numbers that are compared with the rate
 _active = threading.local()  # MirroredStrategy traces each replica in a thread of its own
 
 
+@dataclasses.dataclass
+class _Step:
+    """What the masks of one forward pass are made of."""
+
+    seed: object  # int32 tensor [2]
+    paths: dict  # from id(layer) to its path
+    recomputes: bool
+    calls: dict = dataclasses.field(default_factory=dict)  # from path to the calls so far
+
+    def next_call(self, layer):
+        """A number of 32 bits that names this call of `layer`."""
+        # A layer outside the model is known by the order of first calls; names that Keras chooses are not stable.
+        path = self.paths.setdefault(id(layer), f"outside/{len(self.paths)}")
+        self.calls[path] = self.calls.get(path, -1) + 1
+        unsigned = zlib.crc32(f"{path}#{self.calls[path]}".encode())
+        return unsigned - (1 << 32) * (unsigned >> 31)  # as int32
+
+
 @contextlib.contextmanager
-def step_randomness(seed):
-    """Dropout layers called in this block draw from `seed`, an int32 tensor [2]."""
-    previous = getattr(_active, "seed", None)
-    _active.seed, _active.calls = seed, 0
+def step_randomness(seed, model=None, recomputes=False):
+    """Dropout layers called in this block draw from `seed`.
+
+    Args:
+        seed: int32 tensor [2].
+        model: a layer; each dropout inside it is known by its path, others by the order of their first calls.
+        recomputes: whether `recomputed` has an effect in this block.
+    """
+    step = _Step(seed, {} if model is None else dict(_paths(model)), recomputes)
+    with _drawing_from(step):
+        yield
+
+
+@contextlib.contextmanager
+def _drawing_from(step):
+    previous = getattr(_active, "step", None)
+    _active.step = step
     try:
         yield
     finally:
-        _active.seed = previous
+        _active.step = previous
+
+
+def _paths(layer, path=""):
+    """(id, path) of all layers inside `layer`: "0/4/2" is the third layer of the fifth of the first.
+
+    Of numbers, because names that Keras chooses count the layers that the process made before. A layer
+    that the model contains several times, as ALBERT's are, gets one of its paths.
+    """
+    for index, inner in enumerate(layer._layers):
+        yield id(inner), f"{path}{index}"
+        yield from _paths(inner, f"{path}{index}/")
+
+
+def recomputed(function):
+    """`function`, computed a second time in the backward pass instead of being kept, if the step asks for it.
+
+    Gradient checkpointing (Chen et al. 2016, arXiv:1604.06174): of what `function` computes only its
+    results are kept. Its dropouts draw the same masks both times. It has no effect outside the train step
+    of a model compiled with `remat=True`.
+
+    Args:
+        function: of float tensors, which get gradients as do variables that it reads. Whatever else it
+            reads must not need a gradient.
+
+    Returns:
+        A function with the arguments and results of `function`.
+    """
+    step = getattr(_active, "step", None)
+    if step is None or not step.recomputes:
+        return function
+    before = copy.copy(step.calls)
+
+    def replayed(*tensors):
+        # The first call counts on in `step`; a recomputation counts the same calls again.
+        step.calls = dict(before)
+        with _drawing_from(step):
+            return function(*tensors)
+
+    return keras.remat(replayed)
 
 
 class Dropout(keras.layers.Layer):
@@ -39,12 +112,15 @@ class Dropout(keras.layers.Layer):
     variables with automatic names, and be no more exact.
 
     Args:
-        rate: the share of elements set to zero, resolved to 2^-24; the rest are scaled by the
-            reciprocal of the share kept.
+        rate: the fraction of elements set to zero, resolved to 2^-24; the others are divided by the
+            fraction kept.
 
     Call arguments:
         inputs: float tensor of any shape.
         training: whether to drop.
+
+    Example:
+        Dropout(0.1)(np.ones((2, 8), "float32"), training=True)  # [2, 8]
     """
 
     def __init__(self, rate, **kwargs):
@@ -58,19 +134,14 @@ class Dropout(keras.layers.Layer):
     def call(self, inputs, training=False):
         if not training or self.rate == 0:
             return inputs
-        if getattr(_active, "seed", None) is None:
+        if getattr(_active, "step", None) is None:
             return keras.random.dropout(inputs, self.rate, seed=self.seed_generator)
         return _dropped_in_one_piece(inputs, *self.draw(inputs))
 
     def draw(self, inputs):
-        """What is kept of `inputs` in this step: bool of their shape, and the factor of what is, float32.
-
-        The n-th dropout of the traced model gets the n-th stream: the order of calls is the same in
-        every process that builds the same model, unlike automatic layer names.
-        """
-        _active.calls += 1
+        """What is kept of `inputs` in this step: bool of their shape, and the factor of what is, float32."""
         threshold = round(self.rate * _RANGE)
-        seed = fold_in(_active.seed, _active.calls)
+        seed = fold_in(_active.step.seed, _active.step.next_call(self))
         kept = _kept_in_one_piece if pays_for(inputs) else _kept
         return kept(inputs, seed, threshold), tf.constant(_RANGE / (_RANGE - threshold))
 
@@ -87,15 +158,6 @@ def fold_in(seed, number):
     return tf.random.experimental.stateless_fold_in(seed, number, alg="philox")
 
 
-def dropped(inputs, keep, factor):
-    """What dropout makes of `inputs`, of their dtype, with what `Dropout.draw` returns."""
-    # A product, for the gradient is one, too; two selections would take five times as long.
-    # In float32, which the loop is faster in and which rounds bfloat16 once.
-    wide = tf.float64 if inputs.dtype == tf.float64 else tf.float32
-    kept = tf.cast(inputs, wide) * (tf.cast(keep, wide) * tf.cast(factor, wide))
-    return tf.cast(kept, inputs.dtype)
-
-
 def _kept(inputs, seed, threshold):
     return _random_bits(tf.shape(inputs), seed) >= threshold
 
@@ -106,15 +168,15 @@ if keras.backend.backend() == "tensorflow":
 
 
 def _random_bits(shape, seed):
-    """int32 from 0 to 2^24 - 1 for each place: a hash of the place and the seed.
+    """int32 from 0 to 2^24 - 1 for each position: a hash of the position and the seed.
 
     Two rounds of the lowbias32 hash (C. Wellons, "hash-prospector"), each begun with one half of the
     seed. Whole-number arithmetic, so the same in graph mode and in XLA, where it costs a tenth of
     what a generator of random streams does.
     """
     first, second = tf.unstack(tf.bitcast(seed, tf.uint32))
-    places = tf.bitcast(tf.reshape(tf.range(tf.reduce_prod(shape)), shape), tf.uint32)
-    bits = _hash(_hash(places + first) + second)
+    positions = tf.bitcast(tf.reshape(tf.range(tf.reduce_prod(shape)), shape), tf.uint32)
+    bits = _hash(_hash(positions + first) + second)
     return tf.bitcast(tf.bitwise.right_shift(bits, _word(8)), tf.int32)
 
 

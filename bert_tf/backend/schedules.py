@@ -25,6 +25,9 @@ class WarmupDecay(keras.optimizers.schedules.LearningRateSchedule):
             down to the decayed value where the warm-up ends.
             "multiply": the decayed rate is multiplied by the warm-up factor (ELECTRA).
             "after": the decay starts from the peak where the warm-up ends (XLNet, fairseq).
+
+    Example:
+        WarmupDecay(1e-4, total_steps=100, warmup_steps=10)(5)  # half of 1e-4
     """
 
     def __init__(

@@ -9,8 +9,7 @@ remain Keras's own.
 import numpy as np
 import tensorflow as tf
 
-from bert_tf.backend.fused import fusing
-from bert_tf.backend.lookup import Lookups
+from bert_tf.backend.cpu_kernels import Lookups, use_cpu_kernels
 from bert_tf.backend.randomness import fold_in, step_randomness
 from bert_tf.backend.tpu import check_xla, is_tpu
 from bert_tf.errors import ConfigError
@@ -29,9 +28,10 @@ class TensorFlowTrainer:
         optimizer="adam",
         *,
         accumulation_steps=1,
-        parallel_accumulation=False,
         steps_per_execution=1,
+        remat=False,
         xla=None,
+        cpu_kernels=True,
         seed=0,
         **kwargs,
     ):
@@ -42,13 +42,15 @@ class TensorFlowTrainer:
                 clip is applied to the gradient of the whole global batch.
             accumulation_steps: micro-batches that a replica's batch is cut into, each run after
                 the other before one update; the numbers are those of the whole batch.
-            parallel_accumulation: run the micro-batches at the same time, which saves no memory. On a CPU,
-                with as many of them as cores and TF_NUM_INTRAOP_THREADS=1 in the environment, each core
-                does all of its share: a step takes 7 % less on two cores, its tracing longer.
             steps_per_execution: updates per call of the train function.
+            remat: gradient checkpointing: the backward pass computes each transformer layer again instead
+                of keeping what is inside it. The numbers are the same, in much less memory and about a
+                quarter more time.
             xla: compile forward and backward pass with XLA. None = what pays: all of it on GPUs; on
-                CPUs, where all of it would be slower, chains of element-wise work (`fused`). Never
+                CPUs, where all of it would be slower, chains of element-wise operations. Never
                 on a TPU, which compiles the whole step itself.
+            cpu_kernels: False computes every layer as Keras does (`bert_tf.backend.cpu_kernels`): slower on a
+                CPU, the same numbers but for rounding.
             seed: of the dropout masks.
 
         Raises:
@@ -71,16 +73,15 @@ class TensorFlowTrainer:
             )
         _leave_reduction_to_the_model(inner)
         self._clip_norm, self._scales_loss = inner.global_clipnorm, inner is not self.optimizer
-        if parallel_accumulation and accumulation_steps < 2:
-            raise ConfigError("parallel_accumulation runs micro-batches at the same time: set accumulation_steps above 1")
         self._accumulation_steps = accumulation_steps
-        self._parallel_accumulation = parallel_accumulation
+        self._remat = remat
         self._seed = seed
         self._names = self._totals = None
         check_xla(self.distribute_strategy, xla)
         tpu = is_tpu(self.distribute_strategy)
         accelerated = tpu or bool(tf.config.list_logical_devices("GPU"))
-        self._fusing = xla is None and not accelerated
+        compiles = xla is None and not accelerated
+        self._kernels = (compiles or None) if cpu_kernels else False
         if xla is None:
             xla = accelerated and not tpu
         self._forward_backward = tf.function(self._gradients, jit_compile=True) if xla else self._gradients
@@ -166,7 +167,7 @@ class TensorFlowTrainer:
         for micro, part in enumerate(_split(features, self._accumulation_steps)):
             part_seed = fold_in(seed, micro)
             # One after the other, or the executor would hold every micro-batch's activations.
-            with tf.control_dependencies([] if sums is None or self._parallel_accumulation else [sums]):
+            with tf.control_dependencies([] if sums is None else [sums]):
                 part_sums, part_gradients = self._forward_backward(
                     {k: tf.identity(v) for k, v in part.items()}, weights, part_seed
                 )
@@ -201,8 +202,9 @@ class TensorFlowTrainer:
         return self._pair_with(sums, self.loss_weights(features))
 
     def _gradients(self, features, weights, seed):
-        with fusing(self._fusing):
-            with tf.GradientTape() as tape, step_randomness(seed), Lookups(tape).watched() as lookups:
+        with use_cpu_kernels(self._kernels):
+            randomness = step_randomness(seed, self, recomputes=self._remat)
+            with tf.GradientTape() as tape, randomness, Lookups(tape).watched() as lookups:
                 losses, metrics = self.loss_sums(features, training=True)
                 total = tf.add_n(
                     [tf.math.divide_no_nan(losses[n], weights[n]) * self._coefficient(n) for n in losses]

@@ -10,13 +10,15 @@ import numpy as np
 from safetensors import SafetensorError, safe_open
 from safetensors.numpy import save_file
 
-from bert_tf.checkpoints.families import HF
 from bert_tf.checkpoints.sizes import MAX_ARRAYS
 from bert_tf.config import nearest
 from bert_tf.errors import ConfigError, DataError
 from bert_tf.files import bare_name
+from bert_tf.models.families import FAMILIES, maps_of
 from bert_tf.parsing import brief, read_json_object
 
+#: The folders of ELECTRA's two models, where they are kept together as two directories.
+PAIR = ("discriminator", "generator")
 CONFIG, WEIGHTS, INDEX = "config.json", "model.safetensors", "model.safetensors.index.json"
 
 #: Heads of tasks, which have these names in every family: not used, but known.
@@ -42,8 +44,8 @@ def recognize(path):
     return read_json_object(file)
 
 
-def family_of(config, where, family=None):
-    """Our name of the family that a config.json describes.
+def recognize_family(config, where, family=None):
+    """The `Family` that a config.json describes.
 
     Args:
         config: dict.
@@ -53,21 +55,21 @@ def family_of(config, where, family=None):
     Raises:
         ConfigError: an unknown `model_type`, or another than the caller's family has.
     """
-    if family is not None and family not in HF:
-        raise ConfigError(f"there is no family '{family}'{nearest(family, HF)}")
+    types = {name: maps.config.model_type for name, maps in maps_of("hf").items()}
+    if family is not None and family not in types:
+        raise ConfigError(f"there is no family '{family}'{nearest(family, types)}")
     model_type = config.get("model_type")
     if family is not None:
-        expected = HF[family].config.model_type
-        if model_type not in (None, expected):
-            raise ConfigError(f"{where} has model_type {brief(model_type)}; family '{family}' needs '{expected}'")
-        return family
-    names = [name for name, maps in HF.items() if maps.config.model_type == model_type]
+        if model_type not in (None, types[family]):
+            raise ConfigError(f"{where} has model_type {brief(model_type)}; family '{family}' needs '{types[family]}'")
+        return FAMILIES[family]
+    names = [name for name in types if types[name] == model_type]
     if model_type is None:
         raise ConfigError(f"{where} has no 'model_type'; say which family it is, e.g. family='bert'")
     if not names:
-        types = {maps.config.model_type for maps in HF.values()}
-        raise ConfigError(f"{where} has model_type {brief(model_type)}{nearest(str(model_type)[:100], types)}")
-    return names[0]
+        known = set(types.values())
+        raise ConfigError(f"{where} has model_type {brief(model_type)}{nearest(str(model_type)[:100], known)}")
+    return FAMILIES[names[0]]
 
 
 class SafetensorsArrays(collections.abc.Mapping):
@@ -144,13 +146,13 @@ def write(folder, family, config, weights, parts, tokenizer):
 
     Args:
         folder: the folder.
-        family: our name of it.
+        family: the `Family`.
         config: its configuration.
         weights: dict from published name to array; see `export_weights`.
         parts: the first words of the variables' paths, which say which class it is.
         tokenizer: is saved beside, or None.
     """
-    maps = HF[family]
+    maps = family.maps("hf")
     architecture = maps.config.architecture(parts)
     theirs = {"architectures": [architecture], "model_type": maps.config.model_type}
     theirs |= maps.config.write(config)
@@ -161,7 +163,7 @@ def write(folder, family, config, weights, parts, tokenizer):
                 f"the tokenizer's is {tokenizer.pad_id}"
             )
         theirs |= {key: getattr(tokenizer, name) for key, name in maps.config.token_ids.items()}
-    theirs |= {"dtype": "float32", "tie_word_embeddings": True}
+    theirs["dtype"] = "float32"
     prefix = maps.weights.prefix
     if architecture == maps.config.architecture(()):  # the bare encoder's names have no prefix
         weights = {name.removeprefix(prefix): value for name, value in weights.items()}

@@ -1,15 +1,15 @@
 """Writing a model in another library's format."""
 
 from bert_tf.checkpoints import hugging_face, tensorflow1
-from bert_tf.checkpoints.families import HF, PAIR, TF1
 from bert_tf.config import nearest
 from bert_tf.errors import ConfigError
 from bert_tf.files import atomic_folder
-from bert_tf.models.building import describe
 from bert_tf.models.electra import split_pair
+from bert_tf.models.families import family_of, maps_of
 from bert_tf.models.weights import by_path, export_weights
 
-FORMATS = {"hf": HF, "tf1": TF1}
+#: The formats that can be written.
+FORMATS = ("hf", "tf1")
 
 
 def write_checkpoint(model, tokenizer, path, format="hf"):
@@ -30,17 +30,17 @@ def write_checkpoint(model, tokenizer, path, format="hf"):
     """
     if format not in FORMATS:
         raise ConfigError(f"there is no format '{format}'{nearest(format, FORMATS)}")
-    encoder = getattr(model, "discriminator", None) or getattr(model, "encoder", model)
-    family = describe(encoder.config)["family"]
-    if family not in FORMATS[format]:
-        raise ConfigError(f"'{family}' has no checkpoints of format '{format}'{nearest(family, FORMATS[format])}")
-    weight_map = FORMATS[format][family].weights
+    encoder, *others = model.backbones().values()
+    family, published = family_of(encoder.config), maps_of(format)
+    if family.name not in published:
+        raise ConfigError(f"'{family.name}' has no checkpoints of format '{format}'{nearest(family.name, published)}")
+    weight_map = published[family.name].weights
     variables = by_path(model)
-    generator = getattr(model, "generator", None)
+    generator = others[0] if others else None
     models = {"": (encoder.config, variables)}
     if format == "hf" and generator is not None:
         configs = (encoder.config, generator.config)
-        models = dict(zip(PAIR, zip(configs, split_pair(variables))))
+        models = dict(zip(hugging_face.PAIR, zip(configs, split_pair(variables))))
     ready = {folder: (config, export_weights(named, weight_map), named) for folder, (config, named) in models.items()}
     with atomic_folder(path) as temporary:
         for folder, (config, weights, named) in ready.items():

@@ -7,13 +7,12 @@ from pathlib import Path
 import numpy as np
 
 from bert_tf.checkpoints import hugging_face, tensorflow1
-from bert_tf.checkpoints.families import HF, PAIR, TF1
 from bert_tf.checkpoints.model_garden import OTHER_HEADS, GardenArrays
 from bert_tf.checkpoints.sizes import check_sizes
 from bert_tf.config import build
 from bert_tf.errors import ConfigError, DataError
-from bert_tf.models import electra
-from bert_tf.models.building import FAMILIES
+from bert_tf.models.electra import GENERATOR, split_pair
+from bert_tf.models.families import FAMILIES, maps_of
 from bert_tf.models.weights import WeightMap, by_path, load_weights
 from bert_tf.parsing import brief
 from bert_tf.tokenizers import load_tokenizer
@@ -66,13 +65,14 @@ class Source:
             DataError: it asks for other sizes, or for more layers.
         """
         shapes = {}
-        for name, shape in self.arrays.shapes.items():
-            if target := self.place(name):
-                path, transposed = target
-                shapes[path] = (name, tuple(reversed(shape)) if transposed else tuple(shape))
+        for whole, whole_shape in self.arrays.shapes.items():
+            for name, _, shape in self.weight_map.parts(whole, tuple(whole_shape)):
+                if target := self.place(name):
+                    path, transposed = target
+                    shapes[path] = (whole, tuple(reversed(shape)) if transposed else shape)
         check_sizes(self.config, shapes, self.path)
         if self.generator is not None:
-            check_sizes(self.generator, shapes, self.path, electra.GENERATOR)
+            check_sizes(self.generator, shapes, self.path, GENERATOR)
 
     def fill(self, model, partly=False, fresh=()):
         """Sets all variables of a model of `config`.
@@ -130,7 +130,7 @@ class PairSource(Source):
         return super().parts | {"generator"}
 
     def fill(self, model, partly=False, fresh=()):
-        discriminator, generator = electra.split_pair(by_path(model))
+        discriminator, generator = split_pair(by_path(model))
         if generator:  # before anything is assigned
             self._check_shared_embeddings()
         report = super().fill(discriminator, partly, fresh)
@@ -156,7 +156,7 @@ def is_checkpoint(path):
 
 
 def _is_pair(path):
-    return all((Path(path) / name / hugging_face.CONFIG).is_file() for name in PAIR)
+    return all((Path(path) / name / hugging_face.CONFIG).is_file() for name in hugging_face.PAIR)
 
 
 def open_checkpoint(path, family=None):
@@ -174,18 +174,16 @@ def open_checkpoint(path, family=None):
         ConfigError: an unknown family, or a setting that is not understood.
     """
     if _is_pair(path):
-        source, beside = (open_checkpoint(Path(path) / name, family) for name in PAIR)
+        source, beside = (open_checkpoint(Path(path) / name, family) for name in hugging_face.PAIR)
         fields = {field.name: getattr(source, field.name) for field in dataclasses.fields(Source)}
         return PairSource(**(fields | {"generator": beside.config, "beside": beside}))
-    generator = None
-    theirs = hugging_face.recognize(path)
+    theirs, generator, padding_id = hugging_face.recognize(path), None, None
     if theirs is not None:
         folder = Path(path)
         file = folder / hugging_face.CONFIG
-        family = hugging_face.family_of(theirs, file, family)
-        maps = HF[family]
-        config = build(FAMILIES[family][0], maps.config.read(theirs, file), str(file))
-        arrays, kind, padding_id = hugging_face.SafetensorsArrays(folder), "hf", theirs.get("pad_token_id")
+        record, kind = hugging_face.recognize_family(theirs, file, family), "hf"
+        config = build(record.config, record.maps(kind).config.read(theirs, file), str(file))
+        arrays, padding_id = hugging_face.SafetensorsArrays(folder), theirs.get("pad_token_id")
     else:
         found = tensorflow1.recognize(path)
         if found is None:
@@ -194,19 +192,18 @@ def open_checkpoint(path, family=None):
                 "(Hugging Face) nor a .index file with its configuration (TensorFlow 1)"
             )
         named, folder, prefix = found
-        family = family or named
-        if family not in TF1:
-            files = ", ".join(maps.config.file for maps in TF1.values() if maps.config)
+        name, published = family or named, maps_of("tf1")
+        if name not in published:
+            files = ", ".join(maps.config.file for maps in published.values() if maps.config)
             raise DataError(f"{folder} has a TensorFlow checkpoint, but none of its configurations: {files}")
-        maps, padding_id, kind = TF1[family], None, "tf1"
+        record, kind = FAMILIES[name], "tf1"
         arrays = tensorflow1.TensorFlowArrays(prefix)
-        config = tensorflow1.read_config(family, folder, arrays)
+        config, generator = tensorflow1.read_configs(record, folder, arrays)
         if arrays.is_object_graph:
-            if family != "bert":
-                raise DataError(f"{prefix} was saved by TensorFlow 2; of the Model Garden only BERT can be read")
+            if record.maps("garden") is None:
+                readable = ", ".join(maps_of("garden"))
+                raise DataError(f"{prefix} was saved by TensorFlow 2; of the Model Garden only {readable} can be read")
             arrays, kind = GardenArrays(arrays), "garden"
-        if family == "electra":
-            generator = electra.config_of_shapes(arrays.shapes, "generator")
-    source = Source(folder, kind, family, config, arrays, maps.weights, padding_id, generator)
+    source = Source(folder, kind, record.name, config, arrays, record.maps(kind).weights, padding_id, generator)
     source.check_sizes()
     return source

@@ -14,12 +14,10 @@ from pathlib import Path
 import numpy as np
 import tensorflow as tf
 
-from bert_tf.checkpoints.families import TF1
 from bert_tf.checkpoints.sizes import MAX_ARRAYS
 from bert_tf.config import build, to_dict
 from bert_tf.errors import ConfigError, DataError
-from bert_tf.models import electra
-from bert_tf.models.building import FAMILIES
+from bert_tf.models.families import maps_of
 from bert_tf.parsing import read_json_object
 
 _OBJECT_GRAPH = "_CHECKPOINTABLE_OBJECT_GRAPH"
@@ -28,7 +26,7 @@ _OBJECT_GRAPH = "_CHECKPOINTABLE_OBJECT_GRAPH"
 def recognize(path):
     """(family, folder, prefix) where `path` is such a checkpoint, its prefix or its folder, or None.
 
-    The family is None where no configuration says it.
+    The family is a name; None where neither a configuration nor an array says it.
 
     Raises:
         DataError: a folder with several checkpoints.
@@ -43,12 +41,13 @@ def recognize(path):
         if not prefix.with_name(prefix.name + ".index").is_file():
             return None
         folder = prefix.parent
-    for family, maps in TF1.items():
+    published = maps_of("tf1")
+    for name, maps in published.items():
         if maps.config is not None and (folder / maps.config.file).is_file():
-            return family, folder, prefix
-    # ELECTRA was published without one.
-    names = TensorFlowArrays(prefix)
-    return "electra" if "electra/embeddings/word_embeddings" in names else None, folder, prefix
+            return name, folder, prefix
+    arrays = TensorFlowArrays(prefix)
+    found = [name for name, maps in published.items() if maps.marker is not None and maps.marker in arrays]
+    return found[0] if found else None, folder, prefix
 
 
 class TensorFlowArrays(collections.abc.Mapping):
@@ -109,36 +108,42 @@ class TensorFlowArrays(collections.abc.Mapping):
         return len(self._names)
 
 
-def read_config(family, folder, arrays):
-    """The configuration of the encoder."""
-    config_map = TF1[family].config
-    if config_map is None:
-        config = electra.config_of_shapes(arrays.shapes)
+def read_configs(family, folder, arrays):
+    """The configurations of the encoder and of the generator beside it; None for no generator.
+
+    Args:
+        family: the `Family`.
+        folder: where its configuration file lies.
+        arrays: of the checkpoint; they tell the configuration where there is no file of it.
+    """
+    maps = family.maps("tf1")
+    if maps.config is None:
+        config = maps.config_of_shapes(arrays.shapes, "model")
         if config is None:
-            raise DataError(f"{folder} holds no discriminator of ELECTRA: its embeddings or layers are missing")
-        return config
-    file = folder / config_map.file
-    return build(FAMILIES[family][0], config_map.read(read_json_object(file), file), str(file))
+            raise DataError(f"{folder} holds no model of family {family.name}: its embeddings or layers are missing")
+        return config, maps.config_of_shapes(arrays.shapes, "generator")
+    file = folder / maps.config.file
+    return build(family.config, maps.config.read(read_json_object(file), file), str(file)), None
 
 
 def write(folder, family, config, weights, tokenizer, generator=None):
     """Writes the configuration, the checkpoint and the tokenizer's files into an existing folder.
 
-    The checkpoint's prefix is `<family>_model.ckpt`. `generator` is the configuration of ELECTRA's
-    generator, where the weights hold one.
+    The checkpoint's prefix is `<family>_model.ckpt`. `family` is the `Family`; `generator` is the configuration
+    of ELECTRA's generator, where the weights hold one.
 
     Raises:
         ConfigError: a setting that the original code does not know.
     """
-    config_map = TF1[family].config
-    if config_map is None:
-        _check_shapes_say(config, weights, "electra")
+    maps = family.maps("tf1")
+    if maps.config is None:
+        _check_shapes_say(maps, config, weights, "model")
         if generator is not None:
-            _check_shapes_say(generator, weights, "generator")
+            _check_shapes_say(maps, generator, weights, "generator")
     else:
-        text = json.dumps(config_map.write(config), indent=2) + "\n"
-        (Path(folder) / config_map.file).write_text(text, encoding="utf-8")
-    prefix = f"{family}_model.ckpt"
+        text = json.dumps(maps.config.write(config), indent=2) + "\n"
+        (Path(folder) / maps.config.file).write_text(text, encoding="utf-8")
+    prefix = f"{family.name}_model.ckpt"
     names = sorted(weights)
     # The op that TensorFlow 1's Saver runs; it needs no graph and no session.
     tf.raw_ops.SaveV2(
@@ -153,13 +158,13 @@ def write(folder, family, config, weights, tokenizer, generator=None):
         tokenizer.save(folder)
 
 
-def _check_shapes_say(config, weights, scope):
-    """Refuses an ELECTRA with settings that its checkpoint, which has no configuration, cannot tell."""
-    told = electra.config_of_shapes({name: value.shape for name, value in weights.items()}, scope)
+def _check_shapes_say(maps, config, weights, scope):
+    """Refuses settings that a checkpoint without a configuration (ELECTRA's) cannot tell."""
+    told = to_dict(maps.config_of_shapes({name: value.shape for name, value in weights.items()}, scope))
     for name, value in to_dict(config).items():
-        if not name.endswith("dropout") and name != "initializer_range" and to_dict(told)[name] != value:
+        if not name.endswith("dropout") and name != "initializer_range" and told[name] != value:
             raise ConfigError(
-                f"a TensorFlow 1 checkpoint of ELECTRA has no configuration and means {name}={to_dict(told)[name]!r}, "
+                f"a TensorFlow 1 checkpoint of this family has no configuration and means {name}={told[name]!r}, "
                 f"this model has {value!r}; write format 'hf' instead"
             )
 

@@ -2,12 +2,12 @@
 
 example:
   bert-tf inspect shards --examples 2
-  bert-tf inspect shards --example-index 17 --epoch 3 --set unit=whole_word
+  bert-tf inspect shards --example-index 17 --epoch 3 --set strategy=whole_word
 
   bert-tf inspect shards --objective permutation_lm --set segments=1 --set bidirectional=false
 
 in Python:
-  from tfrecords.inspection import inspect_shards
+  from tfrecords import inspect_shards
   print("\\n".join(inspect_shards("shards", examples=2)))
 """
 
@@ -22,26 +22,27 @@ def add_arguments(parser):
         "--objective", default="masked_lm", help="or replaced_token_detection, permutation_lm (default %(default)s)"
     )
     parser.add_argument(
-        "--set", action="append", default=[], metavar="KEY=VALUE", help="a setting of the masks, e.g. unit=whole_word"
+        "--set", action="append", default=[], metavar="KEY=VALUE", help="a setting of the masks, e.g. strategy=whole_word"
     )
 
 
 def run(arguments):
-    from bert_tf.config import apply_overrides
-    from bert_tf.training.pretrain_config import corruption_config
+    from bert_tf.config import apply_overrides, build
+    from bert_tf.objectives import OBJECTIVES
 
-    config = corruption_config(arguments.objective, apply_overrides({}, arguments.set))
-    from bert_tf.training.objectives import OBJECTIVES
-    from tfrecords.inspection import inspect_shards
+    objective = OBJECTIVES[arguments.objective]
+    section = objective.corruption_section
+    settings = build(objective.config, {"name": objective.name, section: apply_overrides({}, arguments.set)})
+    from tfrecords import inspect_shards
 
     lines = inspect_shards(
         arguments.shards,
-        config,
+        getattr(settings, section),
         seed=arguments.seed,
         epoch=arguments.epoch,
         examples=arguments.examples,
         example_index=arguments.example_index,
-        corruption=OBJECTIVES[arguments.objective].corruption,
+        corruption=objective.corruption_class,
     )
     for line in lines:
         print(line)

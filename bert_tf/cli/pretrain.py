@@ -19,9 +19,6 @@ def add_arguments(parser):
     settings.add_config(parser, "pretrain/bert_laptop", _config_class)
     parser.add_argument("--shards", help="folder written by 'bert-tf shards'; sets data.shards")
     parser.add_argument("--eval-shards", help="held-out shards, measured during training; sets data.eval_shards")
-    parser.add_argument(
-        "--skip-corrupted", action="store_const", const=True, help="leave damaged records out, and count them"
-    )
     parser.add_argument("--output", required=True, help="run directory, new or to be continued")
 
 
@@ -39,7 +36,6 @@ def run(arguments):
         arguments,
         data__shards=arguments.shards,
         data__eval_shards=arguments.eval_shards,
-        data__skip_corrupted=arguments.skip_corrupted,
     )
     check_pretraining(config)  # before TensorFlow is imported, which takes seconds
     from bert_tf.training.pretraining import pretrain
@@ -49,8 +45,6 @@ def run(arguments):
     for name, value in metrics.items():
         if name.endswith(("loss", "accuracy")):
             print(f"  {name:<34}{value:.4f}")
-    if metrics["skipped_records"]:
-        print(f"  {metrics['skipped_records']:,} damaged records were left out")
     print("next: " + "\n      ".join([f"tensorboard --logdir {arguments.output}/tensorboard", *advice(config, arguments.output)]))
 
 
@@ -59,7 +53,7 @@ def advice(config, output):
     from pathlib import Path
 
     from bert_tf.tokenizers import load_tokenizer
-    from tfrecords.schema import TOKENIZER_FOLDER
+    from tfrecords.shards.schema import TOKENIZER_FOLDER
 
     finetune = f"bert-tf finetune --init-from {output} --train train.tsv --dev dev.tsv --output task"
     if config.objective.name != "masked_lm":

@@ -73,7 +73,7 @@ def _title(text):
 
 def _make_vocabulary(corpus, output, size):
     from bert_tf.tokenizers import train_wordpiece
-    from tfrecords.corpus import read_texts
+    from tfrecords.corpus.documents import read_texts
 
     tokenizer = train_wordpiece(read_texts(corpus), size, lowercase=True)
     tokenizer.save(output)
@@ -83,8 +83,8 @@ def _make_vocabulary(corpus, output, size):
 
 def _write_shards(corpus, vocabulary, output):
     from bert_tf.tokenizers import load_tokenizer
-    from tfrecords.statistics import report
-    from tfrecords.writer import ShardsConfig, write_shards
+    from tfrecords.writing.statistics import report
+    from tfrecords.writing.writer import ShardsConfig, write_shards
 
     manifest = write_shards(corpus, output, load_tokenizer(vocabulary), ShardsConfig(sequence_length=32))
     print("\n".join(f"  {line}" for line in report(manifest.counts, manifest.sequence_length)))

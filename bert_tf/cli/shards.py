@@ -25,7 +25,7 @@ example:
       --beam-options --direct_running_mode=multi_processing --direct_num_workers=4
 
 in Python:
-  from tfrecords.writer import ShardsConfig, write_shards
+  from tfrecords import ShardsConfig, write_shards
   write_shards(["corpus/"], "shards", "tokenizer", ShardsConfig(sequence_length=128))
   write_shards(["corpus/"], "shards", "tokenizer", beam=["--runner=DirectRunner"])
 """
@@ -75,7 +75,7 @@ def add_beam_arguments(parser):
 
 
 def beam_options(arguments):
-    """What `beam` of the functions in `tfrecords.writer` takes; None without a runner."""
+    """What `beam` of the functions `write_shards` and `tokenize_corpus` takes; None without a runner."""
     if arguments.beam_options and not arguments.runner:
         raise ConfigError("--beam-options are those of a Beam runner; name it with --runner")
     return [f"--runner={arguments.runner}", *arguments.beam_options] if arguments.runner else None
@@ -83,13 +83,13 @@ def beam_options(arguments):
 
 def run(arguments):
     from bert_tf.config import apply_overrides, build
-    from tfrecords.shards_config import ShardsConfig
+    from tfrecords.shards.config import ShardsConfig
 
     flags = {"sequence_length": arguments.sequence_length, "format": arguments.format, "pair": arguments.pair}
     flags = {key: value for key, value in flags.items() if value is not None} | corpus_flags(arguments)
     config = build(ShardsConfig, apply_overrides({}, arguments.set) | flags)
-    from tfrecords.statistics import report
-    from tfrecords.writer import write_shards
+    from tfrecords.writing.statistics import report
+    from tfrecords.writing.writer import write_shards
 
     manifest = write_shards(
         arguments.corpus,

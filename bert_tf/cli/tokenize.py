@@ -10,7 +10,7 @@ example:
   bert-tf shards tokens --output documents --format doc_sentences
 
 in Python:
-  from tfrecords.writer import ShardsConfig, tokenize_corpus, write_shards
+  from tfrecords import ShardsConfig, tokenize_corpus, write_shards
   tokenize_corpus(["corpus/"], "tokens", "tokenizer")
   write_shards("tokens", "documents", config=ShardsConfig(format="doc_sentences"))
 """
@@ -33,11 +33,11 @@ def add_arguments(parser):
 
 def run(arguments):
     from bert_tf.config import apply_overrides, build
-    from tfrecords.shards_config import CorpusConfig
+    from tfrecords.shards.config import CorpusConfig
 
     config = build(CorpusConfig, apply_overrides({}, arguments.set) | corpus_flags(arguments))
-    from tfrecords.statistics import report_text
-    from tfrecords.writer import tokenize_corpus
+    from tfrecords.writing.statistics import report_text
+    from tfrecords.writing.writer import tokenize_corpus
 
     tokens = tokenize_corpus(
         arguments.corpus,

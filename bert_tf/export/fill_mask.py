@@ -92,7 +92,7 @@ def fill_mask(model, tokenizer, texts, top_k=5, sequence_length=None):
     for text in texts:
         if tokenizer.mask_id not in tokenizer.encode(text):
             raise DataError(f"there is no {tokenizer.id_to_token(tokenizer.mask_id)} in {text!r}")
-    length = sequence_length or min(model.encoder.config.max_positions, _LONGEST)
+    length = sequence_length or min(model.backbone.config.max_positions, _LONGEST)
     module = ServedMaskedLM(model, tokenizer, length, top_k=top_k)
     encoded = tf.constant([text.encode("utf-8", "surrogatepass") for text in texts])
     answers = {name: value.numpy() for name, value in module.answer_text(encoded).items()}

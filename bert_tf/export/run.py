@@ -7,12 +7,11 @@ from bert_tf.errors import ConfigError
 from bert_tf.export.embedding import ServedEmbedding
 from bert_tf.export.fill_mask import ServedMaskedLM
 from bert_tf.export.saved_model import write_saved_model
-from bert_tf.models.building import build_config
+from bert_tf.models.families import build_config
 from bert_tf.objectives import MaskedLM
 from bert_tf.registry import resolve
 from bert_tf.tasks import TASKS
 from bert_tf.training.loading import is_finetuned, load_finetuned, load_pretrained, trained_length
-from bert_tf.training.objectives import encoder_of
 from bert_tf.training.precision import AUTO, choose
 from bert_tf.training.run_directory import RunDirectory
 
@@ -89,7 +88,7 @@ def _pretrained(run_directory, kind, precision, settings):
         settings["sequence_length"] = trained_length(run_directory)
     if kind == MASKED_LM:
         return ServedMaskedLM(objective, tokenizer, **_known(ServedMaskedLM, kind, settings))
-    return ServedEmbedding(encoder_of(objective), tokenizer, **_known(ServedEmbedding, kind, settings))
+    return ServedEmbedding(objective.backbone, tokenizer, **_known(ServedEmbedding, kind, settings))
 
 
 def _checked(kind, possible, run_directory):

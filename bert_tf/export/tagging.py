@@ -5,7 +5,7 @@ import tensorflow as tf
 from bert_tf.config import nearest
 from bert_tf.errors import ConfigError
 from bert_tf.export.signatures import ServingModule, dense, lines
-from bert_tf.tokenizers.words import find_words
+from bert_tf.tokenizers.ops.word_spans import find_word_spans
 
 WORDS = ("punctuation", "whitespace")
 
@@ -57,7 +57,7 @@ class ServedTagger(ServingModule):
         room = self.sequence_length - layout.special_tokens_per_sequence
         probabilities = self.bucketed_output(self._pack(ids), "probabilities", [None, len(self.labels)])
         ids, starts, ends = (r[:, :room] for r in (ids, starts, ends))
-        begins, spans = find_words(self.tokenizer, text, ids, starts, ends, self.words == "punctuation")
+        begins, spans = find_word_spans(self.tokenizer, text, ids, starts, ends, self.words == "punctuation")
         rows = ids.value_rowids()
         lengths = tf.math.unsorted_segment_sum(tf.cast(begins, tf.int32), rows, ids.nrows())
         column = tf.ragged.range(ids.row_lengths()).values + len(layout.before_first)

@@ -12,51 +12,77 @@ class AttentionMask(keras.layers.Layer):
     """Builds the additive attention mask once per forward pass, for all layers.
 
     Every query sees the real keys of its own sequence. A query that sees none (padding in a
-    packed row) gets a uniform average, which nothing reads.
+    packed sequence) gets a uniform average, which nothing reads.
 
     Args:
         window: None, or the largest distance at which a token is seen: local attention as in
             Longformer (Beltagy et al. 2020, section 3.1), of 2 * window + 1 tokens. Distances are
-            counted in the row, which within a packed sequence is the same.
+            counted in the packed sequence, which within one text is the same.
+        causal: whether a query sees no key after itself, unless `prefix_mask` allows it.
 
     Call arguments:
-        token_ids: [B, S], for its shape only.
+        token_ids: [B, Q], for its shape only.
         padding_mask: bool [B, S], True at real tokens; None means that all are real.
-        sequence_ids: int [B, S], 1..k for the sequences packed into a row and 0 for padding;
-            None means one sequence per row.
+        sequence_ids: int [B, S], 1..k for the texts packed into a sequence and 0 for padding;
+            None means one text per sequence.
+        prefix_mask: bool [B, S], True at keys that all queries of their text see although the mask is causal
+            (prefix language models: Raffel et al. 2020, section 3.2.1); None for none.
+        cache_position: int scalar, the position of the first query among the keys in a cache; None for no
+            cache, S = Q.
+        cache_length: S, the positions of that cache.
 
     Returns:
-        float32 [B, 1, 1, S], or [B, 1, S, S] with `sequence_ids` or a window, or [1, 1, 1, 1] where
+        float32 [B, 1, 1, S], or [B or 1, 1, Q, S] where queries differ in what they see, or [1, 1, 1, 1] where
         nothing is masked; 0 where attention is allowed and -1e9 where it is not. One mask serves all
-        heads and, without packing, all queries: S times less memory traffic.
+        heads and, where it can, all queries: S times less memory traffic.
+
+    Example:
+        tokens = np.array([[5, 6, 0]])
+        AttentionMask()(tokens, padding_mask=tokens > 0)[0, 0]  # [[0, 0, -1e9]]
+        AttentionMask(causal=True)(tokens)[0, 0]  # [[0, -1e9, -1e9], [0, 0, -1e9], [0, 0, 0]]
+        AttentionMask(causal=True)(tokens[:, :1], cache_position=1, cache_length=3)[0, 0]  # [[0, 0, -1e9]]
     """
 
-    def __init__(self, window=None, **kwargs):
+    def __init__(self, window=None, causal=False, **kwargs):
         super().__init__(**kwargs)
-        self.window = window
+        self.window, self.causal = window, causal
 
-    def call(self, token_ids, padding_mask=None, sequence_ids=None):
+    def call(
+        self,
+        token_ids,
+        padding_mask=None,
+        sequence_ids=None,
+        prefix_mask=None,
+        cache_position=None,
+        cache_length=None,
+    ):
+        parts = []  # each bool, broadcast to [B, Q, S]
         if sequence_ids is not None:
             query, key = sequence_ids[:, :, None], sequence_ids[:, None, :]
-            allowed = ops.logical_and(ops.equal(query, key), ops.greater(key, 0))  # [B, S, S]
-            if padding_mask is not None:
-                allowed = ops.logical_and(allowed, ops.cast(padding_mask, "bool")[:, None, :])
-            allowed = allowed[:, None, :, :]
-        elif padding_mask is not None:
-            allowed = ops.cast(padding_mask, "bool")[:, None, None, :]
-        elif self.window is None:
+            parts += [ops.equal(query, key), ops.greater(key, 0)]
+        if padding_mask is not None:
+            parts.append(ops.cast(padding_mask, "bool")[:, None, :])
+        if self.causal or self.window is not None:
+            length = ops.shape(token_ids)[1]
+            query = ops.arange(length, dtype="int32") + (0 if cache_position is None else cache_position)
+            key = ops.arange(length if cache_length is None else cache_length, dtype="int32")
+            distance = query[None, :, None] - key[None, None, :]
+            if self.window is not None:
+                parts.append(ops.abs(distance) <= self.window)
+            if self.causal and prefix_mask is not None:
+                parts.append(ops.logical_or(distance >= 0, ops.cast(prefix_mask, "bool")[:, None, :]))
+            elif self.causal:
+                parts.append(distance >= 0)
+        if not parts:
             return ops.zeros((1, 1, 1, 1), dtype="float32")
-        else:
-            allowed = ops.ones((1, 1, 1, 1), dtype="bool")
-        if self.window is not None:
-            place = ops.arange(ops.shape(token_ids)[1])
-            near = ops.abs(place[:, None] - place[None, :]) <= self.window  # [S, S]
-            allowed = ops.logical_and(allowed, near)
-        return ops.where(allowed, ops.zeros((), "float32"), ops.full((), _BLOCKED, "float32"))
+        allowed = parts[0]
+        for part in parts[1:]:
+            allowed = ops.logical_and(allowed, part)
+        return ops.where(allowed[:, None], ops.zeros((), "float32"), ops.full((), _BLOCKED, "float32"))
 
-    def compute_output_spec(self, token_ids, padding_mask=None, sequence_ids=None):
+    def compute_output_spec(self, token_ids, *args, cache_length=None, **kwargs):
         batch, length = token_ids.shape
-        return keras.KerasTensor((batch, 1, None, length), dtype="float32")
+        return keras.KerasTensor((batch, 1, None, cache_length or length), dtype="float32")
 
     def get_config(self):
-        return {**super().get_config(), "window": self.window}
+        return {**super().get_config(), "window": self.window, "causal": self.causal}

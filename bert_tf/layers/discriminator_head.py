@@ -1,4 +1,4 @@
-"""From hidden vectors to one yes-or-no question a token."""
+"""ELECTRA's discriminator head: was each token replaced?"""
 
 import keras
 from keras import ops
@@ -9,7 +9,7 @@ from bert_tf.layers.activations import activation as activation_function
 
 @keras.saving.register_keras_serializable("bert_tf")
 class DiscriminatorHead(keras.layers.Layer):
-    """Dense, activation, dense to one number: was this token replaced?
+    """Dense, activation, dense to one logit for each token: was it replaced?
 
     `_get_discriminator_output` in google-research/electra `run_pretraining.py`. Its second layer
     is initialized as TensorFlow's layers are by default (Glorot), as here.
@@ -26,6 +26,9 @@ class DiscriminatorHead(keras.layers.Layer):
 
     Raises:
         ConfigError: unknown activation.
+
+    Example:
+        DiscriminatorHead("gelu_erf", 0.02)(np.ones((2, 5, 8), "float32"))  # [2, 5]
     """
 
     def __init__(self, activation, initializer_range, **kwargs):

@@ -33,8 +33,8 @@ class Embeddings(keras.layers.Layer):
     Call arguments:
         token_ids: int32 [B, S].
         segment_ids: int32 [B, S]; None means all zeros.
-        position_ids: int32 [B, S], counted from 0 whatever the table's first row; None means
-            0..S-1 in every row (with a `padding_id`: of the tokens that are not padding).
+        position_ids: int32 [B, S], counted from 0 also with a `padding_id`; None means
+            0..S-1 in every sequence (with a `padding_id`: of the tokens that are not padding).
         training: whether dropout is active.
 
     Returns:
@@ -42,6 +42,11 @@ class Embeddings(keras.layers.Layer):
 
     Raises:
         ConfigError: S is above `max_positions` and no `position_ids` say otherwise.
+
+    Example:
+        embeddings = Embeddings(30, 8, max_positions=16, num_segments=2, dropout=0.1, layer_norm_epsilon=1e-12,
+                                initializer_range=0.02)
+        embeddings(np.zeros((2, 5), "int32"))  # [2, 5, 8]
     """
 
     def __init__(
@@ -73,8 +78,8 @@ class Embeddings(keras.layers.Layer):
 
     def build(self, token_ids_shape):
         def table(name, rows, zero_row=None):
-            # Not cast as a whole under mixed precision: the rows that were looked up are, which
-            # is thousands of times less work.
+            # Under mixed precision only the rows that were looked up are cast: thousands of times less work
+            # than casting the table.
             return self.add_weight(
                 shape=(rows, self.size),
                 initializer=_table_initializer(self.initializer_range, zero_row),
@@ -105,7 +110,7 @@ class Embeddings(keras.layers.Layer):
         return self.dropout(self.layer_norm(ops.cast(x, self.compute_dtype)), training=training)
 
     def _positions(self, token_ids, position_ids):
-        """Embeddings of the positions: [B, S, E], or [S, E] where all rows have the same."""
+        """Embeddings of the positions: [B, S, E], or [S, E] where all sequences have the same."""
         if position_ids is not None:
             return ops.take(self.position_table, position_ids + self._first_position, axis=0)
         check_length(token_ids.shape[1], self.max_positions)

@@ -4,10 +4,10 @@ from keras import ops
 
 
 def gather_positions(sequence, positions):
-    """The vectors at some positions of each row.
+    """Returns the vectors at some positions of each sequence.
 
-    Over the flattened batch, as `gather_indexes` in google-research/bert: whole rows are copied,
-    where `take_along_axis` would look up one number at a time.
+    It gathers from the flattened batch, as `gather_indexes` in google-research/bert, which copies whole vectors;
+    `take_along_axis` would look up one number at a time.
 
     Args:
         sequence: [B, S, H].

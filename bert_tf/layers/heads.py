@@ -1,4 +1,4 @@
-"""What stands on an encoder: the pooler, and a linear classifier."""
+"""Layers on top of an encoder: the pooler, and a linear classifier."""
 
 import keras
 from keras import ops
@@ -26,6 +26,9 @@ class Pooler(keras.layers.Layer):
 
     Raises:
         ConfigError: unknown activation.
+
+    Example:
+        Pooler(8, "tanh", 0.02)(np.ones((2, 5, 8), "float32"))  # [2, 8]
     """
 
     def __init__(self, size, activation, initializer_range, **kwargs):
@@ -67,11 +70,14 @@ class ClassificationHead(keras.layers.Layer):
         initializer_range: standard deviation of the truncated normal that fills the kernel.
 
     Call arguments:
-        x: float [..., H]: a pooled output for one answer a row, a sequence output for one a token.
+        x: float [..., H]: a pooled output for one result a text, a sequence output for one a token.
         training: whether dropout is active.
 
     Returns:
         float32 [..., K].
+
+    Example:
+        ClassificationHead(3, dropout=0.1, initializer_range=0.02)(np.ones((2, 8), "float32"))  # [2, 3]
     """
 
     def __init__(self, num_outputs, dropout, initializer_range, **kwargs):

@@ -13,8 +13,8 @@ class LastTokenPooler(keras.layers.Layer):
     """A dense layer with an activation on the vector of the last real token.
 
     `summarize_sequence` with "last" in zihangdai/xlnet `modeling.py`, there with tanh. The original
-    takes the last position and therefore pads on the left; here it is found by the mask, so that
-    padding may stand on either side. What dropout the original has behind it belongs to the head.
+    takes the last position and therefore pads on the left; here the mask says which token is the last, so
+    padding may be on either side. The dropout that follows in the original belongs to the head here.
 
     Args:
         size: width of the result.
@@ -26,11 +26,14 @@ class LastTokenPooler(keras.layers.Layer):
         padding_mask: bool [B, S], True at real tokens; None means that all are real.
 
     Returns:
-        float [B, size] in the compute dtype. A row without a real token has the vector of its
-        first position.
+        float [B, size] in the compute dtype. A sequence without a real token gets the vector of
+        its first position.
 
     Raises:
         ConfigError: unknown activation.
+
+    Example:
+        LastTokenPooler(8, "tanh", 0.02)(np.ones((2, 5, 8), "float32"))  # [2, 8]
     """
 
     def __init__(self, size, activation, initializer_range, **kwargs):
@@ -53,8 +56,8 @@ class LastTokenPooler(keras.layers.Layer):
     def call(self, sequence_output, padding_mask=None):
         if padding_mask is None:
             return self.dense(sequence_output[:, -1])
-        places = ops.arange(ops.shape(sequence_output)[1], dtype="int32")
-        last = ops.max(ops.where(ops.cast(padding_mask, "bool"), places, 0), axis=1, keepdims=True)
+        positions = ops.arange(ops.shape(sequence_output)[1], dtype="int32")
+        last = ops.max(ops.where(ops.cast(padding_mask, "bool"), positions, 0), axis=1, keepdims=True)
         return self.dense(gather_positions(sequence_output, last)[:, 0])
 
     def compute_output_spec(self, sequence_output, padding_mask=None):

@@ -21,6 +21,9 @@ class LMHead(keras.layers.Layer):
 
     Returns:
         float32 [B, P, V].
+
+    Example:
+        LMHead(30)(np.ones((2, 4, 8), "float32"), np.ones((30, 8), "float32"))  # [2, 4, 30]
     """
 
     def __init__(self, vocabulary_size, **kwargs):

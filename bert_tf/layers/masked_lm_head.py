@@ -11,9 +11,9 @@ from bert_tf.layers.activations import activation as activation_function
 class MaskedLMHead(keras.layers.Layer):
     """Dense, activation, layer norm, then a decoder tied to the token embedding table.
 
-    `get_masked_lm_output` in google-research/bert `run_pretraining.py`. What it reads is already
-    gathered: logits at all S positions would cost S / P times the largest matrix product of a
-    small model.
+    `get_masked_lm_output` in google-research/bert `run_pretraining.py`. Its input is
+    gathered at the masked positions: logits at all S positions would cost S / P times as much, and in a small
+    model they are the largest matrix product.
 
     Args:
         vocabulary_size: V, the length of the output bias.
@@ -25,7 +25,7 @@ class MaskedLMHead(keras.layers.Layer):
             has a bias either way.
 
     Call arguments:
-        x: float [B, P, H], the encoder's vectors where a token is asked for.
+        x: float [B, P, H], the encoder's vectors at the masked positions.
         embedding_table: float [V, E], the encoder's `embedding_table`.
 
     Returns:
@@ -33,6 +33,10 @@ class MaskedLMHead(keras.layers.Layer):
 
     Raises:
         ConfigError: unknown activation.
+
+    Example:
+        head = MaskedLMHead(30, 8, "gelu_tanh", layer_norm_epsilon=1e-12, initializer_range=0.02)
+        head(np.ones((2, 4, 16), "float32"), np.ones((30, 8), "float32"))  # [2, 4, 30]
     """
 
     def __init__(

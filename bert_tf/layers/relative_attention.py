@@ -39,8 +39,8 @@ class RelativeAttention(keras.layers.Layer):
         mask: bool, broadcast to [B, n, S, M + S], True where attention is allowed. A query that
             may see nothing gets a uniform average of everything.
         differs: bool, broadcast to [B, 1, S, M + S], True where the key's segment is another.
-        memory: float [B, M, H], hidden states that stand before the content, or None.
-        backward: bool [B], True for rows whose text runs backwards: their distances change sign.
+        memory: float [B, M, H], hidden states of the positions before the content, or None.
+        backward: bool [B], True for sequences whose text runs backwards: their distances change sign.
             None means that there are none.
         query: the query stream, or None: a dict of `states` float [B, P, H], `positions` int
             [B, P], and `mask` [B, 1, P, M + S] and `differs` [B, 1, P, M + S] as above.
@@ -53,6 +53,12 @@ class RelativeAttention(keras.layers.Layer):
 
     Raises:
         ConfigError: H is not a multiple of `num_heads`.
+
+    Example:
+        tokens, x = np.zeros((2, 5), "int32"), np.ones((2, 5, 8), "float32")
+        positions = RelativePositions(8, clamp_length=None, dropout=0.0)(tokens)
+        attention = RelativeAttention(2, dropout=0.0, initializer_range=0.02)
+        attention(x, positions, StreamMask()(tokens), SegmentsDiffer()(tokens))["content"]  # [2, 5, 8]
     """
 
     def __init__(self, num_heads, dropout, initializer_range, **kwargs):
@@ -117,7 +123,7 @@ class RelativeAttention(keras.layers.Layer):
         return outputs
 
     def _project_positions(self, positions, backward):
-        """[R, n, d], or [B, R, n, d] where rows differ in direction."""
+        """[R, n, d], or [B, R, n, d] where sequences differ in direction."""
         forward = ops.einsum("rh,hnd->rnd", positions, self.position_kernel)
         if backward is None:
             return forward
@@ -165,8 +171,8 @@ class RelativePositions(keras.layers.Layer):
 
     `relative_positional_encoding` in zihangdai/xlnet `modeling.py`: sines of all frequencies
     first, then cosines, of the distances M + S, M + S - 1, ..., 1 - S. One mask of dropout serves
-    the whole batch, where the original draws one for each row: projecting the sinusoids of each row
-    would cost twice what the keys do.
+    the whole batch, whereas the original draws one for each sequence: projecting the sinusoids of each
+    sequence would cost twice as much as projecting the keys.
 
     Args:
         size: H, even.
@@ -180,6 +186,9 @@ class RelativePositions(keras.layers.Layer):
 
     Returns:
         float [M + 2 S, H] in the compute dtype.
+
+    Example:
+        RelativePositions(8, clamp_length=None, dropout=0.1)(np.zeros((2, 5), "int32"))  # [10, 8]
     """
 
     def __init__(self, size, clamp_length, dropout, **kwargs):
@@ -236,7 +245,7 @@ def _shift(scores, num_keys):
 
 
 def _shift_rows(scores, positions, length, num_keys):
-    """As `_shift`, where query p stands at `positions[b, p]` of S.
+    """As `_shift`, where query p is at `positions[b, p]` of S.
 
     Args:
         scores: float [B, n, P, R].

@@ -2,7 +2,7 @@
 
 import keras
 
-from bert_tf.backend import Dense, Dropout, LayerNormalization
+from bert_tf.backend import Dense, Dropout, LayerNormalization, recomputed
 from bert_tf.layers.activations import activation as activation_function
 from bert_tf.layers.relative_attention import RelativeAttention
 
@@ -30,6 +30,12 @@ class RelativeBlock(keras.layers.Layer):
 
     Raises:
         ConfigError: unknown activation, or H is not a multiple of `num_heads`.
+
+    Example:
+        tokens, x = np.zeros((2, 5), "int32"), np.ones((2, 5, 8), "float32")
+        positions = RelativePositions(8, clamp_length=None, dropout=0.0)(tokens)
+        block = RelativeBlock(0, 2, 32, "gelu_tanh", 0.1, 0.1, layer_norm_epsilon=1e-12, initializer_range=0.02)
+        block(x, positions, StreamMask()(tokens), SegmentsDiffer()(tokens))["content"]  # [2, 5, 8]
     """
 
     def __init__(
@@ -109,21 +115,22 @@ class RelativeBlock(keras.layers.Layer):
         return_attention_scores=False,
         training=False,
     ):
-        outputs = self.attention(
-            content,
-            positions,
-            mask,
-            differs,
-            memory=None if memory is None else memory[:, self.index],
-            backward=backward,
-            query=query,
-            return_attention_scores=return_attention_scores,
-            training=training,
-        )
-        streams = {"content": content} if query is None else {"content": content, "query": query["states"]}
-        for name, x in streams.items():
-            outputs[name] = self._after_attention(x, outputs[name], self.dropouts[name], training)
-        return outputs
+        context = {
+            "memory": None if memory is None else memory[:, self.index],
+            "backward": backward,
+            "return_attention_scores": return_attention_scores,
+            "training": training,
+        }
+
+        def compute(content, states=None):
+            asking = None if query is None else {**query, "states": states}
+            outputs = self.attention(content, positions, mask, differs, query=asking, **context)
+            streams = {"content": content} if query is None else {"content": content, "query": states}
+            for name, x in streams.items():
+                outputs[name] = self._after_attention(x, outputs[name], self.dropouts[name], training)
+            return outputs
+
+        return recomputed(compute)(content) if query is None else recomputed(compute)(content, query["states"])
 
     def _after_attention(self, x, attended, dropouts, training):
         x = self.attention_layer_norm(x + dropouts[0](attended, training=training))

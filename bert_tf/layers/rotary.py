@@ -19,13 +19,16 @@ class RotaryPositions(keras.layers.Layer):
 
     Call arguments:
         token_ids: [B, S], for its shape only.
-        position_ids: int [B, S]; None means 0..S-1 in every row.
+        position_ids: int [B, S]; None means 0..S-1 in every sequence.
 
     Returns:
         float32 [2, B or 1, S, 1, d / 2]: cosines and sines.
 
     Raises:
         ConfigError: an odd head size.
+
+    Example:
+        RotaryPositions(theta=10_000.0, head_size=4)(np.zeros((2, 5), "int32"))  # [2, 1, 5, 1, 2]
     """
 
     def __init__(self, theta, head_size, **kwargs):

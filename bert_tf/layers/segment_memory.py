@@ -1,4 +1,4 @@
-"""What one segment of a text leaves behind for the next."""
+"""The memory that one segment of a text leaves for the next (Transformer-XL)."""
 
 import keras
 from keras import ops
@@ -11,16 +11,19 @@ class SegmentMemory(keras.layers.Layer):
     Dai et al. 2019, section 3.2; `_cache_mem` in zihangdai/xlnet `modeling.py`.
 
     Args:
-        length: M, the most positions that are remembered.
-        reuse_length: only the first so many positions of the segment enter the memory, since the
-            next segment will start behind them; None for all.
+        length: M, the largest number of positions in the memory.
+        reuse_length: the number of first positions of the segment that enter the memory, because the
+            next segment starts after them; None for all.
 
     Call arguments:
         hidden_states: list of L float [B, S, H], what each layer read.
-        memory: float [B, L, M', H], what was remembered before, or None.
+        memory: float [B, L, M', H], the memory so far, or None.
 
     Returns:
         float [B, L, min(M, M' + S), H] in the compute dtype.
+
+    Example:
+        SegmentMemory(length=4)([np.ones((2, 3, 8), "float32")] * 2)  # [2, 2, 3, 8]
     """
 
     def __init__(self, length, reuse_length=None, **kwargs):

@@ -10,7 +10,7 @@ from bert_tf.layers.lm_head import LMHead
 
 @keras.saving.register_keras_serializable("bert_tf")
 class SpanBoundaryHead(keras.layers.Layer):
-    """Predicts a token of a span from the vectors of the span's two neighbours and its place.
+    """Predicts a token of a span from the vectors of the span's two neighbours and its position in the span.
 
     Joshi et al. 2020, equation 1; `BertPairTargetPredictionHead` in facebookresearch/SpanBERT
     `pair_bert.py`, with external endpoints: [h_left; h_right; position embedding], then twice
@@ -30,7 +30,7 @@ class SpanBoundaryHead(keras.layers.Layer):
     Call arguments:
         left, right: float [B, P, H], the encoder's vectors of the tokens just outside the span
             that each prediction belongs to.
-        place: int [B, P], which token of its span it is, from 0.
+        place: int [B, P], its position in its span, from 0.
         embedding_table: float [V, E], the encoder's `embedding_table`.
 
     Returns:
@@ -39,6 +39,11 @@ class SpanBoundaryHead(keras.layers.Layer):
 
     Raises:
         ConfigError: unknown activation.
+
+    Example:
+        head = SpanBoundaryHead(30, 8, "gelu_erf", layer_norm_epsilon=1e-12, initializer_range=0.02)
+        x = np.ones((2, 4, 8), "float32")
+        head(x, x, np.zeros((2, 4), "int32"), np.ones((30, 8), "float32"))  # [2, 4, 30]
     """
 
     def __init__(

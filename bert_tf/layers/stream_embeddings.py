@@ -27,6 +27,9 @@ class StreamEmbeddings(keras.layers.Layer):
 
     Returns:
         float [B, S, H] in the compute dtype.
+
+    Example:
+        StreamEmbeddings(30, 8, dropout=0.1, initializer_range=0.02)(np.zeros((2, 5), "int32"))  # [2, 5, 8]
     """
 
     def __init__(self, vocabulary_size, size, dropout, initializer_range, **kwargs):

@@ -12,7 +12,7 @@ class StreamMask(keras.layers.Layer):
 
     Yang et al. 2019, sections 2.2 and 2.3. With an order, a token of the content stream sees those
     of lower or equal rank, itself among them; a query of the query stream sees those of lower rank
-    only. Tokens of equal rank are context to each other: the tokens that are not predicted share
+    only. Tokens of equal rank see each other: the tokens that are not predicted all have
     the lowest rank of their window. Memory is seen by all.
 
     The whole [S, S] mask is made here from [S] ranks, S times less data than to read it.
@@ -20,16 +20,20 @@ class StreamMask(keras.layers.Layer):
     Call arguments:
         token_ids: [B, S], for its shape only.
         padding_mask: bool [B, S], True at real tokens, or None.
-        sequence_ids: int [B, S], 1..k for the sequences packed into a row and 0 for padding, or
+        sequence_ids: int [B, S], 1..k for the texts packed into a sequence, 0 for padding, or
             None.
         memory: [B, L, M, H] or None, for its shape only.
         permutation_order: int [B, S], ranks, or None: everything is seen.
-        query_positions: int [B, P], where the queries of the query stream stand; None for the
+        query_positions: int [B, P], the positions of the query stream's queries; None for the
             content stream.
 
     Returns:
         bool [B, 1, Q, M + S] with Q = P or S, [B, 1, 1, M + S] without sequences and order, or
         [1, 1, 1, 1] where all is allowed. True where attention is allowed.
+
+    Example:
+        order = np.array([[1, 0, 2]])
+        StreamMask()(order, permutation_order=order)[0, 0]  # [[True, True, False], [False, True, False], [True] * 3]
     """
 
     def call(
@@ -59,8 +63,8 @@ class StreamMask(keras.layers.Layer):
         for part in parts[1:]:
             allowed = ops.logical_and(allowed, part)
         if memory is not None:
-            batch, rows = ops.shape(allowed)[:2]
-            remembered = ops.ones((batch, rows, ops.shape(memory)[2]), dtype="bool")
+            batch, queries = ops.shape(allowed)[:2]
+            remembered = ops.ones((batch, queries, ops.shape(memory)[2]), dtype="bool")
             allowed = ops.concatenate([remembered, allowed], axis=2)
         return allowed[:, None]
 
@@ -83,6 +87,10 @@ class SegmentsDiffer(keras.layers.Layer):
 
     Returns:
         bool [B, 1, Q, M + S], or [1, 1, 1, 1] without `segment_ids`.
+
+    Example:
+        segments = np.array([[0, 1]])
+        SegmentsDiffer()(segments, segment_ids=segments)[0, 0]  # [[False, True], [True, False]]
     """
 
     def call(self, token_ids, segment_ids=None, memory=None, query_positions=None):

@@ -1,49 +1,84 @@
-"""One layer of a transformer encoder."""
+"""One layer of a transformer."""
 
 import keras
 from keras import ops
 
-from bert_tf.backend import Dense, Dropout, LayerNormalization
+from bert_tf.backend import Dense, Dropout, LayerNormalization, RMSNormalization, recomputed
+from bert_tf.errors import ConfigError
 from bert_tf.layers.activations import activation as activation_function
-from bert_tf.layers.attention import SelfAttention
+from bert_tf.layers.attention import Attention, results
 from bert_tf.layers.gather import gather_positions
 
 
 @keras.saving.register_keras_serializable("bert_tf")
 class TransformerBlock(keras.layers.Layer):
-    """Self-attention and a two-layer network, each with a residual connection normalized after.
+    """Attention and a feed-forward network, each with a residual connection and a normalization.
 
-    Post-layer-norm, as Vaswani et al. 2017 and `transformer_model` in google-research/bert
-    `modeling.py`:
+    norm="post", Vaswani et al. 2017 and `transformer_model` in google-research/bert `modeling.py`:
 
         x = norm(x + dropout(attention(x)))
-        x = norm(x + dropout(W2 activation(W1 x)))
+        x = norm(x + dropout(W2 f(x))),                f(x) = activation(W1 x)
+
+    norm="pre", as GPT-2, T5 and ModernBERT:
+
+        x = x + dropout(attention(norm(x)))
+        x = x + dropout(W2 f(norm(x)))
+
+    With `gated`, (a, b) = halves of W1 x and f(x) = activation(a) * b (Shazeer 2020, arXiv:2002.05202). With
+    `cross_attention` there is a third part between the two, whose keys and values come from `source`.
 
     Args:
         num_heads: attention heads.
-        intermediate_size: I, the width between the two layers.
+        intermediate_size: I, the width of f(x).
         activation: name in `bert_tf.layers.activations`.
-        dropout: rate on both branches before they are added.
+        dropout: rate on all branches before they are added.
         attention_dropout: rate on the attention probabilities.
         layer_norm_epsilon: added to the variance.
         initializer_range: standard deviation of the truncated normal that fills the kernels.
+        norm: "post" or "pre".
+        rms_norm: divide by the root mean square instead of the standard deviation (Zhang and Sennrich 2019).
+        norm_offset: whether a layer normalization has an offset beside its scale.
+        attention_norm: whether there is a normalization for the attention. The first layer of ModernBERT, whose
+            embeddings are normalized already, has none.
+        use_bias: whether the projections have biases.
+        gated: whether the feed-forward network is gated; W1 is then [H, 2 * I].
+        cross_attention: whether there is an attention to a `source`.
+        head_size, scale, fused: of `Attention`; `fused` is of the self-attention only.
+        inner_dropout: rate on f(x).
+        attention_output_dropout: rate on the attention's branch; None for `dropout`.
+        output_initializer_range: of the kernels whose results are added to x; None for `initializer_range`.
 
     Call arguments:
         x: float [B, S, H].
-        attention_mask: float32, broadcast to [B, n, S, S] and added to the scores.
-        positions: int [B, P], where the result is wanted; None for everywhere, P = S.
-        return_attention_scores: also return the probabilities.
+        attention_mask: float, broadcast to [B, n, S, S] and added to the scores; None for no mask.
+        rotation: of `RotaryPositions`; None for no rotary positions.
+        bias: float, broadcast to [B, n, S, S], of `RelativePositionBias` for example; None for no bias.
+        source: float [B, T, H], for the cross-attention.
+        source_mask: float, broadcast to [B, n, S, T]; None for no mask.
+        cache, cache_position: of `Attention`, for the self-attention.
+        source_cache: pair of float [B, n, T, d], of `cross_attention.keys_and_values`; instead of `source`.
+        positions: int [B, P], the positions at which the result is wanted; None for all, P = S. With `fused` or
+            `rotation` the attention is computed at all positions nevertheless, and so are its scores.
+        return_attention_scores: whether the self-attention's probabilities are returned too.
         training: whether dropout is active.
 
     Returns:
-        float [B, P, H] in the compute dtype; with `return_attention_scores` a pair of it and
-        float32 [B, n, P, S], the probabilities before dropout.
+        float [B, P, H] in the compute dtype. With `return_attention_scores` or `cache_position` a tuple: that;
+        float32 [B, n, P, S], the probabilities before dropout; the new cache.
 
-    A block can use layers of another instead of its own: see `share_attention` and
-    `share_feed_forward`.
+    A block can use layers of another instead of its own: see `share_attention` and `share_feed_forward`.
 
     Raises:
-        ConfigError: unknown activation, or H is not a multiple of `num_heads`.
+        ConfigError: unknown activation or `norm`, or H is not a multiple of `num_heads`.
+
+    Example:
+        bert = TransformerBlock(2, 32, "gelu_tanh", 0.1, 0.1, 1e-12, 0.02)
+        bert(np.ones((1, 5, 8), "float32"))  # [1, 5, 8]
+        t5 = TransformerBlock(
+            2, 32, "relu", 0.1, 0.1, 1e-6, 0.02, norm="pre", rms_norm=True, use_bias=False, scale=False,
+            inner_dropout=0.1, cross_attention=True,
+        )
+        t5(np.ones((1, 5, 8), "float32"), source=np.ones((1, 7, 8), "float32"))  # [1, 5, 8]
     """
 
     def __init__(
@@ -55,94 +90,222 @@ class TransformerBlock(keras.layers.Layer):
         attention_dropout,
         layer_norm_epsilon,
         initializer_range,
+        norm="post",
+        rms_norm=False,
+        norm_offset=True,
+        attention_norm=True,
+        use_bias=True,
+        gated=False,
+        cross_attention=False,
+        head_size=None,
+        scale=True,
+        fused=False,
+        inner_dropout=0.0,
+        attention_output_dropout=None,
+        output_initializer_range=None,
         **kwargs,
     ):
         super().__init__(**kwargs)
+        if norm not in ("post", "pre"):
+            raise ConfigError(f"norm is {norm!r}; give 'post' or 'pre'")
         self.num_heads = num_heads
         self.intermediate_size = intermediate_size
         self.activation = activation
         self.attention_dropout = attention_dropout
         self.layer_norm_epsilon = layer_norm_epsilon
         self.initializer_range = initializer_range
+        self.norm = norm
+        self.rms_norm = rms_norm
+        self.norm_offset = norm_offset
+        self.attention_norm = attention_norm
+        self.use_bias = use_bias
+        self.gated = gated
+        self.has_cross_attention = cross_attention
+        self.head_size = head_size
+        self.scale = scale
+        self.fused = fused
+        self.attention_output_dropout_rate = attention_output_dropout
+        self.output_initializer_range = output_initializer_range
         self._activation_function = activation_function(activation)
-        # Two, not one used twice: each call of a Dropout is a place of its own in the model.
-        self.attention_output_dropout = Dropout(dropout, dtype=self.dtype_policy, name="attention_dropout")
-        self.output_dropout = Dropout(dropout, dtype=self.dtype_policy, name="output_dropout")
+
+        def dropout_layer(rate, name):
+            return Dropout(rate, dtype=self.dtype_policy, name=name)
+
+        rate = dropout if attention_output_dropout is None else attention_output_dropout
+        self.attention_output_dropout = dropout_layer(rate, "attention_dropout")
+        self.cross_attention_dropout = dropout_layer(dropout, "cross_attention_dropout")
+        self.inner_dropout = dropout_layer(inner_dropout, "inner_dropout")
+        self.output_dropout = dropout_layer(dropout, "output_dropout")
         self.attention = self.attention_layer_norm = None
+        self.cross_attention = self.cross_attention_layer_norm = None
         self.intermediate = self.output_dense = self.output_layer_norm = None
 
     def share_attention(self, block):
-        """Uses the attention of another, built block, with its normalization. Before building."""
+        """Uses the attention of another, built block, with its normalization. Call it before building."""
         self.attention = block.attention
         self.attention_layer_norm = block.attention_layer_norm
 
     def share_feed_forward(self, block):
-        """Uses the two-layer network of another, built block, with its normalization. As above."""
+        """Uses the feed-forward network of another, built block, with its normalization. As above."""
         self.intermediate = block.intermediate
         self.output_dense = block.output_dense
         self.output_layer_norm = block.output_layer_norm
 
     def build(self, x_shape):
+        size = x_shape[-1]
         if self.attention is None:
-            self._build_attention(x_shape[-1])
+            self.attention = self._attention(size, self.fused, "attention")
+            if self.attention_norm:
+                self.attention_layer_norm = self._normalization(size, "attention_layer_norm")
+        if self.has_cross_attention:
+            self.cross_attention = self._attention(size, False, "cross_attention")
+            self.cross_attention_layer_norm = self._normalization(size, "cross_attention_layer_norm")
         if self.intermediate is None:
-            self._build_feed_forward(x_shape[-1])
+            # A gated network's activation is of one half only.
+            function, factor = (None, 2) if self.gated else (self._activation_function, 1)
+            inner = self.intermediate_size
+            self.intermediate = self._dense(size, factor * inner, function, self.initializer_range, "intermediate")
+            self.output_dense = self._dense(inner, size, None, self._output_range, "output")
+            name = "output_layer_norm" if self.norm == "post" else "feed_forward_layer_norm"
+            self.output_layer_norm = self._normalization(size, name)
 
-    def _build_attention(self, hidden_size):
-        self.attention = SelfAttention(
+    @property
+    def _output_range(self):
+        return self.initializer_range if self.output_initializer_range is None else self.output_initializer_range
+
+    def _attention(self, size, fused, name):
+        layer = Attention(
             num_heads=self.num_heads,
             dropout=self.attention_dropout,
             initializer_range=self.initializer_range,
+            output_initializer_range=self.output_initializer_range,
+            head_size=self.head_size,
+            use_bias=self.use_bias,
+            scale=self.scale,
+            fused=fused,
             dtype=self.dtype_policy,
-            name="attention",
+            name=name,
         )
-        self.attention_layer_norm = self._layer_norm("attention_layer_norm")
-        self.attention.build((None, None, hidden_size))
-        self.attention_layer_norm.build((None, None, hidden_size))
+        layer.build((None, None, size))
+        return layer
 
-    def _build_feed_forward(self, hidden_size):
-        self.intermediate = self._dense(self.intermediate_size, self._activation_function, "intermediate")
-        self.output_dense = self._dense(hidden_size, None, "output")
-        self.output_layer_norm = self._layer_norm("output_layer_norm")
-        self.intermediate.build((None, None, hidden_size))
-        self.output_dense.build((None, None, self.intermediate_size))
-        self.output_layer_norm.build((None, None, hidden_size))
-
-    def _dense(self, units, function, name):
-        return Dense(
+    def _dense(self, inputs, units, function, initializer_range, name):
+        layer = Dense(
             units,
             activation=function,
-            kernel_initializer=keras.initializers.TruncatedNormal(stddev=self.initializer_range),
+            use_bias=self.use_bias,
+            kernel_initializer=keras.initializers.TruncatedNormal(stddev=initializer_range),
             bias_initializer="zeros",
             dtype=self.dtype_policy,
             name=name,
         )
+        layer.build((None, None, inputs))
+        return layer
 
-    def _layer_norm(self, name):
-        epsilon = self.layer_norm_epsilon
-        return LayerNormalization(epsilon=epsilon, dtype=self.dtype_policy, name=name)
+    def _normalization(self, size, name):
+        options = {"epsilon": self.layer_norm_epsilon, "dtype": self.dtype_policy, "name": name}
+        layer = RMSNormalization(**options) if self.rms_norm else LayerNormalization(center=self.norm_offset, **options)
+        layer.build((None, None, size))
+        return layer
 
-    def call(self, x, attention_mask, positions=None, return_attention_scores=False, training=False):
-        asking = None
+    def call(
+        self,
+        x,
+        attention_mask=None,
+        rotation=None,
+        bias=None,
+        source=None,
+        source_mask=None,
+        cache=None,
+        cache_position=None,
+        source_cache=None,
+        positions=None,
+        return_attention_scores=False,
+        training=False,
+    ):
+        context = {"rotation": rotation, "cache": cache, "cache_position": cache_position}
+        context = {name: value for name, value in context.items() if value is not None}
+        differentiable = {"x": x, "bias": bias, "source": source}
+        names = [name for name, value in differentiable.items() if value is not None]
+
+        def compute(*tensors):
+            given = differentiable | dict(zip(names, tensors))
+            x, more = self._attend(
+                given["x"], attention_mask, given["bias"], context, positions, return_attention_scores, training
+            )
+            if self.cross_attention is not None:
+                normalized = self._before(self.cross_attention_layer_norm, x)
+                attended = self.cross_attention(
+                    normalized, source_mask, source=given["source"], cache=source_cache, training=training
+                )
+                x = self._after(
+                    self.cross_attention_layer_norm, x + self.cross_attention_dropout(attended, training=training)
+                )
+            return results(self._feed_forward(x, training), *more)
+
+        return recomputed(compute)(*(differentiable[name] for name in names))
+
+    def _attend(self, x, mask, bias, context, positions, return_attention_scores, training):
+        """x after the attention, and a pair (scores, cache), None where they are not asked for."""
+        queries = self._before(self.attention_layer_norm, x)
         if positions is not None:
-            asking, attention_mask = gather_positions(x, positions), _rows(attention_mask, positions)
-        attended = self.attention(
-            x, attention_mask, queries=asking, return_attention_scores=return_attention_scores, training=training
-        )
-        x = x if asking is None else asking
-        scores = None
-        if return_attention_scores:
-            attended, scores = attended
-        x = self.attention_layer_norm(x + self.attention_output_dropout(attended, training=training))
-        transformed = self.output_dense(self.intermediate(x))
-        x = self.output_layer_norm(x + self.output_dropout(transformed, training=training))
-        return (x, scores) if return_attention_scores else x
+            everywhere = self.fused or bool(context)
+            x, normalized = gather_positions(x, positions), queries
+            if not everywhere:
+                queries = gather_positions(normalized, positions) if self.norm == "pre" else x
+                mask, bias, context = _rows(mask, positions), _rows(bias, positions), {"source": normalized}
+        if bias is not None:
+            context = context | {"bias": bias}
+        options = {"return_attention_scores": return_attention_scores, "training": training}
+        attended = self.attention(queries, mask, **context, **options)
+        more = [None, None]
+        if isinstance(attended, tuple):
+            attended, *found = attended
+            scores = found.pop(0) if return_attention_scores else None
+            more = [scores, found.pop() if found else None]
+        if positions is not None and everywhere:
+            attended = gather_positions(attended, positions)
+        attended = self.attention_output_dropout(attended, training=training)
+        return self._after(self.attention_layer_norm, x + attended), more
+
+    def _feed_forward(self, x, training):
+        inner = self.intermediate(self._before(self.output_layer_norm, x))
+        if self.gated:
+            inner, gate = ops.split(inner, 2, axis=-1)
+            inner = self._activation_function(inner) * gate
+        inner = self.inner_dropout(inner, training=training)
+        return self._after(self.output_layer_norm, x + self.output_dropout(self.output_dense(inner), training=training))
+
+    def _before(self, layer_norm, x):
+        return layer_norm(x) if self.norm == "pre" and layer_norm is not None else x
+
+    def _after(self, layer_norm, x):
+        return layer_norm(x) if self.norm == "post" and layer_norm is not None else x
 
     def compute_output_spec(
-        self, x, attention_mask, positions=None, return_attention_scores=False, training=False
+        self,
+        x,
+        attention_mask=None,
+        rotation=None,
+        bias=None,
+        source=None,
+        source_mask=None,
+        cache=None,
+        cache_position=None,
+        source_cache=None,
+        positions=None,
+        return_attention_scores=False,
+        training=False,
     ):
-        asking = None if positions is None else keras.KerasTensor((*positions.shape, x.shape[-1]), dtype=x.dtype)
-        return self.attention.compute_output_spec(x, attention_mask, asking, return_attention_scores)
+        everywhere = self.fused or rotation is not None or cache is not None
+        output = (*(x if positions is None else positions).shape[:2], x.shape[-1])
+        rows = x if positions is None or everywhere else positions
+        scores = (x.shape[0], self.num_heads, rows.shape[1], x.shape[1] if cache is None else cache[0].shape[2])
+        return results(
+            keras.KerasTensor(output, dtype=self.compute_dtype),
+            keras.KerasTensor(scores, dtype="float32") if return_attention_scores else None,
+            None if cache_position is None else tuple(keras.KerasTensor(c.shape, dtype=c.dtype) for c in cache),
+        )
 
     def get_config(self):
         return {
@@ -154,12 +317,25 @@ class TransformerBlock(keras.layers.Layer):
             "attention_dropout": self.attention_dropout,
             "layer_norm_epsilon": self.layer_norm_epsilon,
             "initializer_range": self.initializer_range,
+            "norm": self.norm,
+            "rms_norm": self.rms_norm,
+            "norm_offset": self.norm_offset,
+            "attention_norm": self.attention_norm,
+            "use_bias": self.use_bias,
+            "gated": self.gated,
+            "cross_attention": self.has_cross_attention,
+            "head_size": self.head_size,
+            "scale": self.scale,
+            "fused": self.fused,
+            "inner_dropout": self.inner_dropout.rate,
+            "attention_output_dropout": self.attention_output_dropout_rate,
+            "output_initializer_range": self.output_initializer_range,
         }
 
 
 def _rows(mask, positions):
     """The mask of the queries at `positions`: [B, n, P, S] of [B, n, S, S]; one for all queries as it is."""
-    if len(mask.shape) < 2 or mask.shape[-2] == 1:
+    if mask is None or len(mask.shape) < 2 or mask.shape[-2] == 1:
         return mask
     mask = ops.reshape(mask, (*[1] * (4 - len(mask.shape)), *ops.shape(mask)))
     batch, heads, length, keys = ops.shape(mask)

@@ -1,23 +1,29 @@
-"""The model families, one file each, and their published sizes. Pure Keras 3.
+"""The families of models and their published sizes. Pure Keras 3.
+
+A family is two files: `bert_config.py` has its settings, its published sizes and its record, and imports no
+Keras; `bert.py` has the model and the maps of its published checkpoints. `families.py` lists the records.
 
 Names are imported when they are first used (PEP 562), so that configurations and sizes are there without Keras.
 """
 
 from bert_tf.lazy import lazy_names
+from bert_tf.models.families import FAMILIES
 
-__getattr__, __all__ = lazy_names(__name__, {
-    "albert": ["AlbertEncoder"],
-    "bert": ["BertEncoder"],
-    "building": ["build_encoder"],
-    "configs": ["AlbertConfig", "BertConfig", "DistilBertConfig", "ElectraConfig", "EncoderConfig", "ModernBertConfig",
-                "RobertaConfig", "SpanBertConfig", "XLNetConfig", "generator_config"],
-    "distilbert": ["DistilBertEncoder"],
-    "electra": ["ElectraEncoder", "make_generator"],
-    "encoder": ["ENCODER_INPUTS", "Encoder"],
-    "modernbert": ["ModernBertEncoder"],
-    "presets": ["PRESETS", "Preset", "preset"],
-    "roberta": ["RobertaEncoder"],
-    "section": ["build_config", "describe"],
-    "spanbert": ["SpanBertEncoder"],
-    "xlnet": ["XLNetEncoder"],
-})  # fmt: skip
+_NAMES = {
+    "electra": ["make_generator"],
+    "electra_config": ["generator_config"],
+    "backbone": ["Backbone"],
+    "encoder": ["ENCODER_INPUTS", "Encoder", "encoder_inputs"],
+    "encoder_config": ["EncoderConfig", "ModelConfig"],
+    "families": [
+        "FAMILIES", "PRESETS", "build_config", "build_encoder", "describe", "family_of", "preset",
+        "register_family",
+    ],
+    "family": ["Family", "Maps", "Preset"],
+}  # fmt: skip
+for _record in FAMILIES.values():
+    for _path in (f"{_record.config.__module__}:{_record.config.__name__}", _record.model):
+        _module, _name = _path.removeprefix(f"{__name__}.").split(":")
+        _NAMES.setdefault(_module, []).append(_name)
+
+__getattr__, __all__ = lazy_names(__name__, _NAMES)

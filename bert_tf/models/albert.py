@@ -8,9 +8,11 @@ import keras
 
 from bert_tf.errors import ConfigError
 from bert_tf.layers import embedding_projection
-from bert_tf.models.config_map import REQUIRED, TF1_ACTIVATIONS, ConfigMap
-from bert_tf.models.configs import AlbertConfig
-from bert_tf.models.transformer import TransformerEncoder, transformer_block
+from bert_tf.models.albert_config import AlbertConfig
+from bert_tf.models.backbone import policy
+from bert_tf.models.config_map import HF_ENCODER, HF_TIED, REQUIRED, TF1_ACTIVATIONS, ConfigMap
+from bert_tf.models.family import Maps
+from bert_tf.models.transformer import TransformerEncoder, bert_pooler, transformer_block, transformer_layers
 from bert_tf.models.weights import TF1_IGNORED, WeightMap
 
 
@@ -23,8 +25,7 @@ class AlbertEncoder(TransformerEncoder):
         pooler: whether there is a `pooled_output`.
         output_hidden_states: whether the result holds the projected embeddings and the outputs of
             all num_layers * inner_groups blocks.
-        output_attention_scores: whether the result holds all blocks' attention probabilities.
-        dtype: a Keras dtype policy, e.g. "mixed_bfloat16"; None = the global one.
+        others: as `BertEncoder`.
 
     Call arguments and results: as `BertEncoder`.
 
@@ -38,15 +39,25 @@ class AlbertEncoder(TransformerEncoder):
     """
 
     config_class = AlbertConfig
-    family = "albert"
 
-    @staticmethod
-    def make_projection(config, dtype):
-        return embedding_projection(config.hidden_size, config.initializer_range, dtype=dtype)
+    def __init__(self, config, pooler=True, dtype=None, name="albert", **options):
+        # === Layers ===
+        dtype = policy(dtype)
+        layers = transformer_layers(
+            config,
+            dtype,
+            pooler=bert_pooler if pooler else None,
+            num_segments=config.num_segments,
+            embedding_size=config.embedding_size,
+            projection=_projection,
+            blocks=_shared_blocks,
+        )
+        # === Functional model, configuration ===
+        super().__init__(config, layers, dtype, name, **options)
 
-    @staticmethod
-    def make_blocks(config, dtype):
-        return _shared_blocks(config, dtype)
+
+def _projection(config, dtype):
+    return embedding_projection(config.hidden_size, config.initializer_range, dtype=dtype)
 
 
 def _shared_blocks(config, dtype):
@@ -145,7 +156,8 @@ _NUMBERS = {
 _UNREAD = ("num_hidden_groups", "net_structure_type", "gap_size", "num_memory_blocks", "layers_to_keep")
 HF_CONFIG = ConfigMap(
     fields=_NUMBERS | {"hidden_act": ("activation", "gelu_new"), "layer_norm_eps": ("layer_norm_epsilon", 1e-12)},
-    fixed={"position_embedding_type": ("absolute",), "down_scale_factor": (1,)},
+    fixed={"position_embedding_type": ("absolute",), "down_scale_factor": (1,)} | HF_TIED,
+    checked=HF_ENCODER,
     ignored=(*_UNREAD, "classifier_dropout_prob"),
     derived=(_read_groups, _write_groups),
     model_type="albert",
@@ -198,3 +210,6 @@ TF1_CONFIG = ConfigMap(
     derived=(_read_groups, _write_groups),
     file="albert_config.json",
 )
+
+HF = Maps(HF_CONFIG, HF_WEIGHTS)
+TF1 = Maps(TF1_CONFIG, TF1_WEIGHTS)

@@ -2,9 +2,11 @@
 
 import keras
 
-from bert_tf.models.config_map import REQUIRED, TF1_ACTIVATIONS, ConfigMap
-from bert_tf.models.configs import BertConfig
-from bert_tf.models.transformer import TransformerEncoder
+from bert_tf.models.backbone import policy
+from bert_tf.models.bert_config import BertConfig
+from bert_tf.models.config_map import HF_ENCODER, HF_TIED, REQUIRED, TF1_ACTIVATIONS, ConfigMap
+from bert_tf.models.family import Maps
+from bert_tf.models.transformer import TransformerEncoder, bert_pooler, transformer_layers
 from bert_tf.models.weights import TF1_IGNORED, WeightMap
 
 
@@ -17,6 +19,8 @@ class BertEncoder(TransformerEncoder):
         pooler: whether there is a `pooled_output`.
         output_hidden_states: whether the result holds all layers' outputs.
         output_attention_scores: whether the result holds all layers' attention probabilities.
+        embeddings: another encoder's embeddings layer, whose variables this one then uses as well, of the
+            sizes of `config`. None makes new ones. Not kept when the encoder is saved alone.
         dtype: a Keras dtype policy, e.g. "mixed_bfloat16"; None = the global one.
 
     Call arguments:
@@ -41,7 +45,19 @@ class BertEncoder(TransformerEncoder):
     """
 
     config_class = BertConfig
-    family = "bert"
+
+    def __init__(self, config, pooler=True, embeddings=None, dtype=None, name="bert", **options):
+        # === Layers ===
+        dtype = policy(dtype)
+        layers = transformer_layers(
+            config,
+            dtype,
+            pooler=bert_pooler if pooler else None,
+            num_segments=config.num_segments,
+            embeddings=embeddings,
+        )
+        # === Functional model, configuration ===
+        super().__init__(config, layers, dtype, name, **options)
 
 
 # The names in a Hugging Face checkpoint (BertModel, BertForMaskedLM, BertForPreTraining) and the
@@ -101,7 +117,8 @@ _POOLER_KEYS = ("directionality", "pooler_fc_size", "pooler_num_attention_heads"
                 "pooler_size_per_head", "pooler_type")  # fmt: skip
 HF_CONFIG = ConfigMap(
     fields=_NUMBERS | {"layer_norm_eps": ("layer_norm_epsilon", 1e-12)},
-    fixed={"position_embedding_type": ("absolute",)},
+    fixed={"position_embedding_type": ("absolute",)} | HF_TIED,
+    checked=HF_ENCODER,
     ignored=_POOLER_KEYS,
     model_type="bert",
     architectures={
@@ -150,3 +167,12 @@ TF1_CONFIG = ConfigMap(
     assumed={"layer_norm_epsilon": 1e-12},
     file="bert_config.json",
 )
+
+HF = Maps(HF_CONFIG, HF_WEIGHTS)
+TF1 = Maps(TF1_CONFIG, TF1_WEIGHTS)
+
+
+def encoder_names(names, prefix, pooler=True):
+    """The names of the encoder in a part of BERT's weight maps, with `prefix` in place of "bert." or "bert/"."""
+    mine = {theirs: ours for theirs, ours in names.items() if theirs.startswith(("bert.", "bert/"))}
+    return {prefix + theirs[len("bert."):]: ours for theirs, ours in mine.items() if pooler or "pooler" not in theirs}

@@ -45,15 +45,17 @@ _HF_IGNORED = {
     "tokenizer_class", "top_k", "top_p", "torch_dtype", "torchscript", "transformers_version", "typical_p",
     "use_bfloat16", "use_cache",
 }  # fmt: skip
-_HF_FIXED = {
+#: What the Hugging Face configuration of an encoder says where it says it: `ConfigMap.checked` of encoders.
+HF_ENCODER = {
     "add_cross_attention": (False,),
     "cross_attention_hidden_size": (None,),
     "is_decoder": (False,),
     "is_encoder_decoder": (False,),
     "pruned_heads": ({}, None),
     "tie_encoder_decoder": (False,),
-    "tie_word_embeddings": (True,),
 }
+#: The output layer of the language model is the token table: a part of `ConfigMap.fixed`.
+HF_TIED = {"tie_word_embeddings": (True,)}
 
 
 @dataclasses.dataclass(frozen=True)
@@ -66,6 +68,7 @@ class ConfigMap:
         activations: their names of activations -> ours.
         fixed: their key -> the values that mean what we compute; absent means the first, which is
             also the one written.
+        checked: as `fixed`, but never written.
         ignored: their keys that have no effect on the numbers.
         assumed: our field -> the value that their code has without a key for it.
         derived: None, or a pair of functions for what is not one key for one field: from their
@@ -76,11 +79,16 @@ class ConfigMap:
             paths) -> the class that has them; the first whose parts are all there is written.
         file: the name of the configuration file.
         token_ids: their key -> the tokenizer's attribute; written where there is a tokenizer.
+
+    Example:
+        config_map = ConfigMap(fields={"dim": ("hidden_size", REQUIRED)}, fixed={"causal": (False,)})
+        config_map.read({"dim": 768, "causal": False}, "config.json")  # {"hidden_size": 768}
     """
 
     fields: dict
     activations: dict = dataclasses.field(default_factory=lambda: HF_ACTIVATIONS)
     fixed: dict = dataclasses.field(default_factory=dict)
+    checked: dict = dataclasses.field(default_factory=dict)
     ignored: tuple = ()
     assumed: dict = dataclasses.field(default_factory=dict)
     derived: tuple | None = None
@@ -100,9 +108,8 @@ class ConfigMap:
             ConfigError: keys that are not understood, or values that are not supported; all of
                 them are listed.
         """
-        general = self.model_type != ""
-        fixed = (_HF_FIXED if general else {}) | self.fixed
-        ignored = {*self.ignored, *(_HF_IGNORED if general else ())}
+        fixed = self.checked | self.fixed
+        ignored = {*self.ignored, *(_HF_IGNORED if self.model_type else ())}
         ours, problems = dict(self.assumed), []
         for key, (field, default) in self.fields.items():
             value = theirs.get(key, default)

@@ -6,9 +6,11 @@ loaded, fine-tuned, and pretrained as the others are, by masked LM. There is no 
 
 import keras
 
-from bert_tf.models.config_map import REQUIRED, ConfigMap
-from bert_tf.models.configs import DistilBertConfig
-from bert_tf.models.transformer import TransformerEncoder
+from bert_tf.models.backbone import policy
+from bert_tf.models.config_map import HF_ENCODER, HF_TIED, REQUIRED, ConfigMap
+from bert_tf.models.distilbert_config import DistilBertConfig
+from bert_tf.models.family import Maps
+from bert_tf.models.transformer import TransformerEncoder, bert_pooler, transformer_layers
 from bert_tf.models.weights import WeightMap
 
 
@@ -19,9 +21,7 @@ class DistilBertEncoder(TransformerEncoder):
     Args:
         config: a `DistilBertConfig`.
         pooler: whether there is a `pooled_output`; no published model has one.
-        output_hidden_states: whether the result holds all layers' outputs.
-        output_attention_scores: whether the result holds all layers' attention probabilities.
-        dtype: a Keras dtype policy, e.g. "mixed_bfloat16"; None = the global one.
+        others: as `BertEncoder`.
 
     Call arguments and results: as `BertEncoder`, but `segment_ids` are not read.
 
@@ -35,8 +35,13 @@ class DistilBertEncoder(TransformerEncoder):
     """
 
     config_class = DistilBertConfig
-    family = "distilbert"
-    default_pooler = False
+
+    def __init__(self, config, pooler=False, dtype=None, name="distilbert", **options):
+        # === Layers ===
+        dtype = policy(dtype)
+        layers = transformer_layers(config, dtype, pooler=bert_pooler if pooler else None)
+        # === Functional model, configuration ===
+        super().__init__(config, layers, dtype, name, **options)
 
 
 # The names in a Hugging Face checkpoint (DistilBertModel, DistilBertForMaskedLM).
@@ -82,9 +87,13 @@ HF_CONFIG = ConfigMap(
         "attention_dropout": ("attention_dropout", 0.1),
         "initializer_range": ("initializer_range", 0.02),
     },
+    fixed=HF_TIED,
+    checked=HF_ENCODER,
     # Sinusoids, where they were asked for, are in the position table of the checkpoint.
     ignored=("sinusoidal_pos_embds", "qa_dropout", "seq_classif_dropout", "tie_weights_"),
     assumed={"layer_norm_epsilon": 1e-12},
     model_type="distilbert",
     architectures={("masked_lm_head",): "DistilBertForMaskedLM", (): "DistilBertModel"},
 )
+
+HF = Maps(HF_CONFIG, HF_WEIGHTS)

@@ -6,9 +6,11 @@ from bert_tf.backend import Dense
 from bert_tf.errors import ConfigError
 from bert_tf.layers import Embeddings
 from bert_tf.models import bert
+from bert_tf.models.backbone import policy
 from bert_tf.models.config_map import ConfigMap
-from bert_tf.models.configs import GENERATOR_FAMILIES, ElectraConfig
-from bert_tf.models.transformer import TransformerEncoder
+from bert_tf.models.electra_config import GENERATOR_FAMILIES, ElectraConfig
+from bert_tf.models.family import Maps
+from bert_tf.models.transformer import TransformerEncoder, transformer_layers
 from bert_tf.models.weights import TF1_IGNORED, WeightMap
 
 
@@ -35,24 +37,36 @@ class ElectraEncoder(TransformerEncoder):
     """
 
     config_class = ElectraConfig
-    family = "electra"
 
-    @staticmethod
-    def make_projection(config, dtype):
-        if config.embedding_size == config.hidden_size:
-            return None
-        return Dense(
-            config.hidden_size,
-            activation=None,
-            kernel_initializer="glorot_uniform",  # tf.layers.dense without more said
-            bias_initializer="zeros",
-            dtype=dtype,
-            name="embedding_projection",
+    def __init__(self, config, pooler=True, embeddings=None, dtype=None, name="electra", **options):
+        # === Layers ===
+        dtype = policy(dtype)
+        layers = transformer_layers(
+            config,
+            dtype,
+            pooler=_first_vector if pooler else None,
+            num_segments=config.num_segments,
+            embedding_size=config.embedding_size,
+            projection=_projection if config.embedding_size != config.hidden_size else None,
+            embeddings=embeddings,
         )
+        # === Functional model, configuration ===
+        super().__init__(config, layers, dtype, name, **options)
 
-    @staticmethod
-    def make_pooler(config, dtype):
-        return lambda sequence_output: sequence_output[:, 0]
+
+def _projection(config, dtype):
+    return Dense(
+        config.hidden_size,
+        activation=None,
+        kernel_initializer="glorot_uniform",  # tf.layers.dense without more said
+        bias_initializer="zeros",
+        dtype=dtype,
+        name="embedding_projection",
+    )
+
+
+def _first_vector(config, dtype):
+    return lambda sequence_output: sequence_output[:, 0]
 
 
 GENERATOR = "generator/"
@@ -108,31 +122,16 @@ def make_generator(discriminator, config):
 # The names in a Hugging Face checkpoint (ElectraModel, ElectraForMaskedLM, ElectraForPreTraining)
 # and the variables they belong to. Hugging Face draws the projection and the discriminator's last
 # layer from N(0, 0.02); google-research/electra leaves both to TensorFlow's default, Glorot.
-_LAYER = "electra.encoder.layer.{layer}"
-_BLOCK = "transformer_layer_{layer}"
 HF_WEIGHTS = WeightMap(
-    arrays={
-        "electra.embeddings.word_embeddings.weight": "embeddings/token_embeddings",
-        "electra.embeddings.position_embeddings.weight": "embeddings/position_embeddings",
-        "electra.embeddings.token_type_embeddings.weight": "embeddings/segment_embeddings",
-        "electra.embeddings.LayerNorm.weight": "embeddings/layer_norm/gamma",
-        "electra.embeddings.LayerNorm.bias": "embeddings/layer_norm/beta",
-        f"{_LAYER}.attention.output.LayerNorm.weight": f"{_BLOCK}/attention_layer_norm/gamma",
-        f"{_LAYER}.attention.output.LayerNorm.bias": f"{_BLOCK}/attention_layer_norm/beta",
-        f"{_LAYER}.output.LayerNorm.weight": f"{_BLOCK}/output_layer_norm/gamma",
-        f"{_LAYER}.output.LayerNorm.bias": f"{_BLOCK}/output_layer_norm/beta",
+    arrays=bert.encoder_names(bert.HF_WEIGHTS.arrays, "electra.")
+    | {
         "generator_predictions.LayerNorm.weight": "masked_lm_head/layer_norm/gamma",
         "generator_predictions.LayerNorm.bias": "masked_lm_head/layer_norm/beta",
         "generator_lm_head.bias": "masked_lm_head/output_bias",
     },
-    dense={
+    dense=bert.encoder_names(bert.HF_WEIGHTS.dense, "electra.", pooler=False)
+    | {
         "electra.embeddings_project": "embedding_projection",
-        f"{_LAYER}.attention.self.query": f"{_BLOCK}/attention/query",
-        f"{_LAYER}.attention.self.key": f"{_BLOCK}/attention/key",
-        f"{_LAYER}.attention.self.value": f"{_BLOCK}/attention/value",
-        f"{_LAYER}.attention.output.dense": f"{_BLOCK}/attention/output",
-        f"{_LAYER}.intermediate.dense": f"{_BLOCK}/intermediate",
-        f"{_LAYER}.output.dense": f"{_BLOCK}/output",
         "generator_predictions.dense": "masked_lm_head/dense",
         "discriminator_predictions.dense": "discriminator_head/dense",
         "discriminator_predictions.dense_prediction": "discriminator_head/output",
@@ -144,6 +143,7 @@ HF_WEIGHTS = WeightMap(
 HF_CONFIG = ConfigMap(
     fields=bert.HF_CONFIG.fields | {"embedding_size": ("embedding_size", 128)},
     fixed=bert.HF_CONFIG.fixed,
+    checked=bert.HF_CONFIG.checked,
     ignored=("summary_activation", "summary_last_dropout", "summary_type", "summary_use_proj"),
     model_type="electra",
     architectures={
@@ -157,43 +157,29 @@ HF_CONFIG = ConfigMap(
 # What is the generator's own has the same paths here, behind "generator/"; see `make_generator`.
 
 
-def _tf1_scope(theirs, ours):
-    layer, block = f"{theirs}/encoder/layer_{{layer}}", f"{ours}{_BLOCK}"
-    norms = {
-        f"{layer}/{where}/LayerNorm/{name}": f"{block}/{norm}/{name}"
-        for where, norm in (("attention/output", "attention_layer_norm"), ("output", "output_layer_norm"))
-        for name in ("gamma", "beta")
+def _generator_names(names):
+    """The names of the generator's layers, from those of the discriminator's."""
+    return {
+        theirs.replace("electra/", "generator/", 1): GENERATOR + ours
+        for theirs, ours in names.items()
+        if not ours.startswith("embeddings/")
     }
-    kernels = {
-        f"{theirs}/embeddings_project": f"{ours}embedding_projection",
-        f"{layer}/attention/self/query": f"{block}/attention/query",
-        f"{layer}/attention/self/key": f"{block}/attention/key",
-        f"{layer}/attention/self/value": f"{block}/attention/value",
-        f"{layer}/attention/output/dense": f"{block}/attention/output",
-        f"{layer}/intermediate/dense": f"{block}/intermediate",
-        f"{layer}/output/dense": f"{block}/output",
-    }
-    return norms, kernels
 
 
-_NORMS, _KERNELS = _tf1_scope("electra", "")
-_GENERATOR_NORMS, _GENERATOR_KERNELS = _tf1_scope("generator", "generator/")
+_ARRAYS = bert.encoder_names(bert.TF1_WEIGHTS.arrays, "electra/")
+_KERNELS = bert.encoder_names(bert.TF1_WEIGHTS.kernels, "electra/", pooler=False)
+_KERNELS["electra/embeddings_project"] = "embedding_projection"
 TF1_WEIGHTS = WeightMap(
     arrays={
-        "electra/embeddings/word_embeddings": "embeddings/token_embeddings",
-        "electra/embeddings/position_embeddings": "embeddings/position_embeddings",
-        "electra/embeddings/token_type_embeddings": "embeddings/segment_embeddings",
-        "electra/embeddings/LayerNorm/gamma": "embeddings/layer_norm/gamma",
-        "electra/embeddings/LayerNorm/beta": "embeddings/layer_norm/beta",
-        **_NORMS,
-        **_GENERATOR_NORMS,
+        **_ARRAYS,
+        **_generator_names(_ARRAYS),
         "generator_predictions/LayerNorm/gamma": "generator/masked_lm_head/layer_norm/gamma",
         "generator_predictions/LayerNorm/beta": "generator/masked_lm_head/layer_norm/beta",
         "generator_predictions/output_bias": "generator/masked_lm_head/output_bias",
     },
     kernels={
         **_KERNELS,
-        **_GENERATOR_KERNELS,
+        **_generator_names(_KERNELS),
         "generator_predictions/dense": "generator/masked_lm_head/dense",
         "discriminator_predictions/dense": "discriminator_head/dense",
         "discriminator_predictions/dense_1": "discriminator_head/output",
@@ -202,7 +188,7 @@ TF1_WEIGHTS = WeightMap(
 )
 
 
-def config_of_shapes(shapes, scope="electra"):
+def config_of_shapes(shapes, scope="model"):
     """The configuration of a model in one of these checkpoints, which come without a file of it.
 
     `get_bert_config` of google-research/electra `util/training_utils.py`: one head for every 64
@@ -210,11 +196,12 @@ def config_of_shapes(shapes, scope="electra"):
 
     Args:
         shapes: dict from array name to shape.
-        scope: "electra", or "generator" for that.
+        scope: "model" for the discriminator, or "generator".
 
     Returns:
         ElectraConfig, or None where there is no such model.
     """
+    scope = "electra" if scope == "model" else scope
     layers = 0
     while f"{scope}/encoder/layer_{layers}/intermediate/dense/kernel" in shapes:
         layers += 1
@@ -233,3 +220,7 @@ def config_of_shapes(shapes, scope="electra"):
         max_positions=tables[1][0],
         num_segments=tables[2][0],
     )
+
+
+HF = Maps(HF_CONFIG, HF_WEIGHTS)
+TF1 = Maps(None, TF1_WEIGHTS, config_of_shapes=config_of_shapes, marker="electra/embeddings/word_embeddings")

@@ -4,14 +4,18 @@ normalization before each part, and layers that see near tokens between layers t
 The variant is Hugging Face's `modeling_modernbert.py`, which the published checkpoints are for.
 """
 
+import dataclasses
+
 import keras
 
 from bert_tf.backend import LayerNormalization
 from bert_tf.errors import ConfigError
-from bert_tf.layers import AttentionMask, Embeddings, PreNormBlock, RotaryPositions
-from bert_tf.models.config_map import REQUIRED, ConfigMap, number
-from bert_tf.models.configs import ModernBertConfig
-from bert_tf.models.transformer import TransformerEncoder
+from bert_tf.layers import AttentionMask, Embeddings, RotaryPositions, TransformerBlock
+from bert_tf.models.backbone import policy
+from bert_tf.models.config_map import HF_ENCODER, HF_TIED, REQUIRED, ConfigMap, number
+from bert_tf.models.family import Maps
+from bert_tf.models.modernbert_config import ModernBertConfig
+from bert_tf.models.transformer import TransformerEncoder, bert_pooler, run_blocks
 from bert_tf.models.weights import WeightMap
 from bert_tf.parsing import brief
 
@@ -28,8 +32,7 @@ class ModernBertEncoder(TransformerEncoder):
         pooler: whether there is a `pooled_output`; no published model has one.
         output_hidden_states: whether the result holds all layers' outputs. The last of them is
             normalized: it is the `sequence_output`.
-        output_attention_scores: whether the result holds all layers' attention probabilities.
-        dtype: a Keras dtype policy, e.g. "mixed_bfloat16"; None = the global one.
+        others: as `BertEncoder`.
 
     Call arguments and results: as `BertEncoder`, but `segment_ids` are not read, and no length is
     refused.
@@ -43,86 +46,94 @@ class ModernBertEncoder(TransformerEncoder):
     """
 
     config_class = ModernBertConfig
-    has_position_table = False
-    family = "modernbert"
-    default_pooler = False
 
-    @staticmethod
-    def make_embeddings(config, dtype):
-        return Embeddings(
-            vocabulary_size=config.vocabulary_size,
-            size=config.hidden_size,
-            max_positions=None,
-            num_segments=0,
-            dropout=config.dropout,
-            layer_norm_epsilon=config.layer_norm_epsilon,
-            initializer_range=config.initializer_range,
-            layer_norm_offset=False,
-            dtype=dtype,
-            name="embeddings",
-        )
-
-    @staticmethod
-    def make_blocks(config, dtype):
-        return [
-            PreNormBlock(
-                num_heads=config.num_heads,
-                intermediate_size=config.intermediate_size,
-                activation=config.activation,
+    def __init__(self, config, pooler=False, dtype=None, name="modernbert", **options):
+        # === Layers ===
+        dtype = policy(dtype)
+        head_size, window = config.hidden_size // config.num_heads, config.local_attention // 2
+        layers = ModernBertLayers(
+            global_every=config.global_attention_every,
+            global_mask=AttentionMask(dtype=dtype, name="global_attention_mask"),
+            global_positions=RotaryPositions(config.global_theta, head_size, dtype=dtype, name="global_positions"),
+            local_mask=AttentionMask(window=window, dtype=dtype, name="local_attention_mask"),
+            local_positions=RotaryPositions(config.local_theta, head_size, dtype=dtype, name="local_positions"),
+            embeddings=Embeddings(
+                vocabulary_size=config.vocabulary_size,
+                size=config.hidden_size,
+                max_positions=None,
+                num_segments=0,
                 dropout=config.dropout,
-                attention_dropout=config.attention_dropout,
                 layer_norm_epsilon=config.layer_norm_epsilon,
                 initializer_range=config.initializer_range,
-                output_initializer_range=config.output_initializer_range,
-                attention_norm=i > 0,
+                layer_norm_offset=False,
                 dtype=dtype,
-                name=f"transformer_layer_{i}",
-            )
-            for i in range(config.num_layers)
-        ]
-
-    @classmethod
-    def join(cls, embeddings, config, dtype):
-        head_size = config.hidden_size // config.num_heads
-
-        def masks_and_rotations(kind, window, theta):
-            mask = AttentionMask(window=window, dtype=dtype, name=f"{kind}_attention_mask")
-            return mask, RotaryPositions(theta, head_size, dtype=dtype, name=f"{kind}_positions")
-
-        kinds = (
-            masks_and_rotations("global", None, config.global_theta),
-            masks_and_rotations("local", config.local_attention // 2, config.local_theta),
+                name="embeddings",
+            ),
+            blocks=[
+                TransformerBlock(
+                    num_heads=config.num_heads,
+                    intermediate_size=config.intermediate_size,
+                    activation=config.activation,
+                    dropout=0.0,
+                    inner_dropout=config.dropout,
+                    attention_dropout=config.attention_dropout,
+                    attention_output_dropout=config.attention_dropout,
+                    layer_norm_epsilon=config.layer_norm_epsilon,
+                    initializer_range=config.initializer_range,
+                    output_initializer_range=config.output_initializer_range,
+                    norm="pre",
+                    norm_offset=False,
+                    attention_norm=i > 0,  # the embeddings are normalized
+                    use_bias=False,
+                    gated=True,
+                    fused=True,
+                    dtype=dtype,
+                    name=f"transformer_layer_{i}",
+                )
+                for i in range(config.num_layers)
+            ],
+            final_norm=LayerNormalization(
+                epsilon=config.layer_norm_epsilon, center=False, dtype=dtype, name="final_layer_norm"
+            ),
+            pooler=bert_pooler(config, dtype) if pooler else None,
         )
-        blocks = cls.make_blocks(config, dtype)
-        final_norm = LayerNormalization(
-            epsilon=config.layer_norm_epsilon, center=False, dtype=dtype, name="final_layer_norm"
-        )
-
-        def encode(inputs, positions=None, return_attention_scores=False, training=None):
-            token_ids = inputs["token_ids"]
-            seen = {name: inputs[name] for name in ("padding_mask", "sequence_ids")}
-            everywhere, nearby = (
-                (mask(token_ids, **seen), rotary(token_ids, position_ids=inputs["position_ids"]))
-                for mask, rotary in kinds
-            )
-            x = embeddings(token_ids, segment_ids=inputs["segment_ids"], training=training)
-            hidden_states, scores = cls.run(
-                blocks,
-                x,
-                lambda i: nearby if i % config.global_attention_every else everywhere,
-                positions,
-                return_attention_scores,
-                training,
-            )
-            return [*hidden_states[:-1], final_norm(hidden_states[-1])], scores
-
-        return encode
+        # === Functional model, configuration ===
+        super().__init__(config, layers, dtype, name, **options)
 
     def make_masked_lm_head(self, name="masked_lm_head"):
         """Without biases but the decoder's."""
         return super().make_masked_lm_head(
             name, use_bias=False, initializer_range=self.config.output_initializer_range
         )
+
+
+@dataclasses.dataclass(frozen=True)
+class ModernBertLayers:
+    """The layers of a ModernBERT: masks and rotations of global and of local layers, and what follows them."""
+
+    global_every: int
+    global_mask: keras.Layer
+    global_positions: keras.Layer
+    local_mask: keras.Layer
+    local_positions: keras.Layer
+    embeddings: keras.Layer
+    blocks: list
+    final_norm: keras.Layer
+    pooler: keras.Layer | None
+
+    def encode(self, inputs, positions=None, return_attention_scores=False, training=None):
+        """Calls the layers, but for the pooler; see `TransformerLayers.encode`.
+
+        Layers 0, n, 2 n, ... of n = `global_every` see all tokens.
+        """
+        token_ids, position_ids = inputs["token_ids"], inputs["position_ids"]
+        seen = {"padding_mask": inputs["padding_mask"], "sequence_ids": inputs["sequence_ids"]}
+        everywhere = self.global_mask(token_ids, **seen), self.global_positions(token_ids, position_ids=position_ids)
+        nearby = self.local_mask(token_ids, **seen), self.local_positions(token_ids, position_ids=position_ids)
+        contexts = [nearby if i % self.global_every else everywhere for i in range(len(self.blocks))]
+        x = self.embeddings(token_ids, segment_ids=inputs["segment_ids"], training=training)
+        hidden_states, scores = run_blocks(self.blocks, x, contexts, positions, return_attention_scores, training)
+        return [*hidden_states[:-1], self.final_norm(hidden_states[-1])], scores
 
 
 # The names in a Hugging Face checkpoint (ModernBertModel, ModernBertForMaskedLM).
@@ -231,7 +242,9 @@ HF_CONFIG = ConfigMap(
         "decoder_bias": (True,),
         "mlp_bias": (False,),
         "norm_bias": (False,),
+        **HF_TIED,
     },
+    checked=HF_ENCODER,
     # The published files carry BERT's epsilon and position type along, which no code reads.
     ignored=("classifier_activation", "classifier_pooling", "deterministic_flash_attn", "global_attn_every_n_layers",
              "global_rope_theta", "initializer_cutoff_factor", "layer_norm_eps", "layer_types", "local_rope_theta",
@@ -243,3 +256,5 @@ HF_CONFIG = ConfigMap(
                "sep_token_id": "sep_id"},  # fmt: skip
     architectures={("masked_lm_head",): "ModernBertForMaskedLM", (): "ModernBertModel"},
 )
+
+HF = Maps(HF_CONFIG, HF_WEIGHTS)

@@ -6,9 +6,11 @@ import keras
 
 from bert_tf.errors import ConfigError
 from bert_tf.models import bert
+from bert_tf.models.backbone import policy
 from bert_tf.models.config_map import ConfigMap, number
-from bert_tf.models.configs import RobertaConfig
-from bert_tf.models.transformer import TransformerEncoder
+from bert_tf.models.family import Maps
+from bert_tf.models.roberta_config import RobertaConfig
+from bert_tf.models.transformer import TransformerEncoder, bert_pooler, transformer_layers
 from bert_tf.models.weights import WeightMap
 
 
@@ -20,10 +22,7 @@ class RobertaEncoder(TransformerEncoder):
 
     Args:
         config: a `RobertaConfig`.
-        pooler: whether there is a `pooled_output`.
-        output_hidden_states: whether the result holds all layers' outputs.
-        output_attention_scores: whether the result holds all layers' attention probabilities.
-        dtype: a Keras dtype policy, e.g. "mixed_bfloat16"; None = the global one.
+        others: as `BertEncoder`.
 
     Call arguments and results: as `BertEncoder`, but `segment_ids` are not read. `position_ids`
     count from 0 here too. Without them the tokens that are not `padding_id` are numbered, whatever
@@ -39,26 +38,33 @@ class RobertaEncoder(TransformerEncoder):
     """
 
     config_class = RobertaConfig
-    family = "roberta"
+
+    def __init__(self, config, pooler=True, dtype=None, name="roberta", **options):
+        # === Layers ===
+        dtype = policy(dtype)
+        layers = transformer_layers(
+            config,
+            dtype,
+            pooler=bert_pooler if pooler else None,
+            num_segments=config.num_segments,
+            padding_id=config.padding_id,
+        )
+        # === Functional model, configuration ===
+        super().__init__(config, layers, dtype, name, **options)
 
     def make_masked_lm_head(self, name="masked_lm_head"):
         return super().make_masked_lm_head(name, activation="gelu_erf")
 
 
-def _encoder_names(names):
-    """BERT's names of the encoder under RoBERTa's prefix."""
-    return {k.replace("bert.", "roberta.", 1): v for k, v in names.items() if k.startswith("bert.")}
-
-
 # The names in a Hugging Face checkpoint (RobertaModel, RobertaForMaskedLM).
 HF_WEIGHTS = WeightMap(
-    arrays=_encoder_names(bert.HF_WEIGHTS.arrays)
+    arrays=bert.encoder_names(bert.HF_WEIGHTS.arrays, "roberta.")
     | {
         "lm_head.layer_norm.weight": "masked_lm_head/layer_norm/gamma",
         "lm_head.layer_norm.bias": "masked_lm_head/layer_norm/beta",
         "lm_head.bias": "masked_lm_head/output_bias",
     },
-    dense=_encoder_names(bert.HF_WEIGHTS.dense) | {"lm_head.dense": "masked_lm_head/dense"},
+    dense=bert.encoder_names(bert.HF_WEIGHTS.dense, "roberta.") | {"lm_head.dense": "masked_lm_head/dense"},
     copies={
         "lm_head.decoder.weight": "roberta.embeddings.word_embeddings.weight",
         "lm_head.decoder.bias": "lm_head.bias",
@@ -85,9 +91,12 @@ HF_CONFIG = ConfigMap(
     fields={key: value for key, value in bert.HF_CONFIG.fields.items() if key != "max_position_embeddings"}
     | {"pad_token_id": ("padding_id", 1)},
     fixed=bert.HF_CONFIG.fixed,
+    checked=bert.HF_CONFIG.checked,
     ignored=("max_position_embeddings",),
     derived=(_read_positions, _write_positions),
     model_type="roberta",
     token_ids={"pad_token_id": "pad_id", "bos_token_id": "cls_id", "eos_token_id": "sep_id"},
     architectures={("masked_lm_head",): "RobertaForMaskedLM", (): "RobertaModel"},
 )
+
+HF = Maps(HF_CONFIG, HF_WEIGHTS)

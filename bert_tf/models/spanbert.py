@@ -6,7 +6,8 @@ import keras
 
 from bert_tf.models import bert
 from bert_tf.models.bert import BertEncoder
-from bert_tf.models.configs import SpanBertConfig
+from bert_tf.models.family import Maps
+from bert_tf.models.spanbert_config import SpanBertConfig
 
 
 @keras.saving.register_keras_serializable("bert_tf")
@@ -14,9 +15,12 @@ class SpanBertEncoder(BertEncoder):
     """As `BertEncoder`. SpanBERT was pretrained without the pooler, which it has no use for."""
 
     config_class = SpanBertConfig
-    family = "spanbert"
+
+    def __init__(self, config, pooler=True, name="spanbert", **arguments):
+        super().__init__(config, pooler, name=name, **arguments)
 
 
 # The checkpoints were published in the format of Hugging Face's BertModel.
 HF_WEIGHTS = bert.HF_WEIGHTS
 HF_CONFIG = bert.HF_CONFIG
+HF = Maps(HF_CONFIG, HF_WEIGHTS)

@@ -1,178 +1,200 @@
-"""What BERT and the families with its layers share: the stack of layers and the functional model."""
+"""The encoder that BERT, RoBERTa, ALBERT, ELECTRA, SpanBERT and DistilBERT build with arguments of their own.
+
+`transformer_layers` makes the layers, `TransformerLayers.encode` calls them, `TransformerEncoder` is the model.
+"""
+
+import dataclasses
+from collections.abc import Callable
 
 import keras
 from keras import ops
 
 from bert_tf.errors import ConfigError
 from bert_tf.layers import AttentionMask, Embeddings, Pooler, TransformerBlock
-from bert_tf.models.encoder import Encoder, as_tensor, encoder_inputs
+from bert_tf.models.backbone import as_tensor
+from bert_tf.models.encoder import Encoder, encoder_inputs
 
 
 class TransformerEncoder(Encoder):
-    """The base of BERT and the families with its layers: a family says what it does otherwise.
-
-    It sets `config_class` and `family`, and overrides those of the `make_` functions, or `join`,
-    in which it differs. What its configuration has no field for, it has not: segments, say, or
-    embeddings of another width.
+    """A model of embeddings, layers that are called one after the other, and a pooler.
 
     Args:
-        config: an instance of `config_class`.
-        pooler: whether there is a `pooled_output`; None for what the family has by default.
+        config: an instance of the family's configuration.
+        layers: a `TransformerLayers`, or another with its method `encode` and its attributes `embeddings`, `blocks`
+            and `pooler`.
+        dtype: the dtype policy of the layers.
+        name: of the model.
         output_hidden_states: whether the result holds all layers' outputs.
         output_attention_scores: whether the result holds all layers' attention probabilities.
-        embeddings: another encoder's embeddings layer, whose variables this one then uses as well,
-            of the sizes of `config`. None makes new ones. Not kept when the encoder is saved alone.
-        dtype: a Keras dtype policy, e.g. "mixed_bfloat16"; None = the global one.
-        name: of the model; None for the family's.
-
-    Raises:
-        ConfigError: `embeddings` of other sizes.
     """
 
-    family = None
-    default_pooler = True
-
     def __init__(
-        self,
-        config,
-        pooler=None,
-        output_hidden_states=False,
-        output_attention_scores=False,
-        embeddings=None,
-        dtype=None,
-        name=None,
-        **kwargs,
+        self, config, layers, dtype, name, output_hidden_states=False, output_attention_scores=False, **arguments
     ):
-        policy = keras.dtype_policies.get(dtype or keras.config.dtype_policy())
-        wanted = {
-            "pooler": self.default_pooler if pooler is None else pooler,
-            "output_hidden_states": output_hidden_states,
-            "output_attention_scores": output_attention_scores,
-        }
-        own = self.make_embeddings(config, policy)  # makes no variables
-        if embeddings is not None:
-            _check_shared(embeddings, own, config)
-        encode = self.join(embeddings or own, config, policy)
-        pooler_layer = self.make_pooler(config, policy) if wanted["pooler"] else None
+        # === Functional model ===
         inputs = encoder_inputs()
-        hidden_states, attention_scores = encode(inputs, return_attention_scores=output_attention_scores)
+        hidden_states, attention_scores = layers.encode(inputs, return_attention_scores=output_attention_scores)
         outputs = {"sequence_output": hidden_states[-1]}
-        if wanted["pooler"]:
-            outputs["pooled_output"] = pooler_layer(hidden_states[-1])
+        if layers.pooler is not None:
+            outputs["pooled_output"] = layers.pooler(hidden_states[-1])
         if output_hidden_states:
             outputs["hidden_states"] = hidden_states
         if output_attention_scores:
             outputs["attention_scores"] = attention_scores
-        super().__init__(config, inputs, outputs, dtype=policy, name=name or self.family, **wanted, **kwargs)
-        # Functions: Keras would count layers that are attributes a second time.
-        self._encode, self._pool = encode, lambda x: pooler_layer(x)
+
+        # === Configuration ===
+        super().__init__(
+            config,
+            inputs,
+            outputs,
+            dtype=dtype,
+            name=name,
+            longest=layers.embeddings.max_positions,
+            pooler=layers.pooler is not None,
+            output_hidden_states=output_hidden_states,
+            output_attention_scores=output_attention_scores,
+            **arguments,
+        )
+        self._transformer_layers = layers  # not a Keras layer, which would be counted a second time
+
+    def blocks(self):
+        return list(self._transformer_layers.blocks)
 
     def outputs_at(self, inputs, positions, training=False):
-        """As `Encoder.outputs_at`, without the work that nobody reads.
+        """As `Encoder.outputs_at`, with less work: the last layer is computed at these positions only.
 
-        The last layer is computed at these positions only, but for the keys and values (ModernBERT: but
-        for its attention): the same numbers with a sixth less work in four layers, where the positions
-        are few. In training a position that is asked for twice is dropped from twice.
+        Its keys and values (ModernBERT: its attention) are still computed everywhere. The numbers are the same,
+        and with four layers a sixth of the work is saved where the positions are few. In training, dropout is
+        drawn twice for a position that is asked for twice.
         """
-        positions = as_tensor(positions)
-        if self.pooler:  # which reads the first vector
-            positions = ops.pad(positions, [(0, 0), (1, 0)])
-        x = self._encode(self.complete(inputs), positions=positions, training=training)[0][-1]
-        return {"sequence_output": x[:, 1:], "pooled_output": self._pool(x)} if self.pooler else {"sequence_output": x}
+        layers, inputs, positions = self._transformer_layers, self.complete(inputs), as_tensor(positions)
+        if not self.pooler:
+            return {"sequence_output": layers.encode(inputs, positions, training=training)[0][-1]}
+        positions = ops.pad(positions, [(0, 0), (1, 0)])  # the pooler reads the first vector
+        x = layers.encode(inputs, positions, training=training)[0][-1]
+        return {"sequence_output": x[:, 1:], "pooled_output": layers.pooler(x)}
 
-    @staticmethod
-    def make_embeddings(config, dtype):
-        return Embeddings(
-            vocabulary_size=config.vocabulary_size,
-            size=getattr(config, "embedding_size", config.hidden_size),
-            max_positions=config.max_positions,
-            num_segments=getattr(config, "num_segments", 0),
-            dropout=config.dropout,
-            layer_norm_epsilon=config.layer_norm_epsilon,
-            initializer_range=config.initializer_range,
-            padding_id=getattr(config, "padding_id", None),
-            dtype=dtype,
-            name="embeddings",
-        )
 
-    @staticmethod
-    def make_projection(config, dtype):
-        """The layer between embeddings and blocks, from [B, S, E] to [B, S, H]; None for none."""
-        return None
+@dataclasses.dataclass(frozen=True)
+class TransformerLayers:
+    """The layers of BERT, in the order of their calls; see `transformer_layers`.
 
-    @staticmethod
-    def make_blocks(config, dtype):
-        """Layers from ([B, S, H], attention mask) to [B, S, H], in the order of their calls.
+    Args:
+        mask: from token ids, padding mask and sequence ids to the attention mask.
+        embeddings: from ids [B, S] to [B, S, E].
+        projection: from [B, S, E] to [B, S, H]; None where E is H.
+        blocks: from ([B, S, H], attention mask) to [B, S, H], bottom first. One that is in the list several
+            times shares its weights. The last also takes `positions`.
+        pooler: from [B, S, H] to [B, H]; None for none.
+    """
 
-        One that stands there several times shares its weights. The last also takes `positions`.
-        """
-        return [transformer_block(config, dtype, f"transformer_layer_{i}") for i in range(config.num_layers)]
+    mask: keras.Layer
+    embeddings: keras.Layer
+    projection: keras.Layer | None
+    blocks: list
+    pooler: Callable | None
 
-    @staticmethod
-    def make_pooler(config, dtype):
-        """The layer from [B, S, H] to [B, H]."""
-        return Pooler(
-            size=config.hidden_size,
-            activation="tanh",
-            initializer_range=config.initializer_range,
-            dtype=dtype,
-            name="pooler",
-        )
+    def encode(self, inputs, positions=None, return_attention_scores=False, training=None):
+        """Calls the layers, but for the pooler, on symbolic inputs or on tensors.
 
-    @classmethod
-    def join(cls, embeddings, config, dtype):
-        """Makes the layers but for the pooler.
+        Args:
+            inputs: dict of all inputs of the encoder, None for absent ones.
+            positions: int [B, P], where the last layer is computed; None for everywhere.
+            return_attention_scores: whether the second result is wanted.
+            training: whether dropout is active.
 
         Returns:
-            A function of the encoder's inputs, by name, and on request `positions` int [B, P], where the
-            last layer is wanted; `return_attention_scores`; `training`. It works on symbolic inputs and
-            on tensors, and returns a pair: list of the [B, S, H] that enters the first block and that
-            leaves each, the last [B, P, H] with positions; list of the blocks' attention probabilities,
-            empty where they are not asked for.
+            A pair: list of the [B, S, H] that enters the first block and that leaves each, the last [B, P, H]
+            with `positions`; list of the blocks' attention probabilities, empty where they are not wanted.
         """
-        mask_layer = AttentionMask(dtype=dtype, name="attention_mask")
-        projection, blocks = cls.make_projection(config, dtype), cls.make_blocks(config, dtype)
-
-        def encode(inputs, positions=None, return_attention_scores=False, training=None):
-            seen = {name: inputs[name] for name in ("padding_mask", "sequence_ids")}
-            mask = mask_layer(inputs["token_ids"], **seen)
-            places = {name: inputs[name] for name in ("segment_ids", "position_ids")}
-            x = embeddings(inputs["token_ids"], **places, training=training)
-            if projection is not None:
-                x = projection(x)
-            return cls.run(blocks, x, lambda i: (mask,), positions, return_attention_scores, training)
-
-        return encode
-
-    @staticmethod
-    def run(blocks, x, context, positions, return_attention_scores, training):
-        """Calls the blocks one after the other, block i with what `context(i)` returns, the last at `positions`."""
-        hidden_states, attention_scores = [x], []
-        options = {"return_attention_scores": return_attention_scores, "training": training}
-        for i, block in enumerate(blocks):
-            if positions is not None and i == len(blocks) - 1:
-                options["positions"] = positions
-            x = block(x, *context(i), **options)
-            if return_attention_scores:
-                x, scores = x
-                attention_scores.append(scores)
-            hidden_states.append(x)
-        return hidden_states, attention_scores
+        token_ids = inputs["token_ids"]
+        mask = self.mask(token_ids, padding_mask=inputs["padding_mask"], sequence_ids=inputs["sequence_ids"])
+        numbers = {"segment_ids": inputs["segment_ids"], "position_ids": inputs["position_ids"]}
+        x = self.embeddings(token_ids, **numbers, training=training)
+        if self.projection is not None:
+            x = self.projection(x)
+        contexts = [(mask,) for _ in self.blocks]
+        return run_blocks(self.blocks, x, contexts, positions, return_attention_scores, training)
 
 
-def _check_shared(embeddings, made, config):
-    names = ["vocabulary_size", "size", "max_positions", "num_segments"]
-    if hasattr(config, "padding_id"):  # others take positions as the shared embeddings count them
-        names.append("padding_id")
-    for name in names:
-        theirs, ours = getattr(embeddings, name), getattr(made, name)
+def run_blocks(blocks, x, contexts, positions, return_attention_scores, training):
+    """Calls the blocks one after the other, each with its own further inputs, the last at `positions`.
+
+    Arguments and results are those of `TransformerLayers.encode`; `contexts` is a list of tuples, one a block.
+    """
+    hidden_states, attention_scores = [x], []
+    options = {"return_attention_scores": return_attention_scores, "training": training}
+    for i, (block, context) in enumerate(zip(blocks, contexts)):
+        if positions is not None and i == len(blocks) - 1:
+            options["positions"] = positions
+        x = block(x, *context, **options)
+        if return_attention_scores:
+            x, scores = x
+            attention_scores.append(scores)
+        hidden_states.append(x)
+    return hidden_states, attention_scores
+
+
+def transformer_layers(
+    config,
+    dtype,
+    pooler,
+    num_segments=0,
+    padding_id=None,
+    embedding_size=None,
+    projection=None,
+    blocks=None,
+    embeddings=None,
+):
+    """Makes the layers of BERT or of a family that differs from it in these arguments.
+
+    Args:
+        config: the configuration.
+        dtype: the dtype policy.
+        pooler: None, or a function from (config, dtype) to what makes [B, H] of [B, S, H]: `bert_pooler`.
+        num_segments: rows of the segment table; 0 for no table.
+        padding_id: positions are counted from the row after it, as RoBERTa does; None for counting from 0.
+        embedding_size: E, the width of the tables; None for H.
+        projection: None, or a function from (config, dtype) to the layer from [B, S, E] to [B, S, H].
+        blocks: function from (config, dtype) to the list of blocks; None for one `transformer_block` a layer.
+        embeddings: another encoder's embeddings, of the same sizes, in place of new ones.
+
+    Raises:
+        ConfigError: `embeddings` of other sizes.
+    """
+    own = Embeddings(
+        vocabulary_size=config.vocabulary_size,
+        size=embedding_size or config.hidden_size,
+        max_positions=config.max_positions,
+        num_segments=num_segments,
+        dropout=config.dropout,
+        layer_norm_epsilon=config.layer_norm_epsilon,
+        initializer_range=config.initializer_range,
+        padding_id=padding_id,
+        dtype=dtype,
+        name="embeddings",
+    )
+    if embeddings is not None:
+        _check_shared(embeddings, own)
+    return TransformerLayers(
+        mask=AttentionMask(dtype=dtype, name="attention_mask"),
+        embeddings=embeddings or own,
+        projection=projection and projection(config, dtype),
+        blocks=(blocks or transformer_blocks)(config, dtype),
+        pooler=pooler and pooler(config, dtype),
+    )
+
+
+def _check_shared(embeddings, own):
+    for name in ("vocabulary_size", "size", "max_positions", "num_segments"):
+        theirs, ours = getattr(embeddings, name), getattr(own, name)
         if theirs != ours:
             name = "embedding_size" if name == "size" else name
             raise ConfigError(f"the shared embeddings have {name}={theirs}, the configuration says {ours}")
 
 
 def transformer_block(config, dtype, name):
-    """A `TransformerBlock` with the numbers of a family's configuration."""
+    """BERT's transformer layer: attention and a feed-forward network, a normalization after each."""
     return TransformerBlock(
         num_heads=config.num_heads,
         intermediate_size=config.intermediate_size,
@@ -183,4 +205,20 @@ def transformer_block(config, dtype, name):
         initializer_range=config.initializer_range,
         dtype=dtype,
         name=name,
+    )
+
+
+def transformer_blocks(config, dtype):
+    """One `transformer_block` for each layer, bottom first."""
+    return [transformer_block(config, dtype, f"transformer_layer_{i}") for i in range(config.num_layers)]
+
+
+def bert_pooler(config, dtype):
+    """BERT's pooler: a tanh layer on the first vector."""
+    return Pooler(
+        size=config.hidden_size,
+        activation="tanh",
+        initializer_range=config.initializer_range,
+        dtype=dtype,
+        name="pooler",
     )

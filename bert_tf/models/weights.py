@@ -9,6 +9,7 @@ and what may stay fresh, the caller says; the report says what it was.
 import dataclasses
 import fnmatch
 import functools
+import math
 import re
 
 import numpy as np
@@ -18,6 +19,11 @@ from bert_tf.errors import DataError
 #: What the training of the TensorFlow 1 originals left in their checkpoints beside the weights.
 TF1_IGNORED = ("global_step", "beta1_power", "beta2_power", "*/adam_m", "*/adam_v", "*/Adam", "*/Adam_1",
                "*/lamb_m", "*/lamb_v")  # fmt: skip
+
+
+#: Layers in one stacked array; the settings allow no more.
+MAX_LAYERS = 1_000
+
 
 @dataclasses.dataclass(frozen=True)
 class WeightMap:
@@ -34,12 +40,23 @@ class WeightMap:
         transposed: source name -> variable path, for matrices that are the transposes of ours.
         stacked: source name -> variable path with `{layer}` in it: one array for all layers, its
             first axis the layer's number.
+        fused: source name -> variable paths: one array that holds several, side by side along its last axis,
+            such as the kernels [H, 3 H] of queries, keys and values.
         copies: source name -> source name of which it is a tied copy; it must be equal to it, and
-            stands for it where the source holds only one of the two.
+            stands for it where the source holds only one of the two. Where the map also has a variable for the
+            copy, and the model has that variable, the model is not tied: the array fills it.
         ignored: source names that hold no weight, such as "global_step"; `*` stands for anything.
         spellings: old part of a name -> new part.
         prefix: what the encoder's names begin with, and may be missing: checkpoints of the bare
             encoder leave it out.
+
+    Example:
+        weight_map = WeightMap(
+            arrays={"bert.embeddings.word_embeddings.weight": "embeddings/token_embeddings"},
+            dense={"bert.encoder.layer.{layer}.output.dense": "transformer_layer_{layer}/output"},
+            prefix="bert.",
+        )
+        weight_map.target("bert.encoder.layer.3.output.dense.weight")  # ("transformer_layer_3/output/kernel", True)
     """
 
     arrays: dict
@@ -47,6 +64,7 @@ class WeightMap:
     kernels: dict = dataclasses.field(default_factory=dict)
     transposed: dict = dataclasses.field(default_factory=dict)
     stacked: dict = dataclasses.field(default_factory=dict)
+    fused: dict = dataclasses.field(default_factory=dict)
     copies: dict = dataclasses.field(default_factory=dict)
     ignored: tuple = ()
     spellings: dict = dataclasses.field(default_factory=dict)
@@ -55,11 +73,13 @@ class WeightMap:
     def entries(self):
         """Every (source name, variable path, whether transposed), with `{layer}` left in.
 
-        Layer 3 of a stacked array is called `<name>[3]`.
+        Layer 3 of a stacked array is called `<name>[3]`, the third part of a fused one `<name>[2]`.
         """
         yield from ((source, path, False) for source, path in self.arrays.items())
         yield from ((source, path, True) for source, path in self.transposed.items())
         yield from ((f"{source}[{{layer}}]", path, False) for source, path in self.stacked.items())
+        for source, paths in self.fused.items():
+            yield from ((f"{source}[{i}]", path, False) for i, path in enumerate(paths))
         for source, path in self.dense.items():
             yield f"{source}.weight", f"{path}/kernel", True
             yield f"{source}.bias", f"{path}/bias", False
@@ -82,6 +102,21 @@ class WeightMap:
             if numbers is not None:
                 return name.format_map(numbers), transposed
         return None
+
+    def parts(self, name, shape):
+        """What an array of the source consists of: list of (name, index into the array, shape).
+
+        That is all layers of a stacked array, all parts of a fused one, and any other itself.
+        """
+        if name in self.stacked and shape and 0 < shape[0] <= MAX_LAYERS and math.prod(shape):
+            return [(f"{name}[{i}]", i, shape[1:]) for i in range(shape[0])]
+        for pattern, paths in self.fused.items():
+            known = any(_match(pattern, spelled) is not None for spelled in (name, self.prefix + name))
+            if known and shape and shape[-1] % len(paths) == 0:
+                size = shape[-1] // len(paths)
+                slices = (slice(i * size, (i + 1) * size) for i in range(len(paths)))
+                return [(f"{name}[{i}]", (..., part), (*shape[:-1], size)) for i, part in enumerate(slices)]
+        return [(name, ..., shape)]
 
     def canonical(self, name):
         """A source name as the map spells it: the newer spelling, with the encoder's prefix."""
@@ -146,7 +181,7 @@ def load_weights(model, arrays, weight_map, partly=False, other_heads=(), fresh=
             differs, or a tied copy that is not equal. Lists all of them; nothing was assigned.
     """
     variables = by_path(model)
-    arrays = _unstack(arrays, weight_map)
+    arrays = _taken_apart(arrays, weight_map)
     sources = {weight_map.canonical(name): name for name in arrays}
     for copy, original in weight_map.copies.items():
         if copy in sources and original not in sources:
@@ -159,7 +194,7 @@ def load_weights(model, arrays, weight_map, partly=False, other_heads=(), fresh=
         path, transposed = weight_map.target(source) or (None, False)
         if weight_map.ignores(source):
             ignored.append(given_name)
-        elif source in weight_map.copies:
+        elif source in weight_map.copies and path not in variables:
             original = weight_map.copies[source]
             if np.array_equal(arrays[given_name], arrays[sources[original]]):
                 ignored.append(given_name)
@@ -221,6 +256,10 @@ def export_weights(model, weight_map):
         layers = [result.pop(f"{name}[{i}]") for i in range(len(result)) if f"{name}[{i}]" in result]
         if layers:
             result[name] = np.stack(layers)
+    for pattern, paths in weight_map.fused.items():
+        first = [name for name in result if _match(f"{pattern}[0]", name) is not None]
+        for name in (name.removesuffix("[0]") for name in first):
+            result[name] = np.concatenate([result.pop(f"{name}[{i}]") for i in range(len(paths))], axis=-1)
     return result
 
 
@@ -229,17 +268,14 @@ def by_path(model):
     return model if isinstance(model, dict) else {v.path: v for v in model.weights}
 
 
-def _unstack(arrays, weight_map):
-    """`arrays` with each stacked one as several."""
-    if not any(name in arrays for name in weight_map.stacked):
+def _taken_apart(arrays, weight_map):
+    """`arrays` with each stacked or fused one as several."""
+    if not weight_map.stacked and not weight_map.fused:
         return arrays
     result = {}
     for name in arrays:
-        layers = np.asarray(arrays[name]) if name in weight_map.stacked else None
-        if layers is not None and layers.ndim and layers.size:
-            result |= {f"{name}[{i}]": layer for i, layer in enumerate(layers)}
-        else:
-            result[name] = arrays[name]
+        array = np.asarray(arrays[name])
+        result |= {part: array[index] for part, index, _ in weight_map.parts(name, array.shape)}
     return result
 
 

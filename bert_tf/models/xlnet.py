@@ -13,10 +13,12 @@ from bert_tf.layers import (
     StreamEmbeddings,
     StreamMask,
 )
-from bert_tf.models.config_map import REQUIRED, TF1_ACTIVATIONS, ConfigMap, number
-from bert_tf.models.configs import XLNetConfig
+from bert_tf.models.backbone import policy
+from bert_tf.models.config_map import HF_ENCODER, HF_TIED, REQUIRED, TF1_ACTIVATIONS, ConfigMap, number
 from bert_tf.models.encoder import Encoder, encoder_inputs
+from bert_tf.models.family import Maps
 from bert_tf.models.weights import TF1_IGNORED, WeightMap
+from bert_tf.models.xlnet_config import XLNetConfig
 
 
 @keras.saving.register_keras_serializable("bert_tf")
@@ -60,8 +62,6 @@ class XLNetEncoder(Encoder):
     """
 
     config_class = XLNetConfig
-    has_position_table = False
-    family = "xlnet"
 
     def __init__(
         self,
@@ -76,14 +76,14 @@ class XLNetEncoder(Encoder):
         **kwargs,
     ):
         # === Layers ===
-        policy = keras.dtype_policies.get(dtype or keras.config.dtype_policy())
-        layers = _Layers(config, policy)
-        memory_layer = SegmentMemory(memory_length, reuse_length, dtype=policy, name="memory_update")
+        dtype = policy(dtype)
+        layers = XLNetLayers(config, dtype)
+        memory_layer = SegmentMemory(memory_length, reuse_length, dtype=dtype, name="memory_update")
         pooler_layer = LastTokenPooler(
             size=config.hidden_size,
             activation="tanh",
             initializer_range=config.initializer_range,
-            dtype=policy,
+            dtype=dtype,
             name="pooler",
         )
 
@@ -91,7 +91,7 @@ class XLNetEncoder(Encoder):
         inputs = encoder_inputs()
         if memory_length:
             shape = (config.num_layers, None, config.hidden_size)
-            inputs["memory"] = keras.Input(shape, dtype=policy.compute_dtype, optional=True, name="memory")
+            inputs["memory"] = keras.Input(shape, dtype=dtype.compute_dtype, optional=True, name="memory")
         memory = inputs.get("memory")
         encoded = layers(inputs, memory=memory, return_attention_scores=output_attention_scores)
         outputs = {"sequence_output": encoded["sequence_output"]}
@@ -105,11 +105,13 @@ class XLNetEncoder(Encoder):
             outputs["attention_scores"] = encoded["attention_scores"]
         if memory_length:
             outputs["memory"] = memory_layer(encoded["hidden_states"][:-1], memory=memory)
+
+        # === Configuration ===
         super().__init__(
             config,
             inputs,
             outputs,
-            dtype=policy,
+            dtype=dtype,
             name=name,
             pooler=pooler,
             output_hidden_states=output_hidden_states,
@@ -118,7 +120,10 @@ class XLNetEncoder(Encoder):
             reuse_length=reuse_length,
             **kwargs,
         )
-        self._join = layers
+        self._xlnet_layers = layers  # not a Keras layer, which would be counted a second time
+
+    def blocks(self):
+        return list(self._xlnet_layers.blocks)
 
     def __call__(self, inputs, *args, **kwargs):
         if isinstance(inputs, dict) and inputs.get("memory") is not None:
@@ -157,7 +162,7 @@ class XLNetEncoder(Encoder):
             DataError: memory is given to a packed row.
         """
         _check_memory(inputs, memory)
-        return self._join(
+        return self._xlnet_layers(
             inputs,
             memory=memory,
             permutation_order=permutation_order,
@@ -167,7 +172,7 @@ class XLNetEncoder(Encoder):
         )
 
 
-class _Layers:
+class XLNetLayers:
     """The layers of an encoder and how they are joined, called on symbolic inputs and on tensors."""
 
     def __init__(self, config, policy):
@@ -337,7 +342,9 @@ HF_CONFIG = ConfigMap(
         "summary_type": ("last",),
         "summary_activation": ("tanh",),
         "summary_use_proj": (True,),
+        **HF_TIED,
     },
+    checked=HF_ENCODER,
     # How much is remembered is the caller's affair here.
     ignored=("clamp_len", "d_head", "mem_len", "reuse_len", "use_mems", "use_mems_eval", "use_mems_train",
              "summary_last_dropout", "start_n_top", "end_n_top", "n_token"),  # fmt: skip
@@ -388,3 +395,5 @@ TF1_CONFIG = ConfigMap(
     derived=(_read_head_size, _write_head_size),
     file="xlnet_config.json",
 )
+HF = Maps(HF_CONFIG, HF_WEIGHTS)
+TF1 = Maps(TF1_CONFIG, TF1_WEIGHTS)

@@ -1,5 +1,18 @@
-"""Pretraining objectives: models that wrap an encoder and know a loss."""
+"""Pretraining objectives: models that wrap a backbone and know a loss; their settings and the list of them.
 
-from bert_tf.objectives.masked_lm import MaskedLM
-from bert_tf.objectives.permutation_lm import PermutationLM
-from bert_tf.objectives.replaced_token_detection import ReplacedTokenDetection
+Names are imported when they are first used, so that settings are there without Keras.
+"""
+
+from bert_tf.lazy import lazy_names
+
+__getattr__, __all__ = lazy_names(__name__, {
+    "masked_lm": ["MaskedLM"],
+    "masked_lm_config": ["MaskedLMConfig"],
+    "objective": ["Objective", "ObjectiveConfig"],
+    "permutation_lm": ["PermutationLM"],
+    "permutation_lm_config": ["PermutationLMConfig"],
+    "pretraining_model": ["PretrainingModel"],
+    "registry": ["OBJECTIVES", "register_objective"],
+    "replaced_token_detection": ["ReplacedTokenDetection"],
+    "replaced_token_detection_config": ["ReplacedTokenDetectionConfig"],
+})  # fmt: skip

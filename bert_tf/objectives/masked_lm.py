@@ -1,25 +1,21 @@
-"""Masked language modelling, with or without span boundaries and a question about a pair of segments."""
+"""Masked language modelling, with or without span boundaries and a task on two segments."""
 
 import keras
 from keras import ops
 
-from bert_tf.backend import TrainableModel
 from bert_tf.config import nearest
 from bert_tf.errors import ConfigError, DataError
 from bert_tf.layers import ClassificationHead
 from bert_tf.layers.span_boundary_head import SpanBoundaryHead
 from bert_tf.models import ENCODER_INPUTS
 from bert_tf.objectives.losses import cross_entropy_sums, feature
-
-#: What the two classes of the pair head mean. The loss is the same; the data differ.
-PAIR_HEADS = {
-    "next_sentence": "0: B follows A in the document, 1: B is from elsewhere (BERT)",
-    "sentence_order": "0: A and B in order, 1: exchanged (ALBERT)",
-}
+from bert_tf.objectives.masked_lm_config import PAIR_TASKS, MaskedLMConfig
+from bert_tf.objectives.pretraining_model import PretrainingModel
+from tfrecords.corruption.masking_config import MaskingConfig
 
 
 @keras.saving.register_keras_serializable("bert_tf")
-class MaskedLM(TrainableModel):
+class MaskedLM(PretrainingModel):
     """An encoder that predicts masked tokens, and optionally how two segments belong together.
 
     Devlin et al. 2018, section 3.1; `run_pretraining.py` of google-research/bert. The decoder is
@@ -33,7 +29,9 @@ class MaskedLM(TrainableModel):
 
     Args:
         encoder: a model family's encoder.
-        pair_head: None, "next_sentence" or "sentence_order"; needs an encoder with a pooler.
+        pair_task: None; "next_sentence" (NSP, BERT): 0 where segment B follows A in the document, 1 where it is from
+            elsewhere; or "sentence_order" (SOP, ALBERT): 0 where A and B are in order, 1 where they are exchanged.
+            The loss is the same; the data differ. Needs an encoder with a pooler.
         span_boundary: whether there is the span boundary objective; needs spans as masks.
 
     Call arguments:
@@ -41,36 +39,34 @@ class MaskedLM(TrainableModel):
             [B, P]; with span boundaries `span_left` and `span_right` int32 [B, P], the positions
             just outside the span of each prediction; for the losses also `mask_ids` int32 [B, P],
             `mask_weights` float32 [B, P]; with span boundaries `span_weights` float32 [B, P], 0 where one
-            of these positions holds a special token; with a pair head `pair_labels` int32 [B] and
+            of these positions holds a special token; with a pair task `pair_labels` int32 [B] and
             `pair_weights` float32 [B]. Other keys are left alone.
         training: whether dropout is active.
 
     Returns:
         dict: `masked_lm_logits` float32 [B, P, V]; with span boundaries `span_boundary_logits`
-        float32 [B, P, V]; with a pair head `pair_logits` float32 [B, 2].
+        float32 [B, P, V]; with a pair task `pair_logits` float32 [B, 2].
 
     Raises:
-        ConfigError: an unknown pair head, or one on an encoder without a pooler.
-        DataError: a feature is missing; with a pair head, in training and evaluation, also where the
+        ConfigError: an unknown pair task, or one on an encoder without a pooler.
+        DataError: a feature is missing; with a pair task, in training and evaluation, also where the
             examples are no pairs.
 
     Example:
-        model = MaskedLM(BertEncoder(preset("bert_tiny")), pair_head="next_sentence")
+        model = MaskedLM(BertEncoder(preset("bert_tiny")), pair_task="next_sentence")
         model.compile(optimizer=AdamW(1e-4))
         model.fit(dataset)  # its elements are dicts of features
     """
 
-    def __init__(self, encoder, pair_head=None, span_boundary=False, name="masked_lm", **kwargs):
+    def __init__(self, encoder, pair_task=None, span_boundary=False, name="masked_lm", **kwargs):
         super().__init__(name=name, dtype=encoder.dtype_policy, **kwargs)
-        if pair_head is not None and pair_head not in PAIR_HEADS:
-            raise ConfigError(f"unknown pair head {pair_head!r}{nearest(str(pair_head), PAIR_HEADS)}")
-        if pair_head is not None and not encoder.pooler:
-            raise ConfigError(
-                f"pair_head='{pair_head}' reads the pooled output: build the encoder with pooler=True"
-            )
+        if pair_task is not None and pair_task not in PAIR_TASKS:
+            raise ConfigError(f"unknown pair_task {pair_task!r}{nearest(str(pair_task), PAIR_TASKS)}")
+        if pair_task is not None and not encoder.pooler:
+            raise ConfigError(f"pair_task='{pair_task}' reads the pooled output: build the encoder with pooler=True")
         config = encoder.config
-        self.encoder = encoder
-        self.pair_head = pair_head
+        self.backbone = encoder
+        self.pair_task = pair_task
         self.span_boundary = span_boundary
         self.masked_lm_head = encoder.make_masked_lm_head()
         self.span_boundary_head = None
@@ -86,75 +82,71 @@ class MaskedLM(TrainableModel):
                 name="span_boundary_head",
             )
             self.span_boundary_head.build((None, None, config.hidden_size))
-        self.pair_classifier = None
-        if pair_head is not None:
-            self.pair_classifier = ClassificationHead(
+        self.pair_head = None
+        if pair_task is not None:
+            self.pair_head = ClassificationHead(
                 num_outputs=2,
                 dropout=0.0,
                 initializer_range=config.initializer_range,
                 dtype=self.dtype_policy,
                 name="pair_head",
             )
-            self.pair_classifier.build((None, config.hidden_size))
+            self.pair_head.build((None, config.hidden_size))
         self.built = True
 
     def call(self, features, training=False):
         inputs = {key: features[key] for key in ENCODER_INPUTS if key in features}
         names = ["mask_positions"] if self.span_boundary_head is None else ["mask_positions", "span_left", "span_right"]
         positions = ops.concatenate([feature(features, name) for name in names], axis=1)
-        encoded = self.encoder.outputs_at(inputs, positions, training=training)
+        encoded = self.backbone.outputs_at(inputs, positions, training=training)
         x, *beside = ops.split(encoded["sequence_output"], len(names), axis=1)
-        table = self.encoder.embedding_table
+        table = self.backbone.embedding_table
         outputs = {"masked_lm_logits": self.masked_lm_head(x, table)}
         if self.span_boundary_head is not None:
             outputs["span_boundary_logits"] = self.span_boundary_head(*beside, _place(features), table)
-        if self.pair_classifier is not None:
-            outputs["pair_logits"] = self.pair_classifier(encoded["pooled_output"], training=training)
+        if self.pair_head is not None:
+            outputs["pair_logits"] = self.pair_head(encoded["pooled_output"], training=training)
         return outputs
 
     def loss_weights(self, features):
-        return {name: ops.sum(weights) for name, (_, weights) in self._questions(features).items()}
+        return {name: ops.sum(weights) for name, (_, weights) in self._targets(features).items()}
 
     def loss_sums(self, features, training):
         outputs = self(features, training=training)
         losses, metrics = {}, {}
-        for name, (labels, weights) in self._questions(features).items():
+        for name, (labels, weights) in self._targets(features).items():
             labels = feature(features, labels)
             losses[name], correct = cross_entropy_sums(outputs[f"{name}_logits"], labels, weights)
             metrics[f"{name}_accuracy"] = (correct, ops.sum(weights))
         return losses, metrics
 
-    def _questions(self, features):
+    def _targets(self, features):
         """What is predicted: name of the loss -> (name of the labels, float32 weights)."""
         weights = ops.cast(feature(features, "mask_weights"), "float32")
-        questions = {"masked_lm": ("mask_ids", weights)}
+        targets = {"masked_lm": ("mask_ids", weights)}
         if self.span_boundary_head is not None:
             reached = self.span_boundary_head.reaches(_place(features))
             between = ops.cast(feature(features, "span_weights"), "float32")
-            questions["span_boundary"] = ("mask_ids", between * ops.cast(reached, "float32"))
-        if self.pair_classifier is not None:
+            targets["span_boundary"] = ("mask_ids", between * ops.cast(reached, "float32"))
+        if self.pair_head is not None:
             if "pair_weights" not in features:
                 raise DataError(
-                    f"the model has pair_head='{self.pair_head}', and the batch has no 'pair_labels' and 'pair_weights': "
-                    f"its examples are no pairs; write the shards with --pair {self.pair_head}, or build the model "
-                    "without pair_head"
+                    f"the model has pair_task='{self.pair_task}', and the batch has no 'pair_labels' and 'pair_weights': "
+                    f"its examples are no pairs; write the shards with --pair {self.pair_task}, or build the model "
+                    "without pair_task"
                 )
-            questions["pair"] = ("pair_labels", ops.cast(feature(features, "pair_weights"), "float32"))
-        return questions
-
-    def get_config(self):
-        return {
-            "encoder": keras.saving.serialize_keras_object(self.encoder),
-            "pair_head": self.pair_head,
-            "span_boundary": self.span_boundary,
-            "name": self.name,
-            "trainable": self.trainable,
-        }
+            targets["pair"] = ("pair_labels", ops.cast(feature(features, "pair_weights"), "float32"))
+        return targets
 
     @classmethod
-    def from_config(cls, config, custom_objects=None):
-        encoder = keras.saving.deserialize_keras_object(config["encoder"], custom_objects=custom_objects)
-        return cls(**{**config, "encoder": encoder})
+    def around(cls, backbone, settings, **kwargs):
+        pair_task = settings.pair_task if settings.needs_pooler else None
+        return cls(backbone, pair_task=pair_task, span_boundary=settings.span_boundary, **kwargs)
+
+    @property
+    def settings(self):
+        masking = MaskingConfig(strategy="span") if self.span_boundary else MaskingConfig()
+        return MaskedLMConfig(pair_task=self.pair_task or "none", span_boundary=self.span_boundary, masking=masking)
 
 
 def _place(features):

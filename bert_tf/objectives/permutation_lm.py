@@ -3,15 +3,17 @@
 import keras
 from keras import ops
 
-from bert_tf.backend import TrainableModel
 from bert_tf.errors import ConfigError, DataError
 from bert_tf.layers import LMHead, SegmentMemory
 from bert_tf.models import ENCODER_INPUTS, XLNetEncoder
 from bert_tf.objectives.losses import cross_entropy_sums, feature
+from bert_tf.objectives.permutation_lm_config import PermutationLMConfig
+from bert_tf.objectives.pretraining_model import PretrainingModel
+from tfrecords.corruption.permutation_config import PermutationConfig
 
 
 @keras.saving.register_keras_serializable("bert_tf")
-class PermutationLM(TrainableModel):
+class PermutationLM(PretrainingModel):
     """An XLNet that predicts some tokens, each from the tokens before it in a factorization order.
 
     Yang et al. 2019, sections 2.2 and 2.3; `two_stream_loss` of zihangdai/xlnet
@@ -37,7 +39,7 @@ class PermutationLM(TrainableModel):
         reuse_length: only the first so many tokens of each segment are remembered; None for all.
 
     Call arguments:
-        features: dict of the data contract, as `tfrecords.permutation.PermutationCorruption` makes
+        features: dict of the data contract, as `tfrecords.corruption.permutation.PermutationCorruption` makes
             it: the encoder's inputs, not corrupted; `permutation_order` int32 [B, S];
             `mask_positions` int32 [B, P], P / segments of them for each segment; optionally
             `backward` bool [B]; for the loss also `mask_ids` int32 and `mask_weights` float32
@@ -66,7 +68,7 @@ class PermutationLM(TrainableModel):
             )
         if segments < 1 or memory_length < 1:
             raise ConfigError(f"segments={segments} and memory_length={memory_length} must be at least 1")
-        self.encoder = encoder
+        self.backbone = encoder
         self.segments = segments
         self.memory_length = memory_length
         self.reuse_length = reuse_length
@@ -84,7 +86,7 @@ class PermutationLM(TrainableModel):
         for i in range(self.segments):
             here = slice(i * length, (i + 1) * length)
             positions = features["mask_positions"][:, i * predictions : (i + 1) * predictions]
-            encoded = self.encoder.encode(
+            encoded = self.backbone.encode(
                 {key: features[key][:, here] for key in ENCODER_INPUTS if key in features},
                 memory=memory,
                 permutation_order=feature(features, "permutation_order")[:, here],
@@ -97,7 +99,7 @@ class PermutationLM(TrainableModel):
             if i + 1 < self.segments:
                 memory = self.remember(encoded["hidden_states"][:-1], memory=memory)
         x = outputs[0] if self.segments == 1 else ops.concatenate(outputs, axis=1)
-        return {"permutation_lm_logits": self.lm_head(x, self.encoder.embedding_table)}
+        return {"permutation_lm_logits": self.lm_head(x, self.backbone.embedding_table)}
 
     def loss_weights(self, features):
         return {"permutation_lm": ops.sum(ops.cast(feature(features, "mask_weights"), "float32"))}
@@ -114,17 +116,14 @@ class PermutationLM(TrainableModel):
             if width is not None and width % self.segments:
                 raise DataError(f"'{name}' has {width} columns, which {self.segments} segments cannot share evenly")
 
-    def get_config(self):
-        return {
-            "encoder": keras.saving.serialize_keras_object(self.encoder),
-            "segments": self.segments,
-            "memory_length": self.memory_length,
-            "reuse_length": self.reuse_length,
-            "name": self.name,
-            "trainable": self.trainable,
-        }
-
     @classmethod
-    def from_config(cls, config, custom_objects=None):
-        encoder = keras.saving.deserialize_keras_object(config["encoder"], custom_objects=custom_objects)
-        return cls(**{**config, "encoder": encoder})
+    def around(cls, backbone, settings, **kwargs):
+        return cls(backbone, settings.permutation.segments, settings.memory_length, settings.reuse_length, **kwargs)
+
+    @property
+    def settings(self):
+        return PermutationLMConfig(
+            memory_length=self.memory_length,
+            reuse_length=self.reuse_length,
+            permutation=PermutationConfig(segments=self.segments, bidirectional=self.segments > 1),
+        )

@@ -3,18 +3,19 @@
 import keras
 from keras import ops
 
-from bert_tf.backend import TrainableModel
-from bert_tf.config import build, to_dict
 from bert_tf.errors import ConfigError
 from bert_tf.layers.discriminator_head import DiscriminatorHead
 from bert_tf.models import ENCODER_INPUTS
-from bert_tf.models.electra import ElectraConfig, make_generator
+from bert_tf.models.electra import GENERATOR, make_generator
+from bert_tf.models.families import describe
 from bert_tf.objectives.losses import binary_cross_entropy_sum, cross_entropy_sums, feature
+from bert_tf.objectives.pretraining_model import PretrainingModel
+from bert_tf.objectives.replaced_token_detection_config import ReplacedTokenDetectionConfig
 from bert_tf.objectives.sampling import sample_tokens
 
 
 @keras.saving.register_keras_serializable("bert_tf")
-class ReplacedTokenDetection(TrainableModel):
+class ReplacedTokenDetection(PretrainingModel):
     """A small masked LM replaces tokens; the encoder learns to tell which were replaced.
 
     Clark et al. 2020, section 3; `run_pretraining.py` of google-research/electra. The generator
@@ -35,7 +36,7 @@ class ReplacedTokenDetection(TrainableModel):
         features: dict of the data contract: the encoder's inputs, `mask_positions` int32 [B, P]
             (distinct where the weight is not 0), `mask_weights` float32 [B, P] and
             `sampling_bits` int32 [B, P], uniform in [0, 2**24): what
-            `tfrecords.replaced_tokens.ReplacedTokenCorruption` makes. For the losses also
+            `tfrecords.corruption.replaced_tokens.ReplacedTokenCorruption` makes. For the losses also
             `mask_ids` int32 [B, P]. Without a generator only the encoder's inputs.
         training: whether dropout is active.
 
@@ -65,7 +66,7 @@ class ReplacedTokenDetection(TrainableModel):
     ):
         super().__init__(name=name, dtype=discriminator.dtype_policy, **kwargs)
         config = discriminator.config
-        self.discriminator = discriminator
+        self.backbone = discriminator
         self.generator = generator
         self.discriminator_weight = discriminator_weight
         self.loss_coefficients = {"discriminator": discriminator_weight}
@@ -94,7 +95,7 @@ class ReplacedTokenDetection(TrainableModel):
             change = ops.where(_real(features), sampled - current, 0)
             inputs["token_ids"] = inputs["token_ids"] + _at(positions, change, inputs["token_ids"])
             outputs = {"masked_lm_logits": logits, "sampled_ids": sampled, "token_ids": inputs["token_ids"]}
-        encoded = self.discriminator(inputs, training=training)
+        encoded = self.backbone(inputs, training=training)
         return outputs | {"replaced_logits": self.discriminator_head(encoded["sequence_output"])}
 
     def loss_weights(self, features):
@@ -142,24 +143,21 @@ class ReplacedTokenDetection(TrainableModel):
                 "make_generator(discriminator, generator_config(discriminator.config))"
             )
 
-    def get_config(self):
-        return {
-            "discriminator": keras.saving.serialize_keras_object(self.discriminator),
-            "generator": None if self.generator is None else to_dict(self.generator.config),
-            "discriminator_weight": self.discriminator_weight,
-            "name": self.name,
-            "trainable": self.trainable,
-        }
-
     @classmethod
-    def from_config(cls, config, custom_objects=None):
-        discriminator = keras.saving.deserialize_keras_object(
-            config["discriminator"], custom_objects=custom_objects
+    def around(cls, backbone, settings, **kwargs):
+        config = settings.generator_config(backbone.config)
+        generator = None if config is None else make_generator(backbone, config)
+        return cls(backbone, generator, settings.discriminator_weight, **kwargs)
+
+    @property
+    def settings(self):
+        generator = None if self.generator is None else describe(self.generator.config)
+        return ReplacedTokenDetectionConfig(
+            generator_size=None, generator=generator, discriminator_weight=self.discriminator_weight
         )
-        generator = config["generator"]
-        if generator is not None:
-            generator = make_generator(discriminator, build(ElectraConfig, generator))
-        return cls(**{**config, "discriminator": discriminator, "generator": generator})
+
+    def backbones(self):
+        return {"": self.backbone} if self.generator is None else {"": self.backbone, GENERATOR: self.generator}
 
 
 def _real(features):

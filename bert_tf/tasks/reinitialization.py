@@ -5,9 +5,9 @@ specialised on the pretraining objective.
 """
 
 from bert_tf.errors import ConfigError
-from bert_tf.layers import LastTokenPooler, Pooler, PreNormBlock, RelativeBlock, TransformerBlock
+from bert_tf.layers import LastTokenPooler, Pooler, RelativeBlock, TransformerBlock
 
-_BLOCKS = (TransformerBlock, PreNormBlock, RelativeBlock)
+_BLOCKS = (TransformerBlock, RelativeBlock)
 _POOLERS = (Pooler, LastTokenPooler)
 
 

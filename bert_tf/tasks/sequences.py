@@ -6,7 +6,7 @@ import numpy as np
 import tensorflow as tf
 
 from bert_tf.tasks.batching import bucket_bounds, plan_batches
-from bert_tf.tokenizers.words import find_words
+from bert_tf.tokenizers.ops.word_spans import find_word_spans
 
 TOKENIZE_BATCH = 1024
 # AutoGraph would search for Python code to translate, which takes seconds and finds none.
@@ -126,12 +126,12 @@ def tokenize_with_offsets(tokenizer, texts):
 def tokenize_words(tokenizer, texts):
     """(ids, bool whether a token begins a word, [start, end) of the words in characters) of `texts`.
 
-    RaggedTensors: [N, None] for tokens and [N, None, 2] for words; see `tokenizers.words.find_words`.
+    RaggedTensors: [N, None] for tokens and [N, None, 2] for words; see `tokenizers.ops.word_spans.find_word_spans`.
     """
 
     def tokens_and_words(text):
         ids, starts, ends = tokenizer.tokenize_with_offsets(text)
-        begins, spans = find_words(tokenizer, text, ids, starts, ends)
+        begins, spans = find_word_spans(tokenizer, text, ids, starts, ends)
         words = tf.math.unsorted_segment_sum(tf.cast(begins, tf.int64), ids.value_rowids(), ids.nrows())
         return ids, ids.with_values(begins), tf.RaggedTensor.from_row_lengths(spans, words)
 

@@ -1,12 +1,22 @@
-"""Text to token ids and back, as graph ops: training of vocabularies and their application."""
+"""Text to token ids and back, as graph ops: training of vocabularies and their application.
 
-from bert_tf.tokenizers.bpe import BPETokenizer
-from bert_tf.tokenizers.bpe_training import train_bpe, train_byte_level_bpe
-from bert_tf.tokenizers.byte_level_bpe import ByteLevelBPETokenizer
-from bert_tf.tokenizers.layout import Layout
-from bert_tf.tokenizers.loading import load_tokenizer
-from bert_tf.tokenizers.sentencepiece import SentencePieceTokenizer
-from bert_tf.tokenizers.special_tokens import SpecialToken
-from bert_tf.tokenizers.unigram_training import train_unigram
-from bert_tf.tokenizers.wordpiece import WordPieceTokenizer
-from bert_tf.tokenizers.wordpiece_training import train_wordpiece
+`KINDS` lists the kinds of tokenizers; each has a folder. `tokenizer.py` is what all kinds share. Names are
+imported when they are first used (PEP 562), so that the list of kinds is there without TensorFlow.
+"""
+
+from bert_tf.lazy import lazy_names
+
+__getattr__, __all__ = lazy_names(__name__, {
+    "bpe.bpe": ["BPETokenizer"],
+    "bpe.byte_level_bpe": ["ByteLevelBPETokenizer"],
+    "bpe.training": ["train_bpe", "train_byte_level_bpe"],
+    "files.loading": ["load_tokenizer"],
+    "kinds": ["KINDS", "TokenizerKind", "VocabularyTrainer"],
+    "layout": ["Layout"],
+    "sentencepiece.sentencepiece": ["SentencePieceTokenizer"],
+    "sentencepiece.training": ["train_unigram"],
+    "special_tokens": ["SpecialToken"],
+    "tokenizer": ["Tokenizer"],
+    "wordpiece.training": ["train_wordpiece"],
+    "wordpiece.wordpiece": ["WordPieceTokenizer"],
+})  # fmt: skip

@@ -8,12 +8,15 @@ from bert_tf.errors import ConfigError
 
 @dataclasses.dataclass(frozen=True)
 class Layout:
-    """The frame of a row: before_first A after_first (before_second B after_second) at_end.
+    """The special tokens of a row: before_first A after_first (before_second B after_second) at_end.
+
+    Example:
+        build_layout("bert", 101, 102).special_tokens_per_pair  # 3
 
     Attributes:
         before_first, after_first, before_second, after_second, at_end: tuples of int, the ids put
             there; those of the second text are left out where there is no second text.
-        second_segment: `segment_ids` of the second text and its frame; the first text's is 0.
+        second_segment: `segment_ids` of the second text and its special tokens; the first text's is 0.
         end_segment: `segment_ids` of `at_end`.
     """
 
@@ -27,12 +30,12 @@ class Layout:
 
     @property
     def special_tokens_per_sequence(self):
-        """How many ids frame a single text."""
+        """How many special tokens a single text gets."""
         return len(self.before_first) + len(self.after_first) + len(self.at_end)
 
     @property
     def special_tokens_per_pair(self):
-        """How many ids frame two texts."""
+        """How many special tokens two texts get."""
         return self.special_tokens_per_sequence + len(self.before_second) + len(self.after_second)
 
 
@@ -71,8 +74,8 @@ def build_layout(name, cls_id, sep_id):
     if name not in LAYOUTS:
         raise ConfigError(f"unknown layout '{name}'{nearest(name, LAYOUTS)}")
     layout = LAYOUTS[name](cls_id, sep_id)
-    frame = (*layout.before_first, *layout.after_first, *layout.at_end)
-    if None in frame:
+    needed = (*layout.before_first, *layout.after_first, *layout.at_end)
+    if None in needed:
         missing = "cls" if cls_id is None and None in (*layout.before_first, *layout.at_end) else "sep"
         raise ConfigError(f"layout '{name}' needs a token for the role '{missing}'")
     return layout

@@ -1,17 +1,17 @@
-"""Which tokens begin a word for masking: each family's rule, and texts without blanks.
+"""Which tokens begin a word for masking: each family's rule, and text without spaces.
 
 Masking asks only this table. Which piece of a word a tagger reads is another question, which
-`words.find_words` answers from the text itself.
+`ops.word_spans.find_word_spans` answers from the text itself.
 """
 
 import string
 
 import numpy as np
 
-# Code points of scripts that put no blanks between words, first and last: Thai, Lao and Tibetan; Myanmar;
+# Code points of scripts that put no spaces between words, first and last: Thai, Lao and Tibetan; Myanmar;
 # Khmer; Tai Le to Khmer symbols; Tai Tham; Han, kana, Bopomofo and Yi with their punctuation; Javanese and
 # Myanmar extensions; Tai Viet; compatibility ideographs; their vertical and full-width forms; old kana; the planes
-# of rare ideographs. Hangul, which is written with blanks, lies outside, but for its compatibility letters.
+# of rare ideographs. Hangul, which is written with spaces, is not among them, but for its compatibility letters.
 _UNSPACED = (
     (0x0E00, 0x0FFF), (0x1000, 0x109F), (0x1780, 0x17FF), (0x1950, 0x19FF), (0x1A20, 0x1AAF), (0x2E80, 0xA4CF),
     (0xA980, 0xA9FF), (0xAA60, 0xAADF), (0xF900, 0xFAFF), (0xFE30, 0xFE4F), (0xFF00, 0xFF9F), (0x1AFF0, 0x1B16F),
@@ -22,19 +22,19 @@ _PUNCTUATION = frozenset('!"#$%&()*+,-./:;?@[\\]^_`{|}~')
 _ENGLISH = frozenset(string.ascii_letters) | _PUNCTUATION
 
 
-def sentencepiece_word_starts(pieces, blank, non_english):
+def sentencepiece_word_starts(pieces, space, non_english):
     """Which pieces of a SentencePiece vocabulary begin a word.
 
     `_is_start_piece_sp` in google-research/albert `create_pretraining_data.py` and `_is_start_piece`
-    in zihangdai/xlnet `data_utils.py`: pieces that begin with the blank or "<", and single ASCII
+    in zihangdai/xlnet `data_utils.py`: pieces that begin with the space or "<", and single ASCII
     punctuation marks but ' < = >; for ALBERT also each piece that holds anything but ASCII letters and
     these marks: digits, currency signs, letters of other alphabets. One deviation, where XLNet's
     rule takes a sentence of Chinese, Japanese or Thai for one word: a piece that holds a character of
-    a script without blanks begins a word in either family. (Korean is written with blanks.)
+    a script without spaces begins a word in either family. (Korean is written with spaces.)
 
     Args:
         pieces: list of str.
-        blank: the character that stands for a blank.
+        space: the character that spells a space.
         non_english: whether ALBERT's last rule holds.
 
     Returns:
@@ -42,7 +42,7 @@ def sentencepiece_word_starts(pieces, blank, non_english):
     """
 
     def begins(piece):
-        if piece.startswith((blank, "<")) or piece in _PUNCTUATION:
+        if piece.startswith((space, "<")) or piece in _PUNCTUATION:
             return True
         return not _ENGLISH.issuperset(piece) if non_english else any(_is_unspaced(ord(c)) for c in piece)
 
@@ -50,19 +50,19 @@ def sentencepiece_word_starts(pieces, blank, non_english):
 
 
 def holds_unspaced_bytes(token):
-    """Whether a character of a script without blanks begins within `token`, bytes of UTF-8.
+    """Whether a character of a script without spaces begins within `token`, bytes of UTF-8.
 
     A character that the token cuts off counts if all that its first bytes can become are of such scripts.
     """
-    for place, byte in enumerate(token):
+    for position, byte in enumerate(token):
         length = 2 if 0xC2 <= byte < 0xE0 else 3 if 0xE0 <= byte < 0xF0 else 4 if 0xF0 <= byte < 0xF5 else 0
         if not length:  # ASCII, or no first byte
             continue
         code = byte & (0xFF >> (length + 1))
         for number in range(1, length):
             code <<= 6
-            if place + number < len(token):
-                code |= token[place + number] & 0x3F
+            if position + number < len(token):
+                code |= token[position + number] & 0x3F
             else:  # the fewest and the most that the missing bits can be
                 missing = 6 * (length - number)
                 first = (code >> 6) << missing

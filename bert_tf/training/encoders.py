@@ -8,7 +8,7 @@ from bert_tf.checkpoints import is_checkpoint, open_checkpoint
 from bert_tf.config import to_dict
 from bert_tf.errors import ConfigError, DataError
 from bert_tf.files import is_there
-from bert_tf.models.building import build_config, build_encoder, describe
+from bert_tf.models.families import build_config, build_encoder, describe
 from bert_tf.training import inputs
 from bert_tf.training.checkpoints import MODEL, assign, tensor_names
 from bert_tf.training.run_directory import CONFIG, RunDirectory
@@ -65,12 +65,11 @@ def finetuning_dropout(path):
     return None if source or "imported_from" in record or "task" in record else 0.1
 
 
-def initialize(objective, encoder, tokenizer, path, fresh=()):
+def initialize(objective, tokenizer, path, fresh=()):
     """Starts a pretraining model from a run directory or a published checkpoint.
 
     Args:
-        objective: the model; its variables are set.
-        encoder: the encoder in it.
+        objective: a `PretrainingModel`; its variables are set.
         tokenizer: what the model is to read; it must have the tokens of that of `path`.
         path: as in `load_encoder`.
         fresh: parts, such as "pair_head" or "masked_lm_head", that keep their initial values where
@@ -85,7 +84,7 @@ def initialize(objective, encoder, tokenizer, path, fresh=()):
     if tokenizer_of(path).vocabulary != tokenizer.vocabulary:
         raise DataError(f"{path} was trained on another vocabulary; write the shards with the tokenizer in it")
     theirs = to_dict(config_of(path))
-    for name, value in to_dict(encoder.config).items():
+    for name, value in to_dict(objective.backbone.config).items():
         # What training alone reads may differ; what the numbers depend on may not.
         if name not in ("dropout", "attention_dropout", "initializer_range") and theirs.get(name) != value:
             raise ConfigError(f"the model has {name}={value!r}, {path} has {theirs.get(name)!r}; set model.{name}")

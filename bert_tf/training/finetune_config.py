@@ -11,7 +11,13 @@ from bert_tf.training.optimizer_config import OptimizerConfig
 
 @dataclasses.dataclass(frozen=True)
 class FinetuneDataConfig:
-    """The labelled files; the test file is only measured, by the best epoch, after training."""
+    """The labelled files: TSV, CSV, JSON lines or CoNLL.
+
+    Attributes:
+        train: the file that is trained on.
+        dev: the file that chooses the best epoch.
+        test: a file that the best epoch is measured on after training; None for none.
+    """
 
     train: str = ""
     dev: str = ""
@@ -24,16 +30,22 @@ class FinetuneTrainConfig:
 
     Attributes:
         epochs: passes over the training data.
-        batch_size: examples of an update.
-        precision: as in `bert_tf.training.pretrain_config.TrainConfig`.
-        early_stopping: stop after so many epochs without a better dev metric; None = never. The
-            best epoch is kept in either case.
-        seeds: how many runs, with seed, seed + 1, ...; mean and spread are reported.
-        dropout: of the encoder, on attention too. None (the default): a published checkpoint keeps the rates
-            that it was published with (0.1; none in ALBERT version 2 and xxlarge and in ModernBERT), a
-            fine-tuned run keeps its own, and a run pretrained here gets 0.1, because a short pretraining goes
-            without dropout and a small labelled set needs it.
-        pretrained: False starts from fresh weights: the same model without its pretraining.
+        batch_size: examples of an update, over all replicas and micro-batches together.
+        accumulation_steps: how many micro-batches a batch is cut into; saves memory, changes no number.
+        precision: what the model computes in, as `train.precision` of pretraining.
+        strategy: "one" device; "mirrored" on all GPUs of this machine (else all its CPU devices); "multi_worker": the
+            cluster that TF_CONFIG describes; "tpu". "auto" takes a TPU, else a cluster, else all GPUs, else the CPU.
+        xla: whether forward and backward pass are compiled by XLA. None for what pays: all of it on GPUs, small parts
+            on CPUs. On TPUs everything always is.
+        seed: of the new weights, the order of the examples and dropout.
+        seeds: how many runs, with seed, seed + 1, ...; their mean and spread are reported.
+        early_stopping: stop after so many epochs without a better dev metric; None for never. The best epoch is kept
+            in either case.
+        dropout: of the encoder, on attention too. None: a published checkpoint keeps the rates that it was published
+            with (0.1; none in ALBERT version 2 and xxlarge and in ModernBERT), a fine-tuned run keeps its own, and a
+            run pretrained here gets 0.1, because a short pretraining goes without dropout and a small labelled set
+            needs it.
+        pretrained: False starts from random weights: the same model without its pretraining.
     """
 
     epochs: Annotated[int, Range(at_least=1)] = 3
@@ -57,8 +69,11 @@ class FinetuneConfig:
     which make small data sets stable (Mosbach et al. 2021, section 6).
 
     Attributes:
-        task: what `build_task` takes; see `bert_tf.tasks.config.TaskConfig`.
-        init_from: the run directory whose encoder and tokenizer are used.
+        task: the task; see `bert_tf.tasks.config.TaskConfig`.
+        data: the labelled files.
+        init_from: the run directory or published checkpoint whose encoder and tokenizer are used.
+        optimizer: the optimizer and the schedule of its learning rate.
+        train: how long and on what.
     """
 
     task: dict = dataclasses.field(default_factory=dict)

@@ -20,16 +20,29 @@ from bert_tf import files, interrupts
 from bert_tf.backend.model import NonFiniteError
 from bert_tf.backend.tpu import is_tpu
 from bert_tf.interrupts import Interrupted
-from bert_tf.models.building import describe
+from bert_tf.models.families import describe
 from bert_tf.progress import Progress
 from bert_tf.tasks import build_task
 from bert_tf.training import inputs
 from bert_tf.training.checkpoints import Checkpoints
-from bert_tf.training.encoders import config_of, finetuning_dropout, identity_of, load_encoder, tokenizer_of
+from bert_tf.training.encoders import (
+    config_of,
+    finetuning_dropout,
+    identity_of,
+    load_encoder,
+    tokenizer_of,
+)
 from bert_tf.training.finetune_config import FinetuneConfig, check_finetuning  # noqa: F401
 from bert_tf.training.optimization import make_optimizer
 from bert_tf.training.precision import precision, resolve
-from bert_tf.training.run_directory import CONFIG, FINISHED, METRICS, SUMMARY, Finished, RunDirectory
+from bert_tf.training.run_directory import (
+    CONFIG,
+    FINISHED,
+    METRICS,
+    SUMMARY,
+    Finished,
+    RunDirectory,
+)
 from bert_tf.training.strategies import (
     check_agreement,
     explain_lost_workers,

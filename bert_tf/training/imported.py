@@ -1,6 +1,7 @@
 """Published checkpoints as models, and as run directories that every later step can start from."""
 
 import dataclasses
+import sys
 from pathlib import Path
 
 import keras
@@ -10,27 +11,18 @@ from safetensors.numpy import save_file
 from bert_tf import config as configuration
 from bert_tf.backend import TrainableModel
 from bert_tf.checkpoints import open_checkpoint, write_checkpoint
-from bert_tf.checkpoints.families import PAIR_HEADS
 from bert_tf.errors import ConfigError, DataError
 from bert_tf.files import atomic_folder, is_there
-from bert_tf.models.building import build_config, build_encoder, describe
-from bert_tf.models.configs import generator_config
-from bert_tf.models.electra import make_generator
+from bert_tf.models.families import FAMILIES, build_config, build_encoder, describe, family_of
 from bert_tf.models.weights import LoadReport
-from bert_tf.objectives.masked_lm import MaskedLM
-from bert_tf.objectives.permutation_lm import PermutationLM
-from bert_tf.objectives.replaced_token_detection import ReplacedTokenDetection
-from bert_tf.tokenizers.base import Tokenizer
+from bert_tf.objectives.objective import ObjectiveConfig
+from bert_tf.objectives.registry import OBJECTIVES
+from bert_tf.tokenizers import Tokenizer
 from bert_tf.training.checkpoints import MODEL, assign, tensor_names, write_state
 from bert_tf.training.run_directory import CONFIG, RunDirectory
 
-#: What shows which objective a model was pretrained with; where it has several the first is taken.
-PRETRAINING_HEADS = ("discriminator_head", "lm_head", "masked_lm_head")
-#: The head of each family's own pretraining, where it is not the masked LM's.
-OWN_HEADS = {"electra": "discriminator_head", "xlnet": "lm_head"}
-_SPAN_BOUNDARY = "span_boundary_head"
-_TASK_HEAD = "head"  # of every fine-tuned model, see tasks/
-FRESH = ("pooler", "pair_head", *PRETRAINING_HEADS)
+#: The sequence length recorded for a model without a longest one: XLNet's, as the published models were trained.
+UNLIMITED = 512
 
 
 @dataclasses.dataclass(frozen=True)
@@ -60,31 +52,34 @@ def load(path, pretraining=False, pooler=None, fresh=(), family=None, dtype=None
     return _load_run(path, pretraining, pooler, fresh, dtype, outputs)
 
 
-def _load_run(path, pretraining, pooler, fresh, dtype, outputs, span_boundary=True):
-    """`span_boundary`: whether SpanBERT's second head, which no published format has, comes along."""
+def _load_run(path, pretraining, pooler, fresh, dtype, outputs, publishable=False):
+    """`publishable`: without the parts that no published format has."""
     run = RunDirectory.open(path)
     parts = _parts_of_run(path)
-    if not span_boundary:
-        parts.discard(_SPAN_BOUNDARY)
-    record = run.config()
-    config = build_config(run.section("model"))
-    encoder, objective = _models(config, parts, pretraining, pooler, fresh, path, dtype, outputs, _settings(record))
+    config, settings = build_config(run.section("model")), None
+    if pretraining:
+        settings = _objective_of_run(run.config()) or _published_objective(config, parts, fresh, path)
+        settings = settings.for_parts({*parts, *fresh}, family_of(config).pair_head)
+        settings = settings.publishable() if publishable else settings
+    encoder, objective = _models(config, settings, parts, pooler, dtype, outputs)
     model = objective or encoder
     kept = [v.path for v in model.weights if (part := v.path.split("/", 1)[0]) in fresh and part not in parts]
     wanted = [v for v in model.weights if v.path not in kept]
     unused = run.checkpoints.read(lambda file: assign(wanted, file, others_allowed=True))
     report = LoadReport(unused=tuple(sorted(unused)), fresh=tuple(sorted(kept)))
-    return Loaded(encoder, run.tokenizer(), objective, describe(config)["family"], report)
+    return Loaded(encoder, run.tokenizer(), objective, family_of(config).name, report)
 
 
 def load_checkpoint(path, pretraining=False, pooler=None, fresh=(), family=None, dtype=None, **outputs):
     """Opens a published checkpoint; see `bert_tf.load`, which also opens run directories."""
     source = open_checkpoint(path, family)
     _check_fresh(fresh)
-    encoder, objective = _models(
-        source.config, source.parts, pretraining, pooler, fresh, source.path, dtype, outputs,
-        {"generator": source.generator},
-    )  # fmt: skip
+    settings = None
+    if pretraining:
+        generator = None if source.generator is None else describe(source.generator)
+        settings = _published_objective(source.config, source.parts, fresh, source.path)
+        settings = settings.for_parts({*source.parts, *fresh}, FAMILIES[source.family].pair_head, generator)
+    encoder, objective = _models(source.config, settings, source.parts, pooler, dtype, outputs)
     report = source.fill(objective or encoder, partly=objective is None, fresh=fresh)
     return Loaded(encoder, source.tokenizer(), objective, source.family, report)
 
@@ -113,29 +108,34 @@ def import_run(path, run_directory, family=None, encoder_only=False):
 
 def convert(path, output, to, family=None, encoder_only=False):
     """Reads a model and writes it as `to`: "run", "hf" or "tf1"; see `import_run` and `bert_tf.save`."""
-    is_run = is_there(Path(path) / CONFIG)
-    parts = _parts_of_run(path) if is_run else open_checkpoint(path, family).parts
-    if is_run and _TASK_HEAD in parts and not encoder_only:
+    run = RunDirectory.open(path) if is_there(Path(path) / CONFIG) else None
+    if run and "task" in run.config() and not encoder_only:
         raise ConfigError(
             f"{path} is a fine-tuned run, and the head of its task cannot be written as '{to}'; its encoder alone can: "
             "--encoder-only (encoder_only=True). To serve the whole model, use 'bert-tf export'"
         )
-    has_heads = not encoder_only and any(head in parts for head in PRETRAINING_HEADS)
-    if is_run and to != "run":
-        loaded = _load_run(path, has_heads, None, (), None, {}, span_boundary=False)
+    if encoder_only:
+        has_heads = False
+    elif run:
+        has_heads = _objective_of_run(run.config()) is not None
+    else:
+        source = open_checkpoint(path, family)
+        has_heads = _shown_objective(source.config, source.parts) is not None
+    if run and to != "run":
+        loaded = _load_run(path, has_heads, None, (), None, {}, publishable=True)
     else:
         loaded = _load_whole(path, has_heads, family)
     model = loaded.objective or loaded.encoder
     if to != "run":
         write_checkpoint(model, loaded.tokenizer, output, to)
         return loaded
-    described = describe(loaded.encoder.config)
+    positions = loaded.encoder.config.max_positions
     record = {
-        "model": described,
-        # XLNet has no longest length; 512 is what the published models were trained on.
-        "data": {"sequence_length": described.get("max_positions", 512)},
+        "model": describe(loaded.encoder.config),
+        "data": {"sequence_length": positions if positions < sys.maxsize else UNLIMITED},
         "imported_from": str(path),
-    } | _record(loaded.objective)
+        "objective": {} if loaded.objective is None else configuration.to_dict(loaded.objective.settings),
+    }
     with atomic_folder(output) as folder:
         configuration.save(record, folder / CONFIG)
         RunDirectory(folder).keep_tokenizer(loaded.tokenizer)
@@ -147,7 +147,7 @@ def _load_whole(path, has_heads, family):
     try:
         return load(path, pretraining=has_heads, family=family)
     except DataError as error:
-        if not any(f"'{head}/" in str(error) for head in PRETRAINING_HEADS):
+        if not any(f"'{head}/" in str(error) for head in _heads()):
             raise
         raise DataError(f"{error}\n  to convert the encoder without this head, add --encoder-only") from None
 
@@ -156,73 +156,42 @@ def _parts_of_run(path):
     return {name.split("/", 1)[0] for name in RunDirectory.open(path).checkpoints.read(tensor_names)}
 
 
-def _record(objective):
-    """What config.yaml says of an objective, for `_settings` to read."""
-    if isinstance(objective, ReplacedTokenDetection):
-        record = {"name": "replaced_token_detection", "discriminator_weight": objective.discriminator_weight}
-        generator = objective.generator
-        return {"objective": record, "generator": None if generator is None else describe(generator.config)}
-    if isinstance(objective, PermutationLM):
-        record = {"name": "permutation_lm", "memory_length": objective.memory_length}
-        if objective.reuse_length is not None:
-            record["reuse_length"] = objective.reuse_length
-        return {"objective": record, "permutation": {"segments": objective.segments}}
-    if isinstance(objective, MaskedLM):
-        return {"objective": {"name": "masked_lm", "pair_head": objective.pair_head or "none"}}
-    return {"objective": {}}
+def _heads():
+    """The names of the heads of all objectives."""
+    return [objective.head for objective in OBJECTIVES.values() if objective.head]
 
 
-def _settings(record):
-    """Keyword arguments of a run's objective, from its config.yaml."""
-    objective, permutation = record.get("objective") or {}, record.get("permutation") or {}
-    generator = record.get("generator")
-    if generator is None and "generator_size" in objective:
-        generator = {"size": objective["generator_size"]}
-    return {
-        "pair_head": objective.get("pair_head"),
-        "discriminator_weight": objective.get("discriminator_weight", 50.0),
-        "generator": generator,
-        "segments": permutation.get("segments", 2),
-        "memory_length": objective.get("memory_length", 384),
-        "reuse_length": objective.get("reuse_length"),
-    }
+def _objective_of_run(record):
+    """The settings of the objective that a run's config.yaml describes, or None."""
+    return configuration.build(ObjectiveConfig, record["objective"], "objective") if record.get("objective") else None
 
 
-def _models(config, parts, pretraining, pooler, fresh, path, dtype, outputs, settings):
-    """The encoder, and the objective or None, for a source that has these parts.
+def _shown_objective(config, parts):
+    """The record of the objective whose head is among the parts of a checkpoint; None for none."""
+    shown = next((objective for objective in OBJECTIVES.values() if objective.head in parts), None)
+    own = OBJECTIVES[family_of(config).objective]
+    return own if shown is None and own.head is None else shown
 
-    `settings` are what the objective was trained with, as far as it is known: see `_settings`;
-    "generator" may also be an `ElectraConfig`.
+
+def _published_objective(config, parts, fresh, path):
+    """The default settings of the objective whose head is there, or is to be there.
+
+    Raises:
+        DataError: there is none.
     """
-    family = describe(config)["family"]
-    pair_head = None
-    if pretraining and "pair_head" in {*parts, *fresh}:
-        pair_head = settings.get("pair_head")
-        if pair_head not in ("next_sentence", "sentence_order"):
-            pair_head = PAIR_HEADS.get(family)
-    if pooler is None:
-        pooler = "pooler" in parts or pair_head is not None
-    encoder = build_encoder(config, pooler=pooler, dtype=dtype, **outputs)
-    if not pretraining:
-        return encoder, None
-    head = next((head for names in (parts, fresh) for head in PRETRAINING_HEADS if head in names), None)
-    if head is None:
-        own = OWN_HEADS.get(family, "masked_lm_head")
+    objective = _shown_objective(config, parts) or _shown_objective(config, fresh)
+    if objective is None:
+        own = OBJECTIVES[family_of(config).objective].head
         raise DataError(f"{path} holds no pretraining head; to start one from random values, pass fresh=('{own}',)")
-    if head == "lm_head":
-        segments, memory_length = settings.get("segments", 2), settings.get("memory_length", 384)
-        return encoder, PermutationLM(encoder, segments, memory_length, settings.get("reuse_length"))
-    if head == "discriminator_head":
-        generator = _generator(encoder, settings.get("generator")) if "generator" in parts else None
-        return encoder, ReplacedTokenDetection(encoder, generator, settings.get("discriminator_weight", 50.0))
-    return encoder, MaskedLM(encoder, pair_head=pair_head, span_boundary=_SPAN_BOUNDARY in parts)
+    return objective.config()
 
 
-def _generator(discriminator, described):
-    if isinstance(described, dict):
-        size = described.get("size")
-        described = build_config(described) if size is None else generator_config(discriminator.config, size)
-    return make_generator(discriminator, described)
+def _models(config, settings, parts, pooler, dtype, outputs):
+    """The encoder, and the objective of these settings around it, or None without settings."""
+    needed = settings is not None and settings.needs_pooler
+    pooler = "pooler" in parts or needed if pooler is None else pooler
+    encoder = build_encoder(config, pooler=pooler, dtype=dtype, **outputs)
+    return encoder, None if settings is None else OBJECTIVES[settings.name].model_class.around(encoder, settings)
 
 
 def _write_checkpoint(model, folder):
@@ -233,6 +202,7 @@ def _write_checkpoint(model, folder):
 
 
 def _check_fresh(fresh):
+    known = ["pooler", "pair_head", *_heads()]
     for part in fresh:
-        if part not in FRESH:
-            raise ConfigError(f"fresh names '{part}'{configuration.nearest(part, FRESH)}")
+        if part not in known:
+            raise ConfigError(f"fresh names '{part}'{configuration.nearest(part, known)}")

@@ -2,7 +2,7 @@
 
 from bert_tf.errors import RunDirectoryError
 from bert_tf.files import is_there
-from bert_tf.models.building import build_config, build_encoder
+from bert_tf.models.families import build_config, build_encoder
 from bert_tf.tasks import load_task
 from bert_tf.tasks.task import TASK_FILE
 from bert_tf.training.checkpoints import assign

@@ -10,14 +10,30 @@ from bert_tf.config import Range
 class OptimizerConfig:
     """AdamW or LAMB with warm-up and decay; the defaults are BERT's, pretraining on 256 sequences a batch.
 
-    Devlin et al. 2019, appendix A.2, and google-research/bert `optimization.py`. Fine-tuning sets
-    `bias_correction: true`, which BERT's code lacks (Mosbach et al. 2021). `name: lamb` is ALBERT's
-    optimizer for batches of thousands (Lan et al. 2019, section 4.1).
+    Devlin et al. 2019, appendix A.2, and google-research/bert `optimization.py`.
+
+    Attributes:
+        name: "adamw", or "lamb": ALBERT's optimizer for batches of thousands (Lan et al. 2019, section 4.1).
+        learning_rate: the peak, at the end of the warm-up.
+        warmup_steps: updates over which the learning rate rises from 0; None for `warmup_fraction` of the run.
+        warmup_fraction: the fraction of the run that is warm-up, where `warmup_steps` is not set.
+        schedule: how warm-up and decay meet. "replace": the decay is counted from the first update, and the warm-up
+            stands in its place (BERT). "multiply": both factors apply at once (ELECTRA). "after": the decay begins
+            where the warm-up ends (RoBERTa, XLNet).
+        power: of the polynomial decay; 1 is linear, 0 is constant.
+        end_learning_rate: what the learning rate falls to.
+        weight_decay: decoupled, times the learning rate; not on biases and layer norms.
+        beta_1, beta_2: decay rates of the moments of the gradient.
+        epsilon: added to the root of the second moment.
+        bias_correction: whether the moments are corrected for starting at zero. BERT's code does not; fine-tuning on
+            small data sets needs it (Mosbach et al. 2021).
+        clip_norm: the gradient of all weights together is scaled down to this norm, after the sum over replicas; None
+            for no clipping.
     """
 
     name: Literal["adamw", "lamb"] = "adamw"
     learning_rate: Annotated[float, Range(at_least=0)] = 1e-4
-    warmup_steps: Annotated[int | None, Range(at_least=0)] = None  # or a share of the run:
+    warmup_steps: Annotated[int | None, Range(at_least=0)] = None
     warmup_fraction: Annotated[float, Range(at_least=0, at_most=1)] = 0.01
     schedule: Literal["replace", "multiply", "after"] = "replace"
     power: Annotated[float, Range(at_least=0)] = 1.0

@@ -2,7 +2,6 @@
 
 import contextlib
 import dataclasses
-import hashlib
 import tempfile
 from pathlib import Path
 
@@ -10,26 +9,31 @@ import keras
 import tensorflow as tf
 from absl import logging
 
-from bert_tf import config as configuration
 from bert_tf import files, interrupts
 from bert_tf.errors import ConfigError
-from bert_tf.models.building import build_config, describe
+from bert_tf.models.families import build_config, build_encoder, describe
+from bert_tf.objectives.registry import OBJECTIVES
 from bert_tf.tokenizers import load_tokenizer
 from bert_tf.training import inputs
 from bert_tf.training.baselines import unigram
 from bert_tf.training.checkpoints import Checkpoints
 from bert_tf.training.encoders import initialize
 from bert_tf.training.monitor import Monitor
-from bert_tf.training.objectives import OBJECTIVES, encoder_of, make_corruption
 from bert_tf.training.optimization import make_optimizer
 from bert_tf.training.precision import precision, resolve
-from bert_tf.training.pretrain_config import PretrainConfig, check_pretraining, fit_rows  # noqa: F401
+from bert_tf.training.pretrain_config import PretrainConfig, check_pretraining  # noqa: F401
 from bert_tf.training.run_directory import RunDirectory
-from bert_tf.training.strategies import check_agreement, explain_lost_workers, feed, feed_batches, is_chief, strategy_of
-from tfrecords.manifest import Manifest
-from tfrecords.reader import ShardReader
-from tfrecords.schema import TOKENIZER_FOLDER
-from tfrecords.service import read_by_service
+from bert_tf.training.strategies import (
+    check_agreement,
+    explain_lost_workers,
+    feed,
+    feed_batches,
+    is_chief,
+    strategy_of,
+)
+from tfrecords.reading.reader import ShardReader
+from tfrecords.shards.manifest import Manifest
+from tfrecords.shards.schema import TOKENIZER_FOLDER
 
 
 def pretrain(config, output):
@@ -44,8 +48,7 @@ def pretrain(config, output):
 
     Returns:
         A pair: the RunDirectory; dict of the last logged metrics with the unigram baseline under
-        `unigram_masked_lm_loss` and `unigram_masked_lm_accuracy`, and the number of damaged
-        records that were left out under `skipped_records`.
+        `unigram_masked_lm_loss` and `unigram_masked_lm_accuracy`.
 
     Raises:
         ConfigError: settings that contradict each other, the shards or the model.
@@ -60,15 +63,11 @@ def pretrain(config, output):
     # First of all: the workers of a cluster must find each other before anything runs.
     strategy = strategy_of(config.train)
     tokenizer = load_tokenizer(Path(config.data.shards) / TOKENIZER_FOLDER)
-    reader = ShardReader(config.data.shards, tokenizer, skip_corrupted=config.data.skip_corrupted)
-    for shard, lost in reader.skipped.items():
-        logging.warning("%s: %d damaged records are left out", shard, lost)
+    reader = ShardReader(config.data.shards, tokenizer)
     model_config = build_config(config.model, tokenizer.vocabulary_size, tokenizer.pad_id)
     _check_fit(config, model_config, reader)
     data = dataclasses.replace(config.data, sequence_length=reader.sequence_length)
-    objective = fit_rows(config, reader.manifest.packing, reader.sequence_length)
-    if objective.name == "masked_lm" and objective.pair_head == "auto":
-        objective = dataclasses.replace(objective, pair_head=reader.manifest.pair_task)
+    objective = config.objective.for_shards(reader.manifest.packing, reader.sequence_length)
     config = dataclasses.replace(config, model=describe(model_config), data=data, objective=objective)
     with contextlib.ExitStack() as stack:
         stack.enter_context(explain_lost_workers())
@@ -83,16 +82,13 @@ def pretrain(config, output):
         inputs.check(run.path, data)
         with reader.explain_errors():
             baseline = unigram(reader.dataset(min(256, reader.num_examples), config.train.seed), tokenizer)
-            objective, step, lines = _objective(config, model_config, reader, tokenizer, run, strategy)
+            objective, step, lines = _objective(config, model_config, tokenizer, run, strategy)
             check_agreement(strategy, step, f"the step that {output} goes on from")
             if step == 0:  # later, the identity of the shards is part of the run
                 reader.verify(progress=is_chief(strategy))
             if not is_chief(strategy):  # what the others would write goes nowhere
                 run = RunDirectory(stack.enter_context(tempfile.TemporaryDirectory()))
-            # A service goes on with whatever it was given under a name: other settings are another name.
-            settings = hashlib.sha256(repr(configuration.to_dict(config)).encode()).hexdigest()[:12]
-            name = f"{Path(output).resolve()} {settings}"
-            dataset, held_out = _datasets(config, reader, tokenizer, step, strategy, name)
+            dataset, held_out = _datasets(config, reader, tokenizer, step, strategy)
             # Nothing was written so far: a command that fails above can be corrected and given again.
             run.record(config)
             inputs.record(run.path, data)
@@ -103,7 +99,7 @@ def pretrain(config, output):
             run.check_in_place("its result")
         metrics = run.metrics()[-1] if run.metrics() else {"step": step}
     metrics |= {f"unigram_{k}": v for k, v in baseline.items() if k.startswith("masked_lm")}
-    return run, metrics | {"skipped_records": sum(reader.skipped.values())}
+    return run, metrics
 
 
 def _identities(config, reader):
@@ -115,18 +111,20 @@ def _identities(config, reader):
     return data
 
 
-def _objective(config, model_config, reader, tokenizer, run, strategy):
+def _objective(config, model_config, tokenizer, run, strategy):
     """The compiled objective, restored or initialised; the steps it has done, and its lines of metrics or None."""
     train = config.train
     with strategy.scope(), precision(train.precision):
         keras.utils.set_random_seed(train.seed)  # initial weights
-        objective = OBJECTIVES[config.objective.name].build(config, model_config, reader.manifest.pair_task)
+        backbone = build_encoder(model_config, pooler=config.objective.needs_pooler)
+        objective = OBJECTIVES[config.objective.name].model_class.around(backbone, config.objective)
         objective.compile(
             optimizer=make_optimizer(config.optimizer, train.steps),
             accumulation_steps=train.accumulation_steps,
-            parallel_accumulation=train.parallel_accumulation,
             steps_per_execution=train.steps_per_execution,
+            remat=train.remat,
             xla=train.xla,
+            cpu_kernels=train.cpu_kernels,
             seed=train.seed,
         )
         state = run.checkpoints.restore(objective)
@@ -134,28 +132,23 @@ def _objective(config, model_config, reader, tokenizer, run, strategy):
             logging.info("continuing from step %d", state["step"])
             return objective, state["step"], state.get("metrics_lines")
         if train.init_from:
-            initialize(objective, encoder_of(objective), tokenizer, train.init_from, fresh=train.init_fresh)
+            initialize(objective, tokenizer, train.init_from, fresh=train.init_fresh)
     return objective, 0, None
 
 
-def _datasets(config, reader, tokenizer, step, strategy, name):
-    """What `fit` and `evaluate` are given from `step` on; the second is None without held-out shards.
-
-    `name` is that of the run, on all its workers.
-    """
+def _datasets(config, reader, tokenizer, step, strategy):
+    """What `fit` and `evaluate` are given from `step` on; the second is None without held-out shards."""
     train, data = config.train, config.data
-    corrupt = make_corruption(config, tokenizer, reader)
+    corrupt = OBJECTIVES[config.objective.name].make_corruption(config.objective, tokenizer, reader)
 
     def part(index, inputs):
         arguments = {"start_step": step, "corrupt": corrupt, "num_inputs": inputs}
-        if data.service:
-            return read_by_service(reader, data.service, train.batch_size, train.seed, name=name, **arguments)
         return reader.dataset(train.batch_size, train.seed, input_index=index, shard_by=data.shard_by, **arguments)
 
     dataset = feed(strategy, train.batch_size, part)
     if not data.eval_shards:
         return dataset, None
-    held_out = ShardReader(data.eval_shards, tokenizer, skip_corrupted=data.skip_corrupted)
+    held_out = ShardReader(data.eval_shards, tokenizer)
     for field in ("sequence_length", "pair_task", "row_segments"):
         ours, theirs = getattr(reader.manifest, field), getattr(held_out.manifest, field)
         if ours != theirs:
@@ -181,7 +174,7 @@ def _fit(config, objective, dataset, held_out, run, step, baseline, shown):
         train.log_every,
         train.checkpoint_every,
         train.batch_size * baseline["tokens_per_example"],
-        headline=[(name, baseline[known]) for name, known in OBJECTIVES[config.objective.name].headline.items()],
+        headline=[(name, baseline[known]) for name, known in OBJECTIVES[config.objective.name].unigram.items()],
         evaluate=evaluate if held_out is not None else None,
         eval_every=train.eval_every,
         shown=shown,

@@ -25,6 +25,8 @@ from bert_tf.parsing import brief, parse_json
 from bert_tf.tokenizers import load_tokenizer
 from bert_tf.training import inputs
 from bert_tf.training.checkpoints import Checkpoints, sha256
+from bert_tf.training.finetune_config import FinetuneConfig
+from bert_tf.training.pretrain_config import PretrainConfig
 
 CONFIG = "config.yaml"
 METRICS = "metrics.jsonl"
@@ -34,11 +36,9 @@ TOKENIZER = "tokenizer"
 CHECKSUMS = "checksums.json"
 
 #: Settings that may change when a run is continued: they do not touch the numbers; the strategy only
-#: their rounding; leaving damaged records out is the way on where there are some, and a service is inexact
-#: anyway.
+#: their rounding.
 FREE_TO_CHANGE = (
     "train.log_every", "train.checkpoint_every", "train.keep_checkpoints", "train.eval_every", "train.strategy",
-    "data.skip_corrupted", "data.service",
 )  # fmt: skip
 #: Paths of data that may have moved, since inputs.json knows them again.
 MOVABLE = ("data.shards", "data.eval_shards", "data.train", "data.dev", "data.test", "init_from")
@@ -151,8 +151,9 @@ class RunDirectory:
             )
 
     def config(self):
-        """The configuration as nested dicts."""
-        return configuration.read_yaml(self.path / CONFIG)
+        """The configuration as nested dicts, in today's keys where an older version wrote it."""
+        record = configuration.read_yaml(self.path / CONFIG)
+        return configuration.upgrade(FinetuneConfig if "task" in record else PretrainConfig, record)
 
     def recorded_precision(self):
         """What the run's model computes in; None before the run is recorded."""
@@ -259,6 +260,7 @@ class RunDirectory:
                 f"{self.path} holds another run, or its {CONFIG} is empty or cut: there is no {list(new)[-1]} in it. Choose "
                 "another output directory, or restore the file from a copy"
             )
+        old = configuration.upgrade(type(config), old)
         with contextlib.suppress(ConfigError):  # a setting that is newer than the run had its default
             old = configuration.to_dict(configuration.build(type(config), old))
         old, new = _flat(old), _flat(new)

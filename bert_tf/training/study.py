@@ -19,7 +19,7 @@ from bert_tf.training.run_directory import SUMMARY, Summary
 from bert_tf.training.study_checks import build_shards
 from bert_tf.training.study_config import StudyConfig  # noqa: F401
 from bert_tf.training.study_plan import plan
-from tfrecords.writer import tokenize_corpus, write_shards
+from tfrecords.writing.writer import tokenize_corpus, write_shards
 
 RESULTS = "results.json"
 PRETRAINED = "pretrained.json"

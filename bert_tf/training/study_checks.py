@@ -6,10 +6,10 @@ from pathlib import Path
 
 from bert_tf.config import build, check
 from bert_tf.errors import ConfigError
-from bert_tf.models.section import build_config
+from bert_tf.models.families import build_config
 from bert_tf.training.finetune_config import check_finetuning
-from bert_tf.training.pretrain_config import check_objective, check_training, fit_rows
-from tfrecords.shards_config import CorpusConfig, ShardsConfig
+from bert_tf.training.pretrain_config import check_training
+from tfrecords.shards.config import CorpusConfig, ShardsConfig
 
 #: What a study's folder holds besides those of its rows, and a row's besides those of its tasks.
 RESERVED = {
@@ -122,10 +122,4 @@ def check_experiment(experiment, shards, tokenizer=None):
 def _check_pretraining(config, shards):
     check(config)
     check_training(config.train)
-    check_objective(config)
-    objective, unit = config.objective, config.masking.unit
-    if objective.span_boundary and unit != "span":
-        raise ConfigError(f"objective.span_boundary needs masking.unit=span; masking.unit is {unit}")
-    fit_rows(config, shards.packing, shards.sequence_length)
-    if objective.pair_head not in ("auto", "none", shards.pair_task):
-        raise ConfigError(f"objective.pair_head={objective.pair_head}, but the shards are of pair: {shards.pair_task}")
+    config.objective.for_shards(shards.packing, shards.sequence_length)

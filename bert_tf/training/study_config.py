@@ -4,7 +4,7 @@ import dataclasses
 from typing import Annotated
 
 from bert_tf.config import Range
-from tfrecords.shards_config import CorpusConfig
+from tfrecords.shards.config import CorpusConfig
 
 
 @dataclasses.dataclass(frozen=True)

@@ -13,8 +13,8 @@ import numpy as np
 from bert_tf.models.albert import AlbertConfig, AlbertEncoder
 from bert_tf.models.bert import BertConfig, BertEncoder
 from bert_tf.models.distilbert import DistilBertConfig, DistilBertEncoder
-from bert_tf.models.configs import generator_config
 from bert_tf.models.electra import ElectraConfig, ElectraEncoder, make_generator
+from bert_tf.models.electra_config import generator_config
 from bert_tf.models.modernbert import ModernBertConfig, ModernBertEncoder
 from bert_tf.models.roberta import RobertaConfig, RobertaEncoder
 from bert_tf.models.spanbert import SpanBertConfig, SpanBertEncoder
@@ -33,9 +33,9 @@ def objectives():
     discriminator = ElectraEncoder(electra, pooler=False)
     generator = make_generator(discriminator, generator_config(electra, 0.5))
     return {
-        "bert": MaskedLM(BertEncoder(BertConfig(**SIZES)), pair_head="next_sentence"),
+        "bert": MaskedLM(BertEncoder(BertConfig(**SIZES)), pair_task="next_sentence"),
         "roberta": MaskedLM(RobertaEncoder(RobertaConfig(**SIZES), pooler=False)),
-        "albert": MaskedLM(AlbertEncoder(AlbertConfig(embedding_size=8, **SIZES)), pair_head="sentence_order"),
+        "albert": MaskedLM(AlbertEncoder(AlbertConfig(embedding_size=8, **SIZES)), pair_task="sentence_order"),
         "distilbert": MaskedLM(DistilBertEncoder(DistilBertConfig(**SIZES))),
         "modernbert": MaskedLM(ModernBertEncoder(ModernBertConfig(local_attention=4, **SIZES))),
         "spanbert": MaskedLM(SpanBertEncoder(SpanBertConfig(**SIZES), pooler=False), span_boundary=True),

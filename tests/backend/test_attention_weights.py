@@ -5,7 +5,7 @@ import pytest
 import tensorflow as tf
 
 from bert_tf.backend import Dropout, attention_weights
-from bert_tf.backend.fused import fusing
+from bert_tf.backend.cpu_kernels import use_cpu_kernels
 from bert_tf.backend.randomness import step_randomness
 
 NUMBERS = np.random.default_rng(0)
@@ -21,7 +21,7 @@ def run(dtype, wanted, rate=0.4, length=7):
 
     @tf.function(input_signature=[tf.TensorSpec([2, 3, 5, length], dtype), tf.TensorSpec([2, 1, 5, length])])
     def step(scores, mask):
-        with fusing(wanted), step_randomness(tf.constant([3, 4])), tf.GradientTape() as tape:
+        with use_cpu_kernels(wanted or None), step_randomness(tf.constant([3, 4])), tf.GradientTape() as tape:
             tape.watch([scores, mask])
             weights, probabilities = attention_weights(scores, mask, dropout, training=True)
         gradients = tape.gradient(weights, [scores, mask], output_gradients=tf.cast(UPSTREAM, dtype))

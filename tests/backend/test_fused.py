@@ -5,7 +5,7 @@ import pytest
 import tensorflow as tf
 
 from bert_tf.backend import Dropout
-from bert_tf.backend.fused import fused, fusing
+from bert_tf.backend.cpu_kernels import fused, use_cpu_kernels
 from bert_tf.backend.randomness import step_randomness
 from bert_tf.layers import activation
 
@@ -22,7 +22,7 @@ def run(function, x, wanted, shape=None):
 
     @tf.function(input_signature=[tf.TensorSpec(x.shape if shape is None else shape, x.dtype)])
     def step(x):
-        with fusing(wanted), step_randomness(tf.constant([3, 4])), tf.GradientTape() as tape:
+        with use_cpu_kernels(wanted or None), step_randomness(tf.constant([3, 4])), tf.GradientTape() as tape:
             tape.watch(x)
             y = function(x)
         return y, tape.gradient(y, x, output_gradients=tf.cos(x))
@@ -57,7 +57,7 @@ def test_a_length_that_changes_is_not_compiled():
 
 def test_what_has_no_gradient_gets_none():
     scaled = fused(lambda x, number: x * tf.cast(number, x.dtype))
-    with fusing(True), tf.GradientTape() as tape:
+    with use_cpu_kernels(True), tf.GradientTape() as tape:
         x = tf.Variable(3.0)
         y = scaled(tf.convert_to_tensor(x), tf.constant(7))
     assert float(tape.gradient(y, x)) == 7

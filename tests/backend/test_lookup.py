@@ -6,7 +6,7 @@ import pytest
 import tensorflow as tf
 
 from bert_tf.backend import lookup
-from bert_tf.backend.lookup import Lookups
+from bert_tf.backend.cpu_kernels import Lookups
 
 IDS = np.array([[1, 4, 1], [0, 6, 4]], "int32")  # rows that repeat
 OTHERS = np.array([[4], [2]], "int32")

@@ -39,19 +39,6 @@ def check_equal(result, reference):
 # The clip of 0.05 bites (the gradient's norm is near 0.3), the last batch of 44 / 8 is uneven.
 def test_micro_batches_are_one_batch(reference):
     check_equal(train(accumulation_steps=4), reference)
-    check_equal(train(accumulation_steps=4, parallel_accumulation=True), reference)
-
-
-def test_parallel_micro_batches_do_not_wait_for_each_other():
-    def waiting(parallel):
-        model = Toy()
-        model.compile(AdamW(1e-2), accumulation_steps=2, parallel_accumulation=parallel)
-        model.optimizer.build(model.trainable_variables)
-        features = {name: tf.constant(value) for name, value in arrays(8).items()}
-        graph = tf.function(model.train_step).get_concrete_function(features).graph
-        return sum(bool(op.control_inputs) for op in graph.get_operations() if op.type == "Identity")
-
-    assert waiting(parallel=False) == waiting(parallel=True) + len(arrays(8))
 
 
 def test_two_replicas_are_one(reference):
@@ -179,7 +166,6 @@ def test_arrays_instead_of_a_dataset():
         ({"optimizer": keras.optimizers.SGD(1.0, clipnorm=1.0)}, "use global_clipnorm"),
         ({"optimizer": keras.optimizers.SGD(1.0, gradient_accumulation_steps=2)}, "give accumulation_steps"),
         ({"loss": "mse"}, "has its own loss"),
-        ({"parallel_accumulation": True}, "set accumulation_steps above 1"),
     ],
 )
 def test_settings_that_cannot_be_right_are_refused(arguments, message):

@@ -36,9 +36,9 @@ def main():
 def measure(a, folder):
     import tensorflow as tf
 
-    from tfrecords.masking import MaskedLMCorruption, MaskingConfig
-    from tfrecords.reader import ShardReader
-    from tfrecords.writer import ShardsConfig, write_shards
+    from tfrecords.corruption.masking import MaskedLMCorruption, MaskingConfig
+    from tfrecords.reading.reader import ShardReader
+    from tfrecords.writing.writer import ShardsConfig, write_shards
 
     documents = read_documents(a)
     tokenizer = trained_vocabulary(documents)

@@ -16,7 +16,7 @@ import time
 from pathlib import Path
 
 from side_by_side import main, model_arguments, paced
-from training_step import RATE, each_core_its_share, garden_step, shares_argument
+from training_step import RATE, garden_step
 
 SAMPLE = Path(__file__).parent.parent.parent / "bert_tf" / "samples" / "state_of_the_union.jsonl"
 
@@ -34,13 +34,12 @@ def trained_vocabulary(documents):
 
 def bert_tf(policy):
     def setup(a):
-        shares = each_core_its_share(a)
         from bert_tf.backend import AdamW
         from bert_tf.models.bert import BertConfig, BertEncoder
         from bert_tf.objectives import MaskedLM
-        from tfrecords.masking import MaskedLMCorruption, MaskingConfig
-        from tfrecords.reader import ShardReader
-        from tfrecords.writer import ShardsConfig, write_shards
+        from tfrecords.corruption.masking import MaskedLMCorruption, MaskingConfig
+        from tfrecords.reading.reader import ShardReader
+        from tfrecords.writing.writer import ShardsConfig, write_shards
 
         documents = read_documents(a)
         tokenizer = trained_vocabulary(documents)
@@ -54,7 +53,7 @@ def bert_tf(policy):
         corrupt = MaskedLMCorruption(tokenizer, MaskingConfig(max_predictions=a.predictions))
         config = BertConfig(tokenizer.vocabulary_size, a.hidden_size, a.layers, a.heads, 4 * a.hidden_size)
         model = MaskedLM(BertEncoder(config, pooler=False, dtype=policy))
-        model.compile(optimizer=AdamW(RATE, global_clipnorm=1.0), **shares)
+        model.compile(optimizer=AdamW(RATE, global_clipnorm=1.0))
         train = paced(model, reader.dataset(a.batch, seed=0, corrupt=corrupt), a.steps)
         per_row = reader.manifest.counts["tokens_per_example"]
 
@@ -77,7 +76,7 @@ def model_garden(policy):
         from official.nlp.data.pretrain_dataloader import BertPretrainDataConfig, BertPretrainDataLoader
         from official.nlp.tools import tokenization
 
-        from tfrecords.sentences import split_sentences
+        from tfrecords.corpus.sentences import split_sentences
 
         folder = Path(tempfile.mkdtemp())
         (folder / "vocab.txt").write_text("\n".join(tokenizer.vocabulary))
@@ -128,7 +127,6 @@ if __name__ == "__main__":
     model_arguments(parser, batch=16)
     parser.add_argument("--predictions", type=int, default=20, help="of each row")
     parser.add_argument("--steps", type=int, default=10, help="of a turn")
-    shares_argument(parser)
     main(
         {
             "bert_tf, bfloat16": bert_tf("mixed_bfloat16"),

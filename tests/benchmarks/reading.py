@@ -22,9 +22,9 @@ sys.path.insert(0, str(Path(__file__).parents[1] / "tfrecords"))
 from shard_fixtures import StandInTokenizer, random_examples, write_shards
 
 from bert_tf.tokenizers import load_tokenizer
-from tfrecords.masking import MaskedLMCorruption, MaskingConfig
-from tfrecords.reader import ShardReader
-from tfrecords.schema import TOKENIZER_FOLDER
+from tfrecords.corruption.masking import MaskedLMCorruption, MaskingConfig
+from tfrecords.reading.reader import ShardReader
+from tfrecords.shards.schema import TOKENIZER_FOLDER
 
 
 def main():
@@ -67,9 +67,9 @@ def measure_all(reader, tokenizer, arguments):
     batch = arguments.batch
     corruptions = {
         "tokens": MaskedLMCorruption(tokenizer, MaskingConfig()),
-        "whole words": MaskedLMCorruption(tokenizer, MaskingConfig(unit="whole_word")),
-        "n-grams": MaskedLMCorruption(tokenizer, MaskingConfig(unit="ngram")),
-        "spans": MaskedLMCorruption(tokenizer, MaskingConfig(unit="span")),
+        "whole words": MaskedLMCorruption(tokenizer, MaskingConfig(strategy="whole_word")),
+        "n-grams": MaskedLMCorruption(tokenizer, MaskingConfig(strategy="ngram")),
+        "spans": MaskedLMCorruption(tokenizer, MaskingConfig(strategy="span")),
     }
     datasets = {"reading": reader.dataset(batch, seed=1)}
     one = next(iter(reader.dataset(batch, seed=1)))

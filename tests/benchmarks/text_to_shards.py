@@ -15,10 +15,10 @@ import time
 from pathlib import Path
 
 from bert_tf.tokenizers import load_tokenizer
-from tfrecords.corpus_files import find_files
-from tfrecords.shards_config import ShardsConfig
-from tfrecords.statistics import report
-from tfrecords.writer import tokenize_corpus, write_shards
+from tfrecords.corpus.files import find_files
+from tfrecords.shards.config import ShardsConfig
+from tfrecords.writing.statistics import report
+from tfrecords.writing.writer import tokenize_corpus, write_shards
 
 
 class Watch(threading.Thread):

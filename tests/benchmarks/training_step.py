@@ -37,7 +37,6 @@ def make_batch(a):
 
 def bert_tf(policy):
     def setup(a):
-        shares = each_core_its_share(a)
         import tensorflow as tf
 
         from bert_tf.backend import AdamW
@@ -46,25 +45,11 @@ def bert_tf(policy):
 
         config = BertConfig(VOCABULARY, a.hidden_size, a.layers, a.heads, 4 * a.hidden_size)
         model = MaskedLM(BertEncoder(config, pooler=False, dtype=policy))
-        model.compile(optimizer=AdamW(RATE, global_clipnorm=1.0), **shares)
+        model.compile(optimizer=AdamW(RATE, global_clipnorm=1.0))
         data = tf.data.Dataset.from_tensors(make_batch(a)).repeat()
         return "tokens", _turn(model, data, a)
 
     return setup
-
-
-def shares_argument(parser):
-    parser.add_argument("--shares", type=int, default=1, help="micro-batches at a time, each on one core (bert_tf)")
-
-
-def each_core_its_share(a):
-    """What bert_tf is compiled with, and its threads, which must be set before TensorFlow does anything."""
-    import tensorflow as tf
-
-    if a.shares > 1:
-        tf.config.threading.set_intra_op_parallelism_threads(1)
-        tf.config.threading.set_inter_op_parallelism_threads(a.shares)
-    return {"accumulation_steps": a.shares, "parallel_accumulation": a.shares > 1}
 
 
 def _turn(model, data, a):
@@ -239,7 +224,6 @@ if __name__ == "__main__":
     model_arguments(parser, batch=16)
     parser.add_argument("--predictions", type=int, default=20, help="of each row")
     parser.add_argument("--steps", type=int, default=10, help="of a turn")
-    shares_argument(parser)
     main(
         {
             "bert_tf, bfloat16": bert_tf("mixed_bfloat16"),

@@ -19,7 +19,7 @@ from bert_tf.training.encoders import finetuning_dropout, load_encoder
 from bert_tf.training.finetuning import FinetuneConfig, finetune
 from bert_tf.training.imported import import_run
 from bert_tf.training.pretraining import PretrainConfig, pretrain
-from tfrecords.writer import ShardsConfig, write_shards
+from tfrecords.writing.writer import ShardsConfig, write_shards
 
 FIXTURES = Path(__file__).parents[1] / "fixtures" / "checkpoints"
 MODEL = {"family": "bert", "hidden_size": 32, "num_layers": 1, "num_heads": 2, "intermediate_size": 64,

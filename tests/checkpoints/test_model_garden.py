@@ -64,7 +64,7 @@ def test_what_is_not_understood_is_named(tmp_path):
     with pytest.raises(DataError, match="'model/_adapter/kernel' has no place in this model"):
         bert_tf.load(folder)
     (folder / "bert_config.json").rename(folder / "albert_config.json")
-    with pytest.raises(DataError, match="saved by TensorFlow 2; of the Model Garden only BERT can be read"):
+    with pytest.raises(DataError, match="saved by TensorFlow 2; of the Model Garden only bert can be read"):
         bert_tf.load(folder)
 
 

@@ -26,12 +26,12 @@ SIZES = dict(vocabulary_size=40, hidden_size=12, num_heads=3, intermediate_size=
 
 def bert():
     config = BertConfig(**SIZES, num_layers=2, max_positions=16, dropout=0.3)
-    return MaskedLM(BertEncoder(config), pair_head="next_sentence")
+    return MaskedLM(BertEncoder(config), pair_task="next_sentence")
 
 
 def albert():
     config = AlbertConfig(**SIZES, embedding_size=8, num_layers=4, num_groups=2, inner_groups=2, max_positions=16)
-    return MaskedLM(AlbertEncoder(config), pair_head="sentence_order")
+    return MaskedLM(AlbertEncoder(config), pair_task="sentence_order")
 
 
 def electra():
@@ -215,7 +215,7 @@ def test_gelu_is_the_tanh_approximation_there(tmp_path):
     config = json.loads((tmp_path / "written" / "bert_config.json").read_text())
     assert config["hidden_act"] == "gelu"
     assert config["hidden_dropout_prob"] == 0.3
-    assert bert_tf.load(tmp_path / "written").encoder.config == bert().encoder.config
+    assert bert_tf.load(tmp_path / "written").encoder.config == bert().backbone.config
 
 
 def test_what_the_format_cannot_say_is_refused(tmp_path):
@@ -285,7 +285,7 @@ def test_the_two_models_of_electra_as_a_run(tmp_path, format):
 def test_a_generator_that_tensorflow_1_cannot_tell_is_refused(tmp_path):
     model = electra()
     config = dataclasses.replace(model.generator.config, num_heads=4)
-    other = ReplacedTokenDetection(model.discriminator, make_generator(model.discriminator, config))
+    other = ReplacedTokenDetection(model.backbone, make_generator(model.backbone, config))
     with pytest.raises(ConfigError, match="num_heads=1"):
         bert_tf.save(other, tokenizer(), tmp_path / "pair", format="tf1")
 

@@ -1,6 +1,6 @@
 """Whether runs that are killed at random moments go on as if nothing had been.
 
-    python tests/checks/kill_matrix.py [--kills 10] [--seed 0] [--places one parallel mirrored multi_worker finetune]
+    python tests/checks/kill_matrix.py [--kills 10] [--seed 0] [--places one remat mirrored multi_worker finetune]
 
 In each place a tiny run is left alone once, and then killed `--kills` times, each time in a folder of
 its own: by SIGKILL from inside at one of its moments (a step done, a file about to be written, renamed or
@@ -28,7 +28,7 @@ os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
 
 STEPS = 12
 MODEL = {"family": "bert", "hidden_size": 16, "num_layers": 1, "num_heads": 2, "intermediate_size": 32, "max_positions": 32}
-PLACES = {"one": 1, "parallel": 1, "mirrored": 1, "multi_worker": 2, "finetune": 1}  # and how many processes
+PLACES = {"one": 1, "remat": 1, "mirrored": 1, "multi_worker": 2, "finetune": 1}  # and how many processes
 PATIENCE = 300  # seconds for whatever should end by itself
 processes = multiprocessing.get_context("forkserver")
 
@@ -274,7 +274,7 @@ def prepare(folder):
     """Writes the experiments of all places, and what they read."""
     from bert_tf import config, samples
     from bert_tf.tokenizers import train_wordpiece
-    from tfrecords.writer import ShardsConfig, write_shards
+    from tfrecords.writing.writer import ShardsConfig, write_shards
 
     sample = Path(samples.__file__).parent / "state_of_the_union.jsonl"
     texts = [json.loads(line)["text"][:8000] for line in sample.read_text(encoding="utf-8").splitlines()[:3]]
@@ -287,8 +287,8 @@ def prepare(folder):
         "optimizer": {"learning_rate": 3e-3, "warmup_steps": 2},
     }
     train = {"steps": STEPS, "batch_size": 8, "log_every": 1, "checkpoint_every": 3, "eval_every": 6}
-    parallel = {"strategy": "one", "accumulation_steps": 2, "parallel_accumulation": True}
-    for place, settings in {"one": {}, "parallel": parallel, "mirrored": {}, "multi_worker": {}}.items():
+    remat = {"strategy": "one", "accumulation_steps": 2, "remat": True}
+    for place, settings in {"one": {}, "remat": remat, "mirrored": {}, "multi_worker": {}}.items():
         (folder / place).mkdir()
         config.save(pretraining | {"train": train | {"strategy": place} | settings}, folder / f"{place}.yaml")
     words = sorted(set(texts[0].split()))[:40]

@@ -109,7 +109,7 @@ def test_tokens_are_packed_again_without_the_text(road, capsys):
     assert (road / "again" / name).read_bytes() == (road / "shards" / name).read_bytes()
     run("shards", tokens, "--output", ordered, "--sequence-length", 32, "--pair", "sentence_order")
     capsys.readouterr()
-    run("inspect", ordered, "--objective", "replaced_token_detection", *settings(["random_probability=0.0"]))
+    run("inspect", ordered, "--objective", "replaced_token_detection", *settings(["random_token_rate=0.0"]))
     run("inspect", ordered, "--objective", "permutation_lm", *settings(["permutation_size=8"]))
     assert main(["inspect", str(ordered), "--objective", "masked_ml"]) == 1
     assert "did you mean 'masked_lm'" in capsys.readouterr().err
@@ -250,7 +250,7 @@ def test_a_shell_completes_commands_options_and_their_values(tmp_path):
         ("study", "pretrain.train.stepps=3"),
         ("shards", "sequence_lenght=3"),
         ("tokenize", "sentence=3"),
-        ("inspect", "unit=word"),
+        ("inspect", "strategy=word"),
     ],
 )
 def test_a_wrong_setting_is_refused_before_tensorflow_is_imported(command, setting):
@@ -305,8 +305,8 @@ def test_mistakes_are_one_sentence_without_a_traceback(arguments, message, capsy
 @pytest.mark.parametrize("folder", ["my runs #2/shards", "512", "1e5", "true", "a: b", "[x", '"quoted"', "größe"])
 def test_what_a_flag_is_given_is_taken_as_it_is(folder):
     arguments = argparse.Namespace(config="pretrain/bert_tiny", set=["data.shards=other", "train.steps=1e3"])
-    config = command_settings.load(PretrainConfig, arguments, data__shards=folder, data__skip_corrupted=True)
-    assert config.data.shards == folder and config.data.skip_corrupted is True
+    config = command_settings.load(PretrainConfig, arguments, data__shards=folder)
+    assert config.data.shards == folder
     assert config.train.steps == 1000, "--set reads YAML as ever"
 
 

@@ -33,7 +33,7 @@ def models():
         classifier=Classifier(bert(), len(LABELS)),
         regressor=Regressor(bert(), mean=2.5, scale=1.5),
         tagger=Classifier(bert(pooler=False), len(TAGS), pooled=False),
-        masked_lm=MaskedLM(bert(), pair_head="next_sentence"),
+        masked_lm=MaskedLM(bert(), pair_task="next_sentence"),
     )
 
 
@@ -47,7 +47,7 @@ def exports(models, tokenizer, tmp_path_factory):
         "tagger": ServedTagger(models.tagger, tokenizer, TAGS, LENGTH),
         "tagger_whitespace": ServedTagger(models.tagger, tokenizer, TAGS, LENGTH, static=True, words="whitespace"),
         "masked_lm": ServedMaskedLM(models.masked_lm, tokenizer, LENGTH, top_k=4),
-        "embedding": ServedEmbedding(models.masked_lm.encoder, tokenizer, LENGTH),
+        "embedding": ServedEmbedding(models.masked_lm.backbone, tokenizer, LENGTH),
     }
     folder = tmp_path_factory.mktemp("exports")
     return {

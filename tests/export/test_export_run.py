@@ -15,7 +15,7 @@ from bert_tf.cli.main import main
 from bert_tf.errors import ConfigError, DataError, RunDirectoryError
 from bert_tf.export import export_run
 from bert_tf.export.fill_mask import fill_mask
-from bert_tf.models.building import describe
+from bert_tf.models.families import describe
 from bert_tf.objectives.masked_lm import MaskedLM
 from bert_tf.tasks import build_task
 from bert_tf.training import precision
@@ -48,8 +48,8 @@ def tagging_run(tokenizer, tmp_path_factory):
 @pytest.fixture(scope="module")
 def pretrained_run(tokenizer, tmp_path_factory):
     keras.utils.set_random_seed(6)
-    model = MaskedLM(bert(), pair_head="next_sentence")
-    settings = {"objective": {"pair_head": "auto"}, "data": {"sequence_length": LENGTH}}
+    model = MaskedLM(bert(), pair_task="next_sentence")
+    settings = {"objective": {"pair_task": "auto"}, "data": {"sequence_length": LENGTH}}
     return leave_run(tmp_path_factory.mktemp("pretrained"), model, tokenizer, **settings)
 
 
@@ -107,7 +107,7 @@ def test_a_tagging_run_finds_the_words_that_its_task_finds(tagging_run):
 def test_a_pretrained_run_fills_masks(pretrained_run):
     path = export_run(pretrained_run, top_k=2)
     objective, tokenizer = load_pretrained(pretrained_run)
-    assert objective.pair_head == "next_sentence"
+    assert objective.pair_task == "next_sentence"
     answer = ask(path, text=["The [MASK] sat.", "[MASK] [MASK]"])
     guesses = fill_mask(objective, tokenizer, ["The [MASK] sat.", "[MASK] [MASK]"], top_k=2)
     assert [len(masks) for masks in guesses] == [1, 2]

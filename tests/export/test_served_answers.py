@@ -155,7 +155,7 @@ def test_embedding(exports, models, tokenizer):
     tokens = served(exports, "embedding", "tokens", text=texts)
     for i, text in enumerate(texts):
         features = row(tokenizer, text)
-        wanted = models.masked_lm.encoder(features)["sequence_output"].numpy()[0]
+        wanted = models.masked_lm.backbone(features)["sequence_output"].numpy()[0]
         length = len(wanted)
         np.testing.assert_allclose(answer["mean"][i], wanted.astype(np.float64).mean(0), atol=1e-6)
         np.testing.assert_allclose(answer["cls"][i], wanted[0], atol=1e-6)

@@ -3,14 +3,14 @@ import numpy as np
 import pytest
 
 from bert_tf.errors import ConfigError
-from bert_tf.layers import SelfAttention
+from bert_tf.layers import Attention, AttentionMask, RotaryPositions
 
 HEADS, SIZE = 2, 6
 
 
 def make(dropout=0.0, **kwargs):
     keras.utils.set_random_seed(0)
-    layer = SelfAttention(num_heads=HEADS, dropout=dropout, initializer_range=0.02, **kwargs)
+    layer = Attention(num_heads=HEADS, dropout=dropout, initializer_range=0.02, **kwargs)
     layer.build((None, None, SIZE))
     generator = np.random.default_rng(0)
     for weight in layer.weights:
@@ -18,21 +18,27 @@ def make(dropout=0.0, **kwargs):
     return layer
 
 
-def oracle(layer, x, mask):
-    """float64, one head at a time: returns the output and the probabilities [B, n, S, S]."""
+def oracle(layer, x, mask, source=None, bias=None):
+    """float64, one head at a time: returns the output and the probabilities [B, n, Q, S]."""
     x = x.astype("float64")
-    q, k, v = (
-        x @ np.asarray(p.kernel, "float64") + np.asarray(p.bias) for p in (layer.query, layer.key, layer.value)
-    )
+    source = x if source is None else source.astype("float64")
+
+    def project(projection, x):
+        y = x @ np.asarray(projection.kernel, "float64")
+        return y + np.asarray(projection.bias) if layer.use_bias else y
+
+    q, k, v = project(layer.query, x), project(layer.key, source), project(layer.value, source)
     contexts, probabilities = [], []
+    d = q.shape[-1] // HEADS
     for head in range(HEADS):
-        part = slice(head * SIZE // HEADS, (head + 1) * SIZE // HEADS)
-        scores = q[..., part] @ k[..., part].swapaxes(1, 2) / np.sqrt(SIZE / HEADS) + mask[:, 0]
+        part = slice(head * d, (head + 1) * d)
+        scores = q[..., part] @ k[..., part].swapaxes(1, 2) / (np.sqrt(d) if layer.scale else 1) + mask[:, 0]
+        if bias is not None:
+            scores = scores + bias[:, head]
         e = np.exp(scores - scores.max(-1, keepdims=True))
         probabilities.append(e / e.sum(-1, keepdims=True))
         contexts.append(probabilities[-1] @ v[..., part])
-    out = np.concatenate(contexts, -1) @ np.asarray(layer.output_projection.kernel, "float64")
-    return out + np.asarray(layer.output_projection.bias), np.stack(probabilities, 1)
+    return project(layer.output_projection, np.concatenate(contexts, -1)), np.stack(probabilities, 1)
 
 
 def inputs():
@@ -81,15 +87,56 @@ def test_softmax_is_float32_under_mixed_precision():
 
 def test_heads_must_divide_the_width():
     with pytest.raises(ConfigError, match="hidden_size=10 is not a multiple of num_heads=3"):
-        SelfAttention(num_heads=3, dropout=0.0, initializer_range=0.02).build((None, None, 10))
+        Attention(num_heads=3, dropout=0.0, initializer_range=0.02).build((None, None, 10))
 
 
 def test_config_round_trip():
     config = make(dropout=0.3).get_config()
-    assert SelfAttention.from_config(config).get_config() == config
+    assert Attention.from_config(config).get_config() == config
 
 
 def test_in_float16_a_query_that_sees_nothing_is_still_a_number():
-    layer = SelfAttention(2, dropout=0.0, initializer_range=0.1, dtype="mixed_float16")
+    layer = Attention(2, dropout=0.0, initializer_range=0.1, dtype="mixed_float16")
     output = layer(np.ones((1, 3, 8), "float32"), np.full((1, 1, 3, 3), -1e9, "float32"))
     assert np.isfinite(np.asarray(output, "float32")).all()
+
+
+@pytest.mark.parametrize("options", [{}, {"use_bias": False, "scale": False, "head_size": 5}])
+def test_another_source_a_bias_and_a_head_size(options):
+    layer, (x, _) = make(**options), inputs()
+    generator = np.random.default_rng(2)
+    source = generator.normal(size=(3, 7, SIZE)).astype("float32")
+    bias = generator.normal(size=(1, HEADS, 5, 7)).astype("float32")
+    mask = np.where(generator.random((3, 1, 5, 7)) < 0.2, -1e9, 0).astype("float32")
+    output, scores = layer(x, mask, source=source, bias=bias, return_attention_scores=True)
+    expected, probabilities = oracle(layer, x, mask, source, bias)
+    np.testing.assert_allclose(output, expected, rtol=1e-4, atol=1e-4)
+    np.testing.assert_allclose(scores, probabilities, rtol=1e-4, atol=1e-5)
+    assert len(layer.weights) == (8 if layer.use_bias else 4)
+    complete = layer(x, mask, bias=bias, cache=layer.keys_and_values(source))
+    np.testing.assert_allclose(complete, output, rtol=1e-5, atol=1e-5)
+
+
+@pytest.mark.parametrize(("fused", "steps"), [(False, (1, 1, 1, 1, 1)), (True, (3, 2))])
+def test_tokens_after_one_another_are_all_at_once(fused, steps):
+    layer, (x, _) = make(fused=fused, head_size=4), inputs()
+    padding = np.array([[True] * 5, [False] * 2 + [True] * 3, [True] * 5])
+    make_mask, rotary = AttentionMask(causal=True), RotaryPositions(50.0, 4)
+    expected = layer(x, make_mask(padding, padding_mask=padding), rotation=rotary(padding))
+    cache, outputs, start = [np.zeros((3, HEADS, 5, 4), "float32")] * 2, [], 0
+    for count in steps:
+        part = x[:, start : start + count]
+        positions = np.tile(np.arange(start, start + count), (3, 1))
+        mask = make_mask(positions, padding_mask=padding, cache_position=start, cache_length=5)
+        rotation = rotary(positions, position_ids=positions)
+        output, cache = layer(part, mask, rotation=rotation, cache=cache, cache_position=start)
+        outputs.append(output)
+        start += count
+    real = padding[:, :, None]
+    np.testing.assert_allclose(np.concatenate(outputs, 1) * real, expected * real, rtol=1e-4, atol=1e-5)
+
+
+def test_what_only_self_attention_can_do():
+    x, _ = inputs()
+    with pytest.raises(ConfigError, match="leave source out"):
+        make(fused=True)(x, source=x)

@@ -49,3 +49,24 @@ def test_window_beside_the_other_masks():
     mask = np.asarray(layer(TOKENS, sequence_ids=SEQUENCES))
     np.testing.assert_array_equal(mask == 0, (alone == 0) & near)
     assert AttentionMask.from_config(layer.get_config()).window == 1
+
+
+def test_causal_and_prefix():
+    mask = np.asarray(AttentionMask(causal=True)(TOKENS))
+    length = TOKENS.shape[1]
+    np.testing.assert_array_equal(mask[0, 0] == 0, np.tril(np.ones((length, length), bool)))
+    prefix = np.zeros(TOKENS.shape, bool)
+    prefix[0, :2] = True
+    layer = AttentionMask(causal=True)
+    seen = np.asarray(layer(TOKENS, padding_mask=PADDING, sequence_ids=SEQUENCES, prefix_mask=prefix)) == 0
+    both = np.asarray(AttentionMask()(TOKENS, padding_mask=PADDING, sequence_ids=SEQUENCES)) == 0
+    for b, q, k in np.ndindex(len(TOKENS), length, length):
+        assert seen[b, 0, q, k] == (both[b, 0, q, k] and (k <= q or prefix[b, k]))
+    assert AttentionMask.from_config(layer.get_config()).causal
+
+
+def test_queries_in_a_cache_are_rows_of_the_whole():
+    for layer in (AttentionMask(causal=True), AttentionMask(causal=True, window=1)):
+        whole = np.asarray(layer(TOKENS, padding_mask=PADDING))
+        part = layer(TOKENS[:, 1:3], padding_mask=PADDING, cache_position=1, cache_length=TOKENS.shape[1])
+        np.testing.assert_array_equal(part, whole[:, :, 1:3])

@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 from bert_tf.errors import ConfigError
-from bert_tf.layers import PreNormBlock, RotaryAttention, RotaryPositions
+from bert_tf.layers import RotaryPositions, TransformerBlock
 from bert_tf.layers.rotary import rotate
 
 HEADS, SIZE, INNER, EPSILON, THETA = 3, 12, 20, 1e-3, 40.0
@@ -13,16 +13,23 @@ HEADS, SIZE, INNER, EPSILON, THETA = 3, 12, 20, 1e-3, 40.0
 
 def make(dropout=0.0, attention_dropout=0.0, attention_norm=True, **kwargs):
     keras.utils.set_random_seed(0)
-    block = PreNormBlock(
+    block = TransformerBlock(
         num_heads=HEADS,
         intermediate_size=INNER,
         activation="silu",
-        dropout=dropout,
+        dropout=0.0,
+        inner_dropout=dropout,
         attention_dropout=attention_dropout,
+        attention_output_dropout=attention_dropout,
         layer_norm_epsilon=EPSILON,
         initializer_range=0.02,
         output_initializer_range=0.01,
+        norm="pre",
+        norm_offset=False,
         attention_norm=attention_norm,
+        use_bias=False,
+        gated=True,
+        fused=True,
         **kwargs,
     )
     block.build((None, None, SIZE))
@@ -42,7 +49,7 @@ def turned(x, positions):
 
 
 def oracle(block, x, mask, positions):
-    """The block in float64 NumPy, from the formulas of its docstring."""
+    """ModernBERT's block in float64 NumPy, from the formulas of the docstring."""
     w = {v.path.split("/", 1)[-1]: np.asarray(v, "float64") for v in block.weights}
 
     def norm(name, x):
@@ -111,7 +118,7 @@ def test_positions_are_counted_when_not_given_and_in_float32():
 
 
 def test_dropout_of_the_gated_network():
-    block, (x, mask, positions, rotation) = make(dropout=0.3), inputs()
+    block, (x, mask, _, rotation) = make(dropout=0.3), inputs()
     block.attention.output_projection.kernel.assign(np.zeros((SIZE, SIZE)))
     block.output_dense.kernel.assign(np.eye(INNER, SIZE))
     many = 3000
@@ -124,18 +131,15 @@ def test_dropout_of_the_gated_network():
 
 
 def test_attention_dropout_on_probabilities_and_output():
-    layer = RotaryAttention(HEADS, 0.3, 0.02, 0.02)
-    layer.build((None, None, SIZE))
-    x, mask, _, rotation = inputs()
-    layer.query_key_value.kernel.assign(np.zeros((SIZE, 3 * SIZE)))
-    assert layer.dropout.rate == layer.output_dropout.rate == 0.3
-    # Values that are all one: the output is the kept share of the probabilities, then dropped.
-    layer.output_projection.kernel.assign(np.eye(SIZE))
+    block = make(attention_dropout=0.3, attention_norm=False)
+    block.output_dense.kernel.assign(np.zeros((INNER, SIZE)))
+    # Values that are all one: the output is the kept fraction of the probabilities, then dropped.
+    block.attention.output_projection.kernel.assign(np.eye(SIZE))
     kernel = np.zeros((SIZE, 3 * SIZE))
     kernel[:, 2 * SIZE :] = 1 / SIZE
-    layer.query_key_value.kernel.assign(kernel)
-    ones = np.ones((2000, 7, SIZE), "float32")
-    output = np.asarray(layer(ones, np.zeros((1, 1, 1, 1), "float32"), rotation[:, :1], training=True))
+    block.attention.query_key_value.kernel.assign(kernel)
+    ones, rotation = np.ones((2000, 7, SIZE), "float32"), inputs()[3][:, :1]
+    output = np.asarray(block(ones, np.zeros((1, 1, 1, 1), "float32"), rotation, training=True)) - 1
     # Zero where the output was dropped, or all of the 7 probabilities were.
     share = 0.3 + 0.7 * 0.3**7
     assert abs((output == 0).mean() - share) < 4 * (share * (1 - share) / output.size) ** 0.5 + 1e-4
@@ -155,9 +159,10 @@ def test_errors():
     with pytest.raises(ConfigError, match="even head size, got 5"):
         RotaryPositions(10.0, 5)
     with pytest.raises(ConfigError, match="even head size, got 3"):
-        RotaryAttention(2, 0.0, 0.02, 0.02).build((None, None, 6))
+        block = TransformerBlock(2, 4, "silu", 0.0, 0.0, 1e-5, 0.02)
+        block(np.zeros((1, 5, 6)), rotation=np.zeros((2, 1, 5, 1, 2)))
 
 
 def test_config_round_trips():
-    for layer in (make(0.3, 0.2), RotaryPositions(7.0, 4), RotaryAttention(3, 0.1, 0.02, 0.01)):
+    for layer in (make(0.3, 0.2), RotaryPositions(7.0, 4)):
         assert type(layer).from_config(layer.get_config()).get_config() == layer.get_config()

@@ -135,3 +135,79 @@ def test_config_round_trip():
     config = make(dropout=0.3, attention_dropout=0.2).get_config()
     assert TransformerBlock.from_config(config).get_config() == config
     assert (config["dropout"], config["attention_dropout"]) == (0.3, 0.2)
+
+
+def general_oracle(block, x, source, mask, bias, source_mask):
+    """A pre-norm block with RMS norms, a gated network and cross-attention in float64 NumPy."""
+    w = {v.path.split("/", 1)[-1]: np.asarray(v, "float64") for v in block.weights}
+
+    def norm(name, x):
+        return x / np.sqrt((x**2).mean(-1, keepdims=True) + EPSILON) * w[f"{name}/scale"]
+
+    def attend(name, x, source, added):
+        q, k, v = (
+            (y @ w[f"{name}/{n}/kernel"]).reshape(*y.shape[:2], HEADS, 5)
+            for n, y in (("query", x), ("key", source), ("value", source))
+        )
+        scores = np.einsum("bqnd,bknd->bnqk", q, k) + added
+        p = np.exp(scores - scores.max(-1, keepdims=True))
+        p /= p.sum(-1, keepdims=True)
+        return np.einsum("bnqk,bknd->bqnd", p, v).reshape(*x.shape[:2], HEADS * 5) @ w[f"{name}/output/kernel"]
+
+    h = norm("attention_layer_norm", x)
+    x = x + attend("attention", h, h, mask + bias)
+    x = x + attend("cross_attention", norm("cross_attention_layer_norm", x), source, source_mask)
+    a, gate = np.split(norm("feed_forward_layer_norm", x) @ w["intermediate/kernel"], 2, -1)
+    return x + (np.maximum(a, 0) * gate) @ w["output/kernel"]
+
+
+def decoder_block(**kwargs):
+    block = TransformerBlock(
+        HEADS, INNER, "relu", 0.0, 0.0, EPSILON, 0.02, norm="pre", rms_norm=True, use_bias=False, gated=True,
+        scale=False, head_size=5, cross_attention=True, **kwargs,
+    )  # fmt: skip
+    block.build((None, None, SIZE))
+    generator = np.random.default_rng(0)
+    for weight in block.weights:
+        weight.assign(generator.normal(size=weight.shape) * 0.3 + ("scale" in weight.path))
+    return block
+
+
+def test_a_decoder_block_against_float64():
+    block, generator = decoder_block(), np.random.default_rng(3)
+    x, source = (generator.normal(size=(2, n, SIZE)).astype("float32") for n in (7, 4))
+    bias = generator.normal(size=(1, HEADS, 7, 7)).astype("float32")
+    mask = np.where(np.tril(np.ones((7, 7))), 0, -1e9)[None, None].astype("float32")
+    source_mask = np.array([0, 0, 0, -1e9], "float32")[None, None, None]
+    given = {"bias": bias, "source": source, "source_mask": source_mask}
+    expected = general_oracle(block, x.astype("float64"), source.astype("float64"), mask, bias, source_mask)
+    np.testing.assert_allclose(block(x, mask, **given), expected, rtol=1e-4, atol=1e-4)
+    positions = np.array([[6, 0, 6], [3, 1, 2]], "int32")
+    some = block(x, mask, positions=positions, **given)
+    np.testing.assert_allclose(some, expected[np.arange(2)[:, None], positions], rtol=1e-4, atol=1e-4)
+    cache = [np.zeros((2, HEADS, 7, 5), "float32")] * 2
+    keys_and_values = block.cross_attention.keys_and_values(source)
+    for i in range(7):
+        row = slice(i, i + 1)
+        output, cache = block(
+            x[:, row], mask[:, :, row], bias=bias[:, :, row], source_mask=source_mask, source_cache=keys_and_values,
+            cache=cache, cache_position=i,
+        )  # fmt: skip
+        np.testing.assert_allclose(output[:, 0], expected[:, i], rtol=1e-4, atol=1e-4)
+
+
+def test_symbolic_shapes_are_the_computed_ones():
+    block, x = decoder_block(), np.zeros((2, 7, SIZE), "float32")
+    cache = [np.zeros((2, HEADS, 7, 5), "float32")] * 2
+    for arguments in (
+        {"source": x, "positions": np.zeros((2, 3), "int32"), "return_attention_scores": True},
+        {"source": x, "cache": cache, "cache_position": 0, "return_attention_scores": True},
+    ):
+        computed = keras.tree.flatten(block(x, **arguments))
+        symbolic = keras.tree.flatten(block.compute_output_spec(x, **arguments))
+        assert [(tuple(c.shape), c.dtype) for c in computed] == [(tuple(s.shape), s.dtype) for s in symbolic]
+
+
+def test_a_norm_of_another_name():
+    with pytest.raises(ConfigError, match="give 'post' or 'pre'"):
+        TransformerBlock(1, 4, "relu", 0.0, 0.0, 1e-12, 0.02, norm="between")

@@ -198,7 +198,7 @@ def test_lists_and_arrays_beside_tensors_are_inputs_too():
     expected = encoder({"token_ids": np.array(ids), "padding_mask": mask})["sequence_output"]
     for given in (ids, keras.ops.convert_to_tensor(ids)):
         np.testing.assert_array_equal(encoder({"token_ids": given, "padding_mask": mask})["sequence_output"], expected)
-    with pytest.raises(DataError, match="two dimensions"):
+    with pytest.raises(DataError, match="2 dimensions"):
         encoder({"token_ids": [1, 2, 3]})
 
 

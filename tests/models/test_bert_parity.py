@@ -34,7 +34,7 @@ def case(request):
         layer_norm_epsilon=theirs["layer_norm_eps"],
     )
     encoder = BertEncoder(config, output_hidden_states=True, output_attention_scores=True, dtype="float32")
-    model = MaskedLM(encoder, pair_head="next_sentence")
+    model = MaskedLM(encoder, pair_task="next_sentence")
     load_weights(model, part(golden, "weights/"), HF_WEIGHTS)
     return model, golden
 
@@ -57,7 +57,7 @@ def relative_error(ours, theirs):
 def test_every_hidden_state_and_the_attention(case):
     model, golden = case
     inputs = {k: v for k, v in features(golden).items() if k in ("token_ids", "segment_ids", "padding_mask")}
-    out = model.encoder(inputs)
+    out = model.backbone(inputs)
     real = golden["padding_mask"]
     assert len(out["hidden_states"]) == len(golden["hidden_states"])
     for ours, theirs in zip(out["hidden_states"], golden["hidden_states"]):

@@ -8,9 +8,8 @@ import bert_tf.models
 from bert_tf.config import load
 from bert_tf.errors import ConfigError
 from bert_tf.layers.activations import ACTIVATIONS
-from bert_tf.models.building import FAMILIES
-from bert_tf.models.configs import FAMILY_CONFIGS, Activation
-from bert_tf.models.section import build_config, describe
+from bert_tf.models.encoder_config import Activation
+from bert_tf.models.families import FAMILIES, build_config, describe
 from bert_tf.training.pretrain_config import PretrainConfig, check_pretraining
 
 SIZES = {"vocabulary_size": 50, "hidden_size": 24, "num_layers": 2, "num_heads": 3, "intermediate_size": 40}
@@ -19,11 +18,11 @@ SIZES = {"vocabulary_size": 50, "hidden_size": 24, "num_layers": 2, "num_heads":
 @pytest.mark.parametrize(
     "section, message",
     [
-        ({"preset": 5}, r"^model.preset is 5; known: albert_base_v1"),
-        ({"preset": [1]}, r"^model.preset is \[1\]; known"),
-        ({"preset": "bert_bas"}, "^model.preset is 'bert_bas'; did you mean 'bert_base'"),
-        ({"family": {"a": 1}}, r"^model.family is \{'a': 1\}; known: albert, bert"),
-        ({"family": "brt"}, "^model.family is 'brt'; did you mean 'bert'"),
+        ({"preset": 5}, r"^'model.preset' is 5; known: albert_base_v1"),
+        ({"preset": [1]}, r"^'model.preset' is \[1\]; known"),
+        ({"preset": "bert_bas"}, "^'model.preset' is 'bert_bas'; did you mean 'bert_base'"),
+        ({"family": {"a": 1}}, r"^'model.family' is \{'a': 1\}; known: albert, bert"),
+        ({"family": "brt"}, "^'model.family' is 'brt'; did you mean 'bert'"),
         ({"family": "bert", "preset": "bert_base"}, "model.preset is 'bert_base' and model.family is 'bert'; keep"),
         ({}, "set model.preset, e.g. model.preset=bert_base"),
         ({"preset": "bert_base", "vocab_size": 8}, "^unknown key 'model.vocab_size'; did you mean"),
@@ -54,7 +53,7 @@ def test_a_generator_that_cannot_be_is_refused_too():
         check_pretraining(load(PretrainConfig, "pretrain/bert_tiny", [*small, "model={preset: xlnet_base_cased}"]))
 
 
-@pytest.mark.parametrize("family", FAMILY_CONFIGS)
+@pytest.mark.parametrize("family", FAMILIES)
 def test_a_section_describes_its_configuration(family):
     own = {"embedding_size": 8} if family in ("albert", "electra") else {}
     config = build_config({"family": family, "dropout": 0.25} | SIZES | own)
@@ -82,9 +81,8 @@ def test_activations_have_one_list_of_names():
 
 
 def test_every_family_is_exported():
-    assert set(FAMILIES) == set(FAMILY_CONFIGS)
-    for config_class, encoder_class in FAMILIES.values():
-        for thing in (config_class, encoder_class):
+    for record in FAMILIES.values():
+        for thing in (record.config, record.model_class()):
             assert thing.__name__ in bert_tf.models.__all__
             assert getattr(bert_tf.models, thing.__name__) is thing
     for name in bert_tf.models.__all__:

@@ -5,9 +5,9 @@ import tensorflow as tf
 
 from bert_tf.errors import ConfigError
 from bert_tf.models import PRESETS, preset
-from bert_tf.models.building import build_config, build_encoder, describe
-from bert_tf.models.configs import generator_config
 from bert_tf.models.electra import ElectraConfig, ElectraEncoder, make_generator
+from bert_tf.models.electra_config import generator_config
+from bert_tf.models.families import build_config, build_encoder, describe
 from bert_tf.objectives import MaskedLM, ReplacedTokenDetection
 
 SMALL = ElectraConfig(
@@ -62,7 +62,7 @@ def test_parameters_of_discriminators(name, generator_size, encoder, with_head, 
 def test_parameters_of_the_released_generators(name, encoder, masked_lm):
     with keras.StatelessScope(initialize_variables=False):
         model = MaskedLM(ElectraEncoder(preset(name)))
-        assert model.encoder.count_params() == PRESETS[name].encoder_parameters == encoder
+        assert model.backbone.count_params() == PRESETS[name].encoder_parameters == encoder
         assert model.count_params() == PRESETS[name].pretraining_parameters == masked_lm
 
 

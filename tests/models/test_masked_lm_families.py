@@ -18,7 +18,7 @@ from bert_tf.models import (
     RobertaConfig,
     RobertaEncoder,
 )
-from bert_tf.models.building import build_config, build_encoder, describe
+from bert_tf.models.families import build_config, build_encoder, describe
 from bert_tf.objectives import MaskedLM
 
 SIZES = dict(
@@ -109,12 +109,12 @@ def test_mixed_bfloat16_is_close_and_keeps_float32_weights(encoder):
 
 
 def test_save_and_load(encoder, tmp_path):
-    model = MaskedLM(encoder, pair_head="sentence_order")
+    model = MaskedLM(encoder, pair_task="sentence_order")
     features = {"token_ids": tokens(2, 9), "mask_positions": tokens(2, 3) % 9}
     expected = model(features)
     model.save(tmp_path / "model.keras")
     loaded = keras.models.load_model(tmp_path / "model.keras")
-    assert type(loaded.encoder) is type(encoder) and loaded.get_config() == model.get_config()
+    assert type(loaded.backbone) is type(encoder) and loaded.get_config() == model.get_config()
     for name, value in loaded(features).items():
         np.testing.assert_array_equal(value, expected[name])
 
@@ -143,7 +143,7 @@ def test_published_parameter_counts(name):
         encoder = build_encoder(config, pooler=isinstance(config, (AlbertConfig, RobertaConfig)))
         assert encoder.count_params() == PRESETS[name].encoder_parameters
         order = "sentence_order" if isinstance(config, AlbertConfig) else None
-        model = MaskedLM(build_encoder(config, pooler=order is not None), pair_head=order)
+        model = MaskedLM(build_encoder(config, pooler=order is not None), pair_task=order)
         assert model.count_params() == PRESETS[name].pretraining_parameters
 
 

@@ -9,7 +9,7 @@ import pytest
 import tensorflow as tf
 
 from bert_tf.models import albert, distilbert, modernbert, roberta
-from bert_tf.models.building import build_encoder
+from bert_tf.models.families import build_encoder
 from bert_tf.models.weights import export_weights, load_weights
 from bert_tf.objectives import MaskedLM
 
@@ -92,15 +92,15 @@ def case(request):
     with np.load(FIXTURES / f"{request.param}.npz") as file:
         golden = dict(file)
     config = make_config(json.loads(str(golden["settings"])))
-    pair_head = "sentence_order" if "pair_logits" in golden else None
+    pair_task = "sentence_order" if "pair_logits" in golden else None
     encoder = build_encoder(
         config,
-        pooler=pair_head is not None,
+        pooler=pair_task is not None,
         output_hidden_states=True,
         output_attention_scores=True,
         dtype="float32",
     )
-    model = MaskedLM(encoder, pair_head=pair_head)
+    model = MaskedLM(encoder, pair_task=pair_task)
     load_weights(model, part(golden, "weights/"), family.HF_WEIGHTS)
     return model, golden, family.HF_WEIGHTS
 
@@ -123,7 +123,7 @@ def relative_error(ours, theirs):
 def test_every_hidden_state_and_the_attention(case):
     model, golden, _ = case
     inputs = {k: v for k, v in features(golden).items() if k in ("token_ids", "segment_ids", "padding_mask")}
-    out = model.encoder(inputs)
+    out = model.backbone(inputs)
     real = golden["padding_mask"]
     assert len(out["hidden_states"]) == len(golden["hidden_states"])
     for ours, theirs in zip(out["hidden_states"], golden["hidden_states"]):

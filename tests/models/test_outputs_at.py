@@ -4,11 +4,11 @@ import keras
 import numpy as np
 import pytest
 import tensorflow as tf
+from test_masked_lm_families import CONFIGS, SIZES
 
 from bert_tf.models import ENCODER_INPUTS, BertConfig, XLNetConfig
-from bert_tf.models.building import build_encoder
 from bert_tf.models.electra import ElectraConfig
-from test_masked_lm_families import CONFIGS, SIZES
+from bert_tf.models.families import build_encoder
 
 ALL = CONFIGS | {
     "bert": BertConfig(**SIZES, max_positions=16),

@@ -6,11 +6,11 @@ from bert_tf.models import PRESETS, BertEncoder, preset
 from bert_tf.objectives import MaskedLM
 
 
-def count(config, pooler=True, pair_head="next_sentence"):
+def count(config, pooler=True, pair_task="next_sentence"):
     """(encoder, with heads): of the real variables, which this scope leaves without memory."""
     with keras.StatelessScope(initialize_variables=False):
-        model = MaskedLM(BertEncoder(config, pooler=pooler), pair_head=pair_head)
-        return model.encoder.count_params(), model.count_params()
+        model = MaskedLM(BertEncoder(config, pooler=pooler), pair_task=pair_task)
+        return model.backbone.count_params(), model.count_params()
 
 
 @pytest.mark.parametrize("name", [name for name in PRESETS if name.startswith("bert_")])
@@ -31,7 +31,7 @@ def test_parameter_counts(name):
 def test_published_counts(name, encoder, pretraining, masked_lm_only):
     assert (PRESETS[name].encoder_parameters, PRESETS[name].pretraining_parameters) == (encoder, pretraining)
     if masked_lm_only:
-        assert count(PRESETS[name].config, pooler=False, pair_head=None)[1] == masked_lm_only
+        assert count(PRESETS[name].config, pooler=False, pair_task=None)[1] == masked_lm_only
 
 
 def test_the_readme_of_the_miniatures_rounds_the_pretraining_counts():

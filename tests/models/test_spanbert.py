@@ -3,7 +3,7 @@ import numpy as np
 import pytest
 
 from bert_tf.models import PRESETS, BertEncoder, preset
-from bert_tf.models.building import build_config, build_encoder, describe
+from bert_tf.models.families import build_config, build_encoder, describe
 from bert_tf.models.spanbert import SpanBertConfig, SpanBertEncoder
 from bert_tf.objectives import MaskedLM
 

@@ -29,7 +29,7 @@ def tokens(*shape, seed=0):
 def test_published_parameter_counts(name, expected, with_head):
     with keras.StatelessScope(initialize_variables=False):
         model = PermutationLM(XLNetEncoder(preset(name), pooler=False))
-        assert (model.encoder.count_params(), model.count_params()) == (expected, with_head)
+        assert (model.backbone.count_params(), model.count_params()) == (expected, with_head)
         summary = XLNetEncoder(preset(name)).count_params() - expected
     size = preset(name).hidden_size
     assert summary == size * size + size
@@ -217,7 +217,7 @@ def test_masked_lm_trains_the_content_stream_alone():
     keras.utils.set_random_seed(0)
     model = MaskedLM(XLNetEncoder(SMALL, pooler=False, dtype="float32"))
     model.compile(keras.optimizers.Adam(1e-2))
-    vector = model.encoder.get_layer("embeddings").query_vector
+    vector = model.backbone.get_layer("embeddings").query_vector
     before = np.asarray(vector)
     positions = np.array([[1, 5], [0, 3]], "int32")
     features = {

@@ -57,7 +57,7 @@ def run(model, golden, theirs):
     memory, total, results = None, 0.0, []
     for number in "01":
         inputs = {k: v.astype("int32") if v.dtype == "int16" else v for k, v in part(golden, f"{number}/").items()}
-        result = model.encoder.encode(
+        result = model.backbone.encode(
             {key: inputs[key] for key in ("token_ids", "segment_ids")},
             memory=memory,
             permutation_order=inputs["permutation_order"],
@@ -65,7 +65,7 @@ def run(model, golden, theirs):
             backward=backward,
         )
         result["memory"] = memory = remember(result["hidden_states"][:-1], memory=memory)
-        result["logits"] = model.lm_head(result["query_output"], model.encoder.embedding_table)
+        result["logits"] = model.lm_head(result["query_output"], model.backbone.embedding_table)
         losses = tf.nn.sparse_softmax_cross_entropy_with_logits(inputs["mask_ids"], result["logits"])
         total += tf.reduce_mean(losses)
         results.append((result, inputs))

@@ -36,9 +36,9 @@ def batch(rows=6, length=12, predictions=3):
     }
 
 
-def make(pair_head="next_sentence", dtype="float32", pooler=True, config=CONFIG):
+def make(pair_task="next_sentence", dtype="float32", pooler=True, config=CONFIG):
     keras.utils.set_random_seed(3)
-    return MaskedLM(BertEncoder(config, pooler=pooler, dtype=dtype), pair_head=pair_head)
+    return MaskedLM(BertEncoder(config, pooler=pooler, dtype=dtype), pair_task=pair_task)
 
 
 def log_softmax(logits):
@@ -99,7 +99,7 @@ def test_gradients_flow_where_expected():
         largest = np.abs(tf.convert_to_tensor(gradient)).max()
         # A constant added to all scores of a query changes no softmax: rounding errors are left.
         assert largest < 1e-4 if path.endswith("key/bias") else largest > 1e-3, path
-    without = gradients(make(pair_head=None), batch())
+    without = gradients(make(pair_task=None), batch())
     assert {path for path, gradient in without.items() if gradient is None} == {
         "pooler/dense/kernel",
         "pooler/dense/bias",
@@ -107,7 +107,7 @@ def test_gradients_flow_where_expected():
 
 
 def test_the_decoder_is_tied_to_the_embedding_table():
-    model, features = make(pair_head=None), batch()
+    model, features = make(pair_task=None), batch()
     unused = 3  # never an input or a target here, yet an output class that must be pushed down
     gradient = tf.convert_to_tensor(gradients(model, features)["embeddings/token_embeddings"])
     assert np.abs(gradient[unused]).max() > 1e-4
@@ -134,7 +134,7 @@ def test_xla_compiles_forward_loss_and_gradients(dtype):
         with tf.GradientTape() as tape:
             losses, metrics = model.loss_sums(features, training=True)
             total = sum(losses.values())
-        return losses, metrics, tape.gradient(total, model.encoder.trainable_variables[-1].value)
+        return losses, metrics, tape.gradient(total, model.backbone.trainable_variables[-1].value)
 
     signature = {k: tf.TensorSpec(v.shape, v.dtype) for k, v in features.items()}
     results = [
@@ -161,7 +161,7 @@ def test_fit_in_a_plain_script():
 
 
 def test_fit_with_an_unused_pooler_and_accumulation():
-    model = make(pair_head=None, dtype="mixed_bfloat16")
+    model = make(pair_task=None, dtype="mixed_bfloat16")
     pooler = [np.asarray(v) for v in model.weights if "pooler" in v.path]
     model.compile(optimizer=keras.optimizers.Adam(5e-3), accumulation_steps=2)
     features = {k: v for k, v in batch().items() if not k.startswith("pair")}
@@ -180,16 +180,16 @@ def test_predict_needs_no_labels():
 
 
 def test_save_and_load(tmp_path):
-    model = make(pair_head="sentence_order")
+    model = make(pair_task="sentence_order")
     model.save(tmp_path / "model.keras")
     loaded = keras.models.load_model(tmp_path / "model.keras")
-    assert loaded.get_config() == model.get_config() and loaded.pair_head == "sentence_order"
+    assert loaded.get_config() == model.get_config() and loaded.pair_task == "sentence_order"
     np.testing.assert_array_equal(loaded(batch())["masked_lm_logits"], model(batch())["masked_lm_logits"])
 
 
 def test_errors():
     with pytest.raises(ConfigError, match="unknown pair head 'next_sentense'; did you mean 'next_sentence'"):
-        make(pair_head="next_sentense")
+        make(pair_task="next_sentense")
     with pytest.raises(ConfigError, match="build the encoder with pooler=True"):
         make(pooler=False)
     features = batch()

@@ -88,11 +88,11 @@ def test_a_prediction_has_no_gradient_to_what_it_may_not_see():
     model, features = make(segments=1), batch(rows=1, segments=1)
     features["token_ids"] = np.arange(20, 36, dtype="int32")[None]  # all different
     order = features["permutation_order"][0]
-    table = model.encoder.embedding_table
+    table = model.backbone.embedding_table
     for number, position in enumerate(features["mask_positions"][0]):
         with tf.GradientTape() as tape:
             one = {**features, "mask_positions": features["mask_positions"][:, number : number + 1]}
-            encoded = model.encoder.encode(
+            encoded = model.backbone.encode(
                 {"token_ids": one["token_ids"]}, permutation_order=one["permutation_order"],
                 mask_positions=one["mask_positions"],
             )  # fmt: skip
@@ -105,19 +105,19 @@ def test_a_prediction_has_no_gradient_to_what_it_may_not_see():
 def test_memory_is_what_the_segments_before_left():
     model, features = make(memory_length=5), batch()
     inputs = ("token_ids", "segment_ids", "padding_mask")
-    first = model.encoder.encode(
+    first = model.backbone.encode(
         {k: features[k][:, :8] for k in inputs},
         permutation_order=features["permutation_order"][:, :8],
         backward=features["backward"],
     )
-    second = model.encoder.encode(
+    second = model.backbone.encode(
         {k: features[k][:, 8:] for k in inputs},
         memory=tf.stack([h[:, 3:] for h in first["hidden_states"][:-1]], axis=1),
         permutation_order=features["permutation_order"][:, 8:],
         mask_positions=features["mask_positions"][:, 3:] - 8,
         backward=features["backward"],
     )
-    expected = model.lm_head(second["query_output"], model.encoder.embedding_table)
+    expected = model.lm_head(second["query_output"], model.backbone.embedding_table)
     np.testing.assert_allclose(logits_of(model, features)[:, 3:], expected, atol=1e-5)
     forgetful = make(memory_length=1)
     assert np.abs(logits_of(forgetful, features)[:, 3:] - expected).max() > 1e-3

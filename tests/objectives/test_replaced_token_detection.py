@@ -9,8 +9,8 @@ from bert_tf.errors import ConfigError, DataError
 from bert_tf.models import BertEncoder
 from bert_tf.models.albert import AlbertEncoder
 from bert_tf.models.distilbert import DistilBertEncoder
-from bert_tf.models.configs import generator_config
 from bert_tf.models.electra import ElectraConfig, ElectraEncoder, make_generator
+from bert_tf.models.electra_config import generator_config
 from bert_tf.models.modernbert import ModernBertEncoder
 from bert_tf.models.roberta import RobertaEncoder
 from bert_tf.models.xlnet import XLNetEncoder
@@ -131,7 +131,7 @@ def test_losses_and_metrics_against_float64():
 def test_what_the_discriminator_reads_is_its_own_answer_for_that_text():
     model, features = make(), batch()
     outputs = model(features)
-    alone = model.discriminator({"token_ids": np.asarray(outputs["token_ids"]), "padding_mask": features["padding_mask"]})
+    alone = model.backbone({"token_ids": np.asarray(outputs["token_ids"]), "padding_mask": features["padding_mask"]})
     logits = model.discriminator_head(alone["sequence_output"])
     np.testing.assert_allclose(logits, outputs["replaced_logits"], atol=1e-5)
 
@@ -176,7 +176,7 @@ def test_the_embeddings_are_one_layer():
     model = make()
     paths = [v.path for v in model.variables]
     assert len(set(paths)) == len(paths)
-    assert model.generator.embedding_table is model.discriminator.embedding_table
+    assert model.generator.embedding_table is model.backbone.embedding_table
     assert not [p for p in paths if p.startswith("generator/embeddings")]
     bare = ElectraEncoder(CONFIG, pooler=False)
     own = [p for p in paths if not p.startswith(("generator/", "discriminator_head/"))]
@@ -275,7 +275,7 @@ def test_other_families_are_refused():
 
 def test_without_a_generator_it_only_detects():
     model, features = make(), batch()
-    detector = ReplacedTokenDetection(model.discriminator)
+    detector = ReplacedTokenDetection(model.backbone)
     assert set(detector(features)) == {"replaced_logits"}
     for method in (lambda: detector.loss_weights(features), lambda: detector.loss_sums(features, False)):
         with pytest.raises(ConfigError, match="is trained with a generator; make one with make_generator"):

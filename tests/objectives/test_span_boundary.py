@@ -9,7 +9,7 @@ from bert_tf.errors import DataError
 from bert_tf.models.spanbert import SpanBertConfig, SpanBertEncoder
 from bert_tf.objectives import MaskedLM
 from bert_tf.tokenizers.layout import Layout
-from tfrecords.masking import MaskedLMCorruption, MaskingConfig
+from tfrecords.corruption.masking import MaskedLMCorruption, MaskingConfig
 
 # What a masker asks of a tokenizer. Every fourth id continues a word.
 TOKENIZER = types.SimpleNamespace(
@@ -34,10 +34,10 @@ CONFIG = SpanBertConfig(
 )
 
 
-def make(dtype="float32", pair_head=None):
+def make(dtype="float32", pair_task=None):
     keras.utils.set_random_seed(3)
-    encoder = SpanBertEncoder(CONFIG, pooler=pair_head is not None, dtype=dtype)
-    return MaskedLM(encoder, pair_head=pair_head, span_boundary=True)
+    encoder = SpanBertEncoder(CONFIG, pooler=pair_task is not None, dtype=dtype)
+    return MaskedLM(encoder, pair_task=pair_task, span_boundary=True)
 
 
 def batch(rows=6, length=64, epoch=0):
@@ -45,7 +45,7 @@ def batch(rows=6, length=64, epoch=0):
     ids = numbers.integers(10, 200, (rows, length))
     ids = np.where(np.arange(length) % 8 > 1, 4 * (ids // 4) + 3, ids)  # long words: long spans
     ids[:, 0], ids[:, -1] = 2, 3
-    corrupt = MaskedLMCorruption(TOKENIZER, MaskingConfig(rate=0.4, unit="span"))
+    corrupt = MaskedLMCorruption(TOKENIZER, MaskingConfig(rate=0.4, strategy="span"))
     features = corrupt(
         {
             "token_ids": tf.constant(ids.astype("int32")),
@@ -87,7 +87,7 @@ def test_sums_against_float64():
 
 def test_the_masked_lm_is_as_without():
     with_boundaries, features = make(), batch()
-    without = MaskedLM(with_boundaries.encoder)
+    without = MaskedLM(with_boundaries.backbone)
     for ours, theirs in zip(without.masked_lm_head.weights, with_boundaries.masked_lm_head.weights):
         ours.assign(theirs)
     alone, together = without(features)["masked_lm_logits"], with_boundaries(features)["masked_lm_logits"]
@@ -96,10 +96,10 @@ def test_the_masked_lm_is_as_without():
 
 def test_each_prediction_reads_the_two_neighbours_of_its_span():
     model, features = make(), batch()
-    x = np.asarray(model.encoder({k: features[k] for k in ("token_ids", "padding_mask")})["sequence_output"])
+    x = np.asarray(model.backbone({k: features[k] for k in ("token_ids", "padding_mask")})["sequence_output"])
     left, right = (np.take_along_axis(x, features[k][..., None], 1) for k in ("span_left", "span_right"))
     place = features["mask_positions"] - features["span_left"] - 1
-    expected = model.span_boundary_head(left, right, place, model.encoder.embedding_table)
+    expected = model.span_boundary_head(left, right, place, model.backbone.embedding_table)
     np.testing.assert_allclose(model(features)["span_boundary_logits"], expected, rtol=1e-4, atol=1e-4)
 
 
@@ -115,11 +115,11 @@ def test_gradients_reach_head_encoder_and_table():
 
 
 def test_with_a_pair_head_and_in_mixed_precision():
-    model, features = make("mixed_bfloat16", pair_head="sentence_order"), batch()
+    model, features = make("mixed_bfloat16", pair_task="sentence_order"), batch()
     features |= {"pair_labels": np.zeros(6, "int32"), "pair_weights": np.ones(6, "float32")}
     losses, _ = model.loss_sums(features, training=False)
     assert set(losses) == {"masked_lm", "span_boundary", "pair"} == set(model.loss_weights(features))
-    exact = make(pair_head="sentence_order")
+    exact = make(pair_task="sentence_order")
     exact.set_weights(model.get_weights())
     for name, loss in exact.loss_sums(features, training=False)[0].items():
         assert float(losses[name]) == pytest.approx(float(loss), rel=0.02)

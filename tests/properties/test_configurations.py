@@ -9,7 +9,7 @@ from bert_tf import config, parsing
 from bert_tf.training.finetune_config import FinetuneConfig, check_finetuning
 from bert_tf.training.pretrain_config import PretrainConfig, check_pretraining
 from bert_tf.training.study_config import StudyConfig
-from tfrecords.shards_config import ShardsConfig
+from tfrecords.shards.config import ShardsConfig
 
 CHECKS = {
     PretrainConfig: check_pretraining,

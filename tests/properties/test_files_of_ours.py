@@ -7,7 +7,7 @@ from damage import answer_or_user_error, as_json, cases, damaged, damaged_bytes
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tfrecords.manifest import Manifest, Shard
+from tfrecords.shards.manifest import Manifest, Shard
 
 MANIFEST = Manifest(
     tokenizer_fingerprint="5" * 64,

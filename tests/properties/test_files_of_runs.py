@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import bert_tf
-from bert_tf.models.section import build_config
+from bert_tf.models.families import build_config
 from bert_tf.tasks import load_task
 from bert_tf.tasks.build import build_task
 from bert_tf.training.run_directory import RunDirectory

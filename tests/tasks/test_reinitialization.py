@@ -5,9 +5,7 @@ import pytest
 import tiny
 
 from bert_tf.errors import ConfigError
-from bert_tf.models.building import build_encoder
-from bert_tf.models.configs import FAMILY_CONFIGS
-from bert_tf.models.section import build_config
+from bert_tf.models.families import FAMILIES, build_config, build_encoder
 from bert_tf.tasks import build_task
 from bert_tf.tasks.reinitialization import reinitialize_top_layers
 
@@ -37,7 +35,7 @@ def test_only_the_top_layers_and_the_pooler_change():
 SIZES = {"vocabulary_size": 50, "hidden_size": 24, "num_layers": 3, "num_heads": 3, "intermediate_size": 40}
 
 
-@pytest.mark.parametrize("family", sorted(FAMILY_CONFIGS.keys() - {"albert"}) + ["albert with inner groups"])
+@pytest.mark.parametrize("family", sorted(FAMILIES.keys() - {"albert"}) + ["albert with inner groups"])
 def test_every_family(family):
     own = {"embedding_size": 8} if family == "electra" else {}
     if family.startswith("albert"):

@@ -8,8 +8,8 @@ import tiny
 from bert_tf.tasks import Examples, build_task
 from bert_tf.tasks.tagged_sequences import cut_sequences, words_of_sentences, words_of_texts
 from bert_tf.tokenizers import ByteLevelBPETokenizer, train_bpe, train_byte_level_bpe, train_unigram
-from bert_tf.tokenizers import words as words_of_tokens
 from bert_tf.tokenizers.layout import build_layout
+from bert_tf.tokenizers.ops.word_spans import find_word_spans
 
 LABELS = ("O", "B-PER", "I-PER", "B-LOC", "I-LOC")
 
@@ -119,7 +119,7 @@ def test_given_words_have_the_pieces_of_their_text(other_tokenizer):
 def test_text_that_is_no_utf8_does_not_stop_a_tagger(other_tokenizer):
     text = tf.constant([b"film \xff\xfe in\xc3", b"\xc3 film\xe2\x82 ", b"\xed\xa0\x80 b c", b"\x80\x80\x80\x80 film in", b""])
     ids, starts, ends = other_tokenizer.tokenize_with_offsets(text)
-    begins, places = words_of_tokens.find_words(other_tokenizer, text, ids, starts, ends)
+    begins, places = find_word_spans(other_tokenizer, text, ids, starts, ends)
     assert begins.shape == ids.values.shape and places.shape == (int(tf.reduce_sum(tf.cast(begins, tf.int32))), 2)
     words_of_texts(other_tokenizer, ["\ud800 film in"])  # as JSON can spell it
 

@@ -12,7 +12,7 @@ from bert_tf import config as configuration
 from bert_tf.backend import AdamW
 from bert_tf.errors import ConfigError, DataError
 from bert_tf.export import ServingModule, export_run
-from bert_tf.models.building import describe
+from bert_tf.models.families import describe
 from bert_tf.objectives import MaskedLM
 from bert_tf.tasks import TASKS, TaskConfig, TaskModel, TaskRecord, TextTask, build_task, load_task, register_task
 from bert_tf.training.checkpoints import Checkpoints
@@ -87,7 +87,7 @@ def pretrained(tmp_path_factory):
     model.compile(AdamW(1e-3))
     Checkpoints(folder / "checkpoints").save(model, 1)
     tiny.tokenizer().save(folder / "tokenizer")
-    settings = {"model": describe(model.encoder.config), "objective": {"name": "masked_lm"}}
+    settings = {"model": describe(model.backbone.config), "objective": {"name": "masked_lm"}}
     configuration.save(settings, folder / "config.yaml")
     return folder
 

@@ -47,13 +47,13 @@ def units_of(ids, eligible, key, tokenizer, config):
     continues = ~tokenizer.starts_word
     words = []  # of places; a special token is one, too
     for i in range(len(ids)):
-        inside = i in eligible and i - 1 in eligible and continues[ids[i]] and config.unit != "token"
+        inside = i in eligible and i - 1 in eligible and continues[ids[i]] and config.strategy != "token"
         if inside:
             words[-1].append(i)
         else:
             words.append([i])
-    if config.unit in ("ngram", "span"):
-        if config.unit == "ngram":
+    if config.strategy in ("ngram", "span"):
+        if config.strategy == "ngram":
             weights = [1 / n for n in range(1, config.max_ngram + 1)]
         else:
             weights = [(1 - config.span_p) ** n for n in range(config.max_span)]
@@ -76,7 +76,7 @@ def units_of(ids, eligible, key, tokenizer, config):
 
 def select(units, budget, most, key, length, config):
     """The places chosen, and those whose action number each uses."""
-    if config.unit == "token":
+    if config.strategy == "token":
         count = draws_made(most, length, 1)
         drawn = [bits(key, 0, i) * (max(u[0] for u in units) + 1) >> 32 for i in range(count)]
         eligible = [u[0] for u in units]
@@ -89,7 +89,7 @@ def select(units, budget, most, key, length, config):
     count = draws_made(most, length, 2)
     order = list(dict.fromkeys(bits(key, 0, i) * len(units) >> 32 for i in range(count)))
     order = order[: most + 4]
-    if config.unit != "span":
+    if config.strategy != "span":
         chosen = []
         for number in order:
             if len(chosen) + len(units[number]) <= budget:
@@ -133,9 +133,9 @@ def mask_example(ids, padding_mask, key, tokenizer, config, random_ids):
     corrupted = ids.copy()
     for i in chosen:
         action = bits(key, 1, begin[i]) / 2**32
-        if action < config.mask_probability:
+        if action < config.mask_token_rate:
             corrupted[i] = tokenizer.mask_id
-        elif action < config.mask_probability + config.random_probability:
+        elif action < config.mask_token_rate + config.random_token_rate:
             corrupted[i] = random_ids[bits(key, 2, i) * len(random_ids) >> 32]
     return corrupted, chosen, begin
 
@@ -168,5 +168,5 @@ def mask_batch(batch, seed, tokenizer, config, random_ids=None):
         token_ids=corrupted, mask_positions=positions, mask_ids=originals, mask_weights=weights
     )
     return expected | (
-        dict(span_left=left, span_right=right, span_weights=beside) if config.unit == "span" else {}
+        dict(span_left=left, span_right=right, span_weights=beside) if config.strategy == "span" else {}
     )

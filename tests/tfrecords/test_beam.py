@@ -6,14 +6,14 @@ import sys
 import pytest
 from test_writer import VOCABULARY, contents, documents, write, write_text
 
-import tfrecords
 from bert_tf.cli.main import main
 from bert_tf.errors import ConfigError, DataError, RunDirectoryError
 from bert_tf.tokenizers import WordPieceTokenizer
-from tfrecords.schema import TOKENIZER_FOLDER
-from tfrecords.shard import ShardWriter
-from tfrecords.shards_config import CorpusConfig, ShardsConfig
-from tfrecords.writer import tokenize_corpus, write_shards
+from tfrecords import writing
+from tfrecords.shards.config import CorpusConfig, ShardsConfig
+from tfrecords.shards.schema import TOKENIZER_FOLDER
+from tfrecords.writing.jobs import ShardJob
+from tfrecords.writing.writer import tokenize_corpus, write_shards
 
 needs_beam = pytest.mark.skipif(
     importlib.util.find_spec("apache_beam") is None, reason="needs the extra: pip install -e '.[beam]'"
@@ -70,27 +70,27 @@ def test_tokens_are_kept_and_packed_to_the_same_bytes(local, tmp_path):
 
 @needs_beam
 def test_goes_on_with_what_was_written_without_it(local, tmp_path, monkeypatch):
-    tokenizer, write_one = WordPieceTokenizer(VOCABULARY), ShardWriter.__call__
+    tokenizer, write_one = WordPieceTokenizer(VOCABULARY), ShardJob.write
     made = []
 
-    def half(self, work):
+    def half(self, chunk):
         if len(made) == 4:
             raise RunDirectoryError("the disk is full")
-        made.append(work[0].index)
-        return write_one(self, work)
+        made.append(chunk.index)
+        return write_one(self, chunk)
 
-    monkeypatch.setattr(ShardWriter, "__call__", half)
+    monkeypatch.setattr(ShardJob, "write", half)
     with pytest.raises(RunDirectoryError, match="^the disk is full$"):
         write(local / "corpus.txt", tmp_path, tokenizer, SMALL)
     with pytest.raises(RunDirectoryError, match="^the disk is full$"):
         by_beam(local / "corpus.txt", tmp_path, tokenizer)
     assert len(made) == 4
 
-    def rest(self, work):
-        made.append(work[0].index)
-        return write_one(self, work)
+    def rest(self, chunk):
+        made.append(chunk.index)
+        return write_one(self, chunk)
 
-    monkeypatch.setattr(ShardWriter, "__call__", rest)
+    monkeypatch.setattr(ShardJob, "write", rest)
     manifest = by_beam(local / "corpus.txt", tmp_path, tokenizer)
     assert sorted(made) == list(range(len(manifest.shards)))  # each once
     assert contents(tmp_path) == contents(local / "shards")
@@ -115,14 +115,14 @@ def test_errors_arrive_as_they_are_without_it(local, tmp_path):
 @needs_beam
 def test_workers_that_write_elsewhere(local, tmp_path, monkeypatch):
     """As machines do that do not share the file system."""
-    write_one = ShardWriter.__call__
+    write_one = ShardJob.write
 
-    def elsewhere(self, work):
-        self._folder = tmp_path / "elsewhere" if work[0].index == 3 else self._folder
+    def elsewhere(self, chunk):
+        self.output = tmp_path / "elsewhere" if chunk.index == 3 else self.output
         (tmp_path / "elsewhere").mkdir(exist_ok=True)
-        return write_one(self, work)
+        return write_one(self, chunk)
 
-    monkeypatch.setattr(ShardWriter, "__call__", elsewhere)
+    monkeypatch.setattr(ShardJob, "write", elsewhere)
     with pytest.raises(RunDirectoryError, match="corpus and output must lie on a file system that every worker"):
         by_beam(local / "corpus.txt", tmp_path / "out", WordPieceTokenizer(VOCABULARY))
     assert not (tmp_path / "out" / "manifest.json").exists()
@@ -130,14 +130,14 @@ def test_workers_that_write_elsewhere(local, tmp_path, monkeypatch):
 
 @needs_beam
 def test_workers_are_the_business_of_the_runner(local, tmp_path):
-    with pytest.raises(ConfigError, match="an option of the Beam runner"):
+    with pytest.raises(ConfigError, match="is an option of the Beam runner"):
         by_beam(local / "corpus.txt", tmp_path, workers=2)
 
 
 def test_without_beam(local, tmp_path, monkeypatch):
     monkeypatch.setitem(sys.modules, "apache_beam", None)
-    monkeypatch.delitem(sys.modules, "tfrecords.beam", raising=False)
-    monkeypatch.delattr(tfrecords, "beam", raising=False)
+    monkeypatch.delitem(sys.modules, "tfrecords.writing.beam", raising=False)
+    monkeypatch.delattr(writing, "beam", raising=False)
     with pytest.raises(ConfigError, match=r"pip install -e '\.\[beam\]' where"):
         by_beam(local / "corpus.txt", tmp_path / "out", WordPieceTokenizer(VOCABULARY))
     assert not (tmp_path / "out").exists()

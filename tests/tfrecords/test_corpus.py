@@ -7,8 +7,8 @@ import resource
 import pytest
 
 from bert_tf.errors import DataError
-from tfrecords.corpus import CorpusReader
-from tfrecords.corpus_files import find_files
+from tfrecords.corpus.documents import CorpusReader
+from tfrecords.corpus.files import find_files
 
 DOCUMENTS = ["First line.\nSecond line: ünï.", "Only one line", "a\nb\nc"]
 BLANK_LINES = "First line.\nSecond line: ünï.\n\n\nOnly one line\n \t\na\nb\nc"

@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from bert_tf.errors import DataError
-from tfrecords.corpus import CorpusReader
-from tfrecords.corpus_files import find_files
+from tfrecords.corpus.documents import CorpusReader
+from tfrecords.corpus.files import find_files
 
 
 def write(path, content):
@@ -97,7 +97,7 @@ def test_links(tmp_path):
     (tmp_path / "c" / "circle").symlink_to(tmp_path / "c")
     assert names(tmp_path / "c") == ["c/link/far.txt", "c/near.txt"]
     (tmp_path / "c" / "dangling.txt").symlink_to("nowhere.txt")
-    with pytest.raises(DataError, match=r"c/dangling\.txt: a link to what does not exist; mend or remove it"):
+    with pytest.raises(DataError, match=r"c/dangling\.txt: a link to a file that does not exist; fix or remove it"):
         find_files(tmp_path / "c")
     with pytest.raises(DataError, match=r"c/dangling\.txt: a link to a file that does not exist"):
         find_files(tmp_path / "c" / "dangling.txt")

@@ -7,8 +7,8 @@ import pytest
 from test_packing import corpus, within
 
 from bert_tf.tokenizers.layout import build_layout
-from tfrecords.electra import electra_examples, reorder
-from tfrecords.schema import NO_PAIR
+from tfrecords.packing.electra import electra_examples, reorder
+from tfrecords.shards.schema import NO_PAIR
 
 CLS, SEP = -1, -2
 BERT = build_layout("bert", CLS, SEP)

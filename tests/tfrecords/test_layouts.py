@@ -5,13 +5,13 @@ import pytest
 
 from bert_tf.errors import ConfigError
 from bert_tf.tokenizers import ByteLevelBPETokenizer, WordPieceTokenizer
-from bert_tf.tokenizers.bpe_training import train_byte_level_bpe
+from bert_tf.tokenizers.bpe.training import train_byte_level_bpe
 from bert_tf.tokenizers.layout import build_layout
-from tfrecords.manifest import Manifest
-from tfrecords.reader import ShardReader
-from tfrecords.shards_config import ShardsConfig
-from tfrecords.tokens import DocumentTokenizer
-from tfrecords.writer import write_shards
+from tfrecords.corpus.tokens import DocumentTokenizer
+from tfrecords.reading.reader import ShardReader
+from tfrecords.shards.config import ShardsConfig
+from tfrecords.shards.manifest import Manifest
+from tfrecords.writing.writer import write_shards
 
 VOCABULARY = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", ".", *(f"w{i}" for i in range(50))]
 CLS, SEP = 2, 3
@@ -28,7 +28,7 @@ class Framed(WordPieceTokenizer):
 @pytest.fixture(params=["bert", "roberta", "xlnet", "t5"])
 def tokenizer(request, monkeypatch):
     tokenizer = Framed(request.param)
-    monkeypatch.setattr("tfrecords.shard.load_tokenizer", lambda _: tokenizer)
+    monkeypatch.setattr("tfrecords.writing.jobs.load_tokenizer", lambda _: tokenizer)
     return tokenizer
 
 

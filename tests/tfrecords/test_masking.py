@@ -7,8 +7,10 @@ from masking_oracle import mask_batch
 from shard_fixtures import CLS, MASK, PAD, SEP, UNK, StandInTokenizer
 
 from bert_tf.errors import ConfigError
-from tfrecords import corruption
-from tfrecords.masking import MaskedLMCorruption, MaskingConfig
+from tfrecords.corruption.drawing import distinct_draws, draws_needed
+from tfrecords.corruption.gathering import running_sum
+from tfrecords.corruption.masking import MaskedLMCorruption, MaskingConfig
+from tfrecords.corruption.random_numbers import example_keys
 
 TOKENIZER = StandInTokenizer()
 SPECIAL = np.array(TOKENIZER.special_ids)
@@ -51,19 +53,19 @@ def within_three_sigma(successes, trials, probability):
     "config",
     [
         MaskingConfig(),
-        MaskingConfig(unit="whole_word"),
-        MaskingConfig(rate=0.4, unit="whole_word", max_predictions=17),
-        MaskingConfig(rate=0.3, mask_probability=0.5, random_probability=0.5, max_predictions=4),
-        MaskingConfig(mask_probability=1, random_probability=0),
+        MaskingConfig(strategy="whole_word"),
+        MaskingConfig(rate=0.4, strategy="whole_word", max_predictions=17),
+        MaskingConfig(rate=0.3, mask_token_rate=0.5, random_token_rate=0.5, max_predictions=4),
+        MaskingConfig(mask_token_rate=1, random_token_rate=0),
         MaskingConfig(rate=0.95),
-        MaskingConfig(rate=0.95, unit="whole_word"),
-        MaskingConfig(unit="ngram"),
-        MaskingConfig(rate=0.3, unit="ngram", max_ngram=5, static_duplicates=2),
-        MaskingConfig(unit="span"),
-        MaskingConfig(rate=0.9, unit="span", span_p=0.1, max_span=20),
-        MaskingConfig(unit="span", max_predictions=7),
-        MaskingConfig(unit="span", rounding="up", predict_unknown=True),
-        MaskingConfig(unit="whole_word", predict_unknown=True),
+        MaskingConfig(rate=0.95, strategy="whole_word"),
+        MaskingConfig(strategy="ngram"),
+        MaskingConfig(rate=0.3, strategy="ngram", max_ngram=5, static_duplicates=2),
+        MaskingConfig(strategy="span"),
+        MaskingConfig(rate=0.9, strategy="span", span_p=0.1, max_span=20),
+        MaskingConfig(strategy="span", max_predictions=7),
+        MaskingConfig(strategy="span", rounding="up", predict_unknown=True),
+        MaskingConfig(strategy="whole_word", predict_unknown=True),
         MaskingConfig(rounding="random", predict_special=True),
         MaskingConfig(rate=0.07, rounding="random", max_predictions=6, predict_unknown=True),
     ],
@@ -83,7 +85,7 @@ def test_equals_the_oracle(config):
 
 @UNIT
 def test_graph_equals_xla(unit):
-    batch, config = make_batch(64, 128), MaskingConfig(unit=unit)
+    batch, config = make_batch(64, 128), MaskingConfig(strategy=unit)
     graph, xla = corrupt(batch, 7, config), corrupt(batch, 7, config, jit_compile=True)
     for name in graph:
         np.testing.assert_array_equal(graph[name], xla[name], err_msg=name)
@@ -91,7 +93,7 @@ def test_graph_equals_xla(unit):
 
 @UNIT
 def test_same_masks_in_any_batch(unit):
-    config = MaskingConfig(unit=unit)
+    config = MaskingConfig(strategy=unit)
     batch = make_batch(30, 64)
     whole = corrupt(batch, 1, config)
     backwards = np.arange(30)[::-1]
@@ -151,7 +153,7 @@ def test_no_eligible_token_no_prediction(unit):
         "example_index": np.arange(3),
         "epoch": np.zeros(3, np.int64),
     }
-    features = corrupt(batch, config=MaskingConfig(unit=unit))
+    features = corrupt(batch, config=MaskingConfig(strategy=unit))
     np.testing.assert_array_equal(features["mask_weights"], [[0], [0], [1]])
     np.testing.assert_array_equal(features["token_ids"][:2], ids[:2])
     np.testing.assert_array_equal(features["mask_ids"], [[0], [0], [50]])
@@ -167,7 +169,7 @@ def test_eligible_token_in_the_first_place():
         "example_index": np.arange(200),
         "epoch": np.zeros(200, np.int64),
     }
-    config = MaskingConfig(rate=0.4, mask_probability=1, random_probability=0)
+    config = MaskingConfig(rate=0.4, mask_token_rate=1, random_token_rate=0)
     features = corrupt(batch, config=config)
     first = features["token_ids"][:, 0] == MASK
     assert (first != (features["token_ids"][:, 1] == MASK)).all()
@@ -238,10 +240,10 @@ def test_few_tokens_among_many_special_ones():
 
 def test_sums_in_blocks_and_draws_in_rounds():
     values = np.random.default_rng(0).integers(0, 100, (5, 700)).astype(np.float32)
-    np.testing.assert_array_equal(corruption.running_sum(values), np.cumsum(values, 1))
+    np.testing.assert_array_equal(running_sum(values), np.cumsum(values, 1))
 
-    keys = corruption.example_keys(1, tf.zeros(2000, tf.int64), tf.range(2000, dtype=tf.int64))
-    draws, first = corruption.distinct_draws(keys, tf.fill([2000], 90), 150, 100)
+    keys = example_keys(1, tf.zeros(2000, tf.int64), tf.range(2000, dtype=tf.int64))
+    draws, first = distinct_draws(keys, tf.fill([2000], 90), 150, 100)
     draws, first = draws.numpy(), first.numpy()
     assert draws.shape == (2000, 150) and draws.min() == 0 and draws.max() == 89
     expected = np.zeros_like(first)
@@ -249,13 +251,13 @@ def test_sums_in_blocks_and_draws_in_rounds():
         expected[row, np.unique(draws[row], return_index=True)[1]] = True
     np.testing.assert_array_equal(first, expected)
     # `draws_needed` is enough: 30 different ones of 90.
-    count = corruption.draws_needed(30, 90)
+    count = draws_needed(30, 90)
     assert count < 60 and (first[:, :count].sum(1) >= 30).all()
 
 
 def test_words_are_never_split():
     batch = make_batch(600, 128, continuations=0.5)
-    features = corrupt(batch, config=MaskingConfig(unit="whole_word"))
+    features = corrupt(batch, config=MaskingConfig(strategy="whole_word"))
     real = features["mask_weights"] > 0
     selected = np.zeros_like(batch["padding_mask"])
     selected[np.nonzero(real)[0], features["mask_positions"][real]] = True
@@ -275,7 +277,7 @@ def test_words_are_never_split():
 def test_whole_words_cover_all_places_alike():
     batch = make_batch(4000, 32, full=True, continuations=0)
     batch["token_ids"][:, 1:-1] = np.tile([12, 15], 15)  # fifteen words of two pieces
-    features = corrupt(batch, seed=4, config=MaskingConfig(unit="whole_word"))
+    features = corrupt(batch, seed=4, config=MaskingConfig(strategy="whole_word"))
     assert (features["mask_weights"].sum(1) == 4).all()  # round(0.15 * 30)
     counts = np.bincount(features["mask_positions"][features["mask_weights"] > 0], minlength=32)
     assert counts[0] == counts[31] == 0
@@ -318,7 +320,7 @@ def test_unknown_and_special_tokens_are_predicted_on_request():
         may = (~np.isin(ids, never) & real).sum(1)
         np.testing.assert_array_equal(features["mask_weights"].sum(1), [min(n, max(1, round(0.15 * n))) for n in may])
     with pytest.raises(ConfigError, match="predict_special masks .CLS. and .SEP., which belong to no word"):
-        MaskingConfig(predict_special=True, unit="span")
+        MaskingConfig(predict_special=True, strategy="span")
 
 
 def test_rounding():
@@ -340,7 +342,7 @@ def test_rounding():
 def test_random_tokens_of_the_corpus():
     """As frequent as in the corpus, chi-squared; the same tokens are chosen and masked as with others."""
     batch = make_batch(6000, 64, full=True, continuations=0)
-    config = MaskingConfig(mask_probability=0, random_probability=1, random_tokens="corpus")
+    config = MaskingConfig(mask_token_rate=0, random_token_rate=1, random_tokens="corpus")
     tokens = np.repeat(np.arange(20, 30, dtype=np.int32), np.arange(1, 11) * 1000)
     function = tf.function(MaskedLMCorruption(TOKENIZER, config, tokens))
     features = {k: v.numpy() for k, v in function({k: tf.constant(v) for k, v in batch.items()}, 3).items()}
@@ -374,8 +376,8 @@ def test_width_of_the_predictions():
     [
         {"rate": 0},
         {"rate": 1.5},
-        {"mask_probability": 0.9, "random_probability": 0.2},
-        {"random_probability": -0.1},
+        {"mask_token_rate": 0.9, "random_token_rate": 0.2},
+        {"random_token_rate": -0.1},
         {"max_predictions": 0},
         {"rounding": "down"},
         {"random_tokens": "batch"},

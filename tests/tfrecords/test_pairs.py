@@ -7,9 +7,10 @@ import numpy as np
 import pytest
 from test_packing import corpus, truncate, within
 
-from tfrecords.packing import doc_sentences, split_long
-from tfrecords.pairs import segment_pairs, sentence_pairs
-from tfrecords.schema import EXCHANGED, IN_ORDER, NEXT, NO_PAIR, RANDOM_NEXT
+from tfrecords.packing.pairs import segment_pairs, sentence_pairs
+from tfrecords.packing.single_segments import doc_sentences
+from tfrecords.packing.spans import split_long
+from tfrecords.shards.schema import EXCHANGED, IN_ORDER, NEXT, NO_PAIR, RANDOM_NEXT
 
 ROOM = 61
 

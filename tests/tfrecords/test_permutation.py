@@ -8,9 +8,9 @@ from shard_fixtures import CLS, MASK, PAD, SEP, UNK
 
 from bert_tf.errors import ConfigError, DataError
 from bert_tf.tokenizers.layout import Layout
-from tfrecords import corruption
-from tfrecords.permutation import PermutationConfig, PermutationCorruption, order_within_windows
-from tfrecords.permutation_spans import sample_spans
+from tfrecords.corruption.permutation import PermutationConfig, PermutationCorruption, order_within_windows
+from tfrecords.corruption.permutation_spans import sample_spans
+from tfrecords.corruption.random_numbers import example_keys, random_bits
 
 SIMPLE = PermutationConfig(segments=1, bidirectional=False)
 
@@ -51,7 +51,7 @@ def corrupt(batch, config=SIMPLE, seed=5, tokenizer=Tokenizer(), **options):
 
 
 def keys_of(batch, seed=5):
-    return corruption.example_keys(seed, tf.constant(batch["epoch"]), tf.constant(batch["example_index"]))
+    return example_keys(seed, tf.constant(batch["epoch"]), tf.constant(batch["example_index"]))
 
 
 def sample_mask(kinds, goal, draw_length, draw_before, config, stop_at_special=True):
@@ -93,7 +93,7 @@ def test_spans_equal_a_walk_through_each_window(config):
     keys = keys_of(batch)
     ours = sample_spans(tf.constant(kinds), tf.constant(budget), keys, config)
     counters = tf.range(3 * 64)[None, :]
-    bits = [corruption.random_bits(keys, stream, counters).numpy().reshape(40, 3, 64) for stream in (17, 18)]
+    bits = [random_bits(keys, stream, counters).numpy().reshape(40, 3, 64) for stream in (17, 18)]
     weights = np.cumsum(1 / np.arange(1, config.max_ngram + 1))
     lengths = 1 + (bits[0][..., None] / 2**32 >= weights[:-1] / weights[-1]).sum(-1)
     for place in itertools.product(range(40), range(3)):

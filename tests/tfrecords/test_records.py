@@ -5,9 +5,9 @@ import pytest
 import tensorflow as tf
 
 from bert_tf.tokenizers.layout import build_layout
-from tfrecords import schema
-from tfrecords.packing import Spans
-from tfrecords.records import serialize
+from tfrecords.packing.spans import Spans
+from tfrecords.shards import schema
+from tfrecords.shards.records import serialize
 
 CLS, SEP = 101, 102
 BERT = build_layout("bert", CLS, SEP)

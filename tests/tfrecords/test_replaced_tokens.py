@@ -2,8 +2,8 @@ import numpy as np
 import tensorflow as tf
 from shard_fixtures import MASK, StandInTokenizer
 
-from tfrecords.masking import MaskedLMCorruption, MaskingConfig
-from tfrecords.replaced_tokens import PUBLISHED_REPLACEMENT, ReplacedTokenCorruption
+from tfrecords.corruption.masking import MaskedLMCorruption, MaskingConfig
+from tfrecords.corruption.replaced_tokens import PUBLISHED_REPLACEMENT, ReplacedTokenCorruption
 
 CONFIG = MaskingConfig(**PUBLISHED_REPLACEMENT)
 

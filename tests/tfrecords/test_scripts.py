@@ -9,8 +9,8 @@ import tensorflow as tf
 
 from bert_tf.tokenizers import train_byte_level_bpe, train_unigram
 from bert_tf.tokenizers.layout import Layout
-from tfrecords.masking import MaskedLMCorruption, MaskingConfig
-from tfrecords.permutation import PermutationConfig, PermutationCorruption
+from tfrecords.corruption.masking import MaskedLMCorruption, MaskingConfig
+from tfrecords.corruption.permutation import PermutationConfig, PermutationCorruption
 
 ROWS, LENGTH = 60, 128
 WORDS = {
@@ -76,7 +76,7 @@ def framed(made):
 def test_rows_reach_their_budget(language, kind):
     batch = rows(language, kind)
     for unit in ("whole_word", "ngram", "span"):
-        corrupt = MaskedLMCorruption(framed(tokenizer(language, kind)), MaskingConfig(unit=unit))
+        corrupt = MaskedLMCorruption(framed(tokenizer(language, kind)), MaskingConfig(strategy=unit))
         used = tf.reduce_sum(corrupt(batch, 1)["mask_weights"], 1).numpy()
         assert used.max() <= 19 and used.min() > 0, unit  # round(.15 * 126)
         assert used.mean() > (0.97 if unit != "span" else 1 - 1e-6) * 19, (unit, used.mean())
@@ -86,7 +86,7 @@ def test_rows_reach_their_budget(language, kind):
 def test_spans_are_not_one_stretch(language):
     """A span has at most 10 words, which here are pieces; before, a row was one word and had one stretch of 19."""
     batch = rows(language, "xlnet")
-    features = MaskedLMCorruption(framed(tokenizer(language, "xlnet")), MaskingConfig(unit="span"))(batch, 1)
+    features = MaskedLMCorruption(framed(tokenizer(language, "xlnet")), MaskingConfig(strategy="span"))(batch, 1)
     left, real = features["span_left"].numpy(), features["mask_weights"].numpy() > 0
     assert np.mean([len(set(row[of_row])) for row, of_row in zip(left, real)]) > 3.5
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 import bert_tf
-from tfrecords.sentences import document_sentences, split_sentences
+from tfrecords.corpus.sentences import document_sentences, split_sentences
 
 # "|" marks where a sentence ends.
 TABLE = [

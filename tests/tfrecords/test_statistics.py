@@ -1,76 +1,29 @@
-"""Duplicate rates against a dictionary; hashes; the lines that people read."""
-
-import math
+"""Repeated sentences; the lines that people read."""
 
 import numpy as np
 import pytest
 
-from tfrecords.statistics import DuplicateSample, report, sentence_hashes, summarize
+from tfrecords.corpus.tokens import repeated_sentences
+from tfrecords.writing.statistics import report, summarize
 
 
-def rows(sentences):
-    lengths = [len(s) for s in sentences]
-    return np.concatenate(sentences).astype(np.int32), np.concatenate([[0], np.cumsum(lengths)])
-
-
-def test_hashes_are_equal_just_for_equal_rows():
-    sentences = [[1, 2, 3], [3, 2, 1], [1, 2], [3], [1, 2, 3], [0], [0, 0], [2, 2], [1, 3], [3]]
-    hashes = sentence_hashes(*rows(sentences))
-    for i, first in enumerate(sentences):
-        for j, second in enumerate(sentences):
-            assert (hashes[i] == hashes[j]) == (first == second)
-    assert sentence_hashes(np.zeros(0, np.int32), np.array([0])).shape == (0,)
-
-
-def test_hashes_of_many_rows_do_not_collide_and_are_uniform():
-    pairs = np.stack(np.meshgrid(np.arange(400), np.arange(400)), -1).reshape(-1, 2)
-    hashes = sentence_hashes(pairs.ravel(), np.arange(0, pairs.size + 1, 2))
-    assert len(np.unique(hashes)) == len(pairs)
-    below = (hashes < np.uint64(1 << 62)).sum()
-    assert abs(below - len(pairs) / 4) < 3 * math.sqrt(len(pairs) * 3 / 16)
-
-
-def test_exact_while_it_fits():
-    sample = DuplicateSample(np.array([5, 7, 5, 5, 9], np.uint64), size=3)
-    assert sample.exact and sample.rate == pytest.approx(2 / 5)
-    assert DuplicateSample().rate == 0.0
-
-
-def test_merging_in_any_order_gives_the_sample_of_the_whole():
-    rng = np.random.default_rng(1)
-    hashes = rng.integers(0, 1 << 64, 5000, np.uint64)[rng.integers(0, 5000, 20_000)]
-    whole = DuplicateSample(hashes, size=256)
-    parts = [DuplicateSample(part, size=256) for part in np.array_split(hashes, 13)]
-    for order in (range(13), reversed(range(13)), rng.permutation(13)):
-        merged = DuplicateSample(size=256)
-        for i in order:
-            # A part that is cut at the threshold reached so far loses nothing.
-            merged = merged.merge(DuplicateSample(parts[i].hashes, merged.threshold, 256, parts[i].counts))
-        assert merged.threshold == whole.threshold < 1 << 64
-        assert np.array_equal(merged.hashes, whole.hashes) and np.array_equal(merged.counts, whole.counts)
-    assert 64 <= len(whole.hashes) <= 256
-
-
-def test_the_sample_estimates_the_rate():
-    rng = np.random.default_rng(2)
-    distinct = rng.integers(0, 1 << 64, 40_000, np.uint64)
-    hashes = np.concatenate([distinct, distinct[:20_000]])  # a third are repeats
-    sample = DuplicateSample(hashes, size=2048)
-    assert not sample.exact and 1024 < len(sample.hashes) <= 2048
-    # Repeats among n sampled distinct ones: binomial; the rate is their share of all occurrences.
-    deviation = math.sqrt(0.25 / len(sample.hashes)) / 1.5**2
-    assert abs(sample.rate - 1 / 3) < 3 * deviation
+def test_repeats_are_equal_sentences():
+    sentences = [[1, 2, 3], [3, 2, 1], [1, 2], [3], [1, 2, 3], [0], [0, 0], [2, 2], [1, 3], [3], [3], [513, 2]]
+    splits = np.concatenate([[0], np.cumsum([len(sentence) for sentence in sentences])])
+    assert repeated_sentences(np.concatenate(sentences).astype(np.int32), splits) == 3
+    assert repeated_sentences(np.zeros(0, np.int32), np.array([0])) == 0
 
 
 def counts(**changes):
     return {
         "documents": 10, "sentences": 100, "tokens": 2000, "packed_tokens": 2000, "unknown_tokens": 20, "examples": 20,
         "example_tokens": 2060, "truncated_tokens": 100, "replaced_characters": 0, "random_next": 10, "without_pair": 0,
+        "repeated_sentences": 0,
     } | changes  # fmt: skip
 
 
 def test_summary_and_report():
-    summary = summarize(counts(), DuplicateSample(np.arange(100, dtype=np.uint64)))
+    summary = summarize(counts())
     assert summary["unknown_rate"] == 0.01 and summary["tokens_per_sentence"] == 20.0
     assert summary["tokens_per_example"] == 103.0 and summary["duplicate_sentence_rate"] == 0.0
     lines = report(summary, 128)
@@ -80,8 +33,7 @@ def test_summary_and_report():
 
 
 def test_warnings():
-    duplicates = DuplicateSample(np.arange(100, dtype=np.uint64) % 50)
-    lines = report(summarize(counts(unknown_tokens=200, replaced_characters=3), duplicates), 128)
+    lines = report(summarize(counts(unknown_tokens=200, replaced_characters=3, repeated_sentences=50)), 128)
     warnings = [line for line in lines if line.startswith("warning")]
     assert len(warnings) == 2 and "50 % of the sentences" in warnings[0] and "10.0 % of the tokens" in warnings[1]
     assert any("U+FFFD: 3 pieces of text" in line for line in lines)
@@ -108,7 +60,7 @@ def test_warnings():
 )
 def test_pairs_are_reported_by_kind(kinds, line):
     zeros = dict.fromkeys(("next", "random_next_ends", "random_next_fills", "in_order", "exchanged", "lone_segments"), 0) if kinds else {}
-    lines = report(summarize(counts(**zeros | kinds), DuplicateSample()), 128)
+    lines = report(summarize(counts(**zeros | kinds)), 128)
     assert [each for each in lines if each.startswith("pairs")] == ([line] if line else [])
 
 
@@ -132,11 +84,11 @@ def test_pairs_are_reported_by_kind(kinds, line):
     ],
 )
 def test_warnings_of_documents_and_pairs(changes, warning):
-    lines = report(summarize(counts(**changes), DuplicateSample()), 128)
+    lines = report(summarize(counts(**changes)), 128)
     found = [line for line in lines if line.startswith("warning")]
     assert len(found) == (warning is not None) and all(warning in line for line in found)
 
 
 def test_one_of_a_kind():
-    lines = report(summarize(counts(documents=1, sentences=1, examples=1, random_next=0), DuplicateSample()), 4096)
+    lines = report(summarize(counts(documents=1, sentences=1, examples=1, random_next=0)), 4096)
     assert lines[0].startswith("1 document, 1 sentence, 2,000 tokens") and lines[1].startswith("1 example of")

@@ -7,8 +7,8 @@ import sys
 import pytest
 
 from bert_tf.errors import DataError
-from tfrecords.corpus import CorpusReader
-from tfrecords.corpus_files import find_files
+from tfrecords.corpus.documents import CorpusReader
+from tfrecords.corpus.files import find_files
 
 
 def write(path, content):

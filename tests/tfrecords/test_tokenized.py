@@ -8,14 +8,15 @@ from test_writer import SMALL, VOCABULARY, contents, documents, examples, write,
 
 from bert_tf.errors import ConfigError, DataError, RunDirectoryError
 from bert_tf.tokenizers import WordPieceTokenizer
-from tfrecords import schema
-from tfrecords.manifest import Manifest
-from tfrecords.reader import ShardReader
-from tfrecords.shards_config import CorpusConfig, ShardsConfig
-from tfrecords.statistics import report, report_text
-from tfrecords.tokenized import TokenizedCorpus, TokenWriter
-from tfrecords.tokens import DocumentTokenizer, Tokens, decode, encode
-from tfrecords.writer import tokenize_corpus, write_shards
+from tfrecords.corpus.tokens import DocumentTokenizer, Tokens, decode, encode
+from tfrecords.reading.reader import ShardReader
+from tfrecords.shards import schema
+from tfrecords.shards.config import CorpusConfig, ShardsConfig
+from tfrecords.shards.manifest import Manifest
+from tfrecords.shards.tokenized import TokenizedCorpus
+from tfrecords.writing.jobs import TokenJob
+from tfrecords.writing.statistics import report, report_text
+from tfrecords.writing.writer import tokenize_corpus, write_shards
 
 CORPUS = CorpusConfig(shard_bytes=1 << 14)
 FORMATS = [
@@ -119,9 +120,9 @@ def test_written_and_read_alike():
 def test_two_workers_and_an_interruption_give_the_same_bytes(tmp_path, corpus, tokens, tokenizer, monkeypatch):
     tokenize_corpus(corpus, tmp_path / "two", tokenizer, CORPUS, workers=2, progress=False)
     assert contents(tmp_path / "two") == contents(tokens)
-    call = TokenWriter.__call__
+    call = TokenJob.write
     with monkeypatch.context() as patch:
-        patch.setattr(TokenWriter, "__call__", lambda s, work: pytest.fail("stop") if work[0].index == 3 else call(s, work))
+        patch.setattr(TokenJob, "write", lambda s, chunk: pytest.fail("stop") if chunk.index == 3 else call(s, chunk))
         with pytest.raises(pytest.fail.Exception):
             tokenize_corpus(corpus, tmp_path / "broken", tokenizer, CORPUS, workers=1, progress=False)
     assert not (tmp_path / "broken" / "tokens.json").exists()
@@ -197,7 +198,7 @@ def test_damage_is_found(tmp_path, corpus, tokenizer):
         (dict(format="sentence_pair", pair="none", duplicates=2), "duplicates > 1 would write the same"),
         (dict(format="electra", pair="next_sentence"), "pair: next_sentence asks about two segments, and electra has no label of them"),
         (dict(format="full_sentences", short_sequence_probability=0.2), "full_sentences makes no examples of a shorter length"),
-        (dict(pair="nsp"), "'pair' is 'nsp'; known: next_sentence, sentence_order, none"),
+        (dict(pair="nsp"), "'pair' is 'nsp'; known: next_sentence, none, sentence_order"),
     ],
 )
 def test_senseless_formats_are_refused(settings, message):

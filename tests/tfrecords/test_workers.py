@@ -11,7 +11,7 @@ import time
 import pytest
 
 from bert_tf.errors import DataError, UserError
-from tfrecords.workers import map_unordered
+from tfrecords.writing.workers import map_unordered
 
 
 class Unpicklable(Exception):
@@ -135,7 +135,7 @@ def test_a_bug_arrives_with_its_traceback():
 def test_a_worker_that_is_gone_is_reported():
     with pytest.raises(UserError, match=r"ended by signal SIGKILL \(probably out of memory: use fewer workers\)"):
         list(map_unordered(setup, items(*["killed"] * 300), 4))
-    with pytest.raises(UserError, match="ended with exit code 7; what is finished is kept"):
+    with pytest.raises(UserError, match="ended with exit code 7; finished files are kept"):
         list(map_unordered(setup, items(*["gone"] * 300), 4))
 
 
@@ -157,7 +157,7 @@ def test_stopping_before_the_workers_are_ready():
 
 def test_workers_end_when_the_parent_is_killed():
     program = (
-        "import sys; from tfrecords.workers import map_unordered; from test_workers import setup\n"
+        "import sys; from tfrecords.writing.workers import map_unordered; from test_workers import setup\n"
         "for pid, *_ in map_unordered(setup, [('pid', 0)] * 1000, 3): print(pid, flush=True)"
     )
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
@@ -181,7 +181,7 @@ def slow_setup(path):
 
 def test_workers_that_start_end_when_the_parent_is_killed(tmp_path):
     program = (
-        "import functools, sys; from tfrecords.workers import _Worker; from test_workers import slow_setup\n"
+        "import functools, sys; from tfrecords.writing.workers import _Worker; from test_workers import slow_setup\n"
         "_Worker(functools.partial(slow_setup, sys.argv[1]), 1).begin(0)"
     )
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}

@@ -18,11 +18,11 @@ from bert_tf.config import build
 from bert_tf.errors import ConfigError, DataError, RunDirectoryError
 from bert_tf.files import lock_directory
 from bert_tf.tokenizers import WordPieceTokenizer, load_tokenizer
-from tfrecords import schema
-from tfrecords.manifest import Manifest
-from tfrecords.shard import ShardWriter
-from tfrecords.shards_config import ShardsConfig
-from tfrecords.writer import write_shards
+from tfrecords.shards import schema
+from tfrecords.shards.config import ShardsConfig
+from tfrecords.shards.manifest import Manifest
+from tfrecords.writing.jobs import ShardJob
+from tfrecords.writing.writer import write_shards
 
 WORDS = [f"w{i}" for i in range(200)]
 VOCABULARY = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", ".", *WORDS]
@@ -167,8 +167,8 @@ def test_seed_and_duplicates(tmp_path, corpus, tokenizer):
 
 SCRIPT = """
 import sys
-from tfrecords.shards_config import ShardsConfig
-from tfrecords.writer import write_shards
+from tfrecords.shards.config import ShardsConfig
+from tfrecords.writing.writer import write_shards
 # No `if __name__ == "__main__"`: workers do not need it.
 write_shards(sys.argv[1], sys.argv[2], sys.argv[3], ShardsConfig(sequence_length=32, shard_bytes=1 << 14), workers=int(sys.argv[4]))
 """
@@ -200,8 +200,8 @@ def test_an_interrupted_run_goes_on_to_the_same_bytes(tmp_path, corpus, tokenize
     kept = {p: p.stat().st_mtime_ns for p in (tmp_path / "out").glob("shard-*.tfrecord")}
 
     worked = []
-    call = ShardWriter.__call__
-    monkeypatch.setattr(ShardWriter, "__call__", lambda self, work: worked.append(work[0].index) or call(self, work))
+    call = ShardJob.write
+    monkeypatch.setattr(ShardJob, "write", lambda self, chunk: worked.append(chunk.index) or call(self, chunk))
     manifest = write(long, tmp_path / "out", tokenizer)
     # A worker that outlived its parent may have written its last shard while this ran.
     assert len(manifest.shards) - len(kept) - 2 <= len(worked) <= len(manifest.shards) - 3
@@ -214,14 +214,14 @@ def test_an_interrupted_run_goes_on_to_the_same_bytes(tmp_path, corpus, tokenize
 
 def stop_after(monkeypatch, shards):
     """Makes the run fail at the chunk of that number."""
-    call = ShardWriter.__call__
+    call = ShardJob.write
 
-    def stopping(self, work):
-        if work[0].index == shards:
+    def stopping(self, chunk):
+        if chunk.index == shards:
             raise KeyboardInterrupt
-        return call(self, work)
+        return call(self, chunk)
 
-    monkeypatch.setattr(ShardWriter, "__call__", stopping)
+    monkeypatch.setattr(ShardJob, "write", stopping)
 
 
 def test_an_interrupted_run_refuses_other_settings_and_redoes_changed_text(tmp_path, tokenizer, monkeypatch):
@@ -442,8 +442,8 @@ def test_a_very_long_line(tmp_path, tokenizer):
 PEAK_MEMORY = """
 import sys
 from bert_tf.tokenizers import load_tokenizer
-from tfrecords.shards_config import ShardsConfig
-from tfrecords.writer import write_shards
+from tfrecords.shards.config import ShardsConfig
+from tfrecords.writing.writer import write_shards
 
 folder, shard_bytes = sys.argv[1], int(sys.argv[2])
 tokenizer, config = load_tokenizer(folder + "/vocabulary"), ShardsConfig(sequence_length=32, shard_bytes=shard_bytes)

@@ -12,14 +12,14 @@ from test_writer import VOCABULARY, contents, documents, write, write_text
 from bert_tf.errors import ConfigError, DataError
 from bert_tf.tokenizers import WordPieceTokenizer, train_unigram
 from bert_tf.tokenizers.layout import build_layout
+from tfrecords.corpus.tokens import Tokens
+from tfrecords.corruption.permutation import PermutationConfig, PermutationCorruption
 from tfrecords.inspection import inspect_shards
-from tfrecords.permutation import PermutationConfig, PermutationCorruption
-from tfrecords.reader import ShardReader
-from tfrecords.shards_config import CorpusConfig, ShardsConfig
-from tfrecords.statistics import report
-from tfrecords.tokens import Tokens
-from tfrecords.writer import tokenize_corpus, write_shards
-from tfrecords.xlnet import check_permutation, running_text, xlnet_rows
+from tfrecords.packing.xlnet import check_permutation, running_text, xlnet_rows
+from tfrecords.reading.reader import ShardReader
+from tfrecords.shards.config import CorpusConfig, ShardsConfig
+from tfrecords.writing.statistics import report
+from tfrecords.writing.writer import tokenize_corpus, write_shards
 
 SEP, CLS, EOD = -4, -3, -7
 LAYOUT = build_layout("xlnet", CLS, SEP)

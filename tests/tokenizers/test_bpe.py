@@ -7,7 +7,7 @@ from subword_oracle import NASTIER, assert_equal_to_oracle, bpe_oracle, corpus, 
 
 from bert_tf.errors import ConfigError, DataError
 from bert_tf.tokenizers import BPETokenizer, train_bpe
-from bert_tf.tokenizers.bpe import GPT1_ROLES
+from bert_tf.tokenizers.bpe.bpe import GPT1_ROLES
 
 
 @pytest.fixture(scope="module")

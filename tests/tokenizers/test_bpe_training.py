@@ -10,7 +10,7 @@ from wordpiece_oracle import sample_sentences
 
 from bert_tf.errors import ConfigError, DataError
 from bert_tf.tokenizers import train_bpe, train_byte_level_bpe
-from bert_tf.tokenizers.byte_words import byte_alphabet
+from bert_tf.tokenizers.bpe.gpt2_words import byte_alphabet
 
 WORDS = {"low": 5, "lower": 2, "newest": 6, "widest": 3}
 EXAMPLE = [" ".join([word] * count) for word, count in WORDS.items()]

@@ -9,8 +9,8 @@ from subword_oracle import NASTIER, assert_equal_to_oracle, byte_level_oracle, c
 
 from bert_tf.errors import ConfigError, DataError
 from bert_tf.tokenizers import ByteLevelBPETokenizer, SpecialToken, train_byte_level_bpe
-from bert_tf.tokenizers.byte_level_bpe import GPT2_ROLES
-from bert_tf.tokenizers.byte_words import byte_alphabet
+from bert_tf.tokenizers.bpe.byte_level_bpe import GPT2_ROLES
+from bert_tf.tokenizers.bpe.gpt2_words import byte_alphabet
 
 
 @pytest.fixture(scope="module")

@@ -8,7 +8,7 @@ from wordpiece_oracle import FIXTURES, SPECIAL, original_vocabulary
 
 from bert_tf.errors import ConfigError, DataError
 from bert_tf.tokenizers import WordPieceTokenizer, load_tokenizer
-from bert_tf.tokenizers.wordpiece_files import read_vocabulary
+from bert_tf.tokenizers.files.vocabularies import read_vocabulary
 
 WORDS = [*SPECIAL, "fair", "un", "##able", "<ent>"]
 
@@ -69,11 +69,11 @@ def test_hugging_faces_config(tmp_path):
     "config, message",
     [
         ({"do_lowercase": True}, "unknown key 'do_lowercase'; did you mean 'do_lower_case'"),
-        ({"do_lower_case": "yes"}, "do_lower_case must be true or false, got 'yes'"),
+        ({"do_lower_case": "yes"}, "do_lower_case must be true or false, but is 'yes'"),
         ({"do_basic_tokenize": False}, "do_basic_tokenize is False; only True is supported"),
         ({"tokenizer_class": "BartphoTokenizer"}, "'BartphoTokenizer', which is not supported; supported: Albert"),
-        ({"mask_token": {"content": "[MASK]", "lstrip": True}}, "mask_token has a token with lstrip"),
-        ({"mask_token": None}, "mask_token must name a token, got None"),
+        ({"mask_token": {"content": "[MASK]", "lstrip": True}}, r"'\[MASK\]' has lstrip = true"),
+        ({"mask_token": None}, "mask_token must name a token, but is null"),
         ({"added_tokens_decoder": {"7": {"content": "<ent>"}}}, "gives '<ent>' the id 7"),
     ],
     ids=str,
@@ -105,7 +105,7 @@ def test_line_ends_of_windows_and_of_unicode(tmp_path):
 
 
 def test_nothing_there(tmp_path):
-    with pytest.raises(DataError, match="neither vocab.txt, nor vocab.json"):
+    with pytest.raises(DataError, match="neither vocab.txt, nor spiece.model, nor vocab.json and merges.txt, .*nor tokenizer.json"):
         load_tokenizer(tmp_path)
     with pytest.raises(DataError, match="no such file or folder"):
         load_tokenizer(tmp_path / "missing")

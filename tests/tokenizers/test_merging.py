@@ -6,7 +6,8 @@ import tensorflow as tf
 from subword_oracle import naive_bpe, random_words
 
 from bert_tf.errors import DataError
-from bert_tf.tokenizers.merging import MergeTable, WordEncoder, segment_begins
+from bert_tf.tokenizers.bpe.merging import MergeTable, WordEncoder
+from bert_tf.tokenizers.ops.strings import segment_begins
 
 
 def run(table, words):

@@ -6,7 +6,7 @@ import tensorflow as tf
 
 from bert_tf.errors import ConfigError
 from bert_tf.tokenizers.layout import build_layout
-from bert_tf.tokenizers.pack import pack
+from bert_tf.tokenizers.ops.model_rows import pack
 
 IDS = {"layout": build_layout("bert", 101, 102), "pad_id": 7}
 

@@ -11,8 +11,8 @@ from subword_oracle import NASTIER, corpus, texts
 
 from bert_tf.errors import ConfigError, DataError
 from bert_tf.tokenizers import SentencePieceTokenizer, train_unigram
-from bert_tf.tokenizers.sentencepiece import SPACE
-from bert_tf.tokenizers.unigram_training import _Sentences
+from bert_tf.tokenizers.sentencepiece.model_file import SPACE
+from bert_tf.tokenizers.sentencepiece.training import _Sentences
 
 
 @functools.lru_cache
@@ -81,7 +81,7 @@ def without_special(tokenizer, some):
 @pytest.mark.parametrize("family", ["albert", "xlnet", "t5"])
 def test_ids_are_those_of_the_authors_code(family):
     tokenizer, model = trained(family), processor(family)
-    # Python's lower makes a capital sigma at the end of a word ς; see cleaning.py.
+    # Python's lower makes a capital sigma at the end of a word ς; see character_tables.py.
     some = without_special(tokenizer, [t for t in texts() if "\u03a3" not in t])
     ids = tokenizer.tokenize(tf.constant([t.encode() for t in some])).to_list()
     for text, found in zip(some, ids):

@@ -20,8 +20,8 @@ from bert_tf.tokenizers import (
     train_byte_level_bpe,
     train_unigram,
 )
-from bert_tf.tokenizers.bpe import GPT1_ROLES
-from bert_tf.tokenizers.byte_level_bpe import GPT2_ROLES
+from bert_tf.tokenizers.bpe.bpe import GPT1_ROLES
+from bert_tf.tokenizers.bpe.byte_level_bpe import GPT2_ROLES
 
 TEXT = "The Senate <mask> naïve [MASK]  café, <ent> in 1999, isn't it"
 
@@ -176,7 +176,7 @@ def test_the_vocabulary_of_a_sentencepiece_model_cannot_grow(tmp_path):
     (tmp_path / "added_tokens.json").write_text(json.dumps({"[MASK]": 4}))
     assert load_tokenizer(tmp_path).fingerprint == unigram("albert").fingerprint
     (tmp_path / "added_tokens.json").write_text(json.dumps({"covid": 500}))
-    with pytest.raises(ConfigError, match="adds 'covid' to the vocabulary; that of a SentencePiece model cannot grow"):
+    with pytest.raises(ConfigError, match="adds 'covid' to the vocabulary, which spiece.model does not have"):
         load_tokenizer(tmp_path)
 
 
@@ -290,7 +290,7 @@ def test_added_tokens_that_tokenizer_json_lacks(tmp_path):
         ({"model__dropout": 0.1}, r"model.dropout is 0.1; only None or 0.0 is supported"),
         ({"model__byte_fallback": True}, "model.byte_fallback is True"),
         ({"model__ignore_merges": True}, "model.ignore_merges is True"),
-        ({"model__type": "WordLevel"}, "model.type is 'WordLevel'; only 'WordPiece', 'BPE' and 'Unigram'"),
+        ({"model__type": "WordLevel"}, "model.type is 'WordLevel'; only 'WordPiece', 'Unigram' and 'BPE'"),
         ({"normalizer": {"type": "NFKC"}}, "normalizer.type is 'NFKC'; only None or 'NFC'"),
         ({"pre_tokenizer": {"type": "Metaspace"}}, "pre_tokenizer.type is 'Metaspace'"),
         ({"pre_tokenizer__use_regex": False}, "pre_tokenizer.use_regex is False"),

@@ -10,7 +10,7 @@ from wordpiece_oracle import SPECIAL, sample_sentences
 
 from bert_tf.errors import ConfigError, DataError
 from bert_tf.tokenizers import train_wordpiece
-from bert_tf.tokenizers.word_counts import choose_alphabet
+from bert_tf.tokenizers.training_words import choose_alphabet
 
 
 def test_joins_by_hand():

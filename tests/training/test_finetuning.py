@@ -13,7 +13,7 @@ from bert_tf.backend.model import NonFiniteError
 from bert_tf.errors import ConfigError, DataError, RunDirectoryError
 from bert_tf.training.loading import load_finetuned
 from bert_tf.interrupts import Interrupted
-from bert_tf.models.building import build_config, build_encoder, describe
+from bert_tf.models.families import build_config, build_encoder, describe
 from bert_tf.objectives import MaskedLM
 from bert_tf.tasks import load_task
 from bert_tf.tasks.classification import ClassificationTask
@@ -43,7 +43,7 @@ def folder(tmp_path_factory):
     tokenizer = WordPieceTokenizer(["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *WORDS])
     keras.utils.set_random_seed(3)
     encoder = build_encoder(build_config(MODEL, tokenizer.vocabulary_size))
-    objective = MaskedLM(encoder, pair_head="next_sentence")
+    objective = MaskedLM(encoder, pair_task="next_sentence")
     objective.compile(AdamW())
     objective.optimizer.build(objective.trainable_variables)
     run = RunDirectory(folder / "run")

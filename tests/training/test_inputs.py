@@ -6,7 +6,7 @@ import pytest
 
 from bert_tf.errors import DataError, RunDirectoryError
 from bert_tf.training import inputs
-from tfrecords.manifest import Manifest, Shard
+from tfrecords.shards.manifest import Manifest, Shard
 
 MANIFEST = Manifest("fingerprint", 500, 32, {"format": "full_sentences"}, {}, [], [Shard("a", 3, 90, "0" * 64)])
 

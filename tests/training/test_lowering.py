@@ -15,11 +15,11 @@ import pytest
 import tensorflow as tf
 
 from bert_tf import config
-from bert_tf.models.building import build_config, build_encoder
+from bert_tf.models.families import build_config, build_encoder
 from bert_tf.tasks.heads import Classifier
+from bert_tf.objectives import OBJECTIVES
 from bert_tf.tokenizers import WordPieceTokenizer
 from bert_tf.training import tpu
-from bert_tf.training.objectives import OBJECTIVES
 from bert_tf.training.optimization import make_optimizer
 from bert_tf.training.pretraining import PretrainConfig
 
@@ -27,16 +27,18 @@ SIZES = {"hidden_size": 16, "num_layers": 2, "num_heads": 2, "intermediate_size"
 BERT = SIZES | {"family": "bert", "max_positions": 32}
 PRETRAINING = {
     "masked_lm": {"model": BERT | {"num_layers": 1}},
-    "span_boundary": {"model": BERT | {"num_layers": 1}, "masking": {"unit": "span"}, "objective": {"span_boundary": True}},
+    "span_boundary": {"model": BERT | {"num_layers": 1}, "objective": {"span_boundary": True, "masking": {"strategy": "span"}}},
     "replaced_token_detection": {
         "model": SIZES | {"family": "electra", "embedding_size": 8, "max_positions": 32},
-        "masking": {"mask_probability": 0.85, "random_probability": 0.0},
-        "objective": {"name": "replaced_token_detection", "generator_size": 0.5},
+        "objective": {
+            "name": "replaced_token_detection",
+            "generator_size": 0.5,
+            "masking": {"mask_token_rate": 0.85, "random_token_rate": 0.0},
+        },
     },
     "permutation_lm": {
         "model": SIZES | {"family": "xlnet"},
-        "objective": {"name": "permutation_lm", "memory_length": 8},
-        "permutation": {"permutation_size": 8},
+        "objective": {"name": "permutation_lm", "memory_length": 8, "permutation": {"permutation_size": 8}},
     },
     "lamb_and_micro_batches": {
         "model": BERT | {"num_layers": 1},
@@ -82,8 +84,8 @@ def corrupted(settings):
         "example_index": np.arange(8),
         "epoch": np.zeros(8, "int64"),
     }
-    row = OBJECTIVES[settings.objective.name]
-    corrupt = row.corruption(TOKENIZER, getattr(settings, row.section))
+    objective = OBJECTIVES[settings.objective.name]
+    corrupt = objective.corruption_class(TOKENIZER, getattr(settings.objective, objective.corruption_section))
     return corrupt({name: tf.constant(value) for name, value in batch.items()}, 7)
 
 
@@ -92,7 +94,9 @@ def pretraining(row):
     keras.utils.set_random_seed(1)
     settings = experiment(row)
     model_config = build_config(settings.model, TOKENIZER.vocabulary_size, TOKENIZER.pad_id)
-    model = OBJECTIVES[settings.objective.name].build(settings, model_config, "next_sentence")
+    chosen = settings.objective.for_shards({"format": "segment_pair", "pair": "next_sentence"}, 32)
+    backbone = build_encoder(model_config, pooler=chosen.needs_pooler)
+    model = OBJECTIVES[chosen.name].model_class.around(backbone, chosen)
     optimizer = make_optimizer(settings.optimizer, 10)
     model.compile(optimizer, accumulation_steps=settings.train.accumulation_steps, seed=3)
     return model, corrupted(settings)
@@ -141,7 +145,7 @@ def test_masked_lm_is_one_program_that_computes_what_the_graph_does(core):
 
 @pytest.mark.parametrize("unit", ["whole_word", "ngram", "span"])
 def test_other_units_of_masking_feed_the_same_program(unit):
-    settings = config.build(PretrainConfig, {"model": BERT, "masking": {"unit": unit}})
+    settings = config.build(PretrainConfig, {"model": BERT, "objective": {"masking": {"strategy": unit}}})
     token, other = specs(corrupted(experiment("masked_lm"))), specs(corrupted(settings))
     assert token.items() <= other.items()  # sentence order: the same features as next sentence, other labels
     assert other.keys() - token.keys() <= {"span_left", "span_right", "span_weights"}

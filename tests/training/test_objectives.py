@@ -12,9 +12,8 @@ from bert_tf.errors import ConfigError
 from bert_tf.objectives import PermutationLM, ReplacedTokenDetection
 from bert_tf.tokenizers import train_wordpiece
 from bert_tf.training.encoders import load_encoder
-from bert_tf.training.pretrain_config import fit_rows
 from bert_tf.training.pretraining import PretrainConfig, pretrain
-from tfrecords.writer import ShardsConfig, write_shards
+from tfrecords.writing.writer import ShardsConfig, write_shards
 
 SIZES = {"hidden_size": 32, "num_layers": 2, "num_heads": 2, "intermediate_size": 64, "initializer_range": 0.1}
 POSITIONS = {"max_positions": 64}
@@ -25,29 +24,30 @@ SHARDS = {
     "doc_sentences": ShardsConfig(sequence_length=32, format="doc_sentences"),
 }
 
+NO_RANDOM = {"mask_token_rate": 0.85, "random_token_rate": 0.0}
+
 # shards, model, other settings -> what is measured
 ROWS = {
     "bert": ("next_sentence", BERT, {}, {"masked_lm_accuracy", "pair_accuracy"}),
-    "whole words": ("doc_sentences", BERT, {"masking": {"unit": "whole_word"}}, {"masked_lm_accuracy"}),
+    "whole words": ("doc_sentences", BERT, {"objective": {"masking": {"strategy": "whole_word"}}}, {"masked_lm_accuracy"}),
     "roberta": ("doc_sentences", {"family": "roberta"} | SIZES | POSITIONS, {}, {"masked_lm_accuracy"}),
     "albert": (
         "sentence_order",
         {"family": "albert", "embedding_size": 16} | SIZES | POSITIONS,
-        {"masking": {"unit": "ngram"}},
+        {"objective": {"masking": {"strategy": "ngram"}}},
         {"masked_lm_accuracy", "pair_accuracy"},
     ),
     "spanbert": (
         "doc_sentences",
         {"family": "spanbert"} | SIZES | POSITIONS,
-        {"masking": {"unit": "span"}, "objective": {"span_boundary": True}},
+        {"objective": {"span_boundary": True, "masking": {"strategy": "span"}}},
         {"masked_lm_accuracy", "span_boundary_accuracy"},
     ),
     "electra": (
         "doc_sentences",
         {"family": "electra", "embedding_size": 16} | SIZES | POSITIONS,
         {
-            "objective": {"name": "replaced_token_detection", "generator_size": 0.5},
-            "masking": {"mask_probability": 0.85, "random_probability": 0.0},
+            "objective": {"name": "replaced_token_detection", "generator_size": 0.5, "masking": NO_RANDOM},
         },
         {"masked_lm_accuracy", "discriminator_accuracy", "discriminator_recall"},
     ),
@@ -56,15 +56,14 @@ ROWS = {
         "doc_sentences",
         BERT,
         {
-            "objective": {"name": "replaced_token_detection", "discriminator_weight": 20.0},
-            "masking": {"mask_probability": 0.85, "random_probability": 0.0},
+            "objective": {"name": "replaced_token_detection", "discriminator_weight": 20.0, "masking": NO_RANDOM},
         },
         {"masked_lm_accuracy", "discriminator_accuracy"},
     ),
     "xlnet": (
         "doc_sentences",
         {"family": "xlnet"} | SIZES,
-        {"objective": {"name": "permutation_lm", "memory_length": 8}, "permutation": {"permutation_size": 8}},
+        {"objective": {"name": "permutation_lm", "memory_length": 8, "permutation": {"permutation_size": 8}}},
         {"permutation_lm_accuracy"},
     ),
     "modernbert": ("doc_sentences", {"family": "modernbert"} | SIZES | POSITIONS, {}, {"masked_lm_accuracy"}),
@@ -121,22 +120,22 @@ def test_every_row_learns_and_its_run_is_opened_again(trained, name):
 def assert_same_objective(run, objective):
     asked = run.config()["objective"]
     if isinstance(objective, PermutationLM):
-        segments = run.config()["permutation"]["segments"]
+        segments = asked["permutation"]["segments"]
         assert (objective.memory_length, objective.segments) == (asked["memory_length"], segments)
     elif isinstance(objective, ReplacedTokenDetection):
         width = run.config()["model"]["hidden_size"] * asked["generator_size"]
         assert objective.discriminator_weight == asked["discriminator_weight"]
         assert objective.generator.config.hidden_size == width
     else:
-        assert (objective.pair_head or "none") == asked["pair_head"]
+        assert (objective.pair_task or "none") == asked["pair_task"]
         assert objective.span_boundary == asked["span_boundary"]
 
 
 def test_another_question_than_the_familys_own_is_kept(shards, tmp_path):
     settings = ["data.shards=" + str(shards / "sentence_order"), "train.steps=1", "train.log_every=1"]
     run, _ = pretrain(experiment(shards, "bert", *settings), tmp_path / "run")
-    assert load(run.path, pretraining=True).objective.pair_head == "sentence_order"
-    settings = [*settings[1:], "permutation.segments=1", "permutation.bidirectional=false", "objective.memory_length=7"]
+    assert load(run.path, pretraining=True).objective.pair_task == "sentence_order"
+    settings = [*settings[1:], "objective.permutation.segments=1", "objective.permutation.bidirectional=false", "objective.memory_length=7"]
     run, _ = pretrain(experiment(shards, "xlnet", *settings), tmp_path / "one_segment")
     assert_same_objective(run, load(run.path, pretraining=True).objective)
 
@@ -168,13 +167,13 @@ def test_pretraining_starts_from_published_formats(shards, trained, tmp_path, na
 @pytest.mark.parametrize(
     ("name", "overrides", "message"),
     [
-        ("bert", ["objective.pair_head=sentence_order"], "shards were packed with pair: next_sentence"),
-        ("roberta", ["objective.pair_head=next_sentence"], "shards were packed with pair: none"),
-        ("bert", ["objective.span_boundary=true"], "set masking.unit=span"),
+        ("bert", ["objective.pair_task=sentence_order"], "shards were packed with pair: next_sentence"),
+        ("roberta", ["objective.pair_task=next_sentence"], "shards were packed with pair: none"),
+        ("bert", ["objective.span_boundary=true"], "set objective.masking.strategy=span"),
         ("bert", ["objective.name=permutation_lm"], "which only XLNet has"),
         ("bert", ["objective.generator_size=0.5"], "'objective.generator_size' applies only to replaced_token_detection"),
-        ("xlnet", ["masking.rate=0.2"], "'masking' applies only to masked_lm and replaced_token_detection, but objective.name is 'permutation_lm'"),
-        ("bert", ["permutation.segments=1", "permutation.bidirectional=false"], "'permutation' applies only to permutation_lm"),
+        ("xlnet", ["objective.masking.rate=0.2"], "'objective.masking' applies only to masked_lm and replaced_token_detection, but objective.name is 'permutation_lm'; remove 'objective.masking'"),
+        ("bert", ["objective.permutation.segments=1"], "'objective.permutation' applies only to permutation_lm"),
         ("modernbert", ["objective.name=replaced_token_detection"], "no embeddings with a position table"),
         ("electra", ["objective.name=masked_lm"], "'objective.generator_size' applies only to replaced_token_detection"),
     ],
@@ -191,17 +190,17 @@ def test_rows_of_the_format_xlnet_decide_what_is_remembered():
     rows = ShardsConfig(sequence_length=1024, format="xlnet").packing
 
     def fitted(packing=rows, **settings):
-        experiment = config.build(PretrainConfig, {"objective": {"name": "permutation_lm"}} | settings)
-        return fit_rows(experiment, packing, 1024)
+        experiment = config.build(PretrainConfig, {"objective": {"name": "permutation_lm"} | settings})
+        return experiment.objective.for_shards(packing, 1024)
 
     assert fitted().reuse_length == 256
-    assert fitted(objective={"name": "permutation_lm", "reuse_length": 256}).reuse_length == 256
+    assert fitted(reuse_length=256).reuse_length == 256
     plain = ShardsConfig(sequence_length=1024, format="full_sentences").packing
-    assert fitted(plain).reuse_length is None and fitted(plain, objective={"name": "masked_lm"}).name == "masked_lm"
+    assert fitted(plain).reuse_length is None and fitted(plain, name="masked_lm").name == "masked_lm"
     for settings, message in (
-        ({"objective": {"name": "masked_lm"}}, "objective.name=masked_lm, but rows of the format xlnet hold most"),
-        ({"objective": {"name": "permutation_lm", "reuse_length": 512}}, "reuse_length=512, but the shards ask for 256"),
-        ({"permutation": {"segments": 4}}, "permutation.segments=4, but the shards were packed with 2 segments a row"),
+        ({"name": "masked_lm"}, "objective.name=masked_lm, but rows of the format xlnet hold most"),
+        ({"reuse_length": 512}, "reuse_length=512, but the shards ask for 256"),
+        ({"permutation": {"segments": 4}}, "objective.permutation.segments=4, but the shards were packed with 2 segments a row"),
     ):
         with pytest.raises(ConfigError, match=message):
             fitted(**settings)

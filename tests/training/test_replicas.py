@@ -17,27 +17,28 @@ from bert_tf.training.checkpoints import Checkpoints
 from bert_tf.training.pretraining import PretrainConfig, pretrain
 from bert_tf.training.run_directory import RunDirectory
 from bert_tf.training.strategies import make_strategy
-from tfrecords.writer import ShardsConfig, write_shards
+from tfrecords.writing.writer import ShardsConfig, write_shards
 
 SIZES = {"hidden_size": 16, "num_layers": 2, "num_heads": 2, "intermediate_size": 32, "initializer_range": 0.1}
 ROWS = {
     "masked_lm": {"model": {"family": "bert", "max_positions": 32}},
     "replaced_token_detection": {
         "model": {"family": "electra", "embedding_size": 8, "max_positions": 32},
-        "masking": {"mask_probability": 0.85, "random_probability": 0.0},
-        "objective": {"name": "replaced_token_detection", "generator_size": 0.5},
+        "objective": {
+            "name": "replaced_token_detection",
+            "generator_size": 0.5,
+            "masking": {"mask_token_rate": 0.85, "random_token_rate": 0.0},
+        },
     },
     "permutation_lm": {
         "model": {"family": "xlnet"},
-        "objective": {"name": "permutation_lm", "memory_length": 8},
-        "permutation": {"permutation_size": 8},
+        "objective": {"name": "permutation_lm", "memory_length": 8, "permutation": {"permutation_size": 8}},
     },
     # Micro-batches, and several updates a call; with the other pair head and the span boundary objective.
     "accumulated": {
         "model": {"family": "bert", "max_positions": 32, "num_layers": 1},
         "pair": "sentence_order",
-        "masking": {"unit": "span"},
-        "objective": {"span_boundary": True},
+        "objective": {"span_boundary": True, "masking": {"strategy": "span"}},
         "train": {"accumulation_steps": 2, "steps_per_execution": 4},
     },
 }

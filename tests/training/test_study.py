@@ -34,7 +34,7 @@ def study(folder, **changes):
         "finetune": {"sentiment": task},
         "rows": {
             "next_sentence": {"shards": "pairs"},
-            "whole_words": {"shards": "documents", "pretrain": {"masking": {"unit": "whole_word"}}, "seeds": 2},
+            "whole_words": {"shards": "documents", "pretrain": {"objective": {"masking": {"strategy": "whole_word"}}}, "seeds": 2},
         },
     } | changes
     return config.build(StudyConfig, settings)
@@ -97,7 +97,7 @@ def test_rows_differ_in_what_they_say(folder, tmp_path):
         "whole_words/seed-0",
         "whole_words/seed-1",
     ]
-    assert [e.pretrain.masking.unit for e in experiments] == ["token", "whole_word", "whole_word"]
+    assert [e.pretrain.objective.masking.strategy for e in experiments] == ["token", "whole_word", "whole_word"]
     assert [e.pretrain.train.seed for e in experiments] == [0, 0, 1]
     assert experiments[1].pretrain.data.eval_shards == str(tmp_path / "held_out" / "documents")
     assert experiments[1].finetune["sentiment"].init_from == str(tmp_path / "whole_words/seed-0/pretrained")
@@ -110,8 +110,8 @@ def test_rows_differ_in_what_they_say(folder, tmp_path):
         ({"rows": {"a": {"shards": "pears"}}}, "rows.a.shards is 'pears'; did you mean 'pairs'"),
         ({"rows": {"a": {"shards": "pairs", "pretrian": {}}}}, "unknown key 'rows.a.pretrian'; did you mean 'pretrain'"),
         (
-            {"rows": {"a": {"shards": "pairs", "pretrain": {"masking": {"units": "span"}}}}},
-            "unknown key 'rows.a.pretrain.masking.units'; did you mean 'unit'",
+            {"rows": {"a": {"shards": "pairs", "pretrain": {"objective": {"masking": {"strategies": "span"}}}}}},
+            "unknown key 'rows.a.pretrain.objective.masking.strategies'; did you mean 'strategy'",
         ),
         ({"shards": {"pairs": {"lenght": 3}}}, "unknown key 'shards.pairs.lenght'"),
         ({"finetune": {"tags": {"data": {"train": "nowhere"}}}}, "finetune.tags.data.train: there is no file nowhere"),
@@ -132,9 +132,9 @@ def test_rows_differ_in_what_they_say(folder, tmp_path):
         ({"rows": {"a": {"shards": "pairs", "finetune": {"init_from": "x"}}}}, "rows.a.finetune.sentiment.init_from is"),
         ({"rows": {"a": {"shards": "pairs", "seeds": 0}}}, "'rows.a.seeds' is 0; it must be at least 1"),
         (row(train={"batch_size": 8, "accumulation_steps": 3}), "rows.a: train.batch_size=8 cannot be cut into"),
-        (row(objective={"memory_length": 3}), "rows.a: 'objective.memory_length' applies only to permutation_lm"),
-        (row(objective={"span_boundary": True}), "rows.a: objective.span_boundary needs masking.unit=span"),
-        (row(objective={"pair_head": "sentence_order"}), "rows.a: objective.pair_head=sentence_order, but .* next_sentence"),
+        (row(objective={"memory_length": 3}), "'rows.a.pretrain.objective.memory_length' applies only to permutation_lm"),
+        (row(objective={"span_boundary": True}), "rows.a.pretrain.objective: 'span_boundary' predicts from .* set objective.masking.strategy=span"),
+        (row(objective={"pair_task": "sentence_order"}), "rows.a: objective.pair_task=sentence_order, but .* next_sentence"),
         (row(model={"hiden_size": 16}), "rows.a: unknown key 'model.hiden_size'; did you mean 'hidden_size'"),
         (row(model={"max_positions": 16}), "rows.a: the shards' sequence_length=32 is beyond the model's 16"),
         (row(model={"max_positions": 64}), "rows.a: finetune.sentiment.task.sequence_length=128 is beyond the model's 64"),
@@ -150,7 +150,7 @@ def test_a_mistake_in_any_row_is_told_before_anything_is_done(folder, tmp_path, 
 
 
 def test_an_empty_section_changes_nothing(folder, tmp_path):
-    empty = {"rows": {"a": {"shards": "pairs", "pretrain": {"train": None, "masking": None}, "finetune": None}}}
+    empty = {"rows": {"a": {"shards": "pairs", "pretrain": {"train": None, "objective": None}, "finetune": None}}}
     (experiment,) = plan(study(folder, **empty), tmp_path)
     assert experiment.pretrain.train.steps == 2
     assert experiment.finetune["sentiment"].train.seeds == 2

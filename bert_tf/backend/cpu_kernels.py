@@ -1,0 +1,437 @@
+"""Everything that this library computes otherwise than Keras to be fast on CPUs, and the switch that turns it off.
+
+TensorFlow runs a chain of element-wise operations on a CPU one by one, each through memory. In a train step such a
+chain is compiled to one loop forward and one backward: 2 to 6 times as fast for GELU and dropout. Matrix products
+stay with oneDNN, which is faster at them than XLA; sums become matrix products where they can, because a compiled
+sum may not change its order and is slow. Around a vocabulary's worth of columns, TensorFlow's own paths are
+slow in other ways; each function here says which.
+
+Each function has a plain Keras fallback: for other backends, and for `train.cpu_kernels: false`. The numbers are
+the same but for rounding.
+"""
+
+import contextlib
+import threading
+
+import keras
+from keras import ops
+
+if keras.backend.backend() == "tensorflow":
+    import tensorflow as tf
+
+_active = threading.local()  # MirroredStrategy traces each replica in a thread of its own
+
+
+# -- the switch ---------------------------------------------------------------------------------
+
+
+@contextlib.contextmanager
+def use_cpu_kernels(wanted):
+    """What the layers called in this block are computed with.
+
+    Args:
+        wanted: True compiles loops, as in a train step on CPUs; None does not, but keeps all else that is here, as
+            outside of such a block; False leaves everything to Keras.
+    """
+    previous = getattr(_active, "wanted", None)
+    _active.wanted = wanted
+    try:
+        yield
+    finally:
+        _active.wanted = previous
+
+
+def _on():
+    return keras.backend.backend() == "tensorflow" and getattr(_active, "wanted", None) is not False
+
+
+def pays_for(x):
+    """Whether loops over `x` should be compiled: in a train step on CPUs, if its shape is known."""
+    return bool(getattr(_active, "wanted", None)) and x.shape.is_fully_defined()
+
+
+# -- chains of element-wise operations ------------------------------------------------------------
+
+
+def loop(function):
+    """A function of tensors of known shapes, compiled to one loop over memory where possible."""
+    return tf.function(function, jit_compile=True, autograph=False)
+
+
+def fused(function, plain=None):
+    """`function`, compiled where that pays: in a train step on CPUs.
+
+    The backward pass computes again what it needs instead of keeping it. `plain` is used everywhere
+    else: on other backends, at inference, in exported models, within a larger piece of XLA, and
+    for sequences whose length changes, because each length would be compiled separately.
+
+    Args:
+        function: of a float tensor, and of others that get no gradient (a seed, say), to a float
+            tensor; element by element. So a gradient of the gradient has no term by the others either.
+        plain: the same numbers but for rounding; None for `function` itself.
+
+    Returns:
+        A function with the arguments and the result of `function`.
+    """
+    plain = plain or function
+    if keras.backend.backend() != "tensorflow":
+        return plain
+
+    def gradient(upstream, x, *others):
+        with tf.GradientTape() as tape:
+            tape.watch(x)
+            y = function(x, *others)
+        return tape.gradient(y, x, output_gradients=upstream)
+
+    forward, backward = loop(function), loop(gradient)
+
+    @tf.custom_gradient
+    def in_one_piece(x, *others):
+        return forward(x, *others), lambda upstream: (backward(upstream, x, *others), *[None] * len(others))
+
+    def either(x, *others):
+        return (in_one_piece if pays_for(x) else plain)(x, *others)
+
+    return either
+
+
+def dropped(inputs, keep, factor):
+    """What dropout makes of `inputs`, of their dtype, with what `Dropout.draw` returns."""
+    # A product, because its gradient is a product too; two selections would take five times as long.
+    # In float32: the loop is faster, and bfloat16 is rounded once.
+    wide = tf.float64 if inputs.dtype == tf.float64 else tf.float32
+    kept = tf.cast(inputs, wide) * (tf.cast(keep, wide) * tf.cast(factor, wide))
+    return tf.cast(kept, inputs.dtype)
+
+
+# -- attention ----------------------------------------------------------------------------------
+
+
+def attention_weights(scores, mask, dropout, training):
+    """Softmax and dropout of attention scores (Vaswani et al. 2017, equation 1).
+
+    In float32 also under mixed precision: bfloat16 has too few digits for a sum of K terms.
+
+    Args:
+        scores: float [B, n, Q, K].
+        mask: float, broadcast to that and added.
+        dropout: a `Dropout` for the probabilities.
+        training: whether it is active.
+
+    Returns:
+        A pair: the weights, of the dtype of `scores`; float32 [B, n, Q, K], the probabilities before dropout.
+    """
+    # Keras has cast the mask, as any float argument, to the compute dtype. In float16 -1e9 became an infinity,
+    # and a query that sees no key would get NaN.
+    mask = ops.maximum(ops.cast(mask, "float32"), -1e9)
+    # In a graph these are computed only if something reads them.
+    probabilities = ops.softmax(_masked(scores, mask))
+    if training and dropout.rate and pays_for(scores):
+        return _weights(scores, mask, *dropout.draw(scores)), probabilities
+    return dropout(ops.cast(probabilities, scores.dtype), training=training), probabilities
+
+
+def _masked(scores, mask):
+    return ops.cast(scores, "float32") + mask
+
+
+if keras.backend.backend() == "tensorflow":
+
+    @tf.custom_gradient
+    def _weights(scores, mask, keep, factor):
+        probabilities = tf.nn.softmax(_masked_loop(scores, mask))
+
+        def gradient(upstream):
+            products = _products(upstream, probabilities, keep, factor)
+            # A matrix product, because a compiled sum may not change its order and is slow.
+            size = scores.shape[-1]
+            sums = tf.reshape(tf.reshape(products, (-1, size)) @ tf.ones((size, 1)), (*scores.shape[:-1], 1))
+            of_scores, of_mask = (
+                _of_scores(upstream, probabilities, keep, factor, sums, x.dtype) for x in (scores, mask)
+            )
+            return of_scores, _summed(of_mask, mask), None, None  # in a graph the second only if it is read
+
+        return _rounded(probabilities, keep, factor, scores.dtype), gradient
+
+    _masked_loop = loop(_masked)
+
+    @loop
+    def _rounded(probabilities, keep, factor, dtype):
+        return tf.cast(dropped(probabilities, keep, factor), dtype)
+
+    @loop
+    def _products(upstream, probabilities, keep, factor):
+        return dropped(tf.cast(upstream, tf.float32), keep, factor) * probabilities
+
+    @loop
+    def _of_scores(upstream, probabilities, keep, factor, sums, dtype):
+        wide = dropped(tf.cast(upstream, tf.float32), keep, factor)
+        return tf.cast((wide - sums) * probabilities, dtype)
+
+    def _summed(gradient, like):
+        """The gradient of what was broadcast."""
+        axes = tf.raw_ops.BroadcastGradientArgs(s0=tf.shape(gradient), s1=tf.shape(like)).r1
+        return tf.reshape(tf.reduce_sum(gradient, axes), tf.shape(like))
+
+
+# -- normalization --------------------------------------------------------------------------------
+
+
+@keras.saving.register_keras_serializable("bert_tf")
+class LayerNormalization(keras.layers.LayerNormalization):
+    """Keras's own, over the last axis (Ba et al. 2016, equation 4), three times as fast in a train step on CPUs.
+
+    There the element-wise operations are compiled, and the sums of the gradient are matrix products. Statistics
+    and sums are float32 in every precision; only the inputs are kept for the backward pass.
+
+    Example:
+        LayerNormalization(epsilon=1e-12)(np.ones((2, 3, 8), "float32"))  # [2, 3, 8]
+    """
+
+    def call(self, inputs):
+        fast = self.scale and not self.rms_scaling and _is_fast_for(self, self.gamma, inputs)
+        if not fast:
+            return super().call(inputs)
+        beta = tf.zeros_like(self.gamma) if self.beta is None else self.beta
+        return _normalized_rows(inputs, self.gamma, beta, self.epsilon, centers=True)
+
+
+@keras.saving.register_keras_serializable("bert_tf")
+class RMSNormalization(keras.layers.RMSNormalization):
+    """Keras's own, over the last axis (Zhang and Sennrich 2019, equation 4), as fast as `LayerNormalization`.
+
+    x / sqrt(mean(x^2) + epsilon) * scale, without mean and offset, as T5 has it.
+
+    Example:
+        RMSNormalization(epsilon=1e-6)(np.ones((2, 3, 8), "float32"))  # [2, 3, 8]
+    """
+
+    def build(self, input_shape):
+        # Not cast under mixed precision, as in Keras's layer normalization.
+        self.scale = self.add_weight(name="scale", shape=(input_shape[-1],), initializer="ones", autocast=False)
+
+    def call(self, inputs):
+        if not _is_fast_for(self, self.scale, inputs):
+            return super().call(inputs)
+        return _normalized_rows(inputs, self.scale, tf.zeros_like(self.scale), self.epsilon, centers=False)
+
+
+def _is_fast_for(layer, scale, inputs):
+    if not pays_for(inputs):
+        return False
+    one_axis = layer.axis in (-1, len(inputs.shape) - 1, [-1], [len(inputs.shape) - 1])
+    return one_axis and scale.dtype == "float32" and inputs.dtype == layer.compute_dtype
+
+
+def _normalized_rows(inputs, gamma, beta, epsilon, centers):
+    size = inputs.shape[-1]
+    rows = tf.reshape(inputs, (inputs.shape.num_elements() // size, size))
+    normalize = _normalizer(epsilon, centers)
+    return tf.reshape(normalize(rows, tf.convert_to_tensor(gamma), tf.convert_to_tensor(beta)), inputs.shape)
+
+
+def _normalizer(epsilon, centers):
+    @tf.custom_gradient
+    def normalize(x, gamma, beta):
+        """[N, H], [H], [H] -> [N, H]."""
+        wide = tf.cast(x, tf.float32)
+        mean = tf.reduce_mean(wide, -1, keepdims=True) if centers else tf.zeros((x.shape[0], 1))
+        variance = tf.reduce_mean(tf.math.squared_difference(wide, mean), -1, keepdims=True)
+        scale = tf.math.rsqrt(variance + epsilon)
+
+        def gradient(upstream):
+            count, size = x.shape
+            upstream, product = _with_product(upstream, x, mean, scale)
+            column, row = gamma[:, None] / size, tf.ones((1, count))
+            sums = upstream @ column if centers else mean, product @ column  # [N, 1]
+            return _of_inputs(upstream, x, mean, scale, gamma, *sums), (row @ product)[0], (row @ upstream)[0]
+
+        return _normalized(x, mean, scale, gamma, beta), gradient
+
+    return normalize
+
+
+def _centred(x, mean, scale):
+    return (tf.cast(x, tf.float32) - mean) * scale
+
+
+if keras.backend.backend() == "tensorflow":
+
+    @loop
+    def _normalized(x, mean, scale, gamma, beta):
+        return tf.cast(_centred(x, mean, scale) * gamma + beta, x.dtype)
+
+    @loop
+    def _with_product(upstream, x, mean, scale):
+        upstream = tf.cast(upstream, tf.float32)
+        return upstream, upstream * _centred(x, mean, scale)
+
+    @loop
+    def _of_inputs(upstream, x, mean, scale, gamma, mean_upstream, mean_product):
+        centred = _centred(x, mean, scale)
+        return tf.cast((upstream * gamma - mean_upstream - centred * mean_product) * scale, x.dtype)
+
+
+# -- embeddings and matrix products --------------------------------------------------------------
+
+
+class Lookups:
+    """Adds the gradient of looked-up rows to the rest of their table's gradient, without a second array.
+
+    A table that the output layer is tied to has a dense gradient already. TensorFlow would make a second
+    array of that size from the rows that were looked up, only to add the two.
+
+    Args:
+        tape: the tf.GradientTape around the forward pass.
+    """
+
+    def __init__(self, tape):
+        self._tape = tape
+        self._graph = tf.compat.v1.get_default_graph()
+        self._found = None  # while gradients are computed: (table, ids, gradient of the rows)
+
+    @contextlib.contextmanager
+    def watched(self):
+        """Records the calls of `lookup` in this block."""
+        previous = getattr(_active, "lookups", None)
+        _active.lookups = self
+        try:
+            yield self
+        finally:
+            _active.lookups = previous
+
+    @property
+    def reach_here(self):
+        """False in a function, loop or branch of its own, whose gradients are tensors of another graph."""
+        return tf.compat.v1.get_default_graph() is self._graph
+
+    def take(self, table, ids):
+        @tf.custom_gradient
+        def rows(values):
+            def gradient(upstream):
+                if self._found is None:  # of a tape within the forward pass
+                    return tf.IndexedSlices(upstream, ids, values.shape)
+                self._found.append((table, ids, upstream))
+                return None
+
+            return tf.gather(values, ids), gradient
+
+        return rows(tf.convert_to_tensor(table))
+
+    def gradients(self, target, variables):
+        """A dense tensor for each variable, for it is clipped and averaged with the rest; None for those without."""
+        self._found = []
+        gradients = self._tape.gradient(target, variables)
+        indices = {id(variable): i for i, variable in enumerate(variables)}
+        for table, ids, upstream in self._found:
+            if id(table) in indices:  # else it is frozen
+                index = indices[id(table)]
+                gradients[index] = _added(gradients[index], ids, upstream, table.shape)
+        self._found = None
+        return [None if gradient is None else tf.convert_to_tensor(gradient) for gradient in gradients]
+
+
+def _added(gradient, ids, upstream, shape):
+    if gradient is None:
+        gradient = tf.zeros(shape, upstream.dtype)
+    return tf.tensor_scatter_nd_add(tf.convert_to_tensor(gradient), ids[..., None], upstream)
+
+
+def lookup(table, ids):
+    """The rows of a variable [V, E] at int32 [...]: [..., E]."""
+    lookups = getattr(_active, "lookups", None)
+    if lookups is None or not lookups.reach_here or not _on():
+        return ops.take(table, ids, axis=0)
+    return lookups.take(table, ids)
+
+
+@keras.saving.register_keras_serializable("bert_tf")
+class Dense(keras.layers.Dense):
+    """Keras's own, as one matrix product of [B * S, H].
+
+    Keras multiplies a [B, S, H] input in a way that leaves a reshape between the product and its bias. Without
+    it TensorFlow fuses product, bias and, in served models, activation into one operation.
+
+    Example:
+        Dense(4)(np.ones((2, 3, 8), "float32"))  # [2, 3, 4]
+    """
+
+    def quantize(self, mode=None, type_check=True, config=None):
+        return super().quantize(mode, type_check=False, config=config)  # Keras refuses all subclasses
+
+    def call(self, inputs, training=None):
+        if not _on():
+            return super().call(inputs, training=training)
+        return product(inputs, self.kernel, self.bias, self.activation)
+
+
+def product(x, kernel, bias, activation):
+    """float [..., in], [in, out], [out] or None, a function or None -> float [..., out], by one matrix product."""
+    *leading, size = keras.ops.shape(x)
+    x = tf.matmul(tf.reshape(x, (-1, size)), kernel)
+    if bias is not None:
+        x = tf.nn.bias_add(x, bias)
+    if activation is not None:
+        x = activation(x)
+    return tf.reshape(x, (*leading, x.shape[-1]))
+
+
+# -- a vocabulary's worth of columns --------------------------------------------------------------
+
+
+def product_with_transposed(x, matrix):
+    """`x` times the transpose of `matrix`, whose gradient comes out as it lies in memory.
+
+    Args: float [..., H], float [V, H].
+
+    Returns: float [..., V].
+    """
+    if not _on():
+        return ops.matmul(x, ops.transpose(matrix))
+    *leading, size = ops.shape(x)
+    rows = tf.matmul(tf.reshape(x, (-1, size)), matrix, transpose_b=True)
+    return tf.reshape(rows, (*leading, matrix.shape[0]))
+
+
+def largest(x):
+    """int32 [...]: the index of the largest of float [..., K], of equals the first.
+
+    Keras's `argmax` on TensorFlow looks for negative zeros first, at four times the cost.
+    """
+    if not _on():
+        return ops.argmax(x, axis=-1)
+    return tf.argmax(x, axis=-1, output_type=tf.int32)
+
+
+def cross_entropy(logits, labels, guesses):
+    """-log softmax(logits)[labels]; float32 [...] from float32 [..., K], int32 [...] and `largest` of the logits."""
+    if not _on():
+        return keras.losses.sparse_categorical_crossentropy(labels, logits, from_logits=True)
+    return _cross_entropy(logits, labels, guesses)
+
+
+if keras.backend.backend() == "tensorflow":
+
+    @tf.custom_gradient
+    def _cross_entropy(logits, labels, guesses):
+        # Softmax is TensorFlow's one fast operation on a vocabulary's worth of logits on a CPU: the loss and its
+        # gradient both come from it, in half the time of the operation meant for them.
+        probabilities = ops.softmax(logits)
+        # log sum exp(x) = max(x) - log(max softmax(x)), and the largest of K is at least 1 / K.
+        normalizers = _at(logits, guesses) - ops.log(_at(probabilities, guesses))
+
+        def gradient(upstream):
+            return _gradient_of_logits(probabilities, labels[..., None], upstream[..., None]), None, None
+
+        return normalizers - _at(logits, labels), gradient
+
+    @fused
+    def _gradient_of_logits(probabilities, labels, upstream):
+        """float32 [..., K] from [..., K], int32 [..., 1] and [..., 1]."""
+        positions = tf.range(probabilities.shape[-1])
+        right = ops.cast(ops.equal(positions, labels), probabilities.dtype)
+        return (probabilities - right) * upstream
+
+    def _at(x, positions):
+        """[...]: the values of [..., K] at int32 [...]."""
+        return ops.take_along_axis(x, positions[..., None], axis=-1)[..., 0]

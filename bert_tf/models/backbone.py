@@ -1,0 +1,108 @@
+"""The base of every model: named inputs and outputs, and the configuration that it is built from."""
+
+import keras
+import numpy as np
+
+from bert_tf.config import build, nearest, to_dict
+from bert_tf.errors import DataError
+
+
+class Backbone(keras.Model):
+    """A functional model from a dict of tensors to a dict of tensors, built from a configuration.
+
+    A family's class sets `config_class`, makes its layers, calls them on symbolic inputs, and hands inputs and
+    outputs to this constructor. The symbolic inputs declare what the model reads: a name, a shape, a dtype, and
+    whether it may be left out (`optional=True`).
+
+    Args:
+        config: an instance of `config_class`.
+        inputs: dict from name to `keras.Input` of the same name.
+        outputs: dict from name to symbolic tensor, or list of them.
+        dtype: the dtype policy of the layers.
+        name: of the model.
+        arguments: the other arguments of the family's constructor, such as `pooler`; each becomes
+            an attribute and part of the serialized configuration.
+
+    Raises:
+        DataError: when called: an input is missing, has no such name, or another number of dimensions.
+
+    Example:
+        class WordVectors(Backbone):
+            config_class = ModelConfig
+
+            def __init__(self, config, dtype=None, name="word_vectors", **kwargs):
+                dtype = policy(dtype)
+                inputs = {"token_ids": keras.Input((None,), dtype="int32", name="token_ids")}
+                table = keras.layers.Embedding(config.vocabulary_size, config.hidden_size, dtype=dtype)
+                outputs = {"sequence_output": table(inputs["token_ids"])}
+                super().__init__(config, inputs, outputs, dtype=dtype, name=name, **kwargs)
+
+        model = WordVectors(ModelConfig(vocabulary_size=100, hidden_size=16))
+        model({"token_ids": np.array([[5, 6, 7]])})["sequence_output"]  # [1, 3, 16]
+    """
+
+    config_class = None
+
+    def __init__(self, config, inputs, outputs, dtype, name, trainable=True, **arguments):
+        super().__init__(inputs=inputs, outputs=outputs, name=name, trainable=trainable)
+        self.dtype_policy = dtype
+        self.config = config
+        # Shapes with None for the batch and other free axes.
+        self._input_shapes = {key: tuple(tensor.shape) for key, tensor in inputs.items()}
+        self._required = [key for key in inputs if not self.get_layer(key).optional]
+        self._arguments = arguments
+        for key, value in arguments.items():
+            setattr(self, key, value)
+
+    def __call__(self, inputs, *args, **kwargs):
+        return super().__call__(self.complete(inputs), *args, **kwargs)
+
+    def complete(self, inputs):
+        """The inputs as tensors, each by name, with None for the absent ones: as a functional model wants them."""
+        required = " and ".join(f"'{key}'" for key in self._required)
+        if not isinstance(inputs, dict):
+            got = type(inputs).__name__
+            raise DataError(f"{self.name} takes a dict of tensors with at least {required}, got {got}")
+        if any(inputs.get(key) is None for key in self._required):
+            raise DataError(f"{self.name} takes a dict of tensors with at least {required}, got {sorted(inputs)}")
+        for key in inputs:
+            if key not in self._input_shapes:
+                raise DataError(f"{self.name} has no input '{key}'{nearest(key, self._input_shapes)}")
+        # Keras refuses dicts that hold arrays beside tensors.
+        inputs = {key: as_tensor(value) for key, value in inputs.items() if value is not None}
+        for key, value in inputs.items():
+            shape = self._input_shapes[key]
+            if len(value.shape) != len(shape):
+                raise DataError(f"'{key}' must have {len(shape)} dimensions, {shape}, got {tuple(value.shape)}")
+        return {key: inputs.get(key) for key in self._input_shapes}
+
+    def compute_output_spec(self, inputs, training=None, mask=None):
+        # In a larger functional model: stock Keras reads the shape of absent inputs too.
+        given = inputs[self._required[0]]
+        return super().compute_output_spec({key: given if value is None else value for key, value in inputs.items()})
+
+    def get_config(self):
+        return {
+            "config": to_dict(self.config),
+            "dtype": keras.dtype_policies.serialize(self.dtype_policy),
+            "name": self.name,
+            "trainable": self.trainable,
+            **self._arguments,
+        }
+
+    @classmethod
+    def from_config(cls, config, custom_objects=None):
+        return cls(**{**config, "config": build(cls.config_class, config["config"])})
+
+
+def policy(dtype):
+    """The dtype policy that a constructor's `dtype` names; None for the global one."""
+    return keras.dtype_policies.get(dtype or keras.config.dtype_policy())
+
+
+def as_tensor(value):
+    """A list or array as a tensor, whole numbers as int32; all else as it is."""
+    if not isinstance(value, (list, tuple, np.ndarray)):
+        return value
+    value = np.asarray(value)
+    return keras.ops.convert_to_tensor(value, dtype="int32" if value.dtype.kind in "iu" else None)

@@ -1,0 +1,57 @@
+"""BERT's settings, sizes and record. No Keras is imported; the model is in bert.py."""
+
+import dataclasses
+
+from bert_tf.models.encoder_config import EncoderConfig, Positions, Segments, published_sizes, transformer_shapes
+from bert_tf.models.family import Family, Preset
+
+
+@dataclasses.dataclass(frozen=True)
+class BertConfig(EncoderConfig):
+    """The settings of a BERT.
+
+    Args:
+        max_positions: the longest sequence.
+        num_segments: rows of the segment table.
+        activation: Google trained with the tanh approximation of GELU; Hugging Face configurations that say
+            "gelu" mean "gelu_erf".
+        others: as `EncoderConfig`.
+
+    Example:
+        BertConfig(vocabulary_size=8000, hidden_size=256, num_layers=4, num_heads=4, intermediate_size=1024)
+    """
+
+    max_positions: Positions = 512
+    num_segments: Segments = 2
+
+
+BERT = Family(
+    name="bert",
+    config=BertConfig,
+    model="bert_tf.models.bert:BertEncoder",
+    sizes={
+        # The releases of google-research/bert. Uncased unless the name says otherwise. The README's 4.4, 11.3, 29.1 and
+        # 41.7 million of the miniatures are pretraining parameters. The whole-word-masking releases have the shapes of
+        # bert_large and bert_large_cased.
+        "bert_tiny": Preset(BertConfig(30_522, **published_sizes(2, 128)), 4_385_920, 4_433_468),
+        "bert_mini": Preset(BertConfig(30_522, **published_sizes(4, 256)), 11_170_560, 11_267_900),
+        "bert_small": Preset(BertConfig(30_522, **published_sizes(4, 512)), 28_763_648, 29_058_876),
+        "bert_medium": Preset(BertConfig(30_522, **published_sizes(8, 512)), 41_373_184, 41_668_412),
+        "bert_base": Preset(BertConfig(30_522, **published_sizes(12, 768)), 109_482_240, 110_106_428),
+        "bert_large": Preset(BertConfig(30_522, **published_sizes(24, 1024)), 335_141_888, 336_226_108),
+        "bert_base_cased": Preset(BertConfig(28_996, **published_sizes(12, 768)), 108_310_272, 108_932_934),
+        "bert_large_cased": Preset(BertConfig(28_996, **published_sizes(24, 1024)), 333_579_264, 334_661_958),
+        "bert_base_multilingual_cased": Preset(
+            BertConfig(119_547, **published_sizes(12, 768)), 177_853_440, 178_566_653
+        ),
+        "bert_base_chinese": Preset(BertConfig(21_128, **published_sizes(12, 768)), 102_267_648, 102_882_442),
+    },
+    checkpoints={
+        "hf": "bert_tf.models.bert:HF",
+        "tf1": "bert_tf.models.bert:TF1",
+        "garden": "bert_tf.models.bert:TF1",
+    },
+    tokenizers=("wordpiece",),
+    pair_head="next_sentence",
+    expected_shapes=lambda config: transformer_shapes(config, segments=config.num_segments),
+)

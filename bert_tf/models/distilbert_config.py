@@ -1,0 +1,39 @@
+"""DistilBERT's settings, sizes and record. No Keras is imported; the model is in distilbert.py."""
+
+import dataclasses
+
+from bert_tf.models.encoder_config import Activation, EncoderConfig, Positions, published_sizes, transformer_shapes
+from bert_tf.models.family import Family, Preset
+
+
+@dataclasses.dataclass(frozen=True)
+class DistilBertConfig(EncoderConfig):
+    """The settings of a DistilBERT.
+
+    Args:
+        max_positions: the longest sequence.
+        dropout: on embeddings and on the feed-forward branch of each layer (and, unlike the original, which
+            has none there, on the attention branch).
+        others: as `EncoderConfig`.
+    """
+
+    activation: Activation = "gelu_erf"
+    max_positions: Positions = 512
+
+
+DISTILBERT = Family(
+    name="distilbert",
+    config=DistilBertConfig,
+    model="bert_tf.models.distilbert:DistilBertEncoder",
+    sizes={
+        # Hugging Face's own releases.
+        "distilbert_base": Preset(DistilBertConfig(30_522, **published_sizes(6, 768)), 66_362_880, 66_985_530),
+        "distilbert_base_cased": Preset(DistilBertConfig(28_996, **published_sizes(6, 768)), 65_190_912, 65_812_036),
+        "distilbert_base_multilingual_cased": Preset(
+            DistilBertConfig(119_547, **published_sizes(6, 768)), 134_734_080, 135_445_755
+        ),
+    },
+    checkpoints={"hf": "bert_tf.models.distilbert:HF"},
+    tokenizers=("wordpiece",),
+    expected_shapes=transformer_shapes,
+)

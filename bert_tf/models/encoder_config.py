@@ -1,0 +1,131 @@
+"""The settings that families have in common. No Keras is imported.
+
+A family's configuration is a frozen dataclass of these and its own settings. The defaults that are not sizes
+are those of the published models.
+"""
+
+import dataclasses
+import sys
+from typing import Annotated, Literal
+
+from bert_tf.config import Range, check_fields
+from bert_tf.errors import ConfigError
+from bert_tf.models.family import ExpectedShapes
+
+Width = Annotated[int, Range(at_least=1, at_most=65_536)]
+Layers = Annotated[int, Range(at_least=1, at_most=1_000)]
+Vocabulary = Annotated[int, Range(at_least=1, at_most=10_000_000)]
+Positions = Annotated[int, Range(at_least=1, at_most=1 << 24)]
+Segments = Annotated[int, Range(at_least=0, at_most=65_536)]
+Rate = Annotated[float, Range(at_least=0, below=1)]
+Positive = Annotated[float, Range(above=0)]
+#: The names of `bert_tf.layers.activation`.
+Activation = Literal["gelu_tanh", "gelu_erf", "relu", "silu", "tanh", "linear"]
+
+
+@dataclasses.dataclass(frozen=True)
+class ModelConfig:
+    """The base of every family's configuration: its fields are checked, and cannot be changed.
+
+    The masked LM head and the heads of tasks also read `activation`, `layer_norm_epsilon`, `initializer_range`.
+
+    Args:
+        vocabulary_size: V, rows of the token table.
+        hidden_size: H, the width of what the model returns for a token.
+
+    Raises:
+        ConfigError: a value of the wrong type or out of its range.
+
+    Example:
+        @dataclasses.dataclass(frozen=True)
+        class GruConfig(ModelConfig):
+            num_layers: Layers = 1
+            dropout: Rate = 0.1
+    """
+
+    vocabulary_size: Vocabulary
+    hidden_size: Width
+
+    def __post_init__(self):
+        check_fields(self)
+
+    @property
+    def max_positions(self):
+        """The longest sequence; a family with a limit has a field of this name."""
+        return sys.maxsize
+
+
+@dataclasses.dataclass(frozen=True)
+class EncoderConfig(ModelConfig):
+    """The settings that the eight families of transformers have in common.
+
+    Args:
+        vocabulary_size: V, rows of the token table.
+        hidden_size: H.
+        num_layers: L, transformer layers.
+        num_heads: attention heads; divides `hidden_size`.
+        intermediate_size: I, the width inside the feed-forward network; 4 H in most published models.
+        activation: of the feed-forward network and the masked LM head. "gelu_tanh" is the tanh approximation
+            of GELU, "gelu_erf" the exact function.
+        dropout: on embeddings and on both branches of each layer.
+        attention_dropout: on attention probabilities.
+        layer_norm_epsilon: added to the variance of every layer norm.
+        initializer_range: standard deviation of the truncated normal of kernels and tables. (Hugging Face's
+            SpanBERT and DistilBERT and fairseq's RoBERTa draw from a normal that is not truncated, which has
+            0.02 where this one has 0.0176.)
+
+    Raises:
+        ConfigError: a value that no model can have.
+    """
+
+    num_layers: Layers
+    num_heads: Width
+    intermediate_size: Annotated[int, Range(at_least=1, at_most=1 << 20)]
+    activation: Activation = "gelu_tanh"
+    dropout: Rate = 0.1
+    attention_dropout: Rate = 0.1
+    layer_norm_epsilon: Positive = 1e-12
+    initializer_range: Positive = 0.02
+
+    def __post_init__(self):
+        super().__post_init__()
+        if self.hidden_size % self.num_heads:
+            raise ConfigError(f"hidden_size={self.hidden_size} is not a multiple of num_heads={self.num_heads}")
+
+
+def published_sizes(num_layers, hidden_size, intermediate_size=None):
+    """The sizes of most published models, a dict: heads of 64, a feed-forward network four times as wide."""
+    return {
+        "hidden_size": hidden_size,
+        "num_layers": num_layers,
+        "num_heads": hidden_size // 64,
+        "intermediate_size": intermediate_size or 4 * hidden_size,
+    }
+
+
+def transformer_shapes(
+    config, width="hidden_size", segments=0, rows_before=0, num_layers=None, layer="transformer_layer_{layer}"
+):
+    """The `ExpectedShapes` of BERT and the families with its layers.
+
+    Args:
+        config: has `max_positions`.
+        width: the setting that is the width of the embedding tables; where it is not H, a projection follows.
+        segments: rows of the segment table; 0 for no table.
+        rows_before: rows of the position table before that of the first position.
+        num_layers, layer: see `ExpectedShapes`; None for the configuration's.
+    """
+    hidden, inner, size = config.hidden_size, config.intermediate_size, getattr(config, width)
+    tables = {
+        "embeddings/token_embeddings": (f"vocabulary_size, {width}", (config.vocabulary_size, size)),
+        "embeddings/position_embeddings": (f"max_positions, {width}", (config.max_positions + rows_before, size)),
+    }
+    if segments:
+        tables["embeddings/segment_embeddings"] = (f"num_segments, {width}", (segments, size))
+    if size != hidden:
+        tables["embedding_projection/kernel"] = (f"{width}, hidden_size", (size, hidden))
+    in_layer = {
+        "intermediate/kernel": ("hidden_size, intermediate_size", (hidden, inner)),
+        "attention/query/kernel": ("hidden_size", (hidden, hidden)),
+    }
+    return ExpectedShapes(tables, in_layer, num_layers or config.num_layers, layer)

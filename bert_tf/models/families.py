@@ -1,0 +1,137 @@
+"""The list of families; from settings to a configuration, and from that to an encoder.
+
+No Keras is imported before a model is built.
+"""
+
+import dataclasses
+
+from bert_tf.config import build, nearest, to_dict
+from bert_tf.errors import ConfigError
+from bert_tf.models.albert_config import ALBERT
+from bert_tf.models.bert_config import BERT
+from bert_tf.models.distilbert_config import DISTILBERT
+from bert_tf.models.electra_config import ELECTRA
+from bert_tf.models.modernbert_config import MODERNBERT
+from bert_tf.models.roberta_config import ROBERTA
+from bert_tf.models.spanbert_config import SPANBERT
+from bert_tf.models.xlnet_config import XLNET
+from bert_tf.parsing import brief
+from bert_tf.registry import Registry
+
+#: Name -> `Family`. Where Hugging Face's files have one `model_type` for several families and the caller does not
+#: say which is meant, it is the first.
+FAMILIES = Registry("family", "model.family")
+#: Published name -> `Preset`, of all families.
+PRESETS = {}
+
+
+def register_family(record):
+    """Adds a family to those that configurations, checkpoints and runs may name.
+
+    Args:
+        record: a `Family`.
+
+    Raises:
+        ConfigError: another family has its name, or a preset of the same name.
+    """
+    for name, size in record.sizes.items():
+        if PRESETS.get(name, size) != size:
+            raise ConfigError(f"there is another preset of the name '{name}'; choose another name")
+    FAMILIES.register(record)
+    PRESETS.update(record.sizes)
+
+
+for _record in (BERT, ROBERTA, ALBERT, DISTILBERT, MODERNBERT, ELECTRA, SPANBERT, XLNET):
+    register_family(_record)
+
+
+def family_of(config):
+    """The `Family` whose configuration this is.
+
+    Raises:
+        ConfigError: it is no registered family's.
+    """
+    for record in FAMILIES.values():
+        if type(config) is record.config:
+            return record
+    raise ConfigError(f"{type(config).__name__} is the configuration of no family; register it with register_family")
+
+
+def maps_of(format):
+    """Name -> `Maps` of the families with published checkpoints in a format: "hf", "tf1" or "garden"."""
+    return {name: maps for name, record in FAMILIES.items() if (maps := record.maps(format))}
+
+
+def preset(name, **overrides):
+    """The configuration of a published size.
+
+    Args:
+        name: a key of `PRESETS`, e.g. "bert_base".
+        overrides: fields of the configuration to change, e.g. `vocabulary_size=8000`.
+
+    Raises:
+        ConfigError: no such preset or field (the message has the nearest one), or a value of the
+            wrong type.
+
+    Example:
+        encoder = build_encoder(preset("bert_tiny", vocabulary_size=8000))
+    """
+    config = _preset(name, "there is no preset").config
+    return build(type(config), overrides, where=name, base=config)
+
+
+def build_config(section, vocabulary_size=None, padding_id=None):
+    """The configuration that a `model:` section describes.
+
+    Args:
+        section: dict; either `preset`, with any field of its configuration to change, or `family`
+            with all sizes.
+        vocabulary_size: used where the section does not set its own.
+        padding_id: the tokenizer's; used by families whose positions depend on it (RoBERTa), where
+            the section does not set its own.
+
+    Raises:
+        ConfigError: an unknown preset, family or field, a missing size, or one out of its range.
+
+    Example:
+        config = build_config({"preset": "bert_tiny", "dropout": 0.0}, vocabulary_size=8000)
+    """
+    section = dict(section)
+    name, family_name = section.pop("preset", None), section.pop("family", None)
+    if name is not None and family_name is not None:
+        raise ConfigError(
+            f"model.preset is {brief(name)} and model.family is {brief(family_name)}; "
+            "keep the preset, which has its family, or the family with all sizes"
+        )
+    if name is not None:
+        base = _preset(name, "'model.preset' is").config
+        config_class = type(base)
+    elif family_name is not None:
+        base, config_class = None, FAMILIES[family_name].config
+    else:
+        raise ConfigError("'model' has neither a preset nor a family; set model.preset, e.g. model.preset=bert_base")
+    if vocabulary_size is not None:
+        section.setdefault("vocabulary_size", vocabulary_size)
+    if padding_id is not None and "padding_id" in {f.name for f in dataclasses.fields(config_class)}:
+        section.setdefault("padding_id", padding_id)
+    return build(config_class, section, "model", base)
+
+
+def describe(config):
+    """The `model:` section that builds this configuration again, every value written out."""
+    return {"family": family_of(config).name} | to_dict(config)
+
+
+def build_encoder(config, **arguments):
+    """The encoder of a configuration; `arguments` are the encoder's own, such as `pooler`.
+
+    Example:
+        encoder = build_encoder(preset("bert_tiny"), pooler=False)
+    """
+    return family_of(config).model_class()(config, **arguments)
+
+
+def _preset(name, problem):
+    if not isinstance(name, str) or name not in PRESETS:
+        raise ConfigError(f"{problem} {brief(name)}{nearest(str(name)[:100], PRESETS)}")
+    return PRESETS[name]

@@ -1,0 +1,111 @@
+"""What a family of models is: one record. No Keras is imported."""
+
+import dataclasses
+from collections.abc import Callable, Mapping
+
+from bert_tf.registry import resolve
+
+
+@dataclasses.dataclass(frozen=True)
+class Preset:
+    """One published model.
+
+    Args:
+        config: its configuration.
+        encoder_parameters: embeddings, layers and pooler; XLNet without the summary layer, which
+            was not pretrained.
+        pretraining_parameters: with the heads it was pretrained with and, for ELECTRA's
+            discriminators, the generator of 1/4 (base: 1/3) of the width; without the pooler
+            where it was not pretrained (SpanBERT).
+    """
+
+    config: object
+    encoder_parameters: int
+    pretraining_parameters: int
+
+
+@dataclasses.dataclass(frozen=True)
+class Maps:
+    """How a family's checkpoints in one format name settings and weights.
+
+    Args:
+        config: a `ConfigMap`; None where the checkpoints come without a configuration.
+        weights: a `WeightMap`.
+        config_of_shapes: without a configuration: function from (array name -> shape) and "model" or
+            "generator" to the configuration that the shapes tell, or None where there is no such model.
+        marker: without a configuration: the name of an array that only this family's checkpoints have.
+    """
+
+    config: object
+    weights: object
+    config_of_shapes: Callable | None = None
+    marker: str | None = None
+
+
+@dataclasses.dataclass(frozen=True)
+class ExpectedShapes:
+    """The arrays that a configuration asks for: every one whose size is a product of two settings.
+
+    A configuration that asks for other shapes than a checkpoint has is refused before a model is built.
+
+    Args:
+        tables: path of a variable outside the layers -> (the settings that its shape comes from, the shape).
+        in_layer: the same of the variables of one layer, by their paths below it.
+        num_layers: layers that have variables of their own.
+        layer: the path of a layer, with `{words}` for its numbers.
+    """
+
+    tables: Mapping[str, tuple]
+    in_layer: Mapping[str, tuple]
+    num_layers: int
+    layer: str = "transformer_layer_{layer}"
+
+
+@dataclasses.dataclass(frozen=True)
+class Family:
+    """One family of models: all that the rest of the library has to know of it.
+
+    `model` and the values of `checkpoints` may be strings "module:attribute", which are imported when they
+    are first used: settings are checked before Keras is imported.
+
+    Args:
+        name: what `model.family` says in a configuration.
+        config: the dataclass of its settings.
+        model: the model class: called with a configuration and its own arguments, such as `pooler`.
+        sizes: published name -> `Preset`.
+        checkpoints: format ("hf", "tf1", "garden") -> `Maps`.
+        tokenizers: the kinds of tokenizer that its published models use.
+        objective: the name of its own pretraining objective.
+        head: the head of that objective: the first word of its variables' paths.
+        pair_head: what the pair head of its published checkpoints was trained on: "next_sentence",
+            "sentence_order", or None where they have no such head.
+        expected_shapes: function from a configuration to its `ExpectedShapes`; None for no such check.
+
+    Example:
+        @dataclasses.dataclass(frozen=True)
+        class SmallConfig(BertConfig):
+            num_layers: int = 2
+
+        register_family(Family(name="small", config=SmallConfig, model=BertEncoder))
+        sizes = {"vocabulary_size": 100, "hidden_size": 32, "num_heads": 2, "intermediate_size": 64}
+        encoder = build_encoder(build_config({"family": "small"} | sizes))
+    """
+
+    name: str
+    config: type
+    model: type | str
+    sizes: Mapping[str, Preset] = dataclasses.field(default_factory=dict)
+    checkpoints: Mapping[str, Maps | str] = dataclasses.field(default_factory=dict)
+    tokenizers: tuple[str, ...] = ()
+    objective: str = "masked_lm"
+    head: str = "masked_lm_head"
+    pair_head: str | None = None
+    expected_shapes: Callable | None = None
+
+    def model_class(self):
+        """The model class, imported."""
+        return resolve(self.model)
+
+    def maps(self, format):
+        """The `Maps` of its checkpoints in `format`; None where it has none."""
+        return resolve(self.checkpoints.get(format))

@@ -1,0 +1,56 @@
+"""RoBERTa's settings, sizes and record. No Keras is imported; the model is in roberta.py."""
+
+import dataclasses
+from typing import Annotated
+
+from bert_tf.config import Range
+from bert_tf.models.encoder_config import (
+    Activation,
+    EncoderConfig,
+    Positions,
+    Positive,
+    Segments,
+    published_sizes,
+    transformer_shapes,
+)
+from bert_tf.models.family import Family, Preset
+
+
+@dataclasses.dataclass(frozen=True)
+class RobertaConfig(EncoderConfig):
+    """The settings of a RoBERTa.
+
+    Args:
+        max_positions: the longest sequence. The table has padding_id + 1 more rows: published
+            configurations say 514.
+        num_segments: 1 as in Hugging Face's checkpoints: every token gets the same row; 0 as in fairseq's,
+            which have none. Segment ids are not read.
+        padding_id: the tokenizer's padding id; positions are counted from the row after it.
+        activation: of the feed-forward network. The masked LM head's is the exact GELU whatever this is, as
+            Hugging Face's.
+        others: as `EncoderConfig`.
+    """
+
+    activation: Activation = "gelu_erf"
+    layer_norm_epsilon: Positive = 1e-5
+    max_positions: Positions = 512
+    num_segments: Segments = 1
+    padding_id: Annotated[int, Range(at_least=0, at_most=10_000_000)] = 1
+
+
+ROBERTA = Family(
+    name="roberta",
+    config=RobertaConfig,
+    model="bert_tf.models.roberta:RobertaEncoder",
+    sizes={
+        # fairseq's releases as Hugging Face's checkpoints hold them (with a pooler), and the distilled one.
+        "roberta_base": Preset(RobertaConfig(50_265, **published_sizes(12, 768)), 124_645_632, 124_697_433),
+        "roberta_large": Preset(RobertaConfig(50_265, **published_sizes(24, 1024)), 355_359_744, 355_412_057),
+        "distilroberta_base": Preset(RobertaConfig(50_265, **published_sizes(6, 768)), 82_118_400, 82_170_201),
+    },
+    checkpoints={"hf": "bert_tf.models.roberta:HF"},
+    tokenizers=("byte_level_bpe",),
+    expected_shapes=lambda config: transformer_shapes(
+        config, segments=config.num_segments, rows_before=config.padding_id + 1
+    ),
+)

@@ -1,0 +1,67 @@
+"""XLNet's settings, sizes and record. No Keras is imported; the model is in xlnet.py."""
+
+import dataclasses
+from typing import Annotated
+
+from bert_tf.config import Range
+from bert_tf.errors import ConfigError
+from bert_tf.models.encoder_config import EncoderConfig, published_sizes
+from bert_tf.models.family import ExpectedShapes, Family, Preset
+
+
+@dataclasses.dataclass(frozen=True)
+class XLNetConfig(EncoderConfig):
+    """The settings of an XLNet.
+
+    The three biases of attention are each layer's own (`untie_r` of the original, set in all published
+    models), and attention is bidirectional (`attn_type` "bi").
+
+    Args:
+        hidden_size: H, even: half of it holds sines of the distance, half cosines.
+        activation: the original code's flag has "relu" as its default, the published models say "gelu",
+            which there is the tanh approximation.
+        dropout: on embeddings, on the sinusoids, on both branches of each layer, inside the feed-forward
+            network, and on the last layer's output. In the original code, too, one flag sets them all; table 7
+            of the paper gives 0.0 inside the feed-forward network.
+        initializer_range: standard deviation of the normal, not truncated, of kernels and tables. (The vector
+            that stands for a token to be predicted is drawn from it, too; the original leaves that one to
+            TensorFlow's default, Glorot.)
+        clamp_length: distances beyond it count as it; None, as published, for no limit.
+        others: as `EncoderConfig`.
+    """
+
+    clamp_length: Annotated[int | None, Range(at_least=1)] = None
+
+    def __post_init__(self):
+        super().__post_init__()
+        if self.hidden_size % 2:
+            raise ConfigError(f"hidden_size={self.hidden_size} must be even: half sines, half cosines")
+
+
+def expected_shapes(config):
+    """The `ExpectedShapes` of a configuration."""
+    hidden, inner = config.hidden_size, config.intermediate_size
+    tables = {"embeddings/token_embeddings": ("vocabulary_size, hidden_size", (config.vocabulary_size, hidden))}
+    heads = (hidden, config.num_heads, hidden // config.num_heads)
+    layer = {
+        "intermediate/kernel": ("hidden_size, intermediate_size", (hidden, inner)),
+        "attention/query_kernel": ("hidden_size, num_heads", heads),
+    }
+    return ExpectedShapes(tables, layer, config.num_layers)
+
+
+XLNET = Family(
+    name="xlnet",
+    config=XLNetConfig,
+    model="bert_tf.models.xlnet:XLNetEncoder",
+    sizes={
+        # zihangdai/xlnet.
+        "xlnet_base_cased": Preset(XLNetConfig(32_000, **published_sizes(12, 768)), 116_718_336, 116_750_336),
+        "xlnet_large_cased": Preset(XLNetConfig(32_000, **published_sizes(24, 1024)), 360_268_800, 360_300_800),
+    },
+    checkpoints={"hf": "bert_tf.models.xlnet:HF", "tf1": "bert_tf.models.xlnet:TF1"},
+    tokenizers=("unigram",),
+    objective="permutation_lm",
+    head="lm_head",
+    expected_shapes=expected_shapes,
+)

@@ -1,0 +1,92 @@
+"""The settings of masked language modelling, and its record. No Keras is imported."""
+
+import dataclasses
+from typing import ClassVar, Literal
+
+from bert_tf.errors import ConfigError
+from bert_tf.objectives.objective import Objective, ObjectiveConfig
+from tfrecords.corruption.masking_config import MaskingConfig
+
+PAIR_TASKS = ("next_sentence", "sentence_order")
+
+
+@dataclasses.dataclass(frozen=True)
+class MaskedLMConfig(ObjectiveConfig):
+    """Masked LM, with or without a task on the two segments and a second loss on the borders of spans.
+
+    Attributes:
+        name: "masked_lm".
+        pair_task: what is predicted about two segments: "next_sentence" (NSP: BERT), "sentence_order" (SOP: ALBERT),
+            or "none". The default "auto" is what the shards were packed for.
+        span_boundary: whether there is SpanBERT's second loss; needs `masking.strategy: span`.
+        masking: which tokens are masked, and how.
+
+    Raises:
+        ConfigError: `span_boundary` without spans.
+
+    Example:
+        MaskedLMConfig(pair_task="none", masking=MaskingConfig(strategy="span"), span_boundary=True)
+    """
+
+    RENAMED: ClassVar[dict] = {"pair_head": "pair_task"}
+
+    name: str = "masked_lm"
+    pair_task: Literal["auto", "none", "next_sentence", "sentence_order"] = "auto"
+    span_boundary: bool = False
+    masking: MaskingConfig = dataclasses.field(default_factory=MaskingConfig)
+
+    def __post_init__(self):
+        if self.span_boundary and self.masking.strategy != "span":
+            raise ConfigError(
+                f"'span_boundary' predicts from the borders of spans, but masking.strategy is '{self.masking.strategy}'; "
+                "set objective.masking.strategy=span"
+            )
+
+    @property
+    def needs_pooler(self):
+        return self.pair_task in PAIR_TASKS
+
+    def for_shards(self, packing, sequence_length):
+        refuse_xlnet(self.name, packing)
+        packed = packing["pair"]
+        if self.pair_task not in ("auto", "none", packed):
+            raise ConfigError(
+                f"objective.pair_task={self.pair_task}, but the shards were packed with pair: {packed}; "
+                f"write them with --pair {self.pair_task}, or leave pair_task at auto"
+            )
+        return dataclasses.replace(self, pair_task=packed if self.pair_task == "auto" else self.pair_task)
+
+    def for_parts(self, parts, pair_task=None, generator=None):
+        known = self.pair_task if self.pair_task in PAIR_TASKS else pair_task
+        settings = dataclasses.replace(self, pair_task=(known or "none") if "pair_head" in parts else "none")
+        if "span_boundary_head" not in parts:
+            return settings.publishable()
+        masking = self.masking if self.masking.strategy == "span" else MaskingConfig(strategy="span")
+        return dataclasses.replace(settings, span_boundary=True, masking=masking)
+
+    def publishable(self):
+        return dataclasses.replace(self, span_boundary=False)
+
+
+def refuse_xlnet(objective, packing):
+    """Refuses shards of the format xlnet for an objective that cannot learn from them.
+
+    Raises:
+        ConfigError: says what to set.
+    """
+    if packing["format"] == "xlnet":
+        raise ConfigError(
+            f"objective.name={objective}, but rows of the format xlnet hold most of their text twice and are made "
+            "for permutation_lm; set objective.name=permutation_lm, or write the shards in another format"
+        )
+
+
+MASKED_LM = Objective(
+    name="masked_lm",
+    config=MaskedLMConfig,
+    model="bert_tf.objectives.masked_lm:MaskedLM",
+    head="masked_lm_head",
+    corruption="tfrecords.corruption.masking:MaskedLMCorruption",
+    corruption_section="masking",
+    unigram={"masked_lm_loss": "masked_lm_loss", "masked_lm_accuracy": "masked_lm_accuracy"},
+)

@@ -1,0 +1,131 @@
+"""The record of an objective and the base of its settings. No Keras is imported."""
+
+import dataclasses
+from collections.abc import Mapping
+from typing import ClassVar
+
+from bert_tf.registry import resolve
+
+
+@dataclasses.dataclass(frozen=True)
+class ObjectiveConfig:
+    """The base of every objective's settings: the section `objective` of an experiment, chosen by its `name`.
+
+    Attributes:
+        name: the name of the objective.
+
+    Example:
+        bert_tf.config.build(ObjectiveConfig, {"name": "masked_lm", "masking": {"rate": 0.3}})
+    """
+
+    CHOSEN_BY: ClassVar[str] = "name"
+
+    name: str = "masked_lm"
+
+    @classmethod
+    def choices(cls):
+        """Name -> settings of every objective, for `bert_tf.config.build`."""
+        from bert_tf.objectives.registry import OBJECTIVES
+
+        return {name: objective.config for name, objective in OBJECTIVES.items()}
+
+    @property
+    def needs_pooler(self):
+        """Whether the model reads the backbone's `pooled_output`."""
+        return False
+
+    def check_model(self, model_config):
+        """Refuses a backbone that the objective cannot train.
+
+        Args:
+            model_config: the backbone's configuration.
+
+        Raises:
+            ConfigError: names the setting.
+        """
+
+    def for_shards(self, packing, sequence_length):
+        """The settings for shards that were packed like this, each "auto" resolved.
+
+        Args:
+            packing: dict, of the shards' manifest or `ShardsConfig.packing`.
+            sequence_length: of the shards.
+
+        Returns:
+            The settings, of the same class.
+
+        Raises:
+            ConfigError: the objective cannot learn from such shards; names the key.
+        """
+        return self
+
+    def for_parts(self, parts, pair_task=None, generator=None):
+        """The settings for a model that has these parts, as far as its weights show them.
+
+        Args:
+            parts: the first parts of the paths of its variables, such as "pair_head".
+            pair_task: what the pair head of its family was trained on, "next_sentence" or "sentence_order", or None.
+            generator: the `model` section of the generator in the same checkpoint, or None.
+
+        Returns:
+            The settings, of the same class.
+        """
+        return self
+
+    def publishable(self):
+        """The settings without the parts that no published format can hold."""
+        return self
+
+
+@dataclasses.dataclass(frozen=True)
+class Objective:
+    """What is predicted in pretraining, and everything that belongs to it.
+
+    Classes may be given as "module:attribute", which is imported on first use: settings are checked before Keras
+    and TensorFlow are loaded.
+
+    Attributes:
+        name: the value of `objective.name`.
+        config: its settings, a subclass of `ObjectiveConfig` whose default `name` is this name.
+        model: a `PretrainingModel`; `model.around(backbone, settings)` makes one.
+        head: the first part of the paths of its head's variables, by which a published checkpoint is recognised as
+            pretrained with it; None for an objective without a head of its own.
+        corruption: the class that corrupts its batches; `corruption.of_shards(reader, tokenizer, settings)` makes
+            one. None: the batches are used as they are.
+        corruption_section: the field of `config` that holds the settings of the corruption.
+        unigram: its metrics that a guess by word frequencies is comparable with -> names in
+            `bert_tf.training.baselines.unigram`.
+
+    Example:
+        register_objective(Objective(name="sentence_length", config=SentenceLengthConfig, model=SentenceLength))
+    """
+
+    name: str
+    config: type
+    model: type | str
+    head: str | None = None
+    corruption: type | str | None = None
+    corruption_section: str | None = None
+    unigram: Mapping = dataclasses.field(default_factory=dict)
+
+    @property
+    def model_class(self):
+        """`model`, imported."""
+        return resolve(self.model)
+
+    @property
+    def corruption_class(self):
+        """`corruption`, imported; None for none."""
+        return resolve(self.corruption)
+
+    def make_corruption(self, settings, tokenizer, reader):
+        """What corrupts the batches of an experiment; None for nothing.
+
+        Args:
+            settings: an instance of `config`.
+            tokenizer: the shards'.
+            reader: the `ShardReader` of the training shards.
+        """
+        if self.corruption is None:
+            return None
+        return self.corruption_class.of_shards(reader, tokenizer, getattr(settings, self.corruption_section))

@@ -1,0 +1,56 @@
+"""The settings of permutation language modelling, and its record. No Keras is imported."""
+
+import dataclasses
+from typing import Annotated
+
+from bert_tf.config import Range
+from bert_tf.errors import ConfigError
+from bert_tf.objectives.objective import Objective, ObjectiveConfig
+from tfrecords.corruption.permutation_config import PermutationConfig
+from tfrecords.packing.xlnet import check_permutation, reuse_length
+
+
+@dataclasses.dataclass(frozen=True)
+class PermutationLMConfig(ObjectiveConfig):
+    """Permutation LM: XLNet.
+
+    Attributes:
+        name: "permutation_lm".
+        memory_length: tokens before a segment that it sees; the published models had 384, with segments of 512.
+        reuse_length: the first so many tokens of a segment are remembered. None for what the shards ask for: half a
+            segment of the format xlnet, else all of it.
+        permutation: which tokens are predicted, in which order, and the segments of a row.
+
+    Raises:
+        ConfigError: a value out of range.
+
+    Example:
+        PermutationLMConfig(memory_length=96)
+    """
+
+    name: str = "permutation_lm"
+    memory_length: Annotated[int, Range(at_least=1)] = 384
+    reuse_length: Annotated[int | None, Range(at_least=1)] = None
+    permutation: PermutationConfig = dataclasses.field(default_factory=PermutationConfig)
+
+    def for_shards(self, packing, sequence_length):
+        needed = None
+        if packing["format"] == "xlnet":
+            check_permutation(self.permutation, packing, sequence_length)
+            needed = reuse_length(sequence_length, packing["segments"])
+        if self.reuse_length not in (None, needed):
+            raise ConfigError(
+                f"objective.reuse_length={self.reuse_length}, but the shards ask for {needed}; leave it out"
+            )
+        return dataclasses.replace(self, reuse_length=needed)
+
+
+PERMUTATION_LM = Objective(
+    name="permutation_lm",
+    config=PermutationLMConfig,
+    model="bert_tf.objectives.permutation_lm:PermutationLM",
+    head="lm_head",
+    corruption="tfrecords.corruption.permutation:PermutationCorruption",
+    corruption_section="permutation",
+    unigram={"permutation_lm_loss": "masked_lm_loss", "permutation_lm_accuracy": "masked_lm_accuracy"},
+)

@@ -1,0 +1,59 @@
+"""The base of every objective's model."""
+
+import keras
+
+from bert_tf.backend import TrainableModel
+from bert_tf.config import build, to_dict
+from bert_tf.objectives.objective import ObjectiveConfig
+
+
+class PretrainingModel(TrainableModel):
+    """A backbone with the heads and the loss of one objective.
+
+    A subclass sets `backbone` in its constructor, defines `around` and `settings`, and what `TrainableModel` asks
+    for: `call`, `loss_weights` and `loss_sums`. The variables of the backbone keep the paths that they have alone, so
+    that it can be taken out of a checkpoint.
+
+    Attributes:
+        backbone: the model that is wanted in the end.
+
+    Example:
+        class SentenceLength(PretrainingModel):
+            def __init__(self, backbone, **kwargs):
+                super().__init__(dtype=backbone.dtype_policy, **kwargs)
+                self.backbone = backbone
+    """
+
+    @classmethod
+    def around(cls, backbone, settings, **kwargs):
+        """The model of these settings around a backbone.
+
+        Args:
+            backbone: a model family's; with a pooler where `settings.needs_pooler`.
+            settings: an `ObjectiveConfig`, resolved by `for_shards`.
+            kwargs: of `keras.Model`, such as `name`.
+        """
+        raise NotImplementedError(f"{cls.__name__} must define around")
+
+    @property
+    def settings(self):
+        """The `ObjectiveConfig` from which `around` makes this model again."""
+        raise NotImplementedError(f"{type(self).__name__} must define settings")
+
+    def backbones(self):
+        """Each model inside, by the prefix of the paths of its variables; the wanted one has none."""
+        return {"": self.backbone}
+
+    def get_config(self):
+        return {
+            "backbone": keras.saving.serialize_keras_object(self.backbone),
+            "settings": to_dict(self.settings),
+            "name": self.name,
+            "trainable": self.trainable,
+        }
+
+    @classmethod
+    def from_config(cls, config, custom_objects=None):
+        backbone = keras.saving.deserialize_keras_object(config["backbone"], custom_objects=custom_objects)
+        settings = build(ObjectiveConfig, config["settings"])
+        return cls.around(backbone, settings, name=config["name"], trainable=config["trainable"])

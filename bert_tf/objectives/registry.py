@@ -1,0 +1,21 @@
+"""The one list of objectives. No Keras is imported."""
+
+from bert_tf.objectives.masked_lm_config import MASKED_LM
+from bert_tf.objectives.permutation_lm_config import PERMUTATION_LM
+from bert_tf.objectives.replaced_token_detection_config import REPLACED_TOKEN_DETECTION
+from bert_tf.registry import Registry
+
+#: Name -> `Objective`. Where a checkpoint shows the heads of several, the first that fits is taken.
+OBJECTIVES = Registry("objective", "objective.name", [MASKED_LM, REPLACED_TOKEN_DETECTION, PERMUTATION_LM])
+
+
+def register_objective(objective):
+    """Adds an `Objective` to the list, from outside of the library too.
+
+    Returns:
+        The objective.
+
+    Raises:
+        ConfigError: another objective has its name.
+    """
+    return OBJECTIVES.register(objective)

@@ -1,0 +1,182 @@
+"""BPE over characters, each word with a marker at its end: GPT-1's tokenizer, and Sennrich's."""
+
+import functools
+
+import numpy as np
+import tensorflow as tf
+import tensorflow_text as tf_text
+from tokenizers import decoders, models
+
+from bert_tf.config import nearest
+from bert_tf.encodings import is_unicode
+from bert_tf.errors import ConfigError
+from bert_tf.parsing import brief
+from bert_tf.tokenizers.bpe.merging import MergeTable, WordEncoder, check_merges
+from bert_tf.tokenizers.character_tables import plain_characters, spaced_words
+from bert_tf.tokenizers.files.writing import write_bpe, write_config
+from bert_tf.tokenizers.ops.character_map import build_character_map
+from bert_tf.tokenizers.ops.offsets import clean, source_bytes
+from bert_tf.tokenizers.ops.strings import join_bytes, row_ids, segment_begins, string_table
+from bert_tf.tokenizers.special_tokens import STANDARD_SPECIAL_TOKENS
+from bert_tf.tokenizers.tokenizer import Tokenizer
+
+GPT1_ROLES = {"pad": "<unk>", "unk": "<unk>"}
+CLEANINGS = {"gpt1": spaced_words, "plain": plain_characters}
+
+
+class BPETokenizer(Tokenizer):
+    """Text to byte pairs, with the ids of Hugging Face's `tokenizers` and `OpenAIGPTTokenizer`.
+
+    Each word begins as its characters, the last with the marker, and is joined by the merges, the
+    first of the list first. A character that is no token is one unknown token.
+
+    Args:
+        vocabulary: list of str.
+        merges: list of (left, right), str.
+        cleaning: "plain": words are what white space separates; "gpt1": cleaned and lowercased as
+            for an uncased BERT, punctuation marks words of their own.
+        end_of_word: the marker; "" for none (then `decode` cannot know where words end).
+        special_tokens: further ones to recognise in text, str or `SpecialToken`.
+        role_tokens: dict of "pad", "unk", "cls", "sep", "mask" -> token, the last three optional.
+            Default "[PAD]" and so on; GPT-1's files have no more than GPT1_ROLES.
+        layout: which special tokens `pack` adds; see `layout.build_layout`.
+
+    Raises:
+        DataError: a vocabulary with a duplicate or without a special token, or a merge of or into
+            what is not in it.
+        ConfigError: an unknown cleaning, role or layout.
+
+    Example:
+        tokenizer = train_bpe(["low lower lowest"] * 3, 40)
+        tokenizer.encode("lowest")
+
+    Source: Sennrich, Haddow and Birch 2016, in the form of subword-nmt 0.2 (the marker belongs to
+    the last character from the start); openai/finetune-transformer-lm text_utils.py, except for
+    its cleaning, see `character_tables.spaced_words`.
+    """
+
+    kind = "bpe"
+    marks_words = False
+
+    def __init__(
+        self,
+        vocabulary,
+        merges,
+        cleaning="plain",
+        end_of_word="</w>",
+        special_tokens=(),
+        role_tokens=None,
+        layout="bert",
+    ):
+        roles = STANDARD_SPECIAL_TOKENS if role_tokens is None else dict(role_tokens)
+        super().__init__(vocabulary, roles, special_tokens, layout)
+        if cleaning not in CLEANINGS:
+            raise ConfigError(f"unknown cleaning '{cleaning}'{nearest(cleaning, CLEANINGS)}")
+        if not is_unicode(end_of_word):
+            raise ConfigError(f"end_of_word is {brief(end_of_word)}, which holds half of a surrogate pair")
+        self.cleaning, self.end_of_word = cleaning, end_of_word
+        self.merges = check_merges(merges, self._ids)
+        ids = self._ids
+        table = MergeTable([(ids[a], ids[b], ids[a + b]) for a, b in self.merges], self.vocabulary_size)
+        with tf.init_scope():
+            self._normalizer = tf_text.FastBertNormalizer(model_buffer=tf.constant(cleaning_model(cleaning)))
+            # What a word can begin as.
+            single = {t: i for t, i in ids.items() if len(t) == 1 or t[1:] == end_of_word}
+            self._characters = string_table(single, self.unk_id)
+            lengths = [max(len(t.removesuffix(end_of_word)), 1) for t in self.vocabulary]
+            lengths[self.unk_id] = 1
+            self._lengths = tf.constant(lengths, tf.int32)  # characters
+        self._encoder = WordEncoder(self._whole_words(), table, self._symbols)
+        self._encoder_resources = (self._normalizer, self._characters, *self._encoder.resources)
+
+    def _whole_words(self):
+        """Words that are one token: bytes -> id."""
+        suffix = {"end_of_word_suffix": self.end_of_word} if self.end_of_word else {}
+        model = models.BPE(self._ids, list(self.merges), **suffix)
+        words = {
+            token.removesuffix(self.end_of_word): i
+            for i, token in enumerate(self.vocabulary)
+            if token.endswith(self.end_of_word) and token != self.end_of_word
+        }
+        return {w.encode(): i for w, i in words.items() if [t.id for t in model.tokenize(w)] == [i]}
+
+    def _symbols(self, words):
+        characters = tf.strings.unicode_split(words, "UTF-8")
+        begins = segment_begins(tf.cast(characters.row_lengths(), tf.int32))
+        ends = tf.concat([begins[1:], [True]], 0)
+        values = characters.values
+        values = tf.where(ends, tf.strings.join([values, self.end_of_word]), values)
+        return self._characters.lookup(values), tf.cumsum(tf.cast(begins, tf.int32)) - 1, begins
+
+    def _encode(self, text, with_offsets):
+        text, origins = clean(self._normalizer, text, with_offsets)
+        lengths = tf.strings.length(text)
+        byte_splits = tf.concat([[0], tf.cumsum(lengths)], 0)
+        data = join_bytes(text)
+        is_word = data != ord(" ")
+        is_first = segment_begins(lengths)
+        begins = is_word & (is_first | ~tf.concat([[False], is_word[:-1]], 0))
+        ends = is_word & tf.concat([(is_first | ~is_word)[1:], [True]], 0)[: tf.size(is_word)]
+        begin = tf.cast(tf.where(begins)[:, 0], tf.int32)
+        end = tf.cast(tf.where(ends)[:, 0], tf.int32) + 1
+        words = tf_text.ByteSplitter().split_by_offsets(
+            tf.strings.reduce_join(text)[None], begin[None], end[None]
+        )
+        ids, splits = self._encoder.encode(words.values)
+        word = row_ids(splits)
+        row_splits = tf.gather(splits, tf.searchsorted(begin, byte_splits))
+        if not with_offsets:
+            return ids, row_splits, None, None
+        # In characters of the normalized text: an unknown one is one, of whatever bytes.
+        is_lead = tf.bitwise.bitwise_and(data, 0xC0) != 0x80
+        lead_bytes = tf.cast(tf.where(is_lead)[:, 0], tf.int32)
+        before = tf.concat([[0], tf.cumsum(tf.cast(is_lead, tf.int32))], 0)  # characters before a byte
+        after = tf.cumsum(tf.gather(self._lengths, ids))
+        length = tf.gather(self._lengths, ids)
+        in_word = after - length - tf.gather(tf.concat([[0], after], 0), tf.gather(splits, word))
+        first = tf.gather(before, tf.gather(begin, word)) + in_word
+        row = row_ids(row_splits)
+        base = tf.gather(byte_splits, row)
+        start, last = tf.gather(lead_bytes, first) - base, tf.gather(lead_bytes, first + length - 1) - base
+        return ids, row_splits, *source_bytes(origins, row, start, last + 1)
+
+    @functools.cached_property
+    def is_continuation(self):
+        """bool [V], all False: the marker is at the end of words, a token does not show a begin."""
+        return np.zeros(self.vocabulary_size, bool)
+
+    @property
+    def settings(self):
+        return {
+            "type": self.kind,
+            "merges": [" ".join(pair) for pair in self.merges],
+            "cleaning": self.cleaning,
+            "end_of_word": self.end_of_word,
+            "role_tokens": self.role_tokens,
+            "special_tokens": self._special_settings(),
+            "layout": self.layout_name,
+        }
+
+    def _join(self, tokens):
+        if not self.end_of_word:
+            return "".join(tokens)
+        return decoders.BPEDecoder(suffix=self.end_of_word).decode(tokens)
+
+    def save(self, folder):
+        """Writes vocab.json, merges.txt and tokenizer_config.json.
+
+        GPT-1's are read by Hugging Face's OpenAIGPTTokenizer; it has no class for the others.
+
+        Raises:
+            RunDirectoryError: the folder cannot be written.
+        """
+        write_bpe(self, folder)
+        kind = "OpenAIGPTTokenizer" if self.cleaning == "gpt1" else "BPETokenizer"
+        settings = {"tokenizer_class": kind, "cleaning": self.cleaning, "end_of_word": self.end_of_word}
+        write_config(self, folder, settings)
+
+
+@functools.lru_cache(maxsize=2)
+def cleaning_model(cleaning):
+    """The table of a cleaning, for FastBertNormalizer."""
+    return build_character_map(CLEANINGS[cleaning](), drop_private=cleaning == "gpt1")

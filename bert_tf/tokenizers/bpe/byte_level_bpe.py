@@ -1,0 +1,198 @@
+"""Byte-level BPE, the tokenizer of GPT-2, RoBERTa and ModernBERT, in graph ops."""
+
+import functools
+
+import numpy as np
+import tensorflow as tf
+from tokenizers import models
+
+from bert_tf.errors import DataError
+from bert_tf.tokenizers.bpe.gpt2_words import ByteWordSplitter, byte_alphabet
+from bert_tf.tokenizers.bpe.merging import MergeTable, WordEncoder, check_merges
+from bert_tf.tokenizers.files.writing import write_bpe, write_config, write_tokenizer_json
+from bert_tf.tokenizers.ops.strings import join_bytes, row_ids, segment_begins
+from bert_tf.tokenizers.special_tokens import SpecialToken
+from bert_tf.tokenizers.tokenizer import Tokenizer
+from bert_tf.tokenizers.word_starts import holds_unspaced_bytes
+
+ROBERTA_ROLES = {"pad": "<pad>", "unk": "<unk>", "cls": "<s>", "sep": "</s>", "mask": "<mask>"}
+GPT2_ROLES = dict.fromkeys(("pad", "unk", "cls", "sep"), "<|endoftext|>")
+_BYTES = {character: byte for byte, character in enumerate(byte_alphabet())}
+_SPACE = byte_alphabet()[ord(" ")]  # Ġ
+# Hugging Face's, by the name of the layout that they have.
+_CLASSES = {"none": "GPT2Tokenizer", "roberta": "RobertaTokenizer"}
+
+
+class ByteLevelBPETokenizer(Tokenizer):
+    """Text to byte pairs, with the ids of Hugging Face's `tokenizers`; no text is unknown.
+
+    The text is split into words by GPT-2's pattern, a space belonging to the word after it, and
+    the bytes of each word are joined by the merges, the first of the list first. Special tokens
+    spelled in the text are one id each; RoBERTa's "<mask>" includes the spaces before it.
+
+    Bytes that are no UTF-8 act as U+FFFD, as in Python's `decode(errors="replace")`.
+
+    No table grows with the text: words are looked up among those that are one token, and the
+    distinct others of a batch are merged side by side; see merging.py.
+
+    Args:
+        vocabulary: list of str in GPT-2's spelling of bytes ("Ġthe"); all 256 bytes are in it.
+        merges: list of (left, right), str.
+        add_prefix_space: put a space before each text that does not begin with one.
+        normalization: None, or "NFC".
+        special_tokens: further ones to recognise in text, str or `SpecialToken`.
+        role_tokens: dict of "pad", "unk", "cls", "sep", "mask" -> token; a role may be absent, its
+            id is then None. Default RoBERTa's; see also GPT2_ROLES.
+        layout: which special tokens `pack` adds; see `layout.build_layout`.
+
+    Raises:
+        DataError: a vocabulary with a duplicate or without one of the bytes or special tokens, or a
+            merge of or into what is not in it.
+        ConfigError: an unknown role, layout or normalization.
+
+    Example:
+        tokenizer = train_byte_level_bpe(["low lower lowest"] * 3, 300)
+        tokenizer.encode("any text <mask>")
+
+    Source: openai/gpt-2 src/encoder.py; fairseq's RoBERTa (layout, special tokens).
+    """
+
+    kind = "byte_level_bpe"
+
+    def __init__(
+        self,
+        vocabulary,
+        merges,
+        add_prefix_space=False,
+        normalization=None,
+        special_tokens=(),
+        role_tokens=None,
+        layout="roberta",
+    ):
+        roles = ROBERTA_ROLES if role_tokens is None else dict(role_tokens)
+        named = {t.content if isinstance(t, SpecialToken) else t for t in special_tokens}
+        mask = roles.get("mask")
+        if mask is not None and mask not in named:
+            special_tokens = (*special_tokens, SpecialToken(mask, lstrip=True))
+        super().__init__(vocabulary, roles, special_tokens, layout, normalization)
+        self.add_prefix_space = bool(add_prefix_space)
+        self.merges = check_merges(merges, self._ids)
+        for byte, character in enumerate(byte_alphabet()):
+            if character not in self._ids:
+                raise DataError(f"the vocabulary lacks the byte {byte}, spelled '{character}'")
+
+        ids = self._ids
+        table = MergeTable([(ids[a], ids[b], ids[a + b]) for a, b in self.merges], self.vocabulary_size)
+        with tf.init_scope():
+            self._byte_ids = tf.constant([ids[c] for c in byte_alphabet()], tf.int32)
+            self._joinable = tf.constant(self._joinable_bytes())
+            self._lengths = tf.constant([len(t) for t in self.vocabulary], tf.int32)  # bytes
+            spaces = [(len(t) - len(t.lstrip(_SPACE)), len(t) - len(t.rstrip(_SPACE))) for t in self.vocabulary]
+            self._leading, self._trailing = tf.unstack(tf.constant(spaces, tf.int32), axis=1)
+        self._words = ByteWordSplitter()
+        self._encoder = WordEncoder(self._whole_words(), table, self._symbols)
+        self._encoder_resources = self._encoder.resources
+
+    def _whole_words(self):
+        """Tokens that their own bytes merge into: bytes -> id."""
+        merge = models.BPE(self._ids, list(self.merges)).tokenize
+        spelled = {token: data for token in self.vocabulary if (data := _bytes_of(token)) is not None}
+        return {data: self._ids[token] for token, data in spelled.items() if len(merge(token)) == 1}
+
+    @functools.cached_property
+    def _spelled(self):
+        """dict of token -> bytes, for the tokens that spell bytes of text."""
+        ordinary = set(self.vocabulary).difference(self.special_tokens)
+        return {token: data for token in ordinary if (data := _bytes_of(token)) is not None}
+
+    def _joinable_bytes(self):
+        """bool [65536]: whether some merge can join byte b to byte a before it, at 256 a + b."""
+        joinable = np.zeros((256, 256), bool)
+        for left, right in self.merges:
+            joinable[_BYTES[left[-1]], _BYTES[right[0]]] = True
+        return joinable.reshape(-1)
+
+    def _symbols(self, words):
+        data = tf.cast(join_bytes(words), tf.int32)
+        is_first = segment_begins(tf.strings.length(words))
+        word = tf.cumsum(tf.cast(is_first, tf.int32)) - 1
+        apart = ~tf.gather(self._joinable, data[:-1] * 256 + data[1:])
+        begins = is_first | tf.concat([[True], apart], 0)
+        return tf.gather(self._byte_ids, data), word, begins
+
+    def _encode(self, text, with_offsets):
+        prefixed = tf.zeros_like(text, tf.int32)
+        if self.add_prefix_space:
+            needed = ~tf.strings.regex_full_match(text, r"(?s)(?: \C*)?")
+            text = tf.where(needed, tf.strings.join([" ", text]), text)
+            prefixed = tf.cast(needed, tf.int32)
+        words, word_splits = self._words.split(text)
+        ids, splits = self._encoder.encode(words)
+        splits = tf.gather(splits, word_splits)
+        if not with_offsets:
+            return ids, splits, None, None
+        row = row_ids(splits)
+        # All pieces, one after the other, are all bytes of the texts.
+        ends = tf.cumsum(tf.gather(self._lengths, ids))
+        base = tf.gather(tf.cumsum(tf.strings.length(text), exclusive=True) + prefixed, row)
+        starts, ends = ends - tf.gather(self._lengths, ids) - base, ends - base
+        starts = tf.minimum(starts + tf.gather(self._leading, ids), ends)
+        ends = tf.maximum(ends - tf.gather(self._trailing, ids), starts)
+        return ids, splits, tf.maximum(starts, 0), tf.maximum(ends, 0)
+
+    @functools.cached_property
+    def is_continuation(self):
+        """bool [V]: True for tokens that do not begin with a space (GPT2BPE of fairseq).
+
+        The first word of a text has no space before it unless `add_prefix_space` is set.
+        """
+        special = set(self.special_tokens)
+        return np.array([not t.startswith(_SPACE) and t not in special for t in self.vocabulary])
+
+    @functools.cached_property
+    def starts_word(self):
+        """bool [V]: as `is_continuation`, and in scripts without spaces each token that begins a character.
+
+        fairseq's GPT2BPE knows only the space: a Chinese sentence is one word to it. Punctuation
+        belongs to the word before it, there as here.
+        """
+        unspaced = [holds_unspaced_bytes(self._spelled.get(token, b"")) for token in self.vocabulary]
+        return ~self.is_continuation | np.array(unspaced)
+
+    @property
+    def settings(self):
+        return {
+            "type": self.kind,
+            "merges": [" ".join(pair) for pair in self.merges],
+            "add_prefix_space": self.add_prefix_space,
+            "normalization": self.normalization,
+            "role_tokens": self.role_tokens,
+            "special_tokens": self._special_settings(),
+            "layout": self.layout_name,
+        }
+
+    def _join(self, tokens):
+        return b"".join(self._spelled.get(token) or token.encode("utf-8") for token in tokens).decode("utf-8", "replace")
+
+    def save(self, folder):
+        """Writes vocab.json, merges.txt and tokenizer_config.json, as Hugging Face has them.
+
+        And tokenizer.json, where the tokenizer is neither RoBERTa's nor GPT-2's: a normalization or
+        another layout is lost on the classes of these two.
+
+        Raises:
+            RunDirectoryError: the folder cannot be written.
+        """
+        write_bpe(self, folder)
+        settings = {"add_prefix_space": self.add_prefix_space, "normalization": self.normalization}
+        kind = _CLASSES.get(self.layout_name) if self.normalization is None else None
+        if kind is None:
+            kind = "PreTrainedTokenizerFast"
+            settings["model_input_names"] = ["input_ids", "attention_mask"]
+            write_tokenizer_json(self, folder)
+        write_config(self, folder, {"tokenizer_class": kind, **settings})
+
+
+def _bytes_of(token):
+    """The bytes that a token spells; None where it is no spelling of bytes."""
+    return bytes(_BYTES[c] for c in token) if _BYTES.keys() >= set(token) else None

@@ -1,0 +1,1 @@
+"""Tokenizer folders and files: reading and writing them."""

@@ -1,0 +1,81 @@
+"""Tokenizers from disk: our own folders, Hugging Face's, and single files."""
+
+from pathlib import Path
+
+from bert_tf.errors import ConfigError, DataError
+from bert_tf.parsing import read_json_object
+from bert_tf.registry import resolve
+from bert_tf.tokenizers.files.tokenizer_config import CONFIG, check_type
+from bert_tf.tokenizers.files.tokenizer_json import WHOLE, TokenizerJson
+from bert_tf.tokenizers.kinds import KINDS
+
+_ANY = (None, "PreTrainedTokenizerFast", "TokenizersBackend")  # classes that say nothing about the kind
+
+
+def load_tokenizer(path, lowercase=None):
+    """Loads a tokenizer of any kind.
+
+    Args:
+        path: a folder as `save` or Hugging Face writes it: tokenizer_config.json, which names the
+            class, and vocab.txt (WordPiece), vocab.json and merges.txt or encoder.json and vocab.bpe
+            (byte-level BPE, BPE), spiece.model (SentencePiece), or tokenizer.json alone. Where no
+            class is named, the files tell. What special_tokens_map.json and added_tokens.json of older
+            folders say counts too. Or one file: a vocab.txt, a .model or .spm, a tokenizer.json; the
+            settings are then its family's.
+        lowercase: overrides what the folder says, for WordPiece and SentencePiece. Where neither
+            says it, a WordPiece vocabulary without any capital letter is taken for an uncased one.
+
+    Returns:
+        A `Tokenizer` of that kind.
+
+    Raises:
+        DataError: nothing to read, or files that are not what their names say (the message names
+            the line).
+        ConfigError: a class or a setting that is unknown, not supported, or at odds with the files.
+    """
+    path = Path(path)
+    if not path.exists():
+        raise DataError(f"no tokenizer at {path}: there is no such file or folder")
+    kind = _kind_of_folder(path) if path.is_dir() else _kind_of_file(path)
+    settings = {} if lowercase is None else {"lowercase": lowercase}
+    if kind is None:
+        whole = TokenizerJson(path)
+        kind, load = whole.kind, whole.kind.load_json
+    else:
+        whole, load = path, kind.load
+    if settings and not kind.has_lowercase:
+        raise ConfigError(f"lowercase={lowercase}: the tokenizer at {path} has no such setting")
+    return resolve(load)(whole, **settings)
+
+
+def _kind_of_file(path):
+    """The kind of one file, None for a tokenizer.json."""
+    if path.suffix == ".json":
+        return None
+    return next((kind for kind in KINDS.values() if path.suffix in kind.suffixes), KINDS["wordpiece"])
+
+
+def _kind_of_folder(path):
+    """The kind whose files a folder holds, None where tokenizer.json is to be read."""
+    config = read_json_object(path / CONFIG) if (path / CONFIG).exists() else {}
+    name = check_type(config.get("tokenizer_class"), (str, type(None)), f"{path / CONFIG}: tokenizer_class")
+    has_whole = (path / WHOLE).exists()
+    if name not in _ANY:
+        for kind in KINDS.values():
+            if name.removesuffix("Fast") in kind.classes:
+                if not kind.has_files(path) and not has_whole:
+                    needed = " and ".join(kind.files[0])
+                    raise DataError(f"{path} is said to be a {name}, but has neither {needed} nor {WHOLE}")
+                return kind if kind.has_files(path) else None
+        known = sorted(name for kind in KINDS.values() for name in kind.classes)
+        raise ConfigError(
+            f"{path / CONFIG}: tokenizer_class is '{name}', which is not supported; supported: {', '.join(known)}"
+        )
+    found = [kind for kind in KINDS.values() if kind.is_in(path)]
+    # A WordPiece folder of ours with a normalization has both; its tokenizer.json is for others.
+    if has_whole and (not found or name is not None and found[0].name != "wordpiece"):
+        return None
+    if not found:
+        needed = dict.fromkeys(" and ".join(kind.files[0]) for kind in KINDS.values())
+        raise DataError(f"no tokenizer in {path}: it has neither {', nor '.join(needed)}, nor {WHOLE}")
+    return found[0]

@@ -1,0 +1,168 @@
+"""The kinds of tokenizers: one record each, in one list that everything reads.
+
+Records refer to functions and classes as "module:attribute" (see `registry.resolve`), so that the command line can
+check its settings without TensorFlow.
+"""
+
+import dataclasses
+from pathlib import Path
+
+from bert_tf.registry import Registry, resolve
+
+
+@dataclasses.dataclass(frozen=True)
+class VocabularyTrainer:
+    """One way to train a vocabulary, `bert-tf vocab --kind NAME`.
+
+    Attributes:
+        name: of the choice.
+        families: who uses it and for what, for the command's help.
+        function: `function(texts, vocabulary_size, **settings)` returns a tokenizer.
+        settings: dict, what this choice sets.
+        cased: dict, what --cased sets; None where there is no choice.
+        has_alphabet: whether the function takes `limit_alphabet`.
+    """
+
+    name: str
+    families: str
+    function: str
+    settings: dict = dataclasses.field(default_factory=dict)
+    cased: dict | None = None
+    has_alphabet: bool = False
+
+    def train(self, texts, vocabulary_size, cased=False, limit_alphabet=None):
+        """A tokenizer with a vocabulary learned from `texts`, an iterable of str."""
+        settings = self.settings | (self.cased if cased else {})
+        if self.has_alphabet:
+            settings = settings | {"limit_alphabet": limit_alphabet}
+        return resolve(self.function)(texts, vocabulary_size, **settings)
+
+
+@dataclasses.dataclass(frozen=True)
+class TokenizerKind:
+    """A kind of tokenizer: its class, its trainers, and the files that it is stored in.
+
+    Attributes:
+        name: the class has it as `kind`, and fingerprints cover it.
+        tokenizer: its class, a `Tokenizer`.
+        load: `load(path)` returns the tokenizer of a folder or of one file.
+        files: the file names by which a folder is recognised, a tuple of names or patterns for each form;
+            the first form is what `save` writes beside tokenizer_config.json.
+        classes: the names in tokenizer_config.json, without "Fast".
+        has_lowercase: whether `load` and `load_json` also take `lowercase`.
+        suffixes: of single files that `load` takes.
+        recognise: `recognise(folder)` decides where another kind has the same files.
+        json_model: the `model.type` of a tokenizer.json that `load_json` reads, or None.
+        load_json: `load_json(whole)` returns the tokenizer of a `TokenizerJson`.
+        trainers: tuple of `VocabularyTrainer`.
+
+    Example:
+        KINDS["wordpiece"].files  # (("vocab.txt",),)
+        KINDS.register(TokenizerKind("letters", LetterTokenizer, load_letters, files=(("letters.txt",),)))
+    """
+
+    name: str
+    tokenizer: str
+    load: str
+    files: tuple
+    classes: tuple = ()
+    has_lowercase: bool = False
+    suffixes: tuple = ()
+    recognise: str | None = None
+    json_model: str | None = None
+    load_json: str | None = None
+    trainers: tuple = ()
+
+    def has_files(self, folder):
+        """Whether a folder holds files with the names of this kind's."""
+        return any(all(any(Path(folder).glob(name)) for name in names) for names in self.files)
+
+    def is_in(self, folder):
+        """Whether a folder holds a tokenizer of this kind."""
+        return self.has_files(folder) and (self.recognise is None or resolve(self.recognise)(folder))
+
+
+def trainers():
+    """dict of name -> `VocabularyTrainer`, of all kinds."""
+    return {trainer.name: trainer for kind in KINDS.values() for trainer in kind.trainers}
+
+
+_HERE = "bert_tf.tokenizers"
+_BPE_FILES = (("vocab.json", "merges.txt"), ("encoder.json", "vocab.bpe"))
+_UNIGRAM = {
+    "function": f"{_HERE}.sentencepiece.training:train_unigram", "cased": {"lowercase": False, "keep_accents": True}
+}  # fmt: skip
+#: A folder is searched for their files in this order.
+KINDS = Registry(
+    "tokenizer kind",
+    "kind",
+    [
+        TokenizerKind(
+            name="wordpiece",
+            tokenizer=f"{_HERE}.wordpiece.wordpiece:WordPieceTokenizer",
+            load=f"{_HERE}.files.wordpiece:load_wordpiece",
+            files=(("vocab.txt",),),
+            classes=("BertTokenizer", "DistilBertTokenizer", "ElectraTokenizer"),
+            has_lowercase=True,
+            json_model="WordPiece",
+            load_json=f"{_HERE}.files.wordpiece:load_wordpiece_json",
+            trainers=(
+                VocabularyTrainer(
+                    "wordpiece",
+                    "BERT, ELECTRA, DistilBERT, SpanBERT",
+                    f"{_HERE}.wordpiece.training:train_wordpiece",
+                    cased={"lowercase": False},
+                    has_alphabet=True,
+                ),
+            ),
+        ),
+        TokenizerKind(
+            name="sentencepiece",
+            tokenizer=f"{_HERE}.sentencepiece.sentencepiece:SentencePieceTokenizer",
+            load=f"{_HERE}.files.sentencepiece:load_sentencepiece",
+            files=(("spiece.model",), ("*.model",), ("*.spm",)),
+            classes=("AlbertTokenizer", "XLNetTokenizer", "T5Tokenizer"),
+            has_lowercase=True,
+            suffixes=(".model", ".spm"),
+            json_model="Unigram",
+            load_json=f"{_HERE}.files.unigram_json:load_unigram_json",
+            trainers=(
+                VocabularyTrainer("unigram", "SentencePiece for ALBERT", settings={"family": "albert"}, **_UNIGRAM),
+                VocabularyTrainer("unigram_xlnet", "SentencePiece for XLNet", settings={"family": "xlnet"}, **_UNIGRAM),
+            ),
+        ),
+        TokenizerKind(
+            name="byte_level_bpe",
+            tokenizer=f"{_HERE}.bpe.byte_level_bpe:ByteLevelBPETokenizer",
+            load=f"{_HERE}.files.bpe:load_byte_level_bpe",
+            files=_BPE_FILES,
+            classes=("RobertaTokenizer", "GPT2Tokenizer"),
+            recognise=f"{_HERE}.files.bpe:spells_bytes",
+            json_model="BPE",
+            load_json=f"{_HERE}.files.bpe_json:load_bpe_json",
+            trainers=(
+                VocabularyTrainer(
+                    "byte_level_bpe",
+                    "RoBERTa, GPT-2: every text in any script, no unknown tokens; keeps case",
+                    f"{_HERE}.bpe.training:train_byte_level_bpe",
+                ),
+            ),
+        ),
+        TokenizerKind(
+            name="bpe",
+            tokenizer=f"{_HERE}.bpe.bpe:BPETokenizer",
+            load=f"{_HERE}.files.bpe:load_bpe",
+            files=_BPE_FILES,
+            classes=("OpenAIGPTTokenizer", "BPETokenizer"),
+            trainers=(
+                VocabularyTrainer(
+                    "bpe",
+                    "GPT-1: lowercased words with an end mark",
+                    f"{_HERE}.bpe.training:train_bpe",
+                    settings={"cleaning": "gpt1"},
+                    has_alphabet=True,
+                ),
+            ),
+        ),
+    ],
+)

@@ -1,0 +1,1 @@
+"""Graph operations that the tokenizers share."""

@@ -1,0 +1,80 @@
+"""Token ids of one or two texts into the rows that an encoder reads, e.g. [CLS] a [SEP] b [SEP]."""
+
+import itertools
+
+import tensorflow as tf
+
+from bert_tf.errors import ConfigError
+
+
+def pack(first, second=None, *, layout, pad_id, sequence_length, dynamic=False):
+    """Adds the special tokens, truncates and pads, as graph ops.
+
+    A pair that is too long loses tokens at the end of its longer text, one at a time, the second
+    where they are equal: `_truncate_seq_pair` of google-research/bert, run_classifier.py.
+
+    Args:
+        first: tf.RaggedTensor int32 [N, None].
+        second: the same, or None for single texts.
+        layout: a `Layout`, the special tokens around the texts.
+        pad_id: int.
+        sequence_length: S, the longest row.
+        dynamic: pad to the longest row of the batch instead of S.
+
+    Returns:
+        dict of `token_ids` int32 [N, S], `segment_ids` int32 [N, S] (as the layout has them, 0 at
+        padding), `padding_mask` bool [N, S] (True at real tokens).
+
+    Raises:
+        ConfigError: S leaves no room for a token of each text.
+    """
+    if second is None:
+        added, least = layout.special_tokens_per_sequence, 1
+    else:
+        added, least = layout.special_tokens_per_pair, 2
+    if sequence_length < added + least:
+        raise ConfigError(
+            f"sequence_length is {sequence_length}; the {added} special tokens and the text need at "
+            f"least {added + least}"
+        )
+    room, lengths = sequence_length - added, first.row_lengths()
+    if second is None:
+        texts = [(first, tf.minimum(lengths, room), 0), *_special(layout.after_first, 0)]
+    else:
+        others, of_second = second.row_lengths(), layout.second_segment
+        texts = [
+            (first, tf.minimum(lengths, tf.maximum(room - others, (room + 1) // 2)), 0),
+            *_special(layout.after_first, 0),
+            *_special(layout.before_second, of_second),
+            (second, tf.minimum(others, tf.maximum(room - lengths, room // 2)), of_second),
+            *_special(layout.after_second, of_second),
+        ]
+    pieces = [*_special(layout.before_first, 0), *texts, *_special(layout.at_end, layout.end_segment)]
+    return _join(pieces, pad_id, None if dynamic else sequence_length)
+
+
+def _special(ids, segment):
+    return [(token, 1, segment) for token in ids]
+
+
+def _join(pieces, pad_id, width):
+    """Pieces one after the other: (ragged ids or one id, how many of them, segment), a text among them.
+
+    Each column of a row asks which piece it lies in: a few operations on whole rows. To join ragged
+    rows takes some two hundred, for which a short text that is served would wait.
+    """
+    counts = [count if isinstance(count, int) else count[:, None] for _, count, _ in pieces]
+    ends = list(itertools.accumulate(counts))
+    longest = tf.maximum(tf.reduce_max(ends[-1]), 0) if width is None else width
+    column = tf.range(longest, dtype=ends[-1].dtype)[None]
+    padding_mask = column < ends[-1]
+    segment_ids = tf.zeros_like(padding_mask, tf.int32)
+    token_ids = segment_ids + pad_id
+    for (ids, _, segment), begin, end in reversed(list(zip(pieces, [0, *ends], ends))):
+        if isinstance(ids, tf.RaggedTensor):
+            some = tf.concat([ids.values, [pad_id]], 0)  # the last for columns that lie elsewhere
+            index = ids.row_starts()[:, None] + column - begin
+            ids = tf.gather(some, tf.clip_by_value(index, 0, tf.size(ids.values, index.dtype)))
+        token_ids = tf.where(column < end, ids, token_ids)
+        segment_ids = tf.where(column < end, segment, segment_ids)
+    return {"token_ids": token_ids, "segment_ids": segment_ids, "padding_mask": padding_mask}

@@ -1,0 +1,137 @@
+"""Special tokens spelled in the text: found first, and kept from the rest of the tokenizer."""
+
+import re
+from typing import NamedTuple
+
+import tensorflow as tf
+import tensorflow_text as tf_text
+
+from bert_tf.tokenizers.ops.strings import row_ids, string_table
+
+# Unicode's White_Space, which \s of RE2 is not.
+WHITE_SPACE = r"[\t-\r \x{85}\x{A0}\x{1680}\x{2000}-\x{200A}\x{2028}\x{2029}\x{202F}\x{205F}\x{3000}]"
+_PLACEHOLDER = "\x01"
+
+
+class Chunks(NamedTuple):
+    """Texts cut at their special tokens.
+
+    Attributes:
+        text: tf.string [M]; "" where the chunk is a special token.
+        special: int32 [M], its id, or -1.
+        splits: int32 [N + 1], the chunks of each text.
+        begins, ends: int32 [M], the bytes of its text that the chunk is, white space that a
+            special token swallows left out.
+    """
+
+    text: tf.Tensor
+    special: tf.Tensor
+    splits: tf.Tensor
+    begins: tf.Tensor
+    ends: tf.Tensor
+
+
+def whole_texts(text):
+    """Chunks of texts without special tokens."""
+    count = tf.size(text)
+    return Chunks(
+        text, tf.fill([count], -1), tf.range(count + 1), tf.zeros([count], tf.int32), tf.strings.length(text)
+    )
+
+
+class SpecialTokenFinder:
+    """Cuts texts at special tokens: the leftmost first, then the longest.
+
+    Args:
+        tokens: dict of SpecialToken -> id; not empty.
+    """
+
+    def __init__(self, tokens):
+        by_length = sorted(tokens.items(), key=lambda item: -len(item[0].content))
+        patterns = [
+            (WHITE_SPACE + "*") * token.lstrip + _escape(token.content) + (WHITE_SPACE + "*") * token.rstrip
+            for token, _ in by_length
+        ]
+        self._delimiter = "|".join(patterns)
+        self._present = rf"(?s)\C*(?:{_any_of(by_length)})\C*"  # \C is any byte
+        left = [item for item in by_length if item[0].lstrip]
+        right = [item for item in by_length if item[0].rstrip]
+        self._strip_left = f"^{WHITE_SPACE}*((?:{_any_of(left)}){WHITE_SPACE}*)$" if left else None
+        self._strip_right = f"^({_any_of(right)}){WHITE_SPACE}*$" if right else None
+        with tf.init_scope():
+            self.table = string_table({token.content: token_id for token, token_id in by_length}, -1)
+
+    def present(self, text):
+        """bool scalar: whether any of the texts may hold a special token."""
+        return tf.reduce_any(tf.strings.regex_full_match(text, self._present))
+
+    def split(self, chunks):
+        """Cuts the chunks that are text further; a Chunks."""
+        is_text = chunks.special < 0
+        text = tf.where(is_text, chunks.text, _PLACEHOLDER)
+        # The operator takes a NUL for the end of the text: it is shown another character.
+        shown = tf.strings.regex_replace(text, r"\x00", _PLACEHOLDER)
+        _, begins, ends = tf_text.regex_split_with_offsets(shown, self._delimiter, self._delimiter)
+        found = tf_text.ByteSplitter().split_by_offsets(
+            text, tf.cast(begins, tf.int32), tf.cast(ends, tf.int32)
+        )
+        parent = tf.cast(found.value_rowids(), tf.int32)
+        token, begins, ends = found.values, tf.cast(begins.values, tf.int32), tf.cast(ends.values, tf.int32)
+        content = token
+        if self._strip_left:
+            content = tf.strings.regex_replace(content, self._strip_left, r"\1")
+        begins += tf.strings.length(token) - tf.strings.length(content)
+        if self._strip_right:
+            content = tf.strings.regex_replace(content, self._strip_right, r"\1")
+        special = self.table.lookup(content)
+        old = tf.gather(chunks.special, parent)
+        base = tf.gather(chunks.begins, parent)
+        begins, ends = base + begins, tf.where(special < 0, base + ends, base + begins + tf.strings.length(content))
+        return Chunks(
+            tf.where((special >= 0) | (old >= 0), "", token),
+            tf.where(old >= 0, old, special),
+            tf.gather(tf.cast(found.row_splits, tf.int32), chunks.splits),
+            tf.where(old >= 0, base, begins),
+            tf.where(old >= 0, tf.gather(chunks.ends, parent), ends),
+        )
+
+
+def insert_special(chunks, ids, splits, starts, ends):
+    """Puts the ids of special chunks between those of the others.
+
+    Args:
+        chunks: a Chunks [M].
+        ids, starts, ends: int32 [T], what the tokenizer made of `chunks.text`; the last two may be None.
+        splits: int32 [M + 1], the tokens of each chunk.
+
+    Returns:
+        (ids, splits, starts, ends) with the special tokens.
+    """
+    is_special = tf.cast(chunks.special >= 0, tf.int32)
+    before = tf.concat([[0], tf.cumsum(is_special)], 0)  # special tokens before each chunk
+    total = splits[-1] + before[-1]
+    own = (tf.range(splits[-1]) + tf.gather(before, row_ids(splits)))[:, None]
+    which = tf.where(chunks.special >= 0)[:, 0]
+    new = tf.gather(splits[:-1] + before[:-1], which)[:, None]
+
+    def mix(values, special):
+        if values is None:
+            return None
+        mixed = tf.scatter_nd(own, values, [total])
+        return tf.tensor_scatter_nd_update(mixed, new, tf.gather(special, which))
+
+    return (
+        mix(ids, chunks.special),
+        splits + before,
+        mix(starts, chunks.begins),
+        mix(ends, chunks.ends),
+    )
+
+
+def _any_of(items):
+    return "|".join(_escape(token.content) for token, _ in items)
+
+
+def _escape(token):
+    """`token` as a pattern of RE2, which knows an escape for ASCII punctuation only."""
+    return re.sub(r"([!-/:-@\[-`{-~])", r"\\\1", token)

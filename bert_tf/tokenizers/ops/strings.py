@@ -1,0 +1,38 @@
+"""Small graph operations on string tensors and on the segments of flat tensors."""
+
+import tensorflow as tf
+
+
+def string_table(ids, default):
+    """A static table of a dict of str or bytes -> int32 id, to be made within `tf.init_scope`."""
+    ids = ids or {b"\xff": default}  # a table cannot be empty; no text has this byte
+    keys, values = tf.constant(list(ids), tf.string), tf.constant(list(ids.values()), tf.int32)
+    return tf.lookup.StaticHashTable(tf.lookup.KeyValueTensorInitializer(keys, values), default)
+
+
+def segment_begins(lengths):
+    """bool [sum of lengths]: True at the first element of each segment that is not empty."""
+    starts = tf.cumsum(lengths, exclusive=True)
+    total = tf.reduce_sum(lengths)
+    ones = tf.ones_like(starts)
+    return tf.scatter_nd(starts[:, None], ones, [total + 1])[:-1] > 0
+
+
+def join_bytes(strings):
+    """All bytes of the strings [N], one after the other: uint8 [T]."""
+    return tf.io.decode_raw(tf.strings.reduce_join(strings), tf.uint8)
+
+
+def valid_utf8(text):
+    """The texts, with U+FFFD in place of bytes that are no UTF-8."""
+    return tf.cond(
+        tf.reduce_all(join_bytes(text) < 128),
+        lambda: text,
+        lambda: tf.strings.unicode_transcode(text, "UTF-8", "UTF-8", errors="replace"),
+    )
+
+
+def row_ids(splits):
+    """int32: the row of each value."""
+    is_next = tf.scatter_nd(splits[1:, None], tf.ones_like(splits[1:]), [splits[-1] + 1])
+    return tf.cumsum(is_next)[:-1]

@@ -1,0 +1,83 @@
+"""Where words begin and end among the tokens of a text, whatever the tokenizer: what taggers need."""
+
+import functools
+import unicodedata
+
+import numpy as np
+import tensorflow as tf
+
+_SPACE, _PUNCTUATION = 1, 2
+# After the last plane with punctuation.
+_KINDS = 0x20000
+
+
+def find_word_spans(tokenizer, text, ids, starts, ends, punctuation=True):
+    """The words of texts, and the tokens that they begin with.
+
+    White space ends a word; text between its tokens that is in none of them, such as an accent that the
+    tokenizer drops, belongs to it. Tokens of white space alone begin no word.
+
+    Args:
+        tokenizer: made the tokens.
+        text: tf.string [N].
+        ids, starts, ends: int32 RaggedTensors [N, None], what `tokenize_with_offsets` gave for it.
+        punctuation: whether each punctuation mark is a word of its own, as far as tokens are: GPT-2's
+            "'s" is one.
+
+    Returns:
+        A pair: bool, for the tokens of all rows one after the other, whether it begins a word; and the
+        words' offsets, int32 [W, 2], characters [start, end), row by row.
+    """
+    characters = tf.strings.unicode_decode(text, "UTF-8", errors="replace")
+    kinds = tf.gather(tf.constant(_kinds()), tf.minimum(characters.values, _KINDS - 1))
+    # How much white space there is before each character of all texts, and after the last.
+    space = tf.concat([[0], tf.cumsum(tf.cast(kinds == _SPACE, tf.int32))], 0)
+    row_starts = tf.cast(characters.row_splits, tf.int32)
+
+    rows = tf.cast(ids.value_rowids(), tf.int32)
+    row, length = tf.gather(row_starts, rows), tf.gather(tf.cast(characters.row_lengths(), tf.int32), rows)
+    # Bytes that are no UTF-8 may be counted differently.
+    starts, ends = starts.with_values(tf.minimum(starts.values, length)), ends.with_values(tf.minimum(ends.values, length))
+    white = tf.gather(space, row + ends.values) - tf.gather(space, row + starts.values)
+    seen = ends.values - starts.values > white
+    rows, row, ids, starts, ends = (tf.boolean_mask(v, seen) for v in (rows, row, ids.values, starts.values, ends.values))
+    first = tf.concat([[True], rows[1:] != rows[:-1]], 0)[: tf.size(rows)]
+    previous = tf.where(first, 0, tf.concat([[0], ends[:-1]], 0)[: tf.size(rows)])
+    apart = first | (tf.gather(space, row + starts) > tf.gather(space, row + previous))
+    if tokenizer.splits_punctuation:
+        own = first | ~tf.gather(tf.constant(np.asarray(tokenizer.is_continuation)), ids)
+        begins = own if punctuation else own & apart
+    elif punctuation:
+        is_mark = tf.concat([kinds == _PUNCTUATION, [False]], 0)
+        mark = tf.gather(is_mark, row + starts) | (tf.gather(is_mark, row + tf.maximum(starts - 1, 0)) & (starts > 0))
+        # Tokens that are parts of one character have the same offsets.
+        begins = apart | (mark & (starts >= previous))
+    else:
+        begins = apart
+
+    word_rows, word_starts = tf.boolean_mask(rows, begins), tf.boolean_mask(row + starts, begins)
+    limit = tf.gather(row_starts, word_rows + 1)
+    following = tf.minimum(tf.concat([word_starts[1:], [tf.int32.max]], 0)[: tf.size(word_starts)], limit)
+    spaces = tf.cast(tf.where(kinds == _SPACE)[:, 0], tf.int32)
+    spaces = tf.concat([spaces, [tf.int32.max]], 0)
+    # A token may hold white space, so the end of its last token counts as well.
+    word = tf.cumsum(tf.cast(begins, tf.int32)) - 1
+    token_ends = tf.math.segment_max(row + ends, word)
+    next_space = tf.gather(spaces, tf.searchsorted(spaces, token_ends))
+    word_ends = tf.maximum(token_ends, tf.minimum(following, next_space))
+    origin = tf.gather(row_starts, word_rows)
+    begins = tf.scatter_nd(tf.where(seen), begins, tf.shape(seen, tf.int64))
+    return begins, tf.stack([word_starts - origin, word_ends - origin], axis=1)
+
+
+@functools.cache
+def _kinds():
+    """uint8, for each code point: white space, punctuation as BERT counts it, or neither."""
+    kinds = np.zeros(_KINDS, np.uint8)
+    for code in range(len(kinds)):
+        character = chr(code)
+        if character.isspace():
+            kinds[code] = _SPACE
+        elif unicodedata.category(character).startswith("P") or (33 <= code < 127 and not character.isalnum()):
+            kinds[code] = _PUNCTUATION
+    return kinds

@@ -1,0 +1,1 @@
+"""SentencePiece models: ALBERT, XLNet, T5."""

@@ -1,0 +1,76 @@
+"""SentencePiece's .model files: reading them, and making one of a unigram vocabulary."""
+
+from google.protobuf.message import DecodeError
+
+from bert_tf.errors import DataError
+
+SPACE = "\u2581"  # how pieces spell the space
+
+
+def _new_proto():
+    # Imported here: the module of sentencepiece 0.2.3 needs protobuf 7.36, which it does not ask pip for and other
+    # packages may hold back. Then only these tokenizers fail.
+    from sentencepiece import sentencepiece_model_pb2
+
+    return sentencepiece_model_pb2.ModelProto()
+
+
+def pieces_of(model):
+    """The pieces of a model, the content of its file, as a list.
+
+    Raises:
+        DataError: no SentencePiece model.
+    """
+    return [piece.piece for piece in parse_model(model).pieces]
+
+
+def unigram_model(scores, unknown, control, charsmap):
+    """The content of a .model file.
+
+    Args:
+        scores: list of (piece, score), by id.
+        unknown: int, the id of the unknown piece.
+        control: set of pieces that no text is cut into.
+        charsmap: bytes, the table of its normalization, b"" for none.
+    """
+    proto = _new_proto()
+    kinds = proto.SentencePiece
+    for number, (piece, score) in enumerate(scores):
+        kind = kinds.CONTROL if piece in control else kinds.NORMAL
+        if SPACE in piece[1:]:
+            kind = kinds.UNUSED  # no word has it
+        proto.pieces.add(piece=piece, score=score, type=kinds.UNKNOWN if number == unknown else kind)
+    proto.trainer_spec.model_type = proto.trainer_spec.UNIGRAM
+    proto.trainer_spec.unk_id = unknown
+    proto.trainer_spec.unk_piece = scores[unknown][0]
+    proto.trainer_spec.vocab_size = len(scores)
+    proto.normalizer_spec.precompiled_charsmap = charsmap
+    return proto.SerializeToString(deterministic=True)
+
+
+def parse_model(model):
+    """The model as a protobuf message.
+
+    Raises:
+        DataError: no SentencePiece model.
+    """
+    proto = _new_proto()
+    try:
+        proto.ParseFromString(model)
+    except DecodeError as error:
+        raise DataError(f"this is no SentencePiece model: {error}") from None
+    if not proto.pieces:
+        raise DataError("this is no SentencePiece model: it has no pieces")
+    check_charsmap(proto.normalizer_spec.precompiled_charsmap, "the table of characters of this SentencePiece model")
+    return proto
+
+
+def check_charsmap(table, where):
+    """Refuses a table of characters whose parts do not have the lengths that it says.
+
+    Raises:
+        DataError: `where` begins the message.
+    """
+    size = int.from_bytes(table[:4], "little")  # of the trie; the strings follow
+    if table and (size % 4 or not 0 < size <= len(table) - 4):
+        raise DataError(f"{where} is cut off, or no table of SentencePiece")

@@ -1,0 +1,303 @@
+"""What every tokenizer does, however it encodes words: special tokens, offsets, tables of the vocabulary."""
+
+import dataclasses
+import functools
+import hashlib
+import json
+import re
+
+import numpy as np
+import tensorflow as tf
+
+from bert_tf.encodings import is_unicode
+from bert_tf.errors import ConfigError, DataError
+from bert_tf.parsing import brief
+from bert_tf.tokenizers.layout import build_layout
+from bert_tf.tokenizers.ops.model_rows import pack
+from bert_tf.tokenizers.ops.normalization import before_normalization, check_normalization, normalize
+from bert_tf.tokenizers.ops.offsets import to_characters
+from bert_tf.tokenizers.ops.special_token_finder import Chunks, SpecialTokenFinder, insert_special, whole_texts
+from bert_tf.tokenizers.ops.strings import row_ids, valid_utf8
+from bert_tf.tokenizers.special_tokens import SPECIAL_ROLES, as_special_token
+
+_UNUSED = re.compile(r"\[unused\d+\]|madeupword\d+")  # BERT's and RoBERTa's fillers
+
+
+class Tokenizer:
+    """Text to token ids and back: the part that is the same for every kind of tokenizer.
+
+    `tokenize` cuts the texts at special tokens, normalizes the rest if asked for, has it encoded by the
+    subclass, and puts the ids together. Offsets, which subclasses give in bytes, become characters of the
+    text as it was given.
+
+    A subclass provides
+        `kind`: str, the name of its `TokenizerKind`;
+        `_encode(text, with_offsets)`: from tf.string [M] to (ids int32 [T], splits int32 [M + 1],
+            starts, ends int32 [T]); the last two are bytes of each text, or None without offsets;
+        `_encoder_resources`: the trackables that `_encode` uses;
+        `_join(tokens)`: the text of a list of tokens;
+        `save(folder)`, `is_continuation`;
+        `settings`: a dict that JSON can hold, of everything beside the vocabulary that changes ids.
+
+    Args:
+        vocabulary: list of str; the position is the id.
+        role_tokens: dict of role ("pad", "unk", "cls", "sep", "mask") -> token; "pad" and "unk" are
+            required.
+        special_tokens: further tokens that are one id wherever a text spells them, each a str or a
+            `SpecialToken`. Naming the token of a role here again sets its details.
+        layout: which special tokens `pack` puts around texts; see `layout.build_layout`.
+        normalization: None, or "NFC": decomposed text is composed first; see ops/normalization.py.
+
+    Attributes:
+        special_tokens: tuple of str, those of roles and further ones.
+        special_token_details: the same as a tuple of `SpecialToken`.
+        special_ids: tuple of int, the ids of those that stand for no text, which are masked on request
+            only and never drawn; see `SpecialToken.special`.
+        pad_id, unk_id, cls_id, sep_id, mask_id: int; None for a role without a token.
+        eod_id: int, the id of XLNet's end of a document, or None.
+        layout: the `Layout` with this tokenizer's ids.
+        marks_words: whether a token shows that it begins a word, so that `is_continuation` and
+            `starts_word` tell words apart. False for BPE with an end-of-word marker, whose
+            `is_continuation` is all False.
+        splits_punctuation: whether each punctuation mark is a token that continues none.
+
+    Example:
+        tokenizer = load_tokenizer("run/tokenizer")
+        batch = tokenizer.pack(tokenizer.tokenize(["some text"]), sequence_length=16)
+
+    Raises:
+        DataError: a special token is missing from the vocabulary, or a token is there twice.
+        ConfigError: an unknown role, layout or normalization, or a layout that needs a role which has
+            no token.
+    """
+
+    marks_words = True
+    splits_punctuation = False
+    eod_id = None
+
+    def __init__(self, vocabulary, role_tokens, special_tokens=(), layout="bert", normalization=None):
+        self.vocabulary = list(vocabulary)
+        self._ids = _ids_of_tokens(self.vocabulary)
+        for role in (*role_tokens, "pad", "unk"):
+            if role not in SPECIAL_ROLES:
+                raise ConfigError(f"the special token role '{role}' is unknown; known: {', '.join(SPECIAL_ROLES)}")
+            if role not in role_tokens:
+                raise ConfigError(f"the special token role '{role}' is missing; every tokenizer has a token for it")
+        self.role_tokens = {role: role_tokens[role] for role in SPECIAL_ROLES if role in role_tokens}
+
+        details = {token: as_special_token(token) for token in self.role_tokens.values()}
+        details |= {as_special_token(token).content: as_special_token(token) for token in special_tokens}
+        for token in self.role_tokens.values():
+            details[token] = dataclasses.replace(details[token], special=True)
+        for token in details:
+            if token not in self._ids:
+                raise DataError(f"the vocabulary lacks the special token '{token}'; add it as a line of its own")
+        self.special_tokens = tuple(details)
+        self.special_token_details = tuple(details.values())
+        self.special_ids = tuple(sorted(self._ids[t.content] for t in self.special_token_details if t.special))
+        for role in SPECIAL_ROLES:
+            setattr(self, f"{role}_id", self._ids.get(self.role_tokens.get(role)))
+        self.layout_name = layout
+        self.layout = build_layout(layout, self.cls_id, self.sep_id)
+        self.normalization = check_normalization(normalization)
+        self._finders = []  # of special tokens: before normalization, and after it
+        for normalized in (False, True):
+            tokens = {t: self._ids[t.content] for t in self.special_token_details if t.normalized == normalized}
+            self._finders.append(SpecialTokenFinder(tokens) if tokens else None)
+
+    @property
+    def vocabulary_size(self):
+        return len(self.vocabulary)
+
+    def id_to_token(self, token_id):
+        """The token of an id; IndexError where there is none."""
+        if not 0 <= token_id < len(self.vocabulary):
+            raise IndexError(f"id {token_id} is outside the vocabulary of {len(self.vocabulary)}")
+        return self.vocabulary[token_id]
+
+    def token_to_id(self, token):
+        """The id of a token, spelled as in the vocabulary; `unk_id` where it is not one."""
+        return self._ids.get(token, self.unk_id)
+
+    @property
+    def starts_word(self):
+        """bool [V]: which tokens begin a word for masking; special tokens count as beginning one.
+
+        Here every token that is no continuation. SentencePiece and byte-level BPE have rules of their own;
+        WordPiece keeps to "##", since text is cut into words before (Chinese into characters).
+        """
+        return ~np.asarray(self.is_continuation)
+
+    @functools.cached_property
+    def random_ids(self):
+        """int32: the ids that a random replacement may draw: no special and no unused token."""
+        special = set(self.special_ids)
+        drawable = [i for i, t in enumerate(self.vocabulary) if i not in special and not _UNUSED.fullmatch(t)]
+        return np.array(drawable, np.int32)
+
+    @functools.cached_property
+    def fingerprint(self):
+        """SHA-256 in hex of everything that decides which ids a text becomes."""
+        content = json.dumps([self.vocabulary, self.settings], sort_keys=True)
+        return hashlib.sha256(content.encode("utf-8")).hexdigest()
+
+    @property
+    def resources(self):
+        """Trackables that an export must hold."""
+        return (*(finder.table for finder in self._finders if finder), *self._encoder_resources)
+
+    def _special_settings(self):
+        """For `settings`. Without `special`, which decides no ids."""
+        return sorted([t.content, t.lstrip, t.rstrip, t.normalized] for t in self.special_token_details)
+
+    def encode(self, text):
+        """The ids of one Python string, without the special tokens that `pack` puts around a text."""
+        # A lone surrogate is no UTF-8: it becomes what other invalid bytes become.
+        return self.tokenize(tf.constant([text.encode("utf-8", "surrogatepass")])).values.numpy().tolist()
+
+    def decode(self, ids, skip_special_tokens=False):
+        """Readable text of ids. What cleaning and normalization changed does not come back."""
+        hidden = self.special_ids if skip_special_tokens else ()
+        tokens = [self.id_to_token(int(i)) for i in ids if int(i) not in hidden]
+        return self._join(tokens) if tokens else ""
+
+    def pack(self, first, second=None, sequence_length=128, dynamic=False):
+        """The texts with the special tokens of `layout`, in rows of `sequence_length`; see `model_rows.pack`."""
+        settings = {"layout": self.layout, "pad_id": self.pad_id, "sequence_length": sequence_length}
+        return pack(first, second, **settings, dynamic=dynamic)
+
+    def tokenize(self, text):
+        """Ids, without the special tokens that `pack` puts around a text.
+
+        Args:
+            text: tf.string [N], UTF-8; or one scalar string.
+
+        Returns:
+            tf.RaggedTensor int32 [N, None]; for a scalar a tensor int32 [None].
+
+        Raises:
+            ValueError: another rank.
+        """
+        text, scalar = _as_vector(text)
+        ids, splits = self._ids_of(text)
+        return ids if scalar else _ragged(ids, splits, text)
+
+    def tokenize_with_offsets(self, text):
+        """Ids, and where each token stands in the text.
+
+        Offsets count characters (Unicode code points) of the text as given, [start, end): what
+        `text[start:end]` is in Python. White space that a token begins or ends with is left out; tokens
+        that are parts of one character all have its offsets.
+
+        Args:
+            text: tf.string [N], UTF-8; or one scalar string.
+
+        Returns:
+            (ids, starts, ends): three tf.RaggedTensor int32 [N, None]; for a scalar three
+            tensors int32 [None].
+
+        Raises:
+            ValueError: another rank.
+        """
+        text, scalar = _as_vector(text)
+        ids, splits, starts, ends = self._offsets_of(text)
+        results = (ids, starts, ends)
+        return results if scalar else tuple(_ragged(values, splits, text) for values in results)
+
+    @functools.cached_property
+    def _ids_of(self):
+        return self._graph(lambda text: self._run(text, False)[:2])
+
+    @functools.cached_property
+    def _offsets_of(self):
+        return self._graph(lambda text: self._run(text, True))
+
+    @staticmethod
+    def _graph(function):
+        # One graph for every caller: in eager mode it is much faster than its hundred operations.
+        signature = [tf.TensorSpec([None], tf.string, name="text")]
+        with tf.init_scope():
+            return tf.function(function, input_signature=signature, autograph=False).get_concrete_function()
+
+    def _run(self, text, with_offsets):
+        """(ids [T], splits [N + 1], starts, ends [T] or None), characters of each text."""
+        text = valid_utf8(text)
+        outer = self._cut(whole_texts(text), self._finders[0])
+        inner, changed = self._normalize(outer)
+        inner = self._cut(inner, self._finders[1])
+        ids, splits, starts, ends = self._encode(inner.text, with_offsets)
+        if with_offsets:
+            begin = tf.gather(inner.begins, row_ids(splits))
+            starts, ends = starts + begin, ends + begin
+        ids, splits, starts, ends = tf.cond(
+            tf.reduce_any(inner.special >= 0),
+            lambda: insert_special(inner, ids, splits, starts, ends),
+            lambda: (ids, splits, starts, ends),
+        )
+        splits = tf.gather(splits, inner.splits)  # tokens of each outer chunk
+        if with_offsets:
+            chunk = row_ids(splits)
+            if changed is not None:
+                starts, ends = tf.cond(
+                    changed,
+                    lambda: self._before_normalization(outer, splits, chunk, starts, ends),
+                    lambda: (starts, ends),
+                )
+            begin = tf.gather(outer.begins, chunk)
+            starts, ends = starts + begin, ends + begin
+        splits = tf.gather(splits, outer.splits)
+        if with_offsets:
+            starts, ends = to_characters(text, row_ids(splits), starts, ends)
+        return ids, splits, starts, ends
+
+    @staticmethod
+    def _cut(chunks, finder):
+        if finder is None:
+            return chunks
+        return tf.cond(finder.present(chunks.text), lambda: finder.split(chunks), lambda: chunks)
+
+    def _normalize(self, chunks):
+        """Chunks whose offsets are counted from the begin of each given one; and whether any changed."""
+        text, changed = chunks.text, None
+        if self.normalization:
+            text = normalize(text, self.normalization)
+            changed = tf.reduce_any(text != chunks.text)
+        count = tf.size(text)
+        length = tf.where(chunks.special < 0, tf.strings.length(text), chunks.ends - chunks.begins)
+        return Chunks(text, chunks.special, tf.range(count + 1), tf.zeros([count], tf.int32), length), changed
+
+    def _before_normalization(self, chunks, splits, chunk, starts, ends):
+        """Bytes of the normalized chunks -> bytes of the chunks."""
+        is_text = tf.gather(chunks.special, chunk) < 0
+        # What is computed for special tokens is not used: 0 is a valid offset of any text.
+        start, end = before_normalization(
+            chunks.text, self.normalization, splits, chunk, tf.where(is_text, starts, 0), tf.where(is_text, ends, 0)
+        )
+        return tf.where(is_text, start, starts), tf.where(is_text, end, ends)
+
+
+def _ids_of_tokens(vocabulary):
+    """dict of token -> id."""
+    ids = {}
+    for i, token in enumerate(vocabulary):
+        if not isinstance(token, str) or not token:
+            raise DataError(f"id {i} of the vocabulary is {brief(token)}; every token is a non-empty string")
+        if not is_unicode(token):
+            raise DataError(f"id {i} of the vocabulary, {token!r}, holds half of a surrogate pair")
+        if ids.setdefault(token, i) != i:
+            raise DataError(f"the vocabulary holds '{token}' twice, as ids {ids[token]} and {i}; remove one")
+    return ids
+
+
+def _as_vector(text):
+    """`text` as tf.string [N], and whether it was a scalar."""
+    text = tf.convert_to_tensor(text)
+    if text.dtype != tf.string or text.shape.rank not in (0, 1):
+        raise ValueError(f"text must be a string or a vector of strings, got {text.dtype} {text.shape}")
+    return (tf.reshape(text, [1]), True) if text.shape.rank == 0 else (text, False)
+
+
+def _ragged(values, splits, text):
+    rows = text.shape[0]
+    splits = tf.ensure_shape(splits, [None if rows is None else rows + 1])
+    return tf.RaggedTensor.from_row_splits(values, tf.cast(splits, tf.int64), validate=False)

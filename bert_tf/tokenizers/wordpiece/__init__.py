@@ -1,0 +1,1 @@
+"""WordPiece: the tokenizer of BERT, ELECTRA, DistilBERT and SpanBERT."""

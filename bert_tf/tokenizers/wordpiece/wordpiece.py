@@ -1,0 +1,210 @@
+"""WordPiece as BERT applies it, in graph ops: the same object prepares the data and is served."""
+
+import functools
+
+import numpy as np
+import tensorflow as tf
+import tensorflow_text as tf_text
+from tokenizers import decoders
+
+from bert_tf.errors import DataError
+from bert_tf.tokenizers.character_tables import is_private, operator_characters
+from bert_tf.tokenizers.files.writing import write_wordpiece
+from bert_tf.tokenizers.ops.character_map import build_character_map
+from bert_tf.tokenizers.ops.offsets import clean, cut, source_bytes
+from bert_tf.tokenizers.ops.strings import row_ids
+from bert_tf.tokenizers.special_tokens import STANDARD_SPECIAL_TOKENS
+from bert_tf.tokenizers.tokenizer import Tokenizer
+
+PREFIX = "##"
+MAX_WORD_CHARACTERS = 100  # longer words are unknown, as in google-research/bert tokenization.py
+_MAX_CHARACTER_BYTES = 4
+_MAX_TOKEN_BYTES = 256  # what a FastWordpiece trie can hold
+
+
+class WordPieceTokenizer(Tokenizer):
+    """Text to word pieces, with the ids of Hugging Face's `BertTokenizerFast`.
+
+    The text is cleaned (control characters, private use and U+FFFD dropped, white space made
+    spaces), Chinese characters are set apart, accents stripped and letters lowercased where
+    asked for, words split at white space and punctuation, and each word cut greedily into the
+    longest pieces of the vocabulary; a word that cannot be cut, or of over 100 characters, is
+    one [UNK]. Special tokens spelled in the text ("[MASK]", in exactly this case, even with
+    `lowercase`) are one id each.
+
+    Accents, Hangul: stripping accents decomposes characters first (canonical decomposition, NFD),
+    which also takes Hangul syllables apart into jamo, as in the original uncased and
+    multilingual models. `lowercase=True, strip_accents=False` lowercases and keeps accents and
+    whole syllables; so does `lowercase=False`.
+
+    Bytes that are no UTF-8 act as the U+FFFD of Python's `decode(errors="replace")`: they vanish
+    from the ids, and each counts as one character in the offsets.
+
+    Where it differs from Hugging Face's: with `strip_accents`, combining marks that stripping
+    leaves in the text (spacing marks such as some viramas, and marks newer than Unicode 8) keep the
+    order of the text, where decomposition would sort two in a row by their combining class.
+
+    Args:
+        vocabulary: list of str, pieces that continue a word starting with "##".
+        lowercase: lowercase the text.
+        strip_accents: drop accents; None does what `lowercase` does.
+        tokenize_chinese_chars: make each Chinese character a word.
+        special_tokens: further tokens of the vocabulary to recognise in text, each a str.
+        role_tokens: dict of "pad", "unk", "cls", "sep", "mask" -> token, where they are not
+            "[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]".
+        normalization: None, as BERT has it; or "NFC": decomposed Hangul and accents, as macOS writes them,
+            are composed before anything else. A vocabulary that keeps accents and was trained on
+            composed text needs it: else every such word is [UNK].
+
+    Raises:
+        DataError: a vocabulary with a duplicate, an empty or an overlong token, or without a
+            special token.
+        ConfigError: a role or a normalization that does not exist.
+
+    Example:
+        tokenizer = WordPieceTokenizer(["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "paris", "is", "."])
+        features = tokenizer.pack(tokenizer.tokenize(["Paris is [MASK]."]), sequence_length=8)
+
+    Source: google-research/bert tokenization.py; the operators of tensorflow-text (Song et al.,
+    "Fast WordPiece Tokenization", 2021) run with tables read off `tokenizers`, see character_tables.py.
+    """
+
+    kind = "wordpiece"
+    splits_punctuation = True
+
+    def __init__(
+        self,
+        vocabulary,
+        lowercase=True,
+        strip_accents=None,
+        tokenize_chinese_chars=True,
+        special_tokens=(),
+        role_tokens=(),
+        normalization=None,
+    ):
+        roles = STANDARD_SPECIAL_TOKENS | dict(role_tokens)
+        super().__init__(vocabulary, roles, special_tokens, normalization=normalization)
+        self.lowercase = bool(lowercase)
+        self.strip_accents = self.lowercase if strip_accents is None else bool(strip_accents)
+        self.tokenize_chinese_chars = bool(tokenize_chinese_chars)
+
+        cleaning = (self.lowercase, self.strip_accents, self.tokenize_chinese_chars)
+        pieces = self._operator_vocabulary(str.maketrans(operator_characters(*cleaning)[1]))
+        with tf.init_scope():
+            self._normalizer = tf_text.FastBertNormalizer(model_buffer=tf.constant(_character_map(*cleaning)))
+            model = tf_text.build_fast_wordpiece_model(
+                pieces,
+                # Bytes bound characters only from above: _join_long_words counts characters.
+                _MAX_CHARACTER_BYTES * MAX_WORD_CHARACTERS,
+                PREFIX,
+                pieces[self.unk_id],
+                False,
+                False,
+            )
+            self._pieces = tf_text.FastWordpieceTokenizer(
+                token_out_type=tf.int32,
+                model_buffer=tf.constant(np.frombuffer(model, np.uint8)),
+            )
+        self._encoder_resources = (self._normalizer, self._pieces)
+        # A word of over 100 characters has at least so many continuations in a row.
+        longest = self._piece_lengths[~self.is_continuation].max()
+        longest_inner = self._piece_lengths.max(where=self.is_continuation, initial=1)
+        self._suspicious_run = max(-(-(MAX_WORD_CHARACTERS + 1 - int(longest)) // int(longest_inner)), 1)
+
+    def _operator_vocabulary(self, stand_ins):
+        """The vocabulary in the operator's characters; what no text can become is put out of reach."""
+        self._piece_lengths = np.zeros(len(self.vocabulary), np.int32)
+        special, pieces = set(self.special_tokens), []
+        for i, token in enumerate(self.vocabulary):
+            piece = token.removeprefix(PREFIX)
+            if len(token.encode("utf-8")) > _MAX_TOKEN_BYTES:
+                raise DataError(f"id {i} of the vocabulary has over {_MAX_TOKEN_BYTES} bytes: '{token}'")
+            if (
+                token in special
+                or not piece
+                or len(piece) > MAX_WORD_CHARACTERS
+                or any(c == "\0" or c.isspace() or is_private(c) for c in piece)
+            ):
+                # A token of several characters with punctuation among them is never matched.
+                pieces.append(f"[\ue000{i}]")
+            else:
+                pieces.append(token.translate(stand_ins))
+                self._piece_lengths[i] = len(piece)
+        return pieces
+
+    @functools.cached_property
+    def is_continuation(self):
+        """bool [V]: True for the pieces that continue a word ("##...")."""
+        special = {PREFIX, *self.special_tokens}
+        return np.array([token.startswith(PREFIX) and token not in special for token in self.vocabulary])
+
+    @property
+    def settings(self):
+        settings = {
+            "type": self.kind,
+            "lowercase": self.lowercase,
+            "strip_accents": self.strip_accents,
+            "tokenize_chinese_chars": self.tokenize_chinese_chars,
+            "role_tokens": self.role_tokens,
+            "special_tokens": sorted(self.special_tokens),
+        }
+        # Left out where there is none, so that the fingerprints of tokenizers made before stay the same.
+        return settings if self.normalization is None else settings | {"normalization": self.normalization}
+
+    def _encode(self, text, with_offsets):
+        normalized, origins = clean(self._normalizer, text, with_offsets)
+        ids, splits, starts, ends = cut(self._pieces, normalized, with_offsets)
+        ids, splits, starts, ends = tf.cond(
+            self._has_long_runs(ids),
+            lambda: self._join_long_words(ids, splits, starts, ends),
+            lambda: (ids, splits, starts, ends),
+        )
+        if with_offsets:
+            starts, ends = source_bytes(origins, row_ids(splits), starts, ends)
+        return ids, splits, starts, ends
+
+    def _has_long_runs(self, ids):
+        """Whether some word may have over 100 characters: cheap, and always true where one has."""
+        run = tf.gather(tf.constant(self.is_continuation), ids)
+        length, wanted = 1, self._suspicious_run
+        while length < wanted:
+            shift = min(length, wanted - length)
+            run = run[:-shift] & run[shift:]
+            length += shift
+        return tf.reduce_any(run)
+
+    def _join_long_words(self, ids, splits, starts, ends):
+        """Makes each word of over 100 characters one [UNK] that spans it."""
+        is_first = ~tf.gather(tf.constant(self.is_continuation), ids)
+        word = tf.cumsum(tf.cast(is_first, tf.int32)) - 1
+        lengths = tf.math.segment_sum(tf.gather(tf.constant(self._piece_lengths), ids), word)
+        is_long = tf.gather(lengths > MAX_WORD_CHARACTERS, word)
+        keep = is_first | ~is_long
+        joined = tf.boolean_mask(tf.where(is_long, self.unk_id, ids), keep)
+        kept_before = tf.cumsum(tf.cast(tf.concat([[False], keep], 0), splits.dtype))
+        splits = tf.gather(kept_before, splits)
+        if starts is None:
+            return joined, splits, None, None
+        word_ends = tf.gather(tf.math.segment_max(ends, word), word)
+        ends = tf.where(is_long, word_ends, ends)
+        return joined, splits, tf.boolean_mask(starts, keep), tf.boolean_mask(ends, keep)
+
+    def _join(self, tokens):
+        return decoders.WordPiece(prefix=PREFIX, cleanup=True).decode(tokens)
+
+    def save(self, folder):
+        """Writes vocab.txt and tokenizer_config.json, which Hugging Face's BertTokenizer reads too.
+
+        With a normalization, which BertTokenizer does not have, tokenizer.json as well: Hugging Face's
+        PreTrainedTokenizerFast, which the configuration then names, reads it and gives the same ids.
+
+        Raises:
+            DataError: a token that holds a line break, which vocab.txt cannot.
+            RunDirectoryError: the folder cannot be written.
+        """
+        write_wordpiece(self, folder)
+
+
+@functools.lru_cache(maxsize=8)
+def _character_map(lowercase, strip_accents, tokenize_chinese_chars):
+    return build_character_map(operator_characters(lowercase, strip_accents, tokenize_chinese_chars)[0])

@@ -1,0 +1,166 @@
+"""A family from outside the package: settings, model, maps and record in one file, through the public API."""
+
+import dataclasses
+
+import keras
+import numpy as np
+import pytest
+
+from bert_tf.checkpoints import open_checkpoint, write_checkpoint
+from bert_tf.errors import ConfigError, DataError
+from bert_tf.layers import Embeddings
+from bert_tf.models import (
+    FAMILIES,
+    PRESETS,
+    Backbone,
+    Encoder,
+    Family,
+    Maps,
+    ModelConfig,
+    Preset,
+    build_config,
+    build_encoder,
+    describe,
+    encoder_inputs,
+    preset,
+    register_family,
+)
+from bert_tf.models.config_map import REQUIRED, ConfigMap
+from bert_tf.models.weights import WeightMap
+from bert_tf.objectives import MaskedLM
+from bert_tf.tasks.heads import Classifier
+
+
+@dataclasses.dataclass(frozen=True)
+class GruConfig(ModelConfig):
+    dropout: float = 0.1
+    activation: str = "gelu_erf"
+    layer_norm_epsilon: float = 1e-6
+    initializer_range: float = 0.05
+
+
+@keras.saving.register_keras_serializable("tests")
+class GruEncoder(Encoder):
+    config_class = GruConfig
+
+    def __init__(self, config, pooler=False, dtype=None, name="gru", **kwargs):
+        dtype = keras.dtype_policies.get(dtype or keras.config.dtype_policy())
+        embeddings = Embeddings(
+            vocabulary_size=config.vocabulary_size, size=config.hidden_size, max_positions=None, num_segments=0,
+            dropout=config.dropout, layer_norm_epsilon=config.layer_norm_epsilon,
+            initializer_range=config.initializer_range, dtype=dtype, name="embeddings",
+        )  # fmt: skip
+        gru = keras.layers.GRU(config.hidden_size // 2, return_sequences=True, dtype=dtype, name="gru")
+        both = keras.layers.Bidirectional(gru, dtype=dtype, name="both")
+
+        inputs = encoder_inputs()
+        x = both(embeddings(inputs["token_ids"], segment_ids=inputs["segment_ids"]), mask=inputs["padding_mask"])
+        super().__init__(config, inputs, {"sequence_output": x}, dtype=dtype, name=name, pooler=pooler, **kwargs)
+
+
+NAMES = {
+    "emb.weight": "embeddings/token_embeddings",
+    "norm.weight": "embeddings/layer_norm/gamma",
+    "norm.bias": "embeddings/layer_norm/beta",
+} | {
+    f"{way}.{name}": f"both/{way}_gru/gru_cell/{name}"
+    for way in ("forward", "backward")
+    for name in ("kernel", "recurrent_kernel", "bias")
+}
+HF = Maps(
+    ConfigMap(
+        fields={"vocab": ("vocabulary_size", REQUIRED), "width": ("hidden_size", REQUIRED), "drop": ("dropout", 0.1)},
+        model_type="gru",
+        architectures={(): "GruModel"},
+    ),
+    WeightMap(arrays=NAMES),
+)
+GRU = Family(
+    name="gru",
+    config=GruConfig,
+    model=GruEncoder,
+    sizes={"gru_tiny": Preset(GruConfig(100, 16), 2_880, 3_284)},
+    checkpoints={"hf": HF},
+)
+IDS = np.random.default_rng(0).integers(5, 100, (3, 7)).astype("int32")
+POSITIONS = np.array([[0, 3], [1, 1], [6, 2]], "int32")
+
+
+@pytest.fixture(scope="module", autouse=True)
+def registered():
+    register_family(GRU)
+    yield
+    FAMILIES._records.pop("gru")  # other tests count the families
+    PRESETS.pop("gru_tiny")
+
+
+def test_from_settings_to_an_encoder_and_back(tmp_path):
+    config = build_config({"family": "gru", "hidden_size": 16}, vocabulary_size=100)
+    assert config == preset("gru_tiny") == build_config({"preset": "gru_tiny"}) == build_config(describe(config))
+    encoder = build_encoder(config, dtype="float32")
+    assert type(encoder) is GruEncoder and FAMILIES["gru"].model_class() is GruEncoder
+    encoder.save(tmp_path / "gru.keras")
+    loaded = keras.models.load_model(tmp_path / "gru.keras")
+    outputs = encoder({"token_ids": IDS})["sequence_output"]
+    np.testing.assert_array_equal(loaded({"token_ids": IDS})["sequence_output"], outputs)
+    here = encoder.outputs_at({"token_ids": IDS}, POSITIONS)["sequence_output"]
+    np.testing.assert_array_equal(here, np.take_along_axis(np.asarray(outputs), POSITIONS[..., None], 1))
+
+
+def test_objectives_and_tasks_take_it():
+    encoder = build_encoder(preset("gru_tiny"), dtype="float32")
+    features = {
+        "token_ids": IDS,
+        "segment_ids": 0 * IDS,
+        "padding_mask": np.ones(IDS.shape, bool),
+        "sequence_ids": 0 * IDS + 1,
+        "position_ids": np.tile(np.arange(7, dtype="int32"), (3, 1)),
+        "mask_positions": POSITIONS,
+    }
+    assert MaskedLM(encoder)(features)["masked_lm_logits"].shape == (3, 2, 100)
+    features = {key: keras.ops.convert_to_tensor(value) for key, value in features.items()}
+    assert Classifier(encoder, 4)(features)["logits"].shape == (3, 4)
+
+
+def test_its_published_checkpoints(tmp_path):
+    encoder, other = (build_encoder(preset("gru_tiny"), dtype="float32") for _ in range(2))
+    write_checkpoint(encoder, None, tmp_path / "gru")
+    source = open_checkpoint(tmp_path / "gru")
+    assert (source.family, source.config) == ("gru", preset("gru_tiny"))
+    source.fill(other)
+    np.testing.assert_array_equal(*(e({"token_ids": IDS})["sequence_output"] for e in (encoder, other)))
+
+
+def test_a_name_has_one_meaning():
+    register_family(GRU)  # the same again
+    with pytest.raises(ConfigError, match="there is another family of the name 'gru'"):
+        register_family(dataclasses.replace(GRU, pair_head="next_sentence"))
+    with pytest.raises(ConfigError, match="there is another preset of the name 'bert_tiny'"):
+        register_family(Family("gru_2", GruConfig, GruEncoder, sizes={"bert_tiny": GRU.sizes["gru_tiny"]}))
+    with pytest.raises(ConfigError, match="int is the configuration of no family"):
+        build_encoder(3)
+
+
+class Characters(Backbone):
+    """Ids of rank 3, as ELMo's: the characters of each token."""
+
+    config_class = GruConfig
+
+    def __init__(self, config, name="characters", **kwargs):
+        dtype = keras.dtype_policies.get("float32")
+        inputs = {"character_ids": keras.Input((None, 50), dtype="int32", name="character_ids")}
+        table = keras.layers.Embedding(config.vocabulary_size, config.hidden_size, dtype=dtype)
+        outputs = {"sequence_output": keras.ops.mean(table(inputs["character_ids"]), 2)}
+        super().__init__(config, inputs, outputs, dtype=dtype, name=name, **kwargs)
+
+
+def test_a_backbone_declares_its_inputs():
+    model = Characters(GruConfig(100, 8))
+    ids = np.zeros((2, 3, 50), "int32")
+    assert model({"character_ids": ids})["sequence_output"].shape == (2, 3, 8)
+    with pytest.raises(DataError, match=r"'character_ids' must have 3 dimensions, \(None, None, 50\), got \(2, 50\)"):
+        model({"character_ids": ids[:, 0]})
+    with pytest.raises(DataError, match="characters has no input 'token_ids'"):
+        model({"character_ids": ids, "token_ids": ids[:, :, 0]})
+    with pytest.raises(DataError, match=r"at least 'character_ids', got \[\]"):
+        model({})

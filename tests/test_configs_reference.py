@@ -1,0 +1,151 @@
+"""configs/README.md explains every key of every configuration. It is written from the dataclasses:
+
+    python tests/test_configs_reference.py --write
+"""
+
+import dataclasses
+import inspect
+import json
+import re
+import sys
+import typing
+from pathlib import Path
+
+from bert_tf import config
+from bert_tf.models.families import FAMILIES
+from bert_tf.objectives import OBJECTIVES
+from bert_tf.tasks.config import TaskConfig
+from bert_tf.training.finetune_config import FinetuneConfig
+from bert_tf.training.pretrain_config import PretrainConfig
+from bert_tf.training.study_config import StudyConfig, StudyRow
+from tfrecords.shards.config import ShardsConfig
+
+FILE = Path(__file__).parent.parent / "configs" / "README.md"
+HEAD = """# Every key of every configuration
+
+A configuration is a YAML file: `--config pretrain/bert_base` names one that ships with the library, `--config my.yaml`
+one of yours. `--set train.batch_size=64` changes a key, and may be repeated. An unknown key, a value of the wrong type
+or out of range is refused with the key's name, before TensorFlow is loaded. The resolved configuration is written to
+`config.yaml` of the run.
+
+| folder | command | sections |
+|---|---|---|
+| `pretrain/` | `bert-tf pretrain` | [Pretraining](#pretraining) |
+| `finetune/` | `bert-tf finetune` | [Fine-tuning](#fine-tuning) |
+| `ablations/` | `bert-tf study` | [Studies](#studies) |
+
+The settings of `bert-tf shards` are its flags, and the values under `shards` of a study: [Shards](#shards).
+
+This page is written from the code: `python tests/test_configs_reference.py --write`.
+"""
+
+
+def explanations(cls):
+    """Field -> its line in the docstring of the dataclass or of a base class."""
+    found = {}
+    for base in reversed(cls.__mro__):
+        text = inspect.cleandoc(base.__dict__.get("__doc__") or "")
+        section = re.search(r"^(?:Attributes|Args):\n((?:    .*\n?|\n)+)", text, re.M)
+        for names, words in re.findall(
+            r"^    ([a-z_0-9, ]+): ((?:.*\n?(?:        .*\n?|\n(?=        ))*))", section[1] if section else "", re.M
+        ):
+            found |= {name.strip(): re.sub(r"\s+", " ", words).strip() for name in names.split(",")}
+    return found
+
+
+def allowed(hint):
+    """The type of a field in words, with its range."""
+    if typing.get_origin(hint) is typing.Annotated:
+        kind, *ranges = typing.get_args(hint)
+        return f"{allowed(kind)} {', '.join(r.bounds for r in ranges)}"
+    arguments = typing.get_args(hint)
+    if typing.get_origin(hint) is typing.Literal:
+        return ", ".join(f"`{value}`" for value in arguments)
+    if type(None) in arguments:
+        return " or ".join([*(allowed(a) for a in arguments if a is not type(None)), "null"])
+    if typing.get_origin(hint) in (list, tuple):
+        return f"list of {allowed(arguments[0])}"
+    if arguments:
+        return " or ".join(allowed(a) for a in arguments)
+    return {int: "whole number", float: "number", str: "text", bool: "true or false", dict: "mapping"}[hint]
+
+
+def default(field, base):
+    """The default of a field: what `base` has, where it is given."""
+    if base is not None:
+        value = getattr(base, field.name)
+    elif field.default is not dataclasses.MISSING:
+        value = field.default
+    elif field.default_factory is not dataclasses.MISSING:
+        value = field.default_factory()
+    else:
+        return "must be given"
+    if value == "":
+        return "must be given"
+    return f"`{json.dumps(value)}`".replace('`"', "`").replace('"`', "`")
+
+
+def table(cls, prefix="", base=None, shown=None):
+    """Lines of Markdown: a table of the fields of `cls`, and after it those of its sections, each class once."""
+    hints, words, shown = typing.get_type_hints(cls, include_extras=True), explanations(cls), {} if shown is None else shown
+    rows, below = [], []
+    for field in dataclasses.fields(cls):
+        hint, path = hints[field.name], prefix + field.name
+        classes = list(hint.choices().values()) if hasattr(hint, "choices") else [hint]
+        if not all(dataclasses.is_dataclass(inner) for inner in classes):
+            cells = [f"`{path}`", allowed(hint), default(field, base), words[field.name]]
+        elif shown.get(hint):
+            cells = [f"`{path}`", "section", f"as `{shown[hint]}`", words[field.name]]
+        else:
+            shown[hint] = path
+            below += [(path, inner, len(classes) > 1, field) for inner in classes]
+            continue
+        rows.append("| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |")
+    lines = ["| key | value | default | meaning |", "|---|---|---|---|", *rows, ""] if rows else []
+    for path, inner, chosen, field in below:
+        value = getattr(base, field.name) if base is not None else field.default
+        value = value if type(value) is inner else None
+        lines += [f"### `{path}`" + (f" with `{path}.name: {inner.name}`" if chosen else ""), ""]
+        lines += [summary(inner), "", *table(inner, f"{path}.", value, shown)]
+    return lines
+
+
+def summary(cls):
+    """The first paragraph of a docstring."""
+    return " ".join(inspect.cleandoc(cls.__doc__).split("\n\n")[0].split())
+
+
+def page():
+    """The text of configs/README.md."""
+    lines = [HEAD]
+    for title, cls in (("Pretraining", PretrainConfig), ("Fine-tuning", FinetuneConfig)):
+        lines += [f"## {title}", "", summary(cls), "", *table(cls)]
+        if cls is FinetuneConfig:
+            lines += ["### `task`", "", summary(TaskConfig), "", *table(TaskConfig, "task.")]
+    lines += ["## Models", "", "The section `model`: a `preset`, one of the published sizes, with any key below to change; or a "]
+    lines[-1] += "`family` with all keys that have no default."
+    lines += [""]
+    for family in FAMILIES.values():
+        sizes = ", ".join(f"`{name}`" for name in family.sizes)
+        lines += [f"### `model.family: {family.name}`", "", f"{summary(family.config)} Presets: {sizes}.", ""]
+        lines += table(family.config, "model.")
+    lines += ["## Shards", "", summary(ShardsConfig), "", *table(ShardsConfig)]
+    lines += ["## Studies", "", summary(StudyConfig), "", *table(StudyConfig)]
+    lines += ["### a row of `rows`", "", summary(StudyRow), "", *table(StudyRow, "rows.NAME.")]
+    return "\n".join(lines).rstrip("\n") + "\n"
+
+
+def test_the_page_is_up_to_date():
+    """Every key has an explanation, and the committed page is what the code says."""
+    assert FILE.read_text(encoding="utf-8") == page(), "run: python tests/test_configs_reference.py --write"
+
+
+def test_a_range_is_in_words():
+    assert config.Range(at_least=1, below=5).bounds == "at least 1 and below 5"
+    assert allowed(typing.Annotated[int | None, config.Range(at_least=1)]) == "whole number or null at least 1"
+
+
+if __name__ == "__main__":
+    if sys.argv[1:] != ["--write"]:
+        sys.exit(__doc__)
+    FILE.write_text(page(), encoding="utf-8")

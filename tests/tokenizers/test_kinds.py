@@ -1,0 +1,92 @@
+"""The list of tokenizer kinds: what it says is true, it needs no TensorFlow, and others can add to it."""
+
+import dataclasses
+import json
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from bert_tf.errors import ConfigError
+from bert_tf.registry import resolve
+from bert_tf.tokenizers import KINDS, Tokenizer, TokenizerKind, VocabularyTrainer, load_tokenizer
+from bert_tf.tokenizers.kinds import trainers
+from bert_tf.tokenizers.ops.strings import string_table
+
+
+class WordTokenizer(Tokenizer):
+    """Every word of a text is a token, or unknown."""
+
+    kind = "words"
+
+    def __init__(self, vocabulary):
+        super().__init__(vocabulary, {"pad": "<pad>", "unk": "<unk>"}, layout="none")
+        with tf.init_scope():
+            self._table = string_table(self._ids, self.unk_id)
+        self._encoder_resources = (self._table,)
+        self.is_continuation = np.zeros(self.vocabulary_size, bool)
+        self.settings = {"type": self.kind}
+
+    def _encode(self, text, with_offsets):
+        words = tf.strings.split(text)
+        ids, splits = self._table.lookup(words.values), tf.cast(words.row_splits, tf.int32)
+        zeros = tf.zeros_like(ids) if with_offsets else None
+        return ids, splits, zeros, zeros
+
+    def _join(self, tokens):
+        return " ".join(tokens)
+
+    def save(self, folder):
+        folder.mkdir(parents=True)
+        (folder / "words.json").write_text(json.dumps(self.vocabulary))
+        (folder / "tokenizer_config.json").write_text('{"tokenizer_class": "WordTokenizer"}')
+
+
+def load_words(path):
+    return WordTokenizer(json.loads((path / "words.json").read_text()))
+
+
+def train_words(texts, vocabulary_size, lower=True):
+    words = sorted({word.lower() if lower else word for text in texts for word in text.split()})
+    return WordTokenizer(["<pad>", "<unk>", *words][:vocabulary_size])
+
+
+WORDS = TokenizerKind(
+    name="words",
+    tokenizer=WordTokenizer,
+    load=load_words,
+    files=(("words.json",),),
+    classes=("WordTokenizer",),
+    trainers=(VocabularyTrainer("words", "an example", train_words, cased={"lower": False}),),
+)
+
+
+def test_a_kind_from_outside(tmp_path):
+    KINDS.register(WORDS)
+    tokenizer = trainers()["words"].train(["the Senate of the people"], 10, cased=True)
+    assert tokenizer.vocabulary == ["<pad>", "<unk>", "Senate", "of", "people", "the"]
+    assert tokenizer.encode("the unknown Senate <pad>") == [5, 1, 2, 0]
+    tokenizer.save(tmp_path / "named")
+    assert load_tokenizer(tmp_path / "named").fingerprint == tokenizer.fingerprint
+    (tmp_path / "named" / "tokenizer_config.json").unlink()
+    loaded = load_tokenizer(tmp_path / "named")
+    assert isinstance(loaded, WordTokenizer) and loaded.decode([5, 2]) == "the Senate"
+    with pytest.raises(ConfigError, match="no such setting"):
+        load_tokenizer(tmp_path / "named", lowercase=True)
+    with pytest.raises(ConfigError, match="there is another tokenizer kind of the name 'bpe'"):
+        KINDS.register(dataclasses.replace(WORDS, name="bpe"))
+
+
+def test_every_record_is_true():
+    for name, kind in KINDS.items():
+        assert resolve(kind.tokenizer).kind == kind.name == name
+        for reference in (kind.load, kind.load_json, kind.recognise, *(t.function for t in kind.trainers)):
+            assert reference is None or callable(resolve(reference))
+    assert list(trainers())[:5] == ["wordpiece", "unigram", "unigram_xlnet", "byte_level_bpe", "bpe"]
+
+
+def test_it_is_read_without_tensorflow():
+    program = "import sys, bert_tf.cli.vocab; assert not {'tensorflow', 'keras', 'tokenizers'} & set(sys.modules)"
+    subprocess.run([sys.executable, "-c", program], check=True)

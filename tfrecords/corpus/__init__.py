@@ -1,0 +1,1 @@
+"""Text to token ids: which files, which documents, which sentences."""

@@ -1,0 +1,243 @@
+"""Documents out of files of text and tables: .txt, .jsonl, .tsv, .csv, each also gzipped, and .parquet.
+
+Everything streams: memory is bounded by one line of a .jsonl file or field of a table, and by
+`max_document_bytes` for the rest, whatever the sizes of files and documents.
+"""
+
+import functools
+import gzip
+import json
+import zlib
+from typing import NamedTuple
+
+from bert_tf.config import nearest
+from bert_tf.encodings import conversion_advice
+from bert_tf.errors import DataError
+from tfrecords.corpus.files import find_files
+from tfrecords.corpus.tables import read_delimited, read_parquet
+
+_BOM = b"\xef\xbb\xbf"
+_READ_LIMIT = 1 << 20
+MAX_LINE_BYTES = 256 << 20
+_REPLACE = "put U+FFFD for such bytes with --set errors=replace (vocab: --replace-invalid)"
+
+
+class Document(NamedTuple):
+    """UTF-8 `text` with "\\n" line ends; `begins` is False for the later parts of a document that was cut."""
+
+    text: bytes
+    begins: bool
+
+
+class CorpusReader:
+    """Iterates over the documents of files, once.
+
+    In .txt (and any other plain text) a blank line ends a document; in .jsonl each line is one, its
+    text in the field `text_field`; in a table each row, its text in the column of that name. Line
+    breaks within a document are kept, "\\r\\n" becomes "\\n", a byte order mark is dropped. A document
+    longer than `max_document_bytes` is cut there into several, at the last line end before the bound,
+    else the last space, else the last character. Documents without text are left out.
+
+    Args:
+        files: what `files.find_files` returned.
+        text_field: the field of a .jsonl object, or the column of a table, that holds the text. A
+            column may also be a number from 0, of a table without a header. Where a table has no column
+            of the name "text", the one of `tables.TEXT_NAMES` that it has.
+        errors: "strict", or "replace" to put U+FFFD for bytes that are not UTF-8.
+        max_document_bytes: the longest document that stays whole, in bytes of UTF-8.
+        one_document_a_line: in .txt every line is a document, as in a file of one review a line.
+
+    Attributes:
+        replaced: how many U+FFFD were put so far.
+        position: bytes read so far, as they lie on disk (compressed for .gz).
+
+    Raises, while iterating:
+        DataError: bytes that are not UTF-8, a .jsonl line that is not an object with a text, a table
+            without such a column, a damaged .gz; with file and line (from 1).
+
+    Example:
+        for document in CorpusReader(find_files("corpus/")):
+            print(document.text.decode())
+    """
+
+    def __init__(
+        self, files, text_field="text", errors="strict", max_document_bytes=1 << 20, one_document_a_line=False
+    ):
+        self._files, self._field, self._errors = files, text_field, errors
+        self._bound, self._lines_are_documents = max_document_bytes, one_document_a_line
+        self._before, self._within = 0, lambda: 0
+        self.replaced = 0
+
+    @property
+    def position(self):
+        return self._before + self._within()
+
+    def __iter__(self):
+        for file in self._files:
+            try:
+                if file.path.suffix == ".parquet":
+                    yield from self._parquet(file)
+                else:
+                    yield from self._stream(file.path)
+            except (EOFError, zlib.error, gzip.BadGzipFile) as error:
+                raise DataError(f"{file.path} is damaged or not gzip ({error}); fetch or compress it again") from None
+            except OSError as error:
+                raise DataError(f"cannot read {file.path}: {error.strerror or error}") from None
+            finally:
+                self._within = lambda: 0
+            self._before += file.bytes
+
+    def _stream(self, path):
+        with open(path, "rb") as raw:
+            self._within = raw.tell
+            is_gzip = path.suffix == ".gz"
+            stream = gzip.open(raw) if is_gzip else raw
+            kind = (path.with_suffix("") if is_gzip else path).suffix
+            if kind in (".tsv", ".csv"):
+                yield from self._table(stream, path, "\t" if kind == ".tsv" else ",")
+            else:
+                yield from (self._json_lines if kind == ".jsonl" else self._text)(stream, path)
+
+    def _text(self, stream, path):
+        parts, size = [], 0  # the document so far
+        number = 1  # of the line being read
+        first = 1  # the line on which `parts` begin
+        begins, whole = True, True
+        for line in iter(functools.partial(stream.readline, _READ_LIMIT), b""):
+            if number == 1 and whole:
+                line = line.removeprefix(_BOM)
+            blank = whole and (not line or line.isspace())
+            if self._lines_are_documents and whole and parts:
+                yield from self._finish(parts, begins, path, first)
+                parts, size, begins = [], 0, True
+            if line.endswith(b"\r"):
+                line += stream.readline(1)  # the limit may have cut "\r\n" in two
+            whole = line.endswith(b"\n")
+            if blank and whole:
+                if parts:
+                    yield from self._finish(parts, begins, path, first)
+                parts, size, begins = [], 0, True
+            else:
+                if not parts:
+                    first = number
+                if line.endswith(b"\r\n"):
+                    line = line[:-2] + b"\n"
+                parts.append(line)
+                size += len(line)
+                if size > self._bound + 1:  # beyond the line end that the last line may have
+                    text = b"".join(parts)
+                    while len(text) > self._bound + 1:
+                        head, tail = _cut(text, self._bound)
+                        yield from self._finish([head], begins, path, first)
+                        first += text.count(b"\n", 0, len(text) - len(tail))
+                        text, begins = tail, False
+                    parts, size = [text], len(text)
+            number += whole
+        if parts:
+            yield from self._finish(parts, begins, path, first)
+
+    def _finish(self, parts, begins, path, line):
+        text = self._check(b"".join(parts), path, line).strip()
+        if text:
+            yield Document(text, begins)
+
+    def _json_lines(self, stream, path):
+        for line, number in self._lines(stream, path):
+            if not line.isspace() and line:
+                text = self._field_text(self._check(line, path, number).decode(), path, number)
+                yield from self._cut_document(text, path, number)
+
+    def _table(self, stream, path, separator):
+        lines = (self._check(line, path, number).decode() for line, number in self._lines(stream, path))
+        for text, number in read_delimited(lines, separator, self._field, path):
+            yield from self._cut_document(_clean(text), path, number)
+
+    def _parquet(self, file):
+        for text, number, fraction in read_parquet(file.path, self._field):
+            self._within = lambda done=int(fraction * file.bytes): done
+            yield from self._cut_document(_clean(text), file.path, number)
+
+    def _lines(self, stream, path):
+        """The lines with their numbers, without the byte order mark of the file."""
+        for number, line in enumerate(iter(functools.partial(stream.readline, MAX_LINE_BYTES), b""), 1):
+            if len(line) == MAX_LINE_BYTES and not line.endswith(b"\n"):
+                raise DataError(f"{path}:{number}: a line longer than {MAX_LINE_BYTES >> 20} MiB; one document a line")
+            yield line.removeprefix(_BOM) if number == 1 else line, number
+
+    def _cut_document(self, text, path, number):
+        begins = True
+        while len(text) > self._bound:
+            head, text = _cut(text, self._bound)
+            yield from self._finish([head], begins, path, number)
+            begins = False
+        yield from self._finish([text], begins, path, number)
+
+    def _field_text(self, line, path, number):
+        try:
+            value = json.loads(line)  # not `parse_json`: other fields may hold NaN and what else it refuses
+        except (ValueError, RecursionError) as error:
+            hint = getattr(error, "msg", str(error))
+            raise DataError(f"{path}:{number}: not a JSON object on one line ({hint})") from None
+        if not isinstance(value, dict):
+            raise DataError(f"{path}:{number}: the line is not a JSON object like {{\"{self._field}\": ...}}")
+        text = value.get(self._field)
+        if not isinstance(text, str):
+            if self._field in value:
+                raise DataError(f"{path}:{number}: the field '{self._field}' is {type(text).__name__}, not a string")
+            raise DataError(
+                f"{path}:{number}: no field '{self._field}'{nearest(self._field, value)}; "
+                "name the field with --text-field (in Python: text_field)"
+            )
+        try:
+            data = text.encode()
+        except UnicodeEncodeError:  # an unpaired surrogate, written as an escape
+            if self._errors == "strict":
+                raise DataError(
+                    f"{path}:{number}: '{self._field}' holds half a surrogate pair; fix it, or {_REPLACE}"
+                ) from None
+            data = text.encode("utf-16", "surrogatepass").decode("utf-16", "replace").encode()
+            self.replaced += data.count(b"\xef\xbf\xbd") - text.count("\ufffd")
+        return _clean(data)
+
+    def _check(self, data, path, line):
+        """`data` if it is UTF-8; else DataError, or, with `errors` "replace", `data` with U+FFFD."""
+        try:
+            data.decode()
+            return data
+        except UnicodeDecodeError as error:
+            if self._errors == "replace":
+                replaced = data.decode("utf-8", "replace").encode()
+                self.replaced += replaced.count(b"\xef\xbf\xbd") - data.count(b"\xef\xbf\xbd")
+                return replaced
+            line += data.count(b"\n", 0, error.start)
+            advice = conversion_advice(path.with_suffix("") if path.suffix == ".gz" else path, data)
+            unpack = "; unpack it" if path.suffix == ".gz" else ""
+            raise DataError(
+                f"{path}:{line}: byte 0x{data[error.start]:02x} is not UTF-8{unpack}; {advice}; or {_REPLACE}"
+            ) from None
+
+
+def _clean(text):
+    """A text, str or bytes of UTF-8, as bytes with "\n" line ends."""
+    return (text.encode() if isinstance(text, str) else text).replace(b"\r\n", b"\n").strip()
+
+
+def _cut(text, bound):
+    """Cuts `text`, which is longer than `bound`, into a head of at most `bound` bytes and the rest."""
+    for mark in (b"\n", b" "):
+        at = text.rfind(mark, 1, bound + 1)
+        if at > 0:
+            return text[:at], text[at + 1 :]
+    at = bound
+    while at > max(bound - 3, 1) and text[at] & 0xC0 == 0x80:  # never within a character
+        at -= 1
+    return text[:at], text[at:]
+
+
+def read_texts(inputs, text_field="text", errors="strict"):
+    """The texts of a corpus as strings, one document at a time; what training a vocabulary takes.
+
+    Args and errors: as `find_files` and `CorpusReader`.
+    """
+    for document in CorpusReader(find_files(inputs), text_field, errors):
+        yield document.text.decode("utf-8")

@@ -1,0 +1,127 @@
+"""Texts out of a column of a table: .tsv and .csv, either gzipped, and .parquet; row by row."""
+
+import csv
+
+from bert_tf.config import nearest
+from bert_tf.errors import DataError
+
+#: Columns that are taken for the text where none is named.
+TEXT_NAMES = ("text", "sentence", "document", "content", "review", "comment", "body")
+_ROWS_AT_ONCE = 1024
+# Python's limit of a field, 128 kB, is shorter than a document may be.
+_MAX_FIELD = 64 << 20
+
+
+def read_delimited(lines, separator, column, path):
+    """The texts in one column of a .tsv or .csv.
+
+    In a .csv a field may be quoted, and then hold separators and line ends; in a .tsv quotation marks are
+    plain characters.
+
+    Args:
+        lines: iterable of str, each with its line end.
+        separator: "\\t" or ",".
+        column: a name in the header; or a number from 0, for a file without a header.
+        path: for messages.
+
+    Yields:
+        (text, number of the line on which its row begins).
+
+    Raises:
+        DataError: no such column, a row with another number of fields than the first, an unfinished
+            quotation; with file and line.
+    """
+    quoting = {"strict": True} if separator == "," else {"quoting": csv.QUOTE_NONE}
+    csv.field_size_limit(max(csv.field_size_limit(), _MAX_FIELD))
+    rows = csv.reader(lines, delimiter=separator, **quoting)
+    index, width, line = None, 0, 1
+    while True:
+        try:
+            row = next(rows, None)
+        except csv.Error as error:
+            raise DataError(
+                f"{path}:{line}: {error}; a quotation mark within a quoted field of a .csv is written twice"
+            ) from None
+        if row is None:
+            return
+        if any(row):
+            if index is None:
+                index, is_header = _find(row, column, path)
+                width = len(row)
+            else:
+                is_header = False
+            if len(row) != width:
+                raise DataError(
+                    f"{path}:{line}: {len(row)} field{'s' * (len(row) != 1)} where the first line has {width}; fix the row"
+                )
+            if not is_header:
+                yield row[index], line
+        line = rows.line_num + 1
+
+
+def _find(names, column, path):
+    """The position of the column, and whether the first row is a header."""
+    if column.isdecimal():
+        if int(column) >= len(names):
+            raise DataError(f"{path}: no column {column}, there are {len(names)}, numbered from 0 (text_field, --text-field)")
+        return int(column), False
+    return names.index(choose_column(names, column, path)), True
+
+
+def choose_column(names, column, path):
+    """The column that holds the text: the one asked for, or of a usual name.
+
+    Args:
+        names: list of str, the columns of the file.
+        column: the name asked for; "text", the default, may also be any one of `TEXT_NAMES`.
+
+    Raises:
+        DataError: there is none, or several have a usual name.
+    """
+    if column in names:
+        return column
+    usual = [name for name in names if name.strip().lower() in TEXT_NAMES] if column == "text" else []
+    if len(usual) == 1:
+        return usual[0]
+    shown = ", ".join(f"'{name[:30]}'" for name in names[:20])
+    if usual:
+        problem = f"{', '.join(usual)} may each be the text"
+    elif column == "text":
+        problem = f"none of the columns {shown} has a usual name of a text ({', '.join(TEXT_NAMES)})"
+    else:
+        problem = f"no column '{column}' among {shown}{nearest(column, names) if column else ''}"
+    raise DataError(
+        f"{path}: {problem}; name the column with --text-field (in Python: text_field), "
+        "or give its number from 0 if the file has no header"
+    )
+
+
+def read_parquet(path, column):
+    """The texts in one column of a .parquet file.
+
+    Yields:
+        (text, number of the row from 1, fraction of the rows that were read); rows without a text are left out.
+
+    Raises:
+        DataError: pyarrow is not installed, the file is not Parquet, no such column, or it holds no strings.
+    """
+    try:
+        import pyarrow
+        from pyarrow import parquet
+    except ImportError:
+        raise DataError(f"{path}: reading Parquet needs the package pyarrow; pip install pyarrow") from None
+    try:
+        with parquet.ParquetFile(path) as file:
+            name = choose_column(file.schema_arrow.names, column, path)
+            kind = file.schema_arrow.field(name).type
+            if not (pyarrow.types.is_string(kind) or pyarrow.types.is_large_string(kind)):
+                raise DataError(f"{path}: the column '{name}' holds {kind}, not strings; name another with --text-field")
+            rows, number = max(file.metadata.num_rows, 1), 0
+            for batch in file.iter_batches(_ROWS_AT_ONCE, columns=[name]):
+                for text in batch.column(0).to_pylist():
+                    number += 1
+                    if text is not None:
+                        yield text, number, number / rows
+    except (pyarrow.ArrowException, UnicodeDecodeError) as error:
+        reason = str(error).splitlines()[0]
+        raise DataError(f"{path} is damaged or not Parquet ({reason}); fetch or write it again") from None

@@ -1,0 +1,114 @@
+"""Token ids of a chunk of documents: from their text, or from the file that was kept of them."""
+
+import io
+from typing import NamedTuple
+
+import numpy as np
+import tensorflow as tf
+
+from bert_tf.tokenizers import ByteLevelBPETokenizer
+from tfrecords.corpus.sentences import document_sentences
+from tfrecords.packing.spans import drop_empty
+from tfrecords.shards.schema import id_dtype
+
+# Sentences tokenized by one call: enough to spread its cost, little memory.
+_BATCH = 8192
+
+
+class Tokens(NamedTuple):
+    """The ids of all sentences in a row, without special tokens.
+
+    Attributes:
+        token_ids: int32 [T].
+        sentence_splits: int64 [N + 1], token offsets; no sentence is empty.
+        document_splits: int64 [D + 1], sentence offsets; no document is empty.
+    """
+
+    token_ids: np.ndarray
+    sentence_splits: np.ndarray
+    document_splits: np.ndarray
+
+
+class DocumentTokenizer:
+    """Cuts documents into sentences and sentences into ids.
+
+    Byte-level BPE has different tokens for a word after a space and at the beginning of a text, so all
+    sentences of a document except the first get the space that was before them.
+
+    Args:
+        tokenizer: a tokenizer.
+        sentences: how to find sentences, as `sentences.document_sentences` takes it.
+    """
+
+    def __init__(self, tokenizer, sentences):
+        self._tokenizer, self._sentences = tokenizer, sentences
+        needs_space = isinstance(tokenizer, ByteLevelBPETokenizer) and not tokenizer.add_prefix_space
+        self._between = " " if needs_space else ""
+        # Tokenizers are made of TensorFlow ops; AutoGraph would take a second to find that out.
+        self._tokenize = tf.function(
+            self._ragged, input_signature=[tf.TensorSpec([None], tf.string)], autograph=False
+        )
+
+    def _ragged(self, text):
+        ids = self._tokenizer.tokenize(text)
+        return ids.flat_values, ids.row_lengths()
+
+    def __call__(self, documents):
+        """The `Tokens` of a list of documents (UTF-8 bytes)."""
+        sentences, document_ends = [], [0]
+        for text in documents:
+            found = document_sentences(text.decode(), self._sentences)
+            sentences += found[:1] + [self._between + sentence for sentence in found[1:]]
+            document_ends.append(len(sentences))
+        ids, lengths = [np.zeros(0, np.int32)], [np.zeros(0, np.int64)]
+        for first in range(0, len(sentences), _BATCH):
+            values, rows = self._tokenize(tf.constant(sentences[first : first + _BATCH]))
+            ids.append(values.numpy())
+            lengths.append(rows.numpy())
+        splits = np.concatenate([[0], np.cumsum(np.concatenate(lengths))])
+        return Tokens(np.concatenate(ids), *drop_empty(splits, np.array(document_ends)))
+
+
+def encode(tokens, vocabulary_size):
+    """`Tokens` as the bytes of a NumPy .npz file: ids as narrow as the vocabulary allows, and lengths."""
+    buffer = io.BytesIO()
+    np.savez(
+        buffer,
+        token_ids=tokens.token_ids.astype(id_dtype(vocabulary_size)),
+        sentence_lengths=np.diff(tokens.sentence_splits).astype("<u4"),
+        document_lengths=np.diff(tokens.document_splits).astype("<u4"),
+    )
+    return buffer.getvalue()
+
+
+def decode(data):
+    """The `Tokens` in the bytes that `encode` made."""
+    with np.load(io.BytesIO(data)) as arrays:
+        lengths = arrays["sentence_lengths"], arrays["document_lengths"]
+        splits = [np.concatenate([[0], np.cumsum(part, dtype=np.int64)]) for part in lengths]
+        return Tokens(arrays["token_ids"].astype(np.int32), *splits)
+
+
+def token_counts(chunk, tokens, tokenizer):
+    """What a chunk holds before it is packed: dict of name to int."""
+    return {
+        "documents": chunk.begun,
+        "text_bytes": chunk.text_bytes,
+        "replaced_characters": chunk.replaced,
+        "sentences": len(tokens.sentence_splits) - 1,
+        "tokens": len(tokens.token_ids),
+        "repeated_sentences": repeated_sentences(tokens.token_ids, tokens.sentence_splits),
+        "unknown_tokens": int(np.count_nonzero(tokens.token_ids == tokenizer.unk_id)),
+    }
+
+
+def repeated_sentences(token_ids, sentence_splits):
+    """How many sentences of a shard have occurred before in it (int).
+
+    Args:
+        token_ids: integer [T].
+        sentence_splits: int [N + 1], token offsets.
+    """
+    flat, width = token_ids.tobytes(), token_ids.itemsize
+    offsets = (sentence_splits * width).tolist()
+    return len(offsets) - 1 - len({flat[start:end] for start, end in zip(offsets, offsets[1:])})

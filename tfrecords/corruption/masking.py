@@ -1,0 +1,224 @@
+"""Masked language modelling: which tokens are predicted, and what replaces them.
+
+Devlin et al. 2018 (section 3.1); whole words as in the 2019 release of google-research/bert
+(`create_masked_lm_predictions`); n-grams as ALBERT (Lan et al. 2019, section 4.2) and spans as
+SpanBERT (Joshi et al. 2019, section 3.1). Masks are drawn when a batch is read, so each epoch has
+its own.
+
+`MaskedLMCorruption.__call__` tells what happens in the order in which it happens. Its helpers:
+`masking_units` (where words, n-grams and spans begin), `drawing` (drawing some of them),
+`random_numbers` and `gathering`.
+"""
+
+import numpy as np
+import tensorflow as tf
+
+from bert_tf.errors import ConfigError
+from tfrecords.corruption.drawing import select_tokens, select_units
+from tfrecords.corruption.explanation import explain_masking
+from tfrecords.corruption.gathering import add_at, gather_at, look_up
+from tfrecords.corruption.masking_config import MaskingConfig
+from tfrecords.corruption.masking_units import span_borders, unit_starts, word_starts
+from tfrecords.corruption.random_numbers import (
+    ACTION_STREAM,
+    REPLACEMENT_STREAM,
+    ROUNDING_STREAM,
+    example_keys,
+    random_below,
+    random_bits,
+)  # fmt: skip
+from tfrecords.reading.token_sample import sample_tokens
+
+# What a token id may be to a masker.
+_SPECIAL, _FIRST_PIECE, _CONTINUATION = 0, 1, 2
+# Up to so many ranges of special ids, comparing with each is faster than looking ids up.
+_FEW = 4
+
+
+class MaskedLMCorruption:
+    """Batch to features of the masked language model: a pure function of (batch, seed).
+
+    The masks of an example depend on the seed, the epoch, and the example's number: not on the
+    batch it comes in.
+
+    Args:
+        tokenizer: gives `special_ids`, `unk_id`, `starts_word`, `marks_words`, `mask_id`, `random_ids`,
+            `layout`.
+        config: a `MaskingConfig`.
+        corpus_tokens: int32 [R], tokens of the corpus, which random ones are drawn from; needed where
+            the config's random_tokens is "corpus", see `of_shards`.
+
+    Call arguments:
+        batch: dict with token_ids int32 [B, S], padding_mask bool [B, S], example_index int64 [B],
+            epoch int64 [B], and anything else, which is passed on. S must be static.
+        seed: int or int64 scalar.
+
+    Returns:
+        The batch without example_index and epoch, token_ids corrupted, and
+            mask_positions: int32 [B, P], ascending, then filler 0
+            mask_ids: int32 [B, P], the original tokens at these positions, 0 at filler
+            mask_weights: float32 [B, P], 1 for a prediction and 0 for filler
+        and with strategy "span"
+            span_left, span_right: int32 [B, P], the positions just before and after the span of a
+                prediction, whose tokens the model sees; 0 at filler. mask_positions - span_left
+                counts the tokens of the span from 1.
+            span_weights: float32 [B, P], 1 for a prediction whose two border tokens are text, 0
+                where one of them is special ([CLS], [SEP]) and at filler: SpanBERT predicts from
+                borders within the text only (`span_masking`: start > 0 and end < len - 1)
+        A sequence of special tokens only has no prediction.
+
+    Raises:
+        ConfigError: random tokens of the corpus without `corpus_tokens`; words are to be masked and the
+            tokenizer does not show where they begin; strategy "span" and a layout that puts nothing before the
+            text.
+
+    Example:
+        reader = ShardReader("shards", tokenizer)
+        corrupt = MaskedLMCorruption.of_shards(reader, tokenizer, MaskingConfig(rate=0.15))
+        batch = next(iter(reader.dataset(32, seed=0, corrupt=corrupt)))
+    """
+
+    def __init__(self, tokenizer, config=MaskingConfig(), corpus_tokens=None):
+        if config.strategy != "token" and not tokenizer.marks_words:
+            raise ConfigError(
+                f"strategy: {config.strategy} needs to know where words begin, which the tokens of this tokenizer do not "
+                "show (BPE with a marker at the end of words); use strategy: token"
+            )
+        if config.strategy == "span" and not tokenizer.layout.before_first:
+            raise ConfigError(
+                "strategy: span predicts from the tokens on both sides of a span, and the tokenizer's layout "
+                "puts no special token before the text; use another strategy"
+            )
+        self.config = config
+        self.mask_id = int(tokenizer.mask_id)
+        if config.random_tokens == "corpus" and corpus_tokens is None:
+            raise ConfigError(
+                "random_tokens: corpus draws from tokens of the shards, which this corruption was not given; make it "
+                "with MaskedLMCorruption.of_shards, or set random_tokens to uniform"
+            )
+        drawn = tokenizer.random_ids if config.random_tokens == "uniform" else corpus_tokens
+        self.random_ids = np.asarray(drawn, np.int32)
+        frame = [i for i in tokenizer.special_ids if i != tokenizer.unk_id]
+        special = list(tokenizer.special_ids)  # what is never predicted
+        if config.predict_special:
+            special = []
+        elif config.predict_unknown:
+            special = frame
+        kinds = np.where(tokenizer.starts_word, _FIRST_PIECE, _CONTINUATION).astype(np.int8)
+        kinds[special] = _SPECIAL
+        self._kinds = kinds
+        self._special = _ranges(special)
+        self._is_text = ~np.isin(np.arange(len(kinds)), frame)
+
+    @classmethod
+    def of_shards(cls, reader, tokenizer, config):
+        """What corrupts the rows of a `ShardReader`, whose tokens are drawn where `random_tokens` is "corpus"."""
+        return cls(tokenizer, config, sample_tokens(reader, tokenizer) if config.random_tokens == "corpus" else None)
+
+    def __call__(self, batch, seed):
+        features = dict(batch)
+        keys = self.keys(batch, seed)
+        del features["epoch"], features["example_index"]
+        token_ids = features["token_ids"]
+        length = token_ids.shape[1]
+
+        # 1. Which tokens may be predicted, and which of them begin a unit: a token, word, n-gram or span.
+        candidates, starts = self.units(token_ids, features["padding_mask"], keys)
+
+        # 2. How many of them are predicted.
+        budget = self.budget(tf.reduce_sum(tf.cast(candidates, tf.int32), axis=1), length, keys)
+
+        # 3. Which: int32 [B, P], ascending, and bool [B, P], False at filler.
+        width = self.config.predictions(length)
+        if self.config.strategy == "token":
+            positions, valid = select_tokens(candidates, budget, width, keys)
+        else:
+            positions, valid = select_units(candidates, starts, budget, width, keys, cut=self.config.strategy == "span")
+
+        # 4. What replaces them. A random number at `acting` decides: one for all tokens of a span.
+        acting = positions
+        if self.config.strategy == "span":
+            acting, end = span_borders(positions, valid, length)
+            features["span_left"] = tf.where(valid, acting - 1, 0)
+            features["span_right"] = tf.where(valid, end, 0)
+            features["span_weights"] = tf.cast(valid & self._between_text(token_ids, acting - 1, end), tf.float32)
+        original = tf.where(valid, gather_at(token_ids, positions), 0)
+        change = tf.where(valid, self._replace(original, positions, acting, keys) - original, 0)
+
+        features["token_ids"] = add_at(token_ids, positions, change)
+        features["mask_positions"] = positions
+        features["mask_ids"] = original
+        features["mask_weights"] = tf.cast(valid, tf.float32)
+        return features
+
+    def keys(self, batch, seed):
+        """The keys of the examples' random numbers, see `random_numbers.example_keys`."""
+        epoch = batch["epoch"]
+        if self.config.static_duplicates is not None:
+            epoch %= self.config.static_duplicates
+        return example_keys(seed, epoch, batch["example_index"])
+
+    def units(self, token_ids, padding_mask, keys):
+        """Which tokens may be predicted, and which of them begin a unit: bool [B, S] each."""
+        if self.config.strategy == "token" and len(self._special) <= _FEW:
+            tokens = padding_mask
+            for first, last in self._special:
+                tokens &= token_ids != first if first == last else (token_ids < first) | (token_ids > last)
+            return tokens, tokens
+        kinds = look_up(self._kinds, token_ids) * tf.cast(padding_mask, tf.int8)
+        tokens = kinds != _SPECIAL
+        if self.config.strategy == "token":
+            return tokens, tokens
+        starts = word_starts(tokens, kinds == _CONTINUATION)
+        if self.config.probabilities is not None:
+            starts = unit_starts(tokens, starts, self.config.probabilities, keys)
+        return tokens, starts
+
+    def budget(self, number, length, keys):
+        """How many tokens are predicted where `number` (int32 [B]) may be: int32 [B]."""
+        budgets, more = self.config.budgets(length)
+        budget = tf.gather(budgets, number)
+        if more.any():  # rounded up at random
+            bits = random_bits(keys, ROUNDING_STREAM, tf.zeros([1, 1], tf.int32))[:, 0]
+            thresholds = np.round(more * 2**32).astype(np.int64)
+            budget += tf.cast(tf.cast(bits, tf.int64) < tf.gather(thresholds, number), tf.int32)
+        return budget
+
+    @property
+    def thresholds(self):
+        """Below which 32-bit number a token becomes [MASK], and below which it is replaced at all."""
+        mask = round(self.config.mask_token_rate * 2**32)
+        return mask, min(mask + round(self.config.random_token_rate * 2**32), 2**32)
+
+    def _replace(self, original, positions, acting, keys):
+        """[MASK], a random token, or the token itself, for each predicted token: int32 [B, P].
+
+        Args:
+            original: int32 [B, P], the predicted tokens.
+            positions: int32 [B, P], theirs; which random token is drawn depends on it.
+            acting: int32 [B, P], the positions whose random number decides between the three.
+            keys: of `random_numbers.example_keys`.
+        """
+        below_mask, below_random = self.thresholds
+        action = tf.cast(random_bits(keys, ACTION_STREAM, acting), tf.int64)
+        draw = random_below(random_bits(keys, REPLACEMENT_STREAM, positions), len(self.random_ids))
+        replacement = tf.where(action < below_mask, self.mask_id, look_up(self.random_ids, draw))
+        return tf.where(action < below_random, replacement, original)
+
+    def _between_text(self, token_ids, left, right):
+        """Whether neither of two positions (int32 [B, P]) holds a special token: bool [B, P]."""
+        length = token_ids.shape[1]
+        sides = [gather_at(token_ids, tf.clip_by_value(x, 0, length - 1)) for x in (left, right)]
+        return look_up(self._is_text, sides[0]) & look_up(self._is_text, sides[1])
+
+    def explain(self, batch, features, seed, tokenizer):
+        """Yields, for each row, what was masked and why: `explanation.Explained`."""
+        return explain_masking(self, batch, features, seed, tokenizer)
+
+
+def _ranges(numbers):
+    """The ranges of consecutive `numbers` (ints): a list of (first, last)."""
+    numbers = np.unique(numbers)
+    if not len(numbers):
+        return []
+    return [(int(part[0]), int(part[-1])) for part in np.split(numbers, np.flatnonzero(np.diff(numbers) > 1) + 1)]

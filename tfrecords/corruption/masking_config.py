@@ -1,0 +1,153 @@
+"""The settings of masking. No TensorFlow is imported, so that a wrong setting is refused at once."""
+
+import dataclasses
+import math
+from typing import Annotated, Literal
+
+import numpy as np
+
+from bert_tf.config import Range, check_fields
+from bert_tf.errors import ConfigError
+
+
+@dataclasses.dataclass(frozen=True)
+class MaskingConfig:
+    """How much is masked, and how.
+
+    Attributes:
+        rate: the fraction of a sequence's tokens that are predicted, without replacement: of its n tokens
+            that may be predicted exactly max(1, round(rate * n)), or as `rounding` says.
+            (google-research/bert counts [CLS] and [SEP] among the n although it never predicts them:
+            one prediction more in about one sequence of three.)
+        rounding: how rate * n becomes a whole number. "nearest": BERT, ALBERT, ELECTRA; at least 1.
+            "up": SpanBERT (`math.ceil`: 77 of 510, where "nearest" takes 76). "random": up or down at
+            random so that the mean is rate * n, and 0 in some short sequences; RoBERTa (fairseq's
+            `int(rate * n + U)`).
+        predict_unknown: whether [UNK] may be predicted, and counts among the n, as in BERT, ALBERT,
+            RoBERTa, ELECTRA and SpanBERT. Default False: [UNK] is no token of the text, and a model
+            that predicts it learns where the vocabulary ends.
+        predict_special: whether every token of the row may be predicted and counts, [CLS] and [SEP]
+            and [UNK] too: RoBERTa (fairseq masks <s> and </s>). Only with strategy "token".
+        mask_token_rate: the fraction of the predicted tokens that become [MASK].
+        random_token_rate: the fraction that become a random token; the rest stay as they are.
+        random_tokens: where random tokens are drawn from. "uniform": all ids of the vocabulary that are
+            neither special nor unused, equally likely (BERT). "corpus": tokens of the shards, so that
+            each is as likely as it is frequent, special tokens and [UNK] aside: SpanBERT. (From a sample
+            of about a million tokens, the same for all runs on the same shards.)
+        max_predictions: P, the width of the prediction tensors and the most that are predicted in
+            one sequence; None for ceil(rate * sequence_length), which never binds and is BERT's
+            20 at length 128.
+        strategy: what is predicted together.
+            "token": each token for itself.
+            "whole_word": all pieces of a word or none. A word that does not fit into what is left
+                of the budget is passed over, so that at times a token or two less are predicted.
+            "ngram": 1 to `max_ngram` whole words, n of them with a probability proportional to
+                1 / n: 6/11, 3/11, 2/11 for up to 3. One that does not fit is passed over, where
+                google-research/albert tries its first words alone before.
+            "span": 1 to `max_span` whole words, n of them with a probability proportional to
+                (1 - span_p)^(n - 1): 3.797 on average. The last drawn is cut to what is left of the
+                budget, at the front or the back, as the original does at the back even within a
+                word. Spans that touch are one; the choice between [MASK], random and kept is made
+                once for a span.
+            No unit (word, n-gram or span) reaches across a special token. These are the probabilities before the
+            budget cuts: units that no longer fit are passed over, which favours short ones, here as in the originals.
+            Measured: words of 1, 2, 3, 4 pieces are masked at .165, .145, .133, .117 (BERT's code .173,
+            .151, .136, .124); n-grams of 1, 2, 3 words are .651, .233, .116 of those masked (ALBERT's
+            code .644, .239, .117).
+            Which tokens begin a word is the tokenizer's `starts_word`.
+        max_ngram: "ngram" only: words in the longest.
+        span_p, max_span: "span" only: the parameter of the geometric distribution, and words in
+            the longest.
+        static_duplicates: if given, masks are not drawn again in each epoch but repeat after that
+            many epochs: what google-research/bert does with dupe_factor (10), writing each example so
+            many times with masks of its own. For comparison; None costs nothing and is better.
+
+    Raises:
+        ConfigError: a value out of range, or one that the strategy does not use.
+
+    Example:
+        MaskingConfig(strategy="whole_word").predictions(128)  # 20
+    """
+
+    rate: Annotated[float, Range(above=0, below=1)] = 0.15
+    mask_token_rate: Annotated[float, Range(at_least=0, at_most=1)] = 0.8
+    random_token_rate: Annotated[float, Range(at_least=0, at_most=1)] = 0.1
+    random_tokens: Literal["uniform", "corpus"] = "uniform"
+    rounding: Literal["nearest", "up", "random"] = "nearest"
+    predict_unknown: bool = False
+    predict_special: bool = False
+    max_predictions: Annotated[int | None, Range(at_least=1)] = None
+    strategy: Literal["token", "whole_word", "ngram", "span"] = "token"
+    max_ngram: Annotated[int, Range(at_least=1, at_most=1000)] = 3
+    span_p: Annotated[float, Range(above=0, below=1)] = 0.2
+    max_span: Annotated[int, Range(at_least=1, at_most=1000)] = 10
+    static_duplicates: Annotated[int | None, Range(at_least=1)] = None
+
+    RENAMED = {"mask_probability": "mask_token_rate", "random_probability": "random_token_rate", "unit": "strategy"}
+
+    def __post_init__(self):
+        check_fields(self)
+        if self.mask_token_rate + self.random_token_rate > 1 + 1e-9:
+            raise ConfigError(
+                f"mask_token_rate {self.mask_token_rate} and random_token_rate "
+                f"{self.random_token_rate} must add up to at most 1"
+            )
+        if self.predict_special and self.strategy != "token":
+            raise ConfigError(
+                f"predict_special masks [CLS] and [SEP], which belong to no word, but strategy is {self.strategy}; "
+                "leave predict_special out or set strategy to token"
+            )
+        for name, strategy in (("max_ngram", "ngram"), ("span_p", "span"), ("max_span", "span")):
+            if self.strategy != strategy and getattr(self, name) != getattr(MaskingConfig, name):
+                raise ConfigError(
+                    f"{name} applies only to strategy: {strategy}, but strategy is {self.strategy}; remove {name}"
+                )
+
+    def predictions(self, sequence_length):
+        """P for sequences of `sequence_length` tokens."""
+        if self.max_predictions is not None:
+            return min(self.max_predictions, sequence_length)
+        # Not the rounding error of a product such as 0.07 * 100 one prediction more.
+        return max(1, math.ceil(self.rate * sequence_length - 1e-9))
+
+    def budgets(self, sequence_length):
+        """How many tokens are predicted when 0, 1, ... `sequence_length` may be.
+
+        Returns:
+            int32 [S + 1]; and float64 [S + 1], the probability that it is one more, which is 0 but for
+            rounding "random".
+        """
+        wanted = self.rate * np.arange(sequence_length + 1)
+        if self.rounding == "random":
+            whole = np.floor(wanted + 1e-9)  # the rounding error of a product is no chance of one more
+            more = np.maximum(wanted - whole, 0)
+        else:
+            whole = np.ceil(wanted - 1e-9) if self.rounding == "up" else np.round(wanted)
+            whole[1:] = np.maximum(whole[1:], 1)
+            more = np.zeros_like(wanted)
+        most = self.predictions(sequence_length)
+        return np.minimum(whole, most).astype(np.int32), np.where(whole < most, more, 0)
+
+    @property
+    def probabilities(self):
+        """Of units of 1, 2, ... words, float64; None where a unit is a token or a word."""
+        if self.strategy == "ngram":
+            return ngram_probabilities(self.max_ngram)
+        if self.strategy == "span":
+            return span_probabilities(self.span_p, self.max_span)
+        return None
+
+
+def ngram_probabilities(longest):
+    """p(n) proportional to 1/n for n = 1 .. `longest` (Lan et al. 2019, section 4.2): float64 [N]."""
+    weights = 1 / np.arange(1, longest + 1)
+    return weights / weights.sum()
+
+
+def span_probabilities(p, longest):
+    """Geometric, p (1 - p)^(n - 1), cut off and renormalised (Joshi et al. 2019, section 3.1): float64 [N].
+
+    With p = 0.2 and up to 10 words the mean is 3.797.
+    """
+    weights = p * (1 - p) ** np.arange(longest)
+    return weights / weights.sum()

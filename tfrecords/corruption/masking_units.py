@@ -1,0 +1,96 @@
+"""Which tokens are masked together: whole words, n-grams of them, spans of them.
+
+The words of a row are cut into consecutive units of random numbers of words, from which `drawing` draws,
+all equally likely. So no two units overlap; and until the budget is nearly used up, every word is as
+likely to be masked as any other, and the lengths of units have the configured distribution. Units that
+no longer fit are then passed over (spans: cut), which favours short ones; `MaskingConfig` has the measured
+effect. The originals draw a position and a length, try again where that overlaps what is masked, and
+pass over what does not fit, which favours short ones a little more.
+"""
+
+import math
+
+import numpy as np
+import tensorflow as tf
+
+from tfrecords.corruption.gathering import gather_at, running_sum, sum_at
+from tfrecords.corruption.random_numbers import LENGTH_STREAM, random_bits
+
+
+def word_starts(tokens, continuations):
+    """Where words begin.
+
+    A word is a first piece and the continuations after it; a continuation at the start of a
+    segment, whose first piece was cut off, starts a word.
+
+    Args:
+        tokens: bool [B, S], True where a token may be masked.
+        continuations: bool [B, S], True where a token continues a word.
+
+    Returns:
+        bool [B, S].
+    """
+    return tokens & ~(continuations & _follows(tokens))
+
+
+def unit_starts(tokens, words, probabilities, keys):
+    """Where units begin that hold 1, 2, ... words with the probabilities given.
+
+    No unit reaches across a token that may not be masked: one that would is cut there.
+
+    Args:
+        tokens: bool [B, S], True where a token may be masked.
+        words: bool [B, S], of `word_starts`.
+        probabilities: float64 [N], of 1 to N words; adds up to 1.
+        keys: of `random_numbers.example_keys`.
+
+    Returns:
+        bool [B, S].
+    """
+    length = tokens.shape[1]
+    numbers = tf.range(_units_needed(length, probabilities))[None, :]
+    bits = random_bits(keys, LENGTH_STREAM, numbers)
+    bits = tf.cast(tf.bitwise.right_shift(bits, tf.constant(1, tf.uint32)), tf.int32)
+    words_in = tf.ones_like(bits, tf.float32)
+    for bound in np.cumsum(probabilities)[:-1]:
+        # At most the largest of the numbers: a bound that rounds to 1 would wrap around.
+        words_in += tf.cast(bits >= min(round(bound * 2**31), 2**31 - 1), tf.float32)
+    # Special tokens are counted as words, too: a unit that would hold one is cut there anyway.
+    end = tf.minimum(tf.cast(running_sum(words_in), tf.int32), length)
+    begins = sum_at(end, tf.ones_like(end), length + 1)
+    word = tf.cast(running_sum(tf.cast(words | ~tokens, tf.float32)), tf.int32) - 1
+    begins = gather_at(begins, word) > 0
+    return words & (begins | ~_follows(tokens))
+
+
+def span_borders(positions, valid, length):
+    """The span of consecutive selected positions that each of them is in.
+
+    Args:
+        positions: int32 [B, P], ascending where `valid`.
+        valid: bool [B, P].
+        length: S.
+
+    Returns:
+        begin, end: int32 [B, P], the first position of the span, and the one after its last; 0 and 1
+        where not valid.
+    """
+    rank = tf.range(positions.shape[1])[None, :]
+    # The same for all positions of a span, and larger for the next span.
+    before = tf.where(valid, positions - rank, length)
+    begin = before + tf.searchsorted(before, before, side="left")
+    end = before + tf.searchsorted(before, before, side="right")
+    return tf.where(valid, begin, 0), tf.where(valid, end, 1)
+
+
+def _follows(tokens):
+    """Whether the position before is one of `tokens`: bool [B, S]."""
+    return tf.concat([tf.zeros_like(tokens[:, :1]), tokens[:, :-1]], axis=1)
+
+
+def _units_needed(length, probabilities):
+    """How many units hold `length` words, all but surely (int): the mean and six standard deviations."""
+    sizes = np.arange(1, len(probabilities) + 1)
+    mean = (sizes * probabilities).sum()
+    variance = (sizes**2 * probabilities).sum() - mean**2
+    return min(math.ceil(length / mean + 6 * math.sqrt(length * variance / mean**3)) + 1, length)

@@ -1,0 +1,214 @@
+"""Permutation language modelling: which tokens are predicted, and in which order all are known.
+
+Yang et al. 2019, sections 2.2 and 2.3; `_sample_mask` and `_local_perm` in zihangdai/xlnet
+`data_utils.py`. Nothing is replaced: what a token may see is decided by its rank.
+"""
+
+import numpy as np
+import tensorflow as tf
+
+from bert_tf.errors import DataError
+from tfrecords.corruption.explanation import explain_permutation
+from tfrecords.corruption.gathering import gather_at, marked
+from tfrecords.corruption.permutation_config import PermutationConfig
+from tfrecords.corruption.permutation_spans import CONTINUATION, FIRST_PIECE, SPECIAL, sample_spans
+from tfrecords.corruption.random_numbers import example_keys, random_bits
+from tfrecords.packing.xlnet import check_permutation
+
+# Behind those of the maskers, see `corruption`; 17 and 18 are those of the spans.
+_ORDER_STREAM = 16
+_COMPLETION_STREAM = 19
+
+
+class PermutationCorruption:
+    """Batch to features of the permutation language model: a pure function of (batch, seed).
+
+    Which tokens are predicted, as `_sample_mask` and section 3.1 of the paper: walking through a window,
+    draw n, pass over a random part of n alpha / beta tokens, predict the n tokens that begin with the next
+    first piece of a word, even where they end within one, pass over the rest; then single tokens, all
+    equally likely, until the window has its number. So all positions of a window are equally likely to be predicted
+    except the last few: a span that would reach the end is not taken, here as there.
+
+    Otherwise than the original:
+        <sep> and <cls> are not predicted. The original lets spans begin at them and run over them, counts
+        them, and leaves them out of the loss afterwards; here the number of predictions is that of the
+        tokens that may be predicted, and a span ends at a token that may not.
+        Nor are <unk> and <eod>, unless the config's `predict_special` is set; the original predicts them.
+        A piece that holds a character of a script without spaces begins a word (the tokenizer's
+        `starts_word`).
+        At least one token of each window stays context, so that every prediction has something to be made from.
+
+    In which order, as `_local_perm`: the tokens that are not predicted come first and see each
+    other; predicted ones, <sep> and <cls> follow in random order. The order depends on the seed,
+    the epoch and the example's number, not on the batch it comes in.
+
+    Args:
+        tokenizer: gives `special_ids`, `eod_id`, `starts_word`, `sep_id`, `cls_id`, `layout`.
+        config: a `PermutationConfig`.
+
+    Call arguments:
+        batch: dict with token_ids, segment_ids int32 [B, S], padding_mask bool [B, S] (padding on
+            the right), example_index int64 [B], epoch int64 [B], and anything else, which is
+            passed on. S must be static. `backward` bool [B], where it is there, says which rows
+            are in reverse order already (shards of the format xlnet); none is then reversed.
+        seed: int or int64 scalar.
+
+    Returns:
+        The batch without example_index and epoch, backward rows reversed between the special
+        tokens of their frame, and
+            permutation_order: int32 [B, S], ranks: a token is predicted from those of lower rank.
+                Window k has rank k (window + 1) for its context, the others follow one by one.
+            mask_positions: int32 [B, P], window by window, ascending, filled up with 0
+            mask_ids: int32 [B, P], the tokens at these positions, 0 at filler
+            mask_weights: float32 [B, P], 1 for a prediction and 0 for filler
+            backward: bool [B], where the config is bidirectional
+
+    Raises:
+        ConfigError: S does not fit the config.
+        DataError: rows hold several packed sequences.
+
+    Example:
+        reader = ShardReader("shards", tokenizer)
+        corrupt = PermutationCorruption.of_shards(reader, tokenizer, PermutationConfig(segments=2))
+        batch = next(iter(reader.dataset(32, seed=0, corrupt=corrupt)))
+    """
+
+    def __init__(self, tokenizer, config=PermutationConfig()):
+        self.config = config
+        kinds = np.where(tokenizer.starts_word, FIRST_PIECE, CONTINUATION).astype(np.int8)
+        never = (tokenizer.sep_id, tokenizer.cls_id) if config.predict_special else tokenizer.special_ids
+        kinds[list(never)] = SPECIAL
+        if config.predict_special and tokenizer.eod_id is not None:
+            kinds[tokenizer.eod_id] = FIRST_PIECE  # a word of its own
+        self._kinds = kinds
+        self._functional = (tokenizer.sep_id, tokenizer.cls_id)
+        layout = tokenizer.layout
+        self._front = len(layout.before_first)
+        self._back = len(layout.after_first) + len(layout.at_end)
+
+    @classmethod
+    def of_shards(cls, reader, tokenizer, config):
+        """What corrupts the rows of a `ShardReader`.
+
+        Raises:
+            ConfigError: rows of the format xlnet, and settings that do not fit them.
+        """
+        check_permutation(config, reader.manifest.packing, reader.sequence_length)
+        return cls(tokenizer, config)
+
+    def __call__(self, batch, seed):
+        if "sequence_ids" in batch:
+            raise DataError("permutation LM runs along whole rows; its shards must hold one sequence a row")
+        features = dict(batch)
+        epoch, example_index = features.pop("epoch"), features.pop("example_index")
+        keys = example_keys(seed, epoch, example_index)
+        backward = features.get("backward")  # of rows that were written in either direction
+        if backward is None and self.config.bidirectional:
+            features["backward"] = backward = (epoch + example_index) % 2 == 1
+            source = self._reversed_positions(features["padding_mask"], backward)
+            for name in ("token_ids", "segment_ids"):
+                features[name] = gather_at(features[name], source)
+        token_ids, padding_mask = features["token_ids"], features["padding_mask"]
+        predicted = self.select(token_ids, padding_mask, keys, backward)
+        functional = tf.reduce_any([tf.equal(token_ids, id_) for id_ in self._functional], axis=0) & padding_mask
+        window = self.config.window(token_ids.shape[1])
+        features["permutation_order"] = order_within_windows(predicted | functional, window, keys)
+        positions, valid = self._positions(predicted, window)
+        features["mask_positions"] = positions
+        features["mask_ids"] = tf.where(valid, gather_at(token_ids, positions), 0)
+        features["mask_weights"] = tf.cast(valid, tf.float32)
+        return features
+
+    def explain(self, batch, features, seed, tokenizer):
+        """Yields, for each row, what is predicted and from what: `explanation.Explained`."""
+        return explain_permutation(self, batch, features, tokenizer)
+
+    def select(self, token_ids, padding_mask, keys, backward=None):
+        """Which tokens are predicted: bool [B, S].
+
+        Args:
+            token_ids, padding_mask: [B, S], backward rows already reversed.
+            keys: of `random_numbers.example_keys`.
+            backward: bool [B] or None.
+        """
+        kinds = tf.where(padding_mask, tf.gather(self._kinds, token_ids), tf.constant(SPECIAL, tf.int8))
+        length = token_ids.shape[1]
+        window = self.config.window(length)
+        kinds = tf.reshape(kinds, [-1, length // window, window])
+        if backward is not None:  # words are read forwards in either direction
+            kinds = tf.where(backward[:, None, None], tf.reverse(kinds, [2]), kinds)
+        eligible = tf.reduce_sum(tf.cast(kinds != SPECIAL, tf.int32), axis=2)
+        budget = tf.minimum(tf.gather(self._budgets(window), eligible), self.config.quotas(length))
+        spans = sample_spans(kinds, budget, keys, self.config)
+        left = budget - tf.reduce_sum(tf.cast(spans, tf.int32), axis=2)
+        bits = random_bits(keys, _COMPLETION_STREAM, tf.range(length)[None, :])
+        single = _ranks(tf.reshape(bits, tf.shape(kinds)), (kinds != SPECIAL) & ~spans) < left[:, :, None]
+        chosen = spans | single
+        if backward is not None:
+            chosen = tf.where(backward[:, None, None], tf.reverse(chosen, [2]), chosen)
+        return tf.reshape(chosen, [-1, length])
+
+    def _budgets(self, window):
+        """How many of 0, 1, ... `window` tokens are predicted: int32 [W + 1]."""
+        count = np.arange(window + 1)
+        predicted = np.maximum(1, np.round(count * self.config.beta / self.config.alpha))
+        return np.minimum(predicted, np.maximum(count - 1, 0)).astype(np.int32)
+
+    def _positions(self, predicted, window):
+        """The positions of what is predicted: int32 [B, P] and bool [B, P]."""
+        windows = predicted.shape[1] // window
+        quotas = self.config.quotas(predicted.shape[1])
+        mask = tf.cast(tf.reshape(predicted, [-1, window]), tf.float32)
+        positions, valid = marked(mask, max(quotas))
+        positions = tf.reshape(positions, [-1, windows, max(quotas)]) + tf.range(windows)[None, :, None] * window
+        valid = tf.reshape(valid, tf.shape(positions))
+        positions = tf.where(valid, positions, 0)
+
+        def joined(x):
+            return tf.concat([x[:, i, :quota] for i, quota in enumerate(quotas)], axis=1)
+
+        return joined(positions), joined(valid)
+
+    def _reversed_positions(self, padding_mask, backward):
+        """The position from which each position of a row takes its token: int32 [B, S]."""
+        position = tf.range(padding_mask.shape[1])[None, :]
+        end = tf.reduce_sum(tf.cast(padding_mask, tf.int32), axis=1, keepdims=True) - self._back
+        inside = backward[:, None] & (position >= self._front) & (position < end)
+        return tf.where(inside, self._front + end - 1 - position, position)
+
+
+def order_within_windows(ordered, window, keys):
+    """Ranks: what is not `ordered` first, all alike, then the others at random, window by window.
+
+    Args:
+        ordered: bool [B, S], the tokens that have a rank of their own in the order.
+        window: a divisor of S.
+        keys: of `random_numbers.example_keys`.
+
+    Returns:
+        int32 [B, S].
+    """
+    length = ordered.shape[1]
+    shape = [-1, length // window, window]
+    bits = random_bits(keys, _ORDER_STREAM, tf.range(length)[None, :])
+    ordered = tf.reshape(ordered, shape)
+    ranks = tf.where(ordered, 1 + _ranks(tf.reshape(bits, tf.shape(ordered)), ordered), 0)
+    first = tf.range(length // window)[None, :, None] * (window + 1)
+    return tf.reshape(first + ranks, [-1, length])
+
+
+def _ranks(bits, among):
+    """The rank of each number among those of its window: int32 [B, G, W]; W for the others.
+
+    Args:
+        bits: uint32 [B, G, W], random.
+        among: bool [B, G, W].
+    """
+    window = bits.shape[2]
+    # The position is in the low bits, so that no two numbers are equal.
+    mask = (1 << (window - 1).bit_length()) - 1
+    bits = tf.cast(tf.bitwise.right_shift(bits, tf.constant(1, tf.uint32)), tf.int32)
+    numbers = tf.bitwise.bitwise_or(tf.bitwise.bitwise_and(bits, ~mask), tf.range(window))
+    numbers = tf.reshape(tf.where(among, numbers, tf.int32.max), [-1, window])
+    ranks = tf.reshape(tf.searchsorted(tf.sort(numbers, axis=1), numbers), tf.shape(among))
+    return tf.where(among, ranks, window)

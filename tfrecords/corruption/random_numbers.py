@@ -1,0 +1,84 @@
+"""Random numbers without state: hashes of (seed, epoch, example, stream, position).
+
+A corruption is a pure function `(batch, seed) -> features` in TensorFlow ops on whole batches. Its
+random numbers are integer hashes, so they are the same in graph mode and under XLA, on every device,
+and for every batch that an example is in. `tf.random.stateless_uniform` does not promise this.
+"""
+
+import tensorflow as tf
+
+from tfrecords.hashing import as_uint64, splitmix64
+
+# Numbers drawn for one purpose must be independent of those for another: each purpose has its own stream
+# of 2**16 numbers, one for each position of a sequence. 16 to 19 are in `permutation` and
+# `permutation_spans`, 64 is in `replaced_tokens`.
+SELECTION_STREAM = 0
+ACTION_STREAM = 1
+REPLACEMENT_STREAM = 2
+COMPLETION_STREAM = 3
+LENGTH_STREAM = 4
+SIDE_STREAM = 5
+ROUNDING_STREAM = 6
+
+_STREAM_LENGTH = 1 << 16
+_GOLDEN = 0x9E3779B9
+
+
+def example_keys(seed, epoch, example_index):
+    """A 64-bit key of each example's random numbers; distinct for all examples of an epoch.
+
+    Args:
+        seed: int or int64 scalar.
+        epoch, example_index: int64 [B].
+
+    Returns:
+        Two uint32 [B] tensors: with a key of only 32 bits, two of some hundred thousand examples would
+        have the same one.
+    """
+    key = tf.constant(0, tf.uint64)
+    for number in (seed, epoch, example_index):
+        key = splitmix64(tf.bitwise.bitwise_xor(key, as_uint64(number)))
+    high = tf.bitwise.right_shift(key, tf.constant(32, tf.uint64))
+    return tf.cast(high, tf.uint32), tf.cast(key, tf.uint32)
+
+
+def random_bits(keys, stream, positions):
+    """Uniform 32-bit numbers, one for each position of each example.
+
+    Args:
+        keys: of `example_keys`.
+        stream: int, what the numbers are for.
+        positions: int32 [B, K] or [1, K], each in [0, 2**16).
+
+    Returns:
+        uint32 [B, K].
+    """
+    first, second = keys
+    counters = tf.cast(positions + stream * _STREAM_LENGTH, tf.uint32) * _uint32(_GOLDEN)
+    return _mix(first[:, None] + counters, second[:, None])
+
+
+def random_below(bits, limit):
+    """uint32 random bits to int32 in [0, limit), each equally likely to within limit / 2**32.
+
+    `limit` is an int, or an int32 tensor that broadcasts.
+    """
+    product = tf.cast(bits, tf.int64) * tf.cast(limit, tf.int64)
+    return tf.cast(tf.bitwise.right_shift(product, _int64(32)), tf.int32)
+
+
+def _mix(value, key):
+    """The finalizer of MurmurHash3 with `key` mixed in at its middle; both uint32."""
+    value = tf.bitwise.bitwise_xor(value, tf.bitwise.right_shift(value, _uint32(16)))
+    value = tf.bitwise.bitwise_xor(value * _uint32(0x85EBCA6B), key)
+    value = tf.bitwise.bitwise_xor(value, tf.bitwise.right_shift(value, _uint32(13)))
+    value = value * _uint32(0xC2B2AE35)
+    return tf.bitwise.bitwise_xor(value, tf.bitwise.right_shift(value, _uint32(16)))
+
+
+def _uint32(value):
+    return tf.constant(value, tf.uint32)
+
+
+def _int64(value):
+    return tf.constant(value, tf.int64)

@@ -1,0 +1,70 @@
+"""Packing in any format: which function makes its sequences, and what is counted of them."""
+
+import numpy as np
+
+from tfrecords.packing.electra import electra_examples, reorder
+from tfrecords.packing.pairs import segment_pairs, sentence_pairs
+from tfrecords.packing.single_segments import doc_sentences, full_sentences, insert_separators, token_blocks
+from tfrecords.packing.spans import ENDS, FILLS
+from tfrecords.shards.config import PAIR_FORMATS, SINGLE_FORMATS
+from tfrecords.shards.schema import EXCHANGED, IN_ORDER, NEXT, NO_PAIR, RANDOM_NEXT
+
+#: What `count` counts.
+COUNTS = (
+    "examples", "example_tokens", "truncated_tokens", "next", "random_next", "random_next_ends", "random_next_fills",
+    "in_order", "exchanged", "without_pair", "two_segments", "lone_segments",
+)  # fmt: skip
+
+
+def pack(tokens, tokenizer, config, seed):
+    """Packs the sentences of a chunk once, in any format but xlnet.
+
+    Args:
+        tokens: `corpus.tokens.Tokens`.
+        tokenizer: gives `layout` and `sep_id`.
+        config: `ShardsConfig`.
+        seed: integer.
+
+    Returns:
+        (token_ids, Spans): the ids, with separators or in another order where the format asks for it,
+        and the sequences as `spans.Spans` of them.
+    """
+    token_ids, *splits = tokens
+    layout = tokenizer.layout
+    if config.format in PAIR_FORMATS:
+        room = config.sequence_length - layout.special_tokens_per_pair
+        if config.format == "sentence_pair":
+            return token_ids, sentence_pairs(*splits, room, seed, config.pair_task)
+        return token_ids, segment_pairs(*splits, room, seed, config.short_sequences, config.pair_task)
+    if config.format == "electra":
+        spans, sentences = electra_examples(*splits, config.sequence_length, layout, seed, config.short_sequences)
+        return reorder(token_ids, splits[0], sentences), spans
+    room = config.sequence_length - layout.special_tokens_per_sequence
+    if config.format == "doc_sentences":
+        return token_ids, doc_sentences(*splits, room)
+    across_documents = token_blocks if config.format == "token_blocks" else full_sentences
+    spans, separators = across_documents(*splits, room)
+    return insert_separators(token_ids, separators, tokenizer.sep_id), spans
+
+
+def count(spans, layout, config, counts):
+    """Adds the sequences that `pack` made to `counts`, a dict with all names of `COUNTS`."""
+    first, second = spans.first_end - spans.first_start, spans.second_end - spans.second_start
+    pairs = int(np.count_nonzero(second))
+    singles = len(second) - pairs
+    counts["examples"] += len(second)
+    counts["example_tokens"] += int((first + second).sum())
+    counts["example_tokens"] += pairs * layout.special_tokens_per_pair + singles * layout.special_tokens_per_sequence
+    counts["two_segments"] += pairs
+    counts["truncated_tokens"] += int(spans.truncated.sum())
+    counts["without_pair"] += int(np.count_nonzero(spans.labels == NO_PAIR))
+    counts["lone_segments"] += 0 if config.format in SINGLE_FORMATS else singles
+    if config.pair_task == "next_sentence":
+        is_random = spans.labels == RANDOM_NEXT
+        counts["next"] += int(np.count_nonzero(spans.labels == NEXT))
+        counts["random_next"] += int(np.count_nonzero(is_random))
+        counts["random_next_ends"] += int(np.count_nonzero(is_random & (spans.lone == ENDS)))
+        counts["random_next_fills"] += int(np.count_nonzero(is_random & (spans.lone == FILLS)))
+    elif config.pair_task == "sentence_order":
+        counts["in_order"] += int(np.count_nonzero(spans.labels == IN_ORDER))
+        counts["exchanged"] += int(np.count_nonzero(spans.labels == EXCHANGED))

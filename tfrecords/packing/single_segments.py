@@ -1,0 +1,80 @@
+"""Sentences into sequences of one segment: full sentences, sentences of one document, blocks of tokens."""
+
+from bisect import bisect_left
+
+import numpy as np
+
+from tfrecords.packing.spans import spans, split_long
+from tfrecords.shards.schema import NO_PAIR
+
+
+def full_sentences(sentence_splits, document_splits, room):
+    """Contiguous sentences, as many as fit, across the borders of documents (RoBERTa).
+
+    Liu et al. 2019, section 4.2, FULL-SENTENCES: no pair label, a [SEP] where a document ends
+    within the sequence. A sentence that alone exceeds the sequence is cut into equal pieces.
+    Nothing is truncated: every token is in exactly one example. Deterministic.
+
+    Args:
+        sentence_splits: int [N + 1], token offsets of sentences; no sentence is empty.
+        document_splits: int [D + 1], sentence offsets of documents; no document is empty.
+        room: tokens of an example without the special ones around it.
+
+    Returns:
+        (Spans, separators): the spans lie in the token ids that `insert_separators` makes of the
+        original ones; `separators` int64 [D - 1] are the token offsets before which it puts them.
+    """
+    sentence_splits, document_splits = split_long(sentence_splits, document_splits, room, room)
+    # A separator before each document but the first moves what follows by one position.
+    document_of = np.repeat(np.arange(len(document_splits) - 1), np.diff(document_splits))
+    starts = (sentence_splits[:-1] + document_of).tolist()
+    ends = (sentence_splits[1:] + document_of).tolist()
+    return spans(_fill(starts, ends, 0, len(starts), room)), sentence_splits[document_splits[1:-1]]
+
+
+def token_blocks(sentence_splits, document_splits, room):
+    """Rows filled to the last token: the text is cut where a row ends, within sentences, too.
+
+    fairseq's `--sample-break-mode none`. The most text in a row: where sentences are long for the
+    sequence, `full_sentences` leaves a fifth of it empty.
+
+    Args and returns: as `full_sentences`.
+    """
+    separators = sentence_splits[document_splits[1:-1]]
+    total = int(sentence_splits[-1]) + len(separators)
+    starts = np.arange(0, total, room)
+    return spans((start, min(start + room, total), 0, 0, NO_PAIR, 0, 0) for start in starts.tolist()), separators
+
+
+def doc_sentences(sentence_splits, document_splits, room):
+    """Contiguous sentences, as many as fit, of one document each (Liu et al. 2019, DOC-SENTENCES).
+
+    As `full_sentences`, but that each document begins an example of its own. The last example of
+    a document is shorter; the paper enlarges the batch until it holds as many tokens as with full
+    sentences, for which the manifest's `tokens_per_example` gives the factor.
+
+    Args: as `full_sentences`.
+
+    Returns:
+        Spans.
+    """
+    sentence_splits, document_splits = split_long(sentence_splits, document_splits, room, room)
+    starts, ends = sentence_splits[:-1].tolist(), sentence_splits[1:].tolist()
+    documents = document_splits.tolist()
+    return spans(
+        row for first, last in zip(documents, documents[1:]) for row in _fill(starts, ends, first, last, room)
+    )
+
+
+def _fill(starts, ends, first, last, room):
+    """Rows of the sentences `first` to `last` - 1, each with as many as fit."""
+    while first < last:
+        # At least one sentence, since none exceeds the room.
+        after = bisect_left(ends, starts[first] + room + 1, first + 1, last)
+        yield (starts[first], ends[after - 1], 0, 0, NO_PAIR, 0, 0)
+        first = after
+
+
+def insert_separators(token_ids, separators, sep_id):
+    """`token_ids` with `sep_id` put before the offsets that `full_sentences` returned."""
+    return np.insert(token_ids, separators, sep_id)

@@ -1,0 +1,269 @@
+"""From a folder of shards to batches: exact order, checked bytes, resumable at any step.
+
+A block of shards is read and permuted at a time (`order`), of which each of several inputs takes its
+part (`input_sharding`); then batches of records are parsed (`parsing`) and corrupted. All of it runs in
+TensorFlow's own threads.
+"""
+
+import contextlib
+from pathlib import Path
+
+import numpy as np
+import tensorflow as tf
+
+from bert_tf.errors import ConfigError, DataError
+from tfrecords.reading import verification
+from tfrecords.reading.input_sharding import INPUT_SHARDINGS
+from tfrecords.reading.order import ReadingOrder
+from tfrecords.reading.parsing import parse
+from tfrecords.shards.manifest import Manifest
+
+_ENDLESS = np.iinfo(np.int64).max
+_FILE_BUFFER = 8 << 20  # bytes
+# Examples parsed and corrupted by one call: small batches would cost more in calls than in work.
+_ROWS_AT_ONCE = 1024
+
+
+class ShardReader:
+    """Reads the shards that `bert-tf shards` wrote.
+
+    The checksum of every record is verified as it is read. Up to three blocks of `block_bytes` are
+    in memory at once, and a copy of one: the block that is being read from, the next one, and the
+    one that is being loaded.
+
+    Args:
+        folder: holds manifest.json and the shards.
+        tokenizer: if given, must be the one the shards were written with.
+        block_bytes: how many bytes of shards are shuffled together; at least one shard is. Part
+            of the order: the same value is needed to resume a run.
+
+    Attributes:
+        manifest: the `Manifest`.
+        num_examples: examples in an epoch (int).
+        sequence_length: S of the batches (int).
+
+    Raises:
+        DataError: no manifest, another schema, another tokenizer, no examples, a shard that is
+            missing or has not the recorded size.
+
+    Example:
+        reader = ShardReader("shards", load_tokenizer("shards/tokenizer"))
+        for batch in reader.dataset(batch_size=32, seed=0, epochs=1):
+            print(batch["token_ids"].shape)  # (32, 128)
+    """
+
+    def __init__(self, folder, tokenizer=None, block_bytes=32 << 20):
+        self.folder = Path(folder)
+        self.manifest = Manifest.load(self.folder)
+        if tokenizer is not None:
+            self.manifest.check_tokenizer(tokenizer)
+        self.sequence_length = self.manifest.sequence_length
+        self._shards = list(self.manifest.shards)
+        # Without the tokenizer, only the mask tells padding from tokens.
+        self._pad_id = 0 if tokenizer is None else tokenizer.pad_id
+        self._block_bytes = block_bytes
+        verification.check_sizes(self.folder, self._shards)
+        self.num_examples = self.manifest.examples
+        if not self.num_examples:
+            raise DataError(f"{self.folder} holds no examples; write its shards again")
+
+    def dataset(
+        self,
+        batch_size,
+        seed,
+        start_step=0,
+        epochs=None,
+        input_index=0,
+        num_inputs=1,
+        corrupt=None,
+        shuffle=True,
+        drop_remainder=True,
+        shard_by="examples",
+    ):
+        """Batches in an order that is a pure function of (seed, step).
+
+        `dataset(..., start_step=k)` yields what `dataset(...).skip(k)` does, at no cost that grows
+        with k: earlier blocks are not read, and earlier records of the first block not parsed.
+        Batches run across the borders of blocks and epochs, so that only the very last can be
+        short. Every example comes exactly once an epoch.
+
+        Args:
+            batch_size: examples in a global batch, B.
+            seed: of the order, and handed to `corrupt`; any integer.
+            start_step: global batches already consumed.
+            epochs: after how many to stop; None for never.
+            input_index, num_inputs: which of how many pipelines this is; each yields its
+                batch_size / num_inputs rows of every global batch.
+            corrupt: function (batch, seed) -> features in tf ops. It is given many rows, which are
+                cut into batches afterwards: every feature has a first dimension of rows, each
+                made from its own row alone.
+            shuffle: False for the order of the files, as evaluation wants it.
+            drop_remainder: False to keep a last, shorter batch. True makes every shape static.
+            shard_by: what is divided among several inputs, see `input_sharding`. "examples": the
+                rows of each global batch, which are then the same with any number of inputs; each
+                input reads all shards. "files": the shards of each epoch, of which each input reads
+                an equal part. The global batches then depend on the number of inputs, and a run that
+                resumes with another number sees some examples of that epoch twice and others not.
+
+        Returns:
+            tf.data.Dataset of dicts; B here is batch_size / num_inputs:
+                token_ids, segment_ids: int32 [B, S], padded with the tokenizer's pad id and 0
+                padding_mask: bool [B, S], True at real tokens
+                pair_labels: int32 [B], 0 = the second segment follows the first, 1 = it is random,
+                    or the two are exchanged, as `manifest.pair_task` says
+                pair_weights: float32 [B], 1 where there is such a pair, else 0; both are left out
+                    where `manifest.pair_task` is "none"
+                example_index: int64 [B], the example's number in the shards
+                epoch: int64 [B]
+                backward: bool [B], shards of the format xlnet only: the row is in reverse order
+            or what `corrupt` returns for them.
+
+        Raises:
+            ConfigError: sizes that do not divide, indices out of range, an unknown `shard_by`.
+            DataError: fewer examples than one batch. A damaged shard that is met while iterating
+                surfaces as a tf.errors.OpError; `explain_errors` turns it into this.
+        """
+        _check_sizes(batch_size, start_step, epochs, input_index, num_inputs, drop_remainder)
+        if shard_by not in INPUT_SHARDINGS:
+            raise ConfigError(f"shard_by is {shard_by!r}; known: {', '.join(INPUT_SHARDINGS)}")
+        total = _ENDLESS if epochs is None else epochs * self.num_examples
+        if drop_remainder and total < batch_size:
+            raise DataError(
+                f"{self.folder} holds {self.num_examples} examples, fewer than one batch of "
+                f"{batch_size}; use a smaller batch or more text"
+            )
+        order = self._order(seed, shuffle)
+        mine = INPUT_SHARDINGS[shard_by](order, batch_size, start_step, input_index, num_inputs)
+        per_input = batch_size // num_inputs
+
+        # None of it is Python that AutoGraph would have to translate, which takes seconds.
+        @tf.autograph.experimental.do_not_convert
+        def load_block(ordinal):
+            return self._load_block(order, mine, ordinal)
+
+        @tf.autograph.experimental.do_not_convert
+        def finish(records, example_index, epoch):
+            batch = parse(records, example_index, self.manifest, self._pad_id)
+            batch["epoch"] = epoch
+            return batch if corrupt is None else corrupt(batch, seed)
+
+        # `rebatch` cuts the blocks into batches and joins the ends of two blocks: slices, where
+        # `unbatch().batch()` would handle every record by itself.
+        dataset = mine.blocks(epochs or _ENDLESS // order.blocks_per_epoch).map(load_block).prefetch(1)
+        dataset = dataset.rebatch(per_input * -(-_ROWS_AT_ONCE // per_input))
+        dataset = dataset.map(finish, num_parallel_calls=tf.data.AUTOTUNE, deterministic=True)
+        dataset = dataset.rebatch(per_input, drop_remainder=drop_remainder)
+        if epochs is not None:
+            steps = total // batch_size if drop_remainder else -(-total // batch_size)
+            left = max(steps - start_step, 0)
+            # Sharded by files, an input may have one example more than others, enough for one batch more.
+            dataset = dataset.take(left).apply(tf.data.experimental.assert_cardinality(left))
+        options = tf.data.Options()
+        options.deterministic = True
+        # Batches are processed side by side: threads inside one op would only wait for each other.
+        options.threading.max_intra_op_parallelism = 1
+        return dataset.prefetch(tf.data.AUTOTUNE).with_options(options)
+
+    def examples(self, indices, epoch=0):
+        """A batch of chosen examples, as `dataset` would yield them in `epoch`.
+
+        Args:
+            indices: example numbers (ints below the manifest's number of examples).
+
+        Returns:
+            dict of tensors as `dataset` without `corrupt` yields.
+
+        Raises:
+            DataError: a number out of range, or a damaged shard or example.
+        """
+        records, ends = [], np.cumsum([shard.examples for shard in self._shards])
+        for index in indices:
+            if not 0 <= index < self.num_examples:
+                raise DataError(
+                    f"there is no example {index}: {self.folder} holds examples 0 to {self.num_examples - 1}"
+                )
+            number = int(np.searchsorted(ends, index, side="right"))
+            shard = self._shards[number]
+            dataset = tf.data.TFRecordDataset(str(self.folder / shard.file))
+            try:
+                records.append(dataset.skip(index - int(ends[number]) + shard.examples).take(1).get_single_element())
+            except tf.errors.OpError:
+                raise verification.damage(self.folder, shard) from None
+        numbers = tf.constant(list(indices), tf.int64)
+        batch = parse(tf.stack(records), numbers, self.manifest, self._pad_id)
+        batch["epoch"] = tf.fill([len(records)], tf.constant(epoch, tf.int64))
+        return batch
+
+    def verify(self, progress=True):
+        """Reads every shard and compares it with its checksum in the manifest.
+
+        Reading checks the checksum of each record, which finds damaged records, but not records that
+        were exchanged, removed or added. This finds them too. It takes about a second for each GB,
+        plus the time to read the files.
+
+        Raises:
+            DataError: names the first damaged shard and the byte offset of its damage.
+        """
+        verification.verify(self.folder, self._shards, progress)
+
+    @contextlib.contextmanager
+    def explain_errors(self):
+        """Raises a `DataError` that names shard and offset if one caused a tf.errors.OpError.
+
+        tf.data does not say which file is damaged. Put this around the loop or the `fit`. After an
+        error, all shards are read to find the damage.
+        """
+        try:
+            yield
+        except (tf.errors.UnavailableError, tf.errors.AbortedError, tf.errors.CancelledError):
+            raise  # an error of another worker, say, which no shard can explain
+        except tf.errors.OpError as error:
+            try:
+                self.verify(progress=False)
+            except DataError as explanation:
+                raise explanation from error
+            raise
+
+    def _order(self, seed, shuffle):
+        largest = max(shard.bytes for shard in self._shards)
+        shards_per_block = max(1, self._block_bytes // max(largest, 1)) if shuffle else 1
+        # An empty shard has nothing to order.
+        counts = tuple(shard.examples for shard in self._shards if shard.examples)
+        return ReadingOrder(counts, seed, shuffle, shards_per_block)
+
+    def _load_block(self, order, mine, ordinal):
+        """What this pipeline yields of a block: records string [n], their numbers and epoch."""
+        block = order.block(ordinal)
+        shards, counts = block["shards"], block["counts"]
+        rows = mine.rows(block)
+        files = [str(self.folder / shard.file) for shard in self._shards if shard.examples]
+        files = tf.gather(tf.constant(files), shards)
+        records = tf.data.TFRecordDataset(files, buffer_size=_FILE_BUFFER)
+        records = records.batch(tf.reduce_sum(counts)).get_single_element()
+        # Examples are numbered through all shards as they lie in the folder.
+        first = tf.constant(np.cumsum((0,) + order.counts[:-1]), tf.int64)
+        first = tf.gather(first, shards)
+        before = tf.cumsum(counts, exclusive=True)
+        example_index = rows + tf.gather(tf.repeat(first - before, counts), rows)
+        epoch = tf.fill(tf.shape(rows), block["epoch"])
+        return tf.gather(records, rows), example_index, epoch
+
+
+def _check_sizes(batch_size, start_step, epochs, input_index, num_inputs, drop_remainder):
+    if batch_size < 1 or num_inputs < 1 or start_step < 0 or (epochs is not None and epochs < 1):
+        raise ConfigError(
+            f"batch_size {batch_size}, num_inputs {num_inputs} and epochs {epochs} must be "
+            f"positive, and start_step {start_step} not negative"
+        )
+    if batch_size % num_inputs:
+        raise ConfigError(
+            f"a global batch of {batch_size} cannot be divided among {num_inputs} inputs; make "
+            "batch_size a multiple of them"
+        )
+    if not 0 <= input_index < num_inputs:
+        raise ConfigError(f"input_index {input_index} is not in 0 to {num_inputs - 1}")
+    if num_inputs > 1 and not drop_remainder:
+        raise ConfigError(
+            "several inputs would disagree about the short last batch; set drop_remainder=True, "
+            "or read with one input"
+        )

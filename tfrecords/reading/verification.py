@@ -1,0 +1,78 @@
+"""Are the shards the files that their manifest describes? If not, which record of which one is damaged?"""
+
+import hashlib
+import os
+
+import tensorflow as tf
+
+from bert_tf.errors import DataError
+from bert_tf.files import explain_reading
+from bert_tf.progress import Progress
+from tfrecords.shards.schema import MANIFEST_NAME, RECORD_FRAME_BYTES
+
+_AGAIN = "copy it again, or write the shards again: `bert-tf shards` with the same settings and --overwrite makes the same files"
+_SLOW_TO_VERIFY = 256 << 20  # bytes: more takes over half a second, so that progress is shown
+
+
+def check_sizes(folder, shards):
+    """Raises DataError for the first of `shards` (list of `Shard`) that is missing or has not its recorded size."""
+    for shard in shards:
+        path = folder / shard.file
+        with explain_reading(path):
+            if not path.is_file():
+                raise DataError(f"shard {path} is missing; {_AGAIN}")
+            size = path.stat().st_size
+        if size != shard.bytes:
+            raise DataError(
+                f"shard {path} has {size:,} bytes where {MANIFEST_NAME} records {shard.bytes:,}: it was truncated at "
+                f"byte offset {min(size, shard.bytes):,} or written again; {_AGAIN}"
+            )
+
+
+def verify(folder, shards, progress=True):
+    """Compares every shard with its checksum in the manifest.
+
+    Args:
+        folder: Path.
+        shards: list of `Shard`.
+        progress: print a progress line to stderr where it takes more than a moment.
+
+    Raises:
+        DataError: names the first damaged shard and the byte offset of its damage.
+    """
+    size = sum(shard.bytes for shard in shards)
+    bar = Progress("verifying shards", size / 1e6, "MB") if progress and size >= _SLOW_TO_VERIFY else None
+    done = 0
+    for shard in shards:
+        with explain_reading(folder / shard.file), open(folder / shard.file, "rb") as file:
+            digest = hashlib.file_digest(file, "sha256").hexdigest()
+        if digest != shard.sha256:
+            raise damage(folder, shard)
+        done += shard.bytes / 1e6
+        if bar:
+            bar.update(done)
+    if bar:
+        bar.finish()
+
+
+def damage(folder, shard):
+    """The `DataError` that says what is wrong with a `Shard` whose checksum is not the recorded one."""
+    path = folder / shard.file
+    number, offset = 0, 0
+    with explain_reading(path), open(path, "rb") as file:
+        size = file.seek(0, os.SEEK_END)
+    try:
+        for record in tf.data.TFRecordDataset(str(path)).as_numpy_iterator():
+            number, offset = number + 1, offset + len(record) + RECORD_FRAME_BYTES
+        intact = offset == size  # TensorFlow takes a record that ends within its length for the end of the file
+    except tf.errors.DataLossError:
+        intact = False
+    if not intact:
+        return DataError(
+            f"shard {path} is damaged: record {number} at byte offset {offset:,} is cut off or does not match its "
+            f"checksum; {_AGAIN}"
+        )
+    return DataError(
+        f"shard {path} is not the file that {MANIFEST_NAME} describes: its records are intact but its checksum "
+        f"differs; {_AGAIN}"
+    )

@@ -1,0 +1,1 @@
+"""What the shards and their manifest look like on disk."""

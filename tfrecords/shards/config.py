@@ -1,0 +1,158 @@
+"""The settings that decide what shards hold."""
+
+from dataclasses import dataclass
+from typing import Annotated, Literal
+
+from bert_tf.config import Range, check_fields, to_dict
+from bert_tf.errors import ConfigError
+
+PAIR_FORMATS = ("segment_pair", "sentence_pair")
+SINGLE_FORMATS = ("full_sentences", "doc_sentences", "token_blocks")
+
+# Where a segment of xlnet has room for two texts that are worth the name.
+_SHORTEST_SEGMENT = 16
+
+# The fraction of shorter examples, where the format has one.
+_SHORT_SEQUENCES = {"segment_pair": 0.1, "electra": 0.05}
+
+
+@dataclass(frozen=True)
+class CorpusConfig:
+    """The settings that decide which token ids a corpus becomes, and how they are cut into files.
+
+    Attributes:
+        sentences: "lines" (each line is one), "split" (by rules), or "auto"; see
+            `corpus.sentences.document_sentences`.
+        text_field: the field of .jsonl or the column of a table that holds the text; see
+            `corpus.documents.CorpusReader`.
+        errors: "strict" refuses bytes that are not UTF-8, "replace" puts U+FFFD for them.
+        shard_bytes: bytes of text that make one shard, which is also the unit of work. A document
+            of over a quarter of it is cut. Random next sentences come from the same unit.
+        one_document_a_line: in .txt every line is a document, not what blank lines separate.
+
+    Raises:
+        ConfigError: a value out of range.
+    """
+
+    sentences: Literal["auto", "lines", "split"] = "auto"
+    text_field: str = "text"
+    errors: Literal["strict", "replace"] = "strict"
+    shard_bytes: Annotated[int, Range(at_least=1 << 12, at_most=1 << 28)] = 4 << 20
+    one_document_a_line: bool = False
+
+    def __post_init__(self):
+        check_fields(self)
+
+
+@dataclass(frozen=True)
+class ShardsConfig(CorpusConfig):
+    """What is made of a corpus; the shards are a function of these settings, tokenizer and corpus.
+
+    Attributes:
+        sequence_length: the most tokens of an example, special tokens included.
+        format: how sentences become examples (Liu et al. 2019, section 4.2):
+            "segment_pair": two runs of sentences that fill the sequence together, as BERT;
+            "sentence_pair": two natural sentences, mostly much shorter than the sequence;
+            "full_sentences": contiguous sentences across documents, as RoBERTa;
+            "doc_sentences": the same, never across documents, so that the end of each is shorter;
+            "token_blocks": text cut wherever a row is full, within sentences, too;
+            "electra": one or two runs of sentences, as ELECTRA; see `packing.electra.electra_examples`;
+            "xlnet": segments of running text with two texts after each, forwards and backwards, as
+            XLNet; for the objective permutation_lm; see `packing.xlnet.xlnet_rows`.
+        pair: what is asked of the two segments:
+            "next_sentence": does B follow A in the document, or is it from another one (BERT)?
+            "sentence_order": two that follow each other, are they in order or exchanged (ALBERT)?
+            "none": no question; a pair then always follows each other.
+            None for "next_sentence" where the format makes pairs, else "none".
+        short_sequence_probability: the fraction of documents (segment_pair) or of examples (electra)
+            packed to a random shorter length; None for the original's: 0.1 and 0.05. The other
+            formats have none.
+        segments: xlnet only: how many segments a row of `sequence_length` tokens holds, between which
+            there is memory; None for 2. Published: segments of 512 tokens, so 1024 for two.
+        duplicates: passes over the corpus, each with other draws. The original made 10 with masks
+            of their own; masks are drawn when read here, so 1 is enough.
+        seed: of the draws of pairs and lengths.
+        sentences, text_field, errors, shard_bytes, one_document_a_line: see `CorpusConfig`.
+
+    Raises:
+        ConfigError: a value out of range, or one that the format does not use.
+
+    Example:
+        ShardsConfig(sequence_length=512, format="full_sentences")
+        ShardsConfig(pair="sentence_order").pair_task  # 'sentence_order'
+    """
+
+    # Segment lengths are stored as uint16.
+    sequence_length: Annotated[int, Range(at_least=8, at_most=65535)] = 128
+    format: Literal[
+        "segment_pair", "sentence_pair", "electra", "xlnet", "full_sentences", "doc_sentences", "token_blocks"
+    ] = "segment_pair"
+    pair: Literal["next_sentence", "sentence_order", "none"] | None = None
+    short_sequence_probability: Annotated[float | None, Range(at_least=0, at_most=1)] = None
+    segments: Annotated[int | None, Range(at_least=2)] = None
+    duplicates: Annotated[int, Range(at_least=1, at_most=1000)] = 1
+    seed: int = 0
+
+    def __post_init__(self):
+        super().__post_init__()
+        if self.format not in PAIR_FORMATS and self.pair not in (None, "none"):
+            makes = "makes examples of one" if self.format in SINGLE_FORMATS else "has no label of them"
+            raise ConfigError(
+                f"pair: {self.pair} asks about two segments, and {self.format} {makes}; "
+                "use segment_pair or sentence_pair, or pair: none"
+            )
+        if self.format != "xlnet" and self.segments is not None:
+            raise ConfigError(f"segments: {self.format} makes rows of one segment; leave it out, or use the format xlnet")
+        segment = self.sequence_length / self.row_segments
+        if self.format == "xlnet" and (segment % 2 or segment < _SHORTEST_SEGMENT):
+            raise ConfigError(
+                f"'sequence_length' is {self.sequence_length}; xlnet makes {self.row_segments} segments a row, each of an "
+                f"even number of tokens and at least {_SHORTEST_SEGMENT}: {_SHORTEST_SEGMENT * self.row_segments}, "
+                f"{(_SHORTEST_SEGMENT + 2) * self.row_segments}, ..., {512 * self.row_segments} as published"
+            )
+        if self.short_sequence_probability is not None and self.format not in _SHORT_SEQUENCES:
+            raise ConfigError(
+                f"short_sequence_probability: {self.format} makes no examples of a shorter length; leave it out, or "
+                f"use one of the formats {', '.join(_SHORT_SEQUENCES)}"
+            )
+        if self.duplicates > 1 and not self.draws:
+            raise ConfigError(
+                f"duplicates > 1 would write the same examples again: {self.format} without a pair draws nothing at "
+                "random and masks are drawn when read; leave duplicates at 1"
+            )
+
+    @property
+    def packing(self):
+        """All of it as a dict, as the manifest records it: with None resolved."""
+        packing = to_dict(self) | {"pair": self.pair_task, "short_sequence_probability": self.short_sequences}
+        if self.format == "xlnet":
+            return packing | {"segments": self.row_segments}
+        del packing["segments"]  # so that shards from before it are the same
+        return packing
+
+    @property
+    def row_segments(self):
+        """`segments` with None resolved."""
+        if self.format != "xlnet":
+            return 1
+        return 2 if self.segments is None else self.segments
+
+    @property
+    def short_sequences(self):
+        """`short_sequence_probability` with None resolved."""
+        if self.short_sequence_probability is not None:
+            return self.short_sequence_probability
+        # Formats without short examples record what their shards always recorded.
+        return _SHORT_SEQUENCES.get(self.format, 0.1)
+
+    @property
+    def pair_task(self):
+        """`pair` with None resolved: one of `schema.PAIR_TASKS`."""
+        if self.pair is not None:
+            return self.pair
+        return "next_sentence" if self.format in PAIR_FORMATS else "none"
+
+    @property
+    def draws(self):
+        """Whether anything but the order of reading is left to chance, so that passes differ."""
+        return self.format in (*_SHORT_SEQUENCES, "xlnet") or self.pair_task != "none"

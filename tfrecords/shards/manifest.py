@@ -1,0 +1,168 @@
+"""manifest.json: what a folder of shards holds, and which tokenizer made it."""
+
+import os
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Annotated
+
+from bert_tf.config import Range, to_dict
+from bert_tf.errors import ConfigError, DataError
+from bert_tf.files import bare_name
+from bert_tf.parsing import brief
+from tfrecords.shards.checked_record import load_record, save_record
+from tfrecords.shards.config import CorpusConfig
+from tfrecords.shards.schema import MANIFEST_NAME, PAIR_TASKS, RECORD_FRAME_BYTES, SCHEMA_VERSION
+
+#: Bytes of a file, and of the files of a folder together: what 64 bits hold, with room to add up.
+Size = Annotated[int, Range(at_least=0, at_most=1 << 50)]
+
+
+@dataclass(frozen=True)
+class Shard:
+    """One file of the folder: its name, how many examples and bytes it has, its checksum.
+
+    Raises:
+        ConfigError: more examples than its bytes can hold, or none where there are bytes.
+    """
+
+    file: str
+    examples: Size
+    bytes: Size
+    sha256: str
+
+    def __post_init__(self):
+        if self.examples * RECORD_FRAME_BYTES > self.bytes or (self.bytes and not self.examples):
+            raise ConfigError(f"{self.examples:,} examples do not fit a file of {self.bytes:,} bytes")
+
+
+@dataclass(frozen=True)
+class Manifest:
+    """The contents of manifest.json.
+
+    Attributes:
+        tokenizer_fingerprint: `tokenizer.fingerprint` of the tokenizer that made the ids.
+        vocabulary_size: its vocabulary; decides the width of stored ids.
+        sequence_length: the most tokens an example has, special tokens included.
+        packing: the settings (`ShardsConfig`) as a dict, "format" and "pair" among them.
+        counts: documents, sentences, tokens, examples, ... and the rates of `writing.statistics.summarize`.
+        corpus: the inputs, a list of {"file", "bytes"}.
+        shards: in order, a list of `Shard`.
+        segment_ids: those of the first segment, the second, and what the layout puts at the end.
+        schema_version: of the records, `schema.SCHEMA_VERSION`.
+
+    Raises:
+        ConfigError: a value that no folder of shards has.
+
+    Example:
+        manifest = Manifest.load("shards")
+        print(manifest.examples, manifest.sequence_length, manifest.packing["format"])
+    """
+
+    tokenizer_fingerprint: str
+    vocabulary_size: Annotated[int, Range(at_least=1, at_most=(1 << 31) - 1)]
+    sequence_length: Annotated[int, Range(at_least=1, at_most=(1 << 16) - 1)]
+    packing: dict
+    counts: dict[str, int | float | bool]
+    corpus: list[dict[str, str | int]] = field(repr=False)
+    shards: list[Shard] = field(repr=False)
+    segment_ids: list[Annotated[int, Range(at_least=0, at_most=255)]] = field(default_factory=lambda: [0, 1, 2])
+    schema_version: int = SCHEMA_VERSION
+
+    def __post_init__(self):
+        check_names(self.shards, "shards")
+        if len(self.segment_ids) != 3:
+            raise ConfigError(f"'segment_ids' must be three numbers, got {brief(self.segment_ids)}")
+        if not isinstance(self.packing.get("format"), str):
+            raise ConfigError(f"'packing.format' must be str, got {brief(self.packing.get('format'))}")
+        if self.packing.get("pair") not in (*PAIR_TASKS, None):
+            raise ConfigError(f"'packing.pair' is {brief(self.packing['pair'])}; known: {', '.join(PAIR_TASKS)}")
+        segments = self.packing.get("segments", None if self.alternates else 1)
+        if type(segments) is not int or segments < 1 or self.sequence_length % segments:
+            raise ConfigError(
+                f"'packing.segments' is {brief(segments)}, into which rows of {self.sequence_length} tokens cannot be cut"
+            )
+
+    @property
+    def pair_task(self):
+        """What the pair labels are about, of `schema.PAIR_TASKS`; "none" where there are none."""
+        # Shards that are older than the setting are next sentence pairs, or no pairs.
+        return self.packing.get("pair") or ("next_sentence" if self.packing["format"] == "segment_pair" else "none")
+
+    @property
+    def row_segments(self):
+        """How many segments a row holds, each with two texts of its own; see `schema`."""
+        return self.packing.get("segments", 1)
+
+    @property
+    def alternates(self):
+        """Whether every second row is in reverse order."""
+        return self.packing["format"] == "xlnet"
+
+    @property
+    def settings(self):
+        """All that decides what the shards of a corpus hold, as a dict that JSON can hold."""
+        theirs = {"tokenizer": self.tokenizer_fingerprint, "schema_version": self.schema_version}
+        # Settings that are younger than the shards had the value that is their default now.
+        return to_dict(CorpusConfig()) | self.packing | {"pair": self.pair_task} | theirs
+
+    @property
+    def files(self):
+        return self.shards
+
+    @classmethod
+    def load(cls, folder):
+        """Reads `folder`/manifest.json.
+
+        Raises:
+            DataError: there is none, it is not readable, of another schema version, or was edited.
+        """
+        path = Path(folder) / MANIFEST_NAME
+        if not os.path.lexists(path):
+            raise DataError(
+                f"{folder} holds no {MANIFEST_NAME}: it is not a finished folder of shards; write one with "
+                "`bert-tf shards`, or run that command again if it was interrupted"
+            )
+        return load_record(cls, path, "schema_version", SCHEMA_VERSION, "write the shards again")
+
+    def save(self, folder):
+        """Writes `folder`/manifest.json, atomically."""
+        save_record(self, Path(folder) / MANIFEST_NAME)
+
+    def check_tokenizer(self, tokenizer):
+        """Raises DataError if the ids in the shards are not those of `tokenizer`."""
+        if tokenizer.fingerprint == self.tokenizer_fingerprint:
+            return
+        sizes = ""
+        if tokenizer.vocabulary_size != self.vocabulary_size:
+            sizes = f" (vocabulary of {self.vocabulary_size:,} there, {tokenizer.vocabulary_size:,} here)"
+        raise DataError(
+            f"the shards were written with another tokenizer{sizes}: fingerprint "
+            f"{self.tokenizer_fingerprint[:12]} in {MANIFEST_NAME}, {tokenizer.fingerprint[:12]} here; use the "
+            "tokenizer saved beside the shards, or write them again"
+        )
+
+    @property
+    def examples(self):
+        """The number of examples in all shards."""
+        return sum(shard.examples for shard in self.shards)
+
+
+def check_names(files, key):
+    """Refuses names that could lead out of the folder, and one that is listed twice.
+
+    Args:
+        files: a list of what has a `file`.
+        key: the key of the list, for messages.
+
+    Raises:
+        ConfigError: names the first such entry.
+    """
+    names = set()
+    for number, entry in enumerate(files):
+        try:
+            name = bare_name(entry.file, f"'{key}[{number}].file'")
+        except DataError as error:
+            raise ConfigError(str(error)) from None
+        if name in names:
+            raise ConfigError(f"'{key}[{number}].file' is {brief(name)}, which is listed twice")
+        names.add(name)

@@ -1,0 +1,1 @@
+"""A corpus to a folder of shards: in parallel, restartable."""

@@ -1,0 +1,202 @@
+"""The state of an output folder: empty, interrupted, finished, or not written by this library."""
+
+import json
+import shutil
+from typing import NamedTuple
+
+from bert_tf.errors import ConfigError, DataError, RunDirectoryError
+from bert_tf.files import atomic_write, explain_disk_errors
+from bert_tf.parsing import brief, read_json_object
+from bert_tf.tokenizers import load_tokenizer
+from tfrecords.shards.schema import MANIFEST_NAME, TOKENIZER_FOLDER, TOKENS_MANIFEST_NAME
+from tfrecords.writing.results import UNFINISHED_FOLDER, ChunkResult
+
+_SETTINGS = "settings.json"
+_ANOTHER = "choose another folder, or replace it with --overwrite (in Python: overwrite=True)"
+
+
+class Kind(NamedTuple):
+    """What a folder is to hold.
+
+    Attributes:
+        what: its files in a word, for people.
+        manifest: the class of its manifest, with `load`, `save`, `settings`, `corpus`, `files`.
+        manifest_name: its file.
+        entry: the dataclass of one of `files`.
+        stem, suffix: of the files' names.
+    """
+
+    what: str
+    manifest: type
+    manifest_name: str
+    entry: type
+    stem: str
+    suffix: str
+
+    def file_name(self, index):
+        return f"{self.stem}-{index:05}{self.suffix}"
+
+
+class OutputFolder:
+    """Decides what of a folder can be kept. The caller holds the folder's lock.
+
+    Args:
+        folder: Path.
+        kind: `Kind`.
+        settings: dict that JSON can hold: all that decides what the files hold, but for the corpus.
+        corpus: list of {"file", "bytes"}.
+    """
+
+    def __init__(self, folder, kind, settings, corpus):
+        self._folder, self._kind, self._settings, self._corpus = folder, kind, settings, corpus
+        self._unfinished = folder / UNFINISHED_FOLDER
+        self._files = f"{kind.stem}-*{kind.suffix}"
+        self.file_name = kind.file_name
+
+    def prepare(self, overwrite):
+        """Makes the folder ready to be written, or to be resumed.
+
+        Returns:
+            The manifest if the folder already holds all that was asked for, else None.
+
+        Raises:
+            RunDirectoryError: the folder holds other files; with `overwrite` they are removed,
+                unless they are of the other kind. Or it holds a tokenizer that would be replaced and
+                is not that of these files.
+        """
+        kind = self._kind
+        for name, what in ((MANIFEST_NAME, "shards"), (TOKENS_MANIFEST_NAME, "a tokenized corpus")):
+            if name != kind.manifest_name and (self._folder / name).exists():
+                raise RunDirectoryError(f"{self._folder} holds {what}, not {kind.what}; choose another folder")
+        for stray in self._folder.glob(f".{kind.stem}-*.tmp"):  # of a process that was killed
+            stray.unlink()
+        if overwrite:
+            self._clear(tokenizer=self._check_tokenizer(overwrite))
+        elif (self._folder / kind.manifest_name).exists():
+            manifest = kind.manifest.load(self._folder)
+            self._check_finished(manifest)
+            self._remove_sidecars()
+            return manifest
+        elif (self._unfinished / _SETTINGS).exists():
+            self._check_unfinished()
+        elif any(self._folder.glob(self._files)):
+            raise RunDirectoryError(
+                f"{self._folder} holds {kind.what} of unknown origin, without {kind.manifest_name}; {_ANOTHER}"
+            )
+        self._check_tokenizer()
+        with atomic_write(self._unfinished / _SETTINGS) as file:
+            json.dump(self._settings, file)
+        return None
+
+    def finished_chunk(self, chunk):
+        """The `ChunkResult` of a chunk whose file an earlier, interrupted run has written; else None."""
+        result = ChunkResult.load(self._folder, self.file_name(chunk.index), self._kind.entry)
+        if result is None or result.chunk_sha256 != chunk.sha256:
+            return None
+        file = self._folder / result.entry.file
+        return result if file.is_file() and file.stat().st_size == result.entry.bytes else None
+
+    def chunks_left(self, chunks, totals):
+        """Yields each chunk that has no result yet, and adds the results of the others to `totals`."""
+        position = 0
+        for chunk in chunks:
+            totals.expect(self.file_name(chunk.index), chunk.position - position)
+            position = chunk.position
+            finished = self.finished_chunk(chunk)
+            if finished is None:
+                yield chunk
+            else:
+                totals.add(finished, skipped=True)
+
+    def finish(self, manifest):
+        """Writes the manifest, which makes the folder a finished one, and removes what it replaces."""
+        listed = {entry.file for entry in manifest.files}
+        for path in self._folder.glob(self._files):  # empty, or of a corpus that was longer before
+            if path.name not in listed:
+                path.unlink()
+        manifest.save(self._folder)
+        self._remove_sidecars()
+
+    def _remove_sidecars(self):
+        with explain_disk_errors(self._unfinished):
+            if self._unfinished.exists():
+                shutil.rmtree(self._unfinished)
+
+    def _clear(self, tokenizer):
+        """Removes the files of an earlier run; the tokenizer only if it is to be."""
+        with explain_disk_errors(self._folder):
+            # The manifest first: without it the rest is nothing.
+            (self._folder / self._kind.manifest_name).unlink(missing_ok=True)
+            if tokenizer:
+                shutil.rmtree(self._folder / TOKENIZER_FOLDER)
+            self._remove_sidecars()
+            for path in self._folder.glob(self._files):
+                path.unlink()
+
+    def _check_finished(self, manifest):
+        kind = self._kind
+        self._refuse_others(f"finished {kind.what}", manifest.settings)
+        if manifest.corpus != self._corpus:
+            raise RunDirectoryError(f"{self._folder} holds finished {kind.what} of another corpus; {_ANOTHER}")
+        for entry in manifest.files:
+            path = self._folder / entry.file
+            if not path.is_file() or path.stat().st_size != entry.bytes:
+                raise RunDirectoryError(
+                    f"{path} is missing or not of the size in {kind.manifest_name}; "
+                    "write the folder again with --overwrite (in Python: overwrite=True)"
+                )
+
+    def _check_unfinished(self):
+        path = self._unfinished / _SETTINGS
+        try:
+            theirs = read_json_object(path)
+        except DataError as error:
+            raise RunDirectoryError(f"{error}; {_ANOTHER}") from None
+        self._refuse_others("the beginning of a run", theirs)
+
+    def _check_tokenizer(self, overwrite=False):
+        """Whether a tokenizer in the folder gives way to the one asked for.
+
+        Raises:
+            RunDirectoryError: it is another one, and not that of the files that are to be overwritten.
+        """
+        folder = self._folder / TOKENIZER_FOLDER
+        if folder.exists() and not folder.is_dir():
+            raise RunDirectoryError(f"{folder} is a file, where the folder of the tokenizer must be; choose another folder")
+        if not folder.exists() or not any(folder.iterdir()):
+            return False
+        try:
+            there, what = load_tokenizer(folder).fingerprint, "another tokenizer than the one given"
+        except (DataError, ConfigError) as error:
+            there, what = None, f"files that are no tokenizer ({error})"
+        if there == self._settings["tokenizer"]:
+            return False
+        if overwrite and there == self._recorded_tokenizer():
+            return True
+        raise RunDirectoryError(f"{folder} holds {what}, which is not replaced; remove it or choose another folder")
+
+    def _recorded_tokenizer(self):
+        """The fingerprint of the tokenizer that made the files in the folder; "" where nothing says it."""
+        try:
+            if (self._folder / self._kind.manifest_name).exists():
+                return self._kind.manifest.load(self._folder).tokenizer_fingerprint
+            return read_json_object(self._unfinished / _SETTINGS).get("tokenizer", "")
+        except DataError:
+            return ""
+
+    def _refuse_others(self, what, theirs):
+        ours = self._settings
+        differing = [
+            f"{key}: {_shown(key, theirs.get(key))} there, {_shown(key, ours.get(key))} here"
+            for key in sorted(ours.keys() | theirs.keys())
+            if ours.get(key) != theirs.get(key)
+        ]
+        if differing:
+            values = ", ".join(differing)
+            raise RunDirectoryError(f"{self._folder} holds {what} with other settings ({values}); {_ANOTHER}")
+
+
+def _shown(key, value):
+    if isinstance(value, str):
+        return value[:12] if key == "tokenizer" else value[:100]
+    return brief(value)

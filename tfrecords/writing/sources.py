@@ -1,0 +1,123 @@
+"""What shards are made of: files of text, or a folder of their token ids."""
+
+import dataclasses
+from pathlib import Path
+
+from bert_tf.errors import ConfigError, DataError
+from tfrecords.corpus.chunks import read_chunks
+from tfrecords.corpus.documents import CorpusReader
+from tfrecords.corpus.files import find_files
+from tfrecords.shards.config import CorpusConfig, ShardsConfig
+from tfrecords.shards.schema import TOKENIZER_FOLDER, TOKENS_MANIFEST_NAME
+from tfrecords.shards.tokenized import TokenizedCorpus
+
+
+@dataclasses.dataclass(frozen=True)
+class TextSource:
+    """Files of text.
+
+    Attributes:
+        files: list of `CorpusFile`.
+        config: the `CorpusConfig` they are read with.
+    """
+
+    files: list
+    config: CorpusConfig
+
+    @classmethod
+    def of(cls, inputs, config):
+        """The files that `inputs` name.
+
+        Raises:
+            DataError: there are none, they cannot be read, or hold no text: before anything is written.
+        """
+        source = cls(find_files(inputs), config)
+        if next(iter(CorpusReader(source.files, config.text_field, config.errors)), None) is None:
+            raise source.empty()
+        return source
+
+    @property
+    def corpus(self):
+        """The inputs as a manifest lists them."""
+        return [{"file": file.name, "bytes": file.bytes} for file in self.files]
+
+    @property
+    def bytes(self):
+        return sum(file.bytes for file in self.files)
+
+    def chunks(self):
+        """Yields `Chunk`s."""
+        return read_chunks(self.files, self.config)
+
+    def empty(self):
+        files = f"{len(self.files)} file{'s' * (len(self.files) != 1)}"
+        return DataError(f"the corpus ({files}, {self.bytes:,} bytes) holds no text")
+
+
+@dataclasses.dataclass(frozen=True)
+class TokenSource:
+    """A folder that `tokenize_corpus` wrote.
+
+    Attributes:
+        folder: Path.
+        tokens: its `TokenizedCorpus`.
+    """
+
+    folder: Path
+    tokens: TokenizedCorpus
+
+    @classmethod
+    def of(cls, inputs):
+        """The folder of token ids that `inputs` (a list of paths) name; None if they name text.
+
+        Raises:
+            ConfigError: other inputs beside such a folder.
+        """
+        paths = [Path(path) for path in inputs]
+        folders = [path for path in paths if (path / TOKENS_MANIFEST_NAME).is_file()]
+        if folders and len(paths) > 1:
+            raise ConfigError(f"{folders[0]} is a tokenized corpus, which is read alone; name no other input beside it")
+        return cls(folders[0], TokenizedCorpus.load(folders[0])) if folders else None
+
+    @property
+    def corpus(self):
+        """The inputs as a manifest lists them."""
+        return self.tokens.corpus
+
+    @property
+    def bytes(self):
+        return sum(file.text_bytes for file in self.tokens.files)
+
+    @property
+    def tokenizer_folder(self):
+        return self.folder / TOKENIZER_FOLDER
+
+    def chunks(self):
+        """Yields `StoredChunk`s."""
+        return self.tokens.chunks(self.folder)
+
+    def check_tokenizer(self, tokenizer):
+        """Raises ConfigError if the token ids are not those of `tokenizer`."""
+        if tokenizer.fingerprint != self.tokens.tokenizer_fingerprint:
+            raise ConfigError(
+                f"{self.folder} was tokenized with another tokenizer: fingerprint "
+                f"{self.tokens.tokenizer_fingerprint[:12]} there, {tokenizer.fingerprint[:12]} here; leave the tokenizer "
+                "out, or tokenize the corpus again"
+            )
+
+    def adopt(self, config):
+        """`config` (`ShardsConfig`) with the settings that the corpus was tokenized with.
+
+        Raises:
+            ConfigError: a setting is neither that of the tokenized corpus nor the default.
+        """
+        for name, value in self.tokens.reading.items():
+            if getattr(config, name) not in (value, getattr(ShardsConfig, name)):
+                raise ConfigError(
+                    f"'{name}' is {getattr(config, name)!r}, but {self.folder} was tokenized with {value!r}; "
+                    "leave it out, or tokenize the corpus again"
+                )
+        return dataclasses.replace(config, **self.tokens.reading)
+
+    def empty(self):
+        return DataError(f"{self.folder} holds no tokens; tokenize the corpus again")

@@ -1,0 +1,170 @@
+"""From a corpus of text, or its tokens, to a folder of shards, in parallel, restartable.
+
+`sources` is what is read, `jobs` what is done with it, `workers` (or `beam`) who does it, `output_folder` and
+`results` what an interrupted run left. This file puts them together.
+"""
+
+import os
+from pathlib import Path
+
+from bert_tf.errors import ConfigError
+from bert_tf.files import atomic_folder, lock_directory
+from bert_tf.progress import Progress
+from bert_tf.tokenizers import load_tokenizer
+from tfrecords.shards.config import CorpusConfig, ShardsConfig
+from tfrecords.shards.schema import TOKENIZER_FOLDER
+from tfrecords.writing.jobs import ShardJob, TokenJob
+from tfrecords.writing.output_folder import OutputFolder
+from tfrecords.writing.results import Totals
+from tfrecords.writing.sources import TextSource, TokenSource
+from tfrecords.writing.workers import THREADS, map_unordered
+
+# A process takes some seconds to start, which does not pay for a corpus that is smaller than this.
+_SMALL_CORPUS_BYTES = 64 << 20
+
+
+def write_shards(inputs, output, tokenizer=None, config=None, workers=None, overwrite=False, progress=True, beam=None):
+    """Writes a corpus as shards, a manifest and the tokenizer beside them.
+
+    The shards are a function of corpus, tokenizer and config, byte for byte: the number of workers makes no
+    difference, nor does a run that was interrupted (even killed) and started again, which resumes at the
+    first missing shard, nor whether the corpus is given as text or as the folder that `tokenize_corpus` made
+    of it. Memory does not grow with the corpus.
+
+    Args:
+        inputs: path or list of paths: .txt (blank line between documents), .jsonl, .tsv, .csv,
+            each also gzipped, .parquet, folders and globs of them; see `corpus.files.find_files`.
+            Or one folder that `tokenize_corpus` wrote.
+        output: folder to write; made if missing. One process at a time.
+        tokenizer: a tokenizer, or a path for `load_tokenizer`; None for that of a tokenized
+            corpus.
+        config: `ShardsConfig`; None for its defaults. For a tokenized corpus the settings of
+            `CorpusConfig` are its own; here they may be left at their defaults.
+        workers: how many shards are made at a time, two to a process, this one among them; None
+            for one per CPU core, or for a small corpus two.
+        overwrite: remove other shards that `output` holds.
+        progress: print a progress line to stderr.
+        beam: the options of an Apache Beam pipeline that does the work in place of `workers`, as its
+            command line takes them: ["--runner=FlinkRunner", "--flink_master=host:8081"]. Its
+            machines must see corpus and output under the same paths as this one; see `tfrecords.writing.beam`.
+
+    Returns:
+        The `Manifest`; `statistics.report(manifest.counts, manifest.sequence_length)` puts it in
+        words, with warnings. If `output` already holds exactly what is asked for (settings and
+        tokenizer equal, corpus of the same file names and sizes), it is returned at once.
+
+    Raises:
+        DataError: a missing, empty or damaged corpus; bytes that are not UTF-8; names the line.
+        RunDirectoryError: `output` holds other shards, is in use, cannot be written; a full disk.
+        ConfigError: `workers` below 1; no tokenizer; a setting or tokenizer that a tokenized
+            corpus was not made with; `beam` without Apache Beam, or with `workers`.
+
+    Example:
+        manifest = write_shards("books/", "shards", "vocab.txt", ShardsConfig(sequence_length=512))
+        print(*report(manifest.counts, manifest.sequence_length), sep="\\n")
+    """
+    config = config or ShardsConfig()
+    _check_workers(workers, beam)
+    inputs, output = _paths(inputs, output, beam)
+    source = TokenSource.of(inputs)
+    if source is None:
+        source, tokenizer = _text(inputs, tokenizer, config)
+    else:
+        tokenizer = _loaded(tokenizer or source.tokenizer_folder)
+        source.check_tokenizer(tokenizer)
+        config = source.adopt(config)
+    return _run(ShardJob(source, output, tokenizer, config), workers, beam, overwrite, progress)
+
+
+def tokenize_corpus(inputs, output, tokenizer, config=None, workers=None, overwrite=False, progress=True, beam=None):
+    """Keeps the token ids of a corpus, so that `write_shards` packs it in any format without tokenizing again.
+
+    Parallel, restartable and a function of its arguments as `write_shards` is.
+
+    Args: as of `write_shards`, `beam` too, but that the config is a `CorpusConfig` and the inputs are text.
+
+    Returns:
+        The `TokenizedCorpus`.
+
+    Raises: as `write_shards`.
+
+    Example:
+        tokenize_corpus("books/", "tokens", "vocab.txt")
+        write_shards("tokens", "pairs", config=ShardsConfig(format="segment_pair"))
+        write_shards("tokens", "full", config=ShardsConfig(format="full_sentences"))
+    """
+    config = config or CorpusConfig()
+    _check_workers(workers, beam)
+    inputs, output = _paths(inputs, output, beam)
+    if TokenSource.of(inputs):
+        raise ConfigError(f"{inputs[0]} is tokenized already")
+    source, tokenizer = _text(inputs, tokenizer, config)
+    return _run(TokenJob(source, output, tokenizer, config), workers, beam, overwrite, progress)
+
+
+def _run(job, workers, beam, overwrite, progress):
+    """Does what is left of a job; returns its manifest."""
+    kind, source = job.kind, job.source
+    with lock_directory(job.output):
+        folder = OutputFolder(job.output, kind, job.settings, source.corpus)
+        manifest = folder.prepare(overwrite)
+        if manifest is not None:
+            return manifest
+        tokenizer_folder = job.output / TOKENIZER_FOLDER
+        if not tokenizer_folder.is_dir() or not any(tokenizer_folder.iterdir()):
+            with atomic_folder(tokenizer_folder) as temporary:
+                job.tokenizer.save(temporary)
+        totals = Totals(Progress(f"writing {kind.what}", source.bytes / 1e6, "MB") if progress else None)
+        if beam is None:
+            workers = workers or (_cpu_count() if source.bytes >= _SMALL_CORPUS_BYTES else min(_cpu_count(), THREADS))
+            for result in map_unordered(job.prepare, folder.chunks_left(job.chunks(), totals), workers):
+                totals.add(result)
+        else:
+            _beam().process(job, folder, list(beam), totals)
+        manifest = job.manifest(totals)
+        folder.finish(manifest)
+    totals.finish(kind.what)
+    return manifest
+
+
+def _text(inputs, tokenizer, config):
+    """A source of text and its tokenizer."""
+    if tokenizer is None:
+        raise ConfigError("a corpus of text needs a tokenizer; train one with `bert-tf vocab`")
+    source = TextSource.of(inputs, config)
+    return source, _loaded(tokenizer)
+
+
+def _loaded(tokenizer):
+    return load_tokenizer(tokenizer) if isinstance(tokenizer, (str, Path)) else tokenizer
+
+
+def _paths(inputs, output, beam):
+    """The inputs as a list, and the output as a Path; absolute for Beam, whose machines run in other folders."""
+    inputs = [inputs] if isinstance(inputs, (str, Path)) else list(inputs)
+    if beam is None:
+        return inputs, Path(output)
+    return [os.path.abspath(os.path.expanduser(path)) for path in inputs], Path(output).resolve()
+
+
+def _check_workers(workers, beam):
+    if beam is not None:
+        if workers is not None:
+            raise ConfigError("the number of workers is an option of the Beam runner; leave 'workers' out")
+        _beam()
+    elif workers is not None and workers < 1:
+        raise ConfigError(f"'workers' is {workers}; it must be at least 1, or None for one per CPU core")
+
+
+def _beam():
+    try:
+        from tfrecords.writing import beam
+    except ModuleNotFoundError as error:
+        if error.name != "apache_beam":
+            raise
+        raise ConfigError("Apache Beam is not installed; pip install -e '.[beam]' where this library was cloned") from None
+    return beam
+
+
+def _cpu_count():
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
