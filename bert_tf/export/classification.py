@@ -24,8 +24,12 @@ class ServedClassifier(ServingModule):
         super().__init__(model, tokenizer, sequence_length, pairs, static)
         self.labels = tuple(labels)
 
+    @classmethod
+    def of_task(cls, task, model, **settings):
+        return cls(model, task.tokenizer, task.labels, pairs=bool(task.pairs), **settings)
+
     def answer(self, features):
-        probabilities = self.call_by_length(features, "probabilities", [len(self.labels)])
+        probabilities = self.bucketed_output(features, "probabilities", [len(self.labels)])
         labels = tf.constant(self.labels)
         return {
             "label": tf.gather(labels, tf.argmax(probabilities, axis=-1)),
@@ -43,8 +47,5 @@ class ServedRegressor(ServingModule):
     Outputs of `serving_default` and `ids`: `score` float32 [N], in the unit of the training labels.
     """
 
-    def __init__(self, model, tokenizer, sequence_length=128, pairs=False, static=False):
-        super().__init__(model, tokenizer, sequence_length, pairs, static)
-
     def answer(self, features):
-        return {"score": self.call_by_length(features, "score", [])}
+        return {"score": self.bucketed_output(features, "score", [])}

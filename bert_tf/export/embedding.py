@@ -15,7 +15,7 @@ class ServedEmbedding(ServingModule):
     Outputs of `tokens`, which takes `text` too:
         tokens: string [N, S], [CLS] first; "" as filler.
         sequence_output: float32 [N, S, H]; 0 as filler.
-        starts, ends: int32 [N, S], where the token stands, code points; -1 at [CLS], [SEP], filler.
+        starts, ends: int32 [N, S], the position of the token in code points, [start, end); -1 at [CLS], [SEP], filler.
 
     Outputs of `ids`: `mean`, `cls`, `sequence_output`.
 
@@ -36,7 +36,7 @@ class ServedEmbedding(ServingModule):
         return {"mean": outputs["mean"], "cls": outputs["cls"]}
 
     def answer(self, features):
-        sequence = self.call_by_length(features, "sequence_output", [None, self.hidden_size])
+        sequence = self.bucketed_output(features, "sequence_output", [None, self.hidden_size])
         real = tf.cast(features["padding_mask"], tf.float32)[..., None]
         sequence *= real
         mean = tf.math.divide_no_nan(tf.reduce_sum(sequence, axis=1), tf.reduce_sum(real, axis=1))
@@ -58,7 +58,7 @@ class ServedEmbedding(ServingModule):
         layout = self.tokenizer.layout
         room, before = self.sequence_length - layout.special_tokens_per_sequence, len(layout.before_first)
 
-        def places(offsets):
+        def aligned(offsets):
             inner = offsets[:, :room].to_tensor(-1)
             left = tf.minimum(before, width)  # a batch of no rows has no columns
             return tf.pad(inner, [[0, 0], [left, width - left - tf.shape(inner)[1]]], constant_values=-1)
@@ -66,6 +66,6 @@ class ServedEmbedding(ServingModule):
         return {
             "tokens": tf.where(features["padding_mask"], tokens, ""),
             "sequence_output": self.answer(features)["sequence_output"],
-            "starts": places(starts),
-            "ends": places(ends),
+            "starts": aligned(starts),
+            "ends": aligned(ends),
         }

@@ -1,4 +1,4 @@
-"""Served masked LM: what could stand at each [MASK]."""
+"""Served masked LM: the most probable tokens at each [MASK]."""
 
 import tensorflow as tf
 
@@ -17,19 +17,21 @@ class ServedMaskedLM(ServingModule):
     has one):
         tokens: string [N, M, k], the most probable first; "" as filler.
         probabilities: float32 [N, M, k], of the whole vocabulary's 1; 0 as filler.
-        starts, ends: int32 [N, M], where the mask stands, code points; -1 as filler.
+        starts, ends: int32 [N, M], the position of the mask in code points, [start, end); -1 as filler.
 
-    Outputs of `ids`: `tokens`, `probabilities`, and `positions` int32 [N, M] in the row; -1 as filler.
+    Outputs of `ids`: `tokens`, `probabilities`, and `positions` int32 [N, M] of the masks; -1 as filler.
 
     Args:
         model: a `MaskedLM` objective: returns {"masked_lm_logits": [N, M, V]} for the features of the
             data contract with `mask_positions` [N, M].
-        tokenizer, sequence_length, static: as in `ServingModule`; masks beyond the length are lost.
+        tokenizer, sequence_length, static: as in `ServingModule`; masks beyond the length get no answer.
         top_k: k.
 
     Raises:
         ConfigError: more tokens asked for than there are.
     """
+
+    options = ("top_k",)
 
     def __init__(self, model, tokenizer, sequence_length=128, static=False, top_k=5):
         super().__init__(model, tokenizer, sequence_length, static=static)
@@ -46,11 +48,11 @@ class ServedMaskedLM(ServingModule):
         features = self._pack(ids)
         rows, columns, counts = self._masks(features)
 
-        def places(offsets):
+        def at_masks(offsets):
             in_row = tf.stack([rows, columns - len(self.tokenizer.layout.before_first)], 1)
             return dense(tf.gather_nd(offsets.to_tensor(), in_row), counts, -1)
 
-        return self._fill(features, columns, counts) | {"starts": places(starts), "ends": places(ends)}
+        return self._fill(features, columns, counts) | {"starts": at_masks(starts), "ends": at_masks(ends)}
 
     def _masks(self, features):
         """(rows, columns, masks of each row) of the masks in a batch: int32 [M], [M], [N]."""
@@ -70,13 +72,13 @@ class ServedMaskedLM(ServingModule):
 
 
 def fill_mask(model, tokenizer, texts, top_k=5, sequence_length=None):
-    """What could stand at each [MASK] of the texts, by the code that is also served.
+    """The most probable tokens at each [MASK] of the texts, by the code that is also served.
 
     Args:
-        model, tokenizer: as `load_pretrained` gives them.
+        model, tokenizer: what `load_pretrained` returns.
         texts: list of str, each with one mask or several.
         top_k: guesses for each mask.
-        sequence_length: longer texts are cut; None is all positions the model has, at most 512.
+        sequence_length: longer texts are truncated; None is all positions the model has, at most 512.
 
     Returns:
         For each text a list with, for each of its masks, a list of (token, probability), best first.
@@ -90,7 +92,8 @@ def fill_mask(model, tokenizer, texts, top_k=5, sequence_length=None):
     for text in texts:
         if tokenizer.mask_id not in tokenizer.encode(text):
             raise DataError(f"there is no {tokenizer.id_to_token(tokenizer.mask_id)} in {text!r}")
-    module = ServedMaskedLM(model, tokenizer, sequence_length or min(model.backbone.config.max_positions, _LONGEST), top_k=top_k)
+    length = sequence_length or min(model.backbone.config.max_positions, _LONGEST)
+    module = ServedMaskedLM(model, tokenizer, length, top_k=top_k)
     encoded = tf.constant([text.encode("utf-8", "surrogatepass") for text in texts])
     answers = {name: value.numpy() for name, value in module.answer_text(encoded).items()}
     return [

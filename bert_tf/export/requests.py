@@ -1,31 +1,30 @@
-"""What a served model refuses: requests that it would answer wrongly, as assertions in its graph.
+"""Checks of requests, as assertions in the graph of a served model, which would answer them wrongly.
 
-A server returns the sentence to the client as INVALID_ARGUMENT. XLA leaves assertions out: a server
-that compiles a whole signature with it (TPUs, `jit_compile`) answers such requests as before. XLA's
-clusters within a graph, which TensorFlow makes on request on CPUs and GPUs, leave them in.
+A server returns the message to the client as INVALID_ARGUMENT. XLA drops assertions: a server
+that compiles a whole signature with it (TPUs, `jit_compile`) answers such requests without a check. XLA's
+clusters within a graph, which TensorFlow makes on request on CPUs and GPUs, keep them.
 """
 
 import tensorflow as tf
 
 
 def check_ids(features, vocabulary_size, num_segments):
-    """The features of the `ids` signature, if they can be the rows of one batch.
+    """Checks the features of the `ids` signature.
 
     Args:
         features: `token_ids`, `segment_ids`, `padding_mask` [N, S].
         vocabulary_size: of the tokenizer.
-        num_segments: rows of the model's segment table; with 0 or 1 `segment_ids` are not read.
+        num_segments: the size of the model's segment table; with 0 or 1 `segment_ids` are not read.
 
     Returns:
         The same features, computed after the assertions.
 
     Raises:
-        tf.errors.InvalidArgumentError: while the graph runs: shapes that differ, rows without a
-            token, or ids that the model has no row for. A negative id would otherwise be that of the end
-            of the table.
+        tf.errors.InvalidArgumentError: while the graph runs: shapes that differ, no column at all, or ids
+            outside the model's tables. A negative id would otherwise count from the end of the table.
     """
     shapes = {name: tf.shape(value) for name, value in features.items()}
-    rows, length = tf.unstack(shapes["token_ids"])
+    texts, length = tf.unstack(shapes["token_ids"])
     alike = [
         _refuse(
             tf.reduce_all(shapes["token_ids"] == shapes[name]),
@@ -33,7 +32,10 @@ def check_ids(features, vocabulary_size, num_segments):
         )
         for name in ("segment_ids", "padding_mask")
     ]
-    some = _refuse((length > 0) | (rows == 0), ["token_ids must have at least one token a row, their shape is", shapes["token_ids"]])
+    some = _refuse(
+        (length > 0) | (texts == 0),
+        ["token_ids must have at least one token a row, their shape is", shapes["token_ids"]],
+    )
     known = [_check_range("token_ids", features["token_ids"], vocabulary_size)]
     if num_segments > 1:
         known.append(_check_range("segment_ids", features["segment_ids"], num_segments))
@@ -41,9 +43,11 @@ def check_ids(features, vocabulary_size, num_segments):
 
 
 def check_pairs(text, text_pair):
-    """Both texts of `serving_default`, string [N] each; one for two would otherwise stand beside both."""
+    """Checks the texts of `serving_default`, string [N] each; a single `text_pair` would be broadcast otherwise."""
     sizes = tf.size(text), tf.size(text_pair)
-    alike = _refuse(sizes[0] == sizes[1], ["there must be as many text_pair as text, there are", sizes[1], "and", sizes[0]])
+    alike = _refuse(
+        sizes[0] == sizes[1], ["there must be as many text_pair as text, there are", sizes[1], "and", sizes[0]]
+    )
     return _after([alike], {"text": text, "text_pair": text_pair}).values()
 
 

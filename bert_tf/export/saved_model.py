@@ -26,7 +26,7 @@ class ExportError(RuntimeError):
     """
 
 
-def write_saved_model(module, folder, version=None, shares=2):
+def write_saved_model(module, folder, version=None):
     """Writes `folder/<version>/`, as TF Serving expects it below a model's base path.
 
     The version is written beside its final name, loaded as TF Serving loads it (a v1 session, no
@@ -42,22 +42,20 @@ def write_saved_model(module, folder, version=None, shares=2):
         module: a `ServingModule`.
         folder: the model's base path.
         version: positive int; None takes the next free number.
-        shares: positive int, parts of each large layer that are computed side by side: the cores that
-            one request is to use. 1 for whole layers, as modules with `static` are always written.
 
     Returns:
         The path of the version.
 
     Raises:
-        ConfigError: a version or shares that are no positive int.
+        ConfigError: a version that is no positive int.
         RunDirectoryError: the version exists, or the folder cannot be written.
         DataError: weights that are not finite, or so large that the answers are not.
         ExportError: the verification failed; no part of the version is left in the folder.
     """
     folder = Path(folder)
     if version is not None:
-        _check_free(folder / str(_checked("version", version)))
-    traced = module.traced(_checked("shares", shares))
+        _check_free(folder / str(_checked(version)))
+    traced = module.traced()
     with lock_directory(folder, wait=True):
         for leftover in folder.glob(".[0-9]*.[0-9]*.tmp"):  # whoever was writing it has lost the lock, and so has ended
             shutil.rmtree(leftover, ignore_errors=True)
@@ -151,15 +149,17 @@ def _numpy(tensors):
     return {name: tensor.numpy() for name, tensor in tensors.items()}
 
 
-def _checked(name, number):
-    if isinstance(number, bool) or not isinstance(number, int) or number < 1:
-        raise ConfigError(f"{name}={number!r} is not a positive whole number")
-    return number
+def _checked(version):
+    if isinstance(version, bool) or not isinstance(version, int) or version < 1:
+        raise ConfigError(f"version={version!r} is not a positive whole number")
+    return version
 
 
 def _check_free(version):
     if version.exists():
-        raise RunDirectoryError(f"{version} exists already; choose another version, or leave it out for the next free one")
+        raise RunDirectoryError(
+            f"{version} exists already; choose another version, or leave it out for the next free one"
+        )
 
 
 def _next_version(folder):

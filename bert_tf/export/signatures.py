@@ -1,7 +1,7 @@
-"""What every served model is: text in, an answer out, as graph functions with fixed names.
+"""The base class of served models: text in, an answer out, as graph functions with fixed names.
 
-A subclass says what it answers for the features of the data contract; this file puts the tokenizer
-in front. The tokenizer object is the one that prepared the training data.
+A subclass computes the answer from the features of the data contract; this file puts the tokenizer
+in front, the object that prepared the training data.
 
 What TF Serving's C++ loader can read decides the shape of this class: it tracks the variables
 themselves and the tokenizer's resources, and nothing of Keras. The Keras model stays in a closure.
@@ -12,17 +12,18 @@ variable".)
 import dataclasses
 from collections.abc import Callable
 
+import keras
 import tensorflow as tf
 
 from bert_tf.errors import ConfigError
-from bert_tf.export.grouping import by_length
+from bert_tf.export.length_bucketing import apply_in_buckets
 from bert_tf.export.requests import check_ids, check_pairs
-from bert_tf.export.storage import StoredWeights
+from bert_tf.export.storage import cast_once, check_finite
 
 TEXT = tf.TensorSpec([None], tf.string)
 
-#: What a module is tried on when it is written: nothing, a word, special tokens in the text,
-#: other scripts, bytes that are no UTF-8, and more than a row can hold.
+#: The texts that a written module is verified with: nothing, a word, special tokens in the text,
+#: other scripts, bytes that are no UTF-8, and more tokens than a sequence can hold.
 TRIAL_TEXTS = (
     "",
     "One small example.",
@@ -54,25 +55,37 @@ class Signature:
 
 
 class ServingModule(tf.Module):
-    """Base class of what is exported.
+    """Base class of exported models.
+
+    A subclass defines `answer`; one for a task whose constructor takes more than these arguments also `of_task`.
 
     Args:
-        model: a built Keras model; its `variables` become the variables of the export.
+        model: a built Keras model; its `variables` become the variables of the export. Under mixed precision
+            those that its layers cast are stored cast.
         tokenizer: of the model's pretraining.
-        sequence_length: longer texts are truncated to so many tokens, special ones included.
+        sequence_length: longer texts are truncated to so many tokens, special tokens included.
         pairs: whether the signature takes `text` and `text_pair`, or `text` alone.
-        static: pad every row to `sequence_length` (GPU, TPU: one shape, one compilation); False
-            pads to the longest row of the batch (CPU: short texts cost little).
+        static: pad every text to `sequence_length` (GPU, TPU: one shape, one compilation); False
+            pads to the longest text of the batch (CPU: short texts cost little).
 
     Raises:
         ConfigError: a sequence length beyond the encoder's positions.
+
+    Example:
+        class ServedLength(ServingModule):
+            def answer(self, features):
+                return {"tokens": tf.reduce_sum(tf.cast(features["padding_mask"], tf.int32), axis=1)}
+
+        write_saved_model(ServedLength(encoder, tokenizer, 128), "export")
     """
 
-    #: What must be computed alike when the export is loaded again, as absolute and relative
-    #: tolerance. The same graph on the same device is nearly always equal to the bit.
+    #: The absolute and relative tolerance between the answers of the export, loaded again, and of the model in
+    #: memory. The same graph on the same device is nearly always equal to the bit.
     tolerance = 1e-4
+    #: Names of the arguments beside those below that `export_run` may pass.
+    options = ()
 
-    def __init__(self, model, tokenizer, sequence_length, pairs=False, static=False):
+    def __init__(self, model, tokenizer, sequence_length=128, pairs=False, static=False):
         super().__init__()
         encoder = getattr(model, "backbone", None) or getattr(model, "encoder", model)
         if sequence_length > encoder.config.max_positions:
@@ -81,15 +94,26 @@ class ServingModule(tf.Module):
             )
         self._tracked = []
         self._resources = tokenizer.resources
-        # Functions and plain objects are not tracked.
+        # Functions are not tracked.
         self.call_model = lambda features: model(features, training=False)
-        self._stored = lambda shares: StoredWeights(model, shares)
+        self._model = lambda: model
         self.tokenizer = tokenizer
         self.sequence_length, self.pairs, self.static = sequence_length, pairs, static
         self.num_segments = getattr(encoder.config, "num_segments", 0)
         self.precision = model.dtype_policy.name  # "mixed_bfloat16" and the like
         if model.compute_dtype != "float32":
             self.tolerance = 2e-2
+
+    @classmethod
+    def of_task(cls, task, model, **settings):
+        """The module that serves a fine-tuned task.
+
+        Args:
+            task: a `Task` whose labels are known.
+            model: from `task.model`.
+            settings: `sequence_length`, `static`, and further arguments of the class.
+        """
+        return cls(model, task.tokenizer, pairs=bool(task.pairs), **settings)
 
     def answer(self, features):
         """The outputs for a batch of `token_ids`, `segment_ids`, `padding_mask` [N, S]."""
@@ -109,34 +133,45 @@ class ServingModule(tf.Module):
             "ids": Signature(self.answer_ids, ids),
         }
 
-    def traced(self, shares=1):
+    def traced(self):
         """dict from signature name to a concrete graph function that reads the weights as they are stored.
 
-        Those of now, cast once and large layers' in `shares` (whole if `static`), become the variables of the
-        export. No other thread may use the model meanwhile.
+        The weights of now, cast once, become the variables of the export.
+
+        Raises:
+            DataError: a weight that is not finite.
         """
-        weights = self._stored(1 if self.static else shares)
-        self._tracked = weights.variables
-        with weights.read():
+        model = self._model()
+        check_finite(model)
+        stored = cast_once(model)
+        elsewhere = {id(v) for v, _ in stored}
+        self._tracked = [s for _, s in stored] + [v.value for v in model.variables if id(v) not in elsewhere]
+        scope = keras.StatelessScope()  # in it the model reads other values for its variables
+        for update in stored:
+            scope.add_update(update)
+        with scope:
             return {name: signature.traced() for name, signature in self.signatures().items()}
 
-    def call_by_length(self, features, output, row):
-        """The model's output of that name, with rows of like length together where lengths may differ.
+    def bucketed_output(self, features, output, shape):
+        """The model's output of that name as float32 [N, *shape], computed in length buckets unless `static`.
 
-        Args: `row`, the shape of the output without the batch; begins with None if it is of each token.
+        Args:
+            features: `token_ids`, `segment_ids`, `padding_mask` [N, S].
+            output: a key of what the model returns.
+            shape: the shape of the output for one text; begins with None if there is a value for each token.
         """
 
         def function(part):
             return tf.cast(self.call_model(part)[output], tf.float32)
 
-        return function(features) if self.static else by_length(function, features, row)
+        return function(features) if self.static else apply_in_buckets(function, features, shape)
 
     def answer_text(self, text, text_pair=None):
         """What `serving_default` computes."""
         return self.answer(self.features(text, text_pair))
 
     def answer_ids(self, **features):
-        """What `ids` computes; a request that the model cannot have been meant for is refused."""
+        """What `ids` computes; refuses requests that are no batch of this model."""
         return self.answer(check_ids(features, self.tokenizer.vocabulary_size, self.num_segments))
 
     def features(self, text, text_pair=None):
@@ -149,7 +184,7 @@ class ServingModule(tf.Module):
 
     def trial_inputs(self, name):
         """Inputs of a signature that its outputs are compared on: dict of tensors."""
-        trials = TRIAL_TEXTS * 5  # more than one group of `by_length`
+        trials = TRIAL_TEXTS * 5  # more than one length bucket
         texts = {"text": tf.constant(trials)}
         if self.pairs:
             texts["text_pair"] = tf.constant(trials[::-1])
@@ -160,7 +195,7 @@ class ServingModule(tf.Module):
         return {}
 
     def settings(self):
-        """What `assets/export.json` says of the model: dict of plain values."""
+        """The content of `assets/export.json`: dict of plain values."""
         return {"sequence_length": self.sequence_length, "static": self.static, "precision": self.precision}
 
     def _pack(self, first, second=None):
@@ -168,10 +203,10 @@ class ServingModule(tf.Module):
 
 
 def lines(items):
-    """One item a line."""
+    """The items as text, one a line."""
     return "".join(f"{item}\n" for item in items)
 
 
 def dense(values, lengths, filler):
-    """Values [M] or [M, k] of rows one after the other -> [N, longest, ...], padded with `filler`."""
+    """Values [M] or [M, k] of all texts, one text after the other -> [N, longest, ...], padded with `filler`."""
     return tf.RaggedTensor.from_row_lengths(values, lengths, validate=False).to_tensor(filler)

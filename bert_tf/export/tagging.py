@@ -11,7 +11,7 @@ WORDS = ("punctuation", "whitespace")
 
 
 class ServedTagger(ServingModule):
-    """Text to tagged words with their places in it.
+    """Text to tagged words with their positions in it.
 
     Outputs of `serving_default`, padded to T words, the most of any text in the batch:
         tags: string [N, T], "" as filler.
@@ -29,11 +29,13 @@ class ServedTagger(ServingModule):
         labels: L str, in the order of the model's outputs.
         words: what a word is. "punctuation": white space ends it, and every punctuation mark is a
             word of its own, for running text. "whitespace": white space alone ends it, for text
-            whose words are set apart already, as CoNLL files have them.
+            whose words are separated already, as in CoNLL files.
 
     Raises:
         ConfigError: another value of `words`.
     """
+
+    options = ("words",)
 
     def __init__(self, model, tokenizer, labels, sequence_length=128, static=False, words="punctuation"):
         super().__init__(model, tokenizer, sequence_length, static=static)
@@ -41,25 +43,29 @@ class ServedTagger(ServingModule):
             raise ConfigError(f"words='{words}'{nearest(words, WORDS)}")
         self.labels, self.words = tuple(labels), words
 
+    @classmethod
+    def of_task(cls, task, model, **settings):
+        return cls(model, task.tokenizer, task.labels, **settings)
+
     def answer(self, features):
-        probabilities = self.call_by_length(features, "probabilities", [None, len(self.labels)])
+        probabilities = self.bucketed_output(features, "probabilities", [None, len(self.labels)])
         return self._best(probabilities) | {"label_probabilities": probabilities}
 
     def answer_text(self, text):
         ids, starts, ends = self.tokenizer.tokenize_with_offsets(text)
         layout = self.tokenizer.layout
         room = self.sequence_length - layout.special_tokens_per_sequence
-        probabilities = self.call_by_length(self._pack(ids), "probabilities", [None, len(self.labels)])
+        probabilities = self.bucketed_output(self._pack(ids), "probabilities", [None, len(self.labels)])
         ids, starts, ends = (r[:, :room] for r in (ids, starts, ends))
-        begins, places = find_word_spans(self.tokenizer, text, ids, starts, ends, self.words == "punctuation")
+        begins, spans = find_word_spans(self.tokenizer, text, ids, starts, ends, self.words == "punctuation")
         rows = ids.value_rowids()
         lengths = tf.math.unsorted_segment_sum(tf.cast(begins, tf.int32), rows, ids.nrows())
         column = tf.ragged.range(ids.row_lengths()).values + len(layout.before_first)
         best = self._best(tf.gather_nd(probabilities, tf.boolean_mask(tf.stack([rows, column], 1), begins)))
         return {
             "tags": dense(best["tags"], lengths, ""),
-            "starts": dense(places[:, 0], lengths, -1),
-            "ends": dense(places[:, 1], lengths, -1),
+            "starts": dense(spans[:, 0], lengths, -1),
+            "ends": dense(spans[:, 1], lengths, -1),
             "probabilities": dense(best["probabilities"], lengths, 0.0),
         }
 

@@ -14,8 +14,15 @@ Names are imported when they are first used (PEP 562), so that a task's settings
 from bert_tf.lazy import lazy_names
 
 __getattr__, __all__ = lazy_names(__name__, {
-    "build": ["TASKS", "build_task", "load_task"],
-    "config": ["ColumnsConfig", "TaskConfig", "check_task"],
+    "build": ["build_task", "load_task"],
+    "classification": ["ClassificationTask"],
+    "config": ["ColumnsConfig", "TaskConfig"],
     "examples": ["Examples"],
-    "task": ["Task"],
+    "heads": ["Classifier", "Regressor", "TaskModel"],
+    "record": ["TASKS", "TaskRecord", "check_task", "register_task"],
+    "regression": ["RegressionTask"],
+    "sequences": ["Sequences"],
+    "tagging": ["TaggingTask"],
+    "task": ["SavedTask", "Task"],
+    "text_task": ["TextTask"],
 })

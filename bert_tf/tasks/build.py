@@ -1,18 +1,15 @@
-"""Making a task from its config, or from what a run left beside its checkpoints."""
+"""Makes a task from its settings, or from the file that a run keeps beside its checkpoints."""
 
 import dataclasses
 from pathlib import Path
 
-from bert_tf.config import read_record
+from bert_tf.config import build
 from bert_tf.errors import ConfigError, DataError, RunDirectoryError
-from bert_tf.tasks.classification import ClassificationTask
-from bert_tf.tasks.config import TaskRecord, check_task
-from bert_tf.tasks.regression import RegressionTask
-from bert_tf.tasks.tagging import TaggingTask
+from bert_tf.parsing import read_json_object
+from bert_tf.registry import resolve
+from bert_tf.tasks.record import TASKS, check_task
 from bert_tf.tasks.task import TASK_FILE
 from bert_tf.tokenizers import load_tokenizer
-
-TASKS = {task.kind: task for task in (ClassificationTask, RegressionTask, TaggingTask)}
 
 
 def build_task(config, tokenizer):
@@ -26,7 +23,7 @@ def build_task(config, tokenizer):
         ConfigError: unknown keys, or settings that contradict each other.
     """
     config = check_task(config)
-    return TASKS[config.kind](config, tokenizer)
+    return resolve(TASKS[config.kind].task)(config, tokenizer)
 
 
 def load_task(folder, tokenizer=None):
@@ -38,7 +35,7 @@ def load_task(folder, tokenizer=None):
 
     Raises:
         RunDirectoryError: there is no task in `folder`, or it was trained with another tokenizer.
-        DataError: task.json is not what `save` writes; the message names the key.
+        DataError: task.json is not what `save` writes, or its task is not registered; the message names the key.
     """
     path = Path(folder) / TASK_FILE
     if not path.exists():
@@ -46,16 +43,31 @@ def load_task(folder, tokenizer=None):
             f"{folder} holds no {TASK_FILE}: it is not the directory of a fine-tuning run; give the one that "
             "bert-tf finetune wrote"
         )
-    record = read_record(TaskRecord, path)
     try:
-        config = check_task(dataclasses.replace(record.config, labels=record.labels))
+        config, task_class, saved = _read(read_json_object(path))
     except ConfigError as error:
         raise DataError(f"{path}: {error}") from None
     tokenizer = tokenizer or load_tokenizer(Path(folder) / "tokenizer")
-    if tokenizer.fingerprint != record.tokenizer_fingerprint:
+    if tokenizer.fingerprint != saved.tokenizer_fingerprint:
         raise RunDirectoryError(
             f"{path}: the task was trained with another tokenizer (fingerprint "
-            f"{record.tokenizer_fingerprint[:12]}, this one's is {tokenizer.fingerprint[:12]}); "
+            f"{saved.tokenizer_fingerprint[:12]}, this one's is {tokenizer.fingerprint[:12]}); "
             "use the tokenizer of the run"
         )
-    return TASKS[config.kind]._restore(record, tokenizer)
+    task = task_class(config, tokenizer)
+    task.restore(saved)
+    return task
+
+
+def _read(content):
+    """(config, class of the task, its `SavedTask`) from the content of task.json."""
+    if "config" not in content:
+        raise ConfigError("missing key 'config'")
+    config = check_task(content.pop("config"))
+    task_class = resolve(TASKS[config.kind].task)
+    fields = {f.name for f in dataclasses.fields(task_class.saved)}
+    # Older versions wrote these keys for every task.
+    content = {k: v for k, v in content.items() if k in fields or k not in ("mean", "scale", "scheme")}
+    saved = build(task_class.saved, content)
+    check_task(dataclasses.replace(config, labels=saved.labels))
+    return config, task_class, saved

@@ -18,9 +18,7 @@ class ClassificationTask(TextTask):
     `predict` gives {"label": str, "probability": float, "probabilities": {label: float}}.
     """
 
-    kind = "classification"
-
-    def _learn(self, examples):
+    def learn(self, examples):
         if self.labels is None:
             labels = sorted_labels(examples.labels)
             if len(labels) < 2:
@@ -35,53 +33,50 @@ class ClassificationTask(TextTask):
             raise ConfigError(
                 f"task.metric=f1 is for two labels, here are {len(self.labels)}; set task.metric=f1_macro"
             )
-
-    def _check(self, examples):
         known = set(self.labels)
         for index, label in enumerate(examples.labels):
             if label not in known:
                 raise DataError(f"{examples.where(index)}: {not_in_label_set('label', label, self.labels)}")
 
-    def _label_array(self, examples):
+    def label_array(self, examples):
         number = {label: i for i, label in enumerate(self.labels)}
         return np.array([number[label] for label in examples.labels], np.int32)
 
-    def _model(self, encoder):
+    def make_model(self, encoder):
         if self.labels is None:
             raise ConfigError("the label set is not known yet; read the training file first, or set task.labels")
         return Classifier(encoder, len(self.labels), self.config.dropout, name="classification")
 
-    def _scores(self, examples, results):
-        return self._metrics(examples, np.stack([r["logits"] for r in results]))
+    def scores(self, examples, outputs):
+        return self._metrics(examples, np.stack([output["logits"] for output in outputs]))
 
-    def _report(self, examples, results):
-        labels, predictions = self._label_array(examples), np.argmax([r["logits"] for r in results], axis=-1)
+    def report(self, examples, outputs):
+        labels, predictions = self.label_array(examples), np.argmax([output["logits"] for output in outputs], axis=-1)
         return {
             "labels": metrics.by_label(labels, predictions, self.labels),
             "confusion": metrics.confusion(labels, predictions, len(self.labels)).tolist(),
         }
 
     def _metrics(self, examples, logits):
-        labels, predictions = self._label_array(examples), np.argmax(logits, axis=-1)
-        count = len(self.labels)
+        labels, predictions = self.label_array(examples), np.argmax(logits, axis=-1)
         log_probabilities = metrics.log_softmax(logits)
         scores = {
             "loss": float(-np.mean(log_probabilities[np.arange(len(labels)), labels])),
             "accuracy": metrics.accuracy(labels, predictions),
         }
-        if count == 2:
+        if len(self.labels) == 2:
             scores["f1"] = float(metrics.f1_scores(labels, predictions, 2)[1])
-        scores["f1_macro"] = metrics.macro_f1(labels, predictions, count)
-        scores["matthews"] = metrics.matthews(labels, predictions, count)
+        scores["f1_macro"] = metrics.macro_f1(labels, predictions)
+        scores["matthews"] = metrics.matthews(labels, predictions)
         warning = metrics.collapse(labels, predictions, self.labels)
         scores |= {"examples": len(labels), "collapsed": warning is not None}
         return scores | ({"warning": warning} if warning else {})
 
-    def _answers(self, examples, results):
+    def answers(self, examples, outputs):
         answers = []
-        for result in results:
-            best = int(np.argmax(result["logits"]))
-            probabilities = {name: float(p) for name, p in zip(self.labels, result["probabilities"])}
+        for output in outputs:
+            best = int(np.argmax(output["logits"]))
+            probabilities = {name: float(p) for name, p in zip(self.labels, output["probabilities"])}
             answers.append(
                 {
                     "label": self.labels[best],
@@ -96,7 +91,7 @@ class ClassificationTask(TextTask):
 
         Its `loss` is that of saying every label with its frequency (plus one) in `train`.
         """
-        counts = np.bincount(self._label_array(train), minlength=len(self.labels)) + 1
+        counts = np.bincount(self.label_array(train), minlength=len(self.labels)) + 1
         scores = self._metrics(examples, np.tile(np.log(counts), (len(examples), 1)))
         return {"majority class": {k: v for k, v in scores.items() if k not in ("collapsed", "warning")}}
 

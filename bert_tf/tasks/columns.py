@@ -6,10 +6,10 @@ from bert_tf.config import nearest
 from bert_tf.encodings import is_unicode
 from bert_tf.errors import DataError
 from bert_tf.parsing import brief
+from bert_tf.tasks.column_names import ID_NAMES, LABEL_NAMES, PAIR_NAMES, TAGS_NAMES, TEXT_NAMES, WORDS_NAMES
 from bert_tf.tasks.examples import Examples
 from bert_tf.tasks.files import read_table
 from bert_tf.tasks.labels import no_label
-from bert_tf.tasks.usual_names import ID_NAMES, LABEL_NAMES, PAIR_NAMES, TAGS_NAMES, TEXT_NAMES, WORDS_NAMES
 
 #: The largest number that regression learns: sums of so many in float32 stay finite.
 LARGEST_NUMBER = 1e30

@@ -2,8 +2,6 @@
 
 import re
 
-from seqeval.metrics.sequence_labeling import get_entities, precision_recall_fscore_support
-
 _TAG = re.compile(r"([BIESLU])-(.+)")
 
 
@@ -63,6 +61,8 @@ def entity_scores(labels, predictions):
     Returns:
         {"precision", "recall", "f1"}; 0 where undefined.
     """
+    from seqeval.metrics.sequence_labeling import precision_recall_fscore_support  # loads scikit-learn
+
     precision, recall, f1, _ = precision_recall_fscore_support(
         [_as_bioes(tags) for tags in labels],
         [_as_bioes(tags) for tags in predictions],
@@ -94,6 +94,8 @@ def scores_by_type(labels, predictions):
 
 def entities(tags):
     """The entities of one sentence: a list of (type, first word, last word)."""
+    from seqeval.metrics.sequence_labeling import get_entities
+
     return [(str(kind), int(start), int(end)) for kind, start, end in get_entities(_as_bioes(tags))]
 
 

@@ -12,7 +12,7 @@ from bert_tf.tasks.config import ColumnsConfig, TaskConfig
 
 
 @dataclasses.dataclass(frozen=True)
-class Preset:
+class GlueTask:
     """A task's files: `columns` of train.tsv and dev.tsv, `test_columns` where test.tsv differs."""
 
     kind: str
@@ -26,48 +26,48 @@ _BINARY = ("0", "1")
 _ENTAILMENT = ("entailment", "not_entailment")
 _SENTENCES = ColumnsConfig(text="sentence1", text_pair="sentence2", label="label")
 
-PRESETS = {
+GLUE_TASKS = {
     # train.tsv and dev.tsv have no header: source, label, the author's mark, sentence.
-    "cola": Preset(
+    "cola": GlueTask(
         "classification",
         ColumnsConfig(text=3, label=1, header=False),
         "matthews",
         _BINARY,
         test_columns=ColumnsConfig(text="sentence"),
     ),
-    "sst2": Preset("classification", ColumnsConfig(text="sentence", label="label"), "accuracy", _BINARY),
-    "mrpc": Preset(
+    "sst2": GlueTask("classification", ColumnsConfig(text="sentence", label="label"), "accuracy", _BINARY),
+    "mrpc": GlueTask(
         "classification",
         ColumnsConfig(text="#1 String", text_pair="#2 String", label="Quality"),
         "f1",
         _BINARY,
     ),
     # Some rows of train.tsv are broken over lines; GLUE's own loaders leave them out.
-    "qqp": Preset(
+    "qqp": GlueTask(
         "classification",
         ColumnsConfig(text="question1", text_pair="question2", label="is_duplicate", skip_malformed=True),
         "f1",
         _BINARY,
     ),
-    "stsb": Preset(
+    "stsb": GlueTask(
         "regression",
         ColumnsConfig(text="sentence1", text_pair="sentence2", label="score"),
         "spearman",
     ),
-    "mnli": Preset(
+    "mnli": GlueTask(
         "classification",
         ColumnsConfig(text="sentence1", text_pair="sentence2", label="gold_label"),
         "accuracy",
         ("contradiction", "entailment", "neutral"),
     ),
-    "qnli": Preset(
+    "qnli": GlueTask(
         "classification",
         ColumnsConfig(text="question", text_pair="sentence", label="label"),
         "accuracy",
         _ENTAILMENT,
     ),
-    "rte": Preset("classification", _SENTENCES, "accuracy", _ENTAILMENT),
-    "wnli": Preset("classification", _SENTENCES, "accuracy", _BINARY),
+    "rte": GlueTask("classification", _SENTENCES, "accuracy", _ENTAILMENT),
+    "wnli": GlueTask("classification", _SENTENCES, "accuracy", _BINARY),
 }
 
 
@@ -79,9 +79,9 @@ def resolve(config):
     """
     if config.preset is None:
         return config if config.kind else dataclasses.replace(config, kind="classification")
-    if config.preset not in PRESETS:
-        raise ConfigError(f"unknown task.preset '{config.preset}'{nearest(config.preset, PRESETS)}")
-    preset = PRESETS[config.preset]
+    if config.preset not in GLUE_TASKS:
+        raise ConfigError(f"unknown task.preset '{config.preset}'{nearest(config.preset, GLUE_TASKS)}")
+    preset = GLUE_TASKS[config.preset]
     if config.kind not in (None, preset.kind):
         raise ConfigError(
             f"task.preset={config.preset} is {preset.kind}, but task.kind={config.kind}; remove one of the two"
@@ -97,7 +97,7 @@ def resolve(config):
 
 def test_columns(config: TaskConfig):
     """The columns of the preset's unlabelled test.tsv where they are not those of train.tsv, else None."""
-    preset = PRESETS.get(config.preset)
+    preset = GLUE_TASKS.get(config.preset)
     if preset is None or preset.test_columns is None or preset.columns.text != config.columns.text:
         return None
     how = {name: getattr(config.columns, name) for name in ("quoted", "skip_malformed", "format")}

@@ -1,4 +1,4 @@
-"""What is put on an encoder for each task: dropout and one dense layer, trained together with it.
+"""The models of the tasks: an encoder with dropout and one dense layer, trained together.
 
 Section 4.1 of Devlin et al. 2019 (sentences and pairs: the pooled output) and section 5.3 (tagging:
 every token's last hidden state); google-research/bert `run_classifier.py`, `create_model`.
@@ -15,13 +15,16 @@ INPUTS = ("token_ids", "segment_ids", "padding_mask")
 
 
 class TaskModel(TrainableModel):
-    """An encoder with an output layer.
+    """Base class of the models of tasks: an encoder with an output layer.
+
+    A subclass defines `call`, `loss_weights` and `loss_sums` on what `outputs` computes, as `Classifier` does.
 
     Args:
         encoder: of a model family. One without a pooler gets a new one (dense, tanh) here.
-        units: outputs.
+        units: the number of outputs.
         dropout: rate before the output layer.
         pooled: whether the outputs are computed from the pooled output, or from every token.
+        name: of the Keras model.
     """
 
     def __init__(self, encoder, units, dropout=0.1, pooled=True, name="task"):
@@ -45,7 +48,7 @@ class TaskModel(TrainableModel):
         if not self.pooled:
             hidden = self.encoder(inputs, training=training)["sequence_output"]
         else:
-            # The pooler's own needs no asking.
+            # `outputs_at` always computes the position that an encoder's own pooler reads.
             first = ops.zeros_like(inputs["token_ids"][:, : 1 if self.pooler else 0])
             encoded = self.encoder.outputs_at(inputs, first, training=training)
             hidden = self.pooler(encoded["sequence_output"]) if self.pooler else encoded["pooled_output"]
@@ -58,20 +61,20 @@ class TaskModel(TrainableModel):
         """`call` without dropout, for evaluation and prediction."""
         if not self.static_shapes:
             return self(features, training=False)
-        shares = self.distribute_strategy.run(self._infer_share, args=(features,))
+        parts = self.distribute_strategy.run(self._infer_part, args=(features,))
         local = self.distribute_strategy.experimental_local_results
-        return {name: tf.concat(local(values), axis=0) for name, values in shares.items()}
+        return {name: tf.concat(local(values), axis=0) for name, values in parts.items()}
 
-    def _infer_share(self, features):
-        """What `infer` answers for this replica's share of the rows."""
+    def _infer_part(self, features):
+        """What `infer` answers for the examples of this replica."""
         replica = tf.distribute.get_replica_context()
 
-        def share(tensor):
-            rows = tensor.shape[0] // replica.num_replicas_in_sync
-            begin = [replica.replica_id_in_sync_group * rows] + [0] * (tensor.shape.rank - 1)
-            return tf.slice(tensor, begin, [rows, *tensor.shape[1:]])
+        def part(tensor):
+            size = tensor.shape[0] // replica.num_replicas_in_sync
+            begin = [replica.replica_id_in_sync_group * size] + [0] * (tensor.shape.rank - 1)
+            return tf.slice(tensor, begin, [size, *tensor.shape[1:]])
 
-        return self({name: share(tensor) for name, tensor in features.items()}, training=False)
+        return self({name: part(tensor) for name, tensor in features.items()}, training=False)
 
 
 class Classifier(TaskModel):

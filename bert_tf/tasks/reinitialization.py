@@ -1,7 +1,7 @@
-"""Draws new weights for the top of a pretrained encoder, which makes fine-tuning on small data steadier.
+"""Random weights for the top layers of a pretrained encoder: makes fine-tuning on small data more stable.
 
 Zhang et al. 2021, "Revisiting Few-sample BERT Fine-tuning", section 5: the top layers are the most
-specialised on the pretraining objective; drawing them again, with the pooler, costs nothing.
+specialised on the pretraining objective.
 """
 
 from bert_tf.errors import ConfigError
@@ -12,10 +12,11 @@ _POOLERS = (Pooler, LastTokenPooler)
 
 
 def reinitialize_top_layers(encoder, count):
-    """Draws the weights of the last `count` layers of `encoder`, and of its pooler, anew.
+    """Gives the last `count` layers of `encoder`, and its pooler, new random weights.
 
     Raises:
-        ConfigError: more layers than there are, or layers that share their weights (ALBERT).
+        ConfigError: more layers than there are, layers that share their weights (ALBERT), or an encoder that is
+            not made of the blocks of `bert_tf.layers`.
     """
     config = encoder.config
     if getattr(config, "share", "none") != "none" and config.num_groups < config.num_layers:
@@ -30,7 +31,13 @@ def reinitialize_top_layers(encoder, count):
             f"give 0 to {config.num_layers}"
         )
     blocks = [layer for layer in encoder.layers if isinstance(layer, _BLOCKS)]
-    top = blocks[len(blocks) - count * getattr(config, "inner_groups", 1) :]
+    wanted = count * getattr(config, "inner_groups", 1)
+    if len(blocks) < wanted:
+        raise ConfigError(
+            f"task.reinitialize_layers={count}, but the layers of {type(encoder).__name__} are no blocks of "
+            "bert_tf.layers; set task.reinitialize_layers=0"
+        )
+    top = blocks[len(blocks) - wanted :]
     poolers = [layer for layer in encoder.layers if isinstance(layer, _POOLERS)]
     for layer in top + poolers:
         _redraw(layer, (None, None, config.hidden_size))

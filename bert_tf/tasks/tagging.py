@@ -8,6 +8,7 @@ import numpy as np
 from bert_tf.errors import ConfigError, DataError
 from bert_tf.parsing import brief
 from bert_tf.tasks import metrics
+from bert_tf.tasks.column_names import WORDS_NAMES
 from bert_tf.tasks.columns import read_columns, read_words
 from bert_tf.tasks.conll import read_conll
 from bert_tf.tasks.entities import (
@@ -22,9 +23,15 @@ from bert_tf.tasks.examples import Examples
 from bert_tf.tasks.files import file_format, read_table
 from bert_tf.tasks.heads import Classifier
 from bert_tf.tasks.labels import check_distinct, not_in_label_set
-from bert_tf.tasks.task import Task
-from bert_tf.tasks.usual_names import WORDS_NAMES
-from bert_tf.tasks.windows import find_words, make_rows, split_words
+from bert_tf.tasks.tagged_sequences import cut_sequences, words_of_sentences, words_of_texts
+from bert_tf.tasks.task import SavedTask, Task
+
+
+@dataclasses.dataclass(frozen=True)
+class SavedTagging(SavedTask):
+    """task.json of a tagger; `scheme` of `TaggingTask`."""
+
+    scheme: str | None = None
 
 
 class TaggingTask(Task):
@@ -43,29 +50,30 @@ class TaggingTask(Task):
         scheme: of the entity tags of the first labelled file; None for other tags.
     """
 
-    kind = "tagging"
+    saved = SavedTagging
 
     def __init__(self, config, tokenizer):
         super().__init__(config, tokenizer)
         self.scheme = None
         if self.labels is not None:
-            self._know(self.labels)
+            self._check_metric()
 
     @property
     def marks_entities(self):
         """Whether the tags mark entities; False until they are known."""
         return self.labels is not None and marks_entities(self.labels)
 
-    def _know(self, labels):
-        self.labels = tuple(labels)
-        if self.config.metric is None:
-            self.metric = "f1" if self.marks_entities else "accuracy"
-        elif self.metric != "accuracy" and not self.marks_entities:
+    @property
+    def metric(self):
+        return self.config.metric or ("f1" if self.marks_entities else "accuracy")
+
+    def _check_metric(self):
+        if self.metric != "accuracy" and not self.marks_entities:
             raise ConfigError(
                 f"task.metric={self.metric} needs tags that mark entities (O, B-..., I-...); set task.metric=accuracy"
             )
 
-    def _read(self, path, labelled):
+    def read_file(self, path, labelled):
         columns = self.config.columns
         format = file_format(path, columns.format, tagged=True)
         if format == "jsonl":
@@ -87,17 +95,16 @@ class TaggingTask(Task):
             )
         return read_columns(path, format, columns, labelled=False, pairs=False)
 
-    def _learn(self, examples):
+    def learn(self, examples):
         if not any(examples.labels):
             raise DataError(f"{examples.path}: no sentence has a word; there must be one at least")
         if self.labels is None:
             seen = {tag for tags in examples.labels for tag in tags}
             check_distinct(sorted(seen), examples.path)
-            self._know(complete(seen) if marks_entities(seen) else sorted(seen))
+            self.labels = complete(seen) if marks_entities(seen) else tuple(sorted(seen))
+            self._check_metric()
         if self.scheme is None:
             self.scheme = tagging_scheme(examples.labels)
-
-    def _check(self, examples):
         known = set(self.labels)
         for index, (words, tags) in enumerate(zip(examples.words, examples.labels)):
             for word, tag in zip(words, tags):
@@ -120,8 +127,7 @@ class TaggingTask(Task):
         for index, (sentence, tags) in enumerate(zip(words, labels, strict=True)):
             if len(sentence) != len(tags):
                 raise DataError(f"{examples.where(index)}: {len(sentence)} words and {len(tags)} tags")
-        self._learn(examples)
-        self._check(examples)
+        self.learn(examples)
         return examples
 
     def from_list(self, inputs):
@@ -133,36 +139,36 @@ class TaggingTask(Task):
                 raise DataError(f"input {index} must be {wanted}, got {brief(given)}")
         return Examples(words=[list(words) for words in inputs]) if split else Examples(texts=inputs)
 
-    def _encode(self, examples):
+    def encode(self, examples):
         if examples.words is None:
-            words = find_words(self.tokenizer, examples.texts)
+            words = words_of_texts(self.tokenizer, examples.texts)
         else:
-            words = split_words(self.tokenizer, examples.words)
+            words = words_of_sentences(self.tokenizer, examples.words)
         labels = None if examples.labels is None else self._numbers(examples)
-        return make_rows(words, self.config.sequence_length, self.tokenizer.layout, labels)
+        return cut_sequences(words, self.config.sequence_length, self.tokenizer.layout, labels)
 
     def _numbers(self, examples):
         number = {label: i for i, label in enumerate(self.labels)}
         return [[number[tag] for tag in tags] for tags in examples.labels]
 
-    def _model(self, encoder):
+    def make_model(self, encoder):
         if self.labels is None:
             raise ConfigError("the tags are not known yet; read the training file first, or set task.labels")
         return Classifier(encoder, len(self.labels), self.config.dropout, pooled=False, name="tagging")
 
-    def _logits(self, examples, results):
+    def _logits(self, examples, outputs):
         """For each example a float array [words, C]."""
-        rows = self.rows(examples)
+        sequences = self.sequences(examples)
         parts = [[] for _ in range(len(examples))]
-        for owner, heads, result in zip(rows.owners, rows.heads, results):
-            parts[owner].append(result["logits"][heads])
+        for owner, first_pieces, output in zip(sequences.owners, sequences.first_pieces, outputs):
+            parts[owner].append(output["logits"][first_pieces])
         return [np.concatenate(part) for part in parts]
 
-    def _scores(self, examples, results):
-        return self._metrics(examples, self._logits(examples, results))
+    def scores(self, examples, outputs):
+        return self._metrics(examples, self._logits(examples, outputs))
 
-    def _report(self, examples, results):
-        numbers = [np.argmax(logits, axis=-1) for logits in self._logits(examples, results)]
+    def report(self, examples, outputs):
+        numbers = [np.argmax(logits, axis=-1) for logits in self._logits(examples, outputs)]
         if self.marks_entities:
             tags = [[self.labels[i] for i in sentence] for sentence in numbers]
             return {"entities": scores_by_type(examples.labels, tags)}
@@ -185,10 +191,10 @@ class TaggingTask(Task):
         scores |= {"examples": len(examples), "words": len(labels), "collapsed": warning is not None}
         return scores | ({"warning": warning} if warning else {})
 
-    def _answers(self, examples, results):
+    def answers(self, examples, outputs):
         answers = []
         texts = examples.texts or [" ".join(words) for words in examples.words]
-        for text, words, logits in zip(texts, self.rows(examples).words, self._logits(examples, results)):
+        for text, words, logits in zip(texts, self.sequences(examples).words, self._logits(examples, outputs)):
             best = np.argmax(logits, axis=-1)
             probabilities = np.exp(np.max(metrics.log_softmax(logits), axis=-1))
             tags = [self.labels[i] for i in best]
@@ -224,25 +230,14 @@ class TaggingTask(Task):
             for word, tag in zip(words, tags):
                 counts[word][tag] += 1
         overall = sum(counts.values())
-        # A share of the overall frequencies settles ties and unknown words.
+        # The overall frequencies, added to each word's counts, settle ties and unknown words.
         prior = overall / overall.sum()
         unknown = np.zeros(len(self.labels))
         always = [np.tile(np.log(prior + 1e-9), (len(words), 1)) for words in examples.words]
         of_words = [[counts.get(word, unknown) + prior for word in words] for words in examples.words]
-        # A sentence without words has a row of no words, too.
+        # A sentence without words becomes an array [0, C].
         by_word = [np.log(np.reshape(rates, (-1, len(self.labels))) + 1e-9) for rates in of_words]
         return {
             name: {k: v for k, v in self._metrics(examples, logits).items() if k not in ("collapsed", "warning")}
             for name, logits in (("majority class", always), ("most frequent tag of the word", by_word))
         }
-
-    def _record(self):
-        return dataclasses.replace(super()._record(), scheme=self.scheme)
-
-    @classmethod
-    def _restore(cls, record, tokenizer):
-        task = super()._restore(record, tokenizer)
-        if task.labels is not None:
-            task._know(task.labels)
-        task.scheme = record.scheme
-        return task

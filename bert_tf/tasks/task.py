@@ -1,9 +1,9 @@
 """What every fine-tuning task shares: files to examples, examples to batches, a model to results.
 
-A task knows its data, features, model and metrics, and nothing of how it is trained: a training loop
-gets the task as an argument.
+A task knows its data, features, model and metrics, and nothing of how it is trained.
 """
 
+import dataclasses
 import json
 import unicodedata
 import weakref
@@ -15,8 +15,9 @@ from absl import logging
 from bert_tf.config import to_dict
 from bert_tf.errors import ConfigError, DataError
 from bert_tf.files import atomic_write
-from bert_tf.tasks.config import METRICS, TaskRecord, check_task
+from bert_tf.tasks.examples import Examples
 from bert_tf.tasks.heads import INPUTS
+from bert_tf.tasks.record import TASKS, check_task
 from bert_tf.tasks.reinitialization import reinitialize_top_layers
 
 TASK_FILE = "task.json"
@@ -24,39 +25,148 @@ TASK_FILE = "task.json"
 UNKNOWN_HIGH = 0.05
 
 
+@dataclasses.dataclass(frozen=True)
+class SavedTask:
+    """The content of a run's task.json: the attributes of a `Task` that its training file settled.
+
+    A task with further ones declares them in a subclass, `Task.saved`.
+
+    Attributes:
+        labels, pairs: of `Task`.
+        tokenizer_fingerprint: of the tokenizer that the task was trained with.
+    """
+
+    labels: tuple[str, ...] | None
+    pairs: bool | None
+    tokenizer_fingerprint: str
+
+
 class Task:
     """Base class of the fine-tuning tasks; make one with `build_task` or `load_task`.
 
+    A task of one's own is a subclass and a `TaskRecord`, see `register_task`. The subclass defines:
+
+        read_file, from_list   files and Python lists to `Examples` (`TextTask` has both)
+        learn                  the label set and the like, from the first labelled examples
+        encode                 `Examples` to `Sequences` of token ids and labels (`TextTask` needs `label_array`)
+        make_model             an encoder to a `TaskModel`
+        scores                 outputs of the model to metrics
+        answers                outputs of the model to predictions
+        baselines, report      optional: metrics of guesses without a model, scores of each label
+
     Args:
-        config: `TaskConfig`.
+        config: `TaskConfig`, or a dict of it.
         tokenizer: the encoder's tokenizer.
 
     Attributes:
         config: the config with its preset filled in.
-        metric: name of the metric to maximise on the dev set, a key of what `evaluate` returns.
         labels: tuple of str, the label set; None until it is known (from the config, or from the
             first labelled file that is read). Regression has none.
         pairs: whether the texts are pairs; None until the first file is read.
+
+    Example:
+        task = build_task({"kind": "classification", "sequence_length": 64}, tokenizer)
+        train = task.examples(["good", "bad"], labels=["pos", "neg"])
+        model = task.model(encoder)
+        task.evaluate(model, train)["accuracy"]
     """
 
-    kind = None
+    #: The dataclass of task.json; each of its fields is an attribute of the task.
+    saved = SavedTask
 
     def __init__(self, config, tokenizer):
         self.config = check_task(config)
         self.tokenizer = tokenizer
         self.labels = self.config.labels
         self.pairs = None
-        self.metric = self.config.metric or METRICS[self.kind][0]  # a tagger's, until its tags are known
-        self._rows = weakref.WeakKeyDictionary()  # tokenizing once serves every epoch and evaluation
+        self._sequences = weakref.WeakKeyDictionary()  # texts are tokenized once for all epochs and evaluations
+
+    @property
+    def kind(self):
+        """The name of the task's record."""
+        return self.config.kind
+
+    @property
+    def metric(self):
+        """The name of the metric to maximise on the dev set, a key of what `evaluate` returns."""
+        return self.config.metric or TASKS[self.kind].metrics[0]
+
+    # -- what a subclass defines -----------------------------------------------------------------
+
+    def read_file(self, path, labelled):
+        """`Examples` of a file.
+
+        Args:
+            path: str.
+            labelled: whether every example must have a label.
+
+        Raises:
+            DataError: with file, line and what to do.
+        """
+        raise NotImplementedError
+
+    def from_list(self, inputs):
+        """`Examples` of a list of inputs as `predict` takes it, without labels."""
+        raise NotImplementedError
+
+    def learn(self, examples):
+        """Settles what the configuration leaves open, such as the label set; refuses labels that do not fit.
+
+        Called with all labelled examples that are read, those of the training file first.
+
+        Raises:
+            DataError: names the example.
+        """
+        raise NotImplementedError
+
+    def encode(self, examples):
+        """`examples` as `Sequences` of token ids, with labels as numbers if the examples have labels."""
+        raise NotImplementedError
+
+    def make_model(self, encoder):
+        """The `TaskModel` on `encoder`.
+
+        Raises:
+            ConfigError: the labels are not known yet.
+        """
+        raise NotImplementedError
+
+    def scores(self, examples, outputs):
+        """Metrics of the model's outputs.
+
+        Args:
+            examples: labelled `Examples`.
+            outputs: for each of the task's sequences a dict of arrays, what the model returns for it.
+
+        Returns:
+            dict of floats by name with `loss`; "examples" (int), "collapsed" (bool) and, if so, "warning".
+        """
+        raise NotImplementedError
+
+    def answers(self, examples, outputs):
+        """The predictions: a list of dicts for JSON, one for each example. Arguments as for `scores`."""
+        raise NotImplementedError
+
+    def baselines(self, train, examples):
+        """Metrics of predictions that use the labels of `train` alone.
+
+        Returns:
+            dict from a baseline's name to what `scores` would return for it; empty for a task without baselines.
+        """
+        return {}
+
+    def report(self, examples, outputs):
+        """The scores of each label, as `evaluate` returns them under "report". Arguments as for `scores`."""
+        raise ConfigError(f"the task {self.kind} has no report by label; evaluate it without one")
 
     # -- data ------------------------------------------------------------------------------------
 
     def read(self, path, labelled=True):
-        """Reads a data file; the first labelled one (the training file) fixes what is not configured:
-        the label set, and whether the texts are pairs.
+        """Reads a data file. The first labelled one, the training file, settles what the configuration leaves
+        open: the label set, and whether the texts are pairs.
 
         Args:
-            path: TSV, CSV, JSON (an object a line, or an array), CoNLL, or plain text with an example
+            path: TSV, CSV, JSON (an object a line, or an array), CoNLL, or plain text with one example
                 a line.
             labelled: whether every example must have a label; False reads files for `predict`.
 
@@ -66,43 +176,38 @@ class Task:
         Raises:
             DataError: a file that cannot be used as it is; with file, line and what to do.
         """
-        examples = self._read(str(path), labelled)
+        examples = self.read_file(str(path), labelled)
         if labelled:
-            self._learn(examples)
-            self._check(examples)
+            self.learn(examples)
             if examples.skipped:
                 logging.warning("%s: %d malformed rows are left out", examples.path, examples.skipped)
         return examples
 
-    def from_list(self, inputs):
-        """`Examples` of a list of inputs as `predict` takes it, without labels."""
-        raise NotImplementedError
+    def sequences(self, examples):
+        """What `encode` returns for `examples`; computed once for each `Examples` object.
 
-    def rows(self, examples):
-        """`examples` as `Rows` of token ids; computed once for each `Examples` object.
-
-        A warning is logged where more than 5 % of the tokens are unknown to the tokenizer.
+        Logs a warning if more than 5 % of the tokens are unknown to the tokenizer.
         """
         if len(examples) == 0:
             raise DataError(f"{examples.path}: no examples")
-        if examples not in self._rows:
-            self._rows[examples] = self._encode(examples)
+        if examples not in self._sequences:
+            self._sequences[examples] = self.encode(examples)
             tokens, unknown = self.unknown_tokens(examples)
             if unknown > UNKNOWN_HIGH * tokens:
                 logging.warning("%s: %s", examples.path, _unknown_warning(examples, tokens, unknown))
-        return self._rows[examples]
+        return self._sequences[examples]
 
     def unknown_tokens(self, examples):
         """(how many tokens the examples have, how many of them the tokenizer does not know)."""
-        return self.rows(examples).count_tokens(self.tokenizer.unk_id)
+        return self.sequences(examples).count_tokens(self.tokenizer.unk_id)
 
     def dataset(
         self, examples, batch_size, training=False, seed=0, epoch=0, start_step=0, static_shapes=False
     ):
-        """One epoch of batches, padded to the bound of their length bucket.
+        """One epoch of batches, each padded to the bound of its length bucket.
 
-        Every row is in exactly one batch, in training too. A training epoch is shuffled, and a pure
-        function of (seed, epoch): `start_step=k` equals skipping k batches.
+        Every sequence is in exactly one batch, in training too. A training epoch is shuffled; its order is a
+        pure function of (seed, epoch), so `start_step=k` equals skipping k batches.
 
         Args:
             examples: `Examples`.
@@ -110,29 +215,29 @@ class Task:
             training: whether to shuffle.
             seed, epoch: of the order.
             start_step: the first batch.
-            static_shapes: one shape for all batches, filled up with rows of weight 0 (TPU).
+            static_shapes: one shape for all batches, filled up with sequences of weight 0 (TPU).
 
         Returns:
             A `tf.data.Dataset` of feature dicts with shapes [None, None], or static ones.
         """
-        rows, config = self.rows(examples), self.config
-        plan = rows.plan(config, batch_size, seed if training else None, epoch, static_shapes)
+        sequences, config = self.sequences(examples), self.config
+        plan = sequences.plan(config, batch_size, seed if training else None, epoch, static_shapes)
         full = max(len(indexes) for indexes, _ in plan)
-        return rows.dataset(
+        return sequences.dataset(
             plan, self.tokenizer, config.sequence_length, start_step, full if static_shapes else None
         )
 
     def steps_per_epoch(self, examples, batch_size, static_shapes=False):
         """The number of batches of an epoch, the same for every seed and epoch."""
-        return len(self.rows(examples).plan(self.config, batch_size, static_shapes=static_shapes))
+        return len(self.sequences(examples).plan(self.config, batch_size, static_shapes=static_shapes))
 
     # -- model -----------------------------------------------------------------------------------
 
     def model(self, encoder):
-        """The `TrainableModel` of this task on `encoder`, whose top layers begin afresh if configured.
+        """The `TaskModel` on `encoder`, whose top layers get random weights if `reinitialize_layers` says so.
 
         Raises:
-            ConfigError: rows longer than the encoder's positions, or labels not known yet.
+            ConfigError: sequences longer than the encoder's positions, or labels not known yet.
         """
         longest, wanted = encoder.config.max_positions, self.config.sequence_length
         if wanted > longest:
@@ -140,7 +245,7 @@ class Task:
                 f"task.sequence_length={wanted} is beyond the encoder's {longest} positions; "
                 f"set task.sequence_length={longest} or less"
             )
-        model = self._model(encoder)
+        model = self.make_model(encoder)
         if self.config.reinitialize_layers:
             reinitialize_top_layers(encoder, self.config.reinitialize_layers)
         return model
@@ -155,27 +260,26 @@ class Task:
             report: whether to add `report`, the scores of each label or type of entity.
 
         Returns:
-            dict of floats by metric name (`loss` among them), `unknown_tokens` (which part of the tokens
-            the tokenizer does not know, 0 to 1), `examples` (their number), `collapsed`
-            (bool: every prediction is the same while the labels are not) and, only if collapsed,
-            `warning`, a sentence that says so. `report` is {"labels": {label: {"precision", "recall",
-            "f1", "support"}}, "confusion": counts by true label, then by predicted one
-            (classification)}, or {"entities": {type: the same four}}.
+            dict of floats by metric name, such as `loss`; `unknown_tokens` (the fraction of the tokens that
+            the tokenizer does not know), `examples` (their number), `collapsed` (bool: every prediction is
+            the same, the labels are not) and, only if collapsed, `warning` (str). `report` is
+            {"labels": {label: {"precision", "recall", "f1", "support"}}, "confusion": counts by true label,
+            then by predicted one (classification)}, or {"entities": {type: the same four}}.
 
         Raises:
             DataError: the examples have no labels.
-            ConfigError: a report of regression.
+            ConfigError: a report of a task that has none, such as regression.
         """
         if examples.labels is None:
             raise DataError(f"{examples.path}: evaluation needs labels; read it with labelled=True")
-        results = self._infer(model, examples, batch_size)
-        scores = self._scores(examples, results)
+        outputs = self._infer(model, examples, batch_size)
+        scores = self.scores(examples, outputs)
         tokens, unknown = self.unknown_tokens(examples)
         scores["unknown_tokens"] = unknown / max(tokens, 1)
-        return scores | ({"report": self._report(examples, results)} if report else {})
+        return scores | ({"report": self.report(examples, outputs)} if report else {})
 
     def predict(self, model, inputs, batch_size=32):
-        """The model's answers.
+        """The model's predictions.
 
         Args:
             model: from `model`.
@@ -184,30 +288,24 @@ class Task:
             batch_size: examples of a batch.
 
         Returns:
-            A list of dicts in the order of the inputs, as many as there are; see the task. For a file
-            there is one for each of its lines (rows, items or sentences) and begins with "line", "id"
-            if the file has a column of that name, and "text"; a line without a text is answered by
+            A list of dicts in the order of the inputs, one for each; see `answers` of the task. For a file
+            there is one for each line (row, item or sentence), which begins with "line", "id" if the file
+            has a column of that name, and "text". The answer to a line without a text is
             {"line": 7, "error": "the line is empty"}.
         """
-        examples = inputs if hasattr(inputs, "texts") else self.from_list(list(inputs))
-        answers = self._answers(examples, self._infer(model, examples, batch_size)) if len(examples) else []
+        examples = inputs if isinstance(inputs, Examples) else self.from_list(list(inputs))
+        answers = self.answers(examples, self._infer(model, examples, batch_size)) if len(examples) else []
         return answers if examples.lines is None else examples.one_a_line(answers)
 
-    def baselines(self, train, examples):
-        """What `evaluate` gives for predictions that look at `train`'s labels alone.
-
-        Returns:
-            dict from a baseline's name to its metrics.
-        """
-        raise NotImplementedError
-
     def not_above(self, scores, baselines):
-        """A sentence if `scores` are not better than those of a baseline, else None.
+        """A warning if `scores` are not better than those of a baseline, else None.
 
         Args:
-            scores: what `evaluate` gave, or means of it.
-            baselines: what `baselines` gave for the same examples.
+            scores: what `evaluate` returned, or means of it.
+            baselines: what `baselines` returned for the same examples.
         """
+        if not baselines:
+            return None
         name, best = max(((n, b[self.metric]) for n, b in baselines.items()), key=lambda pair: pair[1])
         score = scores[self.metric]
         if score > best or score == 1.0:
@@ -221,32 +319,31 @@ class Task:
 
     def save(self, folder):
         """Writes `task.json`, from which `load_task` makes the same task."""
+        values = {f.name: getattr(self, f.name) for f in dataclasses.fields(self.saved)}
         with atomic_write(Path(folder) / TASK_FILE) as file:
-            json.dump(to_dict(self._record()), file, indent=2, ensure_ascii=False)
+            json.dump({"config": to_dict(self.config)} | to_dict(values), file, indent=2, ensure_ascii=False)
             file.write("\n")
 
-    def _record(self):
-        return TaskRecord(
-            config=self.config, labels=self.labels, pairs=self.pairs, tokenizer_fingerprint=self.tokenizer.fingerprint
-        )
+    def restore(self, saved):
+        """Takes over what the training file settled, from the `SavedTask` of a run."""
+        for field in dataclasses.fields(saved):
+            if field.name != "tokenizer_fingerprint":
+                setattr(self, field.name, getattr(saved, field.name))
 
-    @classmethod
-    def _restore(cls, record, tokenizer):
-        task = cls(record.config, tokenizer)
-        task.labels, task.pairs = record.labels, record.pairs
-        return task
-
-    # -- for the tasks ---------------------------------------------------------------------------
+    @property
+    def tokenizer_fingerprint(self):
+        """What tells the tokenizer from others."""
+        return self.tokenizer.fingerprint
 
     def _infer(self, model, examples, batch_size):
-        """What the model says of each row: a list of dicts of arrays, in the order of the rows."""
-        rows = self.rows(examples)
-        plan, full = rows.plan(self.config, batch_size, static_shapes=model.static_shapes), None
+        """The model's outputs for each sequence: a list of dicts of arrays, in the order of the sequences."""
+        sequences = self.sequences(examples)
+        plan, full = sequences.plan(self.config, batch_size, static_shapes=model.static_shapes), None
         if model.static_shapes:
             replicas = model.distribute_strategy.num_replicas_in_sync
             full = -(-max(len(indexes) for indexes, _ in plan) // replicas) * replicas
-        results = [None] * len(rows.lengths)
-        dataset = rows.dataset(plan, self.tokenizer, self.config.sequence_length, static_rows=full)
+        results = [None] * len(sequences.lengths)
+        dataset = sequences.dataset(plan, self.tokenizer, self.config.sequence_length, static_size=full)
         dataset = dataset.map(lambda features: {name: features[name] for name in INPUTS})
         # One trace for all shapes, where calling `infer` would make one for each of the first few.
         infer = model.infer.get_concrete_function(dataset.element_spec)
@@ -255,30 +352,6 @@ class Task:
             for position, index in enumerate(indexes):
                 results[index] = {name: value[position] for name, value in outputs.items()}
         return results
-
-    def _read(self, path, labelled):
-        raise NotImplementedError
-
-    def _learn(self, examples):
-        raise NotImplementedError
-
-    def _check(self, examples):
-        raise NotImplementedError
-
-    def _encode(self, examples):
-        raise NotImplementedError
-
-    def _model(self, encoder):
-        raise NotImplementedError
-
-    def _scores(self, examples, results):
-        raise NotImplementedError
-
-    def _report(self, examples, results):
-        raise ConfigError(f"a report by label is for classification and tagging, the task is {self.kind}")
-
-    def _answers(self, examples, results):
-        raise NotImplementedError
 
 
 def _unknown_warning(examples, tokens, unknown):

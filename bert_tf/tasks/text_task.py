@@ -1,6 +1,4 @@
-"""What classification and regression share: one label for a text or for a pair of texts."""
-
-import dataclasses
+"""What classification and regression share: one label for a text or a pair of texts."""
 
 import numpy as np
 
@@ -11,14 +9,25 @@ from bert_tf.tasks.examples import Examples
 from bert_tf.tasks.files import file_format, read_table
 from bert_tf.tasks.glue import test_columns
 from bert_tf.tasks.labels import no_label
-from bert_tf.tasks.rows import Rows, tokenize
+from bert_tf.tasks.sequences import Sequences, tokenize
 from bert_tf.tasks.task import Task
 
 
 class TextTask(Task):
-    """Reads and tokenizes texts and pairs."""
+    """Base class of tasks with one label for each text or pair: reads and tokenizes them.
 
-    def _read(self, path, labelled):
+    A subclass defines `learn`, `label_array`, `make_model`, `scores`, `answers` and `baselines`.
+    """
+
+    def label_array(self, examples):
+        """The labels as the model is trained on them: int32 or float32 array [examples]."""
+        raise NotImplementedError
+
+    def parse_labels(self, examples):
+        """`examples` with its labels, which are read as str, in the task's own type."""
+        return examples
+
+    def read_file(self, path, labelled):
         columns = self.config.columns
         format = file_format(path, columns.format)
         if format == "conll":
@@ -36,7 +45,7 @@ class TextTask(Task):
         examples = read_columns(path, format, columns, labelled, self.pairs, self.labels)
         if self.pairs is None:
             self.pairs = examples.text_pairs is not None
-        return examples
+        return self.parse_labels(examples) if labelled else examples
 
     def _unlabelled_columns(self, path, format, columns):
         other = test_columns(self.config)
@@ -55,7 +64,7 @@ class TextTask(Task):
             return Examples(texts=inputs)
         return Examples(texts=[first for first, _ in inputs], text_pairs=[second for _, second in inputs])
 
-    def _encode(self, examples):
+    def encode(self, examples):
         first = tokenize(self.tokenizer, examples.texts)
         layout = self.tokenizer.layout
         lengths = first.row_lengths().numpy() + layout.special_tokens_per_sequence
@@ -64,11 +73,8 @@ class TextTask(Task):
             second = tokenize(self.tokenizer, examples.text_pairs)
             pair_frame = layout.special_tokens_per_pair - layout.special_tokens_per_sequence
             lengths = lengths + second.row_lengths().numpy() + pair_frame
-        labels = None if examples.labels is None else self._label_array(examples)
-        return Rows(first, second, np.minimum(lengths, self.config.sequence_length), labels)
-
-    def _label_array(self, examples):
-        raise NotImplementedError
+        labels = None if examples.labels is None else self.label_array(examples)
+        return Sequences(first, second, np.minimum(lengths, self.config.sequence_length), labels)
 
     def examples(self, texts, text_pairs=None, labels=None):
         """Examples from Python lists, checked as those of a file are.
@@ -87,9 +93,8 @@ class TextTask(Task):
             self.pairs = text_pairs is not None
         if labels is None:
             return examples
-        examples = dataclasses.replace(examples, labels=self._parse(examples))
-        self._learn(examples)
-        self._check(examples)
+        examples = self.parse_labels(examples)
+        self.learn(examples)
         return examples
 
     def _check_lists(self, examples):
@@ -104,6 +109,3 @@ class TextTask(Task):
             problem = examples.labels and no_label(examples.labels[index], self.labels or ())
             if problem:
                 raise DataError(f"{examples.where(index)}: {problem}")
-
-    def _parse(self, examples):
-        return examples.labels

@@ -5,7 +5,7 @@ from typing import Annotated, Literal
 
 from bert_tf.config import Range, check
 from bert_tf.errors import ConfigError
-from bert_tf.tasks.config import check_task
+from bert_tf.tasks.record import check_task
 from bert_tf.training.optimizer_config import OptimizerConfig
 
 

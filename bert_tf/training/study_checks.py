@@ -7,7 +7,6 @@ from pathlib import Path
 from bert_tf.config import build, check
 from bert_tf.errors import ConfigError
 from bert_tf.models.families import build_config
-from bert_tf.tasks.config import check_task
 from bert_tf.training.finetune_config import check_finetuning
 from bert_tf.training.pretrain_config import check_training
 from tfrecords.shards.config import CorpusConfig, ShardsConfig
@@ -107,11 +106,13 @@ def check_experiment(experiment, shards, tokenizer=None):
             check_finetuning(settings)
     if tokenizer is None:
         return
+    from bert_tf.tasks import build_task  # imports TensorFlow
+
     model = build_config(experiment.pretrain.model, tokenizer.vocabulary_size, tokenizer.pad_id)
     lengths = {"the shards' sequence_length": shards.sequence_length}
     for task, settings in experiment.finetune.items():
         with about(f"finetune.{task}"):
-            lengths[f"finetune.{task}.task.sequence_length"] = check_task(settings.task).sequence_length
+            lengths[f"finetune.{task}.task.sequence_length"] = build_task(settings.task, tokenizer).config.sequence_length
     for name, length in lengths.items():
         if length > model.max_positions:
             positions = model.max_positions

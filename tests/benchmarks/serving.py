@@ -1,7 +1,7 @@
 """Text to probabilities: an exported classifier beside the peers'.
 
     pip install torch transformers   # may live elsewhere
-    TF_ONEDNN_ASSUME_FROZEN_WEIGHTS=1 python tests/benchmarks/serving.py --intra-op 1 [--torch-python PYTHON]
+    TF_ONEDNN_ASSUME_FROZEN_WEIGHTS=1 python tests/benchmarks/serving.py [--torch-python PYTHON]
         [--batch 32] [--hidden-size 768 --layers 12 --heads 12]
 
 Sentences of the bundled addresses, tokenized and classified in batches that are padded to their longest

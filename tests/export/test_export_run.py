@@ -129,7 +129,7 @@ def test_precision_is_that_asked_for_or_what_suits_the_machine(tagging_run, tmp_
     assert main(["export", str(tagging_run), "--output", str(tmp_path / "exact"), "--kind", "embedding"]) == 0
     printed = capsys.readouterr()
     assert "precision: float32 (on this CPU products of the model in bfloat16 are 0.5 and 2 times as fast" in printed.err
-    assert f"texts are cut after {LENGTH} tokens" in printed.out
+    assert f"texts are truncated after {LENGTH} tokens" in printed.out
     exact = ask(tmp_path / "exact" / "1", text=TEXTS)["mean"]
     rounded = ask(export_run(tagging_run, tmp_path / "rounded", kind="embedding", precision="mixed_bfloat16"), text=TEXTS)
     _, model, tokenizer = load_finetuned(tagging_run)
@@ -147,8 +147,8 @@ def test_what_a_run_is_not(tagging_run, pretrained_run, tmp_path):
         export_run(tagging_run, kind="regression")
     with pytest.raises(ConfigError, match="cannot be exported as 'masked-lm'; did you mean 'masked_lm'"):
         export_run(pretrained_run, kind="masked-lm")
-    with pytest.raises(ConfigError, match="shares=0 is not"):
-        export_run(pretrained_run, shares=0)
+    with pytest.raises(ConfigError, match="'top_k' is no option of an export of kind 'tagging'; it takes words"):
+        export_run(tagging_run, top_k=3)
     with pytest.raises(RunDirectoryError, match="holds no task.json"):
         load_finetuned(pretrained_run)
     with pytest.raises(RunDirectoryError, match="is not a run directory"):

@@ -39,7 +39,7 @@ def test_an_imported_family_is_exported_and_answers(family, tmp_path, monkeypatc
     # What would be written: writing and reading back is the same for all, and takes most of the time.
     loaded = load_pretrained(tmp_path)
     monkeypatch.setattr(run, "load_pretrained", lambda path, precision: loaded)
-    monkeypatch.setattr(run, "write_saved_model", lambda module, output, version, shares: module)
+    monkeypatch.setattr(run, "write_saved_model", lambda module, output, version: module)
     modules = {static: export_run(tmp_path, kind="embedding", static=static) for static in (False, True)}
     length = modules[False].sequence_length
     assert length == min(imported.encoder.config.max_positions, 512)

@@ -44,8 +44,8 @@ def test_versions_are_positive_whole_numbers(version, module, tmp_path):
 
 def test_a_model_that_the_c_loader_refuses_is_not_exported(models, tokenizer, tmp_path):
     class TracksKeras(ServedClassifier):
-        def traced(self, shares):
-            functions = super().traced(shares)
+        def traced(self):
+            functions = super().traced()
             self._tracked, self.model = [], models.classifier
             return functions
 

@@ -4,7 +4,7 @@ import pytest
 
 from bert_tf.errors import ConfigError
 from bert_tf.tasks import ColumnsConfig, TaskConfig, build_task
-from bert_tf.tasks.glue import PRESETS, resolve
+from bert_tf.tasks.glue import GLUE_TASKS, resolve
 from bert_tf.tokenizers import WordPieceTokenizer
 
 # train or dev file, test file, first text, first pair, labels, texts of the test file.
@@ -95,7 +95,7 @@ def tokenizer():
     return WordPieceTokenizer(["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "a"])
 
 
-@pytest.mark.parametrize("name", PRESETS)
+@pytest.mark.parametrize("name", GLUE_TASKS)
 def test_official_layouts(name, tokenizer, tmp_path):
     train, test, text, pair, labels, test_texts = LAYOUTS[name]
     (tmp_path / "train.tsv").write_text(train, encoding="utf-8")

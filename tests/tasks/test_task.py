@@ -109,7 +109,7 @@ def test_tokens_per_batch(tokenizer):
 
 def test_evaluation_is_exact_for_every_batch_size(task, examples, model):
     logits = np.concatenate([model.infer(f)["logits"] for f in task.dataset(examples, 1)])
-    order = np.concatenate([rows for rows, _ in task.rows(examples).plan(task.config, 1)])
+    order = np.concatenate([rows for rows, _ in task.sequences(examples).plan(task.config, 1)])
     labels = np.array([int(label) for label in LABELS])[order]
     expected = -metrics.log_softmax(logits)[np.arange(53), labels].mean()
     for batch_size in (1, 7, 52, 53, 100):
@@ -300,7 +300,7 @@ def test_unknown_tokens_are_counted_and_warned_of(tokenizer, caplog, text):
     (warning,) = caplog.messages
     assert "33.3 % of the tokens (1 of 3) are unknown" in warning
     assert ("decomposed characters" in warning) == (text[0][0] == "e")
-    task.rows(examples)
+    task.sequences(examples)
     assert len(caplog.messages) == 1
     assert task.unknown_tokens(task.examples(["good film"])) == (2, 0) and len(caplog.messages) == 1
     pairs = build_task({}, tokenizer)
@@ -381,7 +381,7 @@ def test_data_messages(tokenizer, tmp_path, task, model):
     (tmp_path / "a.conll").write_text("Anna I-PER\nmet O\n")
     with pytest.raises(DataError, match="holds tagged words .*, but the task is classification; set task.kind=tagging"):
         task.read(tmp_path / "a.conll")
-    with pytest.raises(ConfigError, match="a report by label is for classification and tagging, the task is regression"):
+    with pytest.raises(ConfigError, match="the task regression has no report by label"):
         regression = build_task({"kind": "regression", "sequence_length": 16}, tokenizer)
         one = regression.examples(["a"], labels=[1])
         regression.evaluate(regression.model(tiny.encoder()), one, report=True)

@@ -10,13 +10,14 @@ import tiny
 from bert_tf import tasks
 from bert_tf.errors import ConfigError, UserError
 from bert_tf.tasks import build_task, load_task
-from bert_tf.tasks.config import METRICS, TaskConfig, check_task
-from bert_tf.tasks.glue import PRESETS
+from bert_tf.tasks.config import TaskConfig
+from bert_tf.tasks.glue import GLUE_TASKS
+from bert_tf.tasks.record import TASKS, check_task
 
 
 def test_settings_are_checked_without_tensorflow():
     script = (
-        "import sys; from bert_tf.tasks import TaskConfig; from bert_tf.tasks.config import check_task;"
+        "import sys; from bert_tf.tasks import TaskConfig; from bert_tf.tasks.record import check_task;"
         "assert check_task({'preset': 'stsb'}).kind == 'regression';"
         "assert not {'tensorflow', 'keras', 'numpy', 'seqeval'} & set(sys.modules)"
     )
@@ -32,8 +33,8 @@ def test_the_package_exports_what_it_lists():
 def test_what_check_task_returns_is_whole():
     assert check_task({}) == TaskConfig(kind="classification")
     assert check_task({"preset": "rte"}).labels == ("entailment", "not_entailment")
-    for preset in PRESETS.values():
-        assert preset.metric in METRICS[preset.kind]
+    for preset in GLUE_TASKS.values():
+        assert preset.metric in TASKS[preset.kind].metrics
 
 
 @pytest.mark.parametrize(
@@ -82,8 +83,8 @@ def test_broken_task_files_are_one_sentence(tmp_path):
         json.dumps({**whole, "labels": ["a", "a"]}): "task.labels holds 'a' twice",
         json.dumps({**whole, "labels": "ab"}): "'labels' must be a list, got 'ab'",
         json.dumps({**good, "scale": 0}): "'scale' is 0.0; it must be above 0",
-        json.dumps({**good, "config": {"kind": "rank"}}): "'config.kind' is 'rank'",
-        json.dumps({**good, "config": [1]}): "config",
+        json.dumps({**good, "config": {"kind": "rank"}}): "'task.kind' is 'rank'",
+        json.dumps({**good, "config": [1]}): "task must be a mapping, got [1]",
         json.dumps({k: v for k, v in good.items() if k != "labels"}): "missing key 'labels'",
         json.dumps({**good, "tokenizer_fingerprint": None}): "'tokenizer_fingerprint' must be str",
         '{"config": ' + "[" * 100_000: "deep",

@@ -19,10 +19,10 @@ def test_classification_metrics_equal_sklearn(num_labels):
         sklearn.metrics.f1_score(labels, predictions, average=None),
         rtol=1e-12,
     )
-    assert metrics.macro_f1(labels, predictions, num_labels) == pytest.approx(
+    assert metrics.macro_f1(labels, predictions) == pytest.approx(
         sklearn.metrics.f1_score(labels, predictions, average="macro"), rel=1e-12
     )
-    assert metrics.matthews(labels, predictions, num_labels) == pytest.approx(
+    assert metrics.matthews(labels, predictions) == pytest.approx(
         sklearn.metrics.matthews_corrcoef(labels, predictions), rel=1e-12
     )
 
@@ -32,14 +32,15 @@ def test_binary_closed_forms():
     labels = [1, 1, 1, 0, 1, 1, 0, 0, 0, 0]
     predictions = [1, 1, 1, 1, 0, 0, 0, 0, 0, 0]
     assert metrics.f1_scores(labels, predictions, 2)[1] == pytest.approx(6 / 9)
-    assert metrics.matthews(labels, predictions, 2) == pytest.approx((3 * 4 - 1 * 2) / np.sqrt(4 * 5 * 5 * 6))
+    assert metrics.matthews(labels, predictions) == pytest.approx((3 * 4 - 1 * 2) / np.sqrt(4 * 5 * 5 * 6))
 
 
 def test_undefined_metrics_are_zero():
-    assert metrics.matthews([0, 1, 1], [1, 1, 1], 2) == 0.0
+    assert metrics.matthews([0, 1, 1], [1, 1, 1]) == 0.0
     assert metrics.f1_scores([0, 0], [0, 0], 2)[1] == 0.0
-    assert metrics.macro_f1([0, 0], [0, 0], 2) == 1.0  # the label that never occurs is not averaged
-    assert metrics.pearson([1, 2, 3], [5, 5, 5]) == 0.0
+    assert metrics.macro_f1([0, 0], [0, 0]) == 1.0  # the label that never occurs is not averaged
+    assert metrics.pearson([1, 2, 3], [5, 5, 5]) == metrics.spearman([1, 2, 3], [5, 5, 5]) == 0.0
+    assert metrics.pearson([0.1], [0.2]) == 0.0
 
 
 def test_correlations_equal_scipy_with_ties():
@@ -48,7 +49,8 @@ def test_correlations_equal_scipy_with_ties():
     y = np.round(x + random.normal(size=300), 1)
     assert metrics.pearson(x, y) == pytest.approx(scipy.stats.pearsonr(x, y).statistic, rel=1e-12)
     assert metrics.spearman(x, y) == pytest.approx(scipy.stats.spearmanr(x, y).statistic, rel=1e-12)
-    np.testing.assert_array_equal(metrics.ranks([3, 1, 3, 2]), [3.5, 1, 3.5, 2])
+    # Ranks 3.5, 1, 3.5, 2 and 4, 1, 3, 2.
+    assert metrics.spearman([3, 1, 3, 2], [9, 0, 5, 2]) == pytest.approx(4.5 / np.sqrt(4.5 * 5), rel=1e-12)
 
 
 def test_collapse():

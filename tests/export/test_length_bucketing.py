@@ -1,4 +1,4 @@
-"""Rows computed in groups, and weights stored as they are read, give what the model gives."""
+"""Length buckets, and weights stored in the precision they are read in, give what the model gives."""
 
 import keras
 import numpy as np
@@ -6,9 +6,9 @@ import pytest
 import tensorflow as tf
 from exports import bert
 
-from bert_tf.export import ServedClassifier, write_saved_model
-from bert_tf.export.grouping import by_length
-from bert_tf.export.storage import StoredWeights
+from bert_tf.export import ServedClassifier, ServedEmbedding, write_saved_model
+from bert_tf.export.length_bucketing import apply_in_buckets
+from bert_tf.export.storage import cast_once
 from bert_tf.models.bert import BertConfig, BertEncoder
 from bert_tf.tasks.heads import Classifier
 
@@ -33,7 +33,7 @@ def test_each_row_gets_its_own_answer(count, per_token):
         return kept[..., None] if per_token else tf.reduce_sum(kept, 1, keepdims=True)
 
     specs = {name: tf.TensorSpec([None, None], x.dtype) for name, x in features.items()}
-    compute = tf.function(lambda features: by_length(function, features, [None, 1] if per_token else [1]), input_signature=[specs])
+    compute = tf.function(lambda features: apply_in_buckets(function, features, [None, 1] if per_token else [1]), input_signature=[specs])
     np.testing.assert_array_equal(compute(features), function(features))
     groups = widths[:-1]  # the last was asked for just now
     assert sum(n for n, _ in groups) == count and all(n <= 8 for n, _ in groups)
@@ -49,7 +49,7 @@ def test_short_texts_stay_in_one_group():
         return tf.cast(part["token_ids"][:, :1], tf.float32)
 
     features = rows([3, 16, 5] * 10)
-    answer = tf.function(by_length)(function, features, [1])
+    answer = tf.function(apply_in_buckets)(function, features, [1])
     np.testing.assert_array_equal(answer[:, 0], features["token_ids"][:, 0])
     assert sizes == [30]
 
@@ -62,7 +62,7 @@ def test_padding_may_stand_anywhere():
         kept = tf.cast(part["padding_mask"], tf.float32) * tf.cast(part["token_ids"], tf.float32)
         return tf.reduce_sum(kept, 1)
 
-    np.testing.assert_array_equal(by_length(function, features, []), function(features))
+    np.testing.assert_array_equal(apply_in_buckets(function, features, []), function(features))
 
 
 @pytest.mark.parametrize("precision, tolerance", [("float32", 1e-6), ("mixed_bfloat16", 0.02)])
@@ -82,21 +82,21 @@ def test_a_served_batch_of_several_groups_is_answered_as_text_by_text(precision,
 
 
 @pytest.mark.parametrize("policy, halved", [("mixed_bfloat16", True), ("float32", False)])
-def test_stored_weights_are_those_that_were_read(policy, halved):
-    encoder = BertEncoder(BertConfig(50, 16, 2, 2, 32, max_positions=8), dtype=policy)
-    features = rows([5, 8])
-    features = {"token_ids": features["token_ids"] % 50, "padding_mask": features["padding_mask"]}
-    expected = encoder(features)["sequence_output"]
-    weights = StoredWeights(encoder)
-    assert ("bfloat16" in {v.dtype.name for v in weights.variables}) == halved
-    matrices = [v for v in weights.variables if len(v.shape) == 2 and v.shape[0] not in (50, 8, 2)]
-    assert all((v.dtype == tf.bfloat16) == halved for v in matrices)
-    with weights.read():
-        actual = encoder(features)["sequence_output"]
-        for variable in weights.variables:
-            variable.assign(tf.zeros_like(variable))
-        assert not np.any(encoder(features)["sequence_output"] == expected)
-    np.testing.assert_array_equal(tf.cast(actual, "float32"), tf.cast(expected, "float32"))
-    if halved:  # the model has its own again
-        matrices = [v for v in encoder.variables if "kernel" in v.path]
-        assert all(v.value.dtype == tf.float32 and np.any(v.numpy()) for v in matrices)
+def test_stored_weights_are_those_that_were_read(policy, halved, tokenizer):
+    encoder = BertEncoder(BertConfig(tokenizer.vocabulary_size, 16, 2, 2, 32, max_positions=8), dtype=policy)
+    module = ServedEmbedding(encoder, tokenizer, 8, static=True)  # computes the batch as a whole, as the model does
+    features = module.trial_inputs("ids")
+    expected = encoder(features)["sequence_output"] * tf.cast(features["padding_mask"], encoder.compute_dtype)[..., None]
+    answer = module.traced()["ids"]
+    # A graph rounds otherwise than single operations do.
+    actual = answer(**features)["sequence_output"]
+    np.testing.assert_allclose(actual, tf.cast(expected, "float32"), atol=0.03 if halved else 1e-5)
+    tables = (tokenizer.vocabulary_size, 8, 2)  # embeddings, of which single rows are read and cast
+    matrices = [v for v in module.variables if len(v.shape) == 2 and v.shape[0] not in tables]
+    assert matrices and all((v.dtype == tf.bfloat16) == halved for v in matrices)
+    assert {v.path.rsplit("/")[-1] for v, _ in cast_once(encoder)} == ({"kernel", "bias"} if halved else set())
+    for variable in module.variables:  # nothing but these is read
+        variable.assign(tf.zeros_like(variable))
+    assert not np.any(answer(**features)["sequence_output"])
+    if halved:  # the model has its own
+        assert all(np.any(v.numpy()) for v in encoder.variables if "kernel" in v.path)

@@ -9,21 +9,22 @@ from bert_tf.tasks.batching import bucket_bounds, plan_batches
 from bert_tf.tokenizers.ops.word_spans import find_word_spans
 
 TOKENIZE_BATCH = 1024
-# AutoGraph would look for Python to translate for seconds, and find none.
+# AutoGraph would search for Python code to translate, which takes seconds and finds none.
 _as_it_is = tf.autograph.experimental.do_not_convert
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
-class Rows:
-    """The rows a model is fed: one for each example, or for each window of a long tagged sentence.
+class Sequences:
+    """Examples as token ids: R sequences, one for each example, or several for a long tagged sentence.
 
     Attributes:
-        first, second: int32 `tf.RaggedTensor` [R, None], ids without special tokens; `second` None
-            where there are no pairs.
-        lengths: int64 [R], tokens of the packed row, special tokens included.
-        labels: int32 or float32 [R]; for tagging an int32 `tf.RaggedTensor` beside `first`; None.
-        weights: a float32 `tf.RaggedTensor` beside `first` (1 at the tokens that carry a tag); None
-            for whole-text labels, which all weigh 1.
+        first, second: int32 `tf.RaggedTensor` [R, None], ids without special tokens; `second` is None
+            if the texts are no pairs.
+        lengths: int64 [R], the number of tokens, special tokens included.
+        labels: int32 or float32 array [R, ...]; for tagging an int32 `tf.RaggedTensor` of the shape of `first`;
+            None for unlabelled examples.
+        weights: float32 `tf.RaggedTensor` of the shape of `first`, 1 at the tokens that carry a tag; None
+            for labels of whole texts, which all have weight 1.
     """
 
     first: tf.RaggedTensor
@@ -46,68 +47,67 @@ class Rows:
             batch_size, tokens = max(1, tokens // longest), None
         return plan_batches(self.lengths, bounds, batch_size, tokens, seed, epoch)
 
-    def dataset(self, plan, tokenizer, sequence_length, start_step=0, static_rows=None):
+    def dataset(self, plan, tokenizer, sequence_length, start_step=0, static_size=None):
         """A `tf.data.Dataset` of the batches of `plan` from `start_step` on.
 
         Args:
             plan: what `plan` returned.
-            tokenizer: packs the rows.
-            sequence_length: tokens of a row at most.
-            start_step: batches to leave out; costs nothing.
-            static_rows: None, or the number of rows that every batch is filled up to with rows of
+            tokenizer: adds the special tokens.
+            sequence_length: the largest number of tokens in a sequence.
+            start_step: batches to leave out, which are not computed.
+            static_size: None, or the number of sequences that every batch is filled up to with sequences of
                 weight 0, all padded to `sequence_length` (TPU).
 
         Returns:
             Dicts of `token_ids`, `segment_ids` int32 [B, S], `padding_mask` bool [B, S], and where
-            the rows have labels `labels` and `label_weights` [B] or [B, S].
+            there are labels `labels` [B, ...] or [B, S] and `label_weights` [B] or [B, S].
         """
-        indexes = np.concatenate([rows for rows, _ in plan]).astype(np.int64)
-        splits = np.cumsum([0] + [len(rows) for rows, _ in plan])
+        indexes = np.concatenate([chosen for chosen, _ in plan]).astype(np.int64)
+        splits = np.cumsum([0] + [len(chosen) for chosen, _ in plan])
         bounds = np.array([bound for _, bound in plan], np.int32)
         indexes, splits, bounds = tf.constant(indexes), tf.constant(splits), tf.constant(bounds)
 
         @_as_it_is
         def batch(step):
-            rows = indexes[splits[step] : splits[step + 1]]
-            real = tf.shape(rows)[0]
-            if static_rows:
-                rows = tf.pad(rows, [[0, static_rows - real]])
+            chosen = indexes[splits[step] : splits[step + 1]]
+            real = tf.shape(chosen)[0]
+            if static_size:
+                chosen = tf.pad(chosen, [[0, static_size - real]])
             features = tokenizer.pack(
-                _gather(self.first, rows),
-                None if self.second is None else _gather(self.second, rows),
+                _gather(self.first, chosen),
+                None if self.second is None else _gather(self.second, chosen),
                 sequence_length=sequence_length,
                 dynamic=True,
             )
-            if self.labels is not None:
-                features |= self._labels(rows, real, len(tokenizer.layout.before_first))
-            width = sequence_length if static_rows else bounds[step]
+            labels = {} if self.labels is None else self._labels(chosen, real, len(tokenizer.layout.before_first))
+            of_texts, of_tokens = (labels, features) if self.weights is None else ({}, features | labels)
+            width = sequence_length if static_size else bounds[step]
+            shape = (static_size, sequence_length if static_size else None)
             return {
-                name: _padded(tensor, width, (static_rows, sequence_length if static_rows else None))
-                for name, tensor in features.items()
+                **{name: _padded(tensor, width, shape) for name, tensor in of_tokens.items()},
+                **{name: tf.ensure_shape(x, (static_size, *x.shape[1:])) for name, x in of_texts.items()},
             }
 
         steps = tf.data.Dataset.range(start_step, len(plan))
         return steps.map(batch, num_parallel_calls=tf.data.AUTOTUNE).prefetch(tf.data.AUTOTUNE)
 
-    def _labels(self, rows, real, before):
-        labels = tf.gather(self.labels, rows)
-        present = tf.cast(tf.range(tf.shape(rows)[0]) < real, tf.float32)
+    def _labels(self, chosen, real, before):
+        labels = tf.gather(self.labels, chosen)
+        present = tf.cast(tf.range(tf.shape(chosen)[0]) < real, tf.float32)
         if self.weights is None:
             return {"labels": labels, "label_weights": present}
-        # Columns to the left for what stands before the text; what is behind it has weight 0.
-        weights = tf.gather(self.weights, rows).to_tensor() * present[:, None]
+        # Columns for the special tokens before the text; what follows the text has weight 0.
+        weights = tf.gather(self.weights, chosen).to_tensor() * present[:, None]
         left = [[0, 0], [before, 0]]
         return {"labels": tf.pad(labels.to_tensor(), left), "label_weights": tf.pad(weights, left)}
 
 
-def _gather(ragged, rows):
+def _gather(ragged, chosen):
     # Row splits as wide as the Python ints that `pack` compares them with inside a graph.
-    return tf.gather(ragged, rows).with_row_splits_dtype(tf.int32)
+    return tf.gather(ragged, chosen).with_row_splits_dtype(tf.int32)
 
 
 def _padded(tensor, width, shape):
-    if tensor.shape.rank == 1:
-        return tf.ensure_shape(tensor, shape[:1])
     tensor = tf.pad(tensor, [[0, 0], [0, width - tf.shape(tensor)[1]]])
     return tf.ensure_shape(tensor, shape)
 
@@ -124,16 +124,16 @@ def tokenize_with_offsets(tokenizer, texts):
 
 
 def tokenize_words(tokenizer, texts):
-    """(ids, bool whether a token begins a word) of `texts`, and the places of the words.
+    """(ids, bool whether a token begins a word, [start, end) of the words in characters) of `texts`.
 
     RaggedTensors: [N, None] for tokens and [N, None, 2] for words; see `tokenizers.ops.word_spans.find_word_spans`.
     """
 
     def tokens_and_words(text):
         ids, starts, ends = tokenizer.tokenize_with_offsets(text)
-        begins, places = find_word_spans(tokenizer, text, ids, starts, ends)
+        begins, spans = find_word_spans(tokenizer, text, ids, starts, ends)
         words = tf.math.unsorted_segment_sum(tf.cast(begins, tf.int64), ids.value_rowids(), ids.nrows())
-        return ids, ids.with_values(begins), tf.RaggedTensor.from_row_lengths(places, words)
+        return ids, ids.with_values(begins), tf.RaggedTensor.from_row_lengths(spans, words)
 
     return _map_texts(tokens_and_words, texts)
 

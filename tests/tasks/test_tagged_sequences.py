@@ -6,7 +6,7 @@ import tensorflow as tf
 import tiny
 
 from bert_tf.tasks import Examples, build_task
-from bert_tf.tasks.windows import find_words, make_rows, split_words
+from bert_tf.tasks.tagged_sequences import cut_sequences, words_of_sentences, words_of_texts
 from bert_tf.tokenizers import ByteLevelBPETokenizer, train_bpe, train_byte_level_bpe, train_unigram
 from bert_tf.tokenizers.layout import build_layout
 from bert_tf.tokenizers.ops.word_spans import find_word_spans
@@ -41,7 +41,7 @@ def test_the_first_piece_carries_the_tag(tokenizer):
 
 def test_long_sentences_are_cut_between_words(tokenizer):
     words = ["anna", "johnson", "film", "johnsons", "in", "anna"]  # 1, 2, 1, 3, 1, 1 pieces
-    rows = make_rows(split_words(tokenizer, [["film"], words]), 6, tokenizer.layout, labels=[[9], [0, 1, 2, 3, 4, 5]])
+    rows = cut_sequences(words_of_sentences(tokenizer, [["film"], words]), 6, tokenizer.layout, labels=[[9], [0, 1, 2, 3, 4, 5]])
     assert [tokens(tokenizer, row) for row in rows.first.to_list()] == [
         ["film"],
         ["anna", "john", "##son", "film"],
@@ -50,14 +50,14 @@ def test_long_sentences_are_cut_between_words(tokenizer):
     ]
     assert rows.owners == [0, 1, 1, 1]
     np.testing.assert_array_equal(rows.lengths, [3, 6, 6, 3])
-    assert [heads.tolist() for heads in rows.heads] == [[1], [1, 2, 4], [1, 4], [1]]
+    assert [heads.tolist() for heads in rows.first_pieces] == [[1], [1, 2, 4], [1, 4], [1]]
     assert rows.labels.to_list() == [[9], [0, 1, 0, 2], [3, 0, 0, 4], [5]]
     assert rows.weights.to_list() == [[1], [1, 1, 0, 1], [1, 0, 0, 1], [1]]
 
 
 def test_a_word_longer_than_a_row_keeps_its_first_pieces(tokenizer):
-    (words,) = split_words(tokenizer, [["johnsonsonson", "film"]])
-    rows = make_rows([words], 5, tokenizer.layout)
+    (words,) = words_of_sentences(tokenizer, [["johnsonsonson", "film"]])
+    rows = cut_sequences([words], 5, tokenizer.layout)
     assert [tokens(tokenizer, row) for row in rows.first.to_list()] == [["john", "##son", "##son"], ["film"]]
 
 
@@ -74,7 +74,7 @@ def test_a_word_longer_than_a_row_keeps_its_first_pieces(tokenizer):
     ],
 )
 def test_words_of_raw_text_are_slices_of_it(tokenizer, text, expected):
-    (words,) = find_words(tokenizer, [text])
+    (words,) = words_of_texts(tokenizer, [text])
     assert [text[start:end] for start, end in zip(words.starts, words.ends)] == expected
     assert len(words.pieces) == len(expected) and all(words.pieces)
 
@@ -99,7 +99,7 @@ def other_tokenizer(request):
     ],
 )
 def test_words_of_raw_text_are_the_same_for_every_tokenizer(other_tokenizer, text, expected):
-    (words,) = find_words(other_tokenizer, [text])
+    (words,) = words_of_texts(other_tokenizer, [text])
     assert [text[start:end] for start, end in zip(words.starts, words.ends)] == expected
     assert all(words.pieces)
 
@@ -107,9 +107,9 @@ def test_words_of_raw_text_are_the_same_for_every_tokenizer(other_tokenizer, tex
 def test_given_words_have_the_pieces_of_their_text(other_tokenizer):
     # What is trained on given words is then asked about running text: the same tokens, blanks and all.
     sentence = ["The", "film", "in", "London", "(", "near", "Paris", ")"]
-    (words,) = split_words(other_tokenizer, [sentence])
+    (words,) = words_of_sentences(other_tokenizer, [sentence])
     assert sum(words.pieces, []) == other_tokenizer.encode(" ".join(sentence))
-    (found,) = find_words(other_tokenizer, [" ".join(sentence)])
+    (found,) = words_of_texts(other_tokenizer, [" ".join(sentence)])
     assert (found.starts, found.ends) == (words.starts, words.ends)
     lead = [tokens(other_tokenizer, pieces)[0] for pieces in words.pieces[1:4]]
     if isinstance(other_tokenizer, ByteLevelBPETokenizer):
@@ -121,7 +121,7 @@ def test_text_that_is_no_utf8_does_not_stop_a_tagger(other_tokenizer):
     ids, starts, ends = other_tokenizer.tokenize_with_offsets(text)
     begins, places = find_word_spans(other_tokenizer, text, ids, starts, ends)
     assert begins.shape == ids.values.shape and places.shape == (int(tf.reduce_sum(tf.cast(begins, tf.int32))), 2)
-    find_words(other_tokenizer, ["\ud800 film in"])  # as JSON can spell it
+    words_of_texts(other_tokenizer, ["\ud800 film in"])  # as JSON can spell it
 
 
 @pytest.mark.parametrize(
@@ -129,25 +129,25 @@ def test_text_that_is_no_utf8_does_not_stop_a_tagger(other_tokenizer):
 )
 def test_what_a_tokenizer_drops_parts_no_word(other_tokenizer, tokenizer, text):
     for each in (other_tokenizer, tokenizer):
-        (words,) = find_words(each, [text])
+        (words,) = words_of_texts(each, [text])
         assert [text[start:end] for start, end in zip(words.starts, words.ends)] == text.split()
 
 
 def test_long_texts_are_found_in_linear_time(tokenizer):
     words = ["film"] * 200_000
-    (found,) = find_words(tokenizer, [" ".join(words)])
+    (found,) = words_of_texts(tokenizer, [" ".join(words)])
     assert len(found.pieces) == len(words) and found.ends[-1] == 5 * len(words) - 1
 
 
 def test_spans_of_given_words_are_slices_of_them_joined(tokenizer):
     sentence = ["New York", "is", "ὄ😀"]
-    (words,) = split_words(tokenizer, [sentence])
+    (words,) = words_of_sentences(tokenizer, [sentence])
     text = " ".join(sentence)
     assert [text[start:end] for start, end in zip(words.starts, words.ends)] == sentence
 
 
 def test_an_empty_text_is_a_row_without_words(tokenizer):
-    rows = make_rows(find_words(tokenizer, ["", "film"]), 8, tokenizer.layout)
+    rows = cut_sequences(words_of_texts(tokenizer, ["", "film"]), 8, tokenizer.layout)
     assert rows.first.row_lengths().numpy().tolist() == [0, 1]
     task = build_task({"kind": "tagging", "labels": LABELS, "sequence_length": 16}, tokenizer)
     model = task.model(tiny.encoder())
@@ -171,8 +171,8 @@ def test_every_word_of_a_long_text_gets_a_tag_and_every_label_is_scored(tokenize
 
 def test_the_frame_of_a_row_is_the_tokenizers(tokenizer):
     # XLNet: nothing before the text, <sep> and <cls> behind it.
-    words = split_words(tokenizer, [["film", "anna", "film"]])
-    rows = make_rows(words, 4, build_layout("xlnet", 2, 3), labels=[[7, 8, 9]])
-    assert [heads.tolist() for heads in rows.heads] == [[0, 1], [0]]
+    words = words_of_sentences(tokenizer, [["film", "anna", "film"]])
+    rows = cut_sequences(words, 4, build_layout("xlnet", 2, 3), labels=[[7, 8, 9]])
+    assert [heads.tolist() for heads in rows.first_pieces] == [[0, 1], [0]]
     np.testing.assert_array_equal(rows.lengths, [4, 3])
     assert rows.labels.to_list() == [[7, 8], [9]]

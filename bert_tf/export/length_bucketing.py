@@ -1,0 +1,40 @@
+"""Length bucketing of a request: texts of similar length are computed together, so that little is padding."""
+
+import tensorflow as tf
+
+#: The size of a bucket, in texts and in tokens. In smaller ones the processor waits for the weights.
+TEXTS, TOKENS = 8, 512
+
+
+def apply_in_buckets(function, features, shape):
+    """Applies `function` to a batch bucket by bucket, each padded to its own longest text.
+
+    Args:
+        function: from features of the data contract [n, s] to a float32 tensor [n, *shape], which treats
+            each text alone.
+        features: `token_ids`, `segment_ids`, `padding_mask` [N, S]. Padding may be anywhere; columns after
+            the last token of a bucket are removed.
+        shape: the static shape of the result for one text; begins with None if there is a value for each token.
+
+    Returns:
+        float32 [N, *shape]: `function(features)` up to rounding, with zeros at padding beyond a bucket's length.
+    """
+    count, longest = tf.unstack(tf.shape(features["padding_mask"]))
+    lengths = tf.reduce_max(tf.cast(features["padding_mask"], tf.int32) * tf.range(1, longest + 1), axis=1)
+    most = tf.maximum(TEXTS, TOKENS // tf.maximum(longest, 1))
+    buckets = tf.maximum(1, -(-count // most))
+    size = -(-count // buckets)  # all nearly equal
+    order = tf.argsort(lengths, stable=True)
+
+    def one(bucket, results):
+        texts = order[bucket * size : (bucket + 1) * size]
+        length = tf.clip_by_value(tf.reduce_max(tf.gather(lengths, texts)), tf.minimum(1, longest), longest)
+        result = function({name: tf.gather(x, texts)[:, :length] for name, x in features.items()})
+        if shape[:1] == [None]:
+            result = tf.pad(result, [[0, 0], [0, longest - length]] + [[0, 0]] * (len(shape) - 1))
+        return bucket + 1, results.write(bucket, result)
+
+    results = tf.TensorArray(tf.float32, buckets, infer_shape=False, element_shape=[None, *shape])
+    # Two buckets side by side use two cores better than two threads within each operation.
+    steps = tf.while_loop(lambda bucket, _: bucket < buckets, one, (0, results), parallel_iterations=2)
+    return tf.gather(steps[1].concat(), tf.argsort(order))

@@ -1,0 +1,126 @@
+"""The record of a task, the one list of tasks, and the check of a task's settings. No TensorFlow is imported."""
+
+import dataclasses
+
+from bert_tf.config import build, check, nearest
+from bert_tf.encodings import is_unicode
+from bert_tf.errors import ConfigError
+from bert_tf.parsing import brief
+from bert_tf.registry import Registry
+from bert_tf.tasks import glue
+from bert_tf.tasks.config import TaskConfig
+
+
+@dataclasses.dataclass(frozen=True)
+class TaskRecord:
+    """What the library must know of a task. Classes may be given as "module:attribute", imported on first use.
+
+    Attributes:
+        name: the value of `task.kind`.
+        task: the subclass of `bert_tf.tasks.Task`: reads files, makes features and the model, computes metrics.
+        served: the subclass of `bert_tf.export.ServingModule` that `export` writes for the task.
+        metrics: names of metrics in what `Task.scores` returns that may choose the best epoch; the higher,
+            the better. The first is the default.
+        min_labels: the smallest size of a label set in `task.labels`. None: the task has no label set.
+        config: the dataclass of the settings; a subclass of `TaskConfig` where the task has settings of its own.
+
+    Example:
+        register_task(TaskRecord("stars", task=StarsTask, served=ServedClassifier, metrics=("accuracy",), min_labels=2))
+        task = build_task({"kind": "stars"}, tokenizer)
+    """
+
+    name: str
+    task: type | str
+    served: type | str
+    metrics: tuple[str, ...]
+    min_labels: int | None = None
+    config: type = TaskConfig
+
+
+TASKS = Registry(
+    "task",
+    "task.kind",
+    [
+        TaskRecord(
+            "classification",
+            task="bert_tf.tasks.classification:ClassificationTask",
+            served="bert_tf.export.classification:ServedClassifier",
+            metrics=("accuracy", "f1", "f1_macro", "matthews"),
+            min_labels=2,
+        ),
+        TaskRecord(
+            "regression",
+            task="bert_tf.tasks.regression:RegressionTask",
+            served="bert_tf.export.classification:ServedRegressor",
+            metrics=("pearson", "spearman"),
+        ),
+        TaskRecord(
+            "tagging",
+            task="bert_tf.tasks.tagging:TaggingTask",
+            served="bert_tf.export.tagging:ServedTagger",
+            metrics=("f1", "accuracy", "precision", "recall"),
+            min_labels=1,
+        ),
+    ],
+)
+
+
+def register_task(record):
+    """Adds a `TaskRecord` to the list: its name is then a value of `task.kind`. Returns the record.
+
+    A process that reads a run of the task must have registered it before.
+
+    Raises:
+        ConfigError: another record has the name.
+    """
+    return TASKS.register(record)
+
+
+def check_task(config):
+    """Refuses settings that are wrong whatever the data and the tokenizer are.
+
+    Args:
+        config: `TaskConfig`, or the dict that a configuration file holds under `task`.
+
+    Returns:
+        The `TaskConfig`, of the class that the task's record names, with its kind and the settings of its
+        preset filled in.
+
+    Raises:
+        ConfigError: names the key.
+    """
+    if not isinstance(config, TaskConfig):
+        config = build(_config_class(config), config, "task")
+    check(config, "task")
+    config = glue.resolve(config)
+    record = TASKS[config.kind]
+    if config.metric not in (None, *record.metrics):
+        raise ConfigError(
+            f"task.metric={config.metric} is no metric of {config.kind}{nearest(config.metric, record.metrics)}"
+        )
+    if config.labels is not None:
+        _check_labels(config.labels, record)
+    return config
+
+
+def _config_class(mapping):
+    """The dataclass of the kind that a mapping names; `TaskConfig`, which refuses it, for what is no mapping."""
+    kind = mapping.get("kind") if isinstance(mapping, dict) else None
+    return TaskConfig if kind is None else TASKS[kind].config
+
+
+def _check_labels(labels, record):
+    if record.min_labels is None:
+        takers = " and ".join(r.name for r in TASKS.values() if r.min_labels is not None)
+        raise ConfigError(f"task.labels is for {takers}, but task.kind={record.name}; remove one of them")
+    if len(labels) < record.min_labels:
+        raise ConfigError(f"task.labels must hold at least {record.min_labels}, got {brief(list(labels))}")
+    for index, label in enumerate(labels):
+        if not label.strip() or label != label.strip():
+            raise ConfigError(
+                f"task.labels[{index}] is {brief(label)}; a label must not be empty, nor begin or end with a space"
+            )
+        if not is_unicode(label):
+            raise ConfigError(f"task.labels[{index}] is {brief(label)}, which is no Unicode text (a lone surrogate)")
+        if label in labels[:index]:
+            raise ConfigError(f"task.labels holds {brief(label)} twice; every label is an output of its own")

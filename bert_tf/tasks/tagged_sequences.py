@@ -1,0 +1,132 @@
+"""Words to tagged sequences: the pieces of each word, and which of them carries the word's tag.
+
+The first piece of a word carries its tag; the others are in the input and not in the loss (section 5.3
+of Devlin et al. 2019). A sentence that is too long for one sequence is cut between words into several, so that
+every word is trained on, evaluated and given a tag.
+"""
+
+import bisect
+import dataclasses
+
+import numpy as np
+import tensorflow as tf
+
+from bert_tf.tasks.sequences import Sequences, tokenize_with_offsets, tokenize_words
+
+
+@dataclasses.dataclass(frozen=True)
+class Words:
+    """The words of one example.
+
+    Attributes:
+        pieces: list of lists of ids, none empty.
+        starts, ends: list of int, the position of each word in the text, in characters: [start, end).
+    """
+
+    pieces: list
+    starts: list
+    ends: list
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class TaggedSequences(Sequences):
+    """Sequences of a tagging task.
+
+    Attributes:
+        words: list of `Words`, one for each example.
+        first_pieces: for each sequence an int array, the positions of its words' first pieces ([CLS] counted).
+        owners: for each sequence the index of its example, ascending.
+    """
+
+    words: list = None
+    first_pieces: list = None
+    owners: list = None
+
+
+def words_of_sentences(tokenizer, sentences):
+    """`Words` of sentences that are already split; their text is the words joined by spaces.
+
+    Each word has the pieces that it has in that text, tokenized with the space before it (byte-level BPE).
+    """
+    texts = [" ".join(words) for words in sentences]
+    result = []
+    for words, *tokens in zip(sentences, *(part.to_list() for part in tokenize_with_offsets(tokenizer, texts))):
+        starts = np.cumsum([0] + [len(word) + 1 for word in words])[:-1].tolist()
+        ends = [s + len(w) for s, w in zip(starts, words)]
+        pieces = [[] for _ in words]
+        for piece, start, _ in zip(*tokens):
+            # The space between two words belongs to the second.
+            pieces[min(bisect.bisect_right(ends, start), len(words) - 1)].append(piece)
+        # A word of characters that the tokenizer drops still needs a piece to carry its tag.
+        result.append(Words([ids or [tokenizer.unk_id] for ids in pieces], starts, ends))
+    return result
+
+
+def words_of_texts(tokenizer, texts):
+    """`Words` of raw texts: split at white space, each punctuation mark a word of its own."""
+    result = []
+    for ids, begins, spans in zip(*(part.to_list() for part in tokenize_words(tokenizer, texts))):
+        pieces = []
+        for piece, first in zip(ids, begins):
+            if first:
+                pieces.append([piece])
+            elif pieces:  # white space before the first word is left out
+                pieces[-1].append(piece)
+        result.append(Words(pieces, [start for start, _ in spans], [end for _, end in spans]))
+    return result
+
+
+def cut_sequences(words, sequence_length, layout, labels=None):
+    """Sequences of at most `sequence_length` tokens, special tokens included.
+
+    Args:
+        words: list of `Words`.
+        sequence_length: a word with more pieces than fit into a sequence loses its last ones.
+        layout: the tokenizer's `Layout`, the special tokens of a sequence.
+        labels: None, or for each example a list of ints, one a word.
+
+    Returns:
+        `TaggedSequences`.
+    """
+    before, frame = len(layout.before_first), layout.special_tokens_per_sequence
+    room = sequence_length - frame
+    ids, tags, weights, first_pieces, owners = [], [], [], [], []
+
+    def close(owner, sequence, heads, sequence_tags):
+        ids.append(sequence)
+        first_pieces.append(np.array(heads, np.int64) + before)
+        owners.append(owner)
+        marked, loss = np.zeros(len(sequence), np.int32), np.zeros(len(sequence), np.float32)
+        marked[heads] = sequence_tags
+        loss[heads] = 1.0
+        tags.append(marked)
+        weights.append(loss)
+
+    for owner, example in enumerate(words):
+        sequence, heads, sequence_tags = [], [], []
+        for position, pieces in enumerate(example.pieces):
+            pieces = pieces[:room]
+            if len(sequence) + len(pieces) > room:
+                close(owner, sequence, heads, sequence_tags)
+                sequence, heads, sequence_tags = [], [], []
+            heads.append(len(sequence))
+            sequence_tags.append(labels[owner][position] if labels else 0)
+            sequence.extend(pieces)
+        close(owner, sequence, heads, sequence_tags)
+
+    def ragged(parts, dtype):
+        lengths = [len(part) for part in parts]
+        return tf.RaggedTensor.from_row_lengths(
+            np.concatenate([np.asarray(part, dtype) for part in parts]), np.array(lengths, np.int64)
+        )
+
+    return TaggedSequences(
+        first=ragged(ids, np.int32),
+        second=None,
+        lengths=np.array([len(sequence) + frame for sequence in ids]),
+        labels=ragged(tags, np.int32) if labels else None,
+        weights=ragged(weights, np.float32) if labels else None,
+        words=words,
+        first_pieces=first_pieces,
+        owners=owners,
+    )

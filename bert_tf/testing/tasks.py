@@ -1,0 +1,103 @@
+"""The contract of a fine-tuning task, checked on a few examples."""
+
+import json
+
+import numpy as np
+import tensorflow as tf
+
+from bert_tf.backend import AdamW
+from bert_tf.config import to_dict
+from bert_tf.registry import resolve
+from bert_tf.tasks import build_task, load_task
+from bert_tf.tasks.record import check_task as check_settings
+from bert_tf.testing.export import check_export
+
+FEATURES = {"token_ids": tf.int32, "segment_ids": tf.int32, "padding_mask": tf.bool}
+
+
+def check_task(record, file, encoder, tokenizer, folder, tolerance=1e-4, **settings):
+    """Checks a task from its data to its export.
+
+    - Its settings, and the task that `save` writes, come back the same.
+    - Every example is in one batch of an epoch; an epoch can be resumed at any step.
+    - Padding has no effect on the loss, nor the batch size on metrics and predictions.
+    - A step of training changes the loss.
+    - There is one prediction for each input, which JSON can hold; the metrics hold the task's `metric`.
+    - The export passes `check_export`.
+
+    Args:
+        record: a registered `TaskRecord`.
+        file: a labelled file with three examples or more.
+        encoder: a small encoder without dropout, of at least 32 positions.
+        tokenizer: the encoder's.
+        folder: an empty folder to write into.
+        tolerance: of numbers that must be equal up to rounding, relative.
+        settings: of the task, such as `labels`.
+
+    Example:
+        check_task(TASKS["tagging"], "train.conll", encoder, tokenizer, tmp_path)
+    """
+    task = build_task({"kind": record.name, "sequence_length": 32, "dropout": 0.0} | settings, tokenizer)
+    assert type(task) is resolve(record.task) and type(task.config) is record.config
+    assert check_settings(to_dict(task.config)) == task.config
+    examples = task.read(file)
+    _check_batches(task, examples)
+    model = task.model(encoder)
+    _check_loss(task, model, examples, tolerance)
+    _check_answers(task, model, examples, file, tolerance)
+    task.save(folder)
+    again = load_task(folder, tokenizer)
+    assert again.config == task.config and again.metric == task.metric
+    unlabelled = again.read(file, labelled=False)
+    assert again.predict(model, unlabelled) == task.predict(model, task.read(file, labelled=False))
+    check_export(resolve(record.served).of_task(again, model, sequence_length=32), folder / "export")
+
+
+def _check_batches(task, examples):
+    steps = task.steps_per_epoch(examples, 2)
+    epoch = list(task.dataset(examples, 2, training=True, seed=1))
+    assert len(epoch) == steps
+    for features in epoch:
+        assert FEATURES.items() <= {name: x.dtype for name, x in features.items()}.items()
+        assert {"labels", "label_weights"} <= features.keys()
+    assert sum(len(f["token_ids"]) for f in epoch) == len(task.sequences(examples).lengths)
+    resumed = list(task.dataset(examples, 2, training=True, seed=1, start_step=1))
+    for a, b in zip(epoch[1:], resumed, strict=True):
+        for name in a:
+            np.testing.assert_array_equal(a[name], b[name])
+
+
+def _check_loss(task, model, examples, tolerance):
+    (padded,) = task.dataset(examples, 1000, static_shapes=True)
+    before = _loss(model, [padded])
+    apart = _loss(model, task.dataset(examples, 1))  # each padded to its own length bucket
+    np.testing.assert_allclose(apart, before, rtol=tolerance)
+    weights = model.get_weights()
+    model.compile(AdamW(1e-3))
+    model.fit(task.dataset(examples, 2, training=True), verbose=0)
+    assert np.isfinite(_loss(model, [padded])) and _loss(model, [padded]) != before
+    model.set_weights(weights)
+
+
+def _loss(model, batches):
+    sums, weights = 0.0, 0.0
+    for features in batches:
+        losses, _ = model.loss_sums(features, training=False)
+        sums += float(sum(losses.values()))
+        weights += float(sum(model.loss_weights(features).values()))
+    return sums / weights
+
+
+def _check_answers(task, model, examples, file, tolerance):
+    alone, together = (task.evaluate(model, examples, batch_size=size) for size in (1, 1000))
+    assert task.metric in alone and alone["examples"] == len(examples)
+    for name, value in alone.items():
+        if isinstance(value, float):
+            np.testing.assert_allclose(value, together[name], rtol=tolerance, atol=tolerance, err_msg=name)
+    for metrics in task.baselines(examples, examples).values():
+        assert task.metric in metrics
+    unlabelled = task.read(file, labelled=False)
+    answers = task.predict(model, unlabelled, batch_size=2)
+    assert len(answers) == len(unlabelled) + len(unlabelled.lacking)
+    json.dumps(answers, allow_nan=False)
+    assert task.predict(model, []) == []
