@@ -12,7 +12,7 @@ from bert_tf.errors import UserError
 from bert_tf.progress import Progress
 
 _REPORT = struct.Struct("<QQ")
-_ERROR = (1 << 64) - 1  # in place of a total: what follows is the text of an error
+_ERROR = (1 << 64) - 1  # sent instead of a total: the text of an error follows
 _LONGEST_ERROR = 4000  # what a pipe takes in one piece
 _TICK_SECONDS = 0.5
 _DIE_WITH_PARENT = 1  # PR_SET_PDEATHSIG of Linux
@@ -25,10 +25,10 @@ def run_in_child(work, then):
 
     Args:
         work: function (report); `report(done, total)` says how many bytes are read.
-        then: what is done after all are read, for the line that then shows the time.
+        then: the name of the work after reading, for the progress line that shows its time.
 
     Returns:
-        The exit status: 0, or that of a child that ended by a bug.
+        The exit status: 0, or that of a child that failed with a bug.
 
     Raises:
         UserError: what `work` raises; or the child was ended by a signal.
@@ -58,12 +58,12 @@ def run_in_child(work, then):
         os.close(reading)
     if status < 0:
         memory = " (probably out of memory)" if status == -signal.SIGKILL else ""
-        raise UserError(f"the process at work was ended by signal {signal.Signals(-status).name}{memory}; nothing was kept")
+        raise UserError(f"the worker process was ended by signal {signal.Signals(-status).name}{memory}; no partial result was kept")
     return status
 
 
 def _serve(work, writing):
-    """The life of the child, which never returns from here."""
+    """Does the work in the child process; never returns."""
     status = 70  # of a bug
     try:
         os.setpgid(0, 0)  # Ctrl-C is for the parent, which ends this process
@@ -94,7 +94,7 @@ def _serve(work, writing):
 
 
 def _follow(reading, lines):
-    """Shows progress until the child closes its end; raises the error of the user's that it sends."""
+    """Shows progress until the child closes the pipe; raises the `UserError` that it sends."""
     while True:
         ready, _, _ = select.select([reading], [], [], _TICK_SECONDS)
         if not ready:
@@ -111,7 +111,7 @@ def _follow(reading, lines):
 
 
 class _Lines:
-    """A line of progress for the reading, and one for what comes after."""
+    """One progress line for reading, and one for the work after it."""
 
     def __init__(self, then):
         self._then, self._reading, self._after = then, None, None

@@ -1,13 +1,13 @@
-"""Turn a published checkpoint into a run directory, or any model into another library's format.
+"""Convert a published checkpoint to a run directory, or any model to another library's format.
 
-What is read is recognised: a Hugging Face directory, a TensorFlow 1 checkpoint of the original
-authors, a BERT of the TensorFlow Model Garden, or a run directory. Pretraining heads come along. Nothing is guessed: a weight or a setting
-that is not understood is an error.
+The format of the source is recognized: a Hugging Face directory, a TensorFlow 1 checkpoint of the
+original authors, a BERT of the TensorFlow Model Garden, or a run directory. Pretraining heads are
+converted too. A weight or a setting that is not understood is an error.
 
 example:
   bert-tf convert bert-base-uncased run                  # then: bert-tf finetune --init-from run ...
   bert-tf convert uncased_L-12_H-768_A-12 bert --to hf   # from TensorFlow 1 to Hugging Face
-  bert-tf convert run published --to hf                  # a run of our own, for transformers
+  bert-tf convert run published --to hf                  # a run, for the transformers library
 
 in Python:
   import bert_tf
@@ -21,9 +21,9 @@ def add_arguments(parser):
     parser.add_argument("source", help="a checkpoint or run directory")
     parser.add_argument("output", help="a folder that does not exist yet, or is empty")
     parser.add_argument("--to", choices=("run", "hf", "tf1"), default="run", help="what to write (default %(default)s)")
-    parser.add_argument("--family", help="where the files do not say it, or mean another: spanbert in bert's format")
+    parser.add_argument("--family", help="the model family, if the files do not name it or name another (SpanBERT is published as bert)")
     parser.add_argument(
-        "--encoder-only", action="store_true", help="leave out the heads, of pretraining and of a fine-tuned run"
+        "--encoder-only", action="store_true", help="write the encoder without pretraining heads and without the head of a fine-tuned run"
     )
 
 

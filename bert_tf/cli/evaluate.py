@@ -1,8 +1,9 @@
-"""Measure a fine-tuned model on a labelled file.
+"""Evaluate a fine-tuned model on a labelled file.
 
-Beside the metrics stand those of baselines that use no model but the labels of the training file,
-if that is still where it was. Precision, recall and F1 of every label (or type of entity) follow,
-and for classification the confusion matrix, where there are at most 20 labels, or with --report.
+Prints the metrics, and beside them those of baselines that use only the labels of the training
+file, if that file still exists. Then prints precision, recall and F1 of each label (or entity
+type), and for classification the confusion matrix. With more than 20 labels this second part is
+printed only with --report.
 
 example:
   bert-tf evaluate sentiment test.tsv
@@ -17,13 +18,13 @@ in Python:
 from bert_tf.cli import labelled
 from bert_tf.console import table
 
-#: Labels of the largest report that is printed unasked.
+#: The largest number of labels whose report is printed without --report.
 REPORT_LABELS = 20
 
 
 def add_arguments(parser):
     parser.add_argument("run", help="the fine-tuned run directory")
-    parser.add_argument("file", help="a labelled file like the one it was trained on")
+    parser.add_argument("file", help="a labelled file in the format of the training file")
     parser.add_argument("--report", action="store_true", help="print the scores of each label, however many there are")
     parser.add_argument("--json", action="store_true", help="print everything as one line of JSON")
     labelled.add_arguments(parser)
@@ -53,7 +54,7 @@ def run(arguments):
         return
     print_metrics(metrics)
     if train is None:
-        print(f"  no baselines, which need the training file: {why_not}")
+        print(f"  no baselines: they need the training file ({why_not})")
 
 
 def print_metrics(metrics):

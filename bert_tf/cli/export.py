@@ -1,7 +1,8 @@
-"""Write a SavedModel that TF Serving loads, with the tokenizer inside: text in, answer out.
+"""Write a SavedModel for TensorFlow Serving that contains the tokenizer and takes plain text.
 
-A fine-tuned run becomes its task's model; a pretrained one fills masks, or gives embeddings with
---kind embedding. The export goes to RUN/export/<version> and is checked there before it is kept.
+A fine-tuned run is exported as its task. A pretrained run is exported as a model that fills masks,
+or as embeddings with --kind embedding. The export is written to RUN/export/<version>, loaded, and
+compared with the model in memory before it gets its version number.
 
 example:
   bert-tf export sentiment
@@ -18,20 +19,20 @@ def add_arguments(parser):
 
     kinds = (*TASKS, "masked_lm", "embedding")
     parser.add_argument("run", help="the run directory")
-    parser.add_argument("--kind", choices=kinds, help="default: what the run was trained for")
-    parser.add_argument("--output", help="folder of versions (default RUN/export)")
-    parser.add_argument("--version", type=int, help="default: one more than the newest there")
-    parser.add_argument("--sequence-length", type=int, help="longer texts are truncated (default: as trained)")
+    parser.add_argument("--kind", choices=kinds, help="what the export computes (default: the task or objective of the run)")
+    parser.add_argument("--output", help="the folder that holds the versions (default RUN/export)")
+    parser.add_argument("--version", type=int, help="version number (default: the newest version plus one)")
+    parser.add_argument("--sequence-length", type=int, help="truncate texts to this number of tokens (default: the length of the training)")
     parser.add_argument(
         "--static",
         action="store_true",
-        help="pad every text to the sequence length, for GPU and TPU (default: to the longest)",
+        help="pad every text to the sequence length, for GPU and TPU (default: to the longest text of a batch)",
     )
     parser.add_argument(
         "--precision",
         default="auto",
         choices=("auto", "float32", "mixed_bfloat16"),
-        help="what it computes in; auto: what is faster on this machine (default %(default)s)",
+        help="number format of the computation; auto: the faster one on this machine (default %(default)s)",
     )
     parser.add_argument("--top-k", type=int, help="masked_lm: answers for each mask (default 5)")
     parser.add_argument(
@@ -57,4 +58,4 @@ def run(arguments):
     )
     length = read_json_object(path / "assets" / SETTINGS)["sequence_length"]
     print(f"texts are truncated after {length:,} tokens, special tokens included; --sequence-length sets that")
-    print(f"{path}\nsee what it takes and gives: saved_model_cli show --dir {path} --all")
+    print(f"{path}\nto see its inputs and outputs: saved_model_cli show --dir {path} --all")

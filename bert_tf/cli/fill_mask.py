@@ -1,6 +1,6 @@
-"""Let a pretrained model fill [MASK] in sentences.
+"""Fill [MASK] in sentences with a pretrained model.
 
-The model is one of masked LM; tokenizers that write the mask otherwise (RoBERTa's: <mask>) read it so.
+The model must be pretrained with masked LM. Write the mask as its tokenizer does: RoBERTa's is <mask>.
 
 example:
   bert-tf fill-mask run "The [MASK] of the United States." --top-k 10

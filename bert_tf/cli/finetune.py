@@ -1,8 +1,8 @@
 """Fine-tune a pretrained model on labelled data.
 
-The files are TSV, CSV or JSONL with named columns (text or sentence, sentence1 and sentence2 for
-pairs, label), or CoNLL for tagging; set task.columns where yours are called otherwise, or
-task.preset to a GLUE task. Running the same command again continues an interrupted run.
+The files are TSV, CSV or JSON with named columns (text or sentence; sentence1 and sentence2 for
+pairs; label), or CoNLL for tagging. Set task.columns if your columns have other names, or
+task.preset for a GLUE task. Run the same command again to resume an interrupted run.
 
 example:
   bert-tf finetune --init-from run --train train.tsv --dev dev.tsv --output sentiment
@@ -25,8 +25,8 @@ def add_arguments(parser):
     parser.add_argument("--init-from", help="the pretrained run directory; sets init_from")
     parser.add_argument("--train", help="labelled training file; sets data.train")
     parser.add_argument("--dev", help="labelled file that chooses the best epoch; sets data.dev")
-    parser.add_argument("--test", help="labelled file that is only measured; sets data.test")
-    parser.add_argument("--output", required=True, help="run directory, new or to be continued")
+    parser.add_argument("--test", help="labelled file to evaluate the best epoch on; sets data.test")
+    parser.add_argument("--output", required=True, help="run directory: a new one, or one to resume")
 
 
 def _config_class():

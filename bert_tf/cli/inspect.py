@@ -3,7 +3,6 @@
 example:
   bert-tf inspect shards --examples 2
   bert-tf inspect shards --example-index 17 --epoch 3 --set strategy=whole_word
-
   bert-tf inspect shards --objective permutation_lm --set segments=1 --set bidirectional=false
 
 in Python:
@@ -14,10 +13,10 @@ in Python:
 
 def add_arguments(parser):
     parser.add_argument("shards", help="folder written by 'bert-tf shards'")
-    parser.add_argument("--examples", type=int, default=3, help="how many to print (default %(default)s)")
-    parser.add_argument("--example-index", type=int, help="this one example instead")
+    parser.add_argument("--examples", type=int, default=3, help="number of examples to print (default %(default)s)")
+    parser.add_argument("--example-index", type=int, help="print only this example")
     parser.add_argument("--epoch", type=int, default=0, help="masks differ from epoch to epoch (default %(default)s)")
-    parser.add_argument("--seed", type=int, default=0, help="train.seed of the run whose masks to show")
+    parser.add_argument("--seed", type=int, default=0, help="the seed of the masks: train.seed of a run (default %(default)s)")
     parser.add_argument(
         "--objective", default="masked_lm", help="or replaced_token_detection, permutation_lm (default %(default)s)"
     )

@@ -1,4 +1,4 @@
-"""What `evaluate` and `predict` share: a file, whose columns may have other names than those of training."""
+"""Arguments of `evaluate` and `predict`: the batch size, and the columns of the file if they differ from training."""
 
 import dataclasses
 
@@ -14,25 +14,25 @@ class _Task:
 
 @dataclasses.dataclass(frozen=True)
 class _Settings:
-    """What `--set` may change of a task that was trained already."""
+    """The settings of a trained task that `--set` may change."""
 
     task: _Task
 
 
 def add_arguments(parser):
-    parser.add_argument("--batch-size", type=int, default=32)
+    parser.add_argument("--batch-size", type=int, default=32, help="examples of a batch (default %(default)s)")
     parser.add_argument(
         "--set",
         action="append",
         default=[],
         metavar="KEY=VALUE",
-        help="say how this file differs from the training file, e.g. --set task.columns.text=document or --set "
+        help="describe where this file differs from the training file, e.g. --set task.columns.text=document or --set "
         "task.columns.format=csv; may be repeated",
     )
 
 
 def check_arguments(arguments):
-    """Refuses what is wrong whatever the run is, before TensorFlow is imported."""
+    """Rejects wrong arguments before TensorFlow is imported."""
     if arguments.batch_size < 1:
         raise ConfigError(f"--batch-size is {arguments.batch_size}; it must be at least 1")
     _columns(ColumnsConfig(), arguments.set)

@@ -1,4 +1,4 @@
-"""The `bert-tf` command: one subcommand a step, each a thin wrapper of a few lines of Python."""
+"""The `bert-tf` command: one subcommand for each step, each a short wrapper of public functions."""
 
 # PYTHON_ARGCOMPLETE_OK
 
@@ -11,21 +11,21 @@ from bert_tf.errors import UserError
 from bert_tf.interrupts import Interrupted, answering, raising
 
 COMMANDS = {
-    "quickstart": "walk the whole road on bundled data in a few minutes",
+    "quickstart": "run all steps on bundled data in a few minutes",
     "vocab": "train a subword vocabulary on a corpus",
-    "tokenize": "keep a corpus as token ids, to pack it in several formats",
-    "shards": "turn a corpus into shards of training examples",
+    "tokenize": "tokenize a corpus once, to write shards in several formats",
+    "shards": "write shards of training examples from a corpus",
     "inspect": "print examples of shards, decoded, with what is masked and why",
     "pretrain": "pretrain a model on shards",
-    "fill-mask": "let a pretrained model fill [MASK] in sentences",
+    "fill-mask": "fill [MASK] in sentences with a pretrained model",
     "finetune": "fine-tune a pretrained model on labelled data",
-    "evaluate": "measure a fine-tuned model on a labelled file",
+    "evaluate": "evaluate a fine-tuned model on a labelled file",
     "predict": "apply a fine-tuned model to sentences or a file",
-    "study": "compare pretrainings that differ in a few settings, in one table",
-    "convert": "read a published checkpoint, or write one for other libraries",
-    "export": "write a SavedModel that TF Serving loads, tokenizer inside",
+    "study": "pretrain and fine-tune several configurations and compare them in one table",
+    "convert": "convert published checkpoints to runs, and runs to other libraries' formats",
+    "export": "write a SavedModel for TensorFlow Serving, tokenizer included",
 }
-#: Commands that go on where they were interrupted when they are given again.
+#: Commands that resume when they are run again after an interruption.
 RESUMABLE = ("tokenize", "shards", "pretrain", "finetune", "study")
 
 LOG_LEVELS = ("debug", "info", "warning", "error")
@@ -38,7 +38,7 @@ def main(arguments=None):
         arguments: list of str; None for those of the process.
 
     Returns:
-        The exit status: 0, 1 after an error of the user's, 130 after Ctrl-C, 143 after SIGTERM.
+        The exit status: 0; 1 after a `UserError`; 130 after Ctrl-C; 143 after SIGTERM.
     """
     arguments = sys.argv[1:] if arguments is None else list(arguments)
     parser = make_parser(only=arguments[0] if arguments and "_ARGCOMPLETE" not in os.environ else None)
@@ -48,7 +48,7 @@ def main(arguments=None):
         argcomplete.autocomplete(parser)
     options = parser.parse_args(arguments or ["--help"])
     _set_log_level(options.log_level)
-    kept = "the same command continues it" if options.command in RESUMABLE else "nothing unfinished was kept"
+    kept = "run the same command again to resume" if options.command in RESUMABLE else "no partial result was kept"
     try:
         with answering(), raising(f"interrupted; {kept}"):
             return _module(options.command).run(options) or 0
@@ -64,8 +64,8 @@ def make_parser(only=None):
     """The parser of the command line.
 
     Args:
-        only: the command whose options are wanted; None for those of all commands. Their modules
-            are imported, which is why it matters for the time that a command takes to start.
+        only: the command whose options are added; None for all commands. One command starts faster,
+            because only its module is imported.
     """
     parser = argparse.ArgumentParser(
         prog="bert-tf",
@@ -93,7 +93,7 @@ def make_parser(only=None):
 
 
 def _set_log_level(name):
-    """The level of our log; TensorFlow's own C++ log follows it where the environment does not set it."""
+    """Sets the log level, and that of TensorFlow's C++ log unless the environment sets it."""
     from absl import logging
 
     logging.set_verbosity(name)

@@ -1,9 +1,9 @@
-"""Apply a fine-tuned model to sentences or to a file; one line of JSON an input.
+"""Apply a fine-tuned model to sentences or to a file; prints one line of JSON for each input.
 
-Of a file every line is answered, in order, with its number, its id (of a column id, idx, index,
-guid or uid) and its text; {"line": 7, "error": "the line is empty"} answers a line without a text.
-A record of CSV, an item of a JSON array and a sentence of CoNLL count as a line. How many tokens
-are unknown to the tokenizer is printed on stderr.
+Every line of a file is answered, in order, with its number, its text and, if the file has a column
+id, idx, index, guid or uid, its id. A line without a text is answered by
+{"line": 7, "error": "the line is empty"}. A CSV record, an item of a JSON array and a CoNLL sentence
+each count as one line. The number of unknown tokens is printed on stderr.
 
 example:
   bert-tf predict sentiment "A quiet triumph." "Two hours I will not get back."
@@ -39,7 +39,7 @@ def run(arguments):
 
     inputs = arguments.text + [tuple(pair) for pair in arguments.pair]
     if bool(inputs) == bool(arguments.file):
-        raise ConfigError("give sentences, --pair, or --file")
+        raise ConfigError("give sentences, --pair, or --file, and not --file together with the others")
     labelled.check_arguments(arguments)
 
     from bert_tf.training.loading import load_finetuned
@@ -62,7 +62,7 @@ def run(arguments):
         tokens, unknown = task.unknown_tokens(examples)
         print(f"unknown tokens: {unknown:,} of {tokens:,} ({100 * unknown / max(tokens, 1):.2f} %)", file=sys.stderr)
     if examples.lacking:
-        print(f"lines without a text: {len(examples.lacking)} of {len(lines)}, answered by \"error\"", file=sys.stderr)
+        print(f"lines without a text: {len(examples.lacking)} of {len(lines)}, answered with \"error\"", file=sys.stderr)
 
 
 def _given(text):

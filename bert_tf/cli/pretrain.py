@@ -1,6 +1,6 @@
 """Pretrain a model on shards.
 
-Running the same command again continues an interrupted run exactly where it was.
+Run the same command again to resume an interrupted run; the result is the same bit for bit.
 
 example:
   bert-tf pretrain --config pretrain/bert_laptop --shards shards --output run
@@ -18,8 +18,8 @@ from bert_tf.cli import settings
 def add_arguments(parser):
     settings.add_config(parser, "pretrain/bert_laptop", _config_class)
     parser.add_argument("--shards", help="folder written by 'bert-tf shards'; sets data.shards")
-    parser.add_argument("--eval-shards", help="held-out shards, measured during training; sets data.eval_shards")
-    parser.add_argument("--output", required=True, help="run directory, new or to be continued")
+    parser.add_argument("--eval-shards", help="held-out shards to evaluate on during training; sets data.eval_shards")
+    parser.add_argument("--output", required=True, help="run directory: a new one, or one to resume")
 
 
 def _config_class():
@@ -49,7 +49,7 @@ def run(arguments):
 
 
 def advice(config, output):
-    """The commands that can follow: masks are filled by masked LM alone, and written as its tokenizer writes them."""
+    """The commands to run next. fill-mask needs masked LM; its mask is written as the tokenizer writes it."""
     from pathlib import Path
 
     from bert_tf.tokenizers import load_tokenizer

@@ -1,10 +1,10 @@
-"""Walk the whole road on data that comes with the library, in a few minutes on two cores.
+"""Run all steps on data that comes with the library, in a few minutes on two cores.
 
-Trains a WordPiece vocabulary on 33 State of the Union addresses and the sentences of movie reviews
-that the fine-tuning will learn from (without their labels), writes shards, pretrains a small BERT
-with masked LM and next sentence prediction, lets it fill masks, fine-tunes it on the sentiment of
-the reviews with and without that pretraining, exports it with its tokenizer inside, and asks the
-export in a fresh process. It ends with the commands that do each step on your own data.
+Trains a WordPiece vocabulary on 33 State of the Union addresses and on the movie-review sentences
+of the fine-tuning data (without their labels), writes shards, pretrains a small BERT with masked LM
+and NSP, fills masks, fine-tunes on the sentiment of the reviews with and without that pretraining,
+exports the model with its tokenizer, and queries the export in a new process. Ends with the
+commands for your own data.
 
 example:
   bert-tf quickstart
@@ -24,7 +24,7 @@ SENTENCES = (
 )
 REVIEWS = ("A warm, funny and deeply moving film.", "A dull and lifeless mess that wastes its cast.")
 
-# What a server does, in the least Python: no bert_tf, no Keras model, text in, answer out.
+# A minimal client of the export: it imports neither bert_tf nor Keras.
 ASK = """\
 import sys
 import tensorflow as tf
@@ -37,10 +37,10 @@ for text, label, p in zip(sys.argv[2:], answer["label"].numpy(), answer["probabi
 
 
 def add_arguments(parser):
-    parser.add_argument("--output", default="quickstart", help="folder for everything made (default ./%(default)s)")
-    parser.add_argument("--pretrain-steps", type=int, default=3000, help="default %(default)s")
-    parser.add_argument("--epochs", type=int, default=3, help="of fine-tuning (default %(default)s)")
-    parser.add_argument("--vocabulary-size", type=int, default=4000, help="default %(default)s")
+    parser.add_argument("--output", default="quickstart", help="folder for all results (default ./%(default)s)")
+    parser.add_argument("--pretrain-steps", type=int, default=3000, help="updates of pretraining (default %(default)s)")
+    parser.add_argument("--epochs", type=int, default=3, help="epochs of fine-tuning (default %(default)s)")
+    parser.add_argument("--vocabulary-size", type=int, default=4000, help="entries of the vocabulary (default %(default)s)")
 
 
 def run(arguments):
@@ -62,7 +62,7 @@ def run(arguments):
     _fill_masks(pretrained)
     _title("5  fine-tuning: sentiment of movie-review sentences, with and without the pretraining")
     with_it, without_it = _finetune(samples.REVIEWS, pretrained, folder, arguments.epochs)
-    _title("6  export, and asking it in a fresh process that knows only tensorflow and tensorflow_text")
+    _title("6  export, queried in a new process that imports only tensorflow and tensorflow_text")
     exported = _export_and_ask(folder / "sentiment")
     _report(folder, metrics, with_it, without_it, exported, time.monotonic() - started)
 

@@ -1,4 +1,4 @@
-"""What every command with a configuration has in common."""
+"""The options of every command that reads a configuration."""
 
 import json
 
@@ -32,7 +32,7 @@ def add_config(parser, default, make_class):
 def load(cls, arguments, **settings):
     """The configuration with `--set` applied, then the settings that have a flag of their own.
 
-    Their values, str or bool, are what was typed, and not parsed as those of `--set` are.
+    The values of these flags (str or bool) are used as typed; those of `--set` are parsed as YAML.
     """
     given = {key.replace("__", "."): value for key, value in settings.items() if value is not None}
     # Strings of JSON are strings of YAML, where a path may be read as a number or end at a "#".

@@ -1,14 +1,14 @@
-"""Turn a corpus into shards of training examples, masked later, when they are read.
+"""Write shards of training examples from a corpus. Examples are masked later, when they are read.
 
-The corpus is .txt (a blank line between documents), .jsonl (a "text" field), .tsv or .csv (a column),
-each also with .gz, or .parquet, folders and globs of them; or the one folder that 'bert-tf tokenize'
-wrote. Running the same command again continues an interrupted one; the shards do not depend on the
+The corpus is .txt (an empty line between documents), .jsonl (a "text" field), .tsv or .csv (a column),
+each also gzipped (.gz), or .parquet; or folders and globs of them; or the folder that 'bert-tf tokenize'
+wrote. Run the same command again to resume an interrupted one. The shards do not depend on the
 number of workers.
 
-With --runner the work is done on Apache Beam (pip install -e '.[beam]' where this library was cloned),
-and the shards are the same, byte for byte. All that follows --beam-options goes to the pipeline as Beam documents it, so
-put it last. Every Beam worker needs bert_tf installed, and corpus and output on a file system that it
-sees under the same path as this machine. On one machine, --workers is the faster way.
+With --runner the work runs on Apache Beam (pip install -e '.[beam]' in the clone of this library), and
+the shards are the same, byte for byte. Everything after --beam-options is passed to Beam, so put it
+last. Every Beam worker needs bert_tf installed, and must see corpus and output under the same path as
+this machine. On a single machine, --workers is faster.
 
 example:
   bert-tf shards corpus/ --tokenizer tokenizer --output shards
@@ -37,14 +37,14 @@ from bert_tf.errors import ConfigError
 
 def add_arguments(parser):
     parser.add_argument("corpus", nargs="+", help="files, folders or globs of text, or one folder of token ids")
-    parser.add_argument("--tokenizer", help="tokenizer folder or vocab.txt; a folder of token ids has its own")
+    parser.add_argument("--tokenizer", help="tokenizer folder or vocab.txt; not needed for a folder of token ids")
     parser.add_argument("--output", required=True, help="folder for the shards")
-    parser.add_argument("--sequence-length", type=int, help="tokens of an example (default 128)")
+    parser.add_argument("--sequence-length", type=int, help="tokens of an example, special tokens included (default 128)")
     parser.add_argument("--format", help="segment_pair (default), sentence_pair, electra, xlnet, full_sentences, doc_sentences or token_blocks")
-    parser.add_argument("--pair", help="next_sentence (default of pairs), sentence_order or none")
+    parser.add_argument("--pair", help="label of pairs: next_sentence (NSP, default), sentence_order (SOP) or none")
     add_corpus_arguments(parser)
-    parser.add_argument("--workers", type=int, help="processes (default: one a core)")
-    parser.add_argument("--overwrite", action="store_true", help="replace the shards that are there")
+    parser.add_argument("--workers", type=int, help="number of processes (default: one for each core)")
+    parser.add_argument("--overwrite", action="store_true", help="replace existing shards")
     parser.add_argument(
         "--set", action="append", default=[], metavar="KEY=VALUE", help="any other setting, e.g. duplicates=5"
     )
@@ -58,7 +58,7 @@ def add_corpus_arguments(parser):
         help="the .jsonl field or the column that holds the text (default text, or the one column of a usual name); a "
         "number from 0 for a .tsv or .csv without a header",
     )
-    parser.add_argument("--one-document-a-line", action="store_true", help=".txt: every line is a document of its own")
+    parser.add_argument("--one-document-a-line", action="store_true", help="in .txt files every line is a document")
 
 
 def corpus_flags(arguments):
@@ -75,9 +75,9 @@ def add_beam_arguments(parser):
 
 
 def beam_options(arguments):
-    """What `beam` of the functions `write_shards` and `tokenize_corpus` takes; None without a runner."""
+    """The argument `beam` of `write_shards` and `tokenize_corpus`; None without a runner."""
     if arguments.beam_options and not arguments.runner:
-        raise ConfigError("--beam-options are those of a Beam runner; name it with --runner")
+        raise ConfigError("--beam-options needs --runner; name the Beam runner with --runner")
     return [f"--runner={arguments.runner}", *arguments.beam_options] if arguments.runner else None
 
 

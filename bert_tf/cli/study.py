@@ -1,8 +1,9 @@
-"""Compare pretrainings that differ in a few settings: shards, pretraining, fine-tuning, one table.
+"""Pretrain and fine-tune configurations that differ in a few settings, and compare them in one table.
 
-A study file (configs/ablations/) names the rows and what differs between them. Running the same
-command again continues an interrupted study; --rows shares one out over several processes. How the
-text is read is set in corpus, e.g. --set corpus.text_field=body.
+A study file (configs/ablations/) has one row for each configuration, with the settings in which it
+differs. Run the same command again to resume an interrupted study. --rows runs only some rows, so
+that several processes can work on one study. The section corpus sets how the text is read, e.g.
+--set corpus.text_field=body.
 
 example:
   bert-tf study --config ablations/masked_lm --corpus corpus.jsonl --held-out last.jsonl \\
@@ -24,10 +25,10 @@ from bert_tf.cli import settings
 def add_arguments(parser):
     settings.add_config(parser, "ablations/masked_lm", _config_class)
     parser.add_argument("--corpus", nargs="+", required=True, help="files, folders or globs of text")
-    parser.add_argument("--held-out", nargs="+", help="text to measure the pretraining with")
+    parser.add_argument("--held-out", nargs="+", help="held-out text to evaluate the pretraining on")
     parser.add_argument("--tokenizer", required=True, help="tokenizer folder or vocab.txt")
     parser.add_argument("--output", required=True, help="folder for shards, runs and results.json")
-    parser.add_argument("--rows", nargs="+", metavar="ROW", help="do these alone")
+    parser.add_argument("--rows", nargs="+", metavar="ROW", help="run only these rows")
 
 
 def _config_class():

@@ -1,8 +1,8 @@
-"""Keep a corpus as token ids, to pack it in several formats without tokenizing it again.
+"""Tokenize a corpus once, to write shards in several formats from the token ids.
 
-The result takes the place of the corpus in 'bert-tf shards', many times faster; the shards are the
-same, byte for byte. Running the same command again continues an interrupted one. With --runner the work
-is done on Apache Beam, as 'bert-tf shards --help' says.
+Give the resulting folder to 'bert-tf shards' instead of the corpus: the shards are the same, byte for
+byte, and written faster. Run the same command again to resume an interrupted one. With --runner the
+work runs on Apache Beam; see 'bert-tf shards --help'.
 
 example:
   bert-tf tokenize corpus/ --tokenizer tokenizer --output tokens
@@ -23,8 +23,8 @@ def add_arguments(parser):
     parser.add_argument("--tokenizer", required=True, help="tokenizer folder or vocab.txt")
     parser.add_argument("--output", required=True, help="folder for the token ids")
     add_corpus_arguments(parser)
-    parser.add_argument("--workers", type=int, help="files made at a time (default: one a core)")
-    parser.add_argument("--overwrite", action="store_true", help="replace the token ids that are there")
+    parser.add_argument("--workers", type=int, help="number of processes (default: one for each core)")
+    parser.add_argument("--overwrite", action="store_true", help="replace existing token ids")
     parser.add_argument(
         "--set", action="append", default=[], metavar="KEY=VALUE", help="any other setting, e.g. sentences=lines"
     )

@@ -1,8 +1,8 @@
 """Train a subword vocabulary on a corpus.
 
-The corpus is .txt (a blank line between documents), .jsonl (a "text" field), .tsv or .csv (a column),
-each also with .gz, or .parquet, folders and globs of them. The folder of the tokenizer is written whole
-or not at all.
+The corpus is .txt (an empty line between documents), .jsonl (a "text" field), .tsv or .csv (a column),
+each also gzipped (.gz), or .parquet; or folders and globs of them. The tokenizer's folder appears only
+when it is complete.
 
 example:
   bert-tf vocab corpus/ --output tokenizer --size 30522
@@ -28,7 +28,7 @@ def add_arguments(parser):
     parser.add_argument("--size", type=int, default=30522, help="entries of the vocabulary (default %(default)s)")
     families = "; ".join(f"{name}: {trainer.families}" for name, trainer in trainers().items())
     parser.add_argument(
-        "--kind", choices=tuple(trainers()), default="wordpiece", help=f"of subwords (default %(default)s). {families}"
+        "--kind", choices=tuple(trainers()), default="wordpiece", help=f"kind of tokenizer (default %(default)s). {families}"
     )
     parser.add_argument(
         "--cased",
@@ -40,7 +40,7 @@ def add_arguments(parser):
         "--alphabet",
         type=int,
         metavar="N",
-        help=f"{_names('has_alphabet')}: keep so many distinct characters, the most frequent; the others are unknown "
+        help=f"{_names('has_alphabet')}: keep only the N most frequent characters; the others become [UNK] "
         "(default 1000, or as many as cover 99.995%% of the text, up to a third of --size)",
     )
     parser.add_argument(
@@ -50,8 +50,8 @@ def add_arguments(parser):
         help="the .jsonl field or the column that holds the text (default text, or the one column of a usual name); a "
         "number from 0 for a .tsv or .csv without a header",
     )
-    parser.add_argument("--overwrite", action="store_true", help="replace the tokenizer that is there")
-    parser.add_argument("--replace-invalid", action="store_true", help="replace bytes that are not UTF-8")
+    parser.add_argument("--overwrite", action="store_true", help="replace an existing tokenizer")
+    parser.add_argument("--replace-invalid", action="store_true", help="replace bytes that are not UTF-8 by U+FFFD")
 
 
 def run(arguments):
@@ -75,7 +75,7 @@ def _names(attribute):
 
 
 def _check_output(arguments):
-    """Refuses a folder that holds anything, but for a tokenizer that is to be overwritten."""
+    """Refuses a folder that is not empty, except a tokenizer with --overwrite."""
     from bert_tf.errors import RunDirectoryError
 
     output = Path(arguments.output)
@@ -98,12 +98,12 @@ def _check_output(arguments):
     if others or "tokenizer_config.json" not in names:
         raise RunDirectoryError(
             f"{output} holds {others[0] if others else names[0]}, which is not of a tokenizer that this command wrote; "
-            "--overwrite replaces nothing else, choose another folder"
+            "--overwrite replaces only such tokenizers, choose another folder"
         )
 
 
 def _train(arguments, report):
-    """Trains and saves; `report(done, total)` is told of bytes that are read."""
+    """Trains and saves; calls `report(done, total)` with the number of bytes read."""
     from bert_tf.files import atomic_folder
     from tfrecords.corpus.documents import CorpusReader
     from tfrecords.corpus.files import find_files
@@ -120,8 +120,8 @@ def _train(arguments, report):
     jamo = sum(any("\u1100" <= c <= "\u11ff" for c in token) for token in tokenizer.vocabulary)
     if not cased and jamo * 20 > tokenizer.vocabulary_size:
         print(
-            f"note: {jamo:,} of them are of Hangul, whose syllables a lowercasing vocabulary cuts into jamo (letters), "
-            "so that texts have two to three times as many tokens; --cased keeps syllables whole"
+            f"note: {jamo:,} of them are Hangul letters (jamo): a lowercasing vocabulary splits syllables into letters, and "
+            "texts get two to three times as many tokens; --cased keeps whole syllables"
         )
 
 

@@ -50,7 +50,7 @@ def start(what):
     ("answer", 0, "", "training the vocabulary  0:00"),
     ("error", 1, "error: a.txt:7: a bad line: 語", "reading  2/2 MB (100 %)"),
     ("bug", 70, "", "ZeroDivisionError"),
-    ("killed", 1, "error: the process at work was ended by signal SIGKILL (probably out of memory); nothing was kept", ""),
+    ("killed", 1, "error: the worker process was ended by signal SIGKILL (probably out of memory); no partial result was kept", ""),
 ])  # fmt: skip
 def test_how_it_ends(what, status, printed, logged):
     with start(what) as process:
