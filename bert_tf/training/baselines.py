@@ -1,10 +1,10 @@
-"""What a model that knows nothing but word frequencies would reach."""
+"""The baseline of masked LM: a model that knows only token frequencies."""
 
 import numpy as np
 
 
 def unigram(dataset, tokenizer, examples=50_000):
-    """The unigram guess for masked LM, from the first examples of a dataset.
+    """Loss and accuracy of guessing masked tokens by frequency, from the first examples of a dataset.
 
     Args:
         dataset: uncorrupted batches with `token_ids` and `padding_mask` [B, S].
@@ -14,7 +14,7 @@ def unigram(dataset, tokenizer, examples=50_000):
 
     Returns:
         dict: "masked_lm_loss", the entropy of the unigram distribution in nats (the cross-entropy
-        of guessing it); "masked_lm_accuracy", the share of the most frequent token;
+        of guessing it); "masked_lm_accuracy", the relative frequency of the most frequent token;
         "tokens_per_example", real tokens in a row, special ones included.
     """
     counts = np.zeros(tokenizer.vocabulary_size, np.int64)
@@ -26,9 +26,9 @@ def unigram(dataset, tokenizer, examples=50_000):
         if rows >= examples:
             break
     counts[list(tokenizer.special_ids)] = 0
-    share = counts[counts > 0] / counts.sum()
+    frequency = counts[counts > 0] / counts.sum()
     return {
-        "masked_lm_loss": float(-(share * np.log(share)).sum()),
-        "masked_lm_accuracy": float(share.max()),
+        "masked_lm_loss": float(-(frequency * np.log(frequency)).sum()),
+        "masked_lm_accuracy": float(frequency.max()),
         "tokens_per_example": tokens / rows,
     }

@@ -1,4 +1,4 @@
-"""Checkpoints that are whole or absent.
+"""Checkpoints, which are complete or absent.
 
 A checkpoint is a folder `step-00001000/`:
 
@@ -6,11 +6,10 @@ A checkpoint is a folder `step-00001000/`:
     optimizer.safetensors   the optimizer's slots, iteration counter included
     state.json              step, what the caller adds, and the sha256 of both files and of itself
 
-It is written under another name and renamed when complete. Reading checks the sums: a checkpoint
-that was cut or changed is passed over for the one before it, and says so; where none is whole, that
-is an error, never a new start. Everything that a run
-needs to continue bitwise is in it, because nothing else has state: data order, masks and dropout
-are functions of the step.
+It is written under another name and renamed when it is complete. Reading checks the checksums: a
+damaged checkpoint is logged, and the one before it is used. If all are damaged, that is an error;
+training never restarts silently. A checkpoint holds everything that a run needs to resume bit for
+bit, because nothing else has state: data order, masks and dropout are functions of the step.
 """
 
 import hashlib
@@ -34,7 +33,7 @@ from bert_tf.parsing import read_json_object
 
 MODEL, OPTIMIZER, STATE = "model.safetensors", "optimizer.safetensors", "state.json"
 
-#: How often a reader begins again whose checkpoint was removed by the process that trains.
+#: How often a reader tries again when the training process removes the checkpoint that it reads.
 ATTEMPTS = 5
 
 
@@ -79,9 +78,9 @@ class Checkpoints:
 
     def _remove_old(self, step):
         names = [(path, path.name) for path in list_folder(self.folder)]
-        # Half written by a process that is no more.
+        # Incomplete: its process was killed.
         killed = [path for path, name in names if name.startswith(".step-") and name.endswith(".tmp")]
-        # A later step than this was passed over because it is damaged; it must not take the place of a whole one.
+        # A checkpoint of a later step is damaged; it must not count as one of those that are kept.
         damaged = [folder for folder in self.all() if _step(folder) > step]
         whole = [folder for folder in self.all() if _step(folder) <= step]
         for old in [*damaged, *whole[: -self.keep], *killed]:
@@ -97,14 +96,14 @@ class Checkpoints:
         return sorted((f for f in list_folder(self.folder) if _step(f) is not None), key=_step)
 
     def latest(self):
-        """The newest checkpoint that is whole.
+        """The newest complete and undamaged checkpoint.
 
         Returns:
             (folder, state), or None where none was saved yet.
 
         Raises:
-            RunDirectoryError: there are checkpoints, and every one is damaged, or one may not be
-                read. To start anew then is for the user to decide.
+            RunDirectoryError: all checkpoints are damaged, or one may not be read. The user decides
+                whether to start again.
         """
         for attempt in range(ATTEMPTS):
             folders, problem = self.all(), None
@@ -120,14 +119,14 @@ class Checkpoints:
             if problem and self.all() == folders:
                 break  # or the process that trains there has removed what was looked at, and saved another
         raise RunDirectoryError(
-            f"no checkpoint in {self.folder} is whole: {problem or 'another process removes them'}. Put a copy of a whole one "
-            "there, or delete that folder to train from the beginning"
+            f"all checkpoints in {self.folder} are damaged: {problem or 'another process removes them'}. Restore one from a "
+            "copy, or delete that folder to train from the beginning"
         )
 
     def read(self, use):
-        """What `use` returns for the model file of the newest whole checkpoint.
+        """Calls `use` with the model file of the newest undamaged checkpoint and returns its result.
 
-        Begins again with the then newest one when a process that trains has removed the file meanwhile.
+        If the training process removes the file meanwhile, calls it again with the newest one then.
 
         Args:
             use: function(path of a safetensors file).
@@ -139,7 +138,7 @@ class Checkpoints:
             found = self.latest()
             if found is None:
                 raise RunDirectoryError(
-                    f"{self.folder.parent} holds no whole checkpoint yet; run its training command again"
+                    f"{self.folder.parent} has no complete checkpoint yet; run its training command again"
                 )
             try:
                 return use(found[0] / MODEL)
@@ -201,7 +200,7 @@ def assign(variables, path, others_allowed=False):
         raise DataError(f"{path} has no tensor '{missing[0]}' ({len(missing)} missing){nearest(missing[0], tensors)}")
     unused = [name for name in tensors if name not in by_path]
     if unused and not others_allowed:
-        raise DataError(f"{path} holds {len(unused)} tensors that the model has not, e.g. '{unused[0]}'")
+        raise DataError(f"{path} holds {len(unused)} tensors that are not in the model, e.g. '{unused[0]}'")
     for name, variable in by_path.items():
         if tuple(variable.shape) != tensors[name].shape:
             raise DataError(

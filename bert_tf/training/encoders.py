@@ -1,4 +1,4 @@
-"""A trained encoder taken out of a run directory or a published checkpoint."""
+"""Loads the encoder of a run directory or of a published checkpoint."""
 
 from pathlib import Path
 
@@ -20,9 +20,9 @@ def load_encoder(path, trained=True, pooler=True, dropout=None, **outputs):
     Args:
         path: a run directory, of pretraining or fine-tuning; or a published checkpoint, see
             `bert_tf.load`.
-        trained: False leaves the fresh weights: the same model without its training.
+        trained: False keeps the random initial weights: the same model without its training.
         pooler: whether the encoder has a pooler. One that the run did not train (pretraining
-            without sentence pairs) starts fresh.
+            without sentence pairs) is randomly initialized.
         dropout: the encoder's dropout rates, on attention too; None leaves those of the run.
         outputs: further arguments of the encoder, such as `output_hidden_states`.
 
@@ -55,7 +55,7 @@ def load_encoder(path, trained=True, pooler=True, dropout=None, **outputs):
 
 
 def finetuning_dropout(path):
-    """The dropout rate with which `path` is fine-tuned where none is set; None for its own rates.
+    """The default dropout rate for fine-tuning `path`; None keeps its own rates.
 
     A published checkpoint (imported or not) and a fine-tuned run keep their own. A run that was pretrained
     here gets 0.1: a short pretraining goes without dropout, a small labelled set needs it.
@@ -70,24 +70,24 @@ def initialize(objective, tokenizer, path, fresh=()):
 
     Args:
         objective: a `PretrainingModel`; its variables are set.
-        tokenizer: what the model is to read; it must have the tokens of that of `path`.
+        tokenizer: the tokenizer of the shards; its vocabulary must equal that of `path`.
         path: as in `load_encoder`.
-        fresh: parts, such as "pair_head" or "masked_lm_head", that keep their initial values where
-            `path` has nothing of them. What it has and the objective lacks is left out.
+        fresh: parts, such as "pair_head" or "masked_lm_head", that keep their random initial values
+            if `path` does not have them. Parts of `path` that the objective does not have are ignored.
 
     Raises:
         RunDirectoryError: no run, or no whole checkpoint in it.
-        ConfigError: the encoder's settings are others than those of `path`.
+        ConfigError: a setting of the encoder differs from that of `path`.
         DataError: the weights do not fill the model, or it was trained on other tokens.
     """
     source, run = _open(path)
     if tokenizer_of(path).vocabulary != tokenizer.vocabulary:
-        raise DataError(f"{path} was trained on another vocabulary; write the shards with the tokenizer in it")
+        raise DataError(f"{path} was trained on another vocabulary than that of the shards; write the shards with the tokenizer in {path}")
     theirs = to_dict(config_of(path))
     for name, value in to_dict(objective.backbone.config).items():
-        # What training alone reads may differ; what the numbers depend on may not.
+        # Settings of training alone may differ; those that change the outputs may not.
         if name not in ("dropout", "attention_dropout", "initializer_range") and theirs.get(name) != value:
-            raise ConfigError(f"the model has {name}={value!r}, {path} has {theirs.get(name)!r}; set model.{name}")
+            raise ConfigError(f"model.{name} is {value!r}, but {path} has {theirs.get(name)!r}; set model.{name} to that value")
     if source:
         _say_fresh(path, source.fill(objective, partly=True, fresh=fresh).fresh)
         return
@@ -102,13 +102,13 @@ def _initialize_from(file, objective, path, fresh):
     lacking = sorted({v.path.split("/", 1)[0] for v in objective.variables} - parts - set(fresh))
     if lacking:
         raise DataError(
-            f"{path} has no {', '.join(lacking)}; to start them from random values, list them in train.init_fresh"
+            f"{path} has no {', '.join(lacking)}; to initialize them randomly, list them in train.init_fresh"
         )
     assign([v for v in objective.variables if all(v is not k for k in kept)], file, others_allowed=True)
 
 
 def identity_of(path):
-    """What tells the weights of a run or a published checkpoint from others, wherever they lie; a dict."""
+    """A checksum of the weights of a run or a published checkpoint, which does not depend on its path; a dict."""
     source, run = _open(path)
     if source:
         return inputs.of_arrays(source.config, source.arrays)
@@ -138,4 +138,4 @@ def _open(path):
 def _say_fresh(path, paths):
     parts = sorted({p.split("/", 1)[0] for p in paths})
     if parts:
-        logging.warning("%s has no %s: it starts from random values", path, ", ".join(parts))
+        logging.warning("%s has no %s: it is randomly initialized", path, ", ".join(parts))

@@ -26,7 +26,7 @@ class FinetuneDataConfig:
 
 @dataclasses.dataclass(frozen=True)
 class FinetuneTrainConfig:
-    """How long and on what.
+    """The duration, batches, devices and seeds of fine-tuning.
 
     Attributes:
         epochs: passes over the training data.
@@ -73,7 +73,7 @@ class FinetuneConfig:
         data: the labelled files.
         init_from: the run directory or published checkpoint whose encoder and tokenizer are used.
         optimizer: the optimizer and the schedule of its learning rate.
-        train: how long and on what.
+        train: duration, batches, devices and seeds.
     """
 
     task: dict = dataclasses.field(default_factory=dict)
@@ -84,7 +84,7 @@ class FinetuneConfig:
 
 
 def check_finetuning(config):
-    """Refuses settings that are wrong whatever the data are.
+    """Rejects settings that are wrong for any data.
 
     Raises:
         ConfigError: names the key.

@@ -1,4 +1,4 @@
-"""Fine-tuning: a task and a trained encoder in, a run directory out.
+"""Fine-tuning: trains a task on a pretrained encoder and writes a run directory.
 
 The task says what its data, model and metrics are; this file only trains it. Nothing here knows
 one task from another.
@@ -81,8 +81,8 @@ def finetune(config, output):
     lock = files.lock_directory(output) if writes else contextlib.nullcontext()
     with interrupts.raising(f"interrupted; the same command continues {output}"), explain_lost_workers(), lock as in_place:
         folder = RunDirectory.claim(output, config, in_place)
-        # Nothing is written before the data are read and the model and its optimizer are there: a
-        # command that fails until then can be corrected and given again.
+        # Nothing is written before the data are read and the model and its optimizer are built: a
+        # command that fails until then can be corrected and run again.
         task = build_task(config.task, tokenizer_of(config.init_from))
         tokens = config.train.batch_size * task.config.sequence_length
         config = resolve(config, folder, strategy, config_of(config.init_from), tokens)
@@ -111,7 +111,7 @@ def finetune(config, output):
 
 
 def _finetune_once(config, run, task, data, strategy, begin):
-    """One seed: trains unless it has been done, and returns what finished.json holds."""
+    """Trains one seed unless it is finished, and returns the content of finished.json."""
     finished = run.path / FINISHED
     writes, trained = is_chief(strategy), files.is_there(finished)
     check_agreement(strategy, int(trained), f"whether {run.path} is finished")
@@ -122,14 +122,14 @@ def _finetune_once(config, run, task, data, strategy, begin):
         run.check_in_place("the result")
         with files.atomic_write(finished) as file:
             json.dump(result, file, indent=1)
-    if writes:  # not before: a run that is killed while it measures goes on from here, not from the start
+    if writes:  # not earlier: a run that is killed while it evaluates resumes from the last epoch
         shutil.rmtree(run.path / LAST, ignore_errors=True)
     result = configuration.to_dict(configuration.read_record(Finished, finished))
     return {name: value for name, value in result.items() if value is not None}  # without a test file there is no test
 
 
 def _train_and_measure(config, run, task, data, strategy, begin, writes):
-    """What finished.json will hold. Of several workers one writes and measures the test file."""
+    """Trains and returns the content of finished.json. Only the chief writes, and evaluates the test file."""
     train, examples, dev, test = config.train, data["train"], data["dev"], data.get("test")
     with strategy.scope(), precision(train.precision):
         keras.utils.set_random_seed(train.seed)  # the head, and the encoder where not pretrained
@@ -161,11 +161,11 @@ def _train_and_measure(config, run, task, data, strategy, begin, writes):
 
 
 def _train(model, task, examples, dev, steps, train, run, writes):
-    """Epoch by epoch; the data of an epoch depends on nothing but the seed and its number.
+    """Trains epoch by epoch; the data of an epoch depends only on the seed and the epoch.
 
-    `checkpoints/` receives the epochs that were the best so far, so that its newest is what later
-    commands load; `last/` the newest epoch of all, from which an interrupted run goes on. A line of
-    metrics.jsonl holds the epoch's mean `train_loss`, and all other metrics on the dev file.
+    `checkpoints/` receives each epoch that is the best so far; later commands load its newest one.
+    `last/` holds the newest epoch, from which an interrupted run resumes. A line of metrics.jsonl
+    holds the epoch's mean `train_loss` and the metrics on the dev file.
 
     Returns:
         The metrics of the best epoch.
@@ -173,10 +173,10 @@ def _train(model, task, examples, dev, steps, train, run, writes):
     last = Checkpoints(run.path / LAST)
     state = last.restore(model)
     first, done = (state["epoch"] + 1, state["step"]) if state else (0, -1)
-    check_agreement(model.distribute_strategy, first, f"the epoch that {run.path} goes on from")
+    check_agreement(model.distribute_strategy, first, f"the epoch from which {run.path} resumes")
     # A run that is older than the history in its checkpoints has it in metrics.jsonl alone.
     history = (state or {}).get("history") or [line for line in run.metrics() if line["step"] <= done]
-    if writes and not state:  # what an earlier start found best is no longer known to be it
+    if writes and not state:  # the best epochs of an earlier start do not count
         shutil.rmtree(run.checkpoints.folder, ignore_errors=True)
     if writes:
         _write_metrics(history, run)
@@ -215,13 +215,13 @@ def _train(model, task, examples, dev, steps, train, run, writes):
 
 
 def _write_metrics(history, run):
-    """metrics.jsonl, whole: a line an epoch."""
+    """Writes metrics.jsonl again, with one line for each epoch."""
     with files.atomic_write(run.path / METRICS) as file:
         file.writelines(json.dumps(line) + "\n" for line in history)
 
 
 def _write_events(line, run):
-    """The numbers of an epoch for TensorBoard."""
+    """Writes the metrics of an epoch for TensorBoard."""
     with files.explain_disk_errors(run.path):
         writer = tf.summary.create_file_writer(str(run.path / "tensorboard"))
         with writer.as_default(step=line["step"]):

@@ -1,4 +1,4 @@
-"""Published checkpoints as models, and as run directories that every later step can start from."""
+"""Loads published checkpoints as models, and converts them to run directories and back."""
 
 import dataclasses
 import sys
@@ -34,7 +34,7 @@ class Loaded:
         tokenizer: the tokenizer.
         objective: the pretraining model around the encoder, or None where it was not asked for.
         family: our name of the family.
-        report: which arrays were not used, and which variables are fresh.
+        report: which arrays were not used, and which variables are randomly initialized.
     """
 
     encoder: keras.Model
@@ -53,7 +53,7 @@ def load(path, pretraining=False, pooler=None, fresh=(), family=None, dtype=None
 
 
 def _load_run(path, pretraining, pooler, fresh, dtype, outputs, publishable=False):
-    """`publishable`: without the parts that no published format has."""
+    """Loads a run. `publishable`: without the parts that no published format can hold."""
     run = RunDirectory.open(path)
     parts = _parts_of_run(path)
     config, settings = build_config(run.section("model")), None
@@ -87,14 +87,14 @@ def load_checkpoint(path, pretraining=False, pooler=None, fresh=(), family=None,
 def import_run(path, run_directory, family=None, encoder_only=False):
     """Turns a published checkpoint into a run directory.
 
-    `finetune`, `export`, `fill-mask` and `pretrain` (`train.init_from`) then start from it as from
-    a run of our own.
+    `finetune`, `export`, `fill-mask` and `pretrain` (`train.init_from`) can then use it like any
+    other run.
 
     Args:
         path: what `bert_tf.load` opens.
         run_directory: a folder that does not exist yet, or is empty.
         family: see `bert_tf.load`.
-        encoder_only: leaves the heads out, which otherwise come along where there are any.
+        encoder_only: leaves out the heads; otherwise they are converted too.
 
     Returns:
         The `Loaded` that was written.
@@ -111,7 +111,7 @@ def convert(path, output, to, family=None, encoder_only=False):
     run = RunDirectory.open(path) if is_there(Path(path) / CONFIG) else None
     if run and "task" in run.config() and not encoder_only:
         raise ConfigError(
-            f"{path} is a fine-tuned run, and the head of its task cannot be written as '{to}'; its encoder alone can: "
+            f"{path} is a fine-tuned run, and the head of its task cannot be written as '{to}'; to convert only its encoder, add "
             "--encoder-only (encoder_only=True). To serve the whole model, use 'bert-tf export'"
         )
     if encoder_only:
@@ -174,7 +174,7 @@ def _shown_objective(config, parts):
 
 
 def _published_objective(config, parts, fresh, path):
-    """The default settings of the objective whose head is there, or is to be there.
+    """The default settings of the objective whose head the checkpoint has, or that `fresh` names.
 
     Raises:
         DataError: there is none.
@@ -182,7 +182,7 @@ def _published_objective(config, parts, fresh, path):
     objective = _shown_objective(config, parts) or _shown_objective(config, fresh)
     if objective is None:
         own = OBJECTIVES[family_of(config).objective].head
-        raise DataError(f"{path} holds no pretraining head; to start one from random values, pass fresh=('{own}',)")
+        raise DataError(f"{path} holds no pretraining head; to initialize one randomly, pass fresh=('{own}',)")
     return objective.config()
 
 
@@ -195,7 +195,7 @@ def _models(config, settings, parts, pooler, dtype, outputs):
 
 
 def _write_checkpoint(model, folder):
-    """A checkpoint without an optimizer: what starts from it makes its own."""
+    """Writes a checkpoint without an optimizer; a run that starts from it makes its own."""
     folder.mkdir(parents=True)
     save_file({v.path: np.ascontiguousarray(v) for v in model.weights}, folder / MODEL)
     write_state(folder, [MODEL], step=0)

@@ -1,6 +1,6 @@
-"""What a run was trained on, as checksums, which must be the same when the run is continued.
+"""Checksums of the data that a run is trained on; they must be the same when the run is resumed.
 
-Paths are no part of it: shards and files that were moved are the same data.
+Paths do not count: shards and files that were moved are the same data.
 """
 
 import hashlib
@@ -58,10 +58,10 @@ def of_arrays(config, arrays):
 
 
 def check(folder, inputs):
-    """Refuses to continue a run with other data.
+    """Refuses to resume a run with other data.
 
     Args:
-        folder: the run directory; one without a record is as old as to have none, and is accepted.
+        folder: the run directory. A run of an older version has no record and is accepted.
         inputs: setting, such as "data.shards" -> (its value, its identity).
 
     Raises:
@@ -75,24 +75,24 @@ def check(folder, inputs):
     for setting, (value, identity) in inputs.items():
         known = record.get(setting, {})
         if not isinstance(known, dict):
-            raise DataError(f"{path}: '{setting}' is {brief(known)}; restore the file, or delete it to go on without the check")
+            raise DataError(f"{path}: '{setting}' is {brief(known)}; restore the file, or delete it to resume without this check")
         identity = _plain(identity)
-        for key in known.keys() & identity.keys():  # a setting that only a newer version writes says nothing
+        for key in known.keys() & identity.keys():  # settings that only a newer version writes are not compared
             if known[key] != identity[key]:
                 differing = [k for k in identity if k in known and known[k] != identity[k]]  # checksums stand last
                 raise RunDirectoryError(
                     f"{folder} was trained on other data: {setting}={value} has {differing[0]} "
-                    f"{brief(identity[differing[0]])}, what the run was trained on had {brief(known[differing[0]])}. "
-                    f"Choose another output directory, or give the same data to continue"
+                    f"{brief(identity[differing[0]])}, the data of the run had {brief(known[differing[0]])}. "
+                    f"Choose another output directory, or use the same data to resume the run"
                 )
 
 
 def record(folder, inputs):
-    """Writes what a run is trained on beside its configuration; `inputs` as for `check`."""
+    """Writes inputs.json, the record of the data; `inputs` as for `check`."""
     with atomic_write(Path(folder) / RECORD) as file:
         json.dump({setting: _plain(identity) for setting, (_, identity) in inputs.items()}, file, indent=1)
 
 
 def _plain(identity):
-    """As JSON gives it back."""
+    """The value after a round trip through JSON."""
     return json.loads(json.dumps(identity))

@@ -1,4 +1,4 @@
-"""Trained models taken out of run directories, whole: with their heads and their tokenizer."""
+"""Loads trained models from run directories, with their heads and tokenizers."""
 
 from bert_tf.errors import RunDirectoryError
 from bert_tf.files import is_there
@@ -12,7 +12,7 @@ from bert_tf.training.run_directory import CONFIG, RunDirectory
 
 
 def is_finetuned(path):
-    """Whether a run directory is one of fine-tuning.
+    """Whether a run directory holds a fine-tuned model.
 
     Raises:
         RunDirectoryError: no run.

@@ -1,4 +1,4 @@
-"""What a run says while it trains: a progress line, metrics.jsonl, TensorBoard; and when it saves."""
+"""The callback of pretraining: progress line, metrics.jsonl, TensorBoard, evaluations and checkpoints."""
 
 import io
 import json
@@ -17,17 +17,17 @@ from bert_tf.training.run_directory import METRICS
 
 
 class Monitor(keras.callbacks.Callback):
-    """Logs every `log_every` steps the means over those steps, evaluates, and checkpoints.
+    """Logs the means over every `log_every` steps, evaluates, and saves checkpoints.
 
-    Before each evaluation and checkpoint a line is logged too, whatever `log_every` says: the one forgets
-    the means, and a run that goes on from the other does not know what came before.
+    A line is also logged before every evaluation and checkpoint, regardless of `log_every`: evaluation
+    resets the running means, and a run resumed from the checkpoint has no record of the steps before it.
 
     Args:
         run: the RunDirectory.
-        start_step, total_steps: where this process takes over and where the run ends.
+        start_step, total_steps: the steps done before this process, and those of the whole run.
         log_every, checkpoint_every: in steps; the last step is always logged and saved.
         tokens_per_step: real tokens (no padding) of a global batch, for the rate.
-        headline: (metric, baseline) pairs shown in the progress line.
+        headline: (metric, baseline) pairs shown in the progress line; a baseline is a number.
         evaluate: function() -> dict of held-out metrics, called every `eval_every` steps.
         shown: whether to print a progress line.
     """
@@ -77,7 +77,7 @@ class Monitor(keras.callbacks.Callback):
             self.model.reset_metrics()
             self.clock, self.clock_step = time.monotonic(), self.step
         if saving:
-            # A run that goes on from here writes none of the earlier lines again: they must be on disk.
+            # A run that resumes here does not write the earlier lines again: they must be on disk.
             with explain_disk_errors(self.run.path):
                 self.writer.flush()
                 os.fsync(self.file.fileno())

@@ -1,4 +1,4 @@
-"""The settings that every kind of training shares, and what is made of them."""
+"""Makes the optimizer of pretraining and fine-tuning from its settings."""
 
 from bert_tf.backend import AdamW, Lamb, WarmupDecay
 from bert_tf.training.optimizer_config import OptimizerConfig  # noqa: F401

@@ -18,7 +18,7 @@ class OptimizerConfig:
         warmup_steps: updates over which the learning rate rises from 0; None for `warmup_fraction` of the run.
         warmup_fraction: the fraction of the run that is warm-up, where `warmup_steps` is not set.
         schedule: how warm-up and decay meet. "replace": the decay is counted from the first update, and the warm-up
-            stands in its place (BERT). "multiply": both factors apply at once (ELECTRA). "after": the decay begins
+            replaces it while it lasts (BERT). "multiply": both factors apply at once (ELECTRA). "after": the decay begins
             where the warm-up ends (RoBERTa, XLNet).
         power: of the polynomial decay; 1 is linear, 0 is constant.
         end_learning_rate: what the learning rate falls to.

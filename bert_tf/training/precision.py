@@ -1,4 +1,4 @@
-"""What a model computes in: float32, or bfloat16 where the machine is faster with it.
+"""The precision of a model: float32, or bfloat16 on machines that are faster with it.
 
 bfloat16 products take half the time of float32's on some CPUs (AMD Zen 4, Intel with AMX) and twice
 the time on others (Intel with AVX512-BF16 and no AMX). CPUs without bfloat16 instructions convert
@@ -35,13 +35,13 @@ _SECONDS = 0.2
 
 @contextlib.contextmanager
 def precision(name):
-    """Layers made in this block compute in `name`; their variables stay float32.
+    """Makes layers that are created in this block compute in `name`; their variables stay float32.
 
     bfloat16 wherever there is a choice: float16, for older GPUs, has too small a range and loses an
     update now and then.
     """
     if name not in PRECISIONS:
-        raise ConfigError(f"precision '{name}' is none of {', '.join(PRECISIONS)}")
+        raise ConfigError(f"precision is '{name}'; it must be one of {', '.join(PRECISIONS)}")
     before = keras.config.dtype_policy()
     keras.config.set_dtype_policy(name)
     try:
@@ -53,7 +53,7 @@ def precision(name):
 def resolve(config, run, strategy, model_config, rows):
     """The configuration of a run with `auto` replaced by a precision, the same on all workers.
 
-    A run that was begun keeps its own, on whatever machine it is continued.
+    A resumed run keeps its precision on any machine.
 
     Args:
         config: a `PretrainConfig` or `FinetuneConfig`.

@@ -44,7 +44,7 @@ class DataConfig:
 
 @dataclasses.dataclass(frozen=True)
 class TrainConfig:
-    """How long, on what, and what is written down.
+    """The duration, batches, devices and logging of pretraining.
 
     Attributes:
         steps: updates of the weights, from the start of the run; a resumed run does what is left.
@@ -53,8 +53,6 @@ class TrainConfig:
             Saves memory, changes no number.
         remat: gradient checkpointing: the backward pass computes each transformer layer again instead of keeping what is
             inside it. Saves memory and costs time; the gradients are the same.
-        cpu_kernels: whether the CPU computes with the kernels of `bert_tf.backend.cpu_kernels`. False: every layer as
-            Keras does, which is slower; to find out whether a number comes from a kernel.
         precision: what the model computes in; the weights are float32 in any case. "auto" is bfloat16 on TPUs, on GPUs
             that have it, and on CPUs where the products of this model are faster in it, else float32; config.yaml of
             the run records the choice, and a resumed run keeps it. See `bert_tf.training.precision`.
@@ -106,7 +104,7 @@ class PretrainConfig:
         objective: what the model learns to predict, and how its input is corrupted; `name` chooses, see
             `bert_tf.objectives`.
         optimizer: the optimizer and the schedule of its learning rate.
-        train: how long, on what, and what is written down.
+        train: duration, batches, devices and logging.
     """
 
     RENAMED: ClassVar[dict] = {
@@ -123,7 +121,7 @@ class PretrainConfig:
 
 
 def check_pretraining(config):
-    """Refuses settings that are wrong whatever the shards and the tokenizer are.
+    """Rejects settings that are wrong for any shards and tokenizer.
 
     Args:
         config: a `PretrainConfig`.
@@ -140,7 +138,7 @@ def check_pretraining(config):
 
 
 def check_training(train):
-    """Refuses steps and batches that do not fit together.
+    """Rejects numbers of steps and batch sizes that contradict each other.
 
     Raises:
         ConfigError: names the setting.

@@ -1,4 +1,4 @@
-"""Pretraining: shards and a configuration in, a run directory out."""
+"""Pretraining: trains a model on shards and writes a run directory."""
 
 import contextlib
 import dataclasses
@@ -37,10 +37,10 @@ from tfrecords.shards.schema import TOKENIZER_FOLDER
 
 
 def pretrain(config, output):
-    """Trains to `config.train.steps`, from the last good checkpoint in `output` if there is one.
+    """Trains to `config.train.steps`, from the last undamaged checkpoint in `output` if there is one.
 
-    Running the same call again after any interruption continues it, bitwise as if it had never
-    stopped; a finished run returns at once.
+    The same call after an interruption resumes the run, with the same result bit for bit; for a
+    finished run it returns at once.
 
     Args:
         config: PretrainConfig.
@@ -83,13 +83,13 @@ def pretrain(config, output):
         with reader.explain_errors():
             baseline = unigram(reader.dataset(min(256, reader.num_examples), config.train.seed), tokenizer)
             objective, step, lines = _objective(config, model_config, tokenizer, run, strategy)
-            check_agreement(strategy, step, f"the step that {output} goes on from")
+            check_agreement(strategy, step, f"the step from which {output} resumes")
             if step == 0:  # later, the identity of the shards is part of the run
                 reader.verify(progress=is_chief(strategy))
-            if not is_chief(strategy):  # what the others would write goes nowhere
+            if not is_chief(strategy):  # the others write to a temporary folder
                 run = RunDirectory(stack.enter_context(tempfile.TemporaryDirectory()))
             dataset, held_out = _datasets(config, reader, tokenizer, step, strategy)
-            # Nothing was written so far: a command that fails above can be corrected and given again.
+            # Nothing was written so far: a command that fails above can be corrected and run again.
             run.record(config)
             inputs.record(run.path, data)
             run.keep_tokenizer(tokenizer)

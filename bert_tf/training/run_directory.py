@@ -1,4 +1,4 @@
-"""The run directory: self-contained, so that every later step needs nothing but it.
+"""The run directory, which holds everything that later commands need.
 
     config.yaml      the resolved configuration
     inputs.json      checksums of what it was trained on, see inputs.py
@@ -35,18 +35,18 @@ FINISHED = "finished.json"
 TOKENIZER = "tokenizer"
 CHECKSUMS = "checksums.json"
 
-#: Settings that may change when a run is continued: they do not touch the numbers; the strategy only
-#: their rounding.
+#: Settings that may change when a run is resumed: they do not change the results; the strategy changes
+#: only their rounding.
 FREE_TO_CHANGE = (
     "train.log_every", "train.checkpoint_every", "train.keep_checkpoints", "train.eval_every", "train.strategy",
 )  # fmt: skip
-#: Paths of data that may have moved, since inputs.json knows them again.
+#: Paths of data that may be moved: inputs.json recognizes the data by their checksums.
 MOVABLE = ("data.shards", "data.eval_shards", "data.train", "data.dev", "data.test", "init_from")
 
 
 @dataclasses.dataclass(frozen=True)
 class Summary:
-    """What summary.json holds: `finetune` returns it."""
+    """The content of summary.json, which `finetune` returns."""
 
     metric: str
     best: str
@@ -58,7 +58,7 @@ class Summary:
 
 @dataclasses.dataclass(frozen=True)
 class Finished:
-    """What finished.json holds: the results of one seed."""
+    """The content of finished.json: the results of one seed."""
 
     metric: str
     seed: int
@@ -69,7 +69,7 @@ class Finished:
 
 @dataclasses.dataclass(frozen=True)
 class TokenizerChecksums:
-    """What tokenizer/checksums.json holds.
+    """The content of tokenizer/checksums.json.
 
     Attributes:
         fingerprint: of the tokenizer.
@@ -81,11 +81,11 @@ class TokenizerChecksums:
 
 
 class RunDirectory:
-    """Paths and small files of one run.
+    """One run on disk: its paths, configuration, tokenizer and metrics.
 
     Attributes:
-        in_place: function() -> whether the directory still is the one that was locked, as
-            `lock_directory` gives it; None where this process has not locked it.
+        in_place: function() -> whether the directory is still the one that was locked, from
+            `lock_directory`; None if this process has not locked it.
     """
 
     def __init__(self, path, in_place=None):
@@ -94,13 +94,13 @@ class RunDirectory:
 
     @classmethod
     def claim(cls, path, config, in_place=None):
-        """The run directory at `path`, if it is free for the run that `config` describes.
+        """Checks that `path` is new, or holds the run that `config` describes, and returns it.
 
-        Writes nothing: `record` does, once the run's data have been read.
+        Writes nothing: `record` does, after the run's data have been read.
 
         Raises:
             RunDirectoryError: the directory holds another run (the first differing key is named),
-                or files that are no run at all, or cannot be read.
+                or files that are not a run, or cannot be read.
         """
         run = cls(path, in_place)
         if is_there(run.path / CONFIG):
@@ -109,18 +109,18 @@ class RunDirectory:
             strangers = [p.name for p in list_folder(run.path) if not p.name.startswith(".")]
             if strangers:
                 raise RunDirectoryError(
-                    f"{path} is not empty and holds no run ({', '.join(strangers[:3])}); choose another"
+                    f"{path} is not empty and holds no run ({', '.join(strangers[:3])}); choose another output directory"
                 )
         return run
 
     def record(self, config):
-        """Writes `config.yaml`. What the run itself added to it, such as its model, stays there."""
+        """Writes `config.yaml`. Sections that the run added itself, such as its model, are kept."""
         written = self.config() if is_there(self.path / CONFIG) else {}
         configuration.save(written | configuration.to_dict(config), self.path / CONFIG)
 
     @classmethod
     def open(cls, path):
-        """Opens an existing run; of a run of several seeds, the best.
+        """Opens an existing run; if it has several seeds, the best one.
 
         Raises:
             RunDirectoryError: there is none at `path`.
@@ -136,10 +136,10 @@ class RunDirectory:
         return run if best == "." else cls(run.path / bare_name(best, f"{summary}: best"))
 
     def check_in_place(self, done):
-        """Refuses to go on once the directory was moved, deleted or emptied.
+        """Raises if the directory was moved, deleted or emptied during the training.
 
         Args:
-            done: what cannot be saved any more, such as "step 100".
+            done: the result that cannot be saved any more, such as "step 100".
 
         Raises:
             RunDirectoryError: says that `done` is not saved.
@@ -147,16 +147,16 @@ class RunDirectory:
         if not is_there(self.path / CONFIG) or (self.in_place and not self.in_place()):
             raise RunDirectoryError(
                 f"{self.path} was moved, deleted or emptied while it was trained in, so {done} cannot be saved. Put the "
-                "directory back and run the same command again: it continues from the newest checkpoint in it"
+                "directory back and run the same command again to resume from its newest checkpoint"
             )
 
     def config(self):
-        """The configuration as nested dicts, in today's keys where an older version wrote it."""
+        """The configuration as nested dicts; keys of older versions are renamed to the current ones."""
         record = configuration.read_yaml(self.path / CONFIG)
         return configuration.upgrade(FinetuneConfig if "task" in record else PretrainConfig, record)
 
     def recorded_precision(self):
-        """What the run's model computes in; None before the run is recorded."""
+        """The precision of the run's model; None before the run is recorded."""
         if not is_there(self.path / CONFIG):
             return None
         return (self.config().get("train") or {}).get("precision", "float32")
@@ -165,7 +165,7 @@ class RunDirectory:
         """A section of the configuration, a dict.
 
         Raises:
-            RunDirectoryError: there is none, as in a file that was cut.
+            RunDirectoryError: the section is missing, as in a truncated file.
         """
         section = self.config().get(name)
         if not isinstance(section, dict):
@@ -177,7 +177,7 @@ class RunDirectory:
         """The run's tokenizer.
 
         Raises:
-            RunDirectoryError: its files are not those that were saved with the run.
+            RunDirectoryError: its files were changed since they were saved.
         """
         problem = self._tokenizer_problem()
         if problem:
@@ -187,16 +187,16 @@ class RunDirectory:
         return load_tokenizer(self.path / TOKENIZER)
 
     def keep_tokenizer(self, tokenizer):
-        """Saves the tokenizer, or restores it where its files were changed since.
+        """Saves the tokenizer, or restores its files if they were changed.
 
         Raises:
-            RunDirectoryError: what is there is another tokenizer.
+            RunDirectoryError: the folder holds another tokenizer.
         """
         folder = self.path / TOKENIZER
         if is_there(folder):
             if is_there(folder / CHECKSUMS):
                 if configuration.read_record(TokenizerChecksums, folder / CHECKSUMS).fingerprint != tokenizer.fingerprint:
-                    raise RunDirectoryError(f"{folder} is another tokenizer than this run is trained with; choose another run")
+                    raise RunDirectoryError(f"{folder} is another tokenizer than this run is trained with; choose another output directory")
                 problem = self._tokenizer_problem()
                 if problem is None:
                     return
@@ -212,7 +212,7 @@ class RunDirectory:
                 json.dump(dataclasses.asdict(TokenizerChecksums(tokenizer.fingerprint, sums)), file, indent=1)
 
     def _tokenizer_problem(self):
-        """What is wrong with the tokenizer's files; None for nothing, and for a run that has no checksums."""
+        """The problem with the tokenizer's files; None if there is none, or if the run has no checksums."""
         folder = self.path / TOKENIZER
         if not is_there(folder / CHECKSUMS):
             return None
@@ -235,12 +235,12 @@ class RunDirectory:
         return [line for line in map(_metrics_of, lines) if line is not None]
 
     def forget_metrics_after(self, step, lines=None):
-        """Drops the lines of steps that a killed run did and a continued run will do again.
+        """Removes the lines of steps that a resumed run does again.
 
         Args:
-            step: the newest that is kept.
-            lines: how many there were up to this step when its checkpoint was saved; None where that
-                is not known. A warning says how many are lost.
+            step: the newest step that is kept.
+            lines: how many lines there were up to this step when its checkpoint was saved; None if not
+                known. If fewer are left, a warning says how many are lost.
         """
         kept = [m for m in self.metrics() if m["step"] <= step]
         if lines is not None and len(kept) < lines:
@@ -257,7 +257,7 @@ class RunDirectory:
         old = {section: value for section, value in self.config().items() if section in new}
         if list(new)[-1] not in old:  # sections are written in order
             raise RunDirectoryError(
-                f"{self.path} holds another run, or its {CONFIG} is empty or cut: there is no {list(new)[-1]} in it. Choose "
+                f"{self.path} holds another run, or its {CONFIG} is truncated: it has no section {list(new)[-1]}. Choose "
                 "another output directory, or restore the file from a copy"
             )
         old = configuration.upgrade(type(config), old)
@@ -273,12 +273,12 @@ class RunDirectory:
             if key not in free and old.get(key) != new.get(key):
                 raise RunDirectoryError(
                     f"{self.path} holds another run: its {key} is {old.get(key)!r}, this one's {new.get(key)!r}. "
-                    "Choose another output directory, or the same settings to continue it"
+                    "Choose another output directory, or use the same settings to resume it"
                 )
 
 
 def _fingerprint(folder):
-    """That of the tokenizer in a folder; None where there is none that can be read."""
+    """The fingerprint of the tokenizer in a folder; None if it cannot be read."""
     try:
         return load_tokenizer(folder).fingerprint
     except (DataError, ConfigError):
@@ -286,7 +286,7 @@ def _fingerprint(folder):
 
 
 def _metrics_of(line):
-    """The metrics in a line of bytes; None where it is damaged."""
+    """The metrics in a line of bytes; None if the line is damaged."""
     try:
         metrics = parse_json(line.decode(), METRICS)
     except (DataError, UnicodeDecodeError):

@@ -1,4 +1,4 @@
-"""Which devices train."""
+"""The devices that train a model: strategies, and how they are fed."""
 
 import contextlib
 import functools
@@ -23,16 +23,16 @@ def make_strategy(name="auto"):
     GPUs, or over the logical CPUs that the caller has configured; "multi_worker" over those of all
     machines of TF_CONFIG's cluster, each of which runs the same command on a shared file system.
 
-    A process has one of each, which every call returns: a second TPUStrategy would wipe the first
-    one's memory, and two MirroredStrategies number their collectives alike and mix them up
-    ("Shape mismatch in the collective instance", seen on TensorFlow 2.20).
+    Each strategy is created once in a process, and every call returns the same object: a second
+    TPUStrategy would erase the memory of the first, and two MirroredStrategies give their collectives
+    the same numbers and confuse them ("Shape mismatch in the collective instance", TensorFlow 2.20).
 
     Raises:
-        ConfigError: an unknown name, a TPU that cannot be reached, no cluster, or one that is joined
-            too late.
+        ConfigError: an unknown name, a TPU that cannot be reached, or a cluster that is missing or
+            joined too late.
     """
     if name not in NAMES:
-        raise ConfigError(f"strategy '{name}' is none of {', '.join(NAMES)}")
+        raise ConfigError(f"strategy is '{name}'; it must be one of {', '.join(NAMES)}")
     if name == "tpu" or (name == "auto" and tf.config.list_physical_devices("TPU")):
         return _tpu()
     if name == "multi_worker" or (name == "auto" and len(_workers()) > 1):
@@ -62,42 +62,42 @@ def strategy_of(train):
 
 
 def is_chief(strategy):
-    """Whether this process is the one that writes what the run leaves behind."""
+    """Whether this process writes the run directory; of several workers, only the chief does."""
     return strategy.extended.should_checkpoint
 
 
 def feed(strategy, global_batch, make_dataset):
-    """What `fit` is given, so that every replica gets its part of each global batch, in order.
+    """The dataset for `fit`, in which every replica gets its rows of each global batch, in order.
 
     Args:
         strategy: of `make_strategy`.
         global_batch: examples of an update over all replicas.
-        make_dataset: function(input_index, num_inputs) -> a `tf.data.Dataset` of this input's share of
-            each global batch, dicts of tensors. Where there are several, or a TPU, each share is of
-            `global_batch / num_inputs` rows; short batches go through `feed_batches`.
+        make_dataset: function(input_index, num_inputs) -> a `tf.data.Dataset` of this input's rows of each
+            global batch, dicts of tensors. With several inputs, or on a TPU, each batch must have
+            `global_batch / num_inputs` rows; use `feed_batches` for batches of other sizes.
 
     Returns:
         The dataset of the one process, or this worker's part of a distributed one.
 
     Raises:
-        ConfigError: a batch that the replicas cannot share, or that cannot be put on a TPU.
+        ConfigError: a batch size that is not a multiple of the replicas, or data that a TPU cannot take.
     """
     if _is_one_dataset(strategy):
         return make_dataset(0, 1)
     replicas = strategy.num_replicas_in_sync
     if global_batch % replicas:
-        raise ConfigError(f"train.batch_size={global_batch} cannot be shared by {replicas} replicas; make it a multiple")
+        raise ConfigError(f"train.batch_size={global_batch} is not a multiple of the {replicas} replicas; make it one")
 
     def of_host(context):
         dataset = make_dataset(context.input_pipeline_id, context.num_input_pipelines)
         if is_tpu(strategy):
             tpu.check_elements(dataset.element_spec)
-        share = global_batch // context.num_input_pipelines
+        rows = global_batch // context.num_input_pipelines
         for name, spec in dataset.element_spec.items():
-            if spec.shape[:1] != [share]:  # or `rebatch` would leave rows out, and the hosts would end at different steps
+            if spec.shape[:1] != [rows]:  # else `rebatch` would drop rows, and the hosts would end at different steps
                 raise ConfigError(
-                    f"feature '{name}' has the shape {spec.shape}, and each batch must be of {share} rows; batch with "
-                    "drop_remainder=True, or hand batches of any size to feed_batches"
+                    f"feature '{name}' has the shape {spec.shape}, and each batch must have {rows} rows; batch with "
+                    "drop_remainder=True, or use feed_batches for batches of any size"
                 )
         if replicas > context.num_input_pipelines:  # several to a host take its rows in turn
             dataset = dataset.rebatch(global_batch // replicas, drop_remainder=True)
@@ -107,22 +107,22 @@ def feed(strategy, global_batch, make_dataset):
 
 
 def feed_batches(strategy, batches, rows=None):
-    """What `fit` or `evaluate` is given, so that every row of any batches counts once, on one replica.
+    """The dataset for `fit` or `evaluate`, in which every row of each batch is on one replica.
 
-    Several hosts read all batches, and take from each the rows of their replicas. What the replicas
-    cannot share alike is filled up by `fill`.
+    Every host reads all batches and takes the rows of its replicas. A batch whose size is not a
+    multiple of the replicas is padded by `fill`.
 
     Args:
         strategy: of `make_strategy`.
         batches: a `tf.data.Dataset` of global batches, dicts of tensors with any number of rows.
-        rows: of the largest batch, where that is known. It makes the number of rows static, all
-            batches being filled up to it; a TPU needs it.
+        rows: the size of the largest batch, if known. All batches are padded to it, which makes the
+            number of rows static; a TPU needs that.
 
     Returns:
         The dataset of the one process, or this worker's part of a distributed one.
 
     Raises:
-        ConfigError: batches that cannot be put on a TPU.
+        ConfigError: data that a TPU cannot take.
     """
     if _is_one_dataset(strategy):
         return batches
@@ -138,13 +138,13 @@ def feed_batches(strategy, batches, rows=None):
             size = tf.shape(next(iter(features.values())))[0] if rows is None else rows
             each = -(-size // replicas)
 
-            def share(tensor):  # [replicas * each, ...] -> [local, each, ...]
+            def local_rows(tensor):  # [replicas * each, ...] -> [local, each, ...]
                 mine = tensor[first * each : (first + local) * each]
                 mine = tf.reshape(mine, tf.concat([[local, each], tf.shape(tensor)[1:]], 0))
                 return tf.ensure_shape(mine, [local, None if rows is None else each, *tensor.shape[1:]])
 
             filled = fill(features, replicas * each)
-            return tf.data.Dataset.from_tensor_slices({name: share(tensor) for name, tensor in filled.items()})
+            return tf.data.Dataset.from_tensor_slices({name: local_rows(tensor) for name, tensor in filled.items()})
 
         return batches.flat_map(of_replicas).prefetch(tf.data.AUTOTUNE)
 
@@ -152,7 +152,7 @@ def feed_batches(strategy, batches, rows=None):
 
 
 def fill(features, rows):
-    """`features`, a dict of tensors, with rows of zeros behind up to `rows`; no mask and no weight counts them."""
+    """Pads `features`, a dict of tensors, with rows of zeros to `rows` rows; masks and weights do not count them."""
 
     def filled(tensor):
         return tf.pad(tensor, [[0, rows - tf.shape(tensor)[0]]] + [[0, 0]] * (tensor.shape.rank - 1))
@@ -161,21 +161,21 @@ def fill(features, rows):
 
 
 def check_agreement(strategy, number, what):
-    """Refuses to go on where the workers of a cluster start from different places.
+    """Raises if the workers of a cluster start from different states.
 
     Args:
         strategy: of `make_strategy`.
-        number: this worker's; an int below 2^31.
-        what: what it is the number of.
+        number: the state of this worker, such as its step; an int below 2^31.
+        what: the name of this number in the message.
 
     Raises:
-        RunDirectoryError: another worker has another.
+        RunDirectoryError: another worker has another number.
     """
     workers, total, squares = _sums(strategy, [1, number, number**2])
     if workers * squares != total**2:
         raise RunDirectoryError(
             f"the workers do not agree about {what} (here {number}): each must see the same files under the same path; "
-            "put the run on a file system that all of them share"
+            "put the run on a file system that all workers can read and write"
         )
 
 
@@ -201,10 +201,10 @@ def _sums(strategy, numbers):
 
 @contextlib.contextmanager
 def explain_lost_workers():
-    """Turns what TensorFlow raises in the workers that are left, seconds after one ended, into a sentence.
+    """Replaces the errors that TensorFlow raises after another worker has failed by a clear message.
 
     Raises:
-        WorkerLostError: names the way on.
+        WorkerLostError: says what to do.
     """
     try:
         yield
@@ -212,13 +212,13 @@ def explain_lost_workers():
         if len(_workers()) < 2:
             raise
         raise WorkerLostError(
-            "another worker of the cluster ended or cannot be reached; see what it printed, then run the same command "
-            "on every worker again: it goes on from the last checkpoint"
+            "another worker of the cluster ended or cannot be reached; see its output, then run the same command on every "
+            "worker again to resume from the last checkpoint"
         ) from error
 
 
 def _is_one_dataset(strategy):
-    """Whether `fit` itself hands each batch out to the replicas."""
+    """Whether `fit` itself distributes each batch to the replicas."""
     return not is_tpu(strategy) and not _is_cluster(strategy)
 
 
@@ -232,7 +232,7 @@ def _workers():
         cluster = parse_json(os.environ.get("TF_CONFIG") or "{}", "TF_CONFIG").get("cluster", {})
         return [*cluster.get("chief", ()), *cluster.get("worker", ())]
     except (DataError, AttributeError, TypeError) as error:
-        raise ConfigError(f"the environment variable TF_CONFIG is no cluster description: {error}") from None
+        raise ConfigError(f"the environment variable TF_CONFIG is not a valid cluster description: {error}") from None
 
 
 @functools.cache
@@ -247,7 +247,7 @@ def _multi_worker():
     except RuntimeError as error:
         raise ConfigError(
             "the cluster must be joined before anything else runs on TensorFlow; call "
-            f"bert_tf.training.strategies.make_strategy first of all. TensorFlow says: {error}"
+            f"bert_tf.training.strategies.make_strategy first. TensorFlow says: {error}"
         ) from None
     logging.info("training on %d replicas of %d workers", strategy.num_replicas_in_sync, len(_workers()))
     return strategy
@@ -263,7 +263,7 @@ def _mirrored(devices):
 def _tpu():
     tpu.check_machine(tpu.Machine.here())
     try:
-        # The chips are of this machine, or of the slice that it is a part of: nothing to look up.
+        # The chips belong to this machine or to its slice, so that no address is needed.
         resolver = tf.distribute.cluster_resolver.TPUClusterResolver(tpu="local")
         tf.config.experimental_connect_to_cluster(resolver)
         tf.tpu.experimental.initialize_tpu_system(resolver)

@@ -1,7 +1,7 @@
-"""Studies: rows of experiments that differ in little, and one table of what came of them.
+"""Studies: configurations that differ in a few settings, and one table of their metrics.
 
-A study file is what the papers' ablation tables are made of: shards packed in several ways from the
-same tokens, a pretraining for each row, the same tasks fine-tuned from each.
+A study corresponds to an ablation table of a paper: shards of several formats from the same tokens,
+one pretraining for each row, and the same tasks fine-tuned from each.
 """
 
 import json
@@ -26,18 +26,18 @@ PRETRAINED = "pretrained.json"
 
 
 def run_study(config, corpus, tokenizer, output, held_out=None, rows=None):
-    """Does what is left to do of a study, row by row.
+    """Runs the parts of a study that are not finished, row by row.
 
-    Running the same call again continues an interrupted study, and adds rows that are new in its
-    file; rows may be shared out over processes or machines that see one `output`.
+    The same call resumes an interrupted study, and runs rows that were added to its file. Several
+    processes or machines can run different rows in one `output` folder.
 
     Args:
         config: StudyConfig.
         corpus: what `write_shards` takes: text.
         tokenizer: a tokenizer, or a path for `load_tokenizer`.
-        output: folder for tokens, shards, a folder a row, and results.json.
-        held_out: text that is only measured, like `corpus`; None for none.
-        rows: names of those to do; None for all.
+        output: folder for tokens, shards, one folder for each row, and results.json.
+        held_out: text to evaluate on, like `corpus`; None for none.
+        rows: names of the rows to run; None for all.
 
     Returns:
         What `collect` returns.
@@ -82,17 +82,16 @@ def _write_shards(config, output, tokenizer, corpora, rows):
 
 
 def collect(experiments):
-    """What is there of the results, mean and spread (sample standard deviation) over the seeds.
+    """The results so far: mean and spread (sample standard deviation) over the seeds.
 
     Args:
-        experiments: list of Experiment, of any of which there may be nothing yet.
+        experiments: list of Experiment; those without results are left out.
 
     Returns:
-        dict: row -> {"seeds": how many are done, "mean": numbers, "spread": the same names; none
-        where there is one seed}. The numbers are the last measures of pretraining, and
-        "task.metric" on the test file, or the dev file where there is none. A task that was
-        fine-tuned with several seeds counts with their mean, and its spread over them is the
-        spread where pretraining was done once.
+        dict: row -> {"seeds": number of finished seeds, "mean": metrics, "spread": the same names; empty
+        for one seed}. The metrics are the last ones of pretraining, and "task.metric" on the test
+        file, or on the dev file if there is no test file. A task that was fine-tuned with several
+        seeds counts with their mean; if there is one pretraining, the spread is that over these seeds.
     """
     found = {}
     for experiment in experiments:
@@ -110,7 +109,7 @@ def collect(experiments):
 
 
 def _numbers(experiment):
-    """(name -> number, name -> spread over seeds of fine-tuning); empty where pretraining is not done."""
+    """(name -> number, name -> spread over seeds of fine-tuning); empty if pretraining is not finished."""
     measured = experiment.folder / PRETRAINED
     if not files.is_there(measured):
         return {}, {}

@@ -1,4 +1,4 @@
-"""What is wrong with a study is told before anything is done."""
+"""Checks of a study's settings, before anything runs."""
 
 import contextlib
 import dataclasses
@@ -11,25 +11,25 @@ from bert_tf.training.finetune_config import check_finetuning
 from bert_tf.training.pretrain_config import check_training
 from tfrecords.shards.config import CorpusConfig, ShardsConfig
 
-#: What a study's folder holds besides those of its rows, and a row's besides those of its tasks.
+#: Names in the output folder that shards, rows and tasks must not have.
 RESERVED = {
     "shards": (),
     "rows": ("shards", "held_out", "tokens", "results.json"),
     "finetune": ("pretrained", "pretrained.json"),
 }
 
-#: Settings that the study makes itself, and of what.
+#: Settings that the study sets itself -> what to do instead.
 OF_PRETRAINING = {
-    "train.seed": "each row is pretrained with seed 0, 1, ...; set seeds",
-    "data.shards": "they are those that the row's shards names",
-    "data.eval_shards": "they are packed from the held-out text as the row's shards are",
+    "train.seed": "remove it and set 'seeds' to the number of repetitions, which have seeds 0, 1, ...",
+    "data.shards": "remove it and name the shards in 'shards' of the row",
+    "data.eval_shards": "remove it and give the held-out text with --held-out",
 }
-OF_FINETUNING = {"init_from": "each task starts from the pretraining of its row"}
+OF_FINETUNING = {"init_from": "remove it: each task starts from the pretraining of its row"}
 
 
 @contextlib.contextmanager
 def about(where):
-    """Says of a ConfigError what it is about."""
+    """Adds to the message of a ConfigError the section that it concerns."""
     try:
         yield
     except ConfigError as error:
@@ -37,31 +37,31 @@ def about(where):
 
 
 def check_names(config):
-    """Refuses names of shards, rows and tasks that cannot be those of folders.
+    """Rejects names of shards, rows and tasks that cannot be folder names.
 
     Raises:
-        ConfigError: names the section; or its settings are no mapping.
+        ConfigError: names the section; also if its settings are not a mapping.
     """
     for section, reserved in RESERVED.items():
         for name, settings in getattr(config, section).items():
             if not isinstance(name, str):
                 raise ConfigError(f"{section}: YAML reads the name {name!r} as {type(name).__name__}; write it in quotes")
             if name in reserved or name.startswith(".") or Path(name).name != name:
-                raise ConfigError(f"{section}.{name}: no folder can be called so here; choose another name")
+                raise ConfigError(f"{section}.{name}: the name cannot be that of a folder in the study's output; choose another name")
             if not isinstance(settings, (dict, type(None))):
                 raise ConfigError(f"{section}.{name} must be a mapping, got {settings!r}")
 
 
 def check_own(pretrain, finetune, where=""):
-    """Refuses settings that the study makes itself.
+    """Rejects settings that the study sets itself.
 
     Args:
         pretrain: dict, as in a study file.
         finetune: name of a task -> dict.
-        where: what stands before them in messages.
+        where: prefix of the keys in messages.
 
     Raises:
-        ConfigError: names the key, and of what the study makes it.
+        ConfigError: names the key, and says what to do instead.
     """
     _refuse(pretrain, f"{where}pretrain", OF_PRETRAINING)
     for task, settings in finetune.items():
@@ -74,28 +74,28 @@ def _refuse(settings, where, own):
         for part in key.split("."):
             value = value.get(part) if isinstance(value, dict) else None
         if value is not None:
-            raise ConfigError(f"{where}.{key} is the study's own: {reason}")
+            raise ConfigError(f"{where}.{key} is set by the study; {reason}")
 
 
 def build_shards(settings, where):
     """The ShardsConfig of one of a study's shards.
 
     Raises:
-        ConfigError: a key or value that is wrong, or one of the text, which all shards share.
+        ConfigError: a key or value that is wrong, or a setting of `corpus`, which applies to all shards.
     """
     for field in dataclasses.fields(CorpusConfig):
         if field.name in (settings or {}):
-            raise ConfigError(f"{where}.{field.name}: the text is read once for all shards; set corpus.{field.name}")
+            raise ConfigError(f"{where}.{field.name}: the text is read once for all shards; remove it and set corpus.{field.name}")
     return build(ShardsConfig, settings, where)
 
 
 def check_experiment(experiment, shards, tokenizer=None):
-    """Refuses what the pretraining or a task would refuse when its turn came.
+    """Rejects settings with which the pretraining or a task of the experiment would fail later.
 
     Args:
         experiment: an Experiment.
         shards: the ShardsConfig of its row.
-        tokenizer: what its model is checked with; None leaves that out.
+        tokenizer: to check the lengths of its model; None skips this check.
 
     Raises:
         ConfigError: names the key.

@@ -82,7 +82,7 @@ def _finetuning(task, settings, row, folder):
 
 
 def merge(below, above):
-    """`below` with what `above` says otherwise, section by section; a section of None is an empty one."""
+    """Merges two nested mappings: values of `above` replace those of `below`. A section of None is empty."""
     merged = dict(below or {})
     for key, value in (above or {}).items():
         both = isinstance(merged.get(key), dict) and (value is None or isinstance(value, dict))

@@ -1,8 +1,8 @@
-"""What stands between a training run and a TPU, found before the first step and named with its mend.
+"""Checks of machine, settings and data before the first step on a TPU; each error says how to fix it.
 
-TensorFlow itself says "No OpKernel was registered to support Op 'ConfigureDistributedTPU'" for most
-of these, or compiles for minutes and then fails. The checks take facts as arguments: they can be
-tried where there is no TPU.
+Without them TensorFlow says "No OpKernel was registered to support Op 'ConfigureDistributedTPU'", or
+compiles for minutes and then fails. The checks take facts as arguments, so that they can be tested
+without a TPU.
 """
 
 import contextlib
@@ -18,15 +18,15 @@ from bert_tf.errors import ConfigError
 
 #: The installed packages that bring a module `tensorflow`; those that come later overwrite its files.
 _BUILDS = ("tensorflow", "tensorflow-cpu", "tensorflow-tpu", "tf-nightly", "tf-nightly-tpu")
-_MEND_BUILD = (
+_FIX_BUILD = (
     "pip uninstall -y tensorflow tensorflow-cpu && pip install --force-reinstall --no-deps 'tensorflow-tpu==2.20.*' "
-    "&& pip install 'libtpu>=0.0.14,<0.1', then start Python anew"
+    "&& pip install 'libtpu>=0.0.14,<0.1', then restart Python"
 )
 
 
 @dataclasses.dataclass(frozen=True)
 class Machine:
-    """What a TPU needs, as found on this machine.
+    """The TPU hardware and software of a machine.
 
     Attributes:
         devices: TPU cores that TensorFlow lists.
@@ -44,8 +44,8 @@ class Machine:
     def here(cls):
         return cls(
             devices=len(tf.config.list_physical_devices("TPU")),
-            # v2 to v4 have /dev/accel0, ...; v5e and later /dev/vfio/0, ... beside /dev/vfio/vfio.
-            # which other devices that are handed on to virtual machines have, too.
+            # v2 to v4 have /dev/accel0, ...; v5e and later /dev/vfio/0, ..., which other devices that are
+            # passed through to virtual machines have, too.
             chips=bool(glob.glob("/dev/accel[0-9]*") or (glob.glob("/dev/vfio/[0-9]*") and _made_by_google())),
             builds=tuple(name for name in _BUILDS if _installed(name)),
             libtpu=importlib.util.find_spec("libtpu") is not None,
@@ -53,10 +53,10 @@ class Machine:
 
 
 def check_machine(machine):
-    """Refuses a machine on which no TPU can be reached.
+    """Raises if this machine cannot use a TPU.
 
     Raises:
-        ConfigError: what is missing, and the commands that mend it.
+        ConfigError: names what is missing, and the commands that install it.
     """
     if machine.devices:
         return
@@ -66,20 +66,20 @@ def check_machine(machine):
             "only); start a TPU VM or a notebook with a TPU, or choose another train.strategy"
         )
     if not any(name.endswith("-tpu") for name in machine.builds):
-        raise ConfigError(f"this machine has a TPU, but its TensorFlow was built without TPU support; {_MEND_BUILD}")
+        raise ConfigError(f"this machine has a TPU, but its TensorFlow was built without TPU support; {_FIX_BUILD}")
     others = [name for name in machine.builds if not name.endswith("-tpu")]
     if others:
         raise ConfigError(
             f"{others[0]} is installed over tensorflow-tpu and has replaced its files by those without TPU support; "
-            f"{_MEND_BUILD}"
+            f"{_FIX_BUILD}"
         )
     if not machine.libtpu:
         raise ConfigError("tensorflow-tpu needs the package libtpu, which is missing; pip install 'libtpu>=0.0.14,<0.1'")
-    # All is installed, and yet TensorFlow sees no TPU: what initializing it says is the best that is known.
+    # Everything is installed, but TensorFlow sees no TPU: the error of the initialization says more.
 
 
 def warn_of_unused(machine):
-    """Says that there is a TPU which TensorFlow does not see, where no TPU was asked for by name."""
+    """Warns about a TPU that TensorFlow does not see, when the strategy is "auto"."""
     if machine.chips and not machine.devices:
         try:
             check_machine(machine)
@@ -88,7 +88,7 @@ def warn_of_unused(machine):
 
 
 def explain(error):
-    """The ConfigError for a TPU that is there and could not be initialized."""
+    """The ConfigError for a TPU whose initialization failed with `error`."""
     return ConfigError(
         "the TPU could not be initialized; only one process can use it (end the others, restart the notebook's "
         "runtime), and libtpu must be one that this tensorflow-tpu was built for (pip install --force-reinstall "
@@ -97,19 +97,19 @@ def explain(error):
 
 
 def check_training(replicas, batch_size, accumulation_steps=1, precision="float32"):
-    """Refuses settings that a TPU of `replicas` cores cannot train with.
+    """Rejects settings that a TPU of `replicas` cores cannot train with.
 
     Args:
-        replicas: cores that share a batch.
+        replicas: number of cores.
         batch_size: examples of an update over all cores.
-        accumulation_steps: micro-batches of each core's share.
+        accumulation_steps: micro-batches of each core.
         precision: as in the run's configuration.
 
     Raises:
         ConfigError: names the setting and what to set instead.
     """
     if precision == "mixed_float16":
-        raise ConfigError("TPUs compute in bfloat16 and not in float16; set train.precision=mixed_bfloat16")
+        raise ConfigError("TPUs do not support float16; set train.precision=mixed_bfloat16")
     parts = replicas * accumulation_steps
     if batch_size % parts:
         raise ConfigError(
@@ -118,35 +118,35 @@ def check_training(replicas, batch_size, accumulation_steps=1, precision="float3
         )
     if replicas == 1:
         logging.warning(
-            "this TPU has one core, as the v5e-1 of free notebooks: it trains like one device; for more speed take "
-            "a machine with eight, such as a v3-8 or v5e-8, and a larger train.batch_size"
+            "this TPU has one core (such as the v5e-1 of free notebooks) and trains like one device; a machine with eight "
+            "cores, such as a v3-8 or v5e-8, with a larger train.batch_size is faster"
         )
 
 
 def check_elements(element_spec, short_batches=False):
-    """Refuses data that cannot be put on a TPU.
+    """Rejects data that a TPU cannot take.
 
     Args:
-        element_spec: that of a dataset, a dict of feature name to spec.
-        short_batches: whether the number of rows may be unknown, because they are filled up.
+        element_spec: the spec of a dataset, a dict of feature name to spec.
+        short_batches: whether the number of rows may be unknown, because batches are padded later.
 
     Raises:
-        ConfigError: the feature, what is wrong with it, and the mend.
+        ConfigError: names the feature, the problem, and how to fix it.
     """
     for name, spec in element_spec.items():
         if not isinstance(spec, tf.TensorSpec):
             raise ConfigError(
-                f"feature '{name}' is a {spec.value_type.__name__}, and a TPU takes dense tensors; pad it with to_tensor(shape=...)"
+                f"feature '{name}' is a {spec.value_type.__name__}, but a TPU takes only dense tensors; pad it with to_tensor(shape=...)"
             )
         if spec.dtype in (tf.string, tf.variant, tf.resource):
             raise ConfigError(
-                f"feature '{name}' is of dtype {spec.dtype.name}, which a TPU has not; leave it out of the dataset"
+                f"feature '{name}' has the dtype {spec.dtype.name}, which TPUs do not support; remove it from the dataset"
             )
         shape = spec.shape[1:] if short_batches and spec.shape.rank else spec.shape
         if not shape.is_fully_defined():
             raise ConfigError(
-                f"feature '{name}' has the shape {spec.shape}, and a TPU needs all sizes beforehand; batch with "
-                "drop_remainder=True or fill the last batch up, and pad all rows to one length"
+                f"feature '{name}' has the shape {spec.shape}, but a TPU needs static shapes; batch with "
+                "drop_remainder=True or pad the last batch, and pad all rows to one length"
             )
 
 

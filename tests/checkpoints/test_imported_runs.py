@@ -80,7 +80,7 @@ def test_pretraining_continues_from_every_format(made, tmp_path):
 
 def test_a_start_that_is_another_model_is_refused(made, tmp_path):
     source = f"train.init_from={made / 'hf'}"
-    with pytest.raises(ConfigError, match="the model has activation='gelu_erf', .* has 'gelu_tanh'; set model.activation"):
+    with pytest.raises(ConfigError, match="model.activation is 'gelu_erf', but .* has 'gelu_tanh'; set model.activation"):
         first_loss(made, tmp_path / "a", source, "model.activation=gelu_erf")
     with pytest.raises(DataError, match="was trained on another vocabulary"):
         first_loss(made, tmp_path / "b", f"train.init_from={FIXTURES / 'bert'}")

@@ -130,7 +130,7 @@ def test_a_checkpoint_that_lost_files_is_passed_over(saved, lost):
 def test_a_run_whose_checkpoints_are_all_damaged_does_not_start_anew(saved):
     for folder in saved.all():
         (folder / checkpoints.MODEL).write_bytes(b"")
-    with pytest.raises(RunDirectoryError, match="no checkpoint in .* is whole: .*step-00000001 is damaged .*or delete"):
+    with pytest.raises(RunDirectoryError, match="all checkpoints in .* are damaged: .*step-00000001 is damaged .*or delete"):
         saved.restore(trained(1))
 
 
@@ -214,7 +214,7 @@ def test_a_reader_whose_checkpoint_is_removed_takes_the_next(saved):
 
     with pytest.raises(DataError, match="of another model"):
         saved.read(fail)
-    with pytest.raises(RunDirectoryError, match="holds no whole checkpoint yet"):
+    with pytest.raises(RunDirectoryError, match="has no complete checkpoint yet"):
         Checkpoints(saved.folder.parent / "absent").read(read)
 
 
@@ -260,7 +260,7 @@ def test_assign_is_strict(tmp_path):
         assign(trained(1, width=4).variables, file)
     with pytest.raises(DataError, match="has no tensor 'other'"):
         assign([keras.Variable(0.0, name="other")], file)
-    with pytest.raises(DataError, match="1 tensors that the model has not, e.g. 'dense/bias'"):
+    with pytest.raises(DataError, match="1 tensors that are not in the model, e.g. 'dense/bias'"):
         assign([v for v in model.variables if v.name == "kernel"], file)
     assert assign([v for v in model.variables if v.name == "kernel"], file, others_allowed=True) == ["dense/bias"]
     (tmp_path / "broken.safetensors").write_bytes(b"no")

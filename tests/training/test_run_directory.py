@@ -138,7 +138,7 @@ def test_a_summary_does_not_lead_out_of_the_run(tmp_path):
 def test_a_configuration_that_is_empty_or_cut(tmp_path):
     for text in ("", "model: {}\n"):
         (tmp_path / "config.yaml").write_text(text)
-        with pytest.raises(RunDirectoryError, match="config.yaml is empty or cut: there is no train in it"):
+        with pytest.raises(RunDirectoryError, match="config.yaml is truncated: it has no section train"):
             RunDirectory.claim(tmp_path, Config())
     for text, said in (("", "has no model"), ("model: 5", "holds 5 as model")):
         (tmp_path / "config.yaml").write_text(text)

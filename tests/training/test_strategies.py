@@ -153,7 +153,7 @@ def test_the_replicas_of_a_host_take_its_share_of_a_full_batch_in_turn(three_hos
     ]
     with pytest.raises(ConfigError, match=r"'ids' has the shape \(None,\)"):
         strategies.feed(three_hosts, 12, share)
-    with pytest.raises(ConfigError, match="batch_size=8 cannot be shared by 6 replicas"):
+    with pytest.raises(ConfigError, match="batch_size=8 is not a multiple of the 6 replicas"):
         strategies.feed(three_hosts, 8, share)
 
 
