@@ -61,4 +61,4 @@ def test_the_same_command_twice_reads_the_same_corpus(tmp_path, monkeypatch, cap
 def test_decomposed_hangul_is_noted(tmp_path, capsys, cased):
     (tmp_path / "a.txt").write_text("모든 국민은 법 앞에 평등하다 이 영화는 정말 재미있었고 배우들의 연기도 훌륭했다 " * 9, encoding="utf-8")
     run(tmp_path / "a.txt", "--output", tmp_path / "tokenizer", "--size", 150, *["--cased"] * cased)
-    assert ("--cased keeps syllables whole" in capsys.readouterr().out) == (not cased)
+    assert ("--cased keeps whole syllables" in capsys.readouterr().out) == (not cased)

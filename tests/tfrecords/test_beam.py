@@ -51,7 +51,7 @@ def test_the_command_writes_the_same_bytes(local, tmp_path, monkeypatch, capsys)
     assert "no_such_mode" in capsys.readouterr().err
     command.remove("--runner")
     command.remove("DirectRunner")
-    assert main(command) == 1 and "name it with --runner" in capsys.readouterr().err
+    assert main(command) == 1 and "name the Beam runner with --runner" in capsys.readouterr().err
 
 
 @needs_beam

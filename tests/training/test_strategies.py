@@ -70,10 +70,10 @@ def test_one_core_is_said_and_trains(caplog):
 @pytest.mark.parametrize(
     ("spec", "said"),
     [
-        (tf.TensorSpec([8], tf.string), "'x' is of dtype string"),
+        (tf.TensorSpec([8], tf.string), "'x' has the dtype string"),
         (tf.RaggedTensorSpec([8, None], tf.int32), "'x' is a RaggedTensor"),
         (tf.TensorSpec([8, None], tf.int32), r"'x' has the shape \(8, None\)"),
-        (tf.TensorSpec([None, 4], tf.int32), "drop_remainder=True or fill the last batch up"),
+        (tf.TensorSpec([None, 4], tf.int32), "drop_remainder=True or pad the last batch"),
         (tf.TensorSpec(None, tf.int32), "'x' has the shape <unknown>"),
     ],
 )
@@ -95,7 +95,7 @@ def test_every_core_is_fed_its_rows_in_static_shapes_and_a_short_batch_is_filled
         [[1, 2], [3, 4]], [[5, 6], [7, 8]], [[9, 10], [0, 0]],
     ]
     assert [two.experimental_local_results(batch["real"])[1].numpy().tolist() for batch in fed][-1] == [False, False]
-    for rows, said in ((4, "'ids' has the shape"), (None, "drop_remainder=True or fill the last batch up")):
+    for rows, said in ((4, "'ids' has the shape"), (None, "drop_remainder=True or pad the last batch")):
         with pytest.raises(ConfigError, match=said):
             strategies.feed_batches(two, numbers.map(lambda x: x | {"ids": x["ids"][:, : x["ids"][0, 0]]}), rows)
 
