@@ -1,4 +1,4 @@
-"""What the library raises when the user can mend it: one sentence of what, where, and how.
+"""Errors that the user can fix; each message says what is wrong, where, and what to do.
 
 The command line prints the message alone, without a traceback. A bug in the library is never a
 `UserError`.
@@ -6,7 +6,7 @@ The command line prints the message alone, without a traceback. A bug in the lib
 
 
 class UserError(Exception):
-    """Input, configuration or environment that the user can put right."""
+    """A problem of input, configuration or environment that the user can fix."""
 
 
 class ConfigError(UserError):
@@ -18,7 +18,7 @@ class DataError(UserError):
 
 
 class WorkerLostError(UserError):
-    """Another worker of the cluster ended or cannot be reached, and this one cannot go on without it."""
+    """Another worker of the cluster ended or cannot be reached, so that this one cannot continue."""
 
 
 class RunDirectoryError(UserError):

@@ -28,7 +28,7 @@ class Interrupted(KeyboardInterrupt):
 
     Args:
         number: the signal.
-        message: what is kept, and how to go on; a sentence for the user.
+        message: a sentence for the user: what is kept, and how to resume.
 
     Attributes:
         exit_status: what a shell expects of a process that the signal ended: 130 or 143.
@@ -44,7 +44,7 @@ class Interrupted(KeyboardInterrupt):
 
 
 def requested():
-    """The signal that asks the block of `stopping()` to end; None while there is none."""
+    """The signal that was received in a block of `stopping()`; None if there was none."""
     global _asked
     _asked = True
     return _requested
@@ -84,7 +84,7 @@ def stopping(promise, before="interrupted before the first step; the same comman
 
 @contextlib.contextmanager
 def raising(message="interrupted; the same command continues it"):
-    """Raises `Interrupted` with `message` where a signal finds the process."""
+    """Raises `Interrupted` with `message` when a signal is received in this block."""
 
     def raise_(number, frame):
         global _taken
@@ -97,7 +97,7 @@ def raising(message="interrupted; the same command continues it"):
 
 @contextlib.contextmanager
 def answering(seconds=3.0):
-    """Answers for Python while the main thread is in a long call of C++ and no handler can run.
+    """Reports a signal while the main thread is in a long C++ call and no Python handler can run.
 
     A thread is told of each signal by the operating system. Where no handler has run after `seconds`, it
     says that the signal has arrived; the next signal then ends the process, whatever it is doing.

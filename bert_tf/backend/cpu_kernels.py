@@ -66,9 +66,10 @@ def fused(function, plain=None):
     for sequences whose length changes, because each length would be compiled separately.
 
     Args:
-        function: of a float tensor, and of others that get no gradient (a seed, say), to a float
-            tensor; element by element. So a gradient of the gradient has no term by the others either.
-        plain: the same numbers but for rounding; None for `function` itself.
+        function: `function(x, *constants) -> y`, element-wise; `x` and `y` are float tensors of one shape.
+            Only `x` receives a gradient; the constants (a seed, say) are treated as non-differentiable, in
+            second derivatives too.
+        plain: a function with the same results up to rounding; None for `function` itself.
 
     Returns:
         A function with the arguments and the result of `function`.

@@ -25,8 +25,8 @@ class ElectraConfig(EncoderConfig):
         max_positions: the longest sequence.
         num_segments: rows of the segment table.
         activation: google-research/electra computes GELU with the error function.
-        initializer_range: not of the linear layer after the embeddings and of the last one of the
-            discriminator's head, which google-research/electra leaves to Glorot's initializer.
+        initializer_range: as in `EncoderConfig`, except for the linear layer after the embeddings and the last
+            layer of the discriminator's head, which use Glorot's initializer as google-research/electra does.
         others: as `EncoderConfig`.
     """
 
@@ -49,7 +49,7 @@ def generator_config(config, size=0.25):
 
     Args:
         config: of the discriminator: an `ElectraConfig`, or another family's with its fields.
-        size: the share of the discriminator's width: 1/4 for small and large, 1/3 for base.
+        size: the generator's width as a fraction of the discriminator's: 1/4 for small and large, 1/3 for base.
 
     Returns:
         ElectraConfig, with the discriminator's `embedding_size`.

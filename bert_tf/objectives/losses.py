@@ -1,4 +1,4 @@
-"""What the objectives share: sums of losses, and reading a batch."""
+"""Functions of all objectives: sums of losses, and reading a feature of a batch."""
 
 from keras import ops
 
@@ -7,7 +7,7 @@ from bert_tf.errors import DataError
 
 
 def cross_entropy_sums(logits, labels, weights):
-    """(weighted sum of cross-entropies in nats, weighted number of right answers), float32.
+    """(weighted sum of cross-entropies in nats, weighted number of correct predictions), float32.
 
     Args: float32 [..., K], int [...], float32 [...].
     """
@@ -18,9 +18,9 @@ def cross_entropy_sums(logits, labels, weights):
 
 
 def binary_cross_entropy_sum(logits, labels, weights):
-    """The weighted sum of the cross-entropies of yes-or-no questions in nats, float32.
+    """The weighted sum of the cross-entropies of binary predictions in nats, float32.
 
-    Args: float32 logits of "yes", float32 labels 0 or 1, float32 weights; all of one shape.
+    Args: float32 logits of label 1, float32 labels 0 or 1, float32 weights; all of one shape.
     """
     # log(1 + exp(x)) - x y, in the form that does not overflow.
     loss = ops.maximum(logits, 0) - logits * labels + ops.log1p(ops.exp(-ops.abs(logits)))

@@ -23,16 +23,16 @@ class MaskedLM(PretrainingModel):
 
     The span boundary objective (Joshi et al. 2020, section 3.2; `spanbert_loss.py` and
     `pair_bert.py` of facebookresearch/SpanBERT) predicts the same tokens a second time from the
-    two tokens beside their span. Each of the two losses is a mean over its own predictions, and
-    they are added. The second leaves out what stands more than 15 tokens into a span, and spans
-    beside a special token, as the original does.
+    two tokens next to their span. Each of the two losses is a mean over its own predictions, and
+    they are added. As in the original, the second loss leaves out tokens after the 15th of a span, and
+    spans next to a special token.
 
     Args:
         encoder: a model family's encoder.
         pair_task: None; "next_sentence" (NSP, BERT): 0 where segment B follows A in the document, 1 where it is from
             elsewhere; or "sentence_order" (SOP, ALBERT): 0 where A and B are in order, 1 where they are exchanged.
             The loss is the same; the data differ. Needs an encoder with a pooler.
-        span_boundary: whether there is the span boundary objective; needs spans as masks.
+        span_boundary: whether to add the span boundary objective; needs span masking.
 
     Call arguments:
         features: dict of the data contract: the encoder's inputs and `mask_positions` int32
@@ -40,7 +40,7 @@ class MaskedLM(PretrainingModel):
             just outside the span of each prediction; for the losses also `mask_ids` int32 [B, P],
             `mask_weights` float32 [B, P]; with span boundaries `span_weights` float32 [B, P], 0 where one
             of these positions holds a special token; with a pair task `pair_labels` int32 [B] and
-            `pair_weights` float32 [B]. Other keys are left alone.
+            `pair_weights` float32 [B]. Other keys are ignored.
         training: whether dropout is active.
 
     Returns:
@@ -49,8 +49,8 @@ class MaskedLM(PretrainingModel):
 
     Raises:
         ConfigError: an unknown pair task, or one on an encoder without a pooler.
-        DataError: a feature is missing; with a pair task, in training and evaluation, also where the
-            examples are no pairs.
+        DataError: a feature is missing; with a pair task, in training and evaluation, also if the
+            examples are not pairs.
 
     Example:
         model = MaskedLM(BertEncoder(preset("bert_tiny")), pair_task="next_sentence")
@@ -103,7 +103,7 @@ class MaskedLM(PretrainingModel):
         table = self.backbone.embedding_table
         outputs = {"masked_lm_logits": self.masked_lm_head(x, table)}
         if self.span_boundary_head is not None:
-            outputs["span_boundary_logits"] = self.span_boundary_head(*beside, _place(features), table)
+            outputs["span_boundary_logits"] = self.span_boundary_head(*beside, _index_in_span(features), table)
         if self.pair_head is not None:
             outputs["pair_logits"] = self.pair_head(encoded["pooled_output"], training=training)
         return outputs
@@ -121,18 +121,18 @@ class MaskedLM(PretrainingModel):
         return losses, metrics
 
     def _targets(self, features):
-        """What is predicted: name of the loss -> (name of the labels, float32 weights)."""
+        """The predictions of each loss: its name -> (name of the labels, float32 weights)."""
         weights = ops.cast(feature(features, "mask_weights"), "float32")
         targets = {"masked_lm": ("mask_ids", weights)}
         if self.span_boundary_head is not None:
-            reached = self.span_boundary_head.reaches(_place(features))
+            reached = self.span_boundary_head.reaches(_index_in_span(features))
             between = ops.cast(feature(features, "span_weights"), "float32")
             targets["span_boundary"] = ("mask_ids", between * ops.cast(reached, "float32"))
         if self.pair_head is not None:
             if "pair_weights" not in features:
                 raise DataError(
                     f"the model has pair_task='{self.pair_task}', and the batch has no 'pair_labels' and 'pair_weights': "
-                    f"its examples are no pairs; write the shards with --pair {self.pair_task}, or build the model "
+                    f"its examples are not pairs; write the shards with --pair {self.pair_task}, or build the model "
                     "without pair_task"
                 )
             targets["pair"] = ("pair_labels", ops.cast(feature(features, "pair_weights"), "float32"))
@@ -149,6 +149,6 @@ class MaskedLM(PretrainingModel):
         return MaskedLMConfig(pair_task=self.pair_task or "none", span_boundary=self.span_boundary, masking=masking)
 
 
-def _place(features):
-    """int32 [B, P]: which token of its span each prediction is, from 0."""
+def _index_in_span(features):
+    """int32 [B, P]: the index of each prediction in its span, from 0."""
     return feature(features, "mask_positions") - feature(features, "span_left") - 1

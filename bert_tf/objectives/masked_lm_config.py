@@ -12,13 +12,14 @@ PAIR_TASKS = ("next_sentence", "sentence_order")
 
 @dataclasses.dataclass(frozen=True)
 class MaskedLMConfig(ObjectiveConfig):
-    """Masked LM, with or without a task on the two segments and a second loss on the borders of spans.
+    """Masked LM, optionally with a task on two segments (NSP or SOP) and with SpanBERT's second loss.
 
     Attributes:
         name: "masked_lm".
-        pair_task: what is predicted about two segments: "next_sentence" (NSP: BERT), "sentence_order" (SOP: ALBERT),
-            or "none". The default "auto" is what the shards were packed for.
-        span_boundary: whether there is SpanBERT's second loss; needs `masking.strategy: span`.
+        pair_task: the task on two segments: "next_sentence" (NSP: BERT), "sentence_order" (SOP: ALBERT) or "none".
+            "auto" takes the one that the shards have labels for.
+        span_boundary: whether to add SpanBERT's second loss, which predicts each masked token from the borders of its
+            span; needs `masking.strategy: span`.
         masking: which tokens are masked, and how.
 
     Raises:
@@ -38,7 +39,7 @@ class MaskedLMConfig(ObjectiveConfig):
     def __post_init__(self):
         if self.span_boundary and self.masking.strategy != "span":
             raise ConfigError(
-                f"'span_boundary' predicts from the borders of spans, but masking.strategy is '{self.masking.strategy}'; "
+                f"'span_boundary' predicts from the borders of spans, but objective.masking.strategy is '{self.masking.strategy}'; "
                 "set objective.masking.strategy=span"
             )
 
@@ -69,15 +70,15 @@ class MaskedLMConfig(ObjectiveConfig):
 
 
 def refuse_xlnet(objective, packing):
-    """Refuses shards of the format xlnet for an objective that cannot learn from them.
+    """Rejects shards of the format xlnet, for objectives that cannot learn from them.
 
     Raises:
         ConfigError: says what to set.
     """
     if packing["format"] == "xlnet":
         raise ConfigError(
-            f"objective.name={objective}, but rows of the format xlnet hold most of their text twice and are made "
-            "for permutation_lm; set objective.name=permutation_lm, or write the shards in another format"
+            f"objective.name={objective}, but shards of the format xlnet are only for permutation_lm: they "
+            "hold most of the text twice; set objective.name=permutation_lm, or write the shards in another format"
         )
 
 

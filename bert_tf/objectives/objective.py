@@ -35,7 +35,7 @@ class ObjectiveConfig:
         return False
 
     def check_model(self, model_config):
-        """Refuses a backbone that the objective cannot train.
+        """Rejects a backbone that the objective cannot train.
 
         Args:
             model_config: the backbone's configuration.
@@ -45,11 +45,11 @@ class ObjectiveConfig:
         """
 
     def for_shards(self, packing, sequence_length):
-        """The settings for shards that were packed like this, each "auto" resolved.
+        """The settings for these shards, with each "auto" replaced by a value.
 
         Args:
-            packing: dict, of the shards' manifest or `ShardsConfig.packing`.
-            sequence_length: of the shards.
+            packing: the packing settings of the shards, a dict: of their manifest or `ShardsConfig.packing`.
+            sequence_length: the sequence length of the shards.
 
         Returns:
             The settings, of the same class.
@@ -60,11 +60,11 @@ class ObjectiveConfig:
         return self
 
     def for_parts(self, parts, pair_task=None, generator=None):
-        """The settings for a model that has these parts, as far as its weights show them.
+        """The settings of a model with these parts, as far as they can be inferred from its weights.
 
         Args:
             parts: the first parts of the paths of its variables, such as "pair_head".
-            pair_task: what the pair head of its family was trained on, "next_sentence" or "sentence_order", or None.
+            pair_task: the task of its family's pair head, "next_sentence" or "sentence_order", or None.
             generator: the `model` section of the generator in the same checkpoint, or None.
 
         Returns:
@@ -79,7 +79,7 @@ class ObjectiveConfig:
 
 @dataclasses.dataclass(frozen=True)
 class Objective:
-    """What is predicted in pretraining, and everything that belongs to it.
+    """The record of a pretraining objective: its settings, model and corruption.
 
     Classes may be given as "module:attribute", which is imported on first use: settings are checked before Keras
     and TensorFlow are loaded.
@@ -88,12 +88,12 @@ class Objective:
         name: the value of `objective.name`.
         config: its settings, a subclass of `ObjectiveConfig` whose default `name` is this name.
         model: a `PretrainingModel`; `model.around(backbone, settings)` makes one.
-        head: the first part of the paths of its head's variables, by which a published checkpoint is recognised as
+        head: the first part of the paths of its head's variables, by which a published checkpoint is recognized as
             pretrained with it; None for an objective without a head of its own.
         corruption: the class that corrupts its batches; `corruption.of_shards(reader, tokenizer, settings)` makes
             one. None: the batches are used as they are.
         corruption_section: the field of `config` that holds the settings of the corruption.
-        unigram: its metrics that a guess by word frequencies is comparable with -> names in
+        unigram: its metrics to which guessing by token frequency can be compared -> names in
             `bert_tf.training.baselines.unigram`.
 
     Example:
@@ -119,11 +119,11 @@ class Objective:
         return resolve(self.corruption)
 
     def make_corruption(self, settings, tokenizer, reader):
-        """What corrupts the batches of an experiment; None for nothing.
+        """The corruption of an experiment's batches; None if there is none.
 
         Args:
             settings: an instance of `config`.
-            tokenizer: the shards'.
+            tokenizer: the tokenizer of the shards.
             reader: the `ShardReader` of the training shards.
         """
         if self.corruption is None:

@@ -17,33 +17,33 @@ class PermutationLM(PretrainingModel):
     """An XLNet that predicts some tokens, each from the tokens before it in a factorization order.
 
     Yang et al. 2019, sections 2.2 and 2.3; `two_stream_loss` of zihangdai/xlnet
-    `function_builder.py`. The query stream is computed at the P predicted positions alone. The
-    decoder is tied to the token table and has nothing before it.
+    `function_builder.py`. The query stream is computed only at the P predicted positions. The
+    decoder is tied to the token table and has no layer before it.
 
-    Memory: the original keeps the hidden states of one step for the next, whose row r must then
-    continue row r of this one. That state would have to be in every checkpoint, cut along with the
-    batch over replicas, and it ties the order of reading to the batch size. Here a row of the batch
-    holds several segments of one text, and a step runs them one after the other: each sees the
-    hidden states of those before it in its memory, without gradient. The same recurrence,
-    interrupted only between rows, and nothing lives longer than a step: it is exact under every
-    strategy, accumulation and resume. What a segment can remember is at most
-    (segments - 1) * S / segments tokens. Of rows of plain running text all of a segment is
-    remembered. Of rows of the format xlnet the first half is (`reuse_length`), as in the original:
-    the next segment reads the text of the second half again, and predicts it.
+    Memory: the original keeps the hidden states of one step for the next, so that row r of a batch
+    must continue row r of the batch before. That state would have to be in every checkpoint and be
+    divided over replicas, and the order of reading would depend on the batch size. Here a row holds
+    several segments of one text, and a step computes them in order: each segment attends to the
+    hidden states of the segments before it (its memory), without gradient. This is the same
+    recurrence within a row, and no state outlives a step, so that it is exact with every strategy,
+    with accumulation and after resuming. A memory holds at most (segments - 1) * S / segments tokens.
+    In rows of running text all of a segment is remembered. In rows of the format xlnet only its first
+    half is (`reuse_length`), as in the original: the next segment contains the second half again, and
+    predicts it.
 
     Args:
         encoder: an `XLNetEncoder`.
         segments: how many segments of equal length a row is cut into; 1 for no memory.
         memory_length: M, the most tokens that a segment sees of those before it. The published
             models had 384, with segments of 512.
-        reuse_length: only the first so many tokens of each segment are remembered; None for all.
+        reuse_length: how many tokens at the beginning of each segment are remembered; None for all.
 
     Call arguments:
         features: dict of the data contract, as `tfrecords.corruption.permutation.PermutationCorruption` makes
             it: the encoder's inputs, not corrupted; `permutation_order` int32 [B, S];
             `mask_positions` int32 [B, P], P / segments of them for each segment; optionally
             `backward` bool [B]; for the loss also `mask_ids` int32 and `mask_weights` float32
-            [B, P]. Other keys are left alone.
+            [B, P]. Other keys are ignored.
         training: whether dropout is active.
 
     Returns:
@@ -63,8 +63,8 @@ class PermutationLM(PretrainingModel):
         super().__init__(name=name, dtype=encoder.dtype_policy, **kwargs)
         if not isinstance(encoder, XLNetEncoder):
             raise ConfigError(
-                "permutation LM predicts a token from its place alone, in a second stream of attention, "
-                f"which only XLNet has; got a {type(encoder).__name__}"
+                "permutation LM needs XLNet's second attention stream, which predicts a token from its position; use an "
+                f"XLNetEncoder, got {type(encoder).__name__}"
             )
         if segments < 1 or memory_length < 1:
             raise ConfigError(f"segments={segments} and memory_length={memory_length} must be at least 1")
@@ -90,7 +90,7 @@ class PermutationLM(PretrainingModel):
                 {key: features[key][:, here] for key in ENCODER_INPUTS if key in features},
                 memory=memory,
                 permutation_order=feature(features, "permutation_order")[:, here],
-                # Filler stands at 0, which may lie before the segment.
+                # Padded predictions have position 0, which may be before the segment.
                 mask_positions=ops.maximum(positions - i * length, 0),
                 backward=features.get("backward"),
                 training=training,
@@ -114,7 +114,7 @@ class PermutationLM(PretrainingModel):
         for name in ("token_ids", "mask_positions"):
             width = feature(features, name).shape[1]
             if width is not None and width % self.segments:
-                raise DataError(f"'{name}' has {width} columns, which {self.segments} segments cannot share evenly")
+                raise DataError(f"'{name}' has {width} columns, which is not a multiple of segments={self.segments}")
 
     @classmethod
     def around(cls, backbone, settings, **kwargs):

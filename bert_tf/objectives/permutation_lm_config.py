@@ -16,9 +16,9 @@ class PermutationLMConfig(ObjectiveConfig):
 
     Attributes:
         name: "permutation_lm".
-        memory_length: tokens before a segment that it sees; the published models had 384, with segments of 512.
-        reuse_length: the first so many tokens of a segment are remembered. None for what the shards ask for: half a
-            segment of the format xlnet, else all of it.
+        memory_length: how many tokens before a segment it attends to; the published models had 384, with segments of 512.
+        reuse_length: how many tokens at the beginning of a segment are remembered. None follows the shards: half a
+            segment in the format xlnet, otherwise all of it.
         permutation: which tokens are predicted, in which order, and the segments of a row.
 
     Raises:
@@ -40,7 +40,7 @@ class PermutationLMConfig(ObjectiveConfig):
             needed = reuse_length(sequence_length, packing["segments"])
         if self.reuse_length not in (None, needed):
             raise ConfigError(
-                f"objective.reuse_length={self.reuse_length}, but the shards ask for {needed}; leave it out"
+                f"objective.reuse_length={self.reuse_length}, but the shards need {needed}; remove the key"
             )
         return dataclasses.replace(self, reuse_length=needed)
 

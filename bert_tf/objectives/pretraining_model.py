@@ -10,12 +10,12 @@ from bert_tf.objectives.objective import ObjectiveConfig
 class PretrainingModel(TrainableModel):
     """A backbone with the heads and the loss of one objective.
 
-    A subclass sets `backbone` in its constructor, defines `around` and `settings`, and what `TrainableModel` asks
-    for: `call`, `loss_weights` and `loss_sums`. The variables of the backbone keep the paths that they have alone, so
-    that it can be taken out of a checkpoint.
+    A subclass sets `backbone` in its constructor and defines `around` and `settings`, and the methods that
+    `TrainableModel` needs: `call`, `loss_weights` and `loss_sums`. The variables of the backbone keep their paths, so
+    that the backbone can be loaded alone from a checkpoint.
 
     Attributes:
-        backbone: the model that is wanted in the end.
+        backbone: the model that is pretrained, and later fine-tuned.
 
     Example:
         class SentenceLength(PretrainingModel):
@@ -26,10 +26,10 @@ class PretrainingModel(TrainableModel):
 
     @classmethod
     def around(cls, backbone, settings, **kwargs):
-        """The model of these settings around a backbone.
+        """Makes the model of these settings on a backbone.
 
         Args:
-            backbone: a model family's; with a pooler where `settings.needs_pooler`.
+            backbone: a model of a family; with a pooler if `settings.needs_pooler`.
             settings: an `ObjectiveConfig`, resolved by `for_shards`.
             kwargs: of `keras.Model`, such as `name`.
         """
@@ -41,7 +41,7 @@ class PretrainingModel(TrainableModel):
         raise NotImplementedError(f"{type(self).__name__} must define settings")
 
     def backbones(self):
-        """Each model inside, by the prefix of the paths of its variables; the wanted one has none."""
+        """The models inside, by the prefix of their variables' paths; that of `backbone` is empty."""
         return {"": self.backbone}
 
     def get_config(self):

@@ -16,20 +16,20 @@ from bert_tf.objectives.sampling import sample_tokens
 
 @keras.saving.register_keras_serializable("bert_tf")
 class ReplacedTokenDetection(PretrainingModel):
-    """A small masked LM replaces tokens; the encoder learns to tell which were replaced.
+    """A small masked LM replaces tokens; the encoder learns to detect the replaced ones.
 
     Clark et al. 2020, section 3; `run_pretraining.py` of google-research/electra. The generator
-    learns masked LM, as ever. At each prediction a token is drawn from its softmax (temperature
-    1); no gradient flows through the draw. The discriminator reads the text with these tokens in
-    it and answers for every token that is not padding, special tokens included, whether it is
-    another than the original: a token drawn right counts as original.
+    learns masked LM. At each prediction a token is sampled from its softmax (temperature 1), without
+    gradient. The discriminator reads the text with the sampled tokens and predicts for every token
+    except padding, special tokens included, whether it differs from the original. A sampled token
+    that equals the original counts as original.
 
     Args:
-        discriminator: the encoder that is wanted in the end. Its variables have the paths of a
-            bare encoder.
-        generator: the encoder that replaces, made by `make_generator(discriminator, config)`: it
-            shares the discriminator's embeddings. None makes a model that only detects, with a
-            published discriminator's weights: it cannot be trained.
+        discriminator: the encoder that is pretrained. Its variables have the paths of an encoder
+            without objective.
+        generator: the encoder that replaces tokens, made by `make_generator(discriminator, config)`: it
+            uses the discriminator's embeddings. None makes a model that only detects, for a published
+            discriminator; it cannot be trained.
         discriminator_weight: lambda, the factor of the discriminator's loss; 50 in the paper.
 
     Call arguments:
@@ -41,14 +41,14 @@ class ReplacedTokenDetection(PretrainingModel):
         training: whether dropout is active.
 
     Returns:
-        dict: `replaced_logits` float32 [B, S], above 0 where the token seems replaced; with a
+        dict: `replaced_logits` float32 [B, S], above 0 for tokens predicted as replaced; with a
         generator also `masked_lm_logits` float32 [B, P, V], `sampled_ids` int32 [B, P] and
         `token_ids` int32 [B, S], what the discriminator read.
 
     Metrics: `masked_lm_accuracy` of the generator's best guess and `sampled_accuracy` of the
-    tokens drawn; `discriminator_accuracy`, `discriminator_precision` and `discriminator_recall` of
-    the replaced ones; `replaced_share`, the share of all tokens that are replaced: 1 minus it is
-    the accuracy of answering "original" always.
+    sampled tokens; `discriminator_accuracy`, `discriminator_precision` and `discriminator_recall` of
+    the replaced ones; `replaced_share`, the fraction of all tokens that are replaced: always
+    predicting "original" has the accuracy 1 - `replaced_share`.
 
     Raises:
         ConfigError: training without a generator.
@@ -113,7 +113,7 @@ class ReplacedTokenDetection(PretrainingModel):
         masked_lm, correct = cross_entropy_sums(outputs["masked_lm_logits"], mask_ids, mask_weights)
         drawn_right = ops.equal(outputs["sampled_ids"], mask_ids)
 
-        # [B, S]: 1 where another token stands than the original.
+        # [B, S]: 1 where the token differs from the original.
         wrong = ops.cast(ops.logical_and(_real(features), ops.logical_not(drawn_right)), "int32")
         labels = ops.cast(_at(features["mask_positions"], wrong, outputs["token_ids"]), "float32")
         weights = _token_weights(features)
@@ -139,7 +139,7 @@ class ReplacedTokenDetection(PretrainingModel):
     def _check_trainable(self):
         if self.generator is None:
             raise ConfigError(
-                "replaced token detection is trained with a generator; make one with "
+                "replaced token detection cannot be trained without a generator; make one with "
                 "make_generator(discriminator, generator_config(discriminator.config))"
             )
 
@@ -161,7 +161,7 @@ class ReplacedTokenDetection(PretrainingModel):
 
 
 def _real(features):
-    """bool [B, P]: which predictions are not filler."""
+    """bool [B, P]: False at padded predictions."""
     return ops.cast(feature(features, "mask_weights"), "float32") > 0
 
 
@@ -177,6 +177,6 @@ def _token_weights(features):
 
 def _at(positions, values, like):
     """Zeros of the shape of `like` [B, S] with `values` int32 [B, P] added at `positions`."""
-    places = ops.arange(ops.shape(like)[1], dtype="int32")
-    there = ops.equal(ops.cast(positions, "int32")[:, :, None], places)  # [B, P, S]
-    return ops.sum(ops.where(there, values[:, :, None], 0), axis=1)
+    columns = ops.arange(ops.shape(like)[1], dtype="int32")
+    hit = ops.equal(ops.cast(positions, "int32")[:, :, None], columns)  # [B, P, S]
+    return ops.sum(ops.where(hit, values[:, :, None], 0), axis=1)

@@ -20,8 +20,7 @@ class ReplacedTokenDetectionConfig(ObjectiveConfig):
         name: "replaced_token_detection".
         generator_size: the generator's width as a fraction of the discriminator's: 1/4 (small, large), 1/3 (base).
             None: a published discriminator without a generator, which cannot be trained.
-        generator: the generator's own settings, as in a `model` section, where it is not a `generator_size` of the
-            discriminator.
+        generator: the generator's settings, as in a `model` section, to use instead of `generator_size`.
         discriminator_weight: lambda, the factor of the discriminator's loss.
         masking: which tokens the generator predicts.
 
@@ -39,14 +38,14 @@ class ReplacedTokenDetectionConfig(ObjectiveConfig):
     masking: MaskingConfig = dataclasses.field(default_factory=MaskingConfig)
 
     def generator_config(self, model_config):
-        """The configuration of the generator of a discriminator; None for no generator."""
+        """The configuration of the discriminator's generator; None if there is none."""
         if self.generator:
             return build_config(self.generator)
         return None if self.generator_size is None else generator_config(model_config, self.generator_size)
 
     def check_model(self, model_config):
         if self.generator_config(model_config) is None:
-            raise ConfigError("objective.generator_size must be given: without a generator there is nothing to detect")
+            raise ConfigError("objective.generator_size must be given: replaced token detection cannot be trained without a generator")
 
     def for_shards(self, packing, sequence_length):
         refuse_xlnet(self.name, packing)

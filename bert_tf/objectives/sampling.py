@@ -1,4 +1,4 @@
-"""Drawing tokens from a model's predictions."""
+"""Sampling tokens from a model's predictions."""
 
 from keras import ops
 
@@ -6,18 +6,18 @@ _BLOCK = 256
 
 
 def sample_tokens(logits, bits):
-    """One token for each prediction, with the probabilities of its softmax.
+    """Samples one token for each prediction from its softmax.
 
-    The inverse of the distribution function: the first token up to which the probabilities add up
-    to more than the random number. Sums of blocks of tokens come first, then the tokens of one
-    block: a quarter of the time of adding Gumbel noise to every logit, which has the same
-    distribution (30,522 tokens, on a CPU), and one random number a prediction instead of one a
-    token. No gradient flows.
+    Inverts the distribution function: returns the first token at which the cumulative probability
+    exceeds the random number. It searches sums over blocks of tokens first, then the tokens of one
+    block. This takes a quarter of the time of adding Gumbel noise to every logit, which has the same
+    distribution (30,522 tokens, on a CPU), and one random number for each prediction instead of one
+    for each token. The result has no gradient.
 
     Args:
         logits: float [..., V].
-        bits: int32 [...], uniform in [0, 2**24). Not a float: Keras would round one to the compute
-            dtype on its way here, and bfloat16 has 8 bits.
+        bits: int32 [...], uniform in [0, 2**24). Not float: Keras would cast floats to the
+            compute dtype, and bfloat16 has only 8 bits.
 
     Returns:
         int32 [...].
@@ -39,15 +39,15 @@ def sample_tokens(logits, bits):
 
 
 def _find(weights, target):
-    """The first place where the running sum of `weights` [..., K] is above `target` [...].
+    """Finds the first index at which the running sum of `weights` [..., K] is above `target` [...].
 
     Returns:
-        (int32 [...], how far the target lies behind the sum before that place).
+        (int32 [...], the index; float32 [...], the target minus the running sum before that index).
     """
     running = ops.cumsum(weights, axis=-1)
-    # Rounding must not put the target behind all that has weight.
+    # Rounding must not move the target beyond the last token with a weight.
     target = ops.minimum(target, running[..., -1] * (1 - 2**-22))
-    place = ops.sum(ops.cast(running <= target[..., None], "int32"), axis=-1)
-    place = ops.minimum(place, weights.shape[-1] - 1)
+    index = ops.sum(ops.cast(running <= target[..., None], "int32"), axis=-1)
+    index = ops.minimum(index, weights.shape[-1] - 1)
     before = running - weights
-    return place, target - ops.take_along_axis(before, place[..., None], axis=-1)[..., 0]
+    return index, target - ops.take_along_axis(before, index[..., None], axis=-1)[..., 0]

@@ -199,5 +199,5 @@ def test_errors():
     without = {name: value for name, value in batch().items() if not name.startswith("pair")}
     model = make()
     model.compile(optimizer=keras.optimizers.Adam(5e-3))
-    with pytest.raises(DataError, match="examples are no pairs; write the shards with --pair next_sentence, or build"):
+    with pytest.raises(DataError, match="examples are not pairs; write the shards with --pair next_sentence, or build"):
         model.fit(tf.data.Dataset.from_tensors(without), verbose=0)

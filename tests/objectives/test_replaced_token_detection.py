@@ -278,7 +278,7 @@ def test_without_a_generator_it_only_detects():
     detector = ReplacedTokenDetection(model.backbone)
     assert set(detector(features)) == {"replaced_logits"}
     for method in (lambda: detector.loss_weights(features), lambda: detector.loss_sums(features, False)):
-        with pytest.raises(ConfigError, match="is trained with a generator; make one with make_generator"):
+        with pytest.raises(ConfigError, match="cannot be trained without a generator; make one with make_generator"):
             method()
 
 

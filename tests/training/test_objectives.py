@@ -170,7 +170,7 @@ def test_pretraining_starts_from_published_formats(shards, trained, tmp_path, na
         ("bert", ["objective.pair_task=sentence_order"], "shards were packed with pair: next_sentence"),
         ("roberta", ["objective.pair_task=next_sentence"], "shards were packed with pair: none"),
         ("bert", ["objective.span_boundary=true"], "set objective.masking.strategy=span"),
-        ("bert", ["objective.name=permutation_lm"], "which only XLNet has"),
+        ("bert", ["objective.name=permutation_lm"], "permutation LM needs XLNet's second attention stream"),
         ("bert", ["objective.generator_size=0.5"], "'objective.generator_size' applies only to replaced_token_detection"),
         ("xlnet", ["objective.masking.rate=0.2"], "'objective.masking' applies only to masked_lm and replaced_token_detection, but objective.name is 'permutation_lm'; remove 'objective.masking'"),
         ("bert", ["objective.permutation.segments=1"], "'objective.permutation' applies only to permutation_lm"),
@@ -198,8 +198,8 @@ def test_rows_of_the_format_xlnet_decide_what_is_remembered():
     plain = ShardsConfig(sequence_length=1024, format="full_sentences").packing
     assert fitted(plain).reuse_length is None and fitted(plain, name="masked_lm").name == "masked_lm"
     for settings, message in (
-        ({"name": "masked_lm"}, "objective.name=masked_lm, but rows of the format xlnet hold most"),
-        ({"reuse_length": 512}, "reuse_length=512, but the shards ask for 256"),
+        ({"name": "masked_lm"}, "objective.name=masked_lm, but shards of the format xlnet are only for permutation_lm"),
+        ({"reuse_length": 512}, "reuse_length=512, but the shards need 256"),
         ({"permutation": {"segments": 4}}, "objective.permutation.segments=4, but the shards were packed with 2 segments a row"),
     ):
         with pytest.raises(ConfigError, match=message):
