@@ -1,6 +1,8 @@
-"""What the README prints is what works."""
+"""What the README files print is what works."""
 
+import ast
 import configparser
+import importlib
 import os
 import re
 import subprocess
@@ -17,9 +19,13 @@ from tfrecords import ShardsConfig, read_texts, write_shards
 ROOT = Path(__file__).parent.parent
 README = (ROOT / "README.md").read_text(encoding="utf-8")
 
+FILES = [*ROOT.glob("*.md")]
+for name in ("bert_tf", "colab", "configs", "tests", "tfrecords"):
+    FILES += [path for path in (ROOT / name).rglob("*.md") if "fixtures" not in path.parts]
 
-def blocks(language):
-    return re.findall(rf"```{language}\n(.*?)```", README, re.DOTALL)
+
+def blocks(language, text=README):
+    return re.findall(rf"```{language}\n(.*?)```", text, re.DOTALL)
 
 
 def test_the_first_blocks_install_run_and_test():
@@ -30,24 +36,44 @@ def test_the_first_blocks_install_run_and_test():
     assert "README.md" in script  # it runs these very lines
 
 
-def test_every_command_and_configuration_named_exists():
-    named = set(re.findall(r"bert-tf ([a-z][a-z-]*)", README))
-    assert named <= set(COMMANDS)
-    for config in re.findall(r"--config ([a-z/_]+)", README):
+@pytest.fixture(params=FILES, ids=lambda path: str(path.relative_to(ROOT)))
+def page(request):
+    return request.param
+
+
+def test_every_command_and_configuration_named_exists(page):
+    text = page.read_text(encoding="utf-8")
+    assert set(re.findall(r"bert-tf ([a-z][a-z-]*)", text)) <= set(COMMANDS)
+    for config in re.findall(r"--config ([a-z]+/[a-z0-9_]+)", text):
         assert (ROOT / "configs" / f"{config}.yaml").is_file(), config
 
 
-def test_links_lead_somewhere():
-    prose = re.sub(r"```.*?```", "", README, flags=re.DOTALL)
-    for target in re.findall(r"\]\(([^)#]+)\)", prose):
-        assert target.startswith("http") or (ROOT / target).exists(), target
+def test_links_lead_somewhere(page):
+    prose = re.sub(r"```.*?```", "", page.read_text(encoding="utf-8"), flags=re.DOTALL)
+    for target in re.findall(r"\]\(([^)#]+)(?:#[^)]*)?\)", prose):
+        assert target.startswith("http") or (page.parent / target).exists(), target
+
+
+def test_files_named_exist(page):
+    text = page.read_text(encoding="utf-8")
+    for path in re.findall(r"\b(?:tests|requirements|bert_tf|tfrecords)/[\w/-]+\.(?:py|txt|md)\b", text):
+        assert (ROOT / path).is_file() or (page.parent / path).is_file(), path
+
+
+def test_names_imported_from_this_library_exist(page):
+    for block in blocks("python", page.read_text(encoding="utf-8")):
+        for node in ast.walk(ast.parse(block)):
+            if isinstance(node, ast.ImportFrom) and node.module.split(".")[0] in ("bert_tf", "tfrecords"):
+                for alias in node.names:
+                    assert hasattr(importlib.import_module(node.module), alias.name), f"{node.module}.{alias.name}"
 
 
 def test_extras_named_exist():
     setup = configparser.ConfigParser()
     setup.read(ROOT / "setup.cfg")
-    for extra in re.findall(r"\.\[([a-z]+)\]", README):
-        assert extra in setup["options.extras_require"]
+    for page in FILES:
+        for extra in re.findall(r"\.\[([a-z]+)\]", page.read_text(encoding="utf-8")):
+            assert extra in setup["options.extras_require"], f"{page}: {extra}"
 
 
 @pytest.fixture(scope="module")

@@ -41,7 +41,7 @@ class Encoder(Backbone):
         return inputs
 
     def outputs_at(self, inputs, positions, training=False):
-        """What heads read that ask about some positions only.
+        """The outputs at some positions only, as heads read them.
 
         Args:
             inputs: dict of the encoder's inputs.

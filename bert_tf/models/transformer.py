@@ -61,11 +61,11 @@ class TransformerEncoder(Encoder):
         return list(self._transformer_layers.blocks)
 
     def outputs_at(self, inputs, positions, training=False):
-        """As `Encoder.outputs_at`, with less work: the last layer is computed at these positions only.
+        """As `Encoder.outputs_at`, but evaluates the last block only at `positions`.
 
-        Its keys and values (ModernBERT: its attention) are still computed everywhere. The numbers are the same,
-        and with four layers a sixth of the work is saved where the positions are few. In training, dropout is
-        drawn twice for a position that is asked for twice.
+        Its keys and values (ModernBERT: its whole attention) are computed at all positions. The values are the
+        same; a 4-layer model needs about one sixth less computation when P is much smaller than S. In training,
+        a position that is listed twice gets two independent dropout masks.
         """
         layers, inputs, positions = self._transformer_layers, self.complete(inputs), as_tensor(positions)
         if not self.pooler:

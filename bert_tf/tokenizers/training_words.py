@@ -59,11 +59,11 @@ def choose_alphabet(counts, limit, vocabulary_size):
 
     Args:
         counts: Counter of the characters of a corpus.
-        limit: how many. None for what suits alphabets and syllabaries alike: 1,000, and beyond them
-            those that it takes to cover 99.995 % of the text (what the unigram trainer covers), up
-            to a third of the vocabulary, so that there is room for what they join to. Scripts of
-            letters need no more than 1,000; Hangul and Chinese have thousands in use.
-        vocabulary_size: how many tokens at most.
+        limit: the number of characters. None: at least 1,000, and as many as are needed to cover
+            99.995 % of the text (as the unigram trainer does), but at most a third of the
+            vocabulary, which leaves room for longer tokens. Alphabets need fewer than 1,000; Hangul
+            and Chinese use thousands.
+        vocabulary_size: the largest number of tokens.
 
     Raises:
         ConfigError: a limit below 1.
