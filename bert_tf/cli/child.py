@@ -58,7 +58,9 @@ def run_in_child(work, then):
         os.close(reading)
     if status < 0:
         memory = " (probably out of memory)" if status == -signal.SIGKILL else ""
-        raise UserError(f"the worker process was ended by signal {signal.Signals(-status).name}{memory}; no partial result was kept")
+        raise UserError(
+            f"the worker process was ended by signal {signal.Signals(-status).name}{memory}; no partial result was kept"
+        )
     return status
 
 

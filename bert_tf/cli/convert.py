@@ -21,9 +21,12 @@ def add_arguments(parser):
     parser.add_argument("source", help="a checkpoint or run directory")
     parser.add_argument("output", help="a folder that does not exist yet, or is empty")
     parser.add_argument("--to", choices=("run", "hf", "tf1"), default="run", help="what to write (default %(default)s)")
-    parser.add_argument("--family", help="the model family, if the files do not name it or name another (SpanBERT is published as bert)")
     parser.add_argument(
-        "--encoder-only", action="store_true", help="write the encoder without pretraining heads and without the head of a fine-tuned run"
+        "--family", help="the model family, if the files do not name it or name another (SpanBERT is published as bert)"
+    )
+    parser.add_argument(
+        "--encoder-only", action="store_true",
+        help="write the encoder without pretraining heads and without the head of a fine-tuned run",
     )
 
 

@@ -22,7 +22,9 @@ def add_arguments(parser):
     parser.add_argument("--kind", choices=kinds, help="what the export computes (default: the task or objective of the run)")
     parser.add_argument("--output", help="the folder that holds the versions (default RUN/export)")
     parser.add_argument("--version", type=int, help="version number (default: the newest version plus one)")
-    parser.add_argument("--sequence-length", type=int, help="truncate texts to this number of tokens (default: the length of the training)")
+    parser.add_argument(
+        "--sequence-length", type=int, help="truncate texts to this number of tokens (default: the length of the training)"
+    )
     parser.add_argument(
         "--static",
         action="store_true",

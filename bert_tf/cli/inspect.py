@@ -16,7 +16,9 @@ def add_arguments(parser):
     parser.add_argument("--examples", type=int, default=3, help="number of examples to print (default %(default)s)")
     parser.add_argument("--example-index", type=int, help="print only this example")
     parser.add_argument("--epoch", type=int, default=0, help="masks differ from epoch to epoch (default %(default)s)")
-    parser.add_argument("--seed", type=int, default=0, help="the seed of the masks: train.seed of a run (default %(default)s)")
+    parser.add_argument(
+        "--seed", type=int, default=0, help="the seed of the masks: train.seed of a run (default %(default)s)"
+    )
     parser.add_argument(
         "--objective", default="masked_lm", help="or replaced_token_detection, permutation_lm (default %(default)s)"
     )

@@ -40,7 +40,10 @@ def add_arguments(parser):
     parser.add_argument("--tokenizer", help="tokenizer folder or vocab.txt; not needed for a folder of token ids")
     parser.add_argument("--output", required=True, help="folder for the shards")
     parser.add_argument("--sequence-length", type=int, help="tokens of an example, special tokens included (default 128)")
-    parser.add_argument("--format", help="segment_pair (default), sentence_pair, electra, xlnet, full_sentences, doc_sentences or token_blocks")
+    parser.add_argument(
+        "--format",
+        help="segment_pair (default), sentence_pair, electra, xlnet, full_sentences, doc_sentences or token_blocks",
+    )
     parser.add_argument("--pair", help="label of pairs: next_sentence (NSP, default), sentence_order (SOP) or none")
     add_corpus_arguments(parser)
     parser.add_argument("--workers", type=int, help="number of processes (default: one for each core)")

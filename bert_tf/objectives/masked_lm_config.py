@@ -39,8 +39,8 @@ class MaskedLMConfig(ObjectiveConfig):
     def __post_init__(self):
         if self.span_boundary and self.masking.strategy != "span":
             raise ConfigError(
-                f"'span_boundary' predicts from the borders of spans, but objective.masking.strategy is '{self.masking.strategy}'; "
-                "set objective.masking.strategy=span"
+                f"'span_boundary' predicts from the borders of spans, but objective.masking.strategy is "
+                f"'{self.masking.strategy}'; set objective.masking.strategy=span"
             )
 
     @property

@@ -45,7 +45,9 @@ class ReplacedTokenDetectionConfig(ObjectiveConfig):
 
     def check_model(self, model_config):
         if self.generator_config(model_config) is None:
-            raise ConfigError("objective.generator_size must be given: replaced token detection cannot be trained without a generator")
+            raise ConfigError(
+                "objective.generator_size must be given: replaced token detection cannot be trained without a generator"
+            )
 
     def for_shards(self, packing, sequence_length):
         refuse_xlnet(self.name, packing)

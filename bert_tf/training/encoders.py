@@ -82,12 +82,17 @@ def initialize(objective, tokenizer, path, fresh=()):
     """
     source, run = _open(path)
     if tokenizer_of(path).vocabulary != tokenizer.vocabulary:
-        raise DataError(f"{path} was trained on another vocabulary than that of the shards; write the shards with the tokenizer in {path}")
+        raise DataError(
+            f"{path} was trained on another vocabulary than that of the shards; write the shards with the tokenizer in "
+            f"{path}"
+        )
     theirs = to_dict(config_of(path))
     for name, value in to_dict(objective.backbone.config).items():
         # Settings of training alone may differ; those that change the outputs may not.
         if name not in ("dropout", "attention_dropout", "initializer_range") and theirs.get(name) != value:
-            raise ConfigError(f"model.{name} is {value!r}, but {path} has {theirs.get(name)!r}; set model.{name} to that value")
+            raise ConfigError(
+                f"model.{name} is {value!r}, but {path} has {theirs.get(name)!r}; set model.{name} to that value"
+            )
     if source:
         _say_fresh(path, source.fill(objective, partly=True, fresh=fresh).fresh)
         return

@@ -111,8 +111,8 @@ def convert(path, output, to, family=None, encoder_only=False):
     run = RunDirectory.open(path) if is_there(Path(path) / CONFIG) else None
     if run and "task" in run.config() and not encoder_only:
         raise ConfigError(
-            f"{path} is a fine-tuned run, and the head of its task cannot be written as '{to}'; to convert only its encoder, add "
-            "--encoder-only (encoder_only=True). To serve the whole model, use 'bert-tf export'"
+            f"{path} is a fine-tuned run, and the head of its task cannot be written as '{to}'; to convert only its encoder, "
+            "add --encoder-only (encoder_only=True). To serve the whole model, use 'bert-tf export'"
         )
     if encoder_only:
         has_heads = False

@@ -75,7 +75,9 @@ def check(folder, inputs):
     for setting, (value, identity) in inputs.items():
         known = record.get(setting, {})
         if not isinstance(known, dict):
-            raise DataError(f"{path}: '{setting}' is {brief(known)}; restore the file, or delete it to resume without this check")
+            raise DataError(
+                f"{path}: '{setting}' is {brief(known)}; restore the file, or delete it to resume without this check"
+            )
         identity = _plain(identity)
         for key in known.keys() & identity.keys():  # settings that only a newer version writes are not compared
             if known[key] != identity[key]:

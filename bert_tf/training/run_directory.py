@@ -196,7 +196,9 @@ class RunDirectory:
         if is_there(folder):
             if is_there(folder / CHECKSUMS):
                 if configuration.read_record(TokenizerChecksums, folder / CHECKSUMS).fingerprint != tokenizer.fingerprint:
-                    raise RunDirectoryError(f"{folder} is another tokenizer than this run is trained with; choose another output directory")
+                    raise RunDirectoryError(
+                        f"{folder} is another tokenizer than this run is trained with; choose another output directory"
+                    )
                 problem = self._tokenizer_problem()
                 if problem is None:
                     return

@@ -47,7 +47,9 @@ def check_names(config):
             if not isinstance(name, str):
                 raise ConfigError(f"{section}: YAML reads the name {name!r} as {type(name).__name__}; write it in quotes")
             if name in reserved or name.startswith(".") or Path(name).name != name:
-                raise ConfigError(f"{section}.{name}: the name cannot be that of a folder in the study's output; choose another name")
+                raise ConfigError(
+                    f"{section}.{name}: the name cannot be that of a folder in the study's output; choose another name"
+                )
             if not isinstance(settings, (dict, type(None))):
                 raise ConfigError(f"{section}.{name} must be a mapping, got {settings!r}")
 
@@ -85,7 +87,9 @@ def build_shards(settings, where):
     """
     for field in dataclasses.fields(CorpusConfig):
         if field.name in (settings or {}):
-            raise ConfigError(f"{where}.{field.name}: the text is read once for all shards; remove it and set corpus.{field.name}")
+            raise ConfigError(
+                f"{where}.{field.name}: the text is read once for all shards; remove it and set corpus.{field.name}"
+            )
     return build(ShardsConfig, settings, where)
 
 
