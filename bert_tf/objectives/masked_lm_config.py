@@ -39,7 +39,7 @@ class MaskedLMConfig(ObjectiveConfig):
     def __post_init__(self):
         if self.span_boundary and self.masking.strategy != "span":
             raise ConfigError(
-                f"'span_boundary' predicts from the borders of spans, but objective.masking.strategy is "
+                "'span_boundary' predicts from the borders of spans, but objective.masking.strategy is "
                 f"'{self.masking.strategy}'; set objective.masking.strategy=span"
             )
 
