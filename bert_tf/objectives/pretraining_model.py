@@ -40,10 +40,6 @@ class PretrainingModel(TrainableModel):
         """The `ObjectiveConfig` from which `around` makes this model again."""
         raise NotImplementedError(f"{type(self).__name__} must define settings")
 
-    def backbones(self):
-        """Each model inside, by the prefix of the paths of its variables; the wanted one has none."""
-        return {"": self.backbone}
-
     def get_config(self):
         return {
             "backbone": keras.saving.serialize_keras_object(self.backbone),
