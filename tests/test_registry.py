@@ -33,6 +33,14 @@ def test_a_name_is_given_once():
         colours.register(Colour("red", 1))
 
 
+def test_a_record_can_be_removed():
+    colours = Registry("colour", "paint.colour", [Colour("red"), Colour("blue")])
+    colours.remove("red")
+    assert list(colours) == ["blue"]
+    with pytest.raises(ConfigError, match="'paint.colour' is 'red'"):
+        colours.remove("red")
+
+
 def test_references_are_imported_on_use():
     assert resolve("bert_tf.registry:Registry") is Registry
     assert resolve(Registry) is Registry

@@ -35,6 +35,13 @@ class TrainableModel(Trainer, keras.Model):
     #: Factor of each named loss in the total; 1 where absent.
     loss_coefficients = {}
 
+    def backbones(self):
+        """Each backbone inside, by the prefix of the paths of its variables; the one that is wanted in the end has none.
+
+        A method, because Keras would follow an attribute when it saves the model.
+        """
+        return {"": self.backbone}
+
     def loss_weights(self, features):
         """What each loss is divided by, from the data alone.
 

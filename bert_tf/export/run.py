@@ -5,10 +5,9 @@ from pathlib import Path
 from bert_tf.config import nearest
 from bert_tf.errors import ConfigError
 from bert_tf.export.embedding import ServedEmbedding
-from bert_tf.export.fill_mask import ServedMaskedLM
 from bert_tf.export.saved_model import write_saved_model
 from bert_tf.models.families import build_config
-from bert_tf.objectives import MaskedLM
+from bert_tf.objectives import OBJECTIVES
 from bert_tf.registry import resolve
 from bert_tf.tasks import TASKS
 from bert_tf.training.loading import is_finetuned, load_finetuned, load_pretrained, trained_length
@@ -17,7 +16,7 @@ from bert_tf.training.run_directory import RunDirectory
 
 #: Tokens of the requests that a precision is chosen for: of a short text, and of a batch.
 REQUESTS = (16, 512)
-EMBEDDING, MASKED_LM = "embedding", "masked_lm"
+EMBEDDING = "embedding"
 
 
 def export_run(
@@ -35,8 +34,8 @@ def export_run(
     Args:
         run_directory: of `pretrain` or `finetune`.
         output: the model's base path; None is `export/` in the run directory.
-        kind: None is the run's own: its task (a name of `bert_tf.tasks.TASKS`), or "masked_lm" after
-            pretraining. Every run can be exported as "embedding".
+        kind: None is the run's own: its task (a name of `bert_tf.tasks.TASKS`), or after pretraining its
+            objective, where that is served: "masked_lm". Every run can be exported as "embedding".
         version: positive int; None takes the next free number.
         sequence_length: longer texts are truncated to so many tokens. None is the length it was
             trained on: the task's, or after pretraining the shards'.
@@ -73,7 +72,7 @@ def _finetuned(run_directory, kind, precision, settings):
     if settings["sequence_length"] is None:
         settings["sequence_length"] = task.config.sequence_length
     if kind == EMBEDDING:
-        return ServedEmbedding(model.encoder, tokenizer, **_known(ServedEmbedding, kind, settings))
+        return ServedEmbedding(model.backbone, tokenizer, **_known(ServedEmbedding, kind, settings))
     served = resolve(TASKS[kind].served)
     return served.of_task(task, model, **_known(served, kind, settings))
 
@@ -81,14 +80,14 @@ def _finetuned(run_directory, kind, precision, settings):
 def _pretrained(run_directory, kind, precision, settings):
     """The `ServingModule` of a pretrained run."""
     objective, tokenizer = load_pretrained(run_directory, precision)
-    # The others cannot fill masks: XLNet never saw one, ELECTRA's discriminator detects replaced tokens.
-    possible = (MASKED_LM, EMBEDDING) if isinstance(objective, MaskedLM) else (EMBEDDING,)
-    kind = _checked(kind, possible, run_directory)
+    record = OBJECTIVES[objective.settings.name]
+    kind = _checked(kind, (record.name, EMBEDDING) if record.served else (EMBEDDING,), run_directory)
     if settings["sequence_length"] is None:
         settings["sequence_length"] = trained_length(run_directory)
-    if kind == MASKED_LM:
-        return ServedMaskedLM(objective, tokenizer, **_known(ServedMaskedLM, kind, settings))
-    return ServedEmbedding(objective.backbone, tokenizer, **_known(ServedEmbedding, kind, settings))
+    if kind == EMBEDDING:
+        return ServedEmbedding(objective.backbone, tokenizer, **_known(ServedEmbedding, kind, settings))
+    served = resolve(record.served)
+    return served(objective, tokenizer, **_known(served, kind, settings))
 
 
 def _checked(kind, possible, run_directory):

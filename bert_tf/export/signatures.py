@@ -87,7 +87,7 @@ class ServingModule(tf.Module):
 
     def __init__(self, model, tokenizer, sequence_length=128, pairs=False, static=False):
         super().__init__()
-        encoder = getattr(model, "backbone", None) or getattr(model, "encoder", model)
+        encoder = model.backbones()[""]
         if sequence_length > encoder.config.max_positions:
             raise ConfigError(
                 f"sequence_length={sequence_length} is beyond the model's {encoder.config.max_positions} positions"

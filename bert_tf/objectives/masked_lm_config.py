@@ -89,5 +89,6 @@ MASKED_LM = Objective(
     head="masked_lm_head",
     corruption="tfrecords.corruption.masking:MaskedLMCorruption",
     corruption_section="masking",
+    served="bert_tf.export.fill_mask:ServedMaskedLM",
     unigram={"masked_lm_loss": "masked_lm_loss", "masked_lm_accuracy": "masked_lm_accuracy"},
 )

@@ -93,6 +93,8 @@ class Objective:
         corruption: the class that corrupts its batches; `corruption.of_shards(reader, tokenizer, settings)` makes
             one. None: the batches are used as they are.
         corruption_section: the field of `config` that holds the settings of the corruption.
+        served: the subclass of `bert_tf.export.ServingModule` that `export` writes for a pretrained run. None: such a run
+            is only exported as "embedding".
         unigram: its metrics to which guessing by token frequency can be compared -> names in
             `bert_tf.training.baselines.unigram`.
 
@@ -106,6 +108,7 @@ class Objective:
     head: str | None = None
     corruption: type | str | None = None
     corruption_section: str | None = None
+    served: type | str | None = None
     unigram: Mapping = dataclasses.field(default_factory=dict)
 
     @property

@@ -40,10 +40,6 @@ class PretrainingModel(TrainableModel):
         """The `ObjectiveConfig` from which `around` makes this model again."""
         raise NotImplementedError(f"{type(self).__name__} must define settings")
 
-    def backbones(self):
-        """The models inside, by the prefix of their variables' paths; that of `backbone` is empty."""
-        return {"": self.backbone}
-
     def get_config(self):
         return {
             "backbone": keras.saving.serialize_keras_object(self.backbone),

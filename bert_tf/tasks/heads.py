@@ -29,7 +29,7 @@ class TaskModel(TrainableModel):
 
     def __init__(self, encoder, units, dropout=0.1, pooled=True, name="task"):
         super().__init__(name=name)
-        self.encoder = encoder
+        self.backbone = encoder
         config = encoder.config
         hidden, self.pooled = config.hidden_size, pooled
         initializer_range = config.initializer_range
@@ -46,11 +46,11 @@ class TaskModel(TrainableModel):
         """float32 [B, units] if pooled, else [B, S, units]."""
         inputs = {name: features[name] for name in INPUTS}
         if not self.pooled:
-            hidden = self.encoder(inputs, training=training)["sequence_output"]
+            hidden = self.backbone(inputs, training=training)["sequence_output"]
         else:
             # `outputs_at` always computes the position that an encoder's own pooler reads.
             first = ops.zeros_like(inputs["token_ids"][:, : 1 if self.pooler else 0])
-            encoded = self.encoder.outputs_at(inputs, first, training=training)
+            encoded = self.backbone.outputs_at(inputs, first, training=training)
             hidden = self.pooler(encoded["sequence_output"]) if self.pooler else encoded["pooled_output"]
         return self.head(hidden, training=training)
 

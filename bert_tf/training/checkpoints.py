@@ -31,6 +31,7 @@ from bert_tf.errors import DataError, RunDirectoryError
 from bert_tf.files import explain_disk_errors, list_folder
 from bert_tf.parsing import read_json_object
 
+_RANDOM_STATE = re.compile(r"(?:.*/)?seed_generator(?:_\d+)?/seed_generator_state")
 MODEL, OPTIMIZER, STATE = "model.safetensors", "optimizer.safetensors", "state.json"
 
 #: How often a reader tries again when the training process removes the checkpoint that it reads.
@@ -195,6 +196,8 @@ def assign(variables, path, others_allowed=False):
     except (OSError, SafetensorError) as error:
         raise DataError(f"cannot read {path}: {error}") from None
     by_path = _by_path(variables)
+    if others_allowed:  # a part of a model starts with random states of its own
+        by_path = {name: variable for name, variable in by_path.items() if not name.startswith("seed_generator/")}
     missing = [name for name in by_path if name not in tensors]
     if missing:
         raise DataError(f"{path} has no tensor '{missing[0]}' ({len(missing)} missing){nearest(missing[0], tensors)}")
@@ -235,7 +238,14 @@ def _write(variables, path, step):
 
 
 def _by_path(variables):
-    by_path = {v.path: v for v in variables}
+    """Variable by the name of its tensor: its path.
+
+    The random state of a stock Keras layer, such as a dropout or GRU of a user's own model, has an automatic path that
+    counts all layers of the process; its name is its number among these states of the model.
+    """
+    states = [v for v in variables if _RANDOM_STATE.fullmatch(v.path)]
+    by_path = {v.path: v for v in variables if not _RANDOM_STATE.fullmatch(v.path)}
+    by_path |= {f"seed_generator/{index}": state for index, state in enumerate(states)}
     if len(by_path) != len(variables):
         paths = [v.path for v in variables]
         twice = next(p for p in paths if paths.count(p) > 1)

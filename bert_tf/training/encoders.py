@@ -37,7 +37,7 @@ def load_encoder(path, trained=True, pooler=True, dropout=None, **outputs):
     source, run = _open(path)
     model = describe(source.config) if source else run.section("model")
     if dropout is not None:
-        model |= {"dropout": dropout, "attention_dropout": dropout}
+        model |= {name: dropout for name in ("dropout", "attention_dropout") if name in model}
     encoder = build_encoder(build_config(model), pooler=pooler, **outputs)
     if source:
         if trained:

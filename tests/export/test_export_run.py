@@ -31,7 +31,7 @@ def leave_run(path, model, tokenizer, task=None, **settings):
     model.optimizer.build(model.trainable_variables)
     Checkpoints(path / "checkpoints").save(model, 1)
     tokenizer.save(path / "tokenizer")
-    configuration.save({"model": describe(model.encoder.config), **settings}, path / "config.yaml")
+    configuration.save({"model": describe(model.backbone.config), **settings}, path / "config.yaml")
     if task is not None:
         task.save(path)
     return path
@@ -134,7 +134,7 @@ def test_precision_is_that_asked_for_or_what_suits_the_machine(tagging_run, tmp_
     rounded = ask(export_run(tagging_run, tmp_path / "rounded", kind="embedding", precision="mixed_bfloat16"), text=TEXTS)
     _, model, tokenizer = load_finetuned(tagging_run)
     features = tokenizer.pack(tokenizer.tokenize(tf.constant(TEXTS[:1])), sequence_length=LENGTH, dynamic=True)
-    wanted = model.encoder(features)["sequence_output"].numpy()[0].mean(0)
+    wanted = model.backbone(features)["sequence_output"].numpy()[0].mean(0)
     np.testing.assert_allclose(exact[0], wanted, atol=1e-6)
     difference = np.abs(rounded["mean"] - exact).max()
     assert 1e-4 < difference < 0.1  # bfloat16 has 8 bits
