@@ -1,41 +1,41 @@
 """Pretrained language models of the BERT era in Keras 3 and TensorFlow.
 
-The front door: `load` and `save` for models on disk, whatever wrote them. Nothing heavy is
-imported before one of them is called.
+`load` opens a run directory or a published checkpoint; `save` writes one for other libraries. Keras and
+TensorFlow are imported when one of them is called.
 """
 
 __version__ = "0.1.0"
 
 
 def load(path, pretraining=False, pooler=None, fresh=(), family=None, dtype=None, **outputs):
-    """Opens a model on disk, whatever wrote it: an encoder and its tokenizer, ready to use.
+    """Loads an encoder and its tokenizer from a run directory or a published checkpoint.
 
-    Strict: every array is used or listed, every variable filled, every setting understood, or it
-    fails and says which.
+    Every array of the source is used or listed, every variable of the model is set, and every setting
+    is understood; otherwise loading fails and names the problem.
 
     Args:
         path: a Hugging Face directory (config.json, model.safetensors or its shards, tokenizer
             files); a folder with a TensorFlow 1 checkpoint of the original authors and its
             configuration (bert_config.json, vocab.txt, .ckpt), or the checkpoint's prefix in it;
             the same with a BERT of the TensorFlow Model Garden; or a run directory.
-        pretraining: whether `objective`, the pretraining model with its heads, is wanted as well.
-        pooler: whether the encoder has a pooler; None = where the source has one.
-        fresh: parts that may start from random values where the source lacks them: "pooler",
+        pretraining: whether to load `objective` too, the pretraining model with its heads.
+        pooler: whether the encoder has a pooler; None: if the source has one.
+        fresh: parts that may be randomly initialized if the source does not have them: "pooler",
             "masked_lm_head", "pair_head".
-        family: where the files do not say it, or the family is another's in name, such as
-            "spanbert", which was published as "bert".
-        dtype: the dtype policy of the model; None = the global one.
+        family: the model family, if the files do not name it or name another: SpanBERT is published as
+            "bert".
+        dtype: the dtype policy of the model; None: the global one.
         outputs: further arguments of the encoder, such as `output_hidden_states`.
 
     Returns:
-        `Loaded`: `encoder`, `tokenizer`, `objective` (or None), `family`, and `report` with what was
-        `ignored`, `unused` (heads of tasks, or of pretraining where only the encoder was wanted)
-        and left `fresh`.
+        `Loaded`: `encoder`, `tokenizer`, `objective` (or None), `family`, and `report`, which lists the
+        arrays that were `ignored` or `unused` (heads of tasks; pretraining heads if `pretraining` is
+        False) and the variables that are randomly initialized (`fresh`).
 
     Raises:
-        DataError: nothing that can be read, or weights that do not fit.
+        DataError: no readable model, or weights that do not fit.
         ConfigError: a setting that is not understood.
-        RunDirectoryError: a run without a whole checkpoint.
+        RunDirectoryError: a run without an undamaged checkpoint.
 
     Example:
         model = bert_tf.load("bert-base-uncased")
@@ -48,12 +48,12 @@ def load(path, pretraining=False, pooler=None, fresh=(), family=None, dtype=None
 
 
 def save(model, tokenizer, path, format="hf"):
-    """Writes a model as the originals' loaders open it. The round trip is bit-exact.
+    """Writes a model in a format that other libraries load. The round trip is bit-exact.
 
     Args:
         model: an encoder, or a pretraining model around one with its heads.
-        tokenizer: is saved in the same folder; None for none.
-        path: a folder that does not exist yet, or is empty; it appears whole or not at all.
+        tokenizer: the tokenizer to save in the same folder; None for none.
+        path: a folder that does not exist yet, or is empty; it appears only when it is complete.
         format: "hf": a Hugging Face directory; "tf1": a TensorFlow 1 checkpoint as the original
             authors' code reads it.
 
