@@ -328,7 +328,7 @@ def test_pretrain_advises_what_works(tmp_path):
 
 def test_the_python_beside_finetune_is_the_same_experiment(monkeypatch):
     asked = []
-    monkeypatch.setattr(finetuning, "finetune", lambda config, output, _: asked.append((config, output)) or {"warnings": []})
+    monkeypatch.setattr(finetuning, "finetune", lambda config, output: asked.append((config, output)) or {"warnings": []})
     exec(textwrap.dedent(finetune_command.__doc__.split("in Python:\n")[1]), {})
     run("finetune", "--init-from", "run", "--train", "train.tsv", "--dev", "dev.tsv", "--output", "sentiment")
     assert asked[0] == asked[1]

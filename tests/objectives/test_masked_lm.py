@@ -188,7 +188,7 @@ def test_save_and_load(tmp_path):
 
 
 def test_errors():
-    with pytest.raises(ConfigError, match="unknown pair head 'next_sentense'; did you mean 'next_sentence'"):
+    with pytest.raises(ConfigError, match="unknown pair_task 'next_sentense'; did you mean 'next_sentence'"):
         make(pair_task="next_sentense")
     with pytest.raises(ConfigError, match="build the encoder with pooler=True"):
         make(pooler=False)
