@@ -88,5 +88,5 @@ def test_parquet(tmp_path):
 
 def test_parquet_without_pyarrow(tmp_path, monkeypatch):
     monkeypatch.setitem(sys.modules, "pyarrow", None)
-    with pytest.raises(DataError, match=r"reading Parquet needs pyarrow; pip install 'bert_tf\[parquet\]'"):
+    with pytest.raises(DataError, match="reading Parquet needs the package pyarrow; pip install pyarrow"):
         texts(write(tmp_path / "a.parquet", b"PAR1"))
