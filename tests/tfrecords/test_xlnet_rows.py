@@ -248,9 +248,9 @@ def test_settings_that_do_not_fit_the_rows():
     packing = dataclasses.replace(CONFIG, sequence_length=1024).packing
     check_permutation(PermutationConfig(), packing, 1024)
     for changes, message in (
-        ({"segments": 4}, "segments=4, but the shards were packed with 2 segments a row; set permutation.segments=2"),
+        ({"segments": 4}, "segments=4, but the shards were packed with 2 segments a row; set objective.permutation.segments=2"),
         ({"bidirectional": False}, "every second row of shards of the format xlnet stands in reverse order"),
-        ({"permutation_size": 512}, "set permutation.permutation_size=256"),
+        ({"permutation_size": 512}, "set objective.permutation.permutation_size=256"),
     ):
         with pytest.raises(ConfigError, match=message):
             check_permutation(dataclasses.replace(PermutationConfig(), **changes), packing, 1024)
@@ -276,5 +276,5 @@ def test_a_corpus_and_a_tokenizer_that_do_not_do(tmp_path, tokenizer):
     text = write_text(tmp_path / "a.txt", ["w1 w2."])
     with pytest.raises(DataError, match="too short for a single row of 64 tokens"):
         write(text, tmp_path / "out", tokenizer, CONFIG)
-    with pytest.raises(ConfigError, match="xlnet puts <sep> behind each of two texts and <cls> at the end"):
+    with pytest.raises(ConfigError, match="xlnet puts <sep> after each of two texts and <cls> at the end"):
         write(text, tmp_path / "out", WordPieceTokenizer(VOCABULARY), CONFIG)
