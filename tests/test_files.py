@@ -122,7 +122,7 @@ def test_a_folder_appears_whole_or_not_at_all(tmp_path):
         (temporary / "a.txt").write_text("a")
         1 / 0
     assert os.listdir(tmp_path) == ["deep"]
-    with pytest.raises(RunDirectoryError, match="folder is not empty"), files.atomic_folder(target):
+    with pytest.raises(RunDirectoryError, match="folder is not an empty folder; choose another"), files.atomic_folder(target):
         pass
     (tmp_path / "empty").mkdir()
     (tmp_path / "link").symlink_to("empty")

@@ -123,7 +123,7 @@ def test_rows_differ_in_what_they_say(folder, tmp_path):
         ({"rows": {"tokens": {"shards": "pairs"}}}, "rows.tokens: the name cannot be that of a folder"),
         ({"rows": {"a/b": {"shards": "pairs"}}}, "rows.a/b: the name cannot be that of a folder"),
         ({"shards": {False: {}}}, "shards: YAML reads the name False as bool"),
-        ({"shards": {"pairs": {"text_field": "body"}}}, "shards.pairs.text_field: the text is .*; set corpus.text_field"),
+        ({"shards": {"pairs": {"text_field": "body"}}}, "shards.pairs.text_field: the text is .*; remove it and set corpus.text_field"),
         ({"pretrain": {"train": {"seed": 3}}}, "pretrain.train.seed is set by the study; remove it and set 'seeds'"),
         (row(train={"seed": 3}), "rows.a.pretrain.train.seed is set by the study"),
         (row(data={"shards": "s"}), "rows.a.pretrain.data.shards is set by the study"),
