@@ -15,7 +15,9 @@ import numpy as np
 STRING, STRING_BYTES = 7, 24  # TF_STRING, sizeof(TF_TString)
 DTYPES = {1: np.float32, 3: np.int32, 9: np.int64, 10: np.bool_}
 NUMBERS = {np.dtype(d): n for n, d in DTYPES.items()}
-OPERATORS = ("_fast_bert_normalizer.so", "_fast_wordpiece_tokenizer.so")
+OPERATORS = (
+    "_fast_bert_normalizer.so", "_fast_wordpiece_tokenizer.so", "_regex_split_ops.so", "_byte_splitter.so",
+)  # fmt: skip
 
 
 class Buffer(ctypes.Structure):
