@@ -29,9 +29,12 @@ def add_arguments(parser):
 
 def run(arguments):
     from bert_tf.config import apply_overrides, build
+    from bert_tf.errors import ConfigError
     from bert_tf.objectives import OBJECTIVES
 
     objective = OBJECTIVES[arguments.objective]
+    if objective.corruption is None:
+        raise ConfigError(f"'{objective.name}' changes nothing in its batches, so there is nothing to explain")
     section = objective.corruption_section
     settings = build(objective.config, {"name": objective.name, section: apply_overrides({}, arguments.set)})
     from tfrecords import inspect_shards
