@@ -12,6 +12,7 @@ import threading
 import zlib
 
 import keras
+import numpy as np
 
 from bert_tf.backend.cpu_kernels import dropped, fused, loop, pays_for
 
@@ -192,3 +193,19 @@ def _folded(x, shift):
 
 def _word(number):
     return tf.constant(number, tf.uint32)
+
+
+def uniform_of(seed, rows, index):
+    """Random numbers in (0, 1), float32 [B]: a pure function of an int, int32 [B] and an int scalar.
+
+    The hash of `_random_bits`, on every backend that multiplies unsigned numbers.
+    """
+    first, second = keras.ops.cast(rows, "uint32"), keras.ops.cast(index, "uint32")
+    bits = _hashed(_hashed(_hashed(first + np.uint32(0x9E3779B9)) + np.uint32(seed)) + second)
+    return (keras.ops.cast(keras.ops.right_shift(bits, np.uint32(8)), "float32") + 0.5) / _RANGE
+
+
+def _hashed(x):
+    for shift, factor in ((16, 0x7FEB352D), (15, 0x846CA68B), (16, 1)):
+        x = keras.ops.bitwise_xor(x, keras.ops.right_shift(x, np.uint32(shift))) * np.uint32(factor)
+    return x

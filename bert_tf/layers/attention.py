@@ -200,9 +200,17 @@ def results(output, scores, cache):
 
 
 def _written(cache, new, position):
-    """The cache [B, n, S, d] with [B, Q, n, d] in it from `position` on."""
+    """The cache [B, n, S, d] with [B, Q, n, d] in it from `position` on.
+
+    `ops.slice_update` would be an operation of XLA in a TensorFlow graph, which a server may lack.
+    """
     new = ops.cast(ops.transpose(new, (0, 2, 1, 3)), cache.dtype)
-    return ops.slice_update(cache, (0, 0, position, 0), new)
+    columns = ops.arange(ops.shape(cache)[2], dtype="int32") - position
+    count = ops.shape(new)[2]
+    if new.shape[2] != 1:
+        new = ops.take(new, ops.clip(columns, 0, count - 1), axis=2)
+    written = ops.logical_and(columns >= 0, columns < count)
+    return ops.where(written[:, None], new, cache)
 
 
 def _sum(attention_mask, bias):

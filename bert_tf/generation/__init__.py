@@ -1,0 +1,6 @@
+"""Text from a decoder or an encoder-decoder: greedy, sampled, or by beam search; see README.md."""
+
+from bert_tf.generation.beam_search import beam_search
+from bert_tf.generation.generation_config import GenerationConfig
+from bert_tf.generation.sampling import generate_tokens
+from bert_tf.generation.steps import DecoderSteps

@@ -1,0 +1,155 @@
+"""The most probable texts of several that are continued side by side.
+
+One scheme in tensor2tensor, Mesh TensorFlow and Model Garden, and nearly the same in transformers: k texts that go
+on ("alive") and k that have ended ("finished"). Each step takes the 2k best continuations of the alive ones; those
+that end may join the finished, the best k of the others stay alive.
+
+| | "tensor2tensor" | "huggingface", `early_stopping="never"` |
+|---|---|---|
+| length penalty, len with stop token | ((5 + len) / 6)^alpha | len^alpha |
+| candidates that may finish | all 2k | the best k |
+| stops when no alive text can beat | the worst finished one, and there are `n_best` | the worst of k finished ones |
+| texts without stop token at the limit | returned if none finished | finished like the others |
+"""
+
+import keras
+from keras import ops
+
+from bert_tf.generation.sampling import is_any
+from bert_tf.generation.steps import repeated
+
+_NEVER = -1e9
+
+
+def beam_search(steps, config, restrictions, filler=0):
+    """The `config.n_best` best of `config.beams` texts for each prompt.
+
+    Wu et al. 2016 (arXiv:1609.08144), section 7; `tensor2tensor/utils/beam_search.py`, or transformers, by
+    `config.beam_variant`; the table above has the differences.
+
+    Args:
+        steps: a `DecoderSteps`.
+        config: a `GenerationConfig` with method "beam_search".
+        restrictions: a `Restrictions`; its `stop_ids` end a text.
+        filler: the id after the end of a text.
+
+    Returns:
+        dict, best first: `token_ids` int32 [B, n, N], the new tokens, stop token included; `lengths` int32 [B, n];
+        `scores` float32 [B, n], the sum of log-probabilities divided by the length penalty. Where fewer than n texts
+        were found, the rest have a score of -1e9 and no tokens.
+
+    Example:
+        steps = DecoderSteps(gpt2, token_ids, padding_mask, max_new_tokens=20)
+        config = GenerationConfig(method="beam_search", beams=4, n_best=2, max_new_tokens=20)
+        beam_search(steps, config, Restrictions(stop_ids=(50256,)))
+    """
+    search = _Search(steps, config, restrictions, filler)
+    logits, cache = steps.first()
+    state = search.start(repeated(logits, config.beams), repeated(cache, config.beams))
+    state = keras.ops.while_loop(search.goes_on, search.step, state)
+    return search.result(state)
+
+
+class _Search:
+    """The state is (index, last tokens, alive tokens, alive log-probabilities, finished tokens, scores, lengths, cache).
+
+    Tokens are [B, k, N], scores and lengths [B, k], the cache [B * k, ...].
+    """
+
+    def __init__(self, steps, config, restrictions, filler):
+        self.steps, self.restrictions, self.beams = steps.repeated(config.beams), restrictions, config.beams
+        self.limit, self.prompt_length, self.filler = steps.max_new_tokens, steps.prompt_length, filler
+        self.hugging_face, self.alpha = config.beam_variant == "huggingface", config.length_penalty
+        self.n_best, self.stop_ids = config.n_best, tuple(restrictions.stop_ids)
+        self.batch = ops.shape(steps.token_ids)[0]
+        self.real = ops.concatenate(
+            [self.steps.padding_mask, ops.ones((self.batch * self.beams, self.limit), dtype="bool")], axis=1
+        )
+
+    def start(self, logits, cache):
+        tokens = ops.zeros((self.batch, self.beams, self.limit), dtype="int32") + ops.cast(self.filler, "int32")
+        # All texts of a prompt are alike before the first token: one of them is continued.
+        alive = ops.broadcast_to(
+            ops.where(ops.arange(self.beams) > 0, _NEVER, 0.0)[None], (self.batch, self.beams)
+        )
+        alive = ops.cast(alive, "float32")
+        finished = ops.full((self.batch, self.beams), _NEVER, dtype="float32")
+        lengths = ops.zeros((self.batch, self.beams), dtype="int32")
+        index = ops.convert_to_tensor(0, dtype="int32")
+        return self._grown(index, logits, tokens, alive, tokens, finished, lengths, cache)
+
+    def step(self, index, last, alive_tokens, alive, finished_tokens, finished, lengths, cache):
+        logits, cache = self.steps.next(last, cache, index - 1)
+        return self._grown(index, logits, alive_tokens, alive, finished_tokens, finished, lengths, cache)
+
+    def goes_on(self, index, last, alive_tokens, alive, finished_tokens, finished, lengths, cache):
+        """Whether an alive text may still become better than a finished one."""
+        return ops.logical_and(index < self.limit, ops.any(self._improvable(alive, finished)))
+
+    def _improvable(self, alive, finished):
+        """bool [B, 1]."""
+        best_possible = alive[:, :1] / self._penalty(self.limit)
+        if self.hugging_face:
+            return best_possible > finished[:, -1:]  # a free slot is -1e9
+        taken = finished > _NEVER / 2
+        worst = ops.min(ops.where(taken, finished, 0.0), axis=1, keepdims=True)
+        # Fewer than n_best finished: the original stops at the first, where no alive text can beat it.
+        return ops.logical_or(best_possible > worst, ops.logical_not(taken[:, self.n_best - 1 : self.n_best]))
+
+    def _grown(self, index, logits, alive_tokens, alive, finished_tokens, finished, lengths, cache):
+        """The state with new token number `index`, of which `logits` [B * k, V] tell."""
+        k, vocabulary_size = self.beams, logits.shape[-1]
+        log_p = ops.log_softmax(logits, axis=-1)
+        flat = ops.reshape(alive_tokens, (self.batch * k, self.limit))
+        written = ops.concatenate([self.steps.token_ids, flat], axis=1)
+        log_p = self.restrictions.apply(log_p, written, self.real, self.prompt_length + index, index)
+        log_p = ops.reshape(log_p, (self.batch, k, vocabulary_size)) + alive[:, :, None]
+        # Each stop token can end every text: so many more candidates leave k that go on.
+        count = k * max(2, 1 + len(self.stop_ids))
+        best, places = ops.top_k(ops.reshape(log_p, (self.batch, k * vocabulary_size)), count, sorted=True)
+        sources = ops.cast(places // vocabulary_size, "int32")
+        tokens = ops.cast(places % vocabulary_size, "int32")
+        candidates = _rows(alive_tokens, sources)
+        at_index = ops.arange(self.limit, dtype="int32")[None, None] == index
+        candidates = ops.where(at_index, tokens[:, :, None], candidates)
+        ends = is_any(tokens, self.stop_ids)
+
+        # A prompt whose search is over waits for the others unchanged: its texts are those it gets alone.
+        may_finish = ops.logical_and(ends, self._improvable(alive, finished))
+        if self.hugging_face:
+            at_limit = ops.logical_and(index + 1 >= self.limit, self._improvable(alive, finished))
+            may_finish = ops.logical_and(ops.logical_or(may_finish, at_limit), (ops.arange(count) < k)[None])
+        scores = ops.where(ops.logical_and(may_finish, best > _NEVER / 2), best / self._penalty(index + 1), _NEVER)
+        finished, order = ops.top_k(ops.concatenate([finished, scores], axis=1), k, sorted=True)
+        finished_tokens = _rows(ops.concatenate([finished_tokens, candidates], axis=1), order)
+        new_lengths = ops.zeros_like(tokens) + index + 1
+        lengths = ops.take_along_axis(ops.concatenate([lengths, new_lengths], axis=1), order, axis=1)
+
+        alive, order = ops.top_k(ops.where(ends, best + _NEVER, best), k, sorted=True)
+        sources, last = (ops.take_along_axis(x, order, axis=1) for x in (sources, tokens))
+        rows = ops.reshape(sources + ops.arange(self.batch, dtype="int32")[:, None] * k, (-1,))
+        cache = keras.tree.map_structure(lambda x: ops.take(x, rows, axis=0), cache)
+        alive_tokens = _rows(candidates, order)
+        return index + 1, ops.reshape(last, (-1,)), alive_tokens, alive, finished_tokens, finished, lengths, cache
+
+    def result(self, state):
+        index, _, alive_tokens, alive, tokens, scores, lengths, _ = state
+        if not self.hugging_face:
+            none = ops.logical_not(ops.any(scores > _NEVER / 2, axis=1, keepdims=True))
+            tokens = ops.where(none[:, :, None], alive_tokens, tokens)
+            scores = ops.where(none, alive / self._penalty(index), scores)
+            lengths = ops.where(none, index, lengths)
+        found = scores > _NEVER / 2
+        beyond = ops.arange(self.limit, dtype="int32")[None, None] >= lengths[:, :, None]
+        tokens = ops.where(ops.logical_or(beyond, ops.logical_not(found)[:, :, None]), self.filler, tokens)
+        result = {"token_ids": tokens, "lengths": ops.where(found, lengths, 0), "scores": ops.where(found, scores, _NEVER)}
+        return {name: value[:, : self.n_best] for name, value in result.items()}
+
+    def _penalty(self, length):
+        length = ops.cast(length, "float32")
+        return length**self.alpha if self.hugging_face else ((5 + length) / 6) ** self.alpha
+
+
+def _rows(x, indices):
+    """[B, m, N] at `indices` [B, j]: [B, j, N]."""
+    return ops.take_along_axis(x, ops.cast(indices, "int32")[:, :, None], axis=1)

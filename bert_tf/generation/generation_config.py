@@ -1,0 +1,77 @@
+"""The settings of generation. No Keras is imported."""
+
+import dataclasses
+from typing import Annotated, Literal
+
+from bert_tf.config import Range, check_fields
+from bert_tf.errors import ConfigError
+
+
+@dataclasses.dataclass(frozen=True)
+class GenerationConfig:
+    """How tokens are chosen, and when a text ends.
+
+    Attributes:
+        method: "greedy": the most probable token; "sample": a random one; "beam_search": the most probable texts
+            of several that are continued side by side.
+        max_new_tokens: the most tokens that are generated for a prompt, stop tokens included.
+        min_new_tokens: no stop token is generated before so many others.
+        temperature: "sample" only: logits are divided by it. Below 1 probable tokens become more probable.
+        top_k: "sample" only: the k most probable tokens are drawn from; None for all.
+        top_p: "sample" only: the smallest set of most probable tokens that together have at least this probability
+            is drawn from; the token that crosses it belongs to the set (Holtzman et al. 2020, section 3.1).
+            (openai/gpt-2 leaves that token out.) Applied after temperature and top_k. None for all.
+        seed: "sample" only: of the random numbers. Text i of a request draws from the stream (seed, i).
+        beams: "beam_search" only: k, the texts that are continued side by side.
+        n_best: "beam_search" only: the texts that are returned for a prompt, best first; at most `beams`.
+        beam_variant: "beam_search" only. "tensor2tensor": as tensor2tensor, Mesh and Model Garden; "huggingface": as
+            `generate(early_stopping="never")` of transformers 5. They differ in the length penalty, in which
+            candidates may finish, and in what counts at the end; see beam_search.py.
+        length_penalty: "beam_search" only: alpha; 0 compares sums of log-probabilities. The published
+            Transformer and T5 use 0.6 ("tensor2tensor").
+        no_repeat_ngram: no sequence of so many tokens comes twice in prompt and text together; None for no limit.
+        stop_strings: a text ends before the first of these strings.
+
+    Raises:
+        ConfigError: a value out of its range, or settings of another method.
+
+    Example:
+        GenerationConfig(method="sample", top_p=0.9, max_new_tokens=100)
+    """
+
+    method: Literal["greedy", "sample", "beam_search"] = "greedy"
+    max_new_tokens: Annotated[int, Range(at_least=1)] = 64
+    min_new_tokens: Annotated[int, Range(at_least=0)] = 0
+    temperature: Annotated[float, Range(above=0)] = 1.0
+    top_k: Annotated[int | None, Range(at_least=1)] = None
+    top_p: Annotated[float | None, Range(above=0, at_most=1)] = None
+    seed: Annotated[int, Range(at_least=0, below=2**31)] = 0
+    beams: Annotated[int, Range(at_least=1, at_most=1_000)] = 4
+    n_best: Annotated[int, Range(at_least=1)] = 1
+    beam_variant: Literal["tensor2tensor", "huggingface"] = "tensor2tensor"
+    length_penalty: Annotated[float, Range(at_least=0)] = 0.6
+    no_repeat_ngram: Annotated[int | None, Range(at_least=1)] = None
+    stop_strings: tuple[str, ...] = ()
+
+    def __post_init__(self):
+        check_fields(self)
+        if self.min_new_tokens > self.max_new_tokens:
+            raise ConfigError(
+                f"min_new_tokens={self.min_new_tokens} is above max_new_tokens={self.max_new_tokens}; lower it"
+            )
+        if self.n_best > self.beams:
+            raise ConfigError(f"n_best={self.n_best} is above beams={self.beams}; raise beams")
+        owners = {
+            "sample": ("temperature", "top_k", "top_p", "seed"),
+            "beam_search": ("beams", "n_best", "beam_variant", "length_penalty"),
+        }
+        defaults = {field.name: field.default for field in dataclasses.fields(self)}
+        for method, names in owners.items():
+            for name in names:
+                if method != self.method and getattr(self, name) != defaults[name]:
+                    raise ConfigError(
+                        f"'{name}' applies only to method={method}, but method is '{self.method}'; "
+                        f"remove '{name}' or set method={method}"
+                    )
+        if "" in self.stop_strings:
+            raise ConfigError("stop_strings has an empty string, at which every text would end; remove it")

@@ -1,0 +1,93 @@
+"""Tokens that may not come next: their logits become -1e9, in which no method chooses them."""
+
+import dataclasses
+
+import numpy as np
+from keras import ops
+
+from bert_tf.errors import ConfigError
+
+_NEVER = -1e9
+
+
+@dataclasses.dataclass(frozen=True)
+class Restrictions:
+    """Which tokens may come next.
+
+    Args:
+        stop_ids: int sequence, the tokens that end a text.
+        min_new_tokens: no stop token is chosen before so many others.
+        no_repeat_ngram: n; a token that would complete n tokens that were there before is not chosen. None for no
+            limit.
+        allowed_ids: int sequence, the only tokens that may be chosen; None for all. Stop tokens are allowed too.
+
+    Raises:
+        ConfigError: nothing may be chosen.
+
+    Example:
+        digits_only = Restrictions(stop_ids=[0], allowed_ids=range(10, 20))
+    """
+
+    stop_ids: tuple = ()
+    min_new_tokens: int = 0
+    no_repeat_ngram: int | None = None
+    allowed_ids: tuple | None = None
+
+    def __post_init__(self):
+        if self.allowed_ids is not None and len(self.allowed_ids) == 0:
+            raise ConfigError("allowed_ids is empty; name at least one token")
+
+    def apply(self, logits, tokens, real, column, index):
+        """The logits with those of excluded tokens at -1e9.
+
+        Args:
+            logits: float32 [B, V].
+            tokens: int32 [B, L], prompt and text as far as it is written.
+            real: bool [B, L], False at the padding of prompts.
+            column: int scalar, where in `tokens` the next token will be.
+            index: int scalar, how many new tokens there are.
+
+        Returns:
+            float32 [B, V].
+        """
+        vocabulary_size = logits.shape[-1]
+        if self.allowed_ids is not None:
+            allowed = np.zeros(vocabulary_size, bool)
+            allowed[[*self.allowed_ids, *self.stop_ids]] = True
+            logits = ops.where(allowed, logits, _NEVER)
+        if self.min_new_tokens and len(self.stop_ids):
+            is_stop = np.zeros(vocabulary_size, bool)
+            is_stop[list(self.stop_ids)] = True
+            logits = ops.where(ops.logical_and(index < self.min_new_tokens, is_stop), _NEVER, logits)
+        if self.no_repeat_ngram is not None:
+            logits = _without_repeats(logits, tokens, real, column, self.no_repeat_ngram)
+        return logits
+
+
+def _without_repeats(logits, tokens, real, column, n):
+    """Excludes what followed each earlier occurrence of the last n - 1 tokens."""
+    batch, length = ops.shape(tokens)
+    vocabulary_size = logits.shape[-1]
+    columns = ops.arange(length, dtype="int32")
+    matches = ops.logical_and(real, (columns < column)[None])  # at the last token of each earlier n-gram
+    for back in range(1, n):
+        earlier, here = _shifted(tokens, back), tokens[:, 0] * 0 + _at(tokens, column - back)
+        known = ops.logical_and(_shifted(real, back), ops.logical_and(_at(real, column - back), column >= back)[:, None])
+        matches = ops.logical_and(matches, ops.logical_and(known, earlier == here[:, None]))
+    excluded = ops.where(matches, tokens, vocabulary_size)  # one column more, for those that match nothing
+    rows = ops.broadcast_to(ops.arange(batch, dtype="int32")[:, None], ops.shape(tokens))
+    indices = ops.reshape(ops.stack([rows, excluded], axis=-1), (-1, 2))
+    padded = ops.pad(logits, [(0, 0), (0, 1)])
+    updates = ops.full((ops.shape(indices)[0],), _NEVER, dtype=logits.dtype)
+    return ops.scatter_update(padded, indices, updates)[:, :vocabulary_size]
+
+
+def _shifted(x, count):
+    """[B, L] moved `count` columns to the right, zeros in front."""
+    length = ops.shape(x)[1]
+    return ops.pad(ops.cast(x, "int32"), [(0, 0), (count, 0)])[:, :length] if count else x
+
+
+def _at(x, column):
+    """[B]: one column of [B, L]; of column -1 something that the caller must not use."""
+    return ops.take(ops.cast(x, "int32"), ops.maximum(column, 0), axis=1)

@@ -1,0 +1,105 @@
+"""One text a prompt: the most probable token at each step, or a random one."""
+
+import keras
+from keras import ops
+
+from bert_tf.backend import largest
+from bert_tf.backend.randomness import uniform_of
+from bert_tf.errors import ConfigError
+
+
+def generate_tokens(steps, config, restrictions, filler=0):
+    """Generates greedily or by sampling until every text has a stop token or `config.max_new_tokens` tokens.
+
+    Args:
+        steps: a `DecoderSteps`.
+        config: a `GenerationConfig` with method "greedy" or "sample".
+        restrictions: a `Restrictions`; its `stop_ids` end a text.
+        filler: the id after the end of a text.
+
+    Returns:
+        dict: `token_ids` int32 [B, N], the new tokens, stop token included, `filler` after it; `lengths` int32 [B],
+        tokens of each text, stop token included; `scores` float32 [B], the sum of the log-probabilities that the
+        model gives to these tokens (before temperature, top_k, top_p and restrictions).
+
+    Example:
+        steps = DecoderSteps(gpt2, token_ids, padding_mask, max_new_tokens=20)
+        generate_tokens(steps, GenerationConfig(max_new_tokens=20), Restrictions(stop_ids=(50256,)))
+    """
+    if config.method not in ("greedy", "sample"):
+        raise ConfigError(f"generate_tokens takes method greedy or sample, got '{config.method}'; use beam_search")
+    batch, prompt_length = ops.shape(steps.token_ids)
+    limit = steps.max_new_tokens
+    tokens = ops.concatenate(
+        [steps.token_ids, ops.zeros((batch, limit), dtype="int32") + ops.cast(filler, "int32")], axis=1
+    )
+    real = ops.concatenate([steps.padding_mask, ops.ones((batch, limit), dtype="bool")], axis=1)
+    columns = ops.arange(ops.shape(tokens)[1], dtype="int32")[None]
+    stop_ids = tuple(restrictions.stop_ids)
+
+    def chosen(index, logits, tokens, ended, lengths, scores):
+        """The state with new token number `index`."""
+        column = prompt_length + index
+        possible = restrictions.apply(logits, tokens, real, column, index)
+        token = largest(possible) if config.method == "greedy" else sample(possible, config, index)
+        log_p = ops.take_along_axis(ops.log_softmax(logits, axis=-1), token[:, None], axis=-1)[:, 0]
+        written = ops.logical_and(columns == column, ops.logical_not(ended)[:, None])
+        return (
+            index + 1,
+            token,
+            ops.where(written, token[:, None], tokens),
+            ops.logical_or(ended, is_any(token, stop_ids)),
+            lengths + ops.cast(ops.logical_not(ended), "int32"),
+            scores + ops.where(ended, 0.0, log_p),
+        )
+
+    def unfinished(index, token, tokens, ended, lengths, scores, cache):
+        return ops.logical_and(index < limit, ops.logical_not(ops.all(ended)))
+
+    def body(index, token, tokens, ended, lengths, scores, cache):
+        logits, cache = steps.next(token, cache, index - 1)
+        return (*chosen(index, logits, tokens, ended, lengths, scores), cache)
+
+    logits, cache = steps.first()
+    nothing = ops.zeros_like(steps.token_ids[:, 0])
+    start = (ops.convert_to_tensor(0, dtype="int32"), logits, tokens, nothing > 0, nothing, ops.cast(nothing, "float32"))
+    state = (*chosen(*start), cache)
+    _, _, tokens, _, lengths, scores, _ = keras.ops.while_loop(unfinished, body, state)
+    return {"token_ids": tokens[:, prompt_length:], "lengths": lengths, "scores": scores}
+
+
+def sample(logits, config, index):
+    """A random token a row: int32 [B] from float32 [B, V].
+
+    By inversion: one uniform number a row, compared with the cumulative probabilities. It is a pure function of
+    (config.seed, row, index). Temperature, then top_k, then top_p. Where several logits equal the k-th, exactly k
+    tokens stay (openai/gpt-2 keeps all of them).
+
+    Args:
+        logits: float32 [B, V].
+        config: a `GenerationConfig`.
+        index: int scalar, the number of the new token.
+    """
+    logits = logits / config.temperature
+    ids = None
+    if config.top_k is not None or config.top_p is not None:
+        logits, ids = ops.top_k(logits, min(config.top_k or logits.shape[-1], logits.shape[-1]), sorted=True)
+    probabilities = ops.softmax(logits, axis=-1)
+    cumulative = ops.cumsum(probabilities, axis=-1)
+    if config.top_p is not None:
+        kept = ops.logical_or(cumulative - probabilities < config.top_p, probabilities == probabilities[:, :1])
+        cumulative = ops.cumsum(ops.where(kept, probabilities, 0.0), axis=-1)
+    total = cumulative[:, -1:]
+    rows = ops.arange(ops.shape(logits)[0], dtype="int32")
+    below = uniform_of(config.seed, rows, index)[:, None] * total
+    choice = ops.sum(ops.cast(cumulative <= below, "int32"), axis=-1, keepdims=True)
+    choice = ops.minimum(choice, logits.shape[-1] - 1)
+    return ops.cast(choice if ids is None else ops.take_along_axis(ids, choice, axis=-1), "int32")[:, 0]
+
+
+def is_any(token_ids, ids):
+    """bool of the shape of `token_ids`: which are among `ids`, a tuple of int."""
+    found = token_ids < 0
+    for i in ids:
+        found = ops.logical_or(found, token_ids == i)
+    return found

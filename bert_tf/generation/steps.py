@@ -1,0 +1,62 @@
+"""What generation asks of a model: the logits after the prompt, and after each further token."""
+
+import keras
+from keras import ops
+
+
+class DecoderSteps:
+    """A decoder that continues prompts, token by token, with a cache.
+
+    Args:
+        model: a `Decoder`.
+        token_ids: int32 [B, S], the prompts. Shorter ones are padded on the left, so that all texts of a batch
+            write the same column of the cache.
+        padding_mask: bool [B, S], True at real tokens.
+        max_new_tokens: N, an int or an int scalar tensor.
+
+    Example:
+        steps = DecoderSteps(gpt2, token_ids, padding_mask, max_new_tokens=20)
+        logits, cache = steps.first()  # [B, V]
+        logits, cache = steps.next(ops.argmax(logits, axis=-1), cache, 0)
+    """
+
+    def __init__(self, model, token_ids, padding_mask, max_new_tokens):
+        self._model, self.token_ids = model, token_ids
+        self.padding_mask = ops.cast(padding_mask, "bool")
+        self.prompt_length = ops.shape(token_ids)[1]
+        self.max_new_tokens = max_new_tokens
+        self._seen, self._position_ids = _with_new_tokens(self.padding_mask, max_new_tokens)
+
+    def first(self):
+        """The logits of the first new token, float32 [B, V], and the cache: a nest of tensors [B, ...]."""
+        batch, length = ops.shape(self.token_ids)
+        cache = self._model.empty_cache(batch, length + self.max_new_tokens)
+        return self._decoded(self.token_ids, cache, 0)
+
+    def next(self, token_ids, cache, index):
+        """The same for the token after new token number `index`, which is `token_ids` int32 [B]."""
+        return self._decoded(token_ids[:, None], cache, self.prompt_length + index)
+
+    def repeated(self, count):
+        """These steps for every prompt `count` times, one after the other: [B * count, ...]. The cache is not."""
+        prompts, mask = (ops.repeat(x, count, axis=0) for x in (self.token_ids, self.padding_mask))
+        return DecoderSteps(self._model, prompts, mask, self.max_new_tokens)
+
+    def _decoded(self, token_ids, cache, position):
+        size = ops.shape(token_ids)[1]
+        columns = ops.arange(size, dtype="int32") + position
+        position_ids = ops.take(self._position_ids, columns, axis=1)
+        x, cache = self._model.decode(token_ids, cache, position, self._seen, position_ids)
+        return ops.cast(self._model.output_logits(x[:, -1]), "float32"), cache
+
+
+def _with_new_tokens(padding_mask, max_new_tokens):
+    """The mask of the cache's columns, bool [B, S + N], and the position ids of the same, counted from the prompt."""
+    batch, length = ops.shape(padding_mask)
+    mask = ops.concatenate([padding_mask, ops.ones((batch, max_new_tokens), dtype="bool")], axis=1)
+    return mask, ops.maximum(ops.cumsum(ops.cast(mask, "int32"), axis=1) - 1, 0)
+
+
+def repeated(nest, count):
+    """Each row of every tensor [B, ...] `count` times: [B * count, ...]."""
+    return keras.tree.map_structure(lambda x: ops.repeat(x, count, axis=0), nest)

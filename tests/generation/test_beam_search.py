@@ -1,0 +1,82 @@
+import itertools
+
+import numpy as np
+import pytest
+from markov import MarkovSteps, log_softmax
+
+from bert_tf.generation import GenerationConfig, beam_search
+from bert_tf.generation.restrictions import Restrictions
+
+STOP = 0
+
+
+def table(size, seed):
+    return np.random.default_rng(seed).normal(0, 2, (size, size, size))
+
+
+def penalty(length, alpha, variant):
+    return length**alpha if variant == "huggingface" else ((5 + length) / 6) ** alpha
+
+
+def every_text(logits, prompt, limit, alpha, variant):
+    """All texts up to `limit` tokens with their scores, float64, best first: those with a stop token, and the cut."""
+    log_p, size = log_softmax(logits), len(logits)
+    finished, cut = [], []
+    for length in range(1, limit + 1):
+        for text in itertools.product(range(size), repeat=length):
+            ends = text[-1] == STOP
+            if STOP in text[:-1] or (not ends and length < limit):
+                continue
+            tokens = (*prompt, *text)
+            score = sum(log_p[tokens[i], tokens[i + 1], tokens[i + 2]] for i in range(length))
+            (finished if ends else cut).append((score / penalty(length, alpha, variant), text))
+    texts = sorted(finished + cut if variant == "huggingface" else finished or cut, reverse=True)
+    return texts
+
+
+@pytest.mark.parametrize("variant", ["tensor2tensor", "huggingface"])
+@pytest.mark.parametrize("alpha", [0.0, 0.6, 1.5])
+def test_with_beams_for_every_text_the_search_is_exhaustive(variant, alpha):
+    logits, limit, prompts = table(4, seed=int(10 * alpha)), 3, [[1, 2], [3, 1]]
+    config = GenerationConfig(
+        method="beam_search", beams=40, n_best=5, length_penalty=alpha, max_new_tokens=limit, beam_variant=variant
+    )
+    found = beam_search(MarkovSteps(logits, prompts, limit), config, Restrictions(stop_ids=(STOP,)), filler=-1)
+    for row, prompt in enumerate(prompts):
+        for place, (score, text) in enumerate(every_text(logits, prompt, limit, alpha, variant)[:5]):
+            length = int(found["lengths"][row, place])
+            assert np.asarray(found["token_ids"][row, place]).tolist() == [*text, *[-1] * (limit - len(text))]
+            assert length == len(text)
+            np.testing.assert_allclose(found["scores"][row, place], score, rtol=1e-5)
+
+
+@pytest.mark.parametrize("variant", ["tensor2tensor", "huggingface"])
+def test_a_batch_gives_what_each_prompt_gives_alone(variant):
+    logits, prompts = table(9, seed=3), [[1, 2], [3, 1], [8, 8], [0, 4]]
+    config = GenerationConfig(method="beam_search", beams=3, n_best=3, max_new_tokens=8, beam_variant=variant)
+    restrictions = Restrictions(stop_ids=(STOP,), no_repeat_ngram=2)
+    together = beam_search(MarkovSteps(logits, prompts, 8), config, restrictions)
+    for row, prompt in enumerate(prompts):
+        alone = beam_search(MarkovSteps(logits, [prompt], 8), config, restrictions)
+        for name in alone:
+            np.testing.assert_allclose(alone[name][0], together[name][row], rtol=1e-6)
+
+
+def test_one_beam_without_penalty_is_greedy():
+    from bert_tf.generation import generate_tokens
+
+    logits, prompts = table(9, seed=4), [[1, 2], [3, 1], [8, 8]]
+    restrictions = Restrictions(stop_ids=(STOP,))
+    config = GenerationConfig(method="beam_search", beams=1, length_penalty=0.0, max_new_tokens=10, beam_variant="huggingface")
+    beam = beam_search(MarkovSteps(logits, prompts, 10), config, restrictions)
+    greedy = generate_tokens(MarkovSteps(logits, prompts, 10), GenerationConfig(max_new_tokens=10), restrictions)
+    np.testing.assert_array_equal(beam["token_ids"][:, 0], greedy["token_ids"])
+    np.testing.assert_allclose(beam["scores"][:, 0], greedy["scores"], rtol=1e-5)
+
+
+def test_texts_that_were_not_found_have_no_tokens():
+    logits = np.zeros((2, 2, 2))  # the only texts of two tokens: [0], [1, 0], [1, 1]
+    config = GenerationConfig(method="beam_search", beams=4, n_best=4, max_new_tokens=2)
+    found = beam_search(MarkovSteps(logits, [[1, 1]], 2), config, Restrictions(stop_ids=(STOP,)), filler=-1)
+    assert np.asarray(found["lengths"])[0].tolist() == [1, 2, 0, 0]
+    assert np.asarray(found["token_ids"])[0, 2:].tolist() == [[-1, -1], [-1, -1]]

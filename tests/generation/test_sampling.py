@@ -1,0 +1,123 @@
+import numpy as np
+import pytest
+from keras import ops
+from markov import MarkovSteps, log_softmax
+
+from bert_tf.errors import ConfigError
+from bert_tf.generation import GenerationConfig, generate_tokens
+from bert_tf.generation.restrictions import Restrictions
+from bert_tf.generation.sampling import sample
+
+STOP = 0
+LOGITS = np.random.default_rng(5).normal(0, 2, (9, 9, 9))
+
+
+def greedily(prompt, limit, log_p, restrict=lambda scores, tokens, index: scores):
+    """The greedy text and its score, in NumPy."""
+    tokens, score = list(prompt), 0.0
+    for index in range(limit):
+        scores = log_p[tokens[-2], tokens[-1]]
+        token = int(np.argmax(restrict(scores.copy(), tokens, index)))
+        score += scores[token]
+        tokens.append(token)
+        if token == STOP:
+            break
+    return tokens[len(prompt) :], score
+
+
+def test_greedy_equals_a_loop_in_numpy():
+    prompts = [[1, 2], [3, 1], [8, 8], [7, 7]]
+    result = generate_tokens(
+        MarkovSteps(LOGITS, prompts, 12), GenerationConfig(max_new_tokens=12), Restrictions(stop_ids=(STOP,)), filler=-1
+    )
+    lengths = set()
+    for row, prompt in enumerate(prompts):
+        text, score = greedily(prompt, 12, log_softmax(LOGITS))
+        assert np.asarray(result["token_ids"][row]).tolist() == text + [-1] * (12 - len(text))
+        assert int(result["lengths"][row]) == len(text)
+        np.testing.assert_allclose(result["scores"][row], score, rtol=1e-5)
+        lengths.add(len(text))
+    assert len(lengths) > 1  # some stop before others
+
+
+@pytest.mark.parametrize("n", [1, 2, 3])
+def test_no_ngram_comes_twice(n):
+    def restrict(scores, tokens, index):
+        if index < 4:
+            scores[STOP] = -np.inf
+        for start in range(len(tokens) - n + 1):
+            if tokens[start : start + n - 1] == tokens[len(tokens) - n + 1 :]:
+                scores[tokens[start + n - 1]] = -np.inf
+        return scores
+
+    prompts = [[1, 2, 1, 2], [5, 5, 5, 5], [3, 1, 4, 1]]
+    restrictions = Restrictions(stop_ids=(STOP,), min_new_tokens=4, no_repeat_ngram=n)
+    limit = 4 if n == 1 else 8
+    result = generate_tokens(MarkovSteps(LOGITS, prompts, limit), GenerationConfig(max_new_tokens=limit), restrictions)
+    for row, prompt in enumerate(prompts):
+        text, _ = greedily(prompt, limit, log_softmax(LOGITS), restrict)
+        assert np.asarray(result["token_ids"][row])[: len(text)].tolist() == text
+
+
+def test_padding_on_the_left_counts_for_no_ngram():
+    alone = MarkovSteps(LOGITS, [[4, 1]], 8)
+    padded = MarkovSteps(LOGITS, [[2, 3, 4, 1]], 8, padding_mask=[[0, 0, 1, 1]])
+    config, restrictions = GenerationConfig(max_new_tokens=8), Restrictions(no_repeat_ngram=1)
+    expected = generate_tokens(alone, config, restrictions)["token_ids"]
+    np.testing.assert_array_equal(generate_tokens(padded, config, restrictions)["token_ids"], expected)
+
+
+def test_only_allowed_tokens_come():
+    restrictions = Restrictions(stop_ids=(STOP,), allowed_ids=(3, 5))
+    result = generate_tokens(MarkovSteps(LOGITS, [[1, 2]], 20), GenerationConfig(max_new_tokens=20), restrictions, filler=3)
+    assert set(np.asarray(result["token_ids"]).ravel().tolist()) <= {STOP, 3, 5}
+
+
+CASES = {
+    "all": ({}, lambda p: p),
+    "temperature": ({"temperature": 0.5}, lambda p: p**2),
+    "top_k": ({"top_k": 3}, lambda p: np.where(p >= np.sort(p)[-3], p, 0)),
+    "top_p": ({"top_p": 0.7}, lambda p: np.where(p >= crossing(p, 0.7), p, 0)),
+    "top_k and top_p": ({"top_k": 4, "top_p": 0.8}, lambda p: np.where(top(p, 4) >= crossing(top(p, 4), 0.8), p, 0)),
+}
+
+
+def top(p, k):
+    kept = np.where(p >= np.sort(p)[-k], p, 0)
+    return kept / kept.sum()
+
+
+def crossing(p, top_p):
+    """The probability of the token that crosses `top_p`, which stays."""
+    best = np.sort(p)[::-1]
+    return best[np.searchsorted(np.cumsum(best), top_p)]
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_tokens_are_drawn_as_often_as_they_should(name):
+    settings, expected = CASES[name]
+    config, draws = GenerationConfig(method="sample", seed=7, **settings), 20_000
+    p = np.exp(log_softmax(LOGITS[1, 2]))
+    expected = expected(p) / expected(p).sum()
+    logits = ops.convert_to_tensor(np.repeat(LOGITS[1, 2].astype("float32")[None], draws, axis=0))
+    drawn = np.bincount(np.asarray(sample(logits, config, 3)), minlength=9)
+    assert (drawn[expected == 0] == 0).all()
+    deviation = np.sqrt(draws * expected * (1 - expected))
+    assert (np.abs(drawn - draws * expected) <= 3 * deviation + 1e-9).all()
+
+
+def test_a_seed_gives_the_same_text_and_another_seed_another():
+    def text(seed):
+        config = GenerationConfig(method="sample", seed=seed, max_new_tokens=30)
+        return np.asarray(generate_tokens(MarkovSteps(LOGITS, [[1, 2]] * 2, 30), config, Restrictions())["token_ids"])
+
+    np.testing.assert_array_equal(text(1), text(1))
+    assert (text(1) != text(2)).any()
+    assert (text(1)[0] != text(1)[1]).any()  # each text of a request has a stream of its own
+
+
+def test_settings_of_another_method_are_refused():
+    with pytest.raises(ConfigError, match="'top_p' applies only to method=sample"):
+        GenerationConfig(top_p=0.9)
+    with pytest.raises(ConfigError, match="n_best=5 is above beams=4"):
+        GenerationConfig(method="beam_search", n_best=5)
