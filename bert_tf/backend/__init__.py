@@ -15,6 +15,7 @@ from bert_tf.backend.cpu_kernels import (
     lookup,
     product_with_transposed,
 )
+from bert_tf.backend.graph import as_graph
 from bert_tf.backend.lamb import Lamb
 from bert_tf.backend.model import NonFiniteError, TrainableModel
 from bert_tf.backend.optimizers import AdamW

@@ -40,8 +40,7 @@ def generate_tokens(steps, config, restrictions, filler=0):
     def chosen(index, logits, tokens, ended, lengths, scores):
         """The state with new token number `index`."""
         column = prompt_length + index
-        possible = restrictions.apply(logits, tokens, real, column, index)
-        token = largest(possible) if config.method == "greedy" else sample(possible, config, index)
+        token = next_token(logits, tokens, real, column, index, config, restrictions)
         log_p = ops.take_along_axis(ops.log_softmax(logits, axis=-1), token[:, None], axis=-1)[:, 0]
         written = ops.logical_and(columns == column, ops.logical_not(ended)[:, None])
         return (
@@ -66,6 +65,12 @@ def generate_tokens(steps, config, restrictions, filler=0):
     state = (*chosen(*start), cache)
     _, _, tokens, _, lengths, scores, _ = keras.ops.while_loop(unfinished, body, state)
     return {"token_ids": tokens[:, prompt_length:], "lengths": lengths, "scores": scores}
+
+
+def next_token(logits, tokens, real, column, index, config, restrictions):
+    """int32 [B]: the tokens that `config.method` chooses; the other arguments are those of `Restrictions.apply`."""
+    logits = restrictions.apply(logits, tokens, real, column, index)
+    return largest(logits) if config.method == "greedy" else sample(logits, config, index)
 
 
 def sample(logits, config, index):

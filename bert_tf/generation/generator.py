@@ -1,0 +1,215 @@
+"""Texts from prompts: the tokenizer before and after `generate_tokens` and `beam_search`."""
+
+import dataclasses
+
+import numpy as np
+from keras import ops
+
+from bert_tf.backend import as_graph
+from bert_tf.errors import ConfigError, DataError
+from bert_tf.generation.beam_search import beam_search
+from bert_tf.generation.generation_config import GenerationConfig
+from bert_tf.generation.restrictions import Restrictions
+from bert_tf.generation.sampling import generate_tokens, next_token
+from bert_tf.generation.steps import DecoderSteps
+from bert_tf.parsing import brief
+
+
+@dataclasses.dataclass(frozen=True)
+class Generated:
+    """One generated text.
+
+    Attributes:
+        text: str, without the prompt, stop tokens and stop strings.
+        token_ids: list of int, the new tokens, a stop token included.
+        score: float; see `generate_tokens` and `beam_search`.
+        finished: whether the text ended by itself, not at `max_new_tokens`.
+    """
+
+    text: str
+    token_ids: list
+    score: float
+    finished: bool
+
+
+class TextGenerator:
+    """Continues prompts with a decoder.
+
+    A prompt gets the special tokens that began the texts of the pretraining (`[CLS]`, for example), and none after
+    it. A text ends with the special token that ended those texts, which is not part of it.
+
+    Args:
+        model: a `Decoder`.
+        tokenizer: of its pretraining.
+        stop_tokens: further tokens that end a text, spelled as in the vocabulary.
+        allowed_tokens: the only tokens that may be generated, spelled so; None for all.
+
+    Raises:
+        ConfigError: a token that the vocabulary lacks.
+
+    Example:
+        model, tokenizer = load_pretrained("run")
+        generate = TextGenerator(model.backbone, tokenizer)
+        generate(["The state of the Union is"], GenerationConfig(max_new_tokens=20))[0][0].text
+        for piece in generate.stream("My fellow citizens,", GenerationConfig(method="sample", top_p=0.9)):
+            print(piece, end="")
+    """
+
+    def __init__(self, model, tokenizer, stop_tokens=(), allowed_tokens=None):
+        self.model, self.tokenizer = model, tokenizer
+        layout = tokenizer.layout
+        ends = {*layout.after_first, tokenizer.eod_id, tokenizer.sep_id} - {None}
+        self.stop_ids = tuple(sorted(ends | {self._id(token) for token in stop_tokens}))
+        self.allowed_ids = None if allowed_tokens is None else tuple(self._id(token) for token in allowed_tokens)
+        self._compiled = {}
+
+    def __call__(self, prompts, config=GenerationConfig()):
+        """Continues each prompt.
+
+        Args:
+            prompts: list of str.
+            config: a `GenerationConfig`.
+
+        Returns:
+            For each prompt a list of `Generated`, best first: `config.n_best` with beam search, else one.
+
+        Raises:
+            DataError: no prompts; a prompt without a token; a prompt with which the text would be longer than the
+                model's positions.
+        """
+        token_ids, mask = self._padded([self._prompt(text, config) for text in prompts])
+        result = self._function(config)(token_ids, mask)
+        result = {name: np.asarray(value) for name, value in result.items()}
+        if config.method != "beam_search":
+            result = {name: value[:, None] for name, value in result.items()}
+        return [
+            [
+                self._generated(ids[:length].tolist(), float(score), config)
+                for ids, length, score in zip(*texts)
+                if length
+            ]
+            for texts in zip(result["token_ids"], result["lengths"], result["scores"])
+        ]
+
+    def stream(self, prompt, config=GenerationConfig()):
+        """Yields the text of one prompt piece by piece, as soon as its characters are known.
+
+        Together the pieces are the text of `__call__`. A stop string stops the computation, too.
+
+        Raises:
+            DataError: as `__call__`.
+            ConfigError: beam search, whose text is known at its end only.
+        """
+        if config.method == "beam_search":
+            raise ConfigError("beam search knows its text at the end only; stream with method greedy or sample")
+        prompt_ids, mask = self._padded([self._prompt(prompt, config)])
+        first, following = self._function(config, streamed=True)
+        new = np.full((1, config.max_new_tokens), self.tokenizer.pad_id, "int32")
+        token, cache = first(prompt_ids, mask, new)
+        shown = ""
+        for index in range(config.max_new_tokens):
+            new[:, index] = np.asarray(token)
+            text, ended = self._text(new[0, : index + 1].tolist(), config)
+            ended = ended or index + 1 == config.max_new_tokens
+            # The bytes of half a character, or the begin of a stop string, are not shown before it is whole.
+            known = text if ended else text[: _undecided(text, config.stop_strings)]
+            if known.startswith(shown) and len(known) > len(shown):
+                yield known[len(shown) :]
+                shown = known
+            if ended:
+                return
+            token, cache = following(prompt_ids, mask, new, cache, np.int32(index + 1))
+
+    def _id(self, token):
+        if token not in self.tokenizer.vocabulary:
+            raise ConfigError(f"the vocabulary has no token {brief(token)}; spell it as the vocabulary file does")
+        return self.tokenizer.token_to_id(token)
+
+    def _prompt(self, text, config):
+        """The ids of one prompt."""
+        ids = [*self.tokenizer.layout.before_first, *self.tokenizer.encode(text)]
+        if not ids:
+            raise DataError(f"the prompt {brief(text)} has no token; give at least one word")
+        longest = self.model.config.max_positions
+        if longest is not None and len(ids) + config.max_new_tokens > longest:
+            raise DataError(
+                f"a prompt of {len(ids)} tokens and max_new_tokens={config.max_new_tokens} are more than the model's "
+                f"{longest} positions; shorten the prompt {brief(text)} or lower max_new_tokens"
+            )
+        return ids
+
+    def _padded(self, prompts):
+        """The prompts as int32 [B, S], padded on the left, and bool [B, S], True at real tokens."""
+        if not prompts:
+            raise DataError("there are no prompts; give at least one")
+        longest = max(len(ids) for ids in prompts)
+        token_ids = np.full((len(prompts), longest), self.tokenizer.pad_id, "int32")
+        mask = np.zeros((len(prompts), longest), bool)
+        for row, ids in enumerate(prompts):
+            token_ids[row, longest - len(ids) :], mask[row, longest - len(ids) :] = ids, True
+        return token_ids, mask
+
+    def restrictions(self, config):
+        """The `Restrictions` of a configuration, with this generator's tokens."""
+        return Restrictions(self.stop_ids, config.min_new_tokens, config.no_repeat_ngram, self.allowed_ids)
+
+    def _function(self, config, streamed=False):
+        """The computation as a graph, made once for each configuration."""
+        key = config, streamed
+        if key not in self._compiled:
+            self._compiled[key] = self._streaming(config) if streamed else self._whole(config)
+        return self._compiled[key]
+
+    def _whole(self, config):
+        search = beam_search if config.method == "beam_search" else generate_tokens
+
+        def function(token_ids, mask):
+            steps = DecoderSteps(self.model, token_ids, mask, config.max_new_tokens)
+            return search(steps, config, self.restrictions(config), filler=self.tokenizer.pad_id)
+
+        return as_graph(function, [((None, None), "int32"), ((None, None), "bool")])
+
+    def _streaming(self, config):
+        restrictions = self.restrictions(config)
+
+        def token_of(steps, new, logits, index):
+            tokens = ops.concatenate([steps.token_ids, new], axis=1)
+            real = ops.concatenate([steps.padding_mask, ops.ones_like(new, dtype="bool")], axis=1)
+            return next_token(logits, tokens, real, steps.prompt_length + index, index, config, restrictions)
+
+        def first(token_ids, mask, new):
+            steps = DecoderSteps(self.model, token_ids, mask, config.max_new_tokens)
+            logits, cache = steps.first()
+            return token_of(steps, new, logits, 0), cache
+
+        def following(token_ids, mask, new, cache, index):
+            steps = DecoderSteps(self.model, token_ids, mask, config.max_new_tokens)
+            logits, cache = steps.next(ops.take(new, index - 1, axis=1), cache, index - 1)
+            return token_of(steps, new, logits, index), cache
+
+        return as_graph(first), as_graph(following)
+
+    def _text(self, ids, config):
+        """The text of new tokens up to a stop token or stop string, and whether there was one."""
+        ended = ids[-1] in self.stop_ids
+        text = self.tokenizer.decode([i for i in ids if i not in self.stop_ids])
+        for stop in config.stop_strings:
+            before, found, _ = text.partition(stop)
+            if found:
+                text, ended = before, True
+        return text, ended
+
+    def _generated(self, ids, score, config):
+        text, ended = self._text(ids, config)
+        return Generated(text, ids, score, ended)
+
+
+def _undecided(text, stop_strings):
+    """From where on the end of a text may still change: half a character, or the begin of a stop string."""
+    end = len(text.rstrip("\ufffd"))
+    for stop in stop_strings:
+        for size in range(min(len(stop) - 1, end), 0, -1):
+            if text[:end].endswith(stop[:size]):
+                end -= size
+                break
+    return end

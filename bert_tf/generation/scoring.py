@@ -1,0 +1,222 @@
+"""How probable a text is: log-likelihoods of continuations, perplexity of documents."""
+
+import dataclasses
+import math
+
+import numpy as np
+from keras import ops
+
+from bert_tf.backend import as_graph
+from bert_tf.errors import ConfigError, DataError
+from bert_tf.parsing import brief
+
+
+@dataclasses.dataclass(frozen=True)
+class ContinuationScore:
+    """How probable a continuation is after its context.
+
+    Attributes:
+        log_likelihood: float, the sum of the log-probabilities of its tokens.
+        tokens, characters, bytes: int, its length in each.
+        is_greedy: whether greedy generation after the context would give it.
+    """
+
+    log_likelihood: float
+    tokens: int
+    characters: int
+    bytes: int
+    is_greedy: bool
+
+
+@dataclasses.dataclass(frozen=True)
+class Perplexity:
+    """The negative log-likelihood of documents, in nats, and what it is divided by.
+
+    Attributes:
+        nll: float, the sum over all predicted tokens.
+        tokens, words, bytes: int, the tokens predicted, the words between white space, and the bytes of UTF-8.
+    """
+
+    nll: float
+    tokens: int
+    words: int
+    bytes: int
+
+    @property
+    def per_token(self):
+        """exp(nll / tokens): depends on the vocabulary."""
+        return math.exp(self.nll / self.tokens)
+
+    @property
+    def per_word(self):
+        """exp(nll / words): comparable between vocabularies, on the same text."""
+        return math.exp(self.nll / self.words)
+
+    @property
+    def bits_per_byte(self):
+        """nll / bytes in bits: comparable between vocabularies and languages."""
+        return self.nll / self.bytes / math.log(2)
+
+
+class TextScorer:
+    """Scores texts with a decoder.
+
+    Every text begins with `start_id`, so that its first token is predicted too.
+
+    Args:
+        model: a `Decoder`.
+        tokenizer: of its pretraining.
+        batch_size: sequences computed together.
+
+    Raises:
+        ConfigError: a tokenizer without a special token to begin a text with.
+
+    Example:
+        scorer = TextScorer(model.backbone, tokenizer)
+        scorer.continuations([("The capital of France is", " Paris"), ("The capital of France is", " Rome")])
+        scorer.perplexity(["One document.", "Another."], stride=256).per_token
+    """
+
+    def __init__(self, model, tokenizer, batch_size=8):
+        self.model, self.tokenizer, self.batch_size = model, tokenizer, batch_size
+        layout = tokenizer.layout
+        # GPT-2 puts its one special token between documents: it ends one and begins the next.
+        starts = [*layout.before_first, *(i for i in (tokenizer.cls_id, tokenizer.eod_id, tokenizer.sep_id) if i is not None)]
+        if not starts:
+            raise ConfigError("the tokenizer has no special token that begins or ends a text; train one with [CLS] or </s>")
+        self.start_id = starts[0]
+        self._scores = as_graph(self._token_scores, [((None, None), "int32"), ((None, None), "bool")])
+
+    def continuations(self, pairs):
+        """Scores continuations after their contexts.
+
+        Context and continuation are tokenized together and split where the continuation begins, so that a space
+        between them belongs in front of the continuation. A token across that border counts as the continuation's.
+
+        Args:
+            pairs: list of (context, continuation), str each; the context may be empty.
+
+        Returns:
+            list of `ContinuationScore`.
+
+        Raises:
+            DataError: an empty continuation, or a pair longer than the model's positions.
+        """
+        rows = []
+        for context, continuation in pairs:
+            if not continuation:
+                raise DataError(f"the continuation of {brief(context)} is empty; give at least one character")
+            ids, begin = self._split(context, continuation)
+            self._check_length(len(ids) + 1, context + continuation)
+            rows.append(([self.start_id, *ids], begin))
+        results = []
+        for (context, continuation), (ids, begin), (log_p, greedy) in zip(
+            pairs, rows, self._scored([ids for ids, _ in rows])
+        ):
+            results.append(
+                ContinuationScore(
+                    float(log_p[begin:].sum()),
+                    len(ids) - 1 - begin,
+                    len(continuation),
+                    len(continuation.encode("utf-8", "surrogatepass")),
+                    bool(greedy[begin:].all()),
+                )
+            )
+        return results
+
+    def perplexity(self, documents, length=None, stride=None):
+        """The negative log-likelihood of documents, each for itself.
+
+        A document longer than `length` is read in windows that begin every `stride` tokens. Each token is predicted
+        once, in the first window that has it: with the window's tokens before it, at least `length` - `stride`.
+
+        Args:
+            documents: list of str.
+            length: tokens of a window; None for all positions of the model.
+            stride: None for `length`: disjoint windows.
+
+        Returns:
+            A `Perplexity`.
+
+        Raises:
+            ConfigError: a length beyond the model's positions, or a stride that is not in 1..length - 1.
+            DataError: no tokens.
+        """
+        longest = self.model.config.max_positions
+        length = length or longest
+        if longest is not None and length > longest:
+            raise ConfigError(f"length={length} is beyond the model's {longest} positions; lower it")
+        stride = stride or length - 1
+        if not 1 <= stride < length:
+            raise ConfigError(f"stride={stride} must be at least 1 and below the length of {length} tokens")
+        windows, first_new = [], []
+        words = size = 0
+        for document in documents:
+            ids = [self.start_id, *self.tokenizer.encode(document)]
+            words += len(document.split())
+            size += len(document.encode("utf-8", "surrogatepass"))
+            for begin, end, new in windows_of(len(ids), length, stride):
+                windows.append(ids[begin:end])
+                first_new.append(new - begin)
+        if not windows:
+            raise DataError("the documents have no tokens; give text")
+        nll = tokens = 0
+        for (log_p, _), new in zip(self._scored(windows), first_new):
+            nll -= float(log_p[new - 1 :].sum(dtype="float64"))
+            tokens += len(log_p) - (new - 1)
+        return Perplexity(nll, tokens, words, size)
+
+    def _split(self, context, continuation):
+        """The ids of both together, and the index of the first that has a character of the continuation."""
+        ids, _, ends = (x[0].numpy() for x in self.tokenizer.tokenize_with_offsets([context + continuation]))
+        begin = int((ends <= len(context)).sum())
+        if begin == len(ids):
+            raise DataError(f"the continuation {brief(continuation)} has no token; give at least one word")
+        return ids.tolist(), begin
+
+    def _check_length(self, length, text):
+        longest = self.model.config.max_positions
+        if longest is not None and length > longest:
+            raise DataError(f"{brief(text)} has {length} tokens, the model {longest} positions; shorten the context")
+
+    def _scored(self, sequences):
+        """For each sequence of ids: the log-probability of each token after the first, and whether it is the best."""
+        order = sorted(range(len(sequences)), key=lambda i: len(sequences[i]))  # batches of like length
+        results = [None] * len(sequences)
+        for start in range(0, len(order), self.batch_size):
+            chosen = order[start : start + self.batch_size]
+            size = max(len(sequences[i]) for i in chosen)
+            ids, mask = np.full((len(chosen), size), self.tokenizer.pad_id, "int32"), np.zeros((len(chosen), size), bool)
+            for row, i in enumerate(chosen):
+                ids[row, : len(sequences[i])], mask[row, : len(sequences[i])] = sequences[i], True
+            log_p, greedy = (np.asarray(x) for x in self._scores(ids, mask))
+            for row, i in enumerate(chosen):
+                count = len(sequences[i]) - 1
+                results[i] = log_p[row, :count], greedy[row, :count]
+        return results
+
+    def _token_scores(self, token_ids, padding_mask):
+        """float32 and bool [B, S - 1]: of each token but the first."""
+        inputs = {"token_ids": token_ids, "padding_mask": padding_mask}
+        x = self.model(inputs, training=False)["sequence_output"][:, :-1]
+
+        def of_row(pair):  # one sequence at a time: the logits of all would be large
+            vectors, ids = pair
+            logits = ops.cast(self.model.output_logits(vectors), "float32")
+            log_p = ops.take_along_axis(ops.log_softmax(logits, axis=-1), ids[:, None], axis=-1)[:, 0]
+            return log_p, ops.cast(ops.argmax(logits, axis=-1), "int32") == ids
+
+        return ops.map(of_row, (x, token_ids[:, 1:]))
+
+
+def windows_of(total, length, stride):
+    """(begin, end, first new) of the windows over `total` tokens, of which all but the first are predicted once.
+
+    Example:
+        list(windows_of(10, length=6, stride=3))  # [(0, 6, 1), (3, 9, 6), (6, 10, 9)]
+    """
+    begin, new = 0, 1
+    while new < total:
+        end = min(begin + length, total)
+        yield begin, end, new
+        begin, new = begin + stride, end
