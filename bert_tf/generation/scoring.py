@@ -128,12 +128,12 @@ class TextScorer:
         """The negative log-likelihood of documents, each for itself.
 
         A document longer than `length` is read in windows that begin every `stride` tokens. Each token is predicted
-        once, in the first window that has it: with the window's tokens before it, at least `length` - `stride`.
+        once, in the first window that has it: with the window's tokens before it, at least `length` - `stride`. A small stride costs more and gives each token more context.
 
         Args:
             documents: list of str.
             length: tokens of a window; None for all positions of the model.
-            stride: None for `length`: disjoint windows.
+            stride: None for `length` - 1: windows share one token, the first context of the later one.
 
         Returns:
             A `Perplexity`.

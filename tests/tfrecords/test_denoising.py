@@ -1,0 +1,222 @@
+"""T5's objectives against ports of its code, closed forms, and the promises of every corruption."""
+
+import types
+
+import numpy as np
+import pytest
+import tensorflow as tf
+from scipy import stats
+
+from bert_tf.errors import ConfigError
+from tfrecords.corruption.denoising import DenoisingCorruption
+from tfrecords.corruption.denoising_config import DenoisingConfig
+
+PAD, END, UNKNOWN, TEXT, SENTINELS = 0, 1, 2, range(3, 900), 100
+VOCABULARY = ["<pad>", "</s>", "<unk>", *(f"t{i}" for i in TEXT), *(f"<extra_id_{i}>" for i in range(SENTINELS - 1, -1, -1))]
+FIRST_SENTINEL = len(VOCABULARY) - 1
+TOKENIZER = types.SimpleNamespace(
+    vocabulary=VOCABULARY, sep_id=END, pad_id=PAD, unk_id=UNKNOWN, special_ids=(PAD, END, UNKNOWN),
+    random_ids=np.array(TEXT), token_to_id=VOCABULARY.index,
+)  # fmt: skip
+
+
+def batch(lengths, width, epoch=0, first=0):
+    """Rows of different tokens, each with </s> at its end: no two tokens of a row are alike."""
+    rows = np.zeros((len(lengths), width), "int32")
+    for row, length in enumerate(lengths):
+        rows[row, :length] = 3 + np.random.default_rng(row).permutation(len(TEXT))[:length]
+        if length < width:
+            rows[row, length] = END
+    numbers = np.arange(first, first + len(lengths))
+    return {
+        "token_ids": tf.constant(rows),
+        "padding_mask": tf.constant(rows != PAD),
+        "example_index": tf.constant(numbers, tf.int64),
+        "epoch": tf.fill([len(lengths)], tf.constant(epoch, tf.int64)),
+    }
+
+
+def corrupted(config, data, seed=0):
+    return {k: v.numpy() for k, v in DenoisingCorruption(TOKENIZER, config)(data, seed).items()}
+
+
+def rows_of(result):
+    """(text, input, target) lists of each row, without </s> and padding."""
+    for ids, mask, targets, weights in zip(*(result[k] for k in ("token_ids", "padding_mask", "target_ids", "target_weights"))):
+        inputs, outputs = ids[mask].tolist(), targets[weights > 0].tolist()
+        assert inputs[-1] == outputs[-1] == END
+        assert (ids[~mask] == PAD).all() and (targets[weights == 0] == PAD).all()
+        yield inputs[:-1], outputs[:-1]
+
+
+def restored(inputs, targets):
+    """The text of an input and a target with sentinels; checks their order."""
+    pieces, current = {}, None
+    for token in targets:
+        if token > FIRST_SENTINEL - SENTINELS:
+            assert token == FIRST_SENTINEL - len(pieces)
+            pieces[token] = current = []
+        else:
+            current.append(token)
+    text, seen = [], 0
+    for token in inputs:
+        if token > FIRST_SENTINEL - SENTINELS:
+            assert token == FIRST_SENTINEL - seen
+            text, seen = text + pieces[token], seen + 1
+        else:
+            text.append(token)
+    assert seen == len(pieces)
+    return text
+
+
+def test_lengths_are_the_published_ones():
+    for mean, raw, target in ((2.0, 552, 126), (3.0, 568, 114), (5.0, 581, 105), (10.0, 591, 99)):
+        config = DenoisingConfig(mean_span=mean)
+        assert (config.longest_text(512), config.lengths(raw)) == (raw, (512, target))
+    by_length = {128: (141, 29), 256: (284, 58), 1024: (1137, 229)}
+    for length, (raw, target) in by_length.items():
+        assert DenoisingConfig().longest_text(length) == raw
+        assert DenoisingConfig().lengths(raw)[1] == target
+    byt5 = DenoisingConfig(mean_span=20.0)
+    assert (byt5.longest_text(1024), byt5.lengths(1193)[1], byt5.sentinels(1193)) == (1193, 189, 9)
+
+
+@pytest.mark.parametrize("mean_span", [1.0, 3.0, 8.0])
+def test_span_corruption_has_the_exact_numbers_and_can_be_undone(mean_span):
+    config, lengths = DenoisingConfig(mean_span=mean_span), [1, 2, 3, 7, 20, 63, 64, 150, 200]
+    data = batch(lengths, 201)
+    for row, (inputs, targets) in enumerate(rows_of(corrupted(config, data))):
+        text = data["token_ids"].numpy()[row, : lengths[row]].tolist()
+        noise, spans = (int(x) for x in config.noise(lengths[row]))
+        assert len(inputs) == len(text) - noise + spans
+        assert len(targets) == noise + spans
+        assert restored(inputs, targets) == text
+        if len(text) > 1:
+            assert inputs[0] == text[0]  # the first token is never noise
+            assert targets[-1] == text[-1]  # the last always is
+
+
+def test_every_partition_is_equally_likely():
+    """8 tokens, 3 of them noise in 2 spans: 2 partitions of 3 times 4 partitions of 5."""
+    config = DenoisingConfig(rate=0.4, mean_span=1.5)
+    assert [int(x) for x in config.noise(8)] == [3, 2]
+    count, seen = 4_000, {}
+    for epoch in range(4):
+        data = batch([8] * 1_000, 9, epoch=epoch)
+        for row, (inputs, _) in enumerate(rows_of(corrupted(config, data, seed=5))):
+            text = data["token_ids"].numpy()[row, :8].tolist()
+            key = tuple(text.index(t) for t in inputs if t in text)
+            seen[key] = seen.get(key, 0) + 1
+    assert len(seen) == 8
+    assert stats.chisquare([*seen.values()], [count / 8] * 8).pvalue > 0.001
+
+
+def test_tokens_drawn_one_by_one_are_as_many_as_the_rate_says():
+    data, expected = batch([200] * 300, 201), 200 * 300 * 0.15
+    for method in ("drop", "mass", "bert"):
+        noise = 0
+        for row, (inputs, targets) in enumerate(rows_of(corrupted(DenoisingConfig(method=method), data))):
+            text = data["token_ids"].numpy()[row, :200].tolist()
+            if method == "drop":
+                assert sorted(inputs + targets) == sorted(text)
+                assert [t for t in text if t in set(targets)] == targets
+                noise += len(targets)
+            else:
+                assert targets == text
+                changed = [new for new, old in zip(inputs, text, strict=True) if new != old]
+                noise += len(changed)
+                if method == "mass":
+                    assert set(changed) <= {FIRST_SENTINEL}
+        assert abs(noise - expected) < 3 * np.sqrt(expected * 0.85)
+
+
+def test_one_noise_token_of_ten_is_random_in_bert_style():
+    data = batch([200] * 300, 201)
+    result = corrupted(DenoisingConfig(method="bert"), data)["token_ids"][:, :200]
+    changed = result[result != data["token_ids"].numpy()[:, :200]]
+    share = np.mean(changed != FIRST_SENTINEL)
+    assert abs(share - 0.1) < 3 * np.sqrt(0.09 / len(changed))
+    assert set(changed[changed != FIRST_SENTINEL]) <= set(TEXT)
+
+
+def test_replaced_spans_equal_a_port_of_the_original():
+    def unique_sentinels(tokens, noise):
+        """`noise_span_to_unique_sentinel`."""
+        first = noise & ~np.concatenate([[False], noise[:-1]])
+        sentinels = FIRST_SENTINEL + 1 - np.cumsum(first)
+        return np.where(first, sentinels, tokens)[~noise | first].tolist()
+
+    data = batch([150, 80, 199], 201)
+    for row, (inputs, targets) in enumerate(rows_of(corrupted(DenoisingConfig(method="replace_spans", rate=0.2), data))):
+        text = data["token_ids"].numpy()[row]
+        text = text[text > UNKNOWN]
+        noise = np.isin(text, targets)
+        assert inputs == unique_sentinels(text, noise)
+        assert targets == unique_sentinels(text, ~noise)
+
+
+def test_too_few_sentinels_are_an_error_before_the_first_step():
+    with pytest.raises(ConfigError, match="needs 128 sentinels for texts of 512 tokens, and the vocabulary has 100"):
+        DenoisingCorruption(TOKENIZER, DenoisingConfig(method="replace_spans", rate=0.5)).check_sentinels(512)
+    with pytest.raises(ConfigError, match="sentinels"):
+        DenoisingCorruption(TOKENIZER, DenoisingConfig(rate=0.5, mean_span=1.0)).check_sentinels(512)
+
+
+def test_a_text_that_draws_more_spans_than_sentinels_keeps_the_rest():
+    few = types.SimpleNamespace(**vars(TOKENIZER) | {"vocabulary": VOCABULARY[:900] + VOCABULARY[-5:]})
+    few.token_to_id = VOCABULARY.index
+    data = batch([32] * 200, 33)
+    corrupt = DenoisingCorruption(few, DenoisingConfig(method="replace_spans"))
+    result = {k: v.numpy() for k, v in corrupt(data, 0).items()}
+    for inputs, targets in rows_of(result):
+        for ids in (inputs, targets):
+            sentinels = [t for t in ids if t > FIRST_SENTINEL - SENTINELS]
+            assert sentinels == list(range(FIRST_SENTINEL, FIRST_SENTINEL - len(sentinels), -1))
+            assert len(sentinels) <= 5
+
+
+def test_deshuffling_gives_every_order():
+    data, seen = batch([3] * 3_000, 4), {}
+    for row, (inputs, targets) in enumerate(rows_of(corrupted(DenoisingConfig(method="deshuffle"), data))):
+        text = data["token_ids"].numpy()[row, :3].tolist()
+        assert targets == text
+        key = tuple(text.index(t) for t in inputs)
+        seen[key] = seen.get(key, 0) + 1
+    assert stats.chisquare([seen[k] for k in sorted(seen)], [500] * 6).pvalue > 0.001
+
+
+def test_prefixes_are_cut_uniformly():
+    data, seen = batch([11] * 4_000, 12), np.zeros(11)
+    for row, (inputs, targets) in enumerate(rows_of(corrupted(DenoisingConfig(method="prefix_lm"), data))):
+        assert inputs + targets == data["token_ids"].numpy()[row, :11].tolist()
+        seen[len(inputs)] += 1
+    assert seen[0] == 0
+    assert stats.chisquare(seen[1:]).pvalue > 0.001
+
+
+def test_a_language_model_has_no_input():
+    data = batch([11, 4], 12)
+    for row, (inputs, targets) in enumerate(rows_of(corrupted(DenoisingConfig(method="lm"), data))):
+        assert inputs == []
+        assert targets == data["token_ids"].numpy()[row, : [11, 4][row]].tolist()
+
+
+@pytest.mark.parametrize("method", ["span", "replace_spans", "bert", "mass", "drop", "deshuffle", "prefix_lm", "lm"])
+def test_noise_is_a_pure_function_of_seed_epoch_and_example(method):
+    config, lengths = DenoisingConfig(method=method), [40, 33, 12, 40, 25, 8]
+    whole = corrupted(config, batch(lengths, 41))
+    again = corrupted(config, batch(lengths, 41))
+    data = batch(lengths, 41)
+    halves = [corrupted(config, {k: v[part] for k, v in data.items()}) for part in (slice(0, 2), slice(2, 6))]
+    for name in whole:
+        np.testing.assert_array_equal(whole[name], again[name])
+        np.testing.assert_array_equal(whole[name], np.concatenate([h[name] for h in halves]))
+    if method != "lm":
+        for other in (corrupted(config, batch(lengths, 41), seed=1), corrupted(config, batch(lengths, 41, epoch=1))):
+            assert any((whole[name] != other[name]).any() for name in whole)
+
+
+def test_truncation_keeps_the_last_token():
+    result = corrupted(DenoisingConfig(method="mass", input_length=10, target_length=8), batch([40], 41))
+    assert result["token_ids"].shape == (1, 10) and result["target_ids"].shape == (1, 8)
+    assert result["token_ids"][0, -1] == result["target_ids"][0, -1] == END

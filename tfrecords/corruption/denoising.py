@@ -1,0 +1,215 @@
+"""Denoising: a text becomes a corrupted input and a target, as T5 and the objectives that it was compared with.
+
+Raffel et al. 2020, section 3.3; `t5/data/preprocessors.py` of google-research/text-to-text-transfer-transformer.
+"""
+
+import tensorflow as tf
+
+from bert_tf.errors import ConfigError
+from tfrecords.corruption.denoising_config import NOISY, DenoisingConfig
+from tfrecords.corruption.drawing import select_tokens
+from tfrecords.corruption.gathering import gather_at, look_up, running_sum, sum_at
+from tfrecords.corruption.random_numbers import ACTION_STREAM, REPLACEMENT_STREAM, example_keys, random_below, random_bits
+
+# Streams apart from those in `random_numbers`.
+_NOISE_STREAM, _ORDER_STREAM, _CUT_STREAM = 32, 33, 34
+_TEXT_SEGMENTS, _NOISE_SEGMENTS = 0x51ED270B, 0x2545F491
+
+
+class DenoisingCorruption:
+    """Batch to inputs and targets of an encoder-decoder: a pure function of (batch, seed).
+
+    The noise of a text depends on the seed, the epoch and the example's number, not on its batch.
+
+    As in the original: spans and the text between them are random partitions of the exact number of noise tokens and
+    of the others, so that the first token is never noise and the last always is, and no sentinel ends a target.
+    Sentinels descend from the end of the vocabulary (<extra_id_0> first). With "replace_spans" the target of a text
+    that begins with noise begins with that noise, without a sentinel.
+
+    Otherwise than the original: where tokens drawn one by one need more sentinels than there are, the later ones stay
+    in the text (the original takes ids of ordinary tokens as sentinels).
+
+    Args:
+        tokenizer: gives `special_ids`, `sep_id` (the token that ends inputs and targets), `random_ids` and the
+            sentinels "<extra_id_0>", "<extra_id_1>", ...
+        config: a `DenoisingConfig`.
+
+    Call arguments:
+        batch: dict with token_ids int32 [B, S], one text a row; padding_mask bool [B, S]; example_index int64 [B],
+            epoch int64 [B]; S must be static.
+        seed: int or int64 scalar.
+
+    Returns:
+        dict:
+            token_ids: int32 [B, I], the corrupted text and </s>, then padding
+            padding_mask: bool [B, I]
+            target_ids: int32 [B, T], the target and </s>, then padding
+            target_weights: float32 [B, T], 1 at the target and its </s>
+
+    Raises:
+        ConfigError: more sentinels are needed than the tokenizer has; a tokenizer without </s>.
+
+    Example:
+        corrupt = DenoisingCorruption(tokenizer, DenoisingConfig(method="drop"))
+        corrupt({"token_ids": ids, "padding_mask": ids > 0, "example_index": numbers, "epoch": numbers}, seed=0)
+    """
+
+    def __init__(self, tokenizer, config=DenoisingConfig()):
+        if tokenizer.sep_id is None:
+            raise ConfigError("denoising ends texts with the token of the role 'sep' (</s>), and the tokenizer has none")
+        self.config, self.end_id, self.pad_id = config, int(tokenizer.sep_id), int(tokenizer.pad_id)
+        self.special_ids = tuple(tokenizer.special_ids)
+        self.sentinels = _sentinels(tokenizer)
+        self._never = [i for i in self.special_ids if i != tokenizer.unk_id]
+        self.random_ids = tf.constant(tokenizer.random_ids, tf.int32)
+
+    @classmethod
+    def of_shards(cls, reader, tokenizer, config):
+        """The corruption for the rows of a `ShardReader`.
+
+        Raises:
+            ConfigError: also where its texts need more sentinels than there are.
+        """
+        made = cls(tokenizer, config)
+        made.check_sentinels(reader.manifest.sequence_length)
+        return made
+
+    def check_sentinels(self, tokens):
+        """Raises ConfigError where texts of so many tokens need more sentinels than there are."""
+        needed, there = self.config.sentinels(tokens), len(self.sentinels)
+        if needed > there:
+            raise ConfigError(
+                f"denoising.method={self.config.method} with rate={self.config.rate} needs {needed} sentinels for texts "
+                f"of {tokens} tokens, and the vocabulary has {there}; lower the rate, raise mean_span, or train a "
+                "vocabulary with more sentinels"
+            )
+
+    def __call__(self, batch, seed):
+        token_ids, length = batch["token_ids"], batch["token_ids"].shape[1]
+        self.check_sentinels(length)
+        keys = example_keys(seed, batch["epoch"], batch["example_index"])
+        token_ids, text = self._text(token_ids, batch["padding_mask"])
+        input_length, target_length = self.config.lengths(length)
+        inputs, kept, targets, wanted = self._pair(token_ids, text, keys)
+        input_ids, input_mask = self._compact(inputs, kept, input_length)
+        target_ids, target_mask = self._compact(targets, wanted, target_length)
+        return {
+            "token_ids": input_ids,
+            "padding_mask": input_mask,
+            "target_ids": target_ids,
+            "target_weights": tf.cast(target_mask, tf.float32),
+        }
+
+    def _text(self, token_ids, padding_mask):
+        """The rows without special tokens, moved to the front: int32 [B, S], and bool [B, S], True at text."""
+        text = padding_mask
+        for special in self._never:
+            text &= token_ids != special
+        length = token_ids.shape[1]
+        numbers = tf.cast(running_sum(tf.cast(text, tf.float32)), tf.int32)
+        kept = tf.cast(text, tf.int32)
+        moved = sum_at((numbers - 1) * kept, token_ids * kept, length)
+        return moved, tf.range(length)[None] < numbers[:, -1:]
+
+    def _pair(self, token_ids, text, keys):
+        """Inputs and targets before they are moved together: (int32, bool) [B, S] twice, True at what stays."""
+        method = self.config.method
+        if method in NOISY:
+            noise = self._spans(text, keys) if method == "span" else self._tokens(text, keys)
+            if method in ("span", "replace_spans"):
+                inputs, kept = self._with_sentinels(token_ids, text, noise)
+                targets, wanted = self._with_sentinels(token_ids, text, text & ~noise)
+                return inputs, kept, targets, wanted
+            if method == "drop":
+                return token_ids, text & ~noise, token_ids, noise
+            return tf.where(noise, self._single(token_ids, keys), token_ids), text, token_ids, text
+        if method == "deshuffle":
+            return self._shuffled(token_ids, text, keys), text, token_ids, text
+        if method == "prefix_lm":
+            count = tf.reduce_sum(tf.cast(text, tf.int32), axis=1)
+            bits = random_bits(keys, _CUT_STREAM, tf.zeros_like(count)[:, None])
+            cut = 1 + random_below(bits, tf.maximum(count - 1, 1)[:, None])
+            first = tf.range(token_ids.shape[1])[None] < cut
+            return token_ids, text & first, token_ids, text & ~first
+        return token_ids, tf.zeros_like(text), token_ids, text  # lm
+
+    def _spans(self, text, keys):
+        """Noise in spans: bool [B, S]. `random_spans_noise_mask`."""
+        length = text.shape[1]
+        noise_of, spans_of = self.config.noise(range(length + 1))
+        count = tf.reduce_sum(tf.cast(text, tf.int32), axis=1)
+        noise, spans = tf.gather(tf.constant(noise_of, tf.int32), count), tf.gather(tf.constant(spans_of, tf.int32), count)
+        width = max(int(max(spans_of)), 1)
+
+        def ends(total, stream):
+            """Where each of `spans` parts of `total` ends, all partitions equally likely: int32 [B, K]."""
+            stream = tf.constant(stream, tf.uint32)
+            cuts = tf.range(length)[None]
+            possible = (cuts > 0) & (cuts < total[:, None])
+            drawn = select_tokens(possible, tf.maximum(spans - 1, 0), width, (tf.bitwise.bitwise_xor(keys[0], stream), keys[1]))
+            return tf.where(tf.range(width)[None] == spans[:, None] - 1, total[:, None], drawn[0])
+
+        text_ends, noise_ends = ends(count - noise, _TEXT_SEGMENTS), ends(noise, _NOISE_SEGMENTS)
+        real = tf.cast(tf.range(width)[None] < spans[:, None], tf.float32)
+        before = tf.pad(noise_ends, [[0, 0], [1, 0]])[:, :-1]
+        change = sum_at((text_ends + before) * tf.cast(real, tf.int32), real, length + 1)
+        change -= sum_at((text_ends + noise_ends) * tf.cast(real, tf.int32), real, length + 1)
+        return running_sum(change)[:, :length] > 0.5
+
+    def _tokens(self, text, keys):
+        """Noise drawn one by one: bool [B, S]. `iid_noise_mask`."""
+        bits = random_bits(keys, _NOISE_STREAM, tf.zeros_like(text, tf.int32) + tf.range(text.shape[1]))
+        noise = text & (tf.cast(bits, tf.int64) < round(self.config.rate * 2**32))
+        if self.config.method == "replace_spans":
+            # No more spans than sentinels, in inputs and in targets.
+            noise &= self._number(_begins(noise)) <= len(self.sentinels)
+            noise &= self._number(_begins(text & ~noise)) < len(self.sentinels)
+        return noise
+
+    def _with_sentinels(self, token_ids, text, replaced):
+        """Each run of `replaced` as one sentinel: tokens, and which stay. `noise_span_to_unique_sentinel`."""
+        begins = _begins(replaced)
+        number = tf.clip_by_value(self._number(begins) - 1, 0, len(self.sentinels) - 1)
+        return tf.where(begins, look_up(tf.constant(self.sentinels), number), token_ids), text & (~replaced | begins)
+
+    def _number(self, begins):
+        return tf.cast(running_sum(tf.cast(begins, tf.float32)), tf.int32)
+
+    def _single(self, token_ids, keys):
+        """<extra_id_0> in place of every token; with "bert" one of ten is a random token."""
+        first = tf.zeros_like(token_ids) + self.sentinels[0]
+        if self.config.method == "mass":
+            return first
+        positions = tf.zeros_like(token_ids) + tf.range(token_ids.shape[1])
+        random = tf.cast(random_bits(keys, ACTION_STREAM, positions), tf.int64) < round(0.1 * 2**32)
+        draw = random_below(random_bits(keys, REPLACEMENT_STREAM, positions), len(self.random_ids))
+        return tf.where(random, look_up(self.random_ids, draw), first)
+
+    def _shuffled(self, token_ids, text, keys):
+        """The tokens of each text in random order, all orders equally likely."""
+        bits = random_bits(keys, _ORDER_STREAM, tf.zeros_like(token_ids) + tf.range(token_ids.shape[1]))
+        order = tf.argsort(tf.where(text, tf.cast(bits, tf.int64), 1 << 33), axis=1, stable=True)
+        return gather_at(token_ids, order)
+
+    def _compact(self, token_ids, kept, length):
+        """The tokens that stay, one after the other, then </s> and padding: int32 [B, length], bool [B, length]."""
+        slots = self._number(kept) - 1
+        count = tf.minimum(slots[:, -1:] + 1, length - 1)
+        stays = tf.cast(kept & (slots < length - 1), tf.int32)
+        moved = sum_at(slots * stays, token_ids * stays, length)
+        columns = tf.range(length)[None]
+        moved = tf.where(columns < count, moved, tf.where(columns == count, self.end_id, self.pad_id))
+        return moved, columns <= count
+
+
+def _begins(flags):
+    """Where runs of `flags` (bool [B, S]) begin."""
+    return flags & ~tf.pad(flags, [[0, 0], [1, 0]])[:, :-1]
+
+
+def _sentinels(tokenizer):
+    """The ids of <extra_id_0>, <extra_id_1>, ... as far as the vocabulary has them."""
+    known, ids = set(tokenizer.vocabulary), []
+    while (token := f"<extra_id_{len(ids)}>") in known:
+        ids.append(tokenizer.token_to_id(token))
+    return ids
