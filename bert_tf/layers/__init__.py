@@ -5,7 +5,7 @@ from bert_tf.layers.attention import Attention
 from bert_tf.layers.attention_mask import AttentionMask
 from bert_tf.layers.embeddings import Embeddings, embedding_projection
 from bert_tf.layers.heads import ClassificationHead, Pooler
-from bert_tf.layers.last_token_pooler import LastTokenPooler
+from bert_tf.layers.last_token_pooler import LastToken, LastTokenPooler
 from bert_tf.layers.lm_head import LMHead
 from bert_tf.layers.masked_lm_head import MaskedLMHead
 from bert_tf.layers.relative_attention import RelativeAttention, RelativePositions

@@ -13,6 +13,7 @@ _NAMES = {
     "electra": ["make_generator"],
     "electra_config": ["generator_config"],
     "backbone": ["Backbone"],
+    "decoder": ["DECODER_INPUTS", "Decoder"],
     "encoder": ["ENCODER_INPUTS", "Encoder", "encoder_inputs"],
     "encoder_config": ["EncoderConfig", "ModelConfig"],
     "families": [

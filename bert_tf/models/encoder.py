@@ -30,6 +30,8 @@ class Encoder(Backbone):
         DataError: when called: see `Backbone`.
     """
 
+    kind = "encoder"
+
     def __init__(self, config, inputs, outputs, dtype, name, longest=None, **arguments):
         super().__init__(config, inputs, outputs, dtype, name, **arguments)
         self._longest = longest

@@ -73,13 +73,14 @@ class Family:
         config: the dataclass of its settings.
         model: the model class: called with a configuration and its own arguments, such as `pooler`.
         sizes: published name -> `Preset`.
-        checkpoints: format ("hf", "tf1", "garden") -> `Maps`.
+        checkpoints: format ("hf", "tf1", "garden", "numpy") -> `Maps`.
         tokenizers: the kinds of tokenizer that its published models use.
         objective: the name of its own pretraining objective.
-        head: the head of that objective: the first word of its variables' paths.
+        head: the head of that objective: the first word of its variables' paths; None where it has no variables.
         pair_head: what the pair head of its published checkpoints was trained on: "nsp", "sop", or None
             where they have no such head.
         expected_shapes: function from a configuration to its `ExpectedShapes`; None for no such check.
+        kind: "encoder", or "decoder": causal, see `bert_tf.models.decoder`.
 
     Example:
         @dataclasses.dataclass(frozen=True)
@@ -98,9 +99,10 @@ class Family:
     checkpoints: Mapping[str, Maps | str] = dataclasses.field(default_factory=dict)
     tokenizers: tuple[str, ...] = ()
     objective: str = "masked_lm"
-    head: str = "masked_lm_head"
+    head: str | None = "masked_lm_head"
     pair_head: str | None = None
     expected_shapes: Callable | None = None
+    kind: str = "encoder"
 
     def model_class(self):
         """The model class, imported."""

@@ -88,7 +88,7 @@ def trainers():
 
 
 _HERE = "bert_tf.tokenizers"
-_BPE_FILES = (("vocab.json", "merges.txt"), ("encoder.json", "vocab.bpe"))
+_BPE_FILES = (("vocab.json", "merges.txt"), ("encoder.json", "vocab.bpe"), ("encoder_bpe_40000.json", "vocab_40000.bpe"))
 _UNIGRAM = {
     "function": f"{_HERE}.sentencepiece.training:train_unigram", "cased": {"lowercase": False, "keep_accents": True}
 }  # fmt: skip

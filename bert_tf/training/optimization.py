@@ -16,6 +16,7 @@ def make_optimizer(config, total_steps):
         end_learning_rate=config.end_learning_rate,
         power=config.power,
         variant=config.schedule,
+        decay=config.decay,
     )
     return {"adamw": AdamW, "lamb": Lamb}[config.name](
         schedule,
