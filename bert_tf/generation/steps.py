@@ -50,6 +50,51 @@ class DecoderSteps:
         return ops.cast(self._model.output_logits(x[:, -1]), "float32"), cache
 
 
+class EncoderDecoderSteps:
+    """An encoder-decoder that writes a text for each text that it reads.
+
+    Args:
+        model: an `EncoderDecoder`.
+        token_ids: int32 [B, S], the texts that are read.
+        padding_mask: bool [B, S], True at real tokens.
+        max_new_tokens: N, an int or an int scalar tensor.
+        start_id: the token that every written text begins with; it is no part of the result. T5's is padding.
+        sources: of `EncoderDecoder.sources`, where they are known already.
+
+    Example:
+        steps = EncoderDecoderSteps(t5, token_ids, padding_mask, max_new_tokens=20, start_id=0)
+        logits, cache = steps.first()  # [B, V]
+    """
+
+    def __init__(self, model, token_ids, padding_mask, max_new_tokens, start_id, sources=None):
+        self._model, self._start_id, self.max_new_tokens = model, start_id, max_new_tokens
+        self._source_mask = ops.cast(padding_mask, "bool")
+        self._sources = model.sources(model.encode(token_ids, self._source_mask)) if sources is None else sources
+        self.token_ids = ops.zeros_like(ops.convert_to_tensor(token_ids)[:, :1]) + start_id
+        self.padding_mask = ops.ones_like(self.token_ids, dtype="bool")
+        self.prompt_length = 1
+
+    def first(self):
+        """See `DecoderSteps`."""
+        cache = self._model.empty_cache(ops.shape(self.token_ids)[0], 1 + self.max_new_tokens)
+        return self._decoded(self.token_ids, cache, 0)
+
+    def next(self, token_ids, cache, index):
+        """See `DecoderSteps`."""
+        return self._decoded(token_ids[:, None], cache, 1 + index)
+
+    def repeated(self, count):
+        """See `DecoderSteps`."""
+        # The encoder does not run again: the shape of its input does not matter any more.
+        tokens, mask = (ops.repeat(x, count, axis=0) for x in (self.token_ids, self._source_mask))
+        sources = repeated(self._sources, count)
+        return EncoderDecoderSteps(self._model, tokens, mask, self.max_new_tokens, self._start_id, sources)
+
+    def _decoded(self, token_ids, cache, position):
+        x, cache = self._model.decode(token_ids, cache, position, self._sources, self._source_mask)
+        return ops.cast(self._model.output_logits(x[:, -1]), "float32"), cache
+
+
 def _with_new_tokens(padding_mask, max_new_tokens):
     """The mask of the cache's columns, bool [B, S + N], and the position ids of the same, counted from the prompt."""
     batch, length = ops.shape(padding_mask)

@@ -19,7 +19,8 @@ class Attention(keras.layers.Layer):
         num_heads: n.
         dropout: rate on the attention probabilities.
         initializer_range: standard deviation of the truncated normal that fills the kernels.
-        output_initializer_range: of the output kernel; None for `initializer_range`.
+        query_initializer_range, output_initializer_range: of the query's and the output's kernel; None for
+            `initializer_range`.
         head_size: d; None for H / n.
         use_bias: whether the projections have biases.
         scale: whether the scores are divided by sqrt(d). T5's are not.
@@ -62,6 +63,7 @@ class Attention(keras.layers.Layer):
         dropout,
         initializer_range,
         output_initializer_range=None,
+        query_initializer_range=None,
         head_size=None,
         use_bias=True,
         scale=True,
@@ -72,6 +74,7 @@ class Attention(keras.layers.Layer):
         self.num_heads = num_heads
         self.initializer_range = initializer_range
         self.output_initializer_range = output_initializer_range
+        self.query_initializer_range = query_initializer_range
         self.head_size = head_size
         self.use_bias = use_bias
         self.scale = scale
@@ -100,7 +103,8 @@ class Attention(keras.layers.Layer):
         if self.fused:
             self.query_key_value = projection(hidden_size, 3 * size, self.initializer_range, "query_key_value")
         else:
-            self.query = projection(hidden_size, size, self.initializer_range, "query")
+            query_range = self.query_initializer_range or self.initializer_range
+            self.query = projection(hidden_size, size, query_range, "query")
             self.key = projection(hidden_size, size, self.initializer_range, "key")
             self.value = projection(hidden_size, size, self.initializer_range, "value")
         output_range = self.output_initializer_range
@@ -186,6 +190,7 @@ class Attention(keras.layers.Layer):
             "dropout": self.dropout.rate,
             "initializer_range": self.initializer_range,
             "output_initializer_range": self.output_initializer_range,
+            "query_initializer_range": self.query_initializer_range,
             "head_size": self.head_size,
             "use_bias": self.use_bias,
             "scale": self.scale,

@@ -30,6 +30,8 @@ class AttentionMask(keras.layers.Layer):
         cache_position: int scalar, the position of the first query among the keys in a cache; None for no
             cache, S = Q.
         cache_length: S, the positions of that cache.
+        key_sequence_ids: int [B, S], `sequence_ids` of the keys where they are of another text than the queries:
+            attention of a decoder to its encoder.
 
     Returns:
         float32 [B, 1, 1, S], or [B or 1, 1, Q, S] where queries differ in what they see, or [1, 1, 1, 1] where
@@ -55,10 +57,12 @@ class AttentionMask(keras.layers.Layer):
         prefix_mask=None,
         cache_position=None,
         cache_length=None,
+        key_sequence_ids=None,
     ):
         parts = []  # each bool, broadcast to [B, Q, S]
         if sequence_ids is not None:
-            query, key = sequence_ids[:, :, None], sequence_ids[:, None, :]
+            keys = sequence_ids if key_sequence_ids is None else key_sequence_ids
+            query, key = sequence_ids[:, :, None], keys[:, None, :]
             parts += [ops.equal(query, key), ops.greater(key, 0)]
         if padding_mask is not None:
             parts.append(ops.cast(padding_mask, "bool")[:, None, :])

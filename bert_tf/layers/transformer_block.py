@@ -24,7 +24,7 @@ class TransformerBlock(keras.layers.Layer):
         x = x + dropout(attention(norm(x)))
         x = x + dropout(W2 f(norm(x)))
 
-    With `gated`, (a, b) = halves of W1 x and f(x) = activation(a) * b (Shazeer 2020, arXiv:2002.05202). With
+    With `gated`, f(x) = activation(W0 x) * W1 x (Shazeer 2020, arXiv:2002.05202). With
     `cross_attention` there is a third part between the two, whose keys and values come from `source`.
 
     Args:
@@ -43,10 +43,13 @@ class TransformerBlock(keras.layers.Layer):
         use_bias: whether the projections have biases.
         gated: whether the feed-forward network is gated; W1 is then [H, 2 * I].
         cross_attention: whether there is an attention to a `source`.
-        head_size, scale, fused: of `Attention`; `fused` is of the self-attention only.
+        head_size, scale, query_initializer_range: of `Attention`.
+        fused: of the self-attention; and a gated network has one kernel [H, 2 * I] instead of "gate" and
+            "linear", as ModernBERT's checkpoints store it.
         inner_dropout: rate on f(x).
         attention_output_dropout: rate on the attention's branch; None for `dropout`.
         output_initializer_range: of the kernels whose results are added to x; None for `initializer_range`.
+        attention_output_initializer_range: the same of the attentions only; None for `output_initializer_range`.
 
     Call arguments:
         x: float [B, S, H].
@@ -103,6 +106,8 @@ class TransformerBlock(keras.layers.Layer):
         inner_dropout=0.0,
         attention_output_dropout=None,
         output_initializer_range=None,
+        attention_output_initializer_range=None,
+        query_initializer_range=None,
         **kwargs,
     ):
         super().__init__(**kwargs)
@@ -126,6 +131,8 @@ class TransformerBlock(keras.layers.Layer):
         self.fused = fused
         self.attention_output_dropout_rate = attention_output_dropout
         self.output_initializer_range = output_initializer_range
+        self.attention_output_initializer_range = attention_output_initializer_range
+        self.query_initializer_range = query_initializer_range
         self._activation_function = activation_function(activation)
 
         def dropout_layer(rate, name):
@@ -138,7 +145,7 @@ class TransformerBlock(keras.layers.Layer):
         self.output_dropout = dropout_layer(dropout, "output_dropout")
         self.attention = self.attention_layer_norm = None
         self.cross_attention = self.cross_attention_layer_norm = None
-        self.intermediate = self.output_dense = self.output_layer_norm = None
+        self.intermediate = self.gate = self.output_dense = self.output_layer_norm = None
 
     def share_attention(self, block):
         """Uses the attention of another, built block, with its normalization. Call it before building."""
@@ -147,7 +154,7 @@ class TransformerBlock(keras.layers.Layer):
 
     def share_feed_forward(self, block):
         """Uses the feed-forward network of another, built block, with its normalization. As above."""
-        self.intermediate = block.intermediate
+        self.intermediate, self.gate = block.intermediate, block.gate
         self.output_dense = block.output_dense
         self.output_layer_norm = block.output_layer_norm
 
@@ -162,9 +169,13 @@ class TransformerBlock(keras.layers.Layer):
             self.cross_attention_layer_norm = self._normalization(size, "cross_attention_layer_norm")
         if self.intermediate is None:
             # A gated network's activation is of one half only.
-            function, factor = (None, 2) if self.gated else (self._activation_function, 1)
+            function, factor = (None, 1 + self.fused) if self.gated else (self._activation_function, 1)
             inner = self.intermediate_size
-            self.intermediate = self._dense(size, factor * inner, function, self.initializer_range, "intermediate")
+            name = "intermediate"
+            if self.gated and not self.fused:
+                self.gate = self._dense(size, inner, self._activation_function, self.initializer_range, "gate")
+                name = "linear"
+            self.intermediate = self._dense(size, factor * inner, function, self.initializer_range, name)
             self.output_dense = self._dense(inner, size, None, self._output_range, "output")
             name = "output_layer_norm" if self.norm == "post" else "feed_forward_layer_norm"
             self.output_layer_norm = self._normalization(size, name)
@@ -178,7 +189,8 @@ class TransformerBlock(keras.layers.Layer):
             num_heads=self.num_heads,
             dropout=self.attention_dropout,
             initializer_range=self.initializer_range,
-            output_initializer_range=self.output_initializer_range,
+            output_initializer_range=self.attention_output_initializer_range or self.output_initializer_range,
+            query_initializer_range=self.query_initializer_range,
             head_size=self.head_size,
             use_bias=self.use_bias,
             scale=self.scale,
@@ -269,8 +281,11 @@ class TransformerBlock(keras.layers.Layer):
         return self._after(self.attention_layer_norm, x + attended), more
 
     def _feed_forward(self, x, training):
-        inner = self.intermediate(self._before(self.output_layer_norm, x))
-        if self.gated:
+        normalized = self._before(self.output_layer_norm, x)
+        inner = self.intermediate(normalized)
+        if self.gate is not None:
+            inner = self.gate(normalized) * inner
+        elif self.gated:
             inner, gate = ops.split(inner, 2, axis=-1)
             inner = self._activation_function(inner) * gate
         inner = self.inner_dropout(inner, training=training)
@@ -327,6 +342,8 @@ class TransformerBlock(keras.layers.Layer):
             "inner_dropout": self.inner_dropout.rate,
             "attention_output_dropout": self.attention_output_dropout_rate,
             "output_initializer_range": self.output_initializer_range,
+            "attention_output_initializer_range": self.attention_output_initializer_range,
+            "query_initializer_range": self.query_initializer_range,
         }
 
 

@@ -16,6 +16,7 @@ from bert_tf.models.gpt2_config import GPT2
 from bert_tf.models.modernbert_config import MODERNBERT
 from bert_tf.models.roberta_config import ROBERTA
 from bert_tf.models.spanbert_config import SPANBERT
+from bert_tf.models.t5_config import T5_FAMILY
 from bert_tf.models.xlnet_config import XLNET
 from bert_tf.parsing import brief
 from bert_tf.registry import Registry
@@ -43,7 +44,7 @@ def register_family(record):
     PRESETS.update(record.sizes)
 
 
-for _record in (BERT, ROBERTA, ALBERT, DISTILBERT, MODERNBERT, ELECTRA, SPANBERT, XLNET, GPT1, GPT2):
+for _record in (BERT, ROBERTA, ALBERT, DISTILBERT, MODERNBERT, ELECTRA, SPANBERT, XLNET, T5_FAMILY, GPT1, GPT2):
     register_family(_record)
 
 

@@ -29,7 +29,7 @@ MAX_LAYERS = 1_000
 class WeightMap:
     """How one family's published checkpoints name the variables of our model.
 
-    `{layer}` in a name stands for a number; so does any other word in braces.
+    `{layer}` in a name stands for a number, `{layer:03}` for one of three digits; so does any other word in braces.
 
     Args:
         arrays: source name -> variable path, for arrays taken as they are.
@@ -295,9 +295,9 @@ def _part(path):
 def _match(pattern, name):
     """The numbers that stand for the words in braces, a dict, or None if the name does not match."""
     found = _compiled(pattern).fullmatch(name)
-    return None if found is None else found.groupdict()
+    return None if found is None else {word: int(digits) for word, digits in found.groupdict().items()}
 
 
 @functools.cache
 def _compiled(pattern):
-    return re.compile(re.sub(r"\\\{(\w+)\\\}", r"(?P<\1>\\d+)", re.escape(pattern)))
+    return re.compile(re.sub(r"\\\{(\w+)(?::\d+)?\\\}", r"(?P<\1>\\d+)", re.escape(pattern)))

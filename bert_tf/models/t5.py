@@ -1,0 +1,315 @@
+"""T5 (Raffel et al. 2020, arXiv:1910.10683), T5 1.1, mT5 and ByT5, as Mesh TensorFlow and Hugging Face have them."""
+
+import re
+
+import keras
+
+from bert_tf.backend import Dropout, RMSNormalization
+from bert_tf.errors import ConfigError
+from bert_tf.layers import AttentionMask, Embeddings, RelativePositionBias, TransformerBlock
+from bert_tf.models.backbone import policy
+from bert_tf.models.config_map import REQUIRED, ConfigMap
+from bert_tf.models.encoder_decoder import EncoderDecoder, EncoderDecoderLayers
+from bert_tf.models.family import Maps
+from bert_tf.models.t5_config import T5Config
+from bert_tf.models.weights import WeightMap
+from bert_tf.parsing import brief
+
+
+@keras.saving.register_keras_serializable("bert_tf")
+class T5(EncoderDecoder):
+    """An encoder-decoder with relative positions, normalization before each part, and no biases.
+
+    Attention scores are not divided by sqrt(d): the initialization of the queries has that factor. The relative
+    positions of one table serve all layers of the encoder, those of another all of the decoder; the attention to the
+    encoder has none.
+
+    Args:
+        config: a `T5Config`.
+        output_hidden_states: see `EncoderDecoder`.
+        dtype: a Keras dtype policy; None for the global one. In float16 the published models overflow.
+        name: of the model.
+
+    Call arguments, results, `decode`: see `EncoderDecoder`.
+
+    Example:
+        model = T5(T5Config(100, 16, num_layers=2, num_heads=2, head_size=8, intermediate_size=32))
+        outputs = model({"token_ids": np.array([[5, 6, 1]]), "decoder_token_ids": np.array([[0, 7]])})
+        outputs["sequence_output"]  # [1, 2, 16]
+    """
+
+    config_class = T5Config
+
+    def __init__(self, config, dtype=None, name="t5", **options):
+        dtype = policy(dtype)
+        if config.share_layers and config.decoder_layers != config.num_layers:
+            raise ConfigError(
+                f"share_layers needs as many layers in both, got {config.num_layers} and {config.decoder_layers}"
+            )
+        # === Layers ===
+        encoder = [_block(config, dtype, f"encoder_layer_{i}", decoder=False) for i in range(config.num_layers)]
+        decoder = [_block(config, dtype, f"decoder_layer_{i}", decoder=True) for i in range(config.decoder_layers)]
+        if config.share_layers:
+            for theirs, block in zip(encoder, decoder):
+                theirs.build((None, None, config.hidden_size))
+                block.share_attention(theirs)
+                block.share_feed_forward(theirs)
+        layers = EncoderDecoderLayers(
+            embeddings=Embeddings(
+                vocabulary_size=config.vocabulary_size,
+                size=config.hidden_size,
+                max_positions=None,
+                num_segments=0,
+                dropout=config.dropout,
+                layer_norm_epsilon=None,
+                initializer_range=1.0,
+                dtype=dtype,
+                name="embeddings",
+            ),
+            encoder_mask=AttentionMask(dtype=dtype, name="encoder_mask"),
+            decoder_mask=AttentionMask(causal=True, dtype=dtype, name="decoder_mask"),
+            cross_mask=AttentionMask(dtype=dtype, name="cross_mask"),
+            encoder_bias=_bias(config, dtype, "encoder_bias", bidirectional=True),
+            decoder_bias=_bias(config, dtype, "decoder_bias", bidirectional=False),
+            encoder_blocks=encoder,
+            decoder_blocks=decoder,
+            encoder_norm=RMSNormalization(epsilon=config.layer_norm_epsilon, dtype=dtype, name="encoder_layer_norm"),
+            decoder_norm=RMSNormalization(epsilon=config.layer_norm_epsilon, dtype=dtype, name="decoder_layer_norm"),
+            output_dropout=Dropout(config.dropout, dtype=dtype, name="output_dropout"),
+            output=None if config.tied else _Output(config, dtype=dtype, name="output"),
+            logit_scale=config.hidden_size**-0.5,
+        )
+        # === Functional model, configuration ===
+        super().__init__(config, layers, dtype, name, **options)
+        self.output_layer = layers.output
+
+
+def _block(config, dtype, name, decoder):
+    heads = config.num_heads * config.head_size
+    return TransformerBlock(
+        num_heads=config.num_heads,
+        head_size=config.head_size,
+        intermediate_size=config.intermediate_size,
+        activation=config.activation,
+        gated=config.gated,
+        dropout=config.dropout,
+        attention_dropout=config.dropout,
+        inner_dropout=config.dropout,
+        layer_norm_epsilon=config.layer_norm_epsilon,
+        initializer_range=config.initializer_range,
+        query_initializer_range=(config.hidden_size * config.head_size) ** -0.5,
+        attention_output_initializer_range=heads**-0.5,
+        output_initializer_range=config.intermediate_size**-0.5,
+        norm="pre",
+        rms_norm=True,
+        use_bias=False,
+        scale=False,
+        cross_attention=decoder,
+        dtype=dtype,
+        name=name,
+    )
+
+
+def _bias(config, dtype, name, bidirectional):
+    return RelativePositionBias(
+        config.num_heads,
+        num_buckets=config.num_buckets,
+        max_distance=config.max_distance,
+        bidirectional=bidirectional,
+        initializer_range=config.initializer_range,
+        dtype=dtype,
+        name=name,
+    )
+
+
+class _Output(keras.layers.Layer):
+    """The output layer that is not the token table: a variable `kernel` [V, H]."""
+
+    def __init__(self, config, **kwargs):
+        super().__init__(**kwargs)
+        initializer = keras.initializers.RandomNormal(stddev=config.initializer_range)
+        shape = (config.vocabulary_size, config.hidden_size)
+        self.kernel = self.add_weight(shape=shape, initializer=initializer, autocast=False, name="kernel")
+        self.built = True
+
+
+_ATTENTION = {"q": "query", "k": "key", "v": "value", "o": "output"}
+_NETWORK = {"wi": "intermediate", "wi_0": "gate", "wi_1": "linear", "wo": "output"}
+#: Number of the sublayer, its module in T5's code, our layer, our normalization.
+_SUBLAYERS = {
+    "encoder": (
+        (0, "SelfAttention", "attention", _ATTENTION, "attention_layer_norm"),
+        (1, "DenseReluDense", None, _NETWORK, "feed_forward_layer_norm"),
+    ),
+    "decoder": (
+        (0, "SelfAttention", "attention", _ATTENTION, "attention_layer_norm"),
+        (1, "EncDecAttention", "cross_attention", _ATTENTION, "cross_attention_layer_norm"),
+        (2, "DenseReluDense", None, _NETWORK, "feed_forward_layer_norm"),
+    ),
+}
+
+
+def _names(kernel, norm):
+    """(kernels, norms) of all layers: their name -> our path.
+
+    Args:
+        kernel: function of (stack, sublayer number, module, name) to their name of a kernel.
+        norm: function of (stack, sublayer number) to their name of a normalization's scale.
+    """
+    kernels, norms = {}, {}
+    for stack, sublayers in _SUBLAYERS.items():
+        for number, module, ours, layers, norm_name in sublayers:
+            block = f"{stack}_layer_{{layer}}"
+            norms[norm(stack, number)] = f"{block}/{norm_name}/scale"
+            for theirs, layer in layers.items():
+                kernels[kernel(stack, number, module, theirs)] = "/".join(filter(None, (block, ours, layer, "kernel")))
+    return kernels, norms
+
+
+# The names in a Hugging Face checkpoint (T5Model, T5ForConditionalGeneration, MT5...).
+_HF_KERNELS, _HF_NORMS = _names(
+    lambda stack, number, module, name: f"{stack}.block.{{layer}}.layer.{number}.{module}.{name}.weight",
+    lambda stack, number: f"{stack}.block.{{layer}}.layer.{number}.layer_norm.weight",
+)
+_HF_BIAS = "{stack}.block.0.layer.0.SelfAttention.relative_attention_bias.weight"
+HF_WEIGHTS = WeightMap(
+    arrays={
+        "shared.weight": "embeddings/token_embeddings",
+        "lm_head.weight": "output/kernel",
+        "encoder.final_layer_norm.weight": "encoder_layer_norm/scale",
+        "decoder.final_layer_norm.weight": "decoder_layer_norm/scale",
+        **{_HF_BIAS.format(stack=stack): f"{stack}_bias/bias_table" for stack in _SUBLAYERS},
+        **_HF_NORMS,
+    },
+    transposed=_HF_KERNELS,
+    copies={
+        "encoder.embed_tokens.weight": "shared.weight",
+        "decoder.embed_tokens.weight": "shared.weight",
+        "lm_head.weight": "shared.weight",
+    },
+    # Written by old versions, read by none.
+    ignored=("decoder.block.0.layer.1.EncDecAttention.relative_attention_bias.weight",),
+)
+
+_FORMS = {
+    "relu": ("relu", False),
+    "gelu": ("gelu_erf", False),
+    "gated-gelu": ("gelu_tanh", True),
+    "gated-silu": ("silu", True),
+    "gated-relu": ("relu", True),
+}
+
+
+def _read_form(theirs):
+    form = theirs.get("feed_forward_proj", "relu")
+    if form not in _FORMS:
+        raise ConfigError(f"feed_forward_proj is {brief(form)}; known: {', '.join(_FORMS)}")
+    activation, gated = _FORMS[form]
+    # transformers 5 writes tie_word_embeddings: true for every T5, and what it computes under the second name.
+    key = "scale_decoder_outputs" if "scale_decoder_outputs" in theirs else "tie_word_embeddings"
+    tied = theirs.get(key, True)
+    if not isinstance(tied, bool):
+        raise ConfigError(f"{key} must be true or false, but is {brief(tied)}")
+    return {"activation": activation, "gated": gated, "tied": tied}
+
+
+def _write_form(config):
+    forms = [name for name, form in _FORMS.items() if form == (config.activation, config.gated)]
+    if not forms or config.share_layers:
+        value = "share_layers" if forms else f"activation={config.activation} with gated={config.gated}"
+        raise ConfigError(f"config.json has no name for {value}")
+    gated = config.gated
+    return {
+        "feed_forward_proj": forms[0],
+        "tie_word_embeddings": config.tied,
+        "num_decoder_layers": config.decoder_layers,
+        "is_gated_act": gated,
+        "dense_act_fn": {"gelu_tanh": "gelu_new", "gelu_erf": "gelu"}.get(config.activation, config.activation),
+    }
+
+
+HF_CONFIG = ConfigMap(
+    fields={
+        "vocab_size": ("vocabulary_size", REQUIRED),
+        "d_model": ("hidden_size", REQUIRED),
+        "num_layers": ("num_layers", REQUIRED),
+        "num_decoder_layers": ("num_decoder_layers", None),
+        "num_heads": ("num_heads", REQUIRED),
+        "d_kv": ("head_size", REQUIRED),
+        "d_ff": ("intermediate_size", REQUIRED),
+        "dropout_rate": ("dropout", 0.1),
+        "layer_norm_epsilon": ("layer_norm_epsilon", 1e-6),
+        "relative_attention_num_buckets": ("num_buckets", 32),
+        "relative_attention_max_distance": ("max_distance", 128),
+    },
+    fixed={"is_encoder_decoder": (True,)},
+    ignored=("dense_act_fn", "feed_forward_proj", "initializer_factor", "is_gated_act", "n_positions", "scale_decoder_outputs",
+             "tie_word_embeddings", "tokenizer_class", "is_decoder"),
+    derived=(_read_form, _write_form),
+    model_type="t5",
+    token_ids={"pad_token_id": "pad_id", "eos_token_id": "sep_id", "decoder_start_token_id": "pad_id"},
+    architectures={("embeddings",): "T5ForConditionalGeneration", (): "T5Model"},
+)  # fmt: skip
+HF = Maps(HF_CONFIG, HF_WEIGHTS)
+
+# The names in the checkpoints of Mesh TensorFlow. Kernels are [in, out] there as here.
+_TF1_KERNELS, _TF1_NORMS = _names(
+    lambda stack, number, module, name: (
+        f"{stack}/block_{{layer:03}}/layer_{number:03}/{module}/{name}" + ("/kernel" if name.startswith("w") else "")
+    ),
+    lambda stack, number: f"{stack}/block_{{layer:03}}/layer_{number:03}/rms_norm/scale",
+)
+_TF1_BIAS = "{stack}/block_000/layer_000/SelfAttention/relative_attention_bias"
+TF1_WEIGHTS = WeightMap(
+    arrays={
+        "shared/embedding": "embeddings/token_embeddings",
+        "encoder/rms_norm/scale": "encoder_layer_norm/scale",
+        "decoder/rms_norm/scale": "decoder_layer_norm/scale",
+        **_TF1_KERNELS,
+        **_TF1_NORMS,
+    },
+    transposed={
+        "decoder/logits/kernel": "output/kernel",
+        **{_TF1_BIAS.format(stack=stack): f"{stack}_bias/bias_table" for stack in _SUBLAYERS},
+    },
+    spellings={"/final_layer_norm/": "/rms_norm/", "/layer_norm/": "/rms_norm/"},
+    ignored=("global_step", "*_slot_*"),
+)
+
+
+def config_of_shapes(shapes, scope="model"):
+    """The `T5Config` that the arrays of a Mesh TensorFlow checkpoint tell; its dropout is T5 1.0's.
+
+    Args:
+        shapes: dict from array name to shape.
+        scope: "model"; there is no other.
+
+    Returns:
+        The configuration, or None where there is no such model.
+    """
+    first, network = "encoder/block_000/layer_000/SelfAttention", "encoder/block_000/layer_001/DenseReluDense"
+    gated = f"{network}/wi_0/kernel" in shapes
+    needed = ("shared/embedding", f"{first}/q", f"{first}/relative_attention_bias", f"{network}/wo/kernel")
+    if scope != "model" or any(len(shapes.get(name, ())) != 2 for name in needed):
+        return None
+    (vocabulary_size, hidden), (_, width), (heads, buckets), (inner, _) = (shapes[name] for name in needed)
+
+    def layers(stack):
+        return sum(re.fullmatch(rf"{stack}/block_\d+/layer_000/SelfAttention/q", name) is not None for name in shapes)
+
+    return T5Config(
+        vocabulary_size=vocabulary_size,
+        hidden_size=hidden,
+        num_layers=layers("encoder"),
+        num_decoder_layers=layers("decoder"),
+        num_heads=heads,
+        head_size=width // max(heads, 1),
+        intermediate_size=inner,
+        activation="gelu_tanh" if gated else "relu",
+        gated=gated,
+        tied="decoder/logits/kernel" not in shapes,
+        num_buckets=buckets,
+    )
+
+
+TF1 = Maps(None, TF1_WEIGHTS, config_of_shapes=config_of_shapes, marker="shared/embedding")

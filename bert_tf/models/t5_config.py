@@ -1,0 +1,108 @@
+"""The settings, sizes and records of T5 1.0, T5 1.1, mT5 and ByT5. No Keras is imported."""
+
+import dataclasses
+from typing import Annotated
+
+from bert_tf.config import Range
+from bert_tf.models.encoder_config import Activation, Layers, ModelConfig, Positive, Rate, Width
+from bert_tf.models.family import ExpectedShapes, Family, Preset
+
+
+@dataclasses.dataclass(frozen=True)
+class T5Config(ModelConfig):
+    """The settings of a T5.
+
+    Args:
+        vocabulary_size: V, rows of the token table; the published ones are rounded up to a multiple of 128.
+        hidden_size: H.
+        num_layers: of the encoder.
+        num_heads: attention heads.
+        head_size: d; num_heads * d need not be H.
+        intermediate_size: I, the width inside the feed-forward network, of each half where it is gated.
+        num_decoder_layers: of the decoder; None for `num_layers`.
+        activation: of the feed-forward network: "relu" (T5 1.0), "gelu_tanh" (the others).
+        gated: whether the feed-forward network is gated: T5 1.1, mT5, ByT5.
+        tied: whether the output layer is the token table, with x / sqrt(H) before it: T5 1.0.
+        share_layers: whether the decoder has the encoder's self-attention and feed-forward networks: "shared" in
+            table 2 of the paper. Needs as many layers in both.
+        dropout: on embeddings, on every branch, on attention probabilities, inside the feed-forward networks and on
+            the results of encoder and decoder. T5 1.1 was pretrained without.
+        layer_norm_epsilon: added to the mean square.
+        num_buckets, max_distance: of the relative positions; see `RelativePositionBias`.
+    """
+
+    num_layers: Layers
+    num_heads: Width
+    head_size: Width
+    intermediate_size: Annotated[int, Range(at_least=1, at_most=1 << 20)]
+    num_decoder_layers: Layers | None = None
+    activation: Activation = "relu"
+    gated: bool = False
+    tied: bool = True
+    share_layers: bool = False
+    dropout: Rate = 0.1
+    layer_norm_epsilon: Positive = 1e-6
+    num_buckets: Annotated[int, Range(at_least=4, at_most=65_536)] = 32
+    max_distance: Annotated[int, Range(at_least=4, at_most=1 << 24)] = 128
+
+    @property
+    def decoder_layers(self):
+        """`num_decoder_layers` with None resolved."""
+        return self.num_layers if self.num_decoder_layers is None else self.num_decoder_layers
+
+    @property
+    def initializer_range(self):
+        """Of keys, values and the first kernels of the feed-forward networks; heads of tasks read it, too."""
+        return self.hidden_size**-0.5
+
+
+def expected_shapes(config):
+    """The `ExpectedShapes` of a configuration."""
+    hidden, heads = config.hidden_size, config.num_heads * config.head_size
+    tables = {"embeddings/token_embeddings": ("vocabulary_size, hidden_size", (config.vocabulary_size, hidden))}
+    layer = {
+        f"{'gate' if config.gated else 'intermediate'}/kernel": ("hidden_size, intermediate_size", (hidden, config.intermediate_size)),
+        "attention/query/kernel": ("hidden_size, num_heads, head_size", (hidden, heads)),
+    }
+    return ExpectedShapes(tables, layer, config.num_layers, layer="encoder_layer_{layer}")
+
+
+def _size(vocabulary_size, hidden, inner, heads, head_size, layers, parameters, newer=True, decoder_layers=None):
+    newer = {"activation": "gelu_tanh", "gated": True, "tied": False} if newer else {}
+    config = T5Config(vocabulary_size, hidden, layers, heads, head_size, inner, decoder_layers, **newer)
+    return Preset(config, parameters, parameters)
+
+
+_T5_1_1 = {  # hidden, inner, heads, head size, layers
+    "small": (512, 1024, 6, 64, 8),
+    "base": (768, 2048, 12, 64, 12),
+    "large": (1024, 2816, 16, 64, 24),
+    "xl": (2048, 5120, 32, 64, 24),
+    "xxl": (4096, 10240, 64, 64, 24),
+}
+_T5_1_1_PARAMETERS = (76_961_152, 247_577_856, 783_150_080, 2_849_757_184, 11_135_332_352)
+_MT5_PARAMETERS = (300_176_768, 582_401_280, 1_229_581_312, 3_742_619_648, 12_921_057_280)
+
+T5_FAMILY = Family(
+    name="t5",
+    config=T5Config,
+    model="bert_tf.models.t5:T5",
+    sizes={
+        # google-research/text-to-text-transfer-transformer.
+        "t5_small": _size(32_128, 512, 2048, 8, 64, 6, 60_506_624, newer=False),
+        "t5_base": _size(32_128, 768, 3072, 12, 64, 12, 222_903_552, newer=False),
+        "t5_large": _size(32_128, 1024, 4096, 16, 64, 24, 737_668_096, newer=False),
+        "t5_3b": _size(32_128, 1024, 16_384, 32, 128, 24, 2_851_598_336, newer=False),
+        "t5_11b": _size(32_128, 1024, 65_536, 128, 128, 24, 11_307_321_344, newer=False),
+        **{f"t5_1_1_{n}": _size(32_128, *s, count) for (n, s), count in zip(_T5_1_1.items(), _T5_1_1_PARAMETERS)},
+        # google-research/multilingual-t5 and google-research/byt5.
+        **{f"mt5_{n}": _size(250_112, *s, count) for (n, s), count in zip(_T5_1_1.items(), _MT5_PARAMETERS)},
+        "byt5_small": _size(384, 1472, 3584, 6, 64, 12, 299_637_760, decoder_layers=4),
+        "byt5_base": _size(384, 1536, 3968, 12, 64, 18, 581_653_248, decoder_layers=6),
+    },
+    checkpoints={"hf": "bert_tf.models.t5:HF", "tf1": "bert_tf.models.t5:TF1"},
+    objective="denoising",
+    head=None,
+    expected_shapes=expected_shapes,
+    kind="encoder_decoder",
+)

@@ -1,0 +1,206 @@
+"""T5: parity with Hugging Face's in float64 (see tests/golden/t5.py), the cache, generation, the checkpoints."""
+
+import json
+from pathlib import Path
+
+import keras
+import numpy as np
+import pytest
+import tensorflow as tf
+from keras import ops
+
+from bert_tf.errors import ConfigError
+from bert_tf.generation import EncoderDecoderSteps, GenerationConfig, Restrictions, beam_search, generate_tokens
+from bert_tf.models import PRESETS, t5
+from bert_tf.models.t5 import T5, T5Config
+from bert_tf.models.weights import export_weights, load_weights
+
+FIXTURES = Path(__file__).parents[1] / "fixtures" / "models"
+SIZES = dict(vocabulary_size=37, hidden_size=20, num_layers=3, num_decoder_layers=2, num_heads=3, head_size=6)
+END = 1
+
+
+def make(seed=3, **changes):
+    keras.utils.set_random_seed(seed)
+    model = T5(T5Config(**SIZES | {"intermediate_size": 28, "num_buckets": 8, "max_distance": 10} | changes))
+    generator = np.random.default_rng(seed)
+    for variable in model.weights:
+        variable.assign(variable + 0.2 * generator.normal(size=variable.shape))
+    return model
+
+
+def part(golden, prefix):
+    return {k.removeprefix(prefix): v for k, v in golden.items() if k.startswith(prefix)}
+
+
+def relative_error(ours, theirs):
+    return np.max(np.abs(np.asarray(ours, "float64") - theirs)) / np.max(np.abs(theirs))
+
+
+@pytest.fixture(scope="module", params=["t5_relu_tied", "t5_gated_untied"])
+def case(request):
+    with np.load(FIXTURES / f"{request.param}.npz") as file:
+        golden = dict(file)
+    golden["config"] = json.loads(str(golden["config"]))
+    model = T5(T5Config(**t5.HF_CONFIG.read(golden["config"], "config.json")), output_hidden_states=True)
+    load_weights(model, part(golden, "weights/"), t5.HF_WEIGHTS)
+    return model, golden
+
+
+def features(golden):
+    targets = golden["target_ids"].astype("int32")
+    return {
+        "token_ids": golden["token_ids"].astype("int32"),
+        "padding_mask": golden["padding_mask"],
+        "decoder_token_ids": np.pad(targets, [(0, 0), (1, 0)])[:, :-1],
+    }
+
+
+def loss_of(model, golden):
+    logits = model.output_logits(model(features(golden))["sequence_output"])
+    targets, weights = golden["target_ids"].astype("int32"), golden["target_weights"].astype("float32")
+    losses = keras.losses.sparse_categorical_crossentropy(targets, logits, from_logits=True)
+    return logits, ops.sum(losses * weights) / weights.sum()
+
+
+def test_hidden_states_logits_and_loss(case):
+    model, golden = case
+    out = model(features(golden))
+    for name, real in (("encoder_hidden_states", golden["padding_mask"]), ("hidden_states", golden["target_weights"])):
+        assert len(out[name]) == len(golden[name])
+        for ours, theirs in zip(out[name], golden[name]):
+            assert relative_error(np.asarray(ours)[real], theirs[real]) < 1e-5
+    logits, loss = loss_of(model, golden)
+    real = golden["target_weights"]
+    assert relative_error(np.asarray(logits)[real], golden["logits"][real]) < 1e-5
+    assert float(loss) == pytest.approx(float(golden["loss"]), rel=1e-5)
+
+
+def test_gradients(case):
+    model, golden = case
+    with tf.GradientTape() as tape:
+        _, loss = loss_of(model, golden)
+    gradients = tape.gradient(loss, [v.value for v in model.trainable_variables])
+    found = {v.path: tf.convert_to_tensor(g) for v, g in zip(model.trainable_variables, gradients)}
+    ours, theirs = export_weights(found, t5.HF_WEIGHTS), part(golden, "gradients/")
+    assert len(theirs) == 9
+    for name, gradient in theirs.items():
+        assert relative_error(ours[name], gradient) < 1e-5, name
+
+
+def steps_of(model, golden, new):
+    return EncoderDecoderSteps(
+        model, golden["token_ids"].astype("int32"), golden["padding_mask"], new, start_id=0
+    )
+
+
+def test_generated_texts_are_those_of_generate(case):
+    model, golden = case
+    restrictions = Restrictions(stop_ids=(END,))
+    found = generate_tokens(steps_of(model, golden, 10), GenerationConfig(max_new_tokens=10), restrictions)
+    width = golden["greedy"].shape[1]
+    np.testing.assert_array_equal(found["token_ids"][:, :width], golden["greedy"])
+    config = GenerationConfig(
+        method="beam_search", beams=3, n_best=3, length_penalty=0.6, beam_variant="huggingface", max_new_tokens=10
+    )
+    found = beam_search(steps_of(model, golden, 10), config, restrictions, filler=END)  # as there, padding being 0
+    width = golden["beams"].shape[2]
+    np.testing.assert_array_equal(found["token_ids"][:, :, :width], golden["beams"])
+    np.testing.assert_allclose(found["scores"], golden["beam_scores"], rtol=1e-5)
+
+
+def test_names_and_settings_there_and_back(case):
+    model, golden = case
+    theirs = part(golden, "weights/")
+    exported = export_weights(model, t5.HF_WEIGHTS)
+    for name, value in theirs.items():
+        name = name if name in exported else t5.HF_WEIGHTS.copies[name]
+        np.testing.assert_array_equal(exported[name], value, err_msg=name)
+    written = t5.HF_CONFIG.write(model.config)
+    tied = written.pop("tie_word_embeddings")  # transformers 5 writes True whatever it is
+    assert tied == golden["config"]["scale_decoder_outputs"]
+    assert {key: golden["config"].get(key) for key in written} == written
+    again = T5(model.config)
+    load_weights(again, exported, t5.HF_WEIGHTS)
+    np.testing.assert_array_equal(
+        again(features(golden))["sequence_output"], model(features(golden))["sequence_output"]
+    )
+
+
+def test_mesh_tensorflow_names_there_and_back(case):
+    model, golden = case
+    arrays = export_weights(model, t5.TF1_WEIGHTS)
+    gated = model.config.gated
+    assert ("decoder/logits/kernel" in arrays) == (not model.config.tied)
+    assert arrays["decoder/block_001/layer_001/EncDecAttention/q"].shape == (20, 18)
+    assert arrays["encoder/block_000/layer_000/SelfAttention/relative_attention_bias"].shape[0] == 3
+    assert f"encoder/block_002/layer_001/DenseReluDense/{'wi_0' if gated else 'wi'}/kernel" in arrays
+    config = t5.config_of_shapes({name: array.shape for name, array in arrays.items()})
+    again = T5(config)
+    extra = {"global_step": np.zeros(()), "shared/embedding_slot_vr": np.zeros(3)}
+    older = {name.replace("encoder/rms_norm", "encoder/final_layer_norm"): value for name, value in arrays.items()}
+    load_weights(again, older | extra, t5.TF1_WEIGHTS)
+    sizes = ("num_layers", "decoder_layers", "num_heads", "head_size", "intermediate_size", "gated", "tied", "num_buckets")
+    assert [getattr(config, n) for n in sizes] == [getattr(model.config, n) for n in sizes]
+
+
+def test_cached_equals_uncached():
+    model, generator = make(), np.random.default_rng(0)
+    source, mask = generator.integers(2, 37, (2, 7)).astype("int32"), np.arange(7) < np.array([[7], [4]])
+    written = generator.integers(2, 37, (2, 12)).astype("int32")
+    whole = model({"token_ids": source, "padding_mask": mask, "decoder_token_ids": written})["sequence_output"]
+    sources, cache = model.sources(model.encode(source, mask)), model.empty_cache(2, 12)
+    first, cache = model.decode(written[:, :5], cache, 0, sources, mask)
+    rows = [first]
+    for position in range(5, 12):
+        x, cache = model.decode(written[:, position : position + 1], cache, position, sources, mask)
+        rows.append(x)
+    np.testing.assert_allclose(np.concatenate([np.asarray(x) for x in rows], axis=1), whole, atol=1e-5)
+
+
+def test_packed_texts_equal_each_alone():
+    model, generator = make(), np.random.default_rng(1)
+    source, written = (generator.integers(2, 37, (1, n)).astype("int32") for n in (9, 8))
+    packed = model(
+        {
+            "token_ids": source,
+            "sequence_ids": np.array([[1, 1, 1, 1, 2, 2, 2, 2, 2]]),
+            "decoder_token_ids": written,
+            "decoder_sequence_ids": np.array([[1, 1, 1, 1, 1, 2, 2, 2]]),
+        }
+    )["sequence_output"]
+    for texts, targets in ((slice(0, 4), slice(0, 5)), (slice(4, 9), slice(5, 8))):
+        alone = model({"token_ids": source[:, texts], "decoder_token_ids": written[:, targets]})["sequence_output"]
+        np.testing.assert_allclose(packed[:, targets], alone, atol=1e-5)
+
+
+def test_shared_layers():
+    own, shared = (T5(T5Config(**SIZES | {"num_decoder_layers": 3, "intermediate_size": 28, "share_layers": s})) for s in (False, True))
+    one_layer = 4 * 20 * 18 + 2 * 20 * 28 + 2 * 20
+    assert own.count_params() - shared.count_params() == 3 * one_layer
+    with pytest.raises(ConfigError, match="share_layers needs as many layers"):
+        make(share_layers=True)
+
+
+@pytest.mark.parametrize("name", [name for name in PRESETS if "t5" in name])
+def test_published_parameter_counts(name):
+    with keras.StatelessScope(initialize_variables=False):
+        assert T5(PRESETS[name].config).count_params() == PRESETS[name].encoder_parameters
+
+
+def test_initial_weights():
+    model = T5(T5Config(200, 64, num_layers=2, num_heads=4, head_size=32, intermediate_size=256, gated=True))
+    path = "decoder_layer_1/cross_attention"
+    wanted = {
+        "embeddings/token_embeddings": 1.0,
+        f"{path}/query/kernel": (64 * 32) ** -0.5,
+        f"{path}/key/kernel": 64**-0.5,
+        f"{path}/output/kernel": (4 * 32) ** -0.5,
+        "encoder_layer_0/gate/kernel": 64**-0.5,
+        "encoder_layer_0/output/kernel": 256**-0.5,
+    }
+    for variable in model.weights:
+        if variable.path in wanted:
+            deviation = float(np.std(variable)) / 0.88  # of a normal cut at two deviations
+            assert deviation == pytest.approx(wanted.pop(variable.path), rel=0.05)
+    assert not wanted
