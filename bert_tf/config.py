@@ -65,7 +65,8 @@ def build(cls, mapping, where="", base=None):
         cls: a dataclass; fields may be dataclasses, `X | None`, `list[X]`, `tuple[X, ...]`,
             `dict`, or plain types. A class with a method `choices()` (name -> dataclass) and an attribute
             `CHOSEN_BY` stands for several: the value of that key chooses (`objective.name`). Class attributes
-            `RENAMED` (old key -> new key) and `REMOVED` (old key -> what to do) explain keys of older versions.
+            `RENAMED` (old key -> new key) and `REMOVED` (old key -> what to do) explain keys of older versions,
+            `RENAMED_VALUES` (key -> {old value: new value}) their values.
         mapping: what a YAML file holds; keys that are absent keep their defaults.
         where: dotted prefix (or file name) used in messages.
         base: an instance of `cls` whose values stand where the mapping has none; None for the
@@ -90,6 +91,9 @@ def build(cls, mapping, where="", base=None):
         path = _join(where, key)
         if key not in fields:
             raise ConfigError(_unknown_key(cls, key, where))
+        renamed = getattr(cls, "RENAMED_VALUES", {}).get(key, {})
+        if isinstance(value, str) and value in renamed:
+            raise ConfigError(f"'{path}': '{value}' is now '{renamed[value]}'")
         default = getattr(base, key) if base is not None else _default(fields[key])
         if dataclasses.is_dataclass(hints[key]) and isinstance(value, dict) and default is not None:
             values[key] = build(hints[key], value, path, default)
@@ -142,7 +146,7 @@ def _join(where, key):
 
 
 def upgrade(cls, mapping):
-    """A mapping of an older version in today's keys: renamed keys moved, removed ones left out.
+    """A mapping of an older version in today's keys and values: renamed ones moved, removed ones left out.
 
     Only for files of runs. What a user writes is refused by `build` with the new name.
 
@@ -165,6 +169,9 @@ def upgrade(cls, mapping):
         for parent in parents:
             node[parent] = node = dict(node.get(parent) or {})
         node[last] = node[last] | value if isinstance(node.get(last), dict) and isinstance(value, dict) else value
+    for key, new in getattr(cls, "RENAMED_VALUES", {}).items():
+        if isinstance(result.get(key), str):
+            result[key] = new.get(result[key], result[key])
     for key, value in result.items():
         if isinstance(value, dict) and dataclasses.is_dataclass(hints.get(key)):
             result[key] = upgrade(hints[key], value)

@@ -20,8 +20,8 @@ from tfrecords.shards.schema import TOKENIZER_FOLDER
 
 # What a pair label means, by task.
 PAIR_LABELS = {
-    "next_sentence": ("B follows A", "B is from elsewhere"),
-    "sentence_order": ("A and B are in order", "exchanged: in the document B stands before A"),
+    "nsp": ("B follows A", "B is from elsewhere"),
+    "sop": ("A and B are in order", "exchanged: in the document B stands before A"),
 }
 _INDENT = 11
 
@@ -80,7 +80,7 @@ class Explanation:
         return f"{number}{('A', 'B', 'end')[segment % 3]}"
 
 
-def explain(batch, tokenizer, corrupt, seed, pair_task="next_sentence", row_segments=1):
+def explain(batch, tokenizer, corrupt, seed, pair_task="nsp", row_segments=1):
     """Yields an `Explanation` for every example of a batch.
 
     Args:

@@ -29,8 +29,8 @@ class MaskedLM(PretrainingModel):
 
     Args:
         encoder: a model family's encoder.
-        pair_task: None; "next_sentence" (NSP, BERT): 0 where segment B follows A in the document, 1 where it is from
-            elsewhere; or "sentence_order" (SOP, ALBERT): 0 where A and B are in order, 1 where they are exchanged.
+        pair_task: None; "nsp" (BERT): 0 where segment B follows A in the document, 1 where it is from
+            elsewhere; or "sop" (ALBERT): 0 where A and B are in order, 1 where they are exchanged.
             The loss is the same; the data differ. Needs an encoder with a pooler.
         span_boundary: whether to add the span boundary objective; needs span masking.
 
@@ -53,7 +53,7 @@ class MaskedLM(PretrainingModel):
             examples are not pairs.
 
     Example:
-        model = MaskedLM(BertEncoder(preset("bert_tiny")), pair_task="next_sentence")
+        model = MaskedLM(BertEncoder(preset("bert_tiny")), pair_task="nsp")
         model.compile(optimizer=AdamW(1e-4))
         model.fit(dataset)  # its elements are dicts of features
     """
@@ -132,7 +132,7 @@ class MaskedLM(PretrainingModel):
             if "pair_weights" not in features:
                 raise DataError(
                     f"the model has pair_task='{self.pair_task}', and the batch has no 'pair_labels' and 'pair_weights': "
-                    f"its examples are not pairs; write the shards with --pair {self.pair_task}, or build the model "
+                    f"its examples are not pairs; write the shards with --pair-task {self.pair_task}, or build the model "
                     "without pair_task"
                 )
             targets["pair"] = ("pair_labels", ops.cast(feature(features, "pair_weights"), "float32"))

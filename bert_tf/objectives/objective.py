@@ -64,7 +64,7 @@ class ObjectiveConfig:
 
         Args:
             parts: the first parts of the paths of its variables, such as "pair_head".
-            pair_task: the task of its family's pair head, "next_sentence" or "sentence_order", or None.
+            pair_task: the task of its family's pair head, "nsp" or "sop", or None.
             generator: the `model` section of the generator in the same checkpoint, or None.
 
         Returns:

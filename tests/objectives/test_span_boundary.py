@@ -115,11 +115,11 @@ def test_gradients_reach_head_encoder_and_table():
 
 
 def test_with_a_pair_head_and_in_mixed_precision():
-    model, features = make("mixed_bfloat16", pair_task="sentence_order"), batch()
+    model, features = make("mixed_bfloat16", pair_task="sop"), batch()
     features |= {"pair_labels": np.zeros(6, "int32"), "pair_weights": np.ones(6, "float32")}
     losses, _ = model.loss_sums(features, training=False)
     assert set(losses) == {"masked_lm", "span_boundary", "pair"} == set(model.loss_weights(features))
-    exact = make(pair_task="sentence_order")
+    exact = make(pair_task="sop")
     exact.set_weights(model.get_weights())
     for name, loss in exact.loss_sums(features, training=False)[0].items():
         assert float(losses[name]) == pytest.approx(float(loss), rel=0.02)

@@ -260,7 +260,7 @@ def test_settings_that_do_not_fit_the_rows():
 @pytest.mark.parametrize(
     "settings, message",
     [
-        ({"pair": "next_sentence"}, "pair: next_sentence asks about two segments, and xlnet"),
+        ({"pair_task": "nsp"}, "pair_task: nsp asks about two segments, and xlnet"),
         ({"sequence_length": 66}, "'sequence_length' is 66; xlnet makes 2 segments a row, each of an even number of tokens"),
         ({"sequence_length": 64, "segments": 8}, "'sequence_length' is 64; xlnet makes 8 segments a row"),
         ({"segments": 1}, "'segments' is 1; it must be at least 2"),

@@ -34,8 +34,8 @@ def pack(tokens, tokenizer, config, seed):
     if config.format in PAIR_FORMATS:
         room = config.sequence_length - layout.special_tokens_per_pair
         if config.format == "sentence_pair":
-            return token_ids, sentence_pairs(*splits, room, seed, config.pair_task)
-        return token_ids, segment_pairs(*splits, room, seed, config.short_sequences, config.pair_task)
+            return token_ids, sentence_pairs(*splits, room, seed, config.label_task)
+        return token_ids, segment_pairs(*splits, room, seed, config.short_sequences, config.label_task)
     if config.format == "electra":
         spans, sentences = electra_examples(*splits, config.sequence_length, layout, seed, config.short_sequences)
         return reorder(token_ids, splits[0], sentences), spans
@@ -59,12 +59,12 @@ def count(spans, layout, config, counts):
     counts["truncated_tokens"] += int(spans.truncated.sum())
     counts["without_pair"] += int(np.count_nonzero(spans.labels == NO_PAIR))
     counts["lone_segments"] += 0 if config.format in SINGLE_FORMATS else singles
-    if config.pair_task == "next_sentence":
+    if config.label_task == "nsp":
         is_random = spans.labels == RANDOM_NEXT
         counts["next"] += int(np.count_nonzero(spans.labels == NEXT))
         counts["random_next"] += int(np.count_nonzero(is_random))
         counts["random_next_ends"] += int(np.count_nonzero(is_random & (spans.lone == ENDS)))
         counts["random_next_fills"] += int(np.count_nonzero(is_random & (spans.lone == FILLS)))
-    elif config.pair_task == "sentence_order":
+    elif config.label_task == "sop":
         counts["in_order"] += int(np.count_nonzero(spans.labels == IN_ORDER))
         counts["exchanged"] += int(np.count_nonzero(spans.labels == EXCHANGED))

@@ -181,21 +181,25 @@ class ShardReader:
         Raises:
             DataError: a number out of range, or a damaged shard or example.
         """
-        records, ends = [], np.cumsum([shard.examples for shard in self._shards])
+        indices = np.array(list(indices), np.int64)
         for index in indices:
             if not 0 <= index < self.num_examples:
                 raise DataError(
                     f"there is no example {index}: {self.folder} holds examples 0 to {self.num_examples - 1}"
                 )
-            number = int(np.searchsorted(ends, index, side="right"))
-            shard = self._shards[number]
-            dataset = tf.data.TFRecordDataset(str(self.folder / shard.file))
+        ends = np.cumsum([shard.examples for shard in self._shards])
+        numbers = np.searchsorted(ends, indices, side="right")  # of their shards
+        records = np.empty(len(indices), object)
+        for number in np.unique(numbers):
+            shard, chosen = self._shards[number], numbers == number
+            rows = indices[chosen] - (ends[number] - shard.examples)
+            first, count = rows.min(), rows.max() - rows.min() + 1
+            dataset = tf.data.TFRecordDataset(str(self.folder / shard.file)).skip(first).take(count).batch(count)
             try:
-                records.append(dataset.skip(index - int(ends[number]) + shard.examples).take(1).get_single_element())
+                records[chosen] = tf.gather(dataset.get_single_element(), rows - first).numpy()
             except tf.errors.OpError:
                 raise verification.damage(self.folder, shard) from None
-        numbers = tf.constant(list(indices), tf.int64)
-        batch = parse(tf.stack(records), numbers, self.manifest, self._pad_id)
+        batch = parse(tf.constant(records), tf.constant(indices), self.manifest, self._pad_id)
         batch["epoch"] = tf.fill([len(records)], tf.constant(epoch, tf.int64))
         return batch
 

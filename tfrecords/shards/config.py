@@ -1,10 +1,11 @@
 """The settings that decide what shards hold."""
 
 from dataclasses import dataclass
-from typing import Annotated, Literal
+from typing import Annotated, ClassVar, Literal
 
 from bert_tf.config import Range, check_fields, to_dict
 from bert_tf.errors import ConfigError
+from tfrecords.shards.schema import PAIR_TASKS
 
 PAIR_FORMATS = ("segment_pair", "sentence_pair")
 SINGLE_FORMATS = ("full_sentences", "doc_sentences", "token_blocks")
@@ -59,11 +60,11 @@ class ShardsConfig(CorpusConfig):
             "electra": one or two runs of sentences, as ELECTRA; see `packing.electra.electra_examples`;
             "xlnet": segments of running text with two texts after each, forwards and backwards, as
             XLNet; for the objective permutation_lm; see `packing.xlnet.xlnet_rows`.
-        pair: what is asked of the two segments:
-            "next_sentence": does B follow A in the document, or is it from another one (BERT)?
-            "sentence_order": two that follow each other, are they in order or exchanged (ALBERT)?
-            "none": no question; a pair then always follows each other.
-            None for "next_sentence" where the format makes pairs, else "none".
+        pair_task: the task that two segments get a label for:
+            "nsp": next sentence prediction: does B follow A in the document, or is it from another one (BERT)?
+            "sop": sentence order prediction: B follows A, or the two are exchanged (ALBERT);
+            "none": no label; B always follows A.
+            None for "nsp" where the format makes pairs, else "none".
         short_sequence_probability: the fraction of documents (segment_pair) or of examples (electra)
             packed to a random shorter length; None for the original's: 0.1 and 0.05. The other
             formats have none.
@@ -79,15 +80,18 @@ class ShardsConfig(CorpusConfig):
 
     Example:
         ShardsConfig(sequence_length=512, format="full_sentences")
-        ShardsConfig(pair="sentence_order").pair_task  # 'sentence_order'
+        ShardsConfig(pair_task="sop")
     """
+
+    RENAMED: ClassVar[dict] = {"pair": "pair_task"}
+    RENAMED_VALUES: ClassVar[dict] = {"pair_task": {"next_sentence": "nsp", "sentence_order": "sop"}}
 
     # Segment lengths are stored as uint16.
     sequence_length: Annotated[int, Range(at_least=8, at_most=65535)] = 128
     format: Literal[
         "segment_pair", "sentence_pair", "electra", "xlnet", "full_sentences", "doc_sentences", "token_blocks"
     ] = "segment_pair"
-    pair: Literal["next_sentence", "sentence_order", "none"] | None = None
+    pair_task: Literal["nsp", "sop", "none"] | None = None
     short_sequence_probability: Annotated[float | None, Range(at_least=0, at_most=1)] = None
     segments: Annotated[int | None, Range(at_least=2)] = None
     duplicates: Annotated[int, Range(at_least=1, at_most=1000)] = 1
@@ -95,11 +99,11 @@ class ShardsConfig(CorpusConfig):
 
     def __post_init__(self):
         super().__post_init__()
-        if self.format not in PAIR_FORMATS and self.pair not in (None, "none"):
+        if self.format not in PAIR_FORMATS and self.pair_task not in (None, "none"):
             makes = "makes examples of one" if self.format in SINGLE_FORMATS else "has no label of them"
             raise ConfigError(
-                f"pair: {self.pair} asks about two segments, and {self.format} {makes}; "
-                "use segment_pair or sentence_pair, or pair: none"
+                f"pair_task: {self.pair_task} asks about two segments, and {self.format} {makes}; "
+                "use segment_pair or sentence_pair, or pair_task: none"
             )
         if self.format != "xlnet" and self.segments is not None:
             raise ConfigError(f"segments: {self.format} makes rows of one segment; leave it out, or use the format xlnet")
@@ -124,7 +128,8 @@ class ShardsConfig(CorpusConfig):
     @property
     def packing(self):
         """All of it as a dict, as the manifest records it: with None resolved."""
-        packing = to_dict(self) | {"pair": self.pair_task, "short_sequence_probability": self.short_sequences}
+        resolved = {"pair_task": PAIR_TASKS[self.label_task], "short_sequence_probability": self.short_sequences}
+        packing = {"pair" if key == "pair_task" else key: value for key, value in (to_dict(self) | resolved).items()}
         if self.format == "xlnet":
             return packing | {"segments": self.row_segments}
         del packing["segments"]  # so that shards from before it are the same
@@ -146,13 +151,13 @@ class ShardsConfig(CorpusConfig):
         return _SHORT_SEQUENCES.get(self.format, 0.1)
 
     @property
-    def pair_task(self):
-        """`pair` with None resolved: one of `schema.PAIR_TASKS`."""
-        if self.pair is not None:
-            return self.pair
-        return "next_sentence" if self.format in PAIR_FORMATS else "none"
+    def label_task(self):
+        """`pair_task` with None resolved: one of `schema.PAIR_TASKS`."""
+        if self.pair_task is not None:
+            return self.pair_task
+        return "nsp" if self.format in PAIR_FORMATS else "none"
 
     @property
     def draws(self):
         """Whether anything but the order of reading is left to chance, so that passes differ."""
-        return self.format in (*_SHORT_SEQUENCES, "xlnet") or self.pair_task != "none"
+        return self.format in (*_SHORT_SEQUENCES, "xlnet") or self.label_task != "none"

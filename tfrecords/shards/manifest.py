@@ -11,7 +11,7 @@ from bert_tf.files import bare_name
 from bert_tf.parsing import brief
 from tfrecords.shards.checked_record import load_record, save_record
 from tfrecords.shards.config import CorpusConfig
-from tfrecords.shards.schema import MANIFEST_NAME, PAIR_TASKS, RECORD_FRAME_BYTES, SCHEMA_VERSION
+from tfrecords.shards.schema import MANIFEST_NAME, PAIR_TASKS, RECORD_FRAME_BYTES, SCHEMA_VERSION, packed_pair_task
 
 #: Bytes of a file, and of the files of a folder together: what 64 bits hold, with room to add up.
 Size = Annotated[int, Range(at_least=0, at_most=1 << 50)]
@@ -74,8 +74,8 @@ class Manifest:
             raise ConfigError(f"'segment_ids' must be three numbers, got {brief(self.segment_ids)}")
         if not isinstance(self.packing.get("format"), str):
             raise ConfigError(f"'packing.format' must be str, got {brief(self.packing.get('format'))}")
-        if self.packing.get("pair") not in (*PAIR_TASKS, None):
-            raise ConfigError(f"'packing.pair' is {brief(self.packing['pair'])}; known: {', '.join(PAIR_TASKS)}")
+        if self.packing.get("pair") not in (*PAIR_TASKS.values(), None):
+            raise ConfigError(f"'packing.pair' is {brief(self.packing['pair'])}; known: {', '.join(PAIR_TASKS.values())}")
         segments = self.packing.get("segments", None if self.alternates else 1)
         if type(segments) is not int or segments < 1 or self.sequence_length % segments:
             raise ConfigError(
@@ -85,8 +85,7 @@ class Manifest:
     @property
     def pair_task(self):
         """What the pair labels are about, of `schema.PAIR_TASKS`; "none" where there are none."""
-        # Shards that are older than the setting are next sentence pairs, or no pairs.
-        return self.packing.get("pair") or ("next_sentence" if self.packing["format"] == "segment_pair" else "none")
+        return packed_pair_task(self.packing)
 
     @property
     def row_segments(self):
@@ -103,7 +102,7 @@ class Manifest:
         """All that decides what the shards of a corpus hold, as a dict that JSON can hold."""
         theirs = {"tokenizer": self.tokenizer_fingerprint, "schema_version": self.schema_version}
         # Settings that are younger than the shards had the value that is their default now.
-        return to_dict(CorpusConfig()) | self.packing | {"pair": self.pair_task} | theirs
+        return to_dict(CorpusConfig()) | self.packing | {"pair": PAIR_TASKS[self.pair_task]} | theirs
 
     @property
     def files(self):

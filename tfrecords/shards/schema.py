@@ -41,12 +41,19 @@ IN_ORDER = 0
 EXCHANGED = 1
 NO_PAIR = 255
 
-# What is asked of a pair of segments; "none" where nothing is.
-PAIR_TASKS = ("next_sentence", "sentence_order", "none")
+# The tasks on two segments -> their names in manifest.json, under "pair".
+PAIR_TASKS = {"nsp": "next_sentence", "sop": "sentence_order", "none": "none"}
 
 MANIFEST_NAME = "manifest.json"
 TOKENS_MANIFEST_NAME = "tokens.json"
 TOKENIZER_FOLDER = "tokenizer"
+
+
+def packed_pair_task(packing):
+    """The task, of `PAIR_TASKS`, that the pair labels of shards with these packing settings belong to."""
+    # Shards that are older than the setting are NSP pairs, or no pairs.
+    stored = packing.get("pair") or ("next_sentence" if packing["format"] == "segment_pair" else "none")
+    return next(task for task, name in PAIR_TASKS.items() if name == stored)
 
 
 def id_dtype(vocabulary_size):
