@@ -47,7 +47,7 @@ class Decoder(Backbone):
         DataError: when called: `token_ids` are missing, or there is an input of another name.
 
     Example:
-        decoder = GPT2Decoder(preset("gpt2_small"))
+        decoder = GPT2Decoder(GPT2Config(50_257, hidden_size=64, num_layers=2, num_heads=2, intermediate_size=256))
         outputs = decoder({"token_ids": np.array([[464, 4141, 286]])})
         decoder.output_logits(outputs["sequence_output"])  # [1, 3, 50257]: what comes after each token
 

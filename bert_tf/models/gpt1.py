@@ -32,8 +32,8 @@ class GPT1Decoder(Decoder):
         DataError: when called: see `Backbone`.
 
     Example:
-        decoder = GPT1Decoder(preset("gpt1"))
-        decoder({"token_ids": np.array([[481, 3090]])})["pooled_output"]  # [1, 768]: of the last token
+        decoder = GPT1Decoder(GPT1Config(40_478, hidden_size=64, num_layers=2, num_heads=2, intermediate_size=256))
+        decoder({"token_ids": np.array([[481, 3090]])})["pooled_output"]  # [1, 64]: of the last token
     """
 
     config_class = GPT1Config

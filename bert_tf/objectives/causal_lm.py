@@ -14,9 +14,9 @@ from bert_tf.objectives.pretraining_model import PretrainingModel
 class CausalLM(PretrainingModel):
     """A decoder that predicts the next token at each position, with its token table as the output layer.
 
-    Radford et al. 2018, section 3.1, equation 1; the loss is a mean over the predicted tokens. The batches are used as
-    they are. A row of shards is one text to the model, also where separators stand between documents: GPT-2's stream.
-    With `sequence_ids` the texts of a row do not see each other, and the first token of none of them is predicted.
+    Radford et al. 2018, section 3.1, equation 1; the loss is a mean over the predicted tokens. Without
+    `sequence_ids` a row is one text, also where separators stand between its documents: GPT-2's stream. With them the
+    texts of a row do not see each other, and the first token of none of them is predicted.
 
     Args:
         backbone: a decoder, such as `GPT2Decoder`.
@@ -34,7 +34,7 @@ class CausalLM(PretrainingModel):
         DataError: `token_ids` are missing.
 
     Example:
-        model = CausalLM(GPT2Decoder(preset("gpt2_small")))
+        model = CausalLM(GPT2Decoder(GPT2Config(50_257, hidden_size=64, num_layers=2, num_heads=2, intermediate_size=256)))
         model.compile(optimizer=AdamW(6e-4))
         model.fit(dataset)  # its elements are dicts of features
     """
@@ -65,7 +65,7 @@ class CausalLM(PretrainingModel):
 
     @property
     def settings(self):
-        return CausalLMConfig()
+        return CausalLMConfig()  # how rows are read is no part of the model
 
 
 def _targets(features):

@@ -4,6 +4,7 @@ import dataclasses
 
 from bert_tf.errors import ConfigError
 from bert_tf.objectives.objective import Objective, ObjectiveConfig
+from tfrecords.corruption.documents_config import DocumentsConfig
 from tfrecords.shards.config import SINGLE_FORMATS
 
 
@@ -13,12 +14,14 @@ class CausalLMConfig(ObjectiveConfig):
 
     Attributes:
         name: "causal_lm".
+        documents: what a token sees of a row that holds several documents.
 
     Example:
-        CausalLMConfig()
+        CausalLMConfig(documents=DocumentsConfig(separate=True))
     """
 
     name: str = "causal_lm"
+    documents: DocumentsConfig = dataclasses.field(default_factory=DocumentsConfig)
 
     def for_shards(self, packing, sequence_length):
         if packing["format"] not in SINGLE_FORMATS:
@@ -34,6 +37,8 @@ CAUSAL_LM = Objective(
     name="causal_lm",
     config=CausalLMConfig,
     model="bert_tf.objectives.causal_lm:CausalLM",
+    corruption="tfrecords.corruption.documents:DocumentSeparation",
+    corruption_section="documents",
     unigram={"causal_lm_loss": "masked_lm_loss", "causal_lm_accuracy": "masked_lm_accuracy"},
     backbone="decoder",
 )

@@ -345,6 +345,23 @@ def test_the_arrays_have_the_published_shapes(published, tmp_path):
     assert config["architectures"] == ["GPT2LMHeadModel"] and config["n_inner"] is None
 
 
+@pytest.mark.parametrize(
+    "family, format, files",
+    [
+        ("gpt2", "tf1", {"vocab.json": "encoder.json", "merges.txt": "vocab.bpe"}),
+        ("gpt1", "numpy", {"vocab.json": "encoder_bpe_40000.json", "merges.txt": "vocab_40000.bpe"}),
+    ],
+)
+def test_the_authors_names_of_the_vocabulary(published, tmp_path, family, format, files):
+    model, tokenizer = published[family]
+    bert_tf.save(model, tokenizer, tmp_path / "written", format=format)
+    for ours, theirs in files.items():
+        (tmp_path / "written" / ours).rename(tmp_path / "written" / theirs)
+    (tmp_path / "written" / "tokenizer_config.json").unlink()  # the authors have none
+    loaded = bert_tf.load(tmp_path / "written")
+    assert (loaded.family, loaded.tokenizer.fingerprint) == (family, tokenizer.fingerprint)
+
+
 def test_buffers_copies_and_missing_prefixes(published, tmp_path):
     model, tokenizer = published["gpt2"]
     bert_tf.save(model, tokenizer, tmp_path / "written")
