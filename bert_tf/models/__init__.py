@@ -15,6 +15,7 @@ _NAMES = {
     "backbone": ["Backbone"],
     "decoder": ["DECODER_INPUTS", "Decoder"],
     "encoder": ["ENCODER_INPUTS", "Encoder", "encoder_inputs"],
+    "encoder_decoder": ["ENCODER_DECODER_INPUTS", "EncoderDecoder"],
     "encoder_config": ["EncoderConfig", "ModelConfig"],
     "families": [
         "FAMILIES", "PRESETS", "build_config", "build_encoder", "describe", "family_of", "preset",

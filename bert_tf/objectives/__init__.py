@@ -8,6 +8,8 @@ from bert_tf.lazy import lazy_names
 __getattr__, __all__ = lazy_names(__name__, {
     "causal_lm": ["CausalLM"],
     "causal_lm_config": ["CausalLMConfig"],
+    "denoising": ["Denoising"],
+    "denoising_config": ["DenoisingObjectiveConfig"],
     "masked_lm": ["MaskedLM"],
     "masked_lm_config": ["MaskedLMConfig"],
     "objective": ["Objective", "ObjectiveConfig"],

@@ -44,6 +44,7 @@ class DenoisingCorruption:
             token_ids: int32 [B, I], the corrupted text and </s>, then padding
             padding_mask: bool [B, I]
             target_ids: int32 [B, T], the target and </s>, then padding
+            decoder_token_ids: int32 [B, T], the same moved to the right; it begins with padding, as T5's
             target_weights: float32 [B, T], 1 at the target and its </s>
 
     Raises:
@@ -97,6 +98,7 @@ class DenoisingCorruption:
             "token_ids": input_ids,
             "padding_mask": input_mask,
             "target_ids": target_ids,
+            "decoder_token_ids": tf.pad(target_ids, [[0, 0], [1, 0]], constant_values=self.pad_id)[:, :-1],
             "target_weights": tf.cast(target_mask, tf.float32),
         }
 

@@ -1,0 +1,48 @@
+"""The settings of denoising and text-to-text pretraining, and its record. No Keras is imported."""
+
+import dataclasses
+from typing import Annotated
+
+from bert_tf.config import Range
+from bert_tf.errors import ConfigError
+from bert_tf.objectives.objective import Objective, ObjectiveConfig
+from tfrecords.corruption.denoising_config import DenoisingConfig
+from tfrecords.shards.config import SINGLE_FORMATS
+
+
+@dataclasses.dataclass(frozen=True)
+class DenoisingObjectiveConfig(ObjectiveConfig):
+    """Denoising: T5, and the objectives that it was compared with.
+
+    Attributes:
+        name: "denoising".
+        denoising: how a text becomes an input and a target.
+        z_loss: the weight of log(Z)^2, of the softmax's normalizer Z, in the loss; T5 has 1e-4.
+
+    Example:
+        DenoisingObjectiveConfig(denoising=DenoisingConfig(mean_span=5.0), z_loss=1e-4)
+    """
+
+    name: str = "denoising"
+    denoising: DenoisingConfig = dataclasses.field(default_factory=DenoisingConfig)
+    z_loss: Annotated[float, Range(at_least=0)] = 0.0
+
+    def for_shards(self, packing, sequence_length):
+        if packing["format"] not in SINGLE_FORMATS:
+            formats = f"{', '.join(SINGLE_FORMATS[:-1])} or {SINGLE_FORMATS[-1]}"
+            raise ConfigError(
+                f"objective.name={self.name} reads running text, but the shards have the format {packing['format']}; "
+                f"write them with --format {formats}"
+            )
+        return self
+
+
+DENOISING = Objective(
+    name="denoising",
+    config=DenoisingObjectiveConfig,
+    model="bert_tf.objectives.denoising:Denoising",
+    corruption="tfrecords.corruption.denoising:DenoisingCorruption",
+    corruption_section="denoising",
+    unigram={"denoising_loss": "masked_lm_loss", "denoising_accuracy": "masked_lm_accuracy"},
+    backbone="encoder_decoder",
+)

@@ -1,0 +1,75 @@
+import keras
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from bert_tf.config import build
+from bert_tf.errors import ConfigError, DataError
+from bert_tf.models import BertEncoder, T5, BertConfig, T5Config
+from bert_tf.objectives import Denoising
+from bert_tf.objectives.objective import ObjectiveConfig
+
+CONFIG = T5Config(37, 16, num_layers=2, num_heads=2, head_size=8, intermediate_size=24, dropout=0.0)
+
+
+def batch(rows=3, seed=0):
+    generator = np.random.default_rng(seed)
+    targets = generator.integers(2, 37, (rows, 7)).astype("int32")
+    weights = (np.arange(7) < generator.integers(2, 8, (rows, 1))).astype("float32")
+    return {
+        "token_ids": generator.integers(2, 37, (rows, 9)).astype("int32"),
+        "padding_mask": np.arange(9) < generator.integers(4, 10, (rows, 1)),
+        "target_ids": targets,
+        "target_weights": weights,
+        "decoder_token_ids": np.pad(targets, [(0, 0), (1, 0)])[:, :-1],
+    }
+
+
+@pytest.mark.parametrize("z_loss", [0.0, 0.01])
+def test_loss_equals_numpy_in_float64(z_loss):
+    keras.utils.set_random_seed(0)
+    model, features = Denoising(T5(CONFIG), z_loss=z_loss), batch()
+    logits = np.asarray(model(features)["denoising_logits"], "float64")
+    normalizer = np.log(np.exp(logits).sum(-1))
+    chosen = np.take_along_axis(logits, features["target_ids"][..., None], -1)[..., 0]
+    expected = ((normalizer - chosen + z_loss * normalizer**2) * features["target_weights"]).sum()
+    losses, metrics = model.loss_sums(features, training=False)
+    assert float(losses["denoising"]) == pytest.approx(expected, rel=1e-5)
+    correct = ((logits.argmax(-1) == features["target_ids"]) * features["target_weights"]).sum()
+    assert [float(x) for x in metrics["denoising_accuracy"]] == [correct, features["target_weights"].sum()]
+    assert float(model.loss_weights(features)["denoising"]) == features["target_weights"].sum()
+
+
+def test_a_row_adds_what_it_adds_alone():
+    model, features = Denoising(T5(CONFIG)), batch(4)
+    whole = model.loss_sums(features, training=False)[0]["denoising"]
+    parts = [model.loss_sums({k: v[i : i + 1] for k, v in features.items()}, training=False)[0]["denoising"] for i in range(4)]
+    assert float(whole) == pytest.approx(float(sum(parts)), rel=1e-5)
+
+
+def test_it_learns_to_copy():
+    keras.utils.set_random_seed(1)
+    model = Denoising(T5(CONFIG))
+    model.compile(optimizer=keras.optimizers.Adam(3e-3))
+    features = batch(8)
+    features["token_ids"][:, :7], features["padding_mask"][:] = features["target_ids"], True
+    history = model.fit(tf.data.Dataset.from_tensors(features).repeat(60), verbose=0, epochs=3, steps_per_epoch=20)
+    losses = next(v for k, v in history.history.items() if k.endswith("loss"))
+    assert losses[-1] < 0.6 * losses[0]
+
+
+def test_settings_there_and_back(tmp_path):
+    model = Denoising(T5(CONFIG), z_loss=1e-4)
+    model.save(tmp_path / "model.keras")
+    again = keras.saving.load_model(tmp_path / "model.keras")
+    assert again.settings == model.settings
+    np.testing.assert_array_equal(again(batch())["denoising_logits"], model(batch())["denoising_logits"])
+    settings = build(ObjectiveConfig, {"name": "denoising", "denoising": {"method": "drop", "rate": 0.25}})
+    assert (settings.denoising.method, settings.denoising.rate) == ("drop", 0.25)
+
+
+def test_refusals():
+    with pytest.raises(ConfigError, match="denoising trains encoder_decoders, and BertEncoder is of the kind encoder"):
+        Denoising(BertEncoder(BertConfig(30, 16, 2, 2, 32)))
+    with pytest.raises(DataError, match="the batch has no 'decoder_token_ids'"):
+        Denoising(T5(CONFIG))({"token_ids": batch()["token_ids"]})
