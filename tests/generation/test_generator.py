@@ -1,0 +1,171 @@
+"""Prompts to texts with a small random GPT-2, against loops without a cache."""
+
+import keras
+import numpy as np
+import pytest
+
+from bert_tf.errors import ConfigError, DataError
+from bert_tf.generation import DecoderSteps, GenerationConfig, Restrictions, TextGenerator, TextScorer, generate_tokens
+from bert_tf.generation.scoring import windows_of
+from bert_tf.models import GPT2Config, GPT2Decoder
+from bert_tf.tokenizers.bpe.training import train_byte_level_bpe
+
+TEXTS = ["the state of the union is strong, and the people of the union know it.", "안녕하세요 여러분, 다시 만나서 반갑습니다."] * 30
+PROMPTS = ["the", "the people of the union", "안녕 여러분", "strong, and the"]
+
+
+@pytest.fixture(scope="module")
+def tokenizer():
+    from bert_tf.tokenizers.bpe.byte_level_bpe import GPT2_ROLES
+
+    return train_byte_level_bpe(TEXTS, 300, role_tokens=GPT2_ROLES, layout="none")
+
+
+@pytest.fixture(scope="module")
+def model(tokenizer):
+    keras.utils.set_random_seed(0)
+    sizes = {"hidden_size": 24, "num_layers": 2, "num_heads": 3, "intermediate_size": 40, "max_positions": 48}
+    # Wide initial weights, so that the best token is clearly the best.
+    return GPT2Decoder(GPT2Config(tokenizer.vocabulary_size, **sizes, initializer_range=0.6))
+
+
+def logits_of(model, ids):
+    x = model({"token_ids": np.array([ids], "int32")})["sequence_output"]
+    return np.asarray(model.output_logits(x))[0]
+
+
+def greedily(model, ids, new, stop_ids):
+    """The new tokens and their log-probability, computed from the whole text each time."""
+    ids, score, start = list(ids), 0.0, len(ids)
+    for _ in range(new):
+        logits = logits_of(model, ids)[-1].astype("float64")
+        score += logits.max() - np.log(np.exp(logits - logits.max()).sum()) - logits.max()
+        ids.append(int(logits.argmax()))
+        if ids[-1] in stop_ids:
+            break
+    return ids[start:], score
+
+
+def test_prompts_of_unequal_length_give_what_each_gives_alone_without_a_cache(model, tokenizer):
+    generate = TextGenerator(model, tokenizer)
+    found = generate(PROMPTS, GenerationConfig(max_new_tokens=12))
+    assert len({len(tokenizer.encode(prompt)) for prompt in PROMPTS}) > 2
+    for prompt, (answer,) in zip(PROMPTS, found, strict=True):
+        ids, score = greedily(model, tokenizer.encode(prompt), 12, generate.stop_ids)
+        assert answer.token_ids == ids
+        assert answer.score == pytest.approx(score, rel=1e-4)
+        assert answer.text == tokenizer.decode([i for i in ids if i not in generate.stop_ids])
+        assert answer.finished == (ids[-1] in generate.stop_ids)
+
+
+@pytest.mark.parametrize("method", ["sample", "beam_search"])
+def test_other_methods_are_alike_in_a_batch_and_alone(model, tokenizer, method):
+    generate = TextGenerator(model, tokenizer)
+    options = {"top_k": 20} if method == "sample" else {"n_best": 2}
+    config = GenerationConfig(method=method, max_new_tokens=8, no_repeat_ngram=2, **options)
+    found = generate(PROMPTS, config)
+    alone = generate(PROMPTS[:1], config)[0]
+    assert [a.token_ids for a in alone] == [a.token_ids for a in found[0]]
+    assert [a.score for a in alone] == pytest.approx([a.score for a in found[0]], rel=1e-4)
+    assert all(len(answers) == (1 if method == "sample" else 2) for answers in found)
+
+
+@pytest.mark.parametrize("method", ["greedy", "sample"])
+def test_a_stream_is_the_text_in_pieces(model, tokenizer, method):
+    generate = TextGenerator(model, tokenizer)
+    config = GenerationConfig(method=method, max_new_tokens=16)
+    for prompt in PROMPTS[:3]:
+        pieces = list(generate.stream(prompt, config))
+        assert "".join(pieces) == generate([prompt], config)[0][0].text
+        assert all(pieces)
+
+
+def test_a_text_ends_before_a_stop_string(model, tokenizer):
+    generate = TextGenerator(model, tokenizer)
+    whole = generate(["the people"], GenerationConfig(max_new_tokens=16))[0][0].text
+    stop = whole[3:5]
+    config = GenerationConfig(max_new_tokens=16, stop_strings=(stop,))
+    answer = generate(["the people"], config)[0][0]
+    assert answer.text == whole[: whole.index(stop)] and answer.finished
+    assert "".join(generate.stream("the people", config)) == answer.text
+
+
+def test_only_allowed_tokens_are_generated(model, tokenizer):
+    allowed = [tokenizer.vocabulary[i] for i in (200, 210)]
+    generate = TextGenerator(model, tokenizer, allowed_tokens=allowed)
+    ids = generate(["the"], GenerationConfig(method="sample", max_new_tokens=20))[0][0].token_ids
+    assert set(ids) <= {200, 210, *generate.stop_ids}
+    with pytest.raises(ConfigError, match="no token 'no such token'"):
+        TextGenerator(model, tokenizer, stop_tokens=["no such token"])
+
+
+def test_bad_prompts_are_refused(model, tokenizer):
+    generate = TextGenerator(model, tokenizer)
+    with pytest.raises(DataError, match="has no token; give at least one word"):
+        generate(["the", ""], GenerationConfig(max_new_tokens=4))
+    with pytest.raises(DataError, match="are more than the model's 48 positions"):
+        generate(["the " * 40], GenerationConfig(max_new_tokens=20))
+    with pytest.raises(DataError, match="no prompts"):
+        generate([])
+    with pytest.raises(ConfigError, match="beam search knows its text at the end only"):
+        next(generate.stream("the", GenerationConfig(method="beam_search")))
+
+
+def test_generation_in_a_graph_of_unknown_shapes(model, tokenizer):
+    """What an export holds: sizes and the number of new tokens are inputs."""
+    import tensorflow as tf
+
+    @tf.function(input_signature=[tf.TensorSpec([None, None], tf.int32), tf.TensorSpec([None, None], tf.bool), tf.TensorSpec([], tf.int32)])
+    def function(token_ids, mask, new):
+        steps = DecoderSteps(model, token_ids, mask, new)
+        return generate_tokens(steps, GenerationConfig(), Restrictions())["token_ids"]
+
+    for size, new in ((3, 5), (1, 9)):
+        ids = np.random.default_rng(size).integers(1, 200, (2, size)).astype("int32")
+        found = function(ids, np.ones((2, size), bool), new).numpy()
+        assert found.shape == (2, new)
+        assert found[1].tolist() == greedily(model, ids[1], new, ())[0]
+
+
+def test_continuations_have_the_log_likelihood_of_their_tokens(model, tokenizer):
+    scorer = TextScorer(model, tokenizer, batch_size=2)
+    pairs = [("the state of", " the union"), ("", "the"), ("안녕", "하세요"), ("the people", " of the people of it")]
+    for (context, continuation), score in zip(pairs, scorer.continuations(pairs), strict=True):
+        ids = [scorer.start_id, *tokenizer.encode(context + continuation)]
+        begin = len(tokenizer.encode(context))
+        logits = logits_of(model, ids).astype("float64")
+        log_p = logits - np.log(np.exp(logits).sum(-1, keepdims=True))
+        expected = sum(log_p[i - 1, ids[i]] for i in range(begin + 1, len(ids)))
+        assert score.log_likelihood == pytest.approx(expected, rel=1e-4)
+        assert (score.tokens, score.characters) == (len(ids) - 1 - begin, len(continuation))
+        assert score.bytes == len(continuation.encode())
+        best = logits.argmax(-1)
+        assert score.is_greedy == all(best[i - 1] == ids[i] for i in range(begin + 1, len(ids)))
+    with pytest.raises(DataError, match="continuation of 'the' is empty"):
+        scorer.continuations([("the", "")])
+
+
+def test_perplexity_counts_every_token_once(model, tokenizer):
+    scorer, text = TextScorer(model, tokenizer), "the state of the union is strong, 여러분 and the people know it. " * 2
+    ids = [scorer.start_id, *tokenizer.encode(text)]
+    assert len(ids) > 40
+    expected = 0.0
+    for begin, end, new in windows_of(len(ids), 20, 8):
+        logits = logits_of(model, ids[begin:end]).astype("float64")
+        log_p = logits - np.log(np.exp(logits).sum(-1, keepdims=True))
+        expected -= sum(log_p[i - 1 - begin, ids[i]] for i in range(new, end))
+    found = scorer.perplexity([text], length=20, stride=8)
+    assert found.nll == pytest.approx(expected, rel=1e-4)
+    assert (found.tokens, found.words, found.bytes) == (len(ids) - 1, len(text.split()), len(text.encode()))
+    assert found.per_token == pytest.approx(np.exp(expected / found.tokens), rel=1e-4)
+    assert found.bits_per_byte == pytest.approx(expected / found.bytes / np.log(2), rel=1e-4)
+
+
+@pytest.mark.parametrize("total, length, stride", [(10, 6, 3), (10, 6, 5), (7, 7, 6), (30, 8, 1), (2, 8, 4), (1, 8, 4)])
+def test_windows(total, length, stride):
+    windows = list(windows_of(total, length, stride))
+    predicted = [i for begin, end, new in windows for i in range(new, end)]
+    assert predicted == list(range(1, total))
+    for begin, end, new in windows:
+        assert end - begin <= length and begin < new
+        assert new == 1 or new - begin >= length - stride
