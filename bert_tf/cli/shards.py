@@ -15,19 +15,14 @@ example:
   bert-tf shards corpus/*.jsonl.gz --tokenizer tokenizer --output shards512 --sequence-length 512 \\
       --format full_sentences --workers 16
   bert-tf shards reviews.csv --text-field comment --tokenizer tokenizer --output shards
-  bert-tf shards reviews.txt --one-document-a-line --tokenizer tokenizer --output shards
   bert-tf shards tokens --output ordered --pair-task sop
-  bert-tf shards tokens --output shards128 --format electra
   bert-tf shards tokens --output shards1024 --format xlnet --sequence-length 1024
   bert-tf shards /nfs/corpus --tokenizer tokenizer --output /nfs/shards --runner FlinkRunner \\
       --beam-options --flink_master=host:8081 --environment_type=EXTERNAL --environment_config=localhost:50000
-  bert-tf shards corpus/ --tokenizer tokenizer --output shards --runner DirectRunner \\
-      --beam-options --direct_running_mode=multi_processing --direct_num_workers=4
 
 in Python:
   from tfrecords import ShardsConfig, write_shards
   write_shards(["corpus/"], "shards", "tokenizer", ShardsConfig(sequence_length=128))
-  write_shards(["corpus/"], "shards", "tokenizer", beam=["--runner=DirectRunner"])
 """
 
 import argparse

@@ -143,7 +143,7 @@ def test_refusals(tmp_path, corpus, tokens, tokenizer):
         write_shards(tokens, tmp_path / "out", WordPieceTokenizer([*VOCABULARY, "extra"]))
     with pytest.raises(ConfigError, match="is tokenized already"):
         tokenize_corpus(tokens, tmp_path / "out", tokenizer)
-    with pytest.raises(ConfigError, match="read alone; name no other input"):
+    with pytest.raises(ConfigError, match="read alone; remove the other inputs"):
         write_shards([corpus, tokens], tmp_path / "out", tokenizer)
     with pytest.raises(ConfigError, match="a corpus of text needs a tokenizer"):
         write_shards(corpus, tmp_path / "out")

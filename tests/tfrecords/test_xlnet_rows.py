@@ -249,7 +249,7 @@ def test_settings_that_do_not_fit_the_rows():
     check_permutation(PermutationConfig(), packing, 1024)
     for changes, message in (
         ({"segments": 4}, "segments=4, but the shards were packed with 2 segments a row; set objective.permutation.segments=2"),
-        ({"bidirectional": False}, "every second row of shards of the format xlnet stands in reverse order"),
+        ({"bidirectional": False}, "every second row of shards of the format xlnet is in reverse order"),
         ({"permutation_size": 512}, "set objective.permutation.permutation_size=256"),
     ):
         with pytest.raises(ConfigError, match=message):
