@@ -85,6 +85,6 @@ ALBERT = Family(
         "albert_xxlarge_v2": Preset(_albert(12, 4096, 64, 0.0), 222_595_584, 223_158_450),
     },
     checkpoints={"hf": "bert_tf.models.albert:HF", "tf1": "bert_tf.models.albert:TF1"},
-    pair_task="sentence_order",
+    pair_task="sop",
     expected_shapes=expected_shapes,
 )

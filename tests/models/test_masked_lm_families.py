@@ -52,7 +52,7 @@ def test_published_parameter_counts(name):
     with keras.StatelessScope(initialize_variables=False):  # leaves the variables without memory
         encoder = build_encoder(config, pooler=isinstance(config, (AlbertConfig, RobertaConfig)))
         assert encoder.count_params() == PRESETS[name].encoder_parameters
-        order = "sentence_order" if isinstance(config, AlbertConfig) else None
+        order = "sop" if isinstance(config, AlbertConfig) else None
         model = MaskedLM(build_encoder(config, pooler=order is not None), pair_task=order)
         assert model.count_params() == PRESETS[name].pretraining_parameters
 
