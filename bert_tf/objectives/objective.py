@@ -99,7 +99,11 @@ class Objective:
             `bert_tf.training.baselines.unigram`.
 
     Example:
-        register_objective(Objective(name="sentence_length", config=SentenceLengthConfig, model=SentenceLength))
+        @dataclasses.dataclass(frozen=True)
+        class SentenceLengthConfig(ObjectiveConfig):
+            name: str = "sentence_length"
+
+        register_objective(Objective("sentence_length", SentenceLengthConfig, model="my_models:SentenceLength"))
     """
 
     name: str
