@@ -10,7 +10,7 @@ from pathlib import Path
 HERE = Path(__file__).parent
 
 
-def run_workers(script, *arguments, workers=2, logical_cpus=1, timeout=400):
+def run_workers(script, *arguments, workers=2, logical_cpus=1, timeout=900):
     """Runs a Python script of this folder once a worker, with TF_CONFIG set.
 
     Returns:
