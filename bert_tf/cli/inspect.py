@@ -1,4 +1,4 @@
-"""Print examples of shards, decoded, with what is masked and why.
+"""Print examples of shards, decoded, with the masked tokens.
 
 example:
   bert-tf inspect shards --examples 2

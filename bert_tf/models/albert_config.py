@@ -83,6 +83,6 @@ ALBERT = Family(
     },
     checkpoints={"hf": "bert_tf.models.albert:HF", "tf1": "bert_tf.models.albert:TF1"},
     tokenizers=("unigram",),
-    pair_head="sentence_order",
+    pair_head="sop",
     expected_shapes=expected_shapes,
 )

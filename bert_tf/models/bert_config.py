@@ -52,6 +52,6 @@ BERT = Family(
         "garden": "bert_tf.models.bert:TF1",
     },
     tokenizers=("wordpiece",),
-    pair_head="next_sentence",
+    pair_head="nsp",
     expected_shapes=lambda config: transformer_shapes(config, segments=config.num_segments),
 )

@@ -77,8 +77,8 @@ class Family:
         tokenizers: the kinds of tokenizer that its published models use.
         objective: the name of its own pretraining objective.
         head: the head of that objective: the first word of its variables' paths.
-        pair_head: what the pair head of its published checkpoints was trained on: "next_sentence",
-            "sentence_order", or None where they have no such head.
+        pair_head: what the pair head of its published checkpoints was trained on: "nsp", "sop", or None
+            where they have no such head.
         expected_shapes: function from a configuration to its `ExpectedShapes`; None for no such check.
 
     Example:

@@ -5,15 +5,29 @@ from typing import Annotated, Literal
 
 from bert_tf.config import Range
 
+# The usual names of columns, in the order of preference.
+TEXT_NAMES = (
+    "text", "sentence", "sentence1", "text1", "premise", "question1", "question", "review",
+    "document", "content", "comment", "body", "#1 string",
+)  # fmt: skip
+PAIR_NAMES = ("text_pair", "sentence2", "text2", "hypothesis", "question2", "#2 string")
+LABEL_NAMES = (
+    "label", "labels", "gold_label", "class", "category", "target", "sentiment", "score",
+    "is_duplicate", "quality",
+)  # fmt: skip
+ID_NAMES = ("id", "idx", "index", "guid", "uid")
+WORDS_NAMES = ("words", "tokens")
+TAGS_NAMES = ("tags", "ner_tags", "pos_tags", "labels")
+
 
 @dataclasses.dataclass(frozen=True)
 class ColumnsConfig:
     """Which columns of a data file hold the text and the labels.
 
-    A column is a name (TSV and CSV with a header, the keys of JSONL) or a number counted from 0,
-    where -1 is the last (files without a header, CoNLL). What is left None is found by its usual
-    name; in CoNLL files the words are column 0 and the tags the last, in CoNLL-U (ten columns) the
-    words are column 1 and the tags column 3, the universal parts of speech.
+    A column is a name (TSV and CSV with a header, the keys of JSON) or a number counted from 0,
+    where -1 is the last (files without a header, CoNLL). A column left None is found by its usual name
+    (above). In CoNLL files the words are column 0 and the tags the last column; in CoNLL-U (ten columns)
+    the words are column 1 and the tags column 3, the universal parts of speech.
 
     Attributes:
         text: the text, the first sentence of a pair, or the words.

@@ -1,6 +1,6 @@
-"""Task files as tables: TSV, CSV, JSON and plain lines, every row with its line number.
+"""Reads task files as tables: TSV, CSV, JSON and plain lines, every row with its line number.
 
-What the columns mean is settled in `columns.py`; sentences of tagged words are read in `conll.py`.
+`columns.py` chooses the columns of a table; `conll.py` reads sentences of tagged words.
 """
 
 import csv
@@ -43,35 +43,36 @@ _CONTRADICTIONS = {
 
 @dataclasses.dataclass(frozen=True)
 class Table:
-    """Rows of a file.
+    """The rows of a file.
 
     Attributes:
         path: the file.
-        rows: lists of str (TSV, CSV, lines) or dicts (JSON).
-        lines: the line that each row begins on, counted from 1; of a JSON array the number of the item.
+        rows: pairs (number, row). A row is a list of str (TSV, CSV, lines), a dict (JSON), or None for an empty
+            line. The number is that of its first line, counted from 1; in a JSON array that of the item.
         keyed: whether the rows are dicts.
-        blanks: the lines that hold nothing.
-        unit: what `lines` count: "line" or "item".
+        unit: what the numbers count: "line" or "item".
     """
 
     path: str
     rows: list
-    lines: list
     keyed: bool = False
-    blanks: list = dataclasses.field(default_factory=list)
     unit: str = "line"
+
+    def first(self):
+        """The first row that is not empty: the header, where there is one."""
+        return next(row for _, row in self.rows if row is not None)
 
 
 def file_format(path, given=None, tagged=False):
-    """The format of `path`: the one given, else the one that its ending says, else what it holds.
+    """The format of `path`: `given`, else what its ending says, else what it holds.
 
     Args:
         path: the file.
         given: `columns.format`.
-        tagged: whether tagged words are wanted: CoNLL is then recognized whatever the ending is.
+        tagged: recognize CoNLL whatever the ending is.
 
     Raises:
-        DataError: the file is not what its ending says, or neither says what it is.
+        DataError: the file does not hold what its ending says, or its format is unknown.
     """
     if given is not None:
         return given
@@ -79,7 +80,7 @@ def file_format(path, given=None, tagged=False):
     said, found = FORMATS.get(ending), sniff(_beginning(path))
     if said is None or (tagged and found == "conll"):
         if found is None:
-            read_text(path)  # which says so where the file is empty or not UTF-8
+            read_text(path)  # raises if the file is empty or not UTF-8
             raise DataError(
                 f"{path}: neither the ending '{ending}' nor what the file holds says what format it has; name it "
                 f"with --set task.columns.format=tsv (or {', '.join(name for name in NAMES if name != 'tsv')}), or "
@@ -95,7 +96,7 @@ def file_format(path, given=None, tagged=False):
 
 
 def _beginning(path):
-    """The text of the first lines; what is not UTF-8 in it is left out."""
+    """The text of the first lines; bytes that are not UTF-8 are left out."""
     if Path(path).exists() and not Path(path).is_file():
         raise DataError(f"{path} is not a file, which is read twice; write what it delivers to one")
     try:
@@ -109,17 +110,16 @@ def _beginning(path):
 
 
 def read_text(path):
-    """The whole file as a str, line ends as they are, without a byte order mark.
+    """The whole file as a str, without a byte order mark.
 
     Raises:
-        DataError: no such file, not UTF-8 (with the line), or nothing but white space in it.
+        DataError: no such file, not UTF-8 (with the line), or only white space in it.
     """
     try:
         data = Path(path).read_bytes()
+        text = data.decode("utf-8-sig")
     except OSError as error:
         raise DataError(f"cannot read {path}: {error.strerror}") from None
-    try:
-        text = data.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         start = data.rfind(b"\n", 0, error.start) + 1
         line = data.count(b"\n", 0, error.start) + 1
@@ -133,7 +133,7 @@ def read_text(path):
 
 
 def read_table(path, format, quoted=None):
-    """Reads a TSV, CSV, JSON or plain text file; blank lines are no rows.
+    """The `Table` of a TSV, CSV, JSON or plain text file, with at least one row that is not empty.
 
     Args:
         path: the file.
@@ -145,35 +145,30 @@ def read_table(path, format, quoted=None):
     """
     text = read_text(path)
     if format == "jsonl":
-        return _read_array(path, text) if text.lstrip().startswith("[") else _read_jsonl(path, text)
+        if text.lstrip().startswith("["):
+            return Table(str(path), _json_array(path, text), keyed=True, unit="item")
+        return Table(str(path), list(_json_lines(path, text)), keyed=True)
     separator = "\t" if format == "tsv" else ","
     if format == "lines":
-        rows = [(n, [line]) for n, line in numbered_lines(text)]
-    elif quoted if quoted is not None else format == "csv":
-        rows = _read_quoted(path, text, separator)
+        rows = [(number, [line]) for number, line in numbered_lines(text)]
+    elif quoted or (quoted is None and format == "csv"):
+        rows = _quoted_rows(path, text, separator)
     else:
-        rows = [(n, line.split(separator)) for n, line in numbered_lines(text)]
-    filled = [(n, row) for n, row in rows if any(field.strip() for field in row)]
-    kept = {n for n, _ in filled}
-    return Table(
-        str(path),
-        [row for _, row in filled],
-        [n for n, _ in filled],
-        blanks=[n for n, _ in rows if n not in kept],
-    )
+        rows = [(number, line.split(separator)) for number, line in numbered_lines(text)]
+    rows = [(number, row if any(field.strip() for field in row) else None) for number, row in rows]
+    if all(row is None for _, row in rows):
+        raise DataError(f"{path} is empty; it must hold at least one example")
+    return Table(str(path), rows)
 
 
 def numbered_lines(text):
-    # Not str.splitlines, which also breaks at U+2028, form feeds and the like inside a text.
-    lines = text.split("\n")
-    if not lines[-1]:
-        lines.pop()  # nothing follows the last line end
-    for number, line in enumerate(lines, start=1):
+    """Pairs (number from 1, line). Unlike `str.splitlines`, lines end at line feeds only, not at U+2028 and the like."""
+    for number, line in enumerate(text.removesuffix("\n").split("\n"), start=1):
         yield number, line.removesuffix("\r")
 
 
-def _read_quoted(path, text, separator):
-    csv.field_size_limit(max(csv.field_size_limit(), len(text)))  # of 131,072 characters
+def _quoted_rows(path, text, separator):
+    csv.field_size_limit(max(csv.field_size_limit(), len(text)))  # the default is 131,072 characters
     reader = csv.reader(io.StringIO(text, newline=""), delimiter=separator, strict=True)
     rows, line = [], 1
     try:
@@ -188,30 +183,24 @@ def _read_quoted(path, text, separator):
     return rows
 
 
-def _read_jsonl(path, text):
-    rows, lines, blanks = [], [], []
+def _json_lines(path, text):
     for number, line in numbered_lines(text):
-        if not line.strip():
-            blanks.append(number)
-            continue
+        where = f"{path}, line {number}"
         try:
-            row = parse_json(line, f"{path}, line {number}")
+            row = parse_json(line, where) if line.strip() else None
         except DataError as error:
             raise DataError(f"{error}; every line must be one JSON object, or the file one array of objects") from None
-        rows.append(_object(row, f"{path}, line {number}"))
-        lines.append(number)
-    return Table(str(path), rows, lines, keyed=True, blanks=blanks)
+        yield number, None if not line.strip() else _json_object(row, where)
 
 
-def _read_array(path, text):
+def _json_array(path, text):
     items = parse_json(text, path)
-    rows = [_object(item, f"{path}, item {number}") for number, item in enumerate(items, start=1)]
-    if not rows:
+    if not items:
         raise DataError(f"{path} is an empty array; it must hold at least one example")
-    return Table(str(path), rows, list(range(1, len(rows) + 1)), keyed=True, unit="item")
+    return [(number, _json_object(item, f"{path}, item {number}")) for number, item in enumerate(items, start=1)]
 
 
-def _object(value, where):
+def _json_object(value, where):
     if not isinstance(value, dict):
         raise DataError(f'{where} holds {brief(value)}; it must be a JSON object, as {{"text": ..., "label": ...}}')
     return value

@@ -1,4 +1,4 @@
-"""Labels as people write them: what is no label, and which ones only look the same."""
+"""Labels as people write them: which ones are missing, and which ones only look the same."""
 
 import unicodedata
 
@@ -12,12 +12,7 @@ _MISSING = ("nan", "<na>")
 
 
 def no_label(label, known=()):
-    """Why a label cannot be one; None for a good one.
-
-    Args:
-        label: str.
-        known: the label set where it is configured, which may hold what otherwise is a missing label.
-    """
+    """Why a str cannot be a label; None if it can. `known`: the configured label set, which may contain "nan"."""
     if not label.strip():
         return "the row has no label, which only predict allows; add it"
     if label.lower() in _MISSING and label not in known:
@@ -31,13 +26,7 @@ def no_label(label, known=()):
 
 
 def not_in_label_set(kind, label, known):
-    """Why a label is refused, and which one was perhaps meant.
-
-    Args:
-        kind: "label" or "tag".
-        label: the one that is not known.
-        known: the label set.
-    """
+    """Says that a label is not in the set `known`, and which one was perhaps meant. `kind`: "label" or "tag"."""
     for other in known:
         if unicodedata.normalize("NFC", other) == unicodedata.normalize("NFC", label):
             return (

@@ -6,12 +6,15 @@ from typing import Annotated
 import numpy as np
 
 from bert_tf.config import Range
+from bert_tf.errors import DataError
+from bert_tf.parsing import brief
 from bert_tf.tasks import metrics
-from bert_tf.tasks.columns import parse_numbers
 from bert_tf.tasks.heads import Regressor
 from bert_tf.tasks.task import SavedTask
 from bert_tf.tasks.text_task import TextTask
 
+#: The largest label: sums of such numbers in float32 stay finite.
+LARGEST_NUMBER = 1e30
 #: Predictions whose standard deviation is a smaller fraction of the labels' are taken for constant.
 COLLAPSED_SPREAD = 0.01
 
@@ -89,3 +92,25 @@ class RegressionTask(TextTask):
         scores = self._metrics(examples, np.full(len(examples), np.mean(train.labels)))
         del scores["spread"]
         return {"mean of the training labels": scores}
+
+
+def parse_numbers(examples):
+    """`examples` with its labels as floats.
+
+    Raises:
+        DataError: a label that is not a finite number, or too large for float32; with file and line.
+    """
+    numbers = []
+    for index, label in enumerate(examples.labels):
+        try:
+            number = float(label)
+        except ValueError:
+            number = float("nan")
+        if not abs(number) <= LARGEST_NUMBER:
+            raise DataError(
+                f"{examples.where(index)}: the label '{brief(label)[1:-1]}' is not a finite number of at most "
+                f"{LARGEST_NUMBER:.0e}, which regression needs; name the column of the numbers with --set "
+                "task.columns.label=NAME, or set task.kind=classification"
+            )
+        numbers.append(number)
+    return dataclasses.replace(examples, labels=numbers)

@@ -1,11 +1,10 @@
 """Recognizes the format of a labelled file by what it holds."""
 
-import collections
 import csv
 import itertools
 import re
 
-from bert_tf.tasks.column_names import LABEL_NAMES, PAIR_NAMES, TEXT_NAMES
+from bert_tf.tasks.config import LABEL_NAMES, PAIR_NAMES, TEXT_NAMES
 
 #: Bytes at the beginning of a file that are looked at.
 SAMPLE_BYTES = 1 << 18
@@ -18,7 +17,7 @@ def sniff(text):
     """The format of the beginning of a file.
 
     Returns:
-        "jsonl" (an array of objects, too), "conll", "tsv" (nearly all lines have the same number of
+        "jsonl" (also for an array of objects), "conll", "tsv" (nearly all lines have the same number of
         tabs), "csv" (the first line names a usual column), or None.
 
     Example:
@@ -32,27 +31,27 @@ def sniff(text):
         return None
     if _is_conll(lines):
         return "conll"
-    tabs = collections.Counter(line.count("\t") for line in filled)
-    if filled[0].count("\t") and tabs[filled[0].count("\t")] >= 0.9 * len(filled):
+    tabs = filled[0].count("\t")
+    if tabs and sum(line.count("\t") == tabs for line in filled) >= 0.9 * len(filled):
         return "tsv"
     return "csv" if _is_csv(lines) else None
 
 
 def _is_conll(lines):
-    """Words with tags in columns: sentences parted by blank lines, or the ten columns of CoNLL-U."""
-    rows, sentences, fresh = [], 0, True
+    """Whether they are words with tags: several sentences with empty lines between, or the ten columns of CoNLL-U."""
+    rows, sentences, begins = [], 0, True
     for line in lines:
         if not line.strip() or line.startswith("-DOCSTART-"):
-            fresh = True
+            begins = True
         elif not line.startswith("# "):
             rows.append(line.split("\t") if "\t" in line else line.split())
-            sentences, fresh = sentences + fresh, False
+            sentences, begins = sentences + begins, False
     if not rows or len(rows[0]) < 2 or any(len(row) != len(rows[0]) for row in rows):
         return False
     if len(rows[0]) == 10 and re.fullmatch(r"\d+([-.]\d+)?", rows[0][0]):
         return True
-    with_blanks = sum(any(" " in field for field in row) for row in rows)
-    if sentences < 2 or with_blanks > 0.1 * len(rows):
+    with_spaces = sum(any(" " in field for field in row) for row in rows)
+    if sentences < 2 or with_spaces > 0.1 * len(rows):
         return False
     tags = {row[-1] for row in rows}
     return all(_ENTITY_TAG.fullmatch(tag) for tag in tags) or 2 * len(tags) <= len(rows)
@@ -60,14 +59,10 @@ def _is_conll(lines):
 
 def _is_csv(lines):
     try:
-        rows = list(itertools.islice(csv.reader(lines), 1, 50))
-        header = next(csv.reader(lines))
-    except (csv.Error, StopIteration):
+        header, *rows = itertools.islice(csv.reader(lines), 50)
+    except (csv.Error, ValueError):
         return False
-    usual = {*TEXT_NAMES, *PAIR_NAMES, *LABEL_NAMES}
-    rows = [row for row in rows if row][:-1] or rows  # the last may be cut off
-    return (
-        len(header) > 1
-        and any(name.strip().lower() in usual for name in header)
-        and sum(len(row) == len(header) for row in rows if row) >= 0.9 * len([row for row in rows if row])
-    )
+    rows = [row for row in rows if row][:-1] or [row for row in rows if row]  # the last may be cut off
+    names = {name.strip().lower() for name in header}
+    usual = len(header) > 1 and not names.isdisjoint((*TEXT_NAMES, *PAIR_NAMES, *LABEL_NAMES))
+    return usual and sum(len(row) == len(header) for row in rows) >= 0.9 * len(rows)

@@ -8,8 +8,8 @@ import numpy as np
 from bert_tf.errors import ConfigError, DataError
 from bert_tf.parsing import brief
 from bert_tf.tasks import metrics
-from bert_tf.tasks.column_names import WORDS_NAMES
 from bert_tf.tasks.columns import read_columns, read_words
+from bert_tf.tasks.config import WORDS_NAMES
 from bert_tf.tasks.conll import read_conll
 from bert_tf.tasks.entities import (
     complete,
@@ -77,7 +77,7 @@ class TaggingTask(Task):
         columns = self.config.columns
         format = file_format(path, columns.format, tagged=True)
         if format == "jsonl":
-            first = read_table(path, format).rows[0]
+            first = read_table(path, format).first()
             if labelled or columns.text in first or any(name in first for name in WORDS_NAMES):
                 return read_words(path, columns, labelled)
         if format == "conll" or (format == "lines" and labelled):

@@ -49,7 +49,7 @@ class TextTask(Task):
 
     def _unlabelled_columns(self, path, format, columns):
         other = test_columns(self.config)
-        if other and format == "tsv" and other.text in read_table(path, format).rows[0]:
+        if other and format == "tsv" and other.text in read_table(path, format).first():
             return other
         return columns
 

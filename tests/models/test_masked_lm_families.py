@@ -109,7 +109,7 @@ def test_mixed_bfloat16_is_close_and_keeps_float32_weights(encoder):
 
 
 def test_save_and_load(encoder, tmp_path):
-    model = MaskedLM(encoder, pair_task="sentence_order")
+    model = MaskedLM(encoder, pair_task="sop")
     features = {"token_ids": tokens(2, 9), "mask_positions": tokens(2, 3) % 9}
     expected = model(features)
     model.save(tmp_path / "model.keras")
@@ -142,7 +142,7 @@ def test_published_parameter_counts(name):
     with keras.StatelessScope(initialize_variables=False):  # leaves the variables without memory
         encoder = build_encoder(config, pooler=isinstance(config, (AlbertConfig, RobertaConfig)))
         assert encoder.count_params() == PRESETS[name].encoder_parameters
-        order = "sentence_order" if isinstance(config, AlbertConfig) else None
+        order = "sop" if isinstance(config, AlbertConfig) else None
         model = MaskedLM(build_encoder(config, pooler=order is not None), pair_task=order)
         assert model.count_params() == PRESETS[name].pretraining_parameters
 

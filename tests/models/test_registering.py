@@ -134,7 +134,7 @@ def test_its_published_checkpoints(tmp_path):
 def test_a_name_has_one_meaning():
     register_family(GRU)  # the same again
     with pytest.raises(ConfigError, match="there is another family of the name 'gru'"):
-        register_family(dataclasses.replace(GRU, pair_head="next_sentence"))
+        register_family(dataclasses.replace(GRU, pair_head="nsp"))
     with pytest.raises(ConfigError, match="there is another preset of the name 'bert_tiny'"):
         register_family(Family("gru_2", GruConfig, GruEncoder, sizes={"bert_tiny": GRU.sizes["gru_tiny"]}))
     with pytest.raises(ConfigError, match="int is the configuration of no family"):

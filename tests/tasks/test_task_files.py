@@ -11,10 +11,11 @@ from bert_tf import tasks
 from bert_tf.config import build, load
 from bert_tf.errors import DataError
 from bert_tf.parsing import parse_yaml
-from bert_tf.tasks.columns import parse_numbers, read_columns, read_words
+from bert_tf.tasks.columns import read_columns, read_words
 from bert_tf.tasks.config import ColumnsConfig, TaskConfig
 from bert_tf.tasks.conll import read_conll
 from bert_tf.tasks.files import file_format, read_table
+from bert_tf.tasks.regression import parse_numbers
 from bert_tf.training.finetune_config import FinetuneConfig
 
 
@@ -254,7 +255,9 @@ def test_words_in_jsonl(write):
 
 def test_table_lines_of_the_blank_lines_are_counted(write):
     table = read_table(write("a.tsv", "\n\na\tb\n"), "tsv")
-    assert (table.rows, table.lines, table.blanks) == ([["a", "b"]], [3], [1, 2])
+    assert table.rows == [(1, None), (2, None), (3, ["a", "b"])]
+    with pytest.raises(DataError, match="a.csv is empty; it must hold at least one example"):
+        read_table(write("a.csv", ",\n"), "csv")
 
 
 @pytest.mark.parametrize("name", ["text", "Document", "content", "comment", "REVIEW", "body"])

@@ -28,14 +28,13 @@ class ShardReader:
     """Reads the shards that `bert-tf shards` wrote.
 
     The checksum of every record is verified as it is read. Up to three blocks of `block_bytes` are
-    in memory at once, and a copy of one: the block that is being read from, the next one, and the
-    one that is being loaded.
+    in memory at once, and a copy of one.
 
     Args:
         folder: holds manifest.json and the shards.
         tokenizer: if given, must be the one the shards were written with.
-        block_bytes: how many bytes of shards are shuffled together; at least one shard is. Part
-            of the order: the same value is needed to resume a run.
+        block_bytes: how many bytes of shards are shuffled together, at least one shard. The order depends on
+            it: the same value is needed to resume a run.
 
     Attributes:
         manifest: the `Manifest`.
@@ -47,9 +46,15 @@ class ShardReader:
             missing or has not the recorded size.
 
     Example:
-        reader = ShardReader("shards", load_tokenizer("shards/tokenizer"))
-        for batch in reader.dataset(batch_size=32, seed=0, epochs=1):
-            print(batch["token_ids"].shape)  # (32, 128)
+        import pathlib
+        from bert_tf.tokenizers import WordPieceTokenizer
+        from tfrecords import ShardReader, write_shards
+
+        pathlib.Path("corpus.txt").write_text("the cat sat .\\nthe cat ran .\\n")
+        tokenizer = WordPieceTokenizer("[PAD] [UNK] [CLS] [SEP] [MASK] the cat sat ran .".split())
+        write_shards("corpus.txt", "shards", tokenizer)
+        for batch in ShardReader("shards", tokenizer).dataset(batch_size=1, seed=0, epochs=1):
+            print(batch["token_ids"].shape)  # (1, 128)
     """
 
     def __init__(self, folder, tokenizer=None, block_bytes=32 << 20):
@@ -84,7 +89,7 @@ class ShardReader:
 
         `dataset(..., start_step=k)` yields what `dataset(...).skip(k)` does, at no cost that grows
         with k: earlier blocks are not read, and earlier records of the first block not parsed.
-        Batches run across the borders of blocks and epochs, so that only the very last can be
+        Batches run across the borders of blocks and epochs, so that only the last of all can be
         short. Every example comes exactly once an epoch.
 
         Args:
@@ -110,8 +115,8 @@ class ShardReader:
                 token_ids, segment_ids: int32 [B, S], padded with the tokenizer's pad id and 0
                 padding_mask: bool [B, S], True at real tokens
                 pair_labels: int32 [B], 0 = the second segment follows the first, 1 = it is random,
-                    or the two are exchanged, as `manifest.pair_task` says
-                pair_weights: float32 [B], 1 where there is such a pair, else 0; both are left out
+                    or the two are exchanged, see `manifest.pair_task`
+                pair_weights: float32 [B], 1 where there is such a label, else 0; both are left out
                     where `manifest.pair_task` is "none"
                 example_index: int64 [B], the example's number in the shards
                 epoch: int64 [B]
@@ -120,8 +125,8 @@ class ShardReader:
 
         Raises:
             ConfigError: sizes that do not divide, indices out of range, an unknown `shard_by`.
-            DataError: fewer examples than one batch. A damaged shard that is met while iterating
-                surfaces as a tf.errors.OpError; `explain_errors` turns it into this.
+            DataError: fewer examples than one batch. A damaged shard raises a tf.errors.OpError while
+                iterating; `explain_errors` turns it into this.
         """
         _check_sizes(batch_size, start_step, epochs, input_index, num_inputs, drop_remainder)
         if shard_by not in INPUT_SHARDINGS:
@@ -176,30 +181,32 @@ class ShardReader:
         Raises:
             DataError: a number out of range, or a damaged shard or example.
         """
-        records, ends = [], np.cumsum([shard.examples for shard in self._shards])
+        indices = np.array(list(indices), np.int64)
         for index in indices:
             if not 0 <= index < self.num_examples:
                 raise DataError(
                     f"there is no example {index}: {self.folder} holds examples 0 to {self.num_examples - 1}"
                 )
-            number = int(np.searchsorted(ends, index, side="right"))
-            shard = self._shards[number]
-            dataset = tf.data.TFRecordDataset(str(self.folder / shard.file))
+        ends = np.cumsum([shard.examples for shard in self._shards])
+        numbers = np.searchsorted(ends, indices, side="right")  # of their shards
+        records = np.empty(len(indices), object)
+        for number in np.unique(numbers):
+            shard, chosen = self._shards[number], numbers == number
+            rows = indices[chosen] - (ends[number] - shard.examples)
+            first, count = rows.min(), rows.max() - rows.min() + 1
+            dataset = tf.data.TFRecordDataset(str(self.folder / shard.file)).skip(first).take(count).batch(count)
             try:
-                records.append(dataset.skip(index - int(ends[number]) + shard.examples).take(1).get_single_element())
+                records[chosen] = tf.gather(dataset.get_single_element(), rows - first).numpy()
             except tf.errors.OpError:
                 raise verification.damage(self.folder, shard) from None
-        numbers = tf.constant(list(indices), tf.int64)
-        batch = parse(tf.stack(records), numbers, self.manifest, self._pad_id)
+        batch = parse(tf.constant(records), tf.constant(indices), self.manifest, self._pad_id)
         batch["epoch"] = tf.fill([len(records)], tf.constant(epoch, tf.int64))
         return batch
 
     def verify(self, progress=True):
-        """Reads every shard and compares it with its checksum in the manifest.
+        """Reads every shard and compares it with its checksum in the manifest: about a second for each GB.
 
-        Reading checks the checksum of each record, which finds damaged records, but not records that
-        were exchanged, removed or added. This finds them too. It takes about a second for each GB,
-        plus the time to read the files.
+        Reading checks each record, but does not find records that were exchanged, removed or added. This does.
 
         Raises:
             DataError: names the first damaged shard and the byte offset of its damage.
@@ -208,15 +215,14 @@ class ShardReader:
 
     @contextlib.contextmanager
     def explain_errors(self):
-        """Raises a `DataError` that names shard and offset if one caused a tf.errors.OpError.
+        """Raises a `DataError` that names shard and offset if a damaged shard caused a tf.errors.OpError.
 
-        tf.data does not say which file is damaged. Put this around the loop or the `fit`. After an
-        error, all shards are read to find the damage.
+        Put this around the loop or the `fit`. After an error, all shards are read to find the damage.
         """
         try:
             yield
         except (tf.errors.UnavailableError, tf.errors.AbortedError, tf.errors.CancelledError):
-            raise  # an error of another worker, say, which no shard can explain
+            raise  # for example an error of another worker, which no shard can explain
         except tf.errors.OpError as error:
             try:
                 self.verify(progress=False)

@@ -1,7 +1,7 @@
-"""What is done with a corpus, step by step: its chunks, a file for each of them, the manifest of all.
+"""What is done with a corpus: its chunks, a file for each of them, the manifest of all.
 
-A job is one object with all that decides its result. `prepare` is called once in each process, `write` for each
-chunk, by any thread of any process, and `manifest` at the end. `writer` and `beam` drive it.
+A job is one object with everything that decides its result. `prepare` is called once in each process, `write` for
+each chunk, by any thread of any process, and `manifest` at the end. `writer` and `beam` drive it.
 """
 
 import dataclasses
@@ -33,9 +33,9 @@ class Job:
     Attributes:
         source: `TextSource` or `TokenSource`.
         output: Path of the folder to write; it holds the tokenizer before `prepare` is called.
-        tokenizer: a tokenizer; it stays in this process, others load the one in `output`.
+        tokenizer: a tokenizer. It stays in this process; others load the one in `output`.
         config: `CorpusConfig`, for shards `ShardsConfig`.
-        kind: what the output folder will hold.
+        kind: `Kind` of the output folder.
     """
 
     source: TextSource | TokenSource
@@ -44,12 +44,8 @@ class Job:
     config: CorpusConfig
     _tokenize: DocumentTokenizer | None = dataclasses.field(default=None, init=False, repr=False)
 
-    def chunks(self):
-        """Yields the chunks of the corpus; each becomes a file."""
-        return self.source.chunks()
-
     def prepare(self):
-        """Gets ready for `write`, which is returned."""
+        """Prepares `write` and returns it."""
         if self.tokenizer is None:
             self.tokenizer = load_tokenizer(self.output / TOKENIZER_FOLDER)
         self._tokenize = DocumentTokenizer(self.tokenizer, self.config.sentences)
@@ -83,7 +79,7 @@ class ShardJob(Job):
 
     @property
     def settings(self):
-        """All that decides what the shards hold, except the corpus; a dict that JSON can hold."""
+        """Everything that decides what the shards hold, except the corpus: a dict ready for JSON."""
         return self.config.packing | {"tokenizer": self.tokenizer.fingerprint, "schema_version": SCHEMA_VERSION}
 
     def write(self, chunk):
@@ -125,19 +121,19 @@ class ShardJob(Job):
                 yield from serialize(token_ids, spans, tokenizer.layout, tokenizer.vocabulary_size)
 
     def manifest(self, totals):
-        """The `Manifest` of all shards, of their `Totals`.
+        """The `Manifest` of all shards, from their `Totals`.
 
         Raises:
             DataError: the corpus is empty, or too short for a sequence.
         """
         layout, counts = self.tokenizer.layout, totals.counts
-        if not counts.get("examples") and counts.get("tokens"):
+        if not counts.get("examples"):
+            if not counts.get("tokens"):
+                raise self.source.empty()
             raise DataError(
                 f"the corpus of {counts['tokens']:,} tokens is too short for a single row of "
                 f"{self.config.sequence_length} tokens; use a shorter sequence_length"
             )
-        if not counts.get("examples"):
-            raise self.source.empty()
         return Manifest(
             tokenizer_fingerprint=self.tokenizer.fingerprint,
             vocabulary_size=self.tokenizer.vocabulary_size,
@@ -158,15 +154,11 @@ class TokenJob(Job):
 
     @property
     def settings(self):
-        """All that decides what the files hold, except the corpus; a dict that JSON can hold."""
+        """As of `ShardJob`."""
         return TokenizedCorpus(self.tokenizer.fingerprint, 0, to_dict(self.config), {}, [], []).settings
 
     def write(self, chunk):
-        """Writes file and sidecar of one `Chunk`; returns a `ChunkResult`.
-
-        Raises:
-            RunDirectoryError: the disk is full or the folder cannot be written.
-        """
+        """Writes file and sidecar of one `Chunk`; returns a `ChunkResult`. Raises as `ShardJob.write`."""
         tokens = chunk.tokens(self._tokenize)
         data = encode(tokens, self.tokenizer.vocabulary_size)
         name = self.kind.file_name(chunk.index)
@@ -186,11 +178,7 @@ class TokenJob(Job):
         return result
 
     def manifest(self, totals):
-        """The `TokenizedCorpus` of all files, of their `Totals`.
-
-        Raises:
-            DataError: the corpus is empty.
-        """
+        """The `TokenizedCorpus` of all files, from their `Totals`; DataError for an empty corpus."""
         if not totals.counts.get("tokens"):
             raise self.source.empty()
         return TokenizedCorpus(
