@@ -24,7 +24,7 @@ def check_tokenizer(tokenizer, folder, texts=TEXTS, round_trips=()):
 
     - A text has the same ids alone, in any batch, in a graph, with offsets, and in a saved graph that holds `resources`.
     - Offsets lie within the text, in its order, and leave out no character of `texts` but white space.
-    - A special token is one id where the text spells it, with its offsets; in other letters it is none.
+    - A special token is one id where the text spells it, with its offsets; in other case it is ordinary text.
     - No text raises an error: empty ones, control characters, thousands of letters. Bytes that are no UTF-8 have the
       ids of the U+FFFD that Python decodes them to.
     - The tables of the vocabulary have its size; random replacements are no special tokens.
