@@ -5,8 +5,7 @@ from keras import ops
 
 from bert_tf.config import nearest
 from bert_tf.errors import ConfigError, DataError
-from bert_tf.layers import ClassificationHead
-from bert_tf.layers.span_boundary_head import SpanBoundaryHead
+from bert_tf.layers import ClassificationHead, SpanBoundaryHead
 from bert_tf.models import ENCODER_INPUTS
 from bert_tf.objectives.losses import cross_entropy_sums, feature
 from bert_tf.objectives.masked_lm_config import PAIR_TASKS, MaskedLMConfig

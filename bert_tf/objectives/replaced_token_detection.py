@@ -4,7 +4,7 @@ import keras
 from keras import ops
 
 from bert_tf.errors import ConfigError
-from bert_tf.layers.discriminator_head import DiscriminatorHead
+from bert_tf.layers import DiscriminatorHead
 from bert_tf.models import ENCODER_INPUTS
 from bert_tf.models.electra import GENERATOR, make_generator
 from bert_tf.models.families import describe
