@@ -1,6 +1,7 @@
 """The contract of a fine-tuning task, checked on a few examples."""
 
 import json
+from pathlib import Path
 
 import numpy as np
 import tensorflow as tf
@@ -28,14 +29,20 @@ def check_task(record, file, encoder, tokenizer, folder, tolerance=1e-4, **setti
     Args:
         record: a registered `TaskRecord`.
         file: a labelled file with three examples or more.
-        encoder: a small encoder without dropout, of at least 32 positions.
+        encoder: a small encoder without dropout, with at least 32 positions.
         tokenizer: the encoder's.
-        folder: an empty folder to write into.
-        tolerance: of numbers that must be equal up to rounding, relative.
+        folder: where task.json and the export are written.
+        tolerance: relative, of numbers that must be equal up to rounding.
         settings: of the task, such as `labels`.
 
     Example:
-        check_task(TASKS["tagging"], "train.conll", encoder, tokenizer, tmp_path)
+        from pathlib import Path
+        from bert_tf.tasks import TASKS
+        from bert_tf.testing import check_task, small_encoder, small_tokenizer
+
+        Path("a.tsv").write_text("text\\tlabel\\na good film\\tpos\\nbad\\tneg\\na bad film\\tneg\\n")
+        tokenizer = small_tokenizer("a good bad film")
+        check_task(TASKS["classification"], "a.tsv", small_encoder(tokenizer), tokenizer, "checked")
     """
     task = build_task({"kind": record.name, "sequence_length": 32, "dropout": 0.0} | settings, tokenizer)
     assert type(task) is resolve(record.task) and type(task.config) is record.config
@@ -45,6 +52,8 @@ def check_task(record, file, encoder, tokenizer, folder, tolerance=1e-4, **setti
     model = task.model(encoder)
     _check_loss(task, model, examples, tolerance)
     _check_answers(task, model, examples, file, tolerance)
+    folder = Path(folder)
+    folder.mkdir(exist_ok=True)
     task.save(folder)
     again = load_task(folder, tokenizer)
     assert again.config == task.config and again.metric == task.metric
