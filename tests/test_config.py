@@ -178,9 +178,11 @@ class Round(Shape):
 class Square(Shape):
     RENAMED = {"width": "side"}
     REMOVED = {"colour": "shapes have none"}
+    RENAMED_VALUES = {"line": {"broken": "dashed"}}
 
     name: str = "square"
     side: int = 2
+    line: Literal["solid", "dashed"] = "solid"
 
 
 @dataclasses.dataclass(frozen=True)
@@ -195,7 +197,7 @@ def test_a_section_is_chosen_by_its_name():
     assert config.build(Drawing, {}).shape == Round()
     assert config.build(Drawing, {"shape": {"name": "square", "side": 3}}).shape == Square(side=3)
     assert config.build(Drawing, {"shape": {"radius": 2}}).shape == Round(radius=2.0)
-    assert config.keys(Drawing) == ["shape.name", "shape.radius", "shape.side", "steps"]
+    assert config.keys(Drawing) == ["shape.name", "shape.radius", "shape.side", "shape.line", "steps"]
 
 
 @pytest.mark.parametrize(
@@ -204,6 +206,7 @@ def test_a_section_is_chosen_by_its_name():
         ({"shape": {"name": "sqare"}}, "'shape.name' is 'sqare'; did you mean 'square'?"),
         ({"shape": {"side": 3}}, "'shape.side' applies only to square, but shape.name is 'round'; remove 'shape.side'"),
         ({"shape": {"name": "square", "width": 3}}, "'shape.width' is now 'shape.side'"),
+        ({"shape": {"name": "square", "line": "broken"}}, "'shape.line': 'broken' is now 'dashed'"),
         ({"shape": {"name": "square", "colour": 3}}, "'shape.colour' was removed: shapes have none"),
         ({"size": 3}, "'size' is now 'shape.side'"),
     ],
@@ -215,7 +218,7 @@ def test_keys_of_other_choices_and_versions_are_explained(mapping, message):
 
 
 def test_an_old_mapping_is_upgraded():
-    old = {"size": 4, "shape": {"name": "square", "radius": 1.0, "colour": "red"}, "steps": 2, "added_by_the_run": 1}
-    new = {"shape": {"name": "square", "side": 4}, "steps": 2, "added_by_the_run": 1}
+    old = {"size": 4, "shape": {"name": "square", "radius": 1.0, "colour": "red", "line": "broken"}, "steps": 2, "added_by_the_run": 1}
+    new = {"shape": {"name": "square", "side": 4, "line": "dashed"}, "steps": 2, "added_by_the_run": 1}
     assert config.upgrade(Drawing, old) == new
     assert config.upgrade(Drawing, new) == new

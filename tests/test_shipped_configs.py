@@ -207,7 +207,7 @@ def test_the_objectives_are_set_as_published():
         assert (permutation.permutation_size, permutation.segments, permutation.bidirectional) == (256, 2, True)
         assert permutation.predictions(1024) == 2 * 85 and permutation.predict_special
         assert experiment.objective.memory_length == 384
-    assert config.load(PretrainConfig, "pretrain/albert_large").objective.pair_task == "sentence_order"
+    assert config.load(PretrainConfig, "pretrain/albert_large").objective.pair_task == "sop"
 
 
 @pytest.mark.parametrize("name", names("ablations"))

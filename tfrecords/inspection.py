@@ -1,7 +1,7 @@
-"""Examples of shards in words: what the text was, what the model sees, and why. For `bert-tf inspect`.
+"""Examples of shards in words: the text, and what the model sees of it. For `bert-tf inspect`.
 
-Everything is computed by the reader and the corruption that training uses, with the same seed, epoch and
-example number, so these are the masks of a run.
+Reader and corruption are those of training, with the same seed, epoch and example number, so these are the masks
+of a run.
 """
 
 import dataclasses
@@ -20,9 +20,10 @@ from tfrecords.shards.schema import TOKENIZER_FOLDER
 
 # What a pair label means, by task.
 PAIR_LABELS = {
-    "next_sentence": ("B follows A", "B is from elsewhere"),
-    "sentence_order": ("A and B are in order", "exchanged: in the document B stands before A"),
+    "nsp": ("B follows A", "B is from elsewhere"),
+    "sop": ("A and B are in order", "exchanged: in the document B comes before A"),
 }
+_INDENT = 11
 
 
 @dataclasses.dataclass(frozen=True)
@@ -36,7 +37,7 @@ class Explanation:
             second segment of a row of several, and so on.
         texts: list of str, the texts 0, 1, 3, 4, ... as the tokenizer decodes them.
         pair_label: what the label of a pair means, a str; None where there is no label.
-        corruption: what the corruption says of the row, an `Explained`.
+        corruption: an `Explained`.
         sequence_length: int.
     """
 
@@ -49,12 +50,8 @@ class Explanation:
     corruption: Explained
     sequence_length: int
 
-    @property
-    def predictions(self):
-        return self.corruption.predictions
-
     def lines(self, width=100):
-        """Yields the lines of a plain-text rendering, at most about `width` characters wide."""
+        """Yields lines of plain text, at most about `width` characters wide."""
         title = f"example {self.example_index}, epoch {self.epoch}"
         yield f"{title} {'-' * (width - len(title) - 1)}"
         yield from _field("length", f"{len(self.tokens)} of {self.sequence_length} tokens", width)
@@ -63,8 +60,8 @@ class Explanation:
         segments = list(dict.fromkeys(self.segments))
         for segment, text in zip(sorted(s for s in segments if s % 3 < 2), self.texts):
             yield from _field(f"text {self._name(segment)}", text, width)
-        shown = list(self.tokens)
-        for p in self.predictions:
+        shown, predictions = list(self.tokens), self.corruption.predictions
+        for p in predictions:
             shown[p.position] = f"{{{p.token}}}" if p.shown in (None, p.token) else f"{{{p.token} -> {p.shown}}}"
         for segment in segments:
             pieces = [token for token, s in zip(shown, self.segments) if s == segment]
@@ -72,8 +69,8 @@ class Explanation:
         yield from _field("predicted", self.corruption.rule, width)
         for name, note in self.corruption.notes.items():
             yield from _field(name, note, width)
-        if self.predictions:
-            rows = [(str(p.position), p.token, "-" if p.shown is None else p.shown, p.why) for p in self.predictions]
+        if predictions:
+            rows = [(str(p.position), p.token, "-" if p.shown is None else p.shown, p.why) for p in predictions]
             yield from console.table([("position", "token", "model sees", "why"), *rows], right=[0])
         yield ""
 
@@ -83,19 +80,16 @@ class Explanation:
         return f"{number}{('A', 'B', 'end')[segment % 3]}"
 
 
-def explain(batch, tokenizer, corrupt, seed, pair_task="next_sentence", row_segments=1):
-    """Explains every example of a batch.
+def explain(batch, tokenizer, corrupt, seed, pair_task="nsp", row_segments=1):
+    """Yields an `Explanation` for every example of a batch.
 
     Args:
         batch: dict of tensors as `ShardReader.dataset` yields without `corrupt`.
         tokenizer: the one of the shards.
-        corrupt: a corruption with a method `explain(batch, features, seed, tokenizer)` that yields an
-            `Explained` for each row.
+        corrupt: a corruption with `explain(batch, features, seed, tokenizer)`, which yields an `Explained` for
+            each row.
         seed: int, of the run.
         pair_task, row_segments: those of the shards' manifest.
-
-    Yields:
-        `Explanation`, one for each example.
     """
     features = corrupt(batch, seed)
     before = {name: value.numpy() for name, value in batch.items()}
@@ -107,11 +101,6 @@ def explain(batch, tokenizer, corrupt, seed, pair_task="next_sentence", row_segm
         length = int(before["padding_mask"][row].sum())
         ids = before["token_ids"][row, :length].tolist()
         segments = _segments(ids, (before["segment_ids"][row] + texts_before)[:length].tolist(), tokenizer.layout)
-        texts = [
-            tokenizer.decode([i for i, s in zip(ids, segments) if s == segment and i not in marks])
-            for segment in sorted(set(segments))
-            if segment % 3 < 2
-        ]
         label = None
         if "pair_weights" in before and before["pair_weights"][row]:
             label = int(before["pair_labels"][row])
@@ -122,7 +111,11 @@ def explain(batch, tokenizer, corrupt, seed, pair_task="next_sentence", row_segm
             tokens=explained.tokens or [tokenizer.id_to_token(i) for i in ids],
             # A row that is read in another order has its segments in that order.
             segments=segments if explained.tokens is None else (as_read[row] + texts_before)[:length].tolist(),
-            texts=texts,
+            texts=[
+                tokenizer.decode([i for i, s in zip(ids, segments) if s == segment and i not in marks])
+                for segment in sorted(set(segments))
+                if segment % 3 < 2
+            ],
             pair_label=label,
             corruption=explained,
             sequence_length=width,
@@ -151,26 +144,29 @@ def inspect_shards(
     width=100,
     corruption=MaskedLMCorruption,
 ):
-    """Lines that show examples of a folder of shards.
+    """Yields lines (str) that show examples of a folder of shards.
 
     Args:
         folder: holds the shards, their manifest and their tokenizer.
-        config: what `corruption` takes, e.g. the `MaskingConfig` whose masks to show.
+        config: the settings of `corruption`, such as a `MaskingConfig`.
         seed, epoch: of the run whose masks to show.
         examples: how many of the first examples to show.
         example_index: show this one instead.
         width: characters in a line.
-        corruption: class of a corruption with `of_shards` and `explain`, as `MaskedLMCorruption`.
-
-    Yields:
-        str.
+        corruption: class of a corruption with `of_shards` and `explain`.
 
     Raises:
-        ConfigError: a number that is negative; what the corruption refuses.
-        DataError: what `ShardReader` refuses, or no such example.
+        ConfigError: a number that is negative, or a setting that the corruption refuses.
+        DataError: whatever `ShardReader` refuses, or no such example.
 
     Example:
-        print("\\n".join(inspect_shards("shards", MaskingConfig(rate=0.15), examples=2)))
+        import pathlib
+        from bert_tf.tokenizers import WordPieceTokenizer
+        from tfrecords import MaskingConfig, inspect_shards, write_shards
+
+        pathlib.Path("corpus.txt").write_text("the cat sat .\\nthe cat ran .\\n")
+        write_shards("corpus.txt", "shards", WordPieceTokenizer("[PAD] [UNK] [CLS] [SEP] [MASK] the cat .".split()))
+        print("\\n".join(inspect_shards("shards", MaskingConfig(rate=0.3), examples=1)))
     """
     folder = Path(folder)
     if examples < 1 or epoch < 0:
@@ -178,10 +174,9 @@ def inspect_shards(
     manifest = Manifest.load(folder)  # first: without it, this is no folder of shards
     tokenizer = load_tokenizer(folder / TOKENIZER_FOLDER)
     reader = ShardReader(folder, tokenizer)
-    packing = ", ".join(f"{key} {value}" for key, value in manifest.packing.items())
     yield from _field("shards", str(folder), width)
     yield from _field("holds", f"{reader.num_examples:,} examples of length {reader.sequence_length}", width)
-    yield from _field("packing", packing, width)
+    yield from _field("packing", ", ".join(f"{key} {value}" for key, value in manifest.packing.items()), width)
     yield ""
     indices = range(min(examples, reader.num_examples)) if example_index is None else [example_index]
     corrupt = corruption.of_shards(reader, tokenizer, config)
@@ -193,7 +188,6 @@ def inspect_shards(
 
 def _field(name, content, width):
     """`name` and the content beside it, wrapped; a list is wrapped between its items only."""
-    indent = 11
-    items = console.words(content, width - indent) if isinstance(content, str) else content
-    for number, line in enumerate(console.wrap(items, width - indent)):
-        yield f"{name if number == 0 else '':<{indent}}{line}".rstrip()
+    items = console.words(content, width - _INDENT) if isinstance(content, str) else content
+    for number, line in enumerate(console.wrap(items, width - _INDENT)):
+        yield f"{name if number == 0 else '':<{_INDENT}}{line}".rstrip()

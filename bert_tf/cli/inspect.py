@@ -1,4 +1,4 @@
-"""Print examples of shards, decoded, with what is masked and why.
+"""Print examples of shards, decoded, with the masked tokens.
 
 example:
   bert-tf inspect shards --examples 2
@@ -23,7 +23,11 @@ def add_arguments(parser):
         "--objective", default="masked_lm", help="or replaced_token_detection, permutation_lm (default %(default)s)"
     )
     parser.add_argument(
-        "--set", action="append", default=[], metavar="KEY=VALUE", help="a setting of the masks, e.g. strategy=whole_word"
+        "--set",
+        action="append",
+        default=[],
+        metavar="KEY=VALUE",
+        help="a setting of the masks, e.g. strategy=whole_word",
     )
 
 

@@ -15,19 +15,14 @@ example:
   bert-tf shards corpus/*.jsonl.gz --tokenizer tokenizer --output shards512 --sequence-length 512 \\
       --format full_sentences --workers 16
   bert-tf shards reviews.csv --text-field comment --tokenizer tokenizer --output shards
-  bert-tf shards reviews.txt --one-document-a-line --tokenizer tokenizer --output shards
-  bert-tf shards tokens --output ordered --pair sentence_order
-  bert-tf shards tokens --output shards128 --format electra
+  bert-tf shards tokens --output ordered --pair-task sop
   bert-tf shards tokens --output shards1024 --format xlnet --sequence-length 1024
   bert-tf shards /nfs/corpus --tokenizer tokenizer --output /nfs/shards --runner FlinkRunner \\
       --beam-options --flink_master=host:8081 --environment_type=EXTERNAL --environment_config=localhost:50000
-  bert-tf shards corpus/ --tokenizer tokenizer --output shards --runner DirectRunner \\
-      --beam-options --direct_running_mode=multi_processing --direct_num_workers=4
 
 in Python:
   from tfrecords import ShardsConfig, write_shards
   write_shards(["corpus/"], "shards", "tokenizer", ShardsConfig(sequence_length=128))
-  write_shards(["corpus/"], "shards", "tokenizer", beam=["--runner=DirectRunner"])
 """
 
 import argparse
@@ -39,14 +34,16 @@ def add_arguments(parser):
     parser.add_argument("corpus", nargs="+", help="files, folders or globs of text, or one folder of token ids")
     parser.add_argument("--tokenizer", help="tokenizer folder or vocab.txt; not needed for a folder of token ids")
     parser.add_argument("--output", required=True, help="folder for the shards")
-    parser.add_argument("--sequence-length", type=int, help="tokens of an example, special tokens included (default 128)")
+    parser.add_argument(
+        "--sequence-length", type=int, help="tokens of an example, special tokens included (default 128)"
+    )
     parser.add_argument(
         "--format",
         help="segment_pair (default), sentence_pair, electra, xlnet, full_sentences, doc_sentences or token_blocks",
     )
-    parser.add_argument("--pair", help="label of pairs: next_sentence (NSP, default), sentence_order (SOP) or none")
+    parser.add_argument("--pair-task", help="the task that pairs get labels for: nsp (default), sop or none")
     add_corpus_arguments(parser)
-    parser.add_argument("--workers", type=int, help="number of processes (default: one for each core)")
+    parser.add_argument("--workers", type=int, help="how many shards to write at a time (default: one for each core)")
     parser.add_argument("--overwrite", action="store_true", help="replace existing shards")
     parser.add_argument(
         "--set", action="append", default=[], metavar="KEY=VALUE", help="any other setting, e.g. duplicates=5"
@@ -73,7 +70,11 @@ def corpus_flags(arguments):
 def add_beam_arguments(parser):
     parser.add_argument("--runner", help="DirectRunner, DataflowRunner, FlinkRunner, SparkRunner, ...: of Apache Beam")
     parser.add_argument(
-        "--beam-options", nargs=argparse.REMAINDER, default=[], metavar="...", help="the runner's own options, last of all"
+        "--beam-options",
+        nargs=argparse.REMAINDER,
+        default=[],
+        metavar="...",
+        help="the runner's own options, last of all",
     )
 
 
@@ -88,7 +89,7 @@ def run(arguments):
     from bert_tf.config import apply_overrides, build
     from tfrecords.shards.config import ShardsConfig
 
-    flags = {"sequence_length": arguments.sequence_length, "format": arguments.format, "pair": arguments.pair}
+    flags = {"sequence_length": arguments.sequence_length, "format": arguments.format, "pair_task": arguments.pair_task}
     flags = {key: value for key, value in flags.items() if value is not None} | corpus_flags(arguments)
     config = build(ShardsConfig, apply_overrides({}, arguments.set) | flags)
     from tfrecords.writing.statistics import report

@@ -6,8 +6,9 @@ from typing import ClassVar, Literal
 from bert_tf.errors import ConfigError
 from bert_tf.objectives.objective import Objective, ObjectiveConfig
 from tfrecords.corruption.masking_config import MaskingConfig
+from tfrecords.shards.schema import packed_pair_task
 
-PAIR_TASKS = ("next_sentence", "sentence_order")
+PAIR_TASKS = ("nsp", "sop")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -16,7 +17,8 @@ class MaskedLMConfig(ObjectiveConfig):
 
     Attributes:
         name: "masked_lm".
-        pair_task: the task on two segments: "next_sentence" (NSP: BERT), "sentence_order" (SOP: ALBERT) or "none".
+        pair_task: the task on two segments: "nsp" (next sentence prediction: BERT), "sop" (sentence
+            order prediction: ALBERT) or "none".
             "auto" takes the one that the shards have labels for.
         span_boundary: whether to add SpanBERT's second loss, which predicts each masked token from the borders of its
             span; needs `masking.strategy: span`.
@@ -30,9 +32,10 @@ class MaskedLMConfig(ObjectiveConfig):
     """
 
     RENAMED: ClassVar[dict] = {"pair_head": "pair_task"}
+    RENAMED_VALUES: ClassVar[dict] = {"pair_task": {"next_sentence": "nsp", "sentence_order": "sop"}}
 
     name: str = "masked_lm"
-    pair_task: Literal["auto", "none", "next_sentence", "sentence_order"] = "auto"
+    pair_task: Literal["auto", "none", "nsp", "sop"] = "auto"
     span_boundary: bool = False
     masking: MaskingConfig = dataclasses.field(default_factory=MaskingConfig)
 
@@ -49,11 +52,11 @@ class MaskedLMConfig(ObjectiveConfig):
 
     def for_shards(self, packing, sequence_length):
         refuse_xlnet(self.name, packing)
-        packed = packing["pair"]
+        packed = packed_pair_task(packing)
         if self.pair_task not in ("auto", "none", packed):
             raise ConfigError(
-                f"objective.pair_task={self.pair_task}, but the shards were packed with pair: {packed}; "
-                f"write them with --pair {self.pair_task}, or leave pair_task at auto"
+                f"objective.pair_task={self.pair_task}, but the shards were packed with pair_task: {packed}; "
+                f"write them with --pair-task {self.pair_task}, or leave pair_task at auto"
             )
         return dataclasses.replace(self, pair_task=packed if self.pair_task == "auto" else self.pair_task)
 

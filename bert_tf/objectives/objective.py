@@ -64,7 +64,7 @@ class ObjectiveConfig:
 
         Args:
             parts: the first parts of the paths of its variables, such as "pair_head".
-            pair_task: the task of its family's pair head, "next_sentence" or "sentence_order", or None.
+            pair_task: the task of its family's pair head, "nsp" or "sop", or None.
             generator: the `model` section of the generator in the same checkpoint, or None.
 
         Returns:
@@ -99,7 +99,11 @@ class Objective:
             `bert_tf.training.baselines.unigram`.
 
     Example:
-        register_objective(Objective(name="sentence_length", config=SentenceLengthConfig, model=SentenceLength))
+        @dataclasses.dataclass(frozen=True)
+        class SentenceLengthConfig(ObjectiveConfig):
+            name: str = "sentence_length"
+
+        register_objective(Objective("sentence_length", SentenceLengthConfig, model="my_models:SentenceLength"))
     """
 
     name: str

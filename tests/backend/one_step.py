@@ -33,9 +33,9 @@ def objectives():
     discriminator = ElectraEncoder(electra, pooler=False)
     generator = make_generator(discriminator, generator_config(electra, 0.5))
     return {
-        "bert": MaskedLM(BertEncoder(BertConfig(**SIZES)), pair_task="next_sentence"),
+        "bert": MaskedLM(BertEncoder(BertConfig(**SIZES)), pair_task="nsp"),
         "roberta": MaskedLM(RobertaEncoder(RobertaConfig(**SIZES), pooler=False)),
-        "albert": MaskedLM(AlbertEncoder(AlbertConfig(embedding_size=8, **SIZES)), pair_task="sentence_order"),
+        "albert": MaskedLM(AlbertEncoder(AlbertConfig(embedding_size=8, **SIZES)), pair_task="sop"),
         "distilbert": MaskedLM(DistilBertEncoder(DistilBertConfig(**SIZES))),
         "modernbert": MaskedLM(ModernBertEncoder(ModernBertConfig(local_attention=4, **SIZES))),
         "spanbert": MaskedLM(SpanBertEncoder(SpanBertConfig(**SIZES), pooler=False), span_boundary=True),

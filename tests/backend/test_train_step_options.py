@@ -15,8 +15,8 @@ from bert_tf.training.strategies import make_strategy
 
 DROPPED = SIZES | {"dropout": 0.3, "attention_dropout": 0.3}
 MODELS = {
-    "bert": lambda: MaskedLM(BertEncoder(BertConfig(**DROPPED)), pair_task="next_sentence"),
-    "albert": lambda: MaskedLM(AlbertEncoder(AlbertConfig(embedding_size=8, **DROPPED)), pair_task="sentence_order"),
+    "bert": lambda: MaskedLM(BertEncoder(BertConfig(**DROPPED)), pair_task="nsp"),
+    "albert": lambda: MaskedLM(AlbertEncoder(AlbertConfig(embedding_size=8, **DROPPED)), pair_task="sop"),
     "modernbert": lambda: MaskedLM(ModernBertEncoder(ModernBertConfig(local_attention=4, **DROPPED))),
     "xlnet": lambda: PermutationLM(XLNetEncoder(XLNetConfig(**DROPPED), pooler=False), segments=2, memory_length=8),
 }

@@ -26,12 +26,12 @@ SIZES = dict(vocabulary_size=40, hidden_size=12, num_heads=3, intermediate_size=
 
 def bert():
     config = BertConfig(**SIZES, num_layers=2, max_positions=16, dropout=0.3)
-    return MaskedLM(BertEncoder(config), pair_task="next_sentence")
+    return MaskedLM(BertEncoder(config), pair_task="nsp")
 
 
 def albert():
     config = AlbertConfig(**SIZES, embedding_size=8, num_layers=4, num_groups=2, inner_groups=2, max_positions=16)
-    return MaskedLM(AlbertEncoder(config), pair_task="sentence_order")
+    return MaskedLM(AlbertEncoder(config), pair_task="sop")
 
 
 def electra():

@@ -33,7 +33,7 @@ def models():
         classifier=Classifier(bert(), len(LABELS)),
         regressor=Regressor(bert(), mean=2.5, scale=1.5),
         tagger=Classifier(bert(pooler=False), len(TAGS), pooled=False),
-        masked_lm=MaskedLM(bert(), pair_task="next_sentence"),
+        masked_lm=MaskedLM(bert(), pair_task="nsp"),
     )
 
 

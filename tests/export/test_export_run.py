@@ -48,7 +48,7 @@ def tagging_run(tokenizer, tmp_path_factory):
 @pytest.fixture(scope="module")
 def pretrained_run(tokenizer, tmp_path_factory):
     keras.utils.set_random_seed(6)
-    model = MaskedLM(bert(), pair_task="next_sentence")
+    model = MaskedLM(bert(), pair_task="nsp")
     settings = {"objective": {"pair_task": "auto"}, "data": {"sequence_length": LENGTH}}
     return leave_run(tmp_path_factory.mktemp("pretrained"), model, tokenizer, **settings)
 
@@ -114,7 +114,7 @@ def test_a_tagging_run_finds_the_words_that_its_task_finds(tagging_run, unwritte
 
 def test_a_pretrained_run_fills_masks(pretrained_run, unwritten):
     objective, tokenizer = load_pretrained(pretrained_run)
-    assert objective.pair_task == "next_sentence"
+    assert objective.pair_task == "nsp"
     answer = ask(export_run(pretrained_run, top_k=2), text=["The [MASK] sat.", "[MASK] [MASK]"])
     guesses = fill_mask(objective, tokenizer, ["The [MASK] sat.", "[MASK] [MASK]"], top_k=2)
     assert [len(masks) for masks in guesses] == [1, 2]

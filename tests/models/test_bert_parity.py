@@ -34,7 +34,7 @@ def case(request):
         layer_norm_epsilon=theirs["layer_norm_eps"],
     )
     encoder = BertEncoder(config, output_hidden_states=True, output_attention_scores=True, dtype="float32")
-    model = MaskedLM(encoder, pair_task="next_sentence")
+    model = MaskedLM(encoder, pair_task="nsp")
     load_weights(model, part(golden, "weights/"), HF_WEIGHTS)
     return model, golden
 

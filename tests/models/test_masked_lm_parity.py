@@ -92,7 +92,7 @@ def case(request):
     with np.load(FIXTURES / f"{request.param}.npz") as file:
         golden = dict(file)
     config = make_config(json.loads(str(golden["settings"])))
-    pair_task = "sentence_order" if "pair_logits" in golden else None
+    pair_task = "sop" if "pair_logits" in golden else None
     encoder = build_encoder(
         config,
         pooler=pair_task is not None,

@@ -6,7 +6,7 @@ from bert_tf.models import PRESETS, BertEncoder, preset
 from bert_tf.objectives import MaskedLM
 
 
-def count(config, pooler=True, pair_task="next_sentence"):
+def count(config, pooler=True, pair_task="nsp"):
     """(encoder, with heads): of the real variables, which this scope leaves without memory."""
     with keras.StatelessScope(initialize_variables=False):
         model = MaskedLM(BertEncoder(config, pooler=pooler), pair_task=pair_task)

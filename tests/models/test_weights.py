@@ -15,7 +15,7 @@ QUERY = "bert.encoder.layer.11.attention.self.query.weight"
 
 
 def model():
-    model = MaskedLM(BertEncoder(CONFIG), pair_task="next_sentence")
+    model = MaskedLM(BertEncoder(CONFIG), pair_task="nsp")
     generator = np.random.default_rng()
     for variable in model.weights:
         variable.assign(generator.normal(size=variable.shape))

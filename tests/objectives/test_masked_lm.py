@@ -36,7 +36,7 @@ def batch(rows=6, length=12, predictions=3):
     }
 
 
-def make(pair_task="next_sentence", dtype="float32", pooler=True, config=CONFIG):
+def make(pair_task="nsp", dtype="float32", pooler=True, config=CONFIG):
     keras.utils.set_random_seed(3)
     return MaskedLM(BertEncoder(config, pooler=pooler, dtype=dtype), pair_task=pair_task)
 
@@ -179,17 +179,9 @@ def test_predict_needs_no_labels():
     )
 
 
-def test_save_and_load(tmp_path):
-    model = make(pair_task="sentence_order")
-    model.save(tmp_path / "model.keras")
-    loaded = keras.models.load_model(tmp_path / "model.keras")
-    assert loaded.get_config() == model.get_config() and loaded.pair_task == "sentence_order"
-    np.testing.assert_array_equal(loaded(batch())["masked_lm_logits"], model(batch())["masked_lm_logits"])
-
-
 def test_errors():
-    with pytest.raises(ConfigError, match="unknown pair_task 'next_sentense'; did you mean 'next_sentence'"):
-        make(pair_task="next_sentense")
+    with pytest.raises(ConfigError, match="unknown pair_task 'nspp'; did you mean 'nsp'"):
+        make(pair_task="nspp")
     with pytest.raises(ConfigError, match="build the encoder with pooler=True"):
         make(pooler=False)
     features = batch()
@@ -199,5 +191,5 @@ def test_errors():
     without = {name: value for name, value in batch().items() if not name.startswith("pair")}
     model = make()
     model.compile(optimizer=keras.optimizers.Adam(5e-3))
-    with pytest.raises(DataError, match="examples are not pairs; write the shards with --pair next_sentence, or build"):
+    with pytest.raises(DataError, match="examples are not pairs; write the shards with --pair-task nsp, or build"):
         model.fit(tf.data.Dataset.from_tensors(without), verbose=0)

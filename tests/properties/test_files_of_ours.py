@@ -37,7 +37,7 @@ def test_manifests(folder, data):
     file.write_text(as_json(data.draw(damaged(whole))), encoding="utf-8")
     with answer_or_user_error():
         manifest = Manifest.load(folder)
-        assert manifest.pair_task in ("none", "next_sentence", "sentence_order")
+        assert manifest.pair_task in ("none", "nsp", "sop")
         for shard in manifest.shards:
             assert (folder / shard.file).parent == folder
             assert shard.examples >= 0

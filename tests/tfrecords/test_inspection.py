@@ -6,7 +6,6 @@ from shard_fixtures import write_shards
 from bert_tf.errors import ConfigError, DataError
 from bert_tf.tokenizers import WordPieceTokenizer
 from bert_tf.tokenizers.layout import build_layout
-from tfrecords.corruption.explanation import KEPT, MASKED, RANDOM
 from tfrecords.corruption.masking import MaskedLMCorruption, MaskingConfig
 from tfrecords.corruption.permutation import PermutationConfig, PermutationCorruption
 from tfrecords.corruption.replaced_tokens import ReplacedTokenCorruption
@@ -58,8 +57,8 @@ def test_what_is_said_of_an_example(folder, tokenizer):
         tokenizer.decode(tokenizer.encode(text)) for text in ("the cat sat", "rockets fly .")
     ]
     assert single.texts == ["the rocks fly"]
-    for explanation, budget in zip((random_pair, single, pair), ("4, which is 50 % of the 8", "2, which is 50 % of the 4", "4, which")):
-        assert budget in explanation.corruption.rule
+    for explanation, candidates in zip((random_pair, single, pair), (8, 4, 8)):
+        assert f"tokens in words: 50 % of the {candidates} that may be predicted" in explanation.corruption.rule
     assert [e.example_index for e in (random_pair, single, pair)] == [0, 1, 2]
 
 
@@ -74,42 +73,34 @@ def test_actions_and_words_are_those_of_the_features(folder, tokenizer):
             assert explanation.epoch == epoch
             real = features["mask_weights"][row] > 0
             positions = features["mask_positions"][row][real].tolist()
-            assert [p.position for p in explanation.predictions] == positions
-            for prediction in explanation.predictions:
+            assert [p.position for p in explanation.corruption.predictions] == positions
+            for prediction in explanation.corruption.predictions:
                 assert prediction.token == explanation.tokens[prediction.position]
                 shown = VOCABULARY[features["token_ids"][row, prediction.position]]
                 assert prediction.shown == shown
-                bounds = {MASKED: (0, 0.8), RANDOM: (0.8, 0.9), KEPT: (0.9, 1)}
-                low, high = bounds[prediction.action]
-                assert low <= prediction.draw < high
-                assert (shown == "[MASK]") == (prediction.action == MASKED)
-                assert prediction.action != KEPT or shown == prediction.token
-                word = ("rock", "##s") if row == 1 else ("rock", "##et", "##s")
-                in_word = prediction.token in word
-                assert prediction.unit == (word if in_word else (prediction.token,))
-                seen.add((prediction.action, prediction.unit))
-    assert (MASKED, ("rock", "##et", "##s")) in seen and (MASKED, ("rock", "##s")) in seen
-    assert {action for action, _ in seen} == {MASKED, RANDOM, KEPT}
+                action, _, unit = prediction.why.partition("; drawn with its word: ")
+                assert (shown == "[MASK]") == (action == "masked")
+                assert (shown == prediction.token) == (action == "kept")
+                word = "rock ##s" if row == 1 else "rock ##et ##s"
+                assert unit == (word if prediction.token in word.split() else "")
+                seen.add((action, unit))
+    assert {("masked", "rock ##et ##s"), ("masked", "rock ##s")} < seen
+    assert {action for action, _ in seen} == {"masked", "random token", "kept"}
 
 
 def test_lines(folder, tokenizer):
     for explanation in explanations(folder, tokenizer, WHOLE, epochs=10):
-        words = {len(p.unit): p for p in explanation.predictions}
-        if explanation.example_index == 0 and 3 in words:
+        if any(p.why.endswith("rock ##et ##s") for p in explanation.corruption.predictions):
             break
     text = "\n".join(explanation.lines())
-    assert text.startswith(f"example 0, epoch {explanation.epoch} ---")
-    assert "length     11 of 12 tokens\npair       label 1: B is from elsewhere\n" in text
+    assert text.startswith(f"example {explanation.example_index}, epoch {explanation.epoch} ---")
+    assert f"length     11 of 12 tokens\npair       {explanation.pair_label}\n" in text
     assert "text A     the cat sat\n" in text and "input A    [CLS] " in text
-    assert (
-        f"predicted  {len(explanation.predictions)} tokens: whole words of together at most 4, "
-        "which is 50 % of the 8 that are not special\n"
-    ) in text
-    assert "chosen with its word: rock ##et ##s" in text
-    for prediction in explanation.predictions:
-        arrow = "" if prediction.action == KEPT else f" -> {prediction.shown}"
-        assert f"{{{prediction.token}{arrow}}}" in text
-        assert f"drew {prediction.draw:.3f}" in text
+    count = len(explanation.corruption.predictions)
+    assert f"predicted  {count} tokens in words: 50 % of the 8 that may be predicted\n" in text
+    for prediction in explanation.corruption.predictions:
+        arrow = "" if prediction.why.startswith("kept") else f" -> {prediction.shown}"
+        assert f"{{{prediction.token}{arrow}}}" in text and prediction.why in text
 
 
 def test_lines_stay_narrow_and_say_when_cut(folder, tokenizer):
@@ -117,9 +108,7 @@ def test_lines_stay_narrow_and_say_when_cut(folder, tokenizer):
     first = next(explanations(folder, tokenizer, config))
     lines = list(first.lines(width=60))
     assert max(map(len, lines)) <= 70
-    assert "exactly 2" in " ".join(lines) and "cut to max_predictions 2" in " ".join(
-        " ".join(lines).split()
-    )
+    assert "2 tokens: 50 % of the 8 that may be predicted, cut to max_predictions" in " ".join(" ".join(lines).split())
 
 
 def test_random_tokens_of_the_shards(folder):
@@ -158,30 +147,21 @@ def test_spans_and_static_masks(folder, tokenizer):
     for explanation in explanations(folder, tokenizer, config, epochs=12):
         text = "\n".join(explanation.lines(200))
         assert f"masks      static: set {explanation.epoch % 2} of 2, which repeat\n" in text
-        assert "spans of 1 to 10 words, the last cut, together" in explanation.corruption.rule
-        positions = [p.position for p in explanation.predictions]
-        for prediction in explanation.predictions:
-            first = last = prediction.position
-            while first - 1 in positions:
-                first -= 1
-            while last + 1 in positions:
-                last += 1
-            assert f", once for all from {first} to {last}" in prediction.why
-            assert prediction.token in prediction.unit
-            seen.add(prediction.unit)
-        # One draw for a stretch: the same number for all its tokens.
-        for one, other in zip(explanation.predictions, explanation.predictions[1:]):
-            assert (one.position + 1 == other.position) == (one.draw == other.draw)
+        assert "tokens in spans: 60 % of the" in explanation.corruption.rule
+        for prediction in explanation.corruption.predictions:
+            unit = prediction.why.partition("; drawn with its span: ")[2].split()
+            assert prediction.token in unit or not unit
+            seen.add(tuple(unit))
     assert max(map(len, seen)) > 3 and not any("[SEP]" in unit for unit in seen)
 
 
 @pytest.mark.parametrize(
     "task, label, meaning",
     [
-        ("next_sentence", schema.NEXT, "label 0: B follows A"),
-        ("next_sentence", schema.RANDOM_NEXT, "label 1: B is from elsewhere"),
-        ("sentence_order", schema.IN_ORDER, "label 0: A and B are in order"),
-        ("sentence_order", schema.EXCHANGED, "label 1: exchanged: in the document B stands before A"),
+        ("nsp", schema.NEXT, "label 0: B follows A"),
+        ("nsp", schema.RANDOM_NEXT, "label 1: B is from elsewhere"),
+        ("sop", schema.IN_ORDER, "label 0: A and B are in order"),
+        ("sop", schema.EXCHANGED, "label 1: exchanged: in the document B comes before A"),
     ],
 )
 def test_what_pair_labels_mean(folder, tokenizer, task, label, meaning):
@@ -208,12 +188,12 @@ def test_permutations(folder, tokenizer):
             assert f"direction  {'backward' if backward else 'forward'}" in text
             order = features["permutation_order"][row]
             length = len(forward)
-            for prediction in explanation.predictions:
+            for prediction in explanation.corruption.predictions:
                 seen = sum(order[i] < order[prediction.position] for i in range(length))
-                assert f"predicted from {seen} tokens" in prediction.why and prediction.shown is None
+                assert prediction.why == f"predicted from {seen} tokens" and prediction.shown is None
                 assert prediction.token == explanation.tokens[prediction.position]
                 assert f"{{{prediction.token}}}" in text
-            assert len(explanation.predictions) == (features["mask_weights"][row] > 0).sum() > 0
+            assert len(explanation.corruption.predictions) == (features["mask_weights"][row] > 0).sum() > 0
 
 
 def test_the_command_with_another_corruption(folder):

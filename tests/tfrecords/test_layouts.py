@@ -40,7 +40,7 @@ def test_batches_are_framed_as_pack_frames_texts(tmp_path, tokenizer, format):
         for _ in range(40)
     )
     (tmp_path / "a.txt").write_text(text)
-    config = ShardsConfig(sequence_length=32, format=format, pair="none" if format == "full_sentences" else None)
+    config = ShardsConfig(sequence_length=32, format=format, pair_task="none" if format == "full_sentences" else None)
     manifest = write_shards(tmp_path / "a.txt", tmp_path / "shards", tokenizer, config, workers=1, progress=False)
     layout = tokenizer.layout
     assert Manifest.load(tmp_path / "shards").segment_ids == [0, layout.second_segment, layout.end_segment]

@@ -55,7 +55,7 @@ def test_sentence_order_equals_the_original_in_distribution():
         return [len(first), exchanged.mean(), first.mean(), second.mean(), first.std(), second.std(), front, order]
 
     for seed in range(40):
-        spans = segment_pairs(sentence_splits, document_splits, ROOM, seed, 0.3, "sentence_order")
+        spans = segment_pairs(sentence_splits, document_splits, ROOM, seed, 0.3, "sop")
         asked = spans.labels != NO_PAIR
         first, second = spans.first_end - spans.first_start, spans.second_end - spans.second_start
         assert not second[~asked].any()
@@ -75,9 +75,9 @@ def test_exchanged_pairs_are_the_same_text(make):
     sentence_splits, document_splits = corpus(300, 20, 25)
     document_of = np.searchsorted(sentence_splits[document_splits], np.arange(sentence_splits[-1]), "right") - 1
     if make == "segments":
-        spans = segment_pairs(sentence_splits, document_splits, ROOM, 3, task="sentence_order")
+        spans = segment_pairs(sentence_splits, document_splits, ROOM, 3, task="sop")
     else:
-        spans = sentence_pairs(sentence_splits, document_splits, ROOM, 3, "sentence_order")
+        spans = sentence_pairs(sentence_splits, document_splits, ROOM, 3, "sop")
     covered = np.zeros(sentence_splits[-1], int)
     for a_start, a_end, b_start, b_end, label, truncated, _ in zip(*spans):
         assert a_end > a_start and (a_end - a_start) + (b_end - b_start) <= ROOM

@@ -52,7 +52,7 @@ def test_warnings():
         ),
         (
             {"random_next": 0, "two_segments": 18, "lone_segments": 2},
-            "pairs: 18 without a question about them (90.0 %); 2 with one segment (10.0 %)",
+            "pairs: 18 without a label (90.0 %); 2 with one segment (10.0 %)",
         ),
         ({"random_next": 0, "two_segments": 0, "lone_segments": 0}, None),
         ({}, None),  # of a manifest from before they were counted

@@ -20,11 +20,11 @@ from tfrecords.writing.writer import tokenize_corpus, write_shards
 
 CORPUS = CorpusConfig(shard_bytes=1 << 14)
 FORMATS = [
-    ("segment_pair", "next_sentence"),
-    ("segment_pair", "sentence_order"),
+    ("segment_pair", "nsp"),
+    ("segment_pair", "sop"),
     ("segment_pair", "none"),
-    ("sentence_pair", "next_sentence"),
-    ("sentence_pair", "sentence_order"),
+    ("sentence_pair", "nsp"),
+    ("sentence_pair", "sop"),
     ("electra", "none"),
     ("full_sentences", "none"),
     ("doc_sentences", "none"),
@@ -50,7 +50,7 @@ def tokens(tmp_path_factory, corpus, tokenizer):
 
 
 def config(format, pair=None, **settings):
-    return ShardsConfig(**{"sequence_length": 32, "shard_bytes": 1 << 14, "format": format, "pair": pair, **settings})
+    return ShardsConfig(**{"sequence_length": 32, "shard_bytes": 1 << 14, "format": format, "pair_task": pair, **settings})
 
 
 @pytest.mark.parametrize("format, pair", FORMATS)
@@ -72,11 +72,11 @@ def test_shards_are_the_same_as_from_text(tmp_path, corpus, tokens, tokenizer, m
     counts = packed.counts
     assert counts["example_tokens"] == sum(lengths)
     assert counts["without_pair"] == labels.count(schema.NO_PAIR)
-    assert counts["random_next"] == (labels.count(1) if pair == "next_sentence" else 0)
-    assert counts["next"] == (labels.count(0) if pair == "next_sentence" else 0)
-    assert 0 < counts["random_next_ends"] < counts["random_next"] or pair != "next_sentence"
-    assert counts["exchanged"] == (labels.count(1) if pair == "sentence_order" else 0)
-    assert counts["in_order"] == (labels.count(0) if pair == "sentence_order" else 0)
+    assert counts["random_next"] == (labels.count(1) if pair == "nsp" else 0)
+    assert counts["next"] == (labels.count(0) if pair == "nsp" else 0)
+    assert 0 < counts["random_next_ends"] < counts["random_next"] or pair != "nsp"
+    assert counts["exchanged"] == (labels.count(1) if pair == "sop" else 0)
+    assert counts["in_order"] == (labels.count(0) if pair == "sop" else 0)
     assert counts["two_segments"] == pairs and bool(pairs) == (format in ("segment_pair", "sentence_pair", "electra"))
     assert counts["lone_segments"] == (len(labels) - pairs if pairs else 0)
     # The reader says where something is asked.
@@ -143,7 +143,7 @@ def test_refusals(tmp_path, corpus, tokens, tokenizer):
         write_shards(tokens, tmp_path / "out", WordPieceTokenizer([*VOCABULARY, "extra"]))
     with pytest.raises(ConfigError, match="is tokenized already"):
         tokenize_corpus(tokens, tmp_path / "out", tokenizer)
-    with pytest.raises(ConfigError, match="read alone; name no other input"):
+    with pytest.raises(ConfigError, match="read alone; remove the other inputs"):
         write_shards([corpus, tokens], tmp_path / "out", tokenizer)
     with pytest.raises(ConfigError, match="a corpus of text needs a tokenizer"):
         write_shards(corpus, tmp_path / "out")
@@ -192,13 +192,13 @@ def test_damage_is_found(tmp_path, corpus, tokenizer):
 @pytest.mark.parametrize(
     "settings, message",
     [
-        (dict(format="full_sentences", pair="next_sentence"), "full_sentences makes examples of one; use segment_pair"),
-        (dict(format="doc_sentences", pair="sentence_order"), "pair: sentence_order asks about two segments"),
+        (dict(format="full_sentences", pair_task="nsp"), "full_sentences makes examples of one; use segment_pair"),
+        (dict(format="doc_sentences", pair_task="sop"), "pair_task: sop asks about two segments"),
         (dict(format="doc_sentences", duplicates=2), "duplicates > 1 would write the same examples again: doc_sentences"),
-        (dict(format="sentence_pair", pair="none", duplicates=2), "duplicates > 1 would write the same"),
-        (dict(format="electra", pair="next_sentence"), "pair: next_sentence asks about two segments, and electra has no label of them"),
+        (dict(format="sentence_pair", pair_task="none", duplicates=2), "duplicates > 1 would write the same"),
+        (dict(format="electra", pair_task="nsp"), "pair_task: nsp asks about two segments, and electra has no label of them"),
         (dict(format="full_sentences", short_sequence_probability=0.2), "full_sentences makes no examples of a shorter length"),
-        (dict(pair="nsp"), "'pair' is 'nsp'; known: next_sentence, none, sentence_order"),
+        (dict(pair_task="nspp"), "'pair_task' is 'nspp'; did you mean 'nsp'"),
     ],
 )
 def test_senseless_formats_are_refused(settings, message):
@@ -209,7 +209,7 @@ def test_senseless_formats_are_refused(settings, message):
 
 def test_short_examples_and_lone_sentences_are_reported(tmp_path, tokenizer):
     lone = write_text(tmp_path / "lone.txt", [text.split("\n")[0] for text in documents(200)])
-    for format, pair, warned in (("segment_pair", "sentence_order", True), ("doc_sentences", None, False)):
+    for format, pair, warned in (("segment_pair", "sop", True), ("doc_sentences", None, False)):
         manifest = write(lone, tmp_path / format, tokenizer, config(format, pair, sequence_length=64))
         lines = "\n".join(report(manifest.counts, 64))
         fill = manifest.counts["tokens_per_example"] / 64

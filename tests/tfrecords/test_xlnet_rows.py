@@ -194,7 +194,7 @@ def test_batches_hold_the_rows(shards, tokenizer):
         share = (text[:, direction] == tokenizer.eod_id).mean()
         assert 0.5 < share * manifest.counts["tokens"] / manifest.counts["documents"] < 1.5
     lines = report(manifest.counts, 64)
-    assert any(line.startswith(f"pairs: {manifest.examples:,} without a question") for line in lines)
+    assert any(line.startswith(f"pairs: {manifest.examples:,} without a label") for line in lines)
 
 
 def test_the_same_bytes_from_tokens_and_from_workers(shards, tokenizer, tmp_path):
@@ -249,7 +249,7 @@ def test_settings_that_do_not_fit_the_rows():
     check_permutation(PermutationConfig(), packing, 1024)
     for changes, message in (
         ({"segments": 4}, "segments=4, but the shards were packed with 2 segments a row; set objective.permutation.segments=2"),
-        ({"bidirectional": False}, "every second row of shards of the format xlnet stands in reverse order"),
+        ({"bidirectional": False}, "every second row of shards of the format xlnet is in reverse order"),
         ({"permutation_size": 512}, "set objective.permutation.permutation_size=256"),
     ):
         with pytest.raises(ConfigError, match=message):
@@ -260,7 +260,7 @@ def test_settings_that_do_not_fit_the_rows():
 @pytest.mark.parametrize(
     "settings, message",
     [
-        ({"pair": "next_sentence"}, "pair: next_sentence asks about two segments, and xlnet"),
+        ({"pair_task": "nsp"}, "pair_task: nsp asks about two segments, and xlnet"),
         ({"sequence_length": 66}, "'sequence_length' is 66; xlnet makes 2 segments a row, each of an even number of tokens"),
         ({"sequence_length": 64, "segments": 8}, "'sequence_length' is 64; xlnet makes 8 segments a row"),
         ({"segments": 1}, "'segments' is 1; it must be at least 2"),

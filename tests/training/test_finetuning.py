@@ -43,7 +43,7 @@ def folder(tmp_path_factory):
     tokenizer = WordPieceTokenizer(["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *WORDS])
     keras.utils.set_random_seed(3)
     encoder = build_encoder(build_config(MODEL, tokenizer.vocabulary_size))
-    objective = MaskedLM(encoder, pair_task="next_sentence")
+    objective = MaskedLM(encoder, pair_task="nsp")
     objective.compile(AdamW())
     objective.optimizer.build(objective.trainable_variables)
     run = RunDirectory(folder / "run")

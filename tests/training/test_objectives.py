@@ -11,7 +11,7 @@ from bert_tf import config, load, samples, save
 from bert_tf.errors import ConfigError
 from bert_tf.objectives import PermutationLM, ReplacedTokenDetection
 from bert_tf.tokenizers import train_wordpiece
-from bert_tf.training.encoders import load_encoder
+from bert_tf.training.loading import load_encoder
 from bert_tf.training.pretraining import PretrainConfig, pretrain
 from tfrecords.writing.writer import ShardsConfig, write_shards
 
@@ -19,8 +19,8 @@ SIZES = {"hidden_size": 32, "num_layers": 2, "num_heads": 2, "intermediate_size"
 POSITIONS = {"max_positions": 64}
 BERT = {"family": "bert"} | SIZES | POSITIONS
 SHARDS = {
-    "next_sentence": ShardsConfig(sequence_length=32),
-    "sentence_order": ShardsConfig(sequence_length=32, pair="sentence_order"),
+    "nsp": ShardsConfig(sequence_length=32),
+    "sop": ShardsConfig(sequence_length=32, pair_task="sop"),
     "doc_sentences": ShardsConfig(sequence_length=32, format="doc_sentences"),
 }
 
@@ -28,11 +28,11 @@ NO_RANDOM = {"mask_token_rate": 0.85, "random_token_rate": 0.0}
 
 # shards, model, other settings -> what is measured
 ROWS = {
-    "bert": ("next_sentence", BERT, {}, {"masked_lm_accuracy", "pair_accuracy"}),
+    "bert": ("nsp", BERT, {}, {"masked_lm_accuracy", "pair_accuracy"}),
     "whole words": ("doc_sentences", BERT, {"objective": {"masking": {"strategy": "whole_word"}}}, {"masked_lm_accuracy"}),
     "roberta": ("doc_sentences", {"family": "roberta"} | SIZES | POSITIONS, {}, {"masked_lm_accuracy"}),
     "albert": (
-        "sentence_order",
+        "sop",
         {"family": "albert", "embedding_size": 16} | SIZES | POSITIONS,
         {"objective": {"masking": {"strategy": "ngram"}}},
         {"masked_lm_accuracy", "pair_accuracy"},
@@ -132,9 +132,9 @@ def assert_same_objective(run, objective):
 
 
 def test_another_question_than_the_familys_own_is_kept(shards, tmp_path):
-    settings = ["data.shards=" + str(shards / "sentence_order"), "train.steps=1", "train.log_every=1"]
+    settings = ["data.shards=" + str(shards / "sop"), "train.steps=1", "train.log_every=1"]
     run, _ = pretrain(experiment(shards, "bert", *settings), tmp_path / "run")
-    assert load(run.path, pretraining=True).objective.pair_task == "sentence_order"
+    assert load(run.path, pretraining=True).objective.pair_task == "sop"
     settings = [*settings[1:], "objective.permutation.segments=1", "objective.permutation.bidirectional=false", "objective.memory_length=7"]
     run, _ = pretrain(experiment(shards, "xlnet", *settings), tmp_path / "one_segment")
     assert_same_objective(run, load(run.path, pretraining=True).objective)
@@ -167,8 +167,8 @@ def test_pretraining_starts_from_published_formats(shards, trained, tmp_path, na
 @pytest.mark.parametrize(
     ("name", "overrides", "message"),
     [
-        ("bert", ["objective.pair_task=sentence_order"], "shards were packed with pair: next_sentence"),
-        ("roberta", ["objective.pair_task=next_sentence"], "shards were packed with pair: none"),
+        ("bert", ["objective.pair_task=sop"], "shards were packed with pair_task: nsp"),
+        ("roberta", ["objective.pair_task=nsp"], "shards were packed with pair_task: none"),
         ("bert", ["objective.span_boundary=true"], "set objective.masking.strategy=span"),
         ("bert", ["objective.name=permutation_lm"], "permutation LM needs XLNet's second attention stream"),
         ("bert", ["objective.generator_size=0.5"], "'objective.generator_size' applies only to replaced_token_detection"),

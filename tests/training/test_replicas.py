@@ -37,7 +37,7 @@ ROWS = {
     # Micro-batches, and several updates a call; with the other pair head and the span boundary objective.
     "accumulated": {
         "model": {"family": "bert", "max_positions": 32, "num_layers": 1},
-        "pair": "sentence_order",
+        "pair": "sop",
         "objective": {"span_boundary": True, "masking": {"strategy": "span"}},
         "train": {"accumulation_steps": 2, "steps_per_execution": 4},
     },
@@ -62,8 +62,8 @@ def runs(tmp_path_factory):
     for split, characters in (("train", 8000), ("dev", 600)):
         corpus = folder / f"{split}.jsonl"
         corpus.write_text("".join(json.dumps({"text": t[:characters]}) + "\n" for t in texts))
-        for pair in ("next_sentence", "sentence_order"):
-            packing = ShardsConfig(sequence_length=32, pair=pair)
+        for pair in ("nsp", "sop"):
+            packing = ShardsConfig(sequence_length=32, pair_task=pair)
             write_shards([corpus], folder / f"{split}_{pair}", tokenizer, packing, progress=False)
 
     @functools.cache
@@ -86,7 +86,7 @@ def runs(tmp_path_factory):
 
 
 def experiment(folder, place, row, **train):
-    settings = {"pair": "next_sentence"} | ROWS[row]
+    settings = {"pair": "nsp"} | ROWS[row]
     pair = settings.pop("pair")
     workers, cpus, _ = PLACES[place]
     strategy = "multi_worker" if workers > 1 else "mirrored" if cpus > 1 else "one"

@@ -134,7 +134,7 @@ def test_rows_differ_in_what_they_say(folder, tmp_path):
         (row(train={"batch_size": 8, "accumulation_steps": 3}), "rows.a: train.batch_size=8 cannot be cut into"),
         (row(objective={"memory_length": 3}), "'rows.a.pretrain.objective.memory_length' applies only to permutation_lm"),
         (row(objective={"span_boundary": True}), "rows.a.pretrain.objective: 'span_boundary' predicts from .* set objective.masking.strategy=span"),
-        (row(objective={"pair_task": "sentence_order"}), "rows.a: objective.pair_task=sentence_order, but .* next_sentence"),
+        (row(objective={"pair_task": "sop"}), "rows.a: objective.pair_task=sop, but .* nsp"),
         (row(model={"hiden_size": 16}), "rows.a: unknown key 'model.hiden_size'; did you mean 'hidden_size'"),
         (row(model={"max_positions": 16}), "rows.a: the shards' sequence_length=32 is beyond the model's 16"),
         (row(model={"max_positions": 64}), "rows.a: finetune.sentiment.task.sequence_length=128 is beyond the model's 64"),

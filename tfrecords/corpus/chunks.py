@@ -1,4 +1,4 @@
-"""The corpus cut into units of work: consecutive documents that become one shard."""
+"""The corpus cut into chunks, the units of work: consecutive documents that become one shard."""
 
 import hashlib
 from collections import deque
@@ -13,8 +13,8 @@ class Chunk(NamedTuple):
     Attributes:
         index: its number, from 0, which is its shard's.
         documents: list of bytes, the texts.
-        begun: how many documents begin here, the parts of one that was cut counted once.
-        replaced: U+FFFD put into these texts.
+        begun: how many documents begin here; one that was cut is counted once.
+        replaced: how many U+FFFD were put into these texts.
         sha256: hex checksum of the texts and their borders.
         position: bytes of the corpus on disk read up to its end.
     """
@@ -36,17 +36,10 @@ class Chunk(NamedTuple):
 
 
 def read_chunks(files, config):
-    """Cuts the corpus into chunks of about `config.shard_bytes` of text, whatever files it lies in.
+    """Yields `Chunk`s of about `config.shard_bytes` (of a `CorpusConfig`) of text, across the borders of files.
 
     A chunk ends with the document that reaches the size; the last one has between half and one
     and a half times the size, so that it also has documents to draw random sentences from.
-
-    Args:
-        files: from `files.find_files`.
-        config: `ShardsConfig`.
-
-    Yields:
-        `Chunk`, at most one and a half of them in memory.
     """
     reader = CorpusReader(files, config.text_field, config.errors, config.shard_bytes // 4, config.one_document_a_line)
     waiting, size, index, replaced = deque(), 0, 0, 0

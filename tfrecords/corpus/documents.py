@@ -34,30 +34,26 @@ class CorpusReader:
 
     In .txt (and any other plain text) a blank line ends a document; in .jsonl each line is one, its
     text in the field `text_field`; in a table each row, its text in the column of that name. Line
-    breaks within a document are kept, "\\r\\n" becomes "\\n", a byte order mark is dropped. A document
-    longer than `max_document_bytes` is cut there into several, at the last line end before the bound,
+    breaks within a document are kept, "\\r\\n" becomes "\\n", a byte order mark is dropped. A longer document than
+    `max_document_bytes` is cut there into several, at the last line end before the bound,
     else the last space, else the last character. Documents without text are left out.
 
     Args:
-        files: what `files.find_files` returned.
+        files: from `files.find_files`.
         text_field: the field of a .jsonl object, or the column of a table, that holds the text. A
             column may also be a number from 0, of a table without a header. Where a table has no column
             of the name "text", the one of `tables.TEXT_NAMES` that it has.
-        errors: "strict", or "replace" to put U+FFFD for bytes that are not UTF-8.
+        errors: "strict", or "replace" to replace bytes that are not UTF-8 by U+FFFD.
         max_document_bytes: the longest document that stays whole, in bytes of UTF-8.
         one_document_a_line: in .txt every line is a document, as in a file of one review a line.
 
     Attributes:
         replaced: how many U+FFFD were put so far.
-        position: bytes read so far, as they lie on disk (compressed for .gz).
+        position: bytes read so far, as on disk (compressed for .gz).
 
     Raises, while iterating:
         DataError: bytes that are not UTF-8, a .jsonl line that is not an object with a text, a table
             without such a column, a damaged .gz; with file and line (from 1).
-
-    Example:
-        for document in CorpusReader(find_files("corpus/")):
-            print(document.text.decode())
     """
 
     def __init__(
@@ -95,23 +91,24 @@ class CorpusReader:
             kind = (path.with_suffix("") if is_gzip else path).suffix
             if kind in (".tsv", ".csv"):
                 yield from self._table(stream, path, "\t" if kind == ".tsv" else ",")
+            elif kind == ".jsonl":
+                yield from self._json_lines(stream, path)
+            elif self._lines_are_documents:
+                for line, number in self._lines(stream, path):
+                    yield from self._cut_document(_clean(self._check(line, path, number)), path, number)
             else:
-                yield from (self._json_lines if kind == ".jsonl" else self._text)(stream, path)
+                yield from self._text(stream, path)
 
     def _text(self, stream, path):
-        parts, size = [], 0  # the document so far
-        number = 1  # of the line being read
-        first = 1  # the line on which `parts` begin
-        begins, whole = True, True
+        parts, size, begins = [], 0, True  # the document so far, and whether it begins with `parts`
+        number = first = 1  # of the line being read, and of the first line of `parts`
+        whole = True  # whether the line before was read to its end
         for line in iter(functools.partial(stream.readline, _READ_LIMIT), b""):
             if number == 1 and whole:
                 line = line.removeprefix(_BOM)
             blank = whole and (not line or line.isspace())
-            if self._lines_are_documents and whole and parts:
-                yield from self._finish(parts, begins, path, first)
-                parts, size, begins = [], 0, True
             if line.endswith(b"\r"):
-                line += stream.readline(1)  # the limit may have cut "\r\n" in two
+                line += stream.readline(1)  # the limit may be between "\r" and "\n"
             whole = line.endswith(b"\n")
             if blank and whole:
                 if parts:
@@ -143,7 +140,7 @@ class CorpusReader:
 
     def _json_lines(self, stream, path):
         for line, number in self._lines(stream, path):
-            if not line.isspace() and line:
+            if line and not line.isspace():
                 text = self._field_text(self._check(line, path, number).decode(), path, number)
                 yield from self._cut_document(text, path, number)
 
@@ -174,20 +171,21 @@ class CorpusReader:
 
     def _field_text(self, line, path, number):
         try:
-            value = json.loads(line)  # not `parse_json`: other fields may hold NaN and what else it refuses
+            value = json.loads(line)  # not `parse_json`, which refuses values such as NaN in other fields
         except (ValueError, RecursionError) as error:
-            hint = getattr(error, "msg", str(error))
-            raise DataError(f"{path}:{number}: not a JSON object on one line ({hint})") from None
+            raise DataError(
+                f"{path}:{number}: not a JSON object on one line ({getattr(error, 'msg', error)})"
+            ) from None
         if not isinstance(value, dict):
-            raise DataError(f"{path}:{number}: the line is not a JSON object like {{\"{self._field}\": ...}}")
+            raise DataError(f'{path}:{number}: the line is not a JSON object like {{"{self._field}": ...}}')
         text = value.get(self._field)
-        if not isinstance(text, str):
-            if self._field in value:
-                raise DataError(f"{path}:{number}: the field '{self._field}' is {type(text).__name__}, not a string")
+        if self._field not in value:
             raise DataError(
                 f"{path}:{number}: no field '{self._field}'{nearest(self._field, value)}; "
                 "name the field with --text-field (in Python: text_field)"
             )
+        if not isinstance(text, str):
+            raise DataError(f"{path}:{number}: the field '{self._field}' is {type(text).__name__}, not a string")
         try:
             data = text.encode()
         except UnicodeEncodeError:  # an unpaired surrogate, written as an escape
@@ -235,9 +233,16 @@ def _cut(text, bound):
 
 
 def read_texts(inputs, text_field="text", errors="strict"):
-    """The texts of a corpus as strings, one document at a time; what training a vocabulary takes.
+    """Yields the texts of a corpus (str), one document at a time, for example to train a vocabulary.
 
     Args and errors: as `find_files` and `CorpusReader`.
+
+    Example:
+        import pathlib
+        from tfrecords import read_texts
+
+        pathlib.Path("corpus.txt").write_text("One document.\\n\\nAnother one.")
+        print(list(read_texts("corpus.txt")))  # ['One document.', 'Another one.']
     """
     for document in CorpusReader(find_files(inputs), text_field, errors):
         yield document.text.decode("utf-8")

@@ -1,7 +1,8 @@
-"""Which files a corpus consists of: those that are named, and what folders and globs hold of text."""
+"""Which files a corpus consists of: those that are named, and the text in folders and globs."""
 
 import functools
 import glob
+import itertools
 import os
 import stat
 from dataclasses import dataclass
@@ -13,29 +14,16 @@ from bert_tf.errors import DataError
 
 TEXT_SUFFIXES = (".txt", ".jsonl", ".txt.gz", ".jsonl.gz")
 TABLE_SUFFIXES = (".tsv", ".csv", ".tsv.gz", ".csv.gz", ".parquet")
-# A file that is named outright may end in anything, except in what is surely not plain text.
-_NOT_TEXT = {
-    ".json": "write one JSON object a line and call it .jsonl",
-    ".xlsx": "save it as .csv",
-    ".bz2": "unpack it, or compress it with gzip",
-    ".xz": "unpack it, or compress it with gzip",
-    ".zst": "unpack it, or compress it with gzip",
-    ".zip": "unpack it",
-    ".tar": "unpack it",
-    ".tgz": "unpack it",
-}
+# A file that is named may have any suffix except those of formats that are not plain text.
+_NOT_TEXT = {".json": "write one JSON object a line and call it .jsonl", ".xlsx": "save it as .csv"}
+_NOT_TEXT |= dict.fromkeys((".bz2", ".xz", ".zst"), "unpack it, or compress it with gzip")
+_NOT_TEXT |= dict.fromkeys((".zip", ".tar", ".tgz"), "unpack it")
 _VOCABULARIES = ("vocab.txt", "merges.txt")
-_SPECIAL = (
-    (stat.S_ISFIFO, "a pipe"),
-    (stat.S_ISSOCK, "a socket"),
-    (stat.S_ISCHR, "a device"),
-    (stat.S_ISBLK, "a device"),
-)
 
 
 @dataclass(frozen=True)
 class CorpusFile:
-    """One input: where it lies, its name relative to the input that led to it, its size on disk."""
+    """One input: its path, its name relative to the input that led to it, its size on disk."""
 
     path: Path
     name: str
@@ -54,7 +42,7 @@ def find_files(inputs):
 
     Returns:
         A list of `CorpusFile`: the inputs in the order given, sorted within a folder or glob.
-        A file that is reached twice is read once, where it came first.
+        A file that is reached twice is read once, where it comes first.
 
     Raises:
         DataError: a path or pattern that matches nothing, a file that is not text, a folder or link
@@ -62,14 +50,12 @@ def find_files(inputs):
     """
     files, left_out = {}, []
     for item in [inputs] if isinstance(inputs, (str, Path)) else inputs:
-        path = Path(item).expanduser()
         try:
-            found = _named(item, path, left_out)
-            for file, name in found:
-                _check_suffix(file)
+            for path, name in _named(item, Path(item).expanduser(), left_out):
+                _check(path)
                 # The manifest is UTF-8; file names need not be.
                 name = os.fsencode(name).decode("utf-8", "backslashreplace")
-                files.setdefault(file.resolve(), CorpusFile(file, name, file.stat().st_size))
+                files.setdefault(path.resolve(), CorpusFile(path, name, path.stat().st_size))
         except OSError as error:
             raise DataError(f"corpus {error.filename or item}: {error.strerror}") from None
     if not files:
@@ -82,36 +68,23 @@ def find_files(inputs):
 
 
 def _named(item, path, left_out):
-    """What one input names: a list of (path, name)."""
+    """The files that one input names: a list of (path, name)."""
     if not os.path.lexists(path) and glob.has_magic(str(path)):
         return _of_glob(item, path, left_out)
-    try:
-        mode = path.stat().st_mode
-    except FileNotFoundError:
-        what = "a link to a file that does not exist" if path.is_symlink() else "no such file or folder"
-        raise DataError(f"corpus {item}: {what}") from None
-    if stat.S_ISDIR(mode):
-        return _of_folder(path, left_out)
-    _check_regular(path, mode)
-    return [(path, path.name)]
+    return _of_folder(path, left_out) if path.is_dir() else [(path, path.name)]
 
 
 def _of_glob(item, path, left_out):
+    root = Path(*itertools.takewhile(lambda part: not glob.has_magic(part), path.parts))
     # Python's glob takes a folder that cannot be read for an empty one.
-    parts = path.parts
-    root = Path(*parts[: next(i for i, part in enumerate(parts) if glob.has_magic(part))])
-    if "**" in parts and root.is_dir():
-        for _ in os.walk(root, onerror=_raise):
-            pass
-    elif root.is_dir():
-        os.listdir(root)
+    for _ in os.walk(root, onerror=_raise) if root.is_dir() else ():
+        if "**" not in path.parts:
+            break
     found, wrote = [], functools.cache(_what_we_wrote)
-    for match in sorted(glob.glob(str(path), recursive=True)):
-        match = Path(match)
+    for match in map(Path, sorted(glob.glob(str(path), recursive=True))):
         if match.is_dir():
             found += _of_folder(match, left_out) if "**" not in str(path) else []
             continue
-        _check_regular(match, match.stat().st_mode)
         folders = [folder for folder in match.parents if root in folder.parents]
         what = "a vocabulary" if match.name in _VOCABULARIES else next(filter(None, map(wrote, folders)), None)
         if what:
@@ -133,8 +106,7 @@ def _of_folder(folder, left_out):
     for path in _walk(folder, {folder.resolve()}, ours):
         (tables if path.name.endswith(TABLE_SUFFIXES) else texts).append(path)
     if texts and tables:
-        what = "a table beside text; name it to read it"
-        ours += [(path, what) for path in sorted(tables)]
+        ours += [(path, "a table beside text; name it to read it") for path in sorted(tables)]
     left_out += ours
     found = sorted((path.relative_to(folder).as_posix(), path) for path in texts or tables)
     if not found:
@@ -145,16 +117,12 @@ def _of_folder(folder, left_out):
 
 
 def _walk(folder, seen, ours):
-    """The files of texts and tables in a folder and those in it; what is ours is added to `ours`."""
+    """Yields the texts and tables in a folder and its subfolders; adds what this library wrote to `ours`."""
     for name in sorted(os.listdir(folder)):
         path = folder / name
         if name.startswith("."):
             continue
-        try:
-            mode = path.stat().st_mode
-        except FileNotFoundError:
-            raise DataError(f"corpus {path}: a link to a file that does not exist; fix or remove it") from None
-        if stat.S_ISDIR(mode):
+        if path.is_dir():
             what = _what_we_wrote(path)
             if what:
                 ours.append((path, what))
@@ -164,12 +132,11 @@ def _walk(folder, seen, ours):
         elif name in _VOCABULARIES:
             ours.append((path, "a vocabulary"))
         elif name.endswith(TEXT_SUFFIXES + TABLE_SUFFIXES):
-            _check_regular(path, mode)
             yield path
 
 
 def _what_we_wrote(folder):
-    """What of this library's a folder is, in a word or two; None for any other folder."""
+    """What a folder of this library is, in a word or two; None for any other folder."""
     names = set(os.listdir(folder))
     if "tokenizer_config.json" in names:
         return "a tokenizer"
@@ -182,15 +149,17 @@ def _what_we_wrote(folder):
     return None
 
 
-def _check_regular(path, mode):
-    for is_special, what in _SPECIAL:
-        if is_special(mode):
-            raise DataError(
-                f"corpus {path}: it is {what}, and a corpus is read more than once; write the text to a file first"
-            )
-
-
-def _check_suffix(file):
-    advice = _NOT_TEXT.get(file.suffix.lower())
+def _check(path):
+    try:
+        mode = path.stat().st_mode
+    except FileNotFoundError:
+        link = "a link to a file that does not exist; fix or remove it"
+        raise DataError(f"corpus {path}: {link if path.is_symlink() else 'no such file or folder'}") from None
+    if not stat.S_ISREG(mode):
+        what = "a pipe" if stat.S_ISFIFO(mode) else "a device or socket"
+        raise DataError(
+            f"corpus {path}: it is {what}, and a corpus is read more than once; write the text to a file first"
+        )
+    advice = _NOT_TEXT.get(path.suffix.lower())
     if advice:
-        raise DataError(f"corpus {file}: {file.suffix} is not a format that is read here; {advice}")
+        raise DataError(f"corpus {path}: {path.suffix} is not a format that is read here; {advice}")

@@ -1,8 +1,8 @@
 """Sentences out of a document's text, by rules.
 
-Fast before clever: one compiled pattern finds what could end a sentence, a few look-ups decide.
-English abbreviations, initials, decimals and numbered lists are known; the full stops of Chinese,
-Japanese, Korean, Hindi, Arabic, Urdu, Armenian, Ethiopic, Burmese and Khmer end sentences too.
+One compiled pattern finds what could end a sentence, a few look-ups decide. English abbreviations, initials,
+decimals and numbered lists are known; the full stops of Chinese, Japanese, Korean, Hindi, Arabic, Urdu, Armenian,
+Ethiopic, Burmese and Khmer end sentences too.
 """
 
 import re
@@ -63,10 +63,10 @@ def document_sentences(text, mode="auto"):
 
 
 def split_sentences(text):
-    """Splits running text into sentences.
+    """Splits running text into sentences; only white space at their borders is dropped.
 
     A line end also ends a sentence, unless the next line begins with a lowercase letter (text that
-    was wrapped at a width). Every character but white space at the borders is kept.
+    was wrapped at a width).
     """
     if "\n" in text:
         text = _WRAP.sub(" ", text)
@@ -75,14 +75,10 @@ def split_sentences(text):
         start = 0
         for match in _END.finditer(line):
             if _plainly_ends(line, start, match) or _ends_sentence(line, start, match):
-                sentence = line[start : match.end(2)].strip()
-                if sentence:
-                    sentences.append(sentence)
+                sentences.append(line[start : match.end(2)].strip())
                 start = match.end()
-        tail = line[start:].strip()
-        if tail:
-            sentences.append(tail)
-    return sentences
+        sentences.append(line[start:].strip())
+    return list(filter(None, sentences))
 
 
 def _plainly_ends(line, start, match):
@@ -100,7 +96,7 @@ def _ends_sentence(line, start, match):
     if after == len(line):
         return True
     if marks[-1] in _CJK:
-        # A quotation that goes on: 「はい。」と言った, or a dash or comma after the quote.
+        # A sentence that continues after the quotation: 「はい。」と言った, or with a dash or comma.
         return not (match[2] and line[after] in "とっ、，,")
     if not match[3]:
         return False  # 3.5, U.S, example.org

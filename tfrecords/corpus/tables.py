@@ -13,9 +13,9 @@ _MAX_FIELD = 64 << 20
 
 
 def read_delimited(lines, separator, column, path):
-    """The texts in one column of a .tsv or .csv.
+    """Yields the texts in one column of a .tsv or .csv, each with the number of the line on which its row begins.
 
-    In a .csv a field may be quoted, and then hold separators and line ends; in a .tsv quotation marks are
+    In a .csv a quoted field may hold separators and line ends; in a .tsv quotation marks are
     plain characters.
 
     Args:
@@ -23,9 +23,6 @@ def read_delimited(lines, separator, column, path):
         separator: "\\t" or ",".
         column: a name in the header; or a number from 0, for a file without a header.
         path: for messages.
-
-    Yields:
-        (text, number of the line on which its row begins).
 
     Raises:
         DataError: no such column, a row with another number of fields than the first, an unfinished
@@ -45,39 +42,30 @@ def read_delimited(lines, separator, column, path):
         if row is None:
             return
         if any(row):
+            is_header = index is None and not column.isdecimal()
             if index is None:
-                index, is_header = _find(row, column, path)
-                width = len(row)
-            else:
-                is_header = False
+                index, width = _find(row, column, path), len(row)
             if len(row) != width:
-                raise DataError(
-                    f"{path}:{line}: {len(row)} field{'s' * (len(row) != 1)} where the first line has {width}; fix the row"
-                )
+                fields = f"{len(row)} field{'s' * (len(row) != 1)}"
+                raise DataError(f"{path}:{line}: {fields} where the first line has {width}; fix the row")
             if not is_header:
                 yield row[index], line
         line = rows.line_num + 1
 
 
 def _find(names, column, path):
-    """The position of the column, and whether the first row is a header."""
-    if column.isdecimal():
-        if int(column) >= len(names):
-            raise DataError(f"{path}: no column {column}, there are {len(names)}, numbered from 0 (text_field, --text-field)")
-        return int(column), False
-    return names.index(choose_column(names, column, path)), True
+    """The position of the column in the first row."""
+    if not column.isdecimal():
+        return names.index(_choose_column(names, column, path))
+    if int(column) >= len(names):
+        raise DataError(
+            f"{path}: no column {column}, there are {len(names)}, numbered from 0 (text_field, --text-field)"
+        )
+    return int(column)
 
 
-def choose_column(names, column, path):
-    """The column that holds the text: the one asked for, or of a usual name.
-
-    Args:
-        names: list of str, the columns of the file.
-        column: the name asked for; "text", the default, may also be any one of `TEXT_NAMES`.
-
-    Raises:
-        DataError: there is none, or several have a usual name.
-    """
+def _choose_column(names, column, path):
+    """The one of `names` (list of str) that holds the text; `column` "text", the default, may be any of `TEXT_NAMES`."""
     if column in names:
         return column
     usual = [name for name in names if name.strip().lower() in TEXT_NAMES] if column == "text" else []
@@ -97,10 +85,7 @@ def choose_column(names, column, path):
 
 
 def read_parquet(path, column):
-    """The texts in one column of a .parquet file.
-
-    Yields:
-        (text, number of the row from 1, fraction of the rows that were read); rows without a text are left out.
+    """Yields each text in one column of a .parquet file, the number of its row (from 1), and the fraction read so far.
 
     Raises:
         DataError: pyarrow is not installed, the file is not Parquet, no such column, or it holds no strings.
@@ -112,10 +97,12 @@ def read_parquet(path, column):
         raise DataError(f"{path}: reading Parquet needs the package pyarrow; pip install pyarrow") from None
     try:
         with parquet.ParquetFile(path) as file:
-            name = choose_column(file.schema_arrow.names, column, path)
+            name = _choose_column(file.schema_arrow.names, column, path)
             kind = file.schema_arrow.field(name).type
             if not (pyarrow.types.is_string(kind) or pyarrow.types.is_large_string(kind)):
-                raise DataError(f"{path}: the column '{name}' holds {kind}, not strings; name another with --text-field")
+                raise DataError(
+                    f"{path}: the column '{name}' holds {kind}, not strings; name another with --text-field"
+                )
             rows, number = max(file.metadata.num_rows, 1), 0
             for batch in file.iter_batches(_ROWS_AT_ONCE, columns=[name]):
                 for text in batch.column(0).to_pylist():

@@ -1,4 +1,4 @@
-"""Token ids of a chunk of documents: from their text, or from the file that was kept of them."""
+"""Token ids of a chunk of documents: from their text, or from a stored file."""
 
 import io
 from typing import NamedTuple
@@ -40,16 +40,15 @@ class DocumentTokenizer:
     """
 
     def __init__(self, tokenizer, sentences):
-        self._tokenizer, self._sentences = tokenizer, sentences
-        self._between = tokenizer.between_sentences
-        # Tokenizers are made of TensorFlow ops; AutoGraph would take a second to find that out.
-        self._tokenize = tf.function(
-            self._ragged, input_signature=[tf.TensorSpec([None], tf.string)], autograph=False
-        )
+        self._sentences, self._between = sentences, tokenizer.between_sentences
 
-    def _ragged(self, text):
-        ids = self._tokenizer.tokenize(text)
-        return ids.flat_values, ids.row_lengths()
+        # Tokenizers are made of TensorFlow ops; AutoGraph would take a second to find that out.
+        @tf.function(input_signature=[tf.TensorSpec([None], tf.string)], autograph=False)
+        def tokenize(text):
+            ids = tokenizer.tokenize(text)
+            return ids.flat_values, ids.row_lengths()
+
+        self._tokenize = tokenize
 
     def __call__(self, documents):
         """The `Tokens` of a list of documents (UTF-8 bytes)."""
@@ -88,7 +87,7 @@ def decode(data):
 
 
 def token_counts(chunk, tokens, tokenizer):
-    """What a chunk holds before it is packed: dict of name to int."""
+    """Counts of a chunk before it is packed: dict of name to int."""
     return {
         "documents": chunk.begun,
         "text_bytes": chunk.text_bytes,
@@ -101,12 +100,7 @@ def token_counts(chunk, tokens, tokenizer):
 
 
 def repeated_sentences(token_ids, sentence_splits):
-    """How many sentences of a shard have occurred before in it (int).
-
-    Args:
-        token_ids: integer [T].
-        sentence_splits: int [N + 1], token offsets.
-    """
+    """How many sentences (`token_ids` [T], their offsets [N + 1]) have occurred before in the same shard (int)."""
     flat, width = token_ids.tobytes(), token_ids.itemsize
     offsets = (sentence_splits * width).tolist()
     return len(offsets) - 1 - len({flat[start:end] for start, end in zip(offsets, offsets[1:])})

@@ -1,6 +1,8 @@
 """Which positions of a row are drawn: single tokens, or units of several, at random up to a budget.
 
-All are equally likely, without replacement.
+All are equally likely, without replacement. In all functions: `tokens` bool [B, S], True where a token may be
+drawn; `budget` int32 [B], at most `width` (P) and the number of those tokens; `keys` of
+`random_numbers.example_keys`.
 """
 
 import math
@@ -23,23 +25,16 @@ _DRAWS_AT_ONCE = 62  # each has a bit of an int64
 def select_tokens(tokens, budget, width, keys):
     """Draws `budget` tokens of each row without replacement, all equally likely.
 
-    Args:
-        tokens: bool [B, S], True where a token may be drawn.
-        budget: int32 [B], at most `width` and the number of tokens that may be drawn.
-        width: P.
-        keys: of `random_numbers.example_keys`.
-
     Returns:
         positions: int32 [B, P], ascending, then 0.
         valid: bool [B, P].
     """
     length = tokens.shape[1]
     eligible = tf.cast(tokens, tf.int32)
-    draws, chosen = distinct_draws(
-        keys, _reach(eligible), draws_needed(width, length), length
-    )
+    end = tf.reduce_max(eligible * tf.range(1, length + 1), axis=1)  # after the last token that may be drawn
+    draws, chosen = distinct_draws(keys, end, draws_needed(width, length), length)
     chosen &= gather_at(eligible, draws) > 0
-    chosen &= _counted(chosen) <= budget[:, None]
+    chosen &= _count(chosen) <= budget[:, None]
     missing = budget - tf.reduce_sum(tf.cast(chosen, tf.int32), axis=1)
     draws, chosen = tf.cond(
         tf.reduce_any(missing > 0),
@@ -50,7 +45,7 @@ def select_tokens(tokens, budget, width, keys):
 
 
 def _complete(draws, chosen, missing, eligible, keys):
-    """Puts tokens not chosen so far, all equally likely, instead of draws that were not chosen.
+    """Replaces draws that were not chosen by `missing` further tokens, all equally likely.
 
     For rows with few eligible tokens among many others, or a rate near 1, where draws with
     replacement hit too few.
@@ -65,7 +60,7 @@ def _complete(draws, chosen, missing, eligible, keys):
     scores = tf.bitwise.bitwise_or(tf.bitwise.bitwise_and(bits, ~low), numbers)
     scores = tf.where(eligible > taken, scores, -1)
     others = tf.bitwise.bitwise_and(tf.math.top_k(scores, width).values, low)
-    number = _counted(~chosen)  # from 1
+    number = _count(~chosen)  # from 1
     added = ~chosen & (number <= missing[:, None])
     others = gather_at(others, tf.clip_by_value(number - 1, 0, width - 1))
     return tf.where(added, others, draws), chosen | added
@@ -75,30 +70,24 @@ def select_units(tokens, starts, budget, width, keys, cut=False):
     """Draws units of each row in random order while they fit in `budget`.
 
     Args:
-        tokens: bool [B, S], True where a token may be masked.
         starts: bool [B, S], where units begin; the first of consecutive tokens begins one.
-        budget: int32 [B], at most `width` and the number of tokens that may be masked.
-        width: P.
-        keys: of `random_numbers.example_keys`.
         cut: whether the unit that exceeds the budget is cut to what is left, at its front or its
             back at random, so that exactly `budget` tokens are drawn. Otherwise it is passed over and
             the next is tried, P + 4 at most; in rare rows the budget then stays unfilled by a token or
             two, as in google-research/bert where no word fits.
 
     Returns:
-        positions: int32 [B, P], ascending, then 0.
-        valid: bool [B, P].
+        As `select_tokens`.
     """
     length = tokens.shape[1]
-    marks = tf.cast(starts, tf.float32)
-    number = tf.cast(running_sum(marks), tf.int32)  # of each token's unit, from 1
+    number = _count(starts)  # of each token's unit, from 1
     units = number[:, -1]
     sizes = sum_at(number * tf.cast(tokens, tf.int32), tf.ones_like(number), length + 1)[:, 1:]
     positions = tf.zeros_like(number) + tf.range(length)
     begins = sum_at(number * tf.cast(starts, tf.int32), positions, length + 1)[:, 1:]
     # Twice the draws: there are fewer units than positions, and so more repeats.
     draws, first = distinct_draws(keys, units, 2 * draws_needed(width, length), length)
-    unit, exists = first_chosen(draws, first, min(width + 4, length))
+    unit, exists = _first_chosen(draws, first, min(width + 4, length))
 
     def take(unit, exists):
         begin, size = gather_at(begins, unit), gather_at(sizes, unit)
@@ -111,9 +100,7 @@ def select_units(tokens, starts, budget, width, keys, cut=False):
             size = _fitting(size, budget)
         ones = tf.ones_like(size)
         # A unit that is not taken begins and ends at the same position.
-        change = sum_at(
-            tf.concat([begin, begin + size], axis=1), tf.concat([ones, -ones], axis=1), length + 1
-        )
+        change = sum_at(tf.concat([begin, begin + size], axis=1), tf.concat([ones, -ones], axis=1), length + 1)
         return running_sum(tf.cast(change[:, :length], tf.float32))
 
     mask = take(unit, exists)
@@ -137,21 +124,13 @@ def _in_random_order(keys, units, length):
 
 
 def _cut(size, budget):
-    """Sizes (int32 [B, K]) of which no more than `budget` (int32 [B]) is left, taken in order."""
+    """Sizes (int32 [B, K]) in order, cut to what is left of `budget` (int32 [B])."""
     used = tf.cast(running_sum(tf.cast(size, tf.float32)), tf.int32)
     return tf.clip_by_value(budget[:, None] - used + size, 0, size)
 
 
 def _fitting(size, budget):
-    """`size` with 0 for those units that do not fit, when they are tried in order.
-
-    Args:
-        size: int32 [B, K], tokens of each unit; 0 where there is none.
-        budget: int32 [B].
-
-    Returns:
-        int32 [B, K].
-    """
+    """Sizes (int32 [B, K]) in order, 0 for those that do not fit in what is left of `budget` (int32 [B])."""
     left, taken = budget, []
     for tokens in tf.unstack(tf.transpose(size)):
         taken.append(tokens * tf.cast(tokens <= left, tf.int32))
@@ -159,18 +138,13 @@ def _fitting(size, budget):
     return tf.transpose(tf.stack(taken))
 
 
-def _counted(flags):
+def _count(flags):
     """How many of `flags` (bool [B, K]) are True up to and including each: int32 [B, K]."""
     return tf.cast(running_sum(tf.cast(flags, tf.float32)), tf.int32)
 
 
-def _reach(flags):
-    """The position after the last 1 of `flags` (int32 [B, S]): int32 [B]."""
-    return tf.reduce_max(flags * tf.range(1, flags.shape[1] + 1), axis=1)
-
-
 def draws_needed(count, length):
-    """How many draws from `length` hold `count` different ones, all but surely (int).
+    """How many draws from `length` hold `count` different ones, almost surely (int).
 
     The mean and six standard deviations; at most twice `length`, which is not enough where nearly
     all are wanted.
@@ -188,10 +162,8 @@ def distinct_draws(keys, limits, count, length):
     random order, all equally likely; so they are still when only some positions count at all.
 
     Args:
-        keys: of `example_keys`.
         limits: int32 [B], draw below it; at most `length`.
         count: int, at least how many are drawn.
-        length: S.
 
     Returns:
         draws: int32 [B, M], M >= count.
@@ -216,9 +188,9 @@ def distinct_draws(keys, limits, count, length):
     return tf.concat(all_draws, axis=1), tf.concat(all_first, axis=1)
 
 
-def first_chosen(draws, chosen, width):
+def _first_chosen(draws, chosen, width):
     """The first `width` of the draws that are chosen, in their order: int32 [B, width], bool [B, width]."""
-    number = tf.cast(running_sum(tf.cast(chosen, tf.float32)), tf.int32)
+    number = _count(chosen)
     slots = tf.minimum(number, width + 1) * tf.cast(chosen, tf.int32)
     # Slot 0 gathers what is not chosen, the last what comes too late.
     first = sum_at(slots, draws, width + 2)[:, 1:-1]

@@ -13,7 +13,8 @@ _BLOCK = 128
 
 def gather_at(values, positions):
     """`values` [B, S] at `positions` (int32 [B, K]): [B, K]."""
-    return look_up(tf.reshape(values, [-1]), _flat(values, positions))
+    shape = tf.shape(values)
+    return look_up(tf.reshape(values, [-1]), positions + tf.range(shape[0])[:, None] * shape[1])
 
 
 def look_up(table, indices):
@@ -22,19 +23,12 @@ def look_up(table, indices):
 
 
 def add_at(values, positions, change):
-    """Adds `change` (int32 [B, K]) to `values` (int32 [B, S]) at `positions` (int32 [B, K]).
-
-    Adding differences instead of writing values makes filler harmless wherever it points: it
-    adds 0.
-    """
+    """`values` (int32 [B, S]) with `change` (int32 [B, K]) added at `positions` (int32 [B, K]); filler adds 0."""
     return values + sum_at(positions, change, values.shape[1])
 
 
 def sum_at(positions, weights, size):
-    """The sums of `weights` [B, K] scattered to `positions` (int32 [B, K]).
-
-    Positions lie in [0, size). The result is [B, size] of the type of the weights.
-    """
+    """The sums of `weights` [B, K] at each of `positions` (int32 [B, K], in [0, size)): [B, size]."""
     return tf.raw_ops.DenseBincount(input=positions, size=size, weights=weights)
 
 
@@ -57,13 +51,9 @@ def _triangle(width):
 
 
 def ascending(positions, chosen, width, length):
-    """The chosen of `positions` in order.
+    """The chosen of `positions` (int32 [B, K], below `length`) in order.
 
-    Args:
-        positions: int32 [B, K], below `length`, the chosen ones different.
-        chosen: bool [B, K], at most `width` a row.
-        width: P.
-        length: S.
+    `chosen` (bool [B, K]) are at most `width` (P) a row, and different.
 
     Returns:
         int32 [B, P], ascending, then 0; and bool [B, P], False at those zeros.
@@ -79,23 +69,9 @@ def ascending(positions, chosen, width, length):
 
 
 def marked(mask, width):
-    """The positions where `mask` is 1, in order.
-
-    Args:
-        mask: float32 [B, S] of 0 and 1, at most `width` ones a row.
-        width: P.
-
-    Returns:
-        As `ascending`.
-    """
+    """The positions where `mask` (float32 [B, S]) is 1, at most `width` a row, in order; returns as `ascending`."""
     rank = running_sum(mask)
     slots = tf.cast(rank * mask, tf.int32)  # from 1; 0 is for all that is not marked
     positions = tf.zeros_like(slots) + tf.range(mask.shape[1])
     ordered = sum_at(slots, positions, width + 1)[:, 1:]
     return ordered, tf.range(width)[None, :] < tf.cast(rank[:, -1:], tf.int32)
-
-
-def _flat(token_ids, positions):
-    """Positions in the rows of [B, S] to positions in the flattened tensor."""
-    shape = tf.shape(token_ids)
-    return positions + tf.range(shape[0])[:, None] * shape[1]

@@ -5,9 +5,8 @@ Devlin et al. 2018 (section 3.1); whole words as in the 2019 release of google-r
 SpanBERT (Joshi et al. 2019, section 3.1). Masks are drawn when a batch is read, so each epoch has
 its own.
 
-`MaskedLMCorruption.__call__` tells what happens in the order in which it happens. Its helpers:
-`masking_units` (where words, n-grams and spans begin), `drawing` (drawing some of them),
-`random_numbers` and `gathering`.
+`MaskedLMCorruption.__call__` has the four steps in order. Its helpers: `masking_units` (where words, n-grams and
+spans begin), `drawing` (drawing some of them), `random_numbers` and `gathering`.
 """
 
 import numpy as np
@@ -29,28 +28,27 @@ from tfrecords.corruption.random_numbers import (
 )  # fmt: skip
 from tfrecords.reading.token_sample import sample_tokens
 
-# What a token id may be to a masker.
+# What a token is to masking.
 _SPECIAL, _FIRST_PIECE, _CONTINUATION = 0, 1, 2
-# Up to so many ranges of special ids, comparing with each is faster than looking ids up.
+# For so few ranges of special ids, comparing with each is faster than a table.
 _FEW = 4
 
 
 class MaskedLMCorruption:
     """Batch to features of the masked language model: a pure function of (batch, seed).
 
-    The masks of an example depend on the seed, the epoch, and the example's number: not on the
-    batch it comes in.
+    The masks of an example depend on the seed, the epoch and the example's number, not on its batch.
 
     Args:
         tokenizer: gives `special_ids`, `unk_id`, `starts_word`, `marks_words`, `mask_id`, `random_ids`,
             `layout`.
         config: a `MaskingConfig`.
-        corpus_tokens: int32 [R], tokens of the corpus, which random ones are drawn from; needed where
-            the config's random_tokens is "corpus", see `of_shards`.
+        corpus_tokens: int32 [R], tokens of the corpus to draw random ones from, for the setting
+            random_tokens: corpus; `of_shards` gets them.
 
     Call arguments:
         batch: dict with token_ids int32 [B, S], padding_mask bool [B, S], example_index int64 [B],
-            epoch int64 [B], and anything else, which is passed on. S must be static.
+            epoch int64 [B]; anything else is passed on. S must be static.
         seed: int or int64 scalar.
 
     Returns:
@@ -60,22 +58,25 @@ class MaskedLMCorruption:
             mask_weights: float32 [B, P], 1 for a prediction and 0 for filler
         and with strategy "span"
             span_left, span_right: int32 [B, P], the positions just before and after the span of a
-                prediction, whose tokens the model sees; 0 at filler. mask_positions - span_left
-                counts the tokens of the span from 1.
-            span_weights: float32 [B, P], 1 for a prediction whose two border tokens are text, 0
-                where one of them is special ([CLS], [SEP]) and at filler: SpanBERT predicts from
-                borders within the text only (`span_masking`: start > 0 and end < len - 1)
+                prediction, whose tokens the model sees; 0 at filler
+            span_weights: float32 [B, P], 1 for a prediction whose span has text on both sides, 0 where it
+                begins or ends at a special token, and at filler (`span_masking` of SpanBERT: start > 0 and
+                end < len - 1)
         A sequence of special tokens only has no prediction.
 
     Raises:
-        ConfigError: random tokens of the corpus without `corpus_tokens`; words are to be masked and the
-            tokenizer does not show where they begin; strategy "span" and a layout that puts nothing before the
-            text.
+        ConfigError: random tokens of the corpus without `corpus_tokens`; whole words, and a tokenizer that
+            does not show where they begin; strategy "span", and a layout that puts nothing before the text.
 
     Example:
-        reader = ShardReader("shards", tokenizer)
-        corrupt = MaskedLMCorruption.of_shards(reader, tokenizer, MaskingConfig(rate=0.15))
-        batch = next(iter(reader.dataset(32, seed=0, corrupt=corrupt)))
+        import tensorflow as tf
+        from bert_tf.tokenizers import WordPieceTokenizer
+        from tfrecords import MaskedLMCorruption, MaskingConfig
+
+        tokenizer = WordPieceTokenizer("[PAD] [UNK] [CLS] [SEP] [MASK] the cat sat .".split())
+        ids, number = tf.constant([[2, 5, 6, 7, 8, 3]]), tf.constant([0], tf.int64)
+        batch = {"token_ids": ids, "padding_mask": ids > 0, "example_index": number, "epoch": number}
+        print(MaskedLMCorruption(tokenizer, MaskingConfig(rate=0.3))(batch, seed=0)["mask_positions"])
     """
 
     def __init__(self, tokenizer, config=MaskingConfig(), corpus_tokens=None):
@@ -89,30 +90,25 @@ class MaskedLMCorruption:
                 "strategy: span predicts from the tokens on both sides of a span, and the tokenizer's layout "
                 "puts no special token before the text; use another strategy"
             )
-        self.config = config
-        self.mask_id = int(tokenizer.mask_id)
         if config.random_tokens == "corpus" and corpus_tokens is None:
             raise ConfigError(
                 "random_tokens: corpus draws from tokens of the shards, which this corruption was not given; make it "
                 "with MaskedLMCorruption.of_shards, or set random_tokens to uniform"
             )
+        self.config = config
+        self.mask_id = int(tokenizer.mask_id)
         drawn = tokenizer.random_ids if config.random_tokens == "uniform" else corpus_tokens
         self.random_ids = np.asarray(drawn, np.int32)
         frame = [i for i in tokenizer.special_ids if i != tokenizer.unk_id]
-        special = list(tokenizer.special_ids)  # what is never predicted
-        if config.predict_special:
-            special = []
-        elif config.predict_unknown:
-            special = frame
-        kinds = np.where(tokenizer.starts_word, _FIRST_PIECE, _CONTINUATION).astype(np.int8)
-        kinds[special] = _SPECIAL
-        self._kinds = kinds
-        self._special = _ranges(special)
-        self._is_text = ~np.isin(np.arange(len(kinds)), frame)
+        never = [] if config.predict_special else frame if config.predict_unknown else list(tokenizer.special_ids)
+        self._kinds = np.where(tokenizer.starts_word, _FIRST_PIECE, _CONTINUATION).astype(np.int8)
+        self._kinds[never] = _SPECIAL
+        self._special = _ranges(never)
+        self._is_text = ~np.isin(np.arange(len(self._kinds)), frame)
 
     @classmethod
     def of_shards(cls, reader, tokenizer, config):
-        """What corrupts the rows of a `ShardReader`, whose tokens are drawn where `random_tokens` is "corpus"."""
+        """The corruption for the rows of a `ShardReader`, whose tokens are drawn where `random_tokens` is "corpus"."""
         return cls(tokenizer, config, sample_tokens(reader, tokenizer) if config.random_tokens == "corpus" else None)
 
     def __call__(self, batch, seed):
@@ -126,7 +122,7 @@ class MaskedLMCorruption:
         candidates, starts = self.units(token_ids, features["padding_mask"], keys)
 
         # 2. How many of them are predicted.
-        budget = self.budget(tf.reduce_sum(tf.cast(candidates, tf.int32), axis=1), length, keys)
+        budget = self._budget(tf.reduce_sum(tf.cast(candidates, tf.int32), axis=1), length, keys)
 
         # 3. Which: int32 [B, P], ascending, and bool [B, P], False at filler.
         width = self.config.predictions(length)
@@ -174,7 +170,7 @@ class MaskedLMCorruption:
             starts = unit_starts(tokens, starts, self.config.probabilities, keys)
         return tokens, starts
 
-    def budget(self, number, length, keys):
+    def _budget(self, number, length, keys):
         """How many tokens are predicted where `number` (int32 [B]) may be: int32 [B]."""
         budgets, more = self.config.budgets(length)
         budget = tf.gather(budgets, number)
@@ -184,22 +180,13 @@ class MaskedLMCorruption:
             budget += tf.cast(tf.cast(bits, tf.int64) < tf.gather(thresholds, number), tf.int32)
         return budget
 
-    @property
-    def thresholds(self):
-        """Below which 32-bit number a token becomes [MASK], and below which it is replaced at all."""
-        mask = round(self.config.mask_token_rate * 2**32)
-        return mask, min(mask + round(self.config.random_token_rate * 2**32), 2**32)
-
     def _replace(self, original, positions, acting, keys):
-        """[MASK], a random token, or the token itself, for each predicted token: int32 [B, P].
+        """[MASK], a random token, or the token itself, in place of the `original` ones at `positions`: int32 [B, P].
 
-        Args:
-            original: int32 [B, P], the predicted tokens.
-            positions: int32 [B, P], theirs; which random token is drawn depends on it.
-            acting: int32 [B, P], the positions whose random number decides between the three.
-            keys: of `random_numbers.example_keys`.
+        The random number at `acting` (int32 [B, P]) decides between the three.
         """
-        below_mask, below_random = self.thresholds
+        below_mask = round(self.config.mask_token_rate * 2**32)
+        below_random = min(below_mask + round(self.config.random_token_rate * 2**32), 2**32)
         action = tf.cast(random_bits(keys, ACTION_STREAM, acting), tf.int64)
         draw = random_below(random_bits(keys, REPLACEMENT_STREAM, positions), len(self.random_ids))
         replacement = tf.where(action < below_mask, self.mask_id, look_up(self.random_ids, draw))

@@ -15,58 +15,57 @@ class MaskingConfig:
     """How much is masked, and how.
 
     Attributes:
-        rate: the fraction of a sequence's tokens that are predicted, without replacement: of its n tokens
-            that may be predicted exactly max(1, round(rate * n)), or as `rounding` says.
-            (google-research/bert counts [CLS] and [SEP] among the n although it never predicts them:
+        rate: the fraction of a sequence's n candidates that are predicted, without replacement: exactly
+            max(1, round(rate * n)), or as `rounding` says. The candidates are the tokens of the text.
+            (google-research/bert counts [CLS] and [SEP] too although it never predicts them:
             one prediction more in about one sequence of three.)
         rounding: how rate * n becomes a whole number. "nearest": BERT, ALBERT, ELECTRA; at least 1.
             "up": SpanBERT (`math.ceil`: 77 of 510, where "nearest" takes 76). "random": up or down at
             random so that the mean is rate * n, and 0 in some short sequences; RoBERTa (fairseq's
             `int(rate * n + U)`).
-        predict_unknown: whether [UNK] may be predicted, and counts among the n, as in BERT, ALBERT,
-            RoBERTa, ELECTRA and SpanBERT. Default False: [UNK] is no token of the text, and a model
-            that predicts it learns where the vocabulary ends.
-        predict_special: whether every token of the row may be predicted and counts, [CLS] and [SEP]
-            and [UNK] too: RoBERTa (fairseq masks <s> and </s>). Only with strategy "token".
+        predict_unknown: whether [UNK] is a candidate, as in BERT, ALBERT, RoBERTa, ELECTRA and SpanBERT.
+            Default False: [UNK] is no token of the text, and a model that predicts it learns where the
+            vocabulary ends.
+        predict_special: whether every token is a candidate, also [CLS], [SEP] and [UNK]: RoBERTa (fairseq
+            masks <s> and </s>). Only with strategy "token".
         mask_token_rate: the fraction of the predicted tokens that become [MASK].
         random_token_rate: the fraction that become a random token; the rest stay as they are.
         random_tokens: where random tokens are drawn from. "uniform": all ids of the vocabulary that are
-            neither special nor unused, equally likely (BERT). "corpus": tokens of the shards, so that
-            each is as likely as it is frequent, special tokens and [UNK] aside: SpanBERT. (From a sample
-            of about a million tokens, the same for all runs on the same shards.)
-        max_predictions: P, the width of the prediction tensors and the most that are predicted in
-            one sequence; None for ceil(rate * sequence_length), which never binds and is BERT's
-            20 at length 128.
-        strategy: what is predicted together.
+            neither special nor unused, equally likely (BERT). "corpus": tokens of the shards, each as likely
+            as it is frequent, without special tokens: SpanBERT. (From a sample of about a million tokens, the
+            same for all runs on the same shards.)
+        max_predictions: P, the width of the prediction tensors and the most predictions in one sequence; None
+            for ceil(rate * sequence_length), which is never exceeded: BERT's 20 at length 128.
+        strategy: what is predicted together. Units (words, n-grams, spans) never contain a special token; which
+            tokens begin a word is the tokenizer's `starts_word`.
             "token": each token for itself.
             "whole_word": all pieces of a word or none. A word that does not fit into what is left
                 of the budget is passed over, so that at times a token or two less are predicted.
             "ngram": 1 to `max_ngram` whole words, n of them with a probability proportional to
                 1 / n: 6/11, 3/11, 2/11 for up to 3. One that does not fit is passed over, where
-                google-research/albert tries its first words alone before.
+                google-research/albert first tries its first words alone.
             "span": 1 to `max_span` whole words, n of them with a probability proportional to
-                (1 - span_p)^(n - 1): 3.797 on average. The last drawn is cut to what is left of the
-                budget, at the front or the back, as the original does at the back even within a
+                (1 - span_p)^(n - 1): 3.797 on average. The last one drawn is cut to what is left of the
+                budget, at the front or the back; the original cuts it at the back, even within a
                 word. Spans that touch are one; the choice between [MASK], random and kept is made
                 once for a span.
-            No unit (word, n-gram or span) reaches across a special token. These are the probabilities before the
-            budget cuts: units that no longer fit are passed over, which favours short ones, here as in the originals.
-            Measured: words of 1, 2, 3, 4 pieces are masked at .165, .145, .133, .117 (BERT's code .173,
-            .151, .136, .124); n-grams of 1, 2, 3 words are .651, .233, .116 of those masked (ALBERT's
-            code .644, .239, .117).
-            Which tokens begin a word is the tokenizer's `starts_word`.
+            What is passed over favours short units, here as in the originals. Measured: words of 1, 2, 3, 4
+            pieces are masked at .165, .145, .133, .117 (BERT's code .173, .151, .136, .124); n-grams of 1, 2,
+            3 words are .651, .233, .116 of those masked (ALBERT's code .644, .239, .117).
         max_ngram: "ngram" only: words in the longest.
         span_p, max_span: "span" only: the parameter of the geometric distribution, and words in
             the longest.
-        static_duplicates: if given, masks are not drawn again in each epoch but repeat after that
-            many epochs: what google-research/bert does with dupe_factor (10), writing each example so
-            many times with masks of its own. For comparison; None costs nothing and is better.
+        static_duplicates: after how many epochs the masks repeat; None for new masks in each epoch, which is
+            better. For comparison with google-research/bert, whose dupe_factor (10) writes each example so
+            many times, each with its own masks.
 
     Raises:
         ConfigError: a value out of range, or one that the strategy does not use.
 
     Example:
-        MaskingConfig(strategy="whole_word").predictions(128)  # 20
+        from tfrecords import MaskingConfig
+
+        print(MaskingConfig(strategy="whole_word").predictions(128))  # 20
     """
 
     rate: Annotated[float, Range(above=0, below=1)] = 0.15
@@ -111,19 +110,18 @@ class MaskingConfig:
         """P for sequences of `sequence_length` tokens."""
         if self.max_predictions is not None:
             return min(self.max_predictions, sequence_length)
-        # Not the rounding error of a product such as 0.07 * 100 one prediction more.
+        # The rounding error of a product such as 0.07 * 100 must not add a prediction.
         return max(1, math.ceil(self.rate * sequence_length - 1e-9))
 
     def budgets(self, sequence_length):
-        """How many tokens are predicted when 0, 1, ... `sequence_length` may be.
+        """How many of 0, 1, ... `sequence_length` candidates are predicted.
 
         Returns:
-            int32 [S + 1]; and float64 [S + 1], the probability that it is one more, which is 0 but for
-            rounding "random".
+            int32 [S + 1]; and float64 [S + 1], the probability of one more, 0 except for rounding "random".
         """
         wanted = self.rate * np.arange(sequence_length + 1)
         if self.rounding == "random":
-            whole = np.floor(wanted + 1e-9)  # the rounding error of a product is no chance of one more
+            whole = np.floor(wanted + 1e-9)  # without the rounding error of a product
             more = np.maximum(wanted - whole, 0)
         else:
             whole = np.ceil(wanted - 1e-9) if self.rounding == "up" else np.round(wanted)
@@ -143,15 +141,12 @@ class MaskingConfig:
 
 
 def ngram_probabilities(longest):
-    """p(n) proportional to 1/n for n = 1 .. `longest` (Lan et al. 2019, section 4.2): float64 [N]."""
+    """Proportional to 1/n for n = 1 .. `longest` (Lan et al. 2019, section 4.2): float64 [N]."""
     weights = 1 / np.arange(1, longest + 1)
     return weights / weights.sum()
 
 
 def span_probabilities(p, longest):
-    """Geometric, p (1 - p)^(n - 1), cut off and renormalised (Joshi et al. 2019, section 3.1): float64 [N].
-
-    With p = 0.2 and up to 10 words the mean is 3.797.
-    """
+    """Geometric, p (1 - p)^(n - 1), cut off and renormalized (Joshi et al. 2019, section 3.1): float64 [N]."""
     weights = p * (1 - p) ** np.arange(longest)
     return weights / weights.sum()

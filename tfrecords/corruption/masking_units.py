@@ -1,11 +1,13 @@
 """Which tokens are masked together: whole words, n-grams of them, spans of them.
 
 The words of a row are cut into consecutive units of random numbers of words, from which `drawing` draws,
-all equally likely. So no two units overlap; and until the budget is nearly used up, every word is as
-likely to be masked as any other, and the lengths of units have the configured distribution. Units that
-no longer fit are then passed over (spans: cut), which favours short ones; `MaskingConfig` has the measured
-effect. The originals draw a position and a length, try again where that overlaps what is masked, and
-pass over what does not fit, which favours short ones a little more.
+all equally likely. So no two units overlap; and until the budget is nearly used up, all words are equally
+likely to be masked, and the lengths of units have the configured distribution. Units that no longer fit
+are then passed over (spans: cut), which favours short ones; `MaskingConfig` has the measured effect. The
+originals draw a position and a length, try again where that overlaps a masked token, and pass over
+what does not fit, which favours short ones a little more.
+
+In all functions: `tokens` bool [B, S], True where a token may be masked; `keys` of `random_numbers.example_keys`.
 """
 
 import math
@@ -18,34 +20,19 @@ from tfrecords.corruption.random_numbers import LENGTH_STREAM, random_bits
 
 
 def word_starts(tokens, continuations):
-    """Where words begin.
+    """Where words begin: bool [B, S].
 
-    A word is a first piece and the continuations after it; a continuation at the start of a
-    segment, whose first piece was cut off, starts a word.
-
-    Args:
-        tokens: bool [B, S], True where a token may be masked.
-        continuations: bool [B, S], True where a token continues a word.
-
-    Returns:
-        bool [B, S].
+    A word is a first piece and the `continuations` (bool [B, S]) after it; a continuation at the start of a
+    segment, whose first piece was cut off, begins a word.
     """
     return tokens & ~(continuations & _follows(tokens))
 
 
 def unit_starts(tokens, words, probabilities, keys):
-    """Where units begin that hold 1, 2, ... words with the probabilities given.
+    """Where units begin: bool [B, S].
 
-    No unit reaches across a token that may not be masked: one that would is cut there.
-
-    Args:
-        tokens: bool [B, S], True where a token may be masked.
-        words: bool [B, S], of `word_starts`.
-        probabilities: float64 [N], of 1 to N words; adds up to 1.
-        keys: of `random_numbers.example_keys`.
-
-    Returns:
-        bool [B, S].
+    They hold 1 to N words with the `probabilities` (float64 [N], sum 1). A unit that would reach across a token
+    that may not be masked is cut there. `words` is from `word_starts`.
     """
     length = tokens.shape[1]
     numbers = tf.range(_units_needed(length, probabilities))[None, :]
@@ -55,7 +42,7 @@ def unit_starts(tokens, words, probabilities, keys):
     for bound in np.cumsum(probabilities)[:-1]:
         # At most the largest of the numbers: a bound that rounds to 1 would wrap around.
         words_in += tf.cast(bits >= min(round(bound * 2**31), 2**31 - 1), tf.float32)
-    # Special tokens are counted as words, too: a unit that would hold one is cut there anyway.
+    # Special tokens are counted as words: a unit that would hold one is cut there anyway.
     end = tf.minimum(tf.cast(running_sum(words_in), tf.int32), length)
     begins = sum_at(end, tf.ones_like(end), length + 1)
     word = tf.cast(running_sum(tf.cast(words | ~tokens, tf.float32)), tf.int32) - 1
@@ -64,12 +51,7 @@ def unit_starts(tokens, words, probabilities, keys):
 
 
 def span_borders(positions, valid, length):
-    """The span of consecutive selected positions that each of them is in.
-
-    Args:
-        positions: int32 [B, P], ascending where `valid`.
-        valid: bool [B, P].
-        length: S.
+    """The span of consecutive positions that each of `positions` (int32 [B, P], ascending where `valid`) is in.
 
     Returns:
         begin, end: int32 [B, P], the first position of the span, and the one after its last; 0 and 1
@@ -89,7 +71,7 @@ def _follows(tokens):
 
 
 def _units_needed(length, probabilities):
-    """How many units hold `length` words, all but surely (int): the mean and six standard deviations."""
+    """How many units hold `length` words, almost surely (int): the mean and six standard deviations."""
     sizes = np.arange(1, len(probabilities) + 1)
     mean = (sizes * probabilities).sum()
     variance = (sizes**2 * probabilities).sum() - mean**2

@@ -15,7 +15,7 @@ from tfrecords.corruption.permutation_spans import CONTINUATION, FIRST_PIECE, SP
 from tfrecords.corruption.random_numbers import example_keys, random_bits
 from tfrecords.packing.xlnet import check_permutation
 
-# Behind those of the maskers, see `corruption`; 17 and 18 are those of the spans.
+# Streams apart from those in `random_numbers`; 17 and 18 are those of the spans.
 _ORDER_STREAM = 16
 _COMPLETION_STREAM = 19
 
@@ -23,24 +23,21 @@ _COMPLETION_STREAM = 19
 class PermutationCorruption:
     """Batch to features of the permutation language model: a pure function of (batch, seed).
 
-    Which tokens are predicted, as `_sample_mask` and section 3.1 of the paper: walking through a window,
-    draw n, pass over a random part of n alpha / beta tokens, predict the n tokens that begin with the next
-    first piece of a word, even where they end within one, pass over the rest; then single tokens, all
-    equally likely, until the window has its number. So all positions of a window are equally likely to be predicted
-    except the last few: a span that would reach the end is not taken, here as there.
+    Which tokens are predicted (`_sample_mask`, section 3.1 of the paper): spans that begin with a word, see
+    `permutation_spans`; then single tokens, all equally likely, until the window has its number.
+
+    In which order (`_local_perm`): the tokens that are not predicted come first and see each
+    other; predicted ones, <sep> and <cls> follow in random order. The order depends on the seed,
+    the epoch and the example's number, not on the batch.
 
     Otherwise than the original:
         <sep> and <cls> are not predicted. The original lets spans begin at them and run over them, counts
         them, and leaves them out of the loss afterwards; here the number of predictions is that of the
         tokens that may be predicted, and a span ends at a token that may not.
-        Nor are <unk> and <eod>, unless the config's `predict_special` is set; the original predicts them.
+        <unk> and <eod> are predicted only if the config's `predict_special` is set.
         A piece that holds a character of a script without spaces begins a word (the tokenizer's
         `starts_word`).
-        At least one token of each window stays context, so that every prediction has something to be made from.
-
-    In which order, as `_local_perm`: the tokens that are not predicted come first and see each
-    other; predicted ones, <sep> and <cls> follow in random order. The order depends on the seed,
-    the epoch and the example's number, not on the batch it comes in.
+        At least one token of each window stays context, so that every prediction has something to see.
 
     Args:
         tokenizer: gives `special_ids`, `eod_id`, `starts_word`, `sep_id`, `cls_id`, `layout`.
@@ -48,14 +45,14 @@ class PermutationCorruption:
 
     Call arguments:
         batch: dict with token_ids, segment_ids int32 [B, S], padding_mask bool [B, S] (padding on
-            the right), example_index int64 [B], epoch int64 [B], and anything else, which is
-            passed on. S must be static. `backward` bool [B], where it is there, says which rows
-            are in reverse order already (shards of the format xlnet); none is then reversed.
+            the right), example_index int64 [B], epoch int64 [B]; anything else is passed on. S must be
+            static. `backward` bool [B], where it is there, says which rows are in reverse order already
+            (shards of the format xlnet); none is then reversed.
         seed: int or int64 scalar.
 
     Returns:
         The batch without example_index and epoch, backward rows reversed between the special
-        tokens of their frame, and
+        tokens around them, and
             permutation_order: int32 [B, S], ranks: a token is predicted from those of lower rank.
                 Window k has rank k (window + 1) for its context, the others follow one by one.
             mask_positions: int32 [B, P], window by window, ascending, filled up with 0
@@ -68,9 +65,15 @@ class PermutationCorruption:
         DataError: rows hold several packed sequences.
 
     Example:
-        reader = ShardReader("shards", tokenizer)
-        corrupt = PermutationCorruption.of_shards(reader, tokenizer, PermutationConfig(segments=2))
-        batch = next(iter(reader.dataset(32, seed=0, corrupt=corrupt)))
+        import tensorflow as tf
+        from bert_tf.tokenizers import WordPieceTokenizer
+        from tfrecords import PermutationConfig, PermutationCorruption
+
+        tokenizer = WordPieceTokenizer("[PAD] [UNK] [CLS] [SEP] [MASK] the cat sat .".split())
+        ids, number = tf.constant([[2, 5, 6, 7, 8, 3]]), tf.constant([0], tf.int64)
+        batch = {"token_ids": ids, "padding_mask": ids > 0, "example_index": number, "epoch": number}
+        corrupt = PermutationCorruption(tokenizer, PermutationConfig(segments=1, bidirectional=False))
+        print(corrupt(batch, seed=0)["permutation_order"])
     """
 
     def __init__(self, tokenizer, config=PermutationConfig()):
@@ -79,7 +82,7 @@ class PermutationCorruption:
         never = (tokenizer.sep_id, tokenizer.cls_id) if config.predict_special else tokenizer.special_ids
         kinds[list(never)] = SPECIAL
         if config.predict_special and tokenizer.eod_id is not None:
-            kinds[tokenizer.eod_id] = FIRST_PIECE  # a word of its own
+            kinds[tokenizer.eod_id] = FIRST_PIECE  # a word
         self._kinds = kinds
         self._functional = (tokenizer.sep_id, tokenizer.cls_id)
         layout = tokenizer.layout
@@ -88,11 +91,7 @@ class PermutationCorruption:
 
     @classmethod
     def of_shards(cls, reader, tokenizer, config):
-        """What corrupts the rows of a `ShardReader`.
-
-        Raises:
-            ConfigError: rows of the format xlnet, and settings that do not fit them.
-        """
+        """The corruption for the rows of a `ShardReader`; ConfigError for settings that do not fit rows of xlnet."""
         check_permutation(config, reader.manifest.packing, reader.sequence_length)
         return cls(tokenizer, config)
 
@@ -124,13 +123,7 @@ class PermutationCorruption:
         return explain_permutation(self, batch, features, tokenizer)
 
     def select(self, token_ids, padding_mask, keys, backward=None):
-        """Which tokens are predicted: bool [B, S].
-
-        Args:
-            token_ids, padding_mask: [B, S], backward rows already reversed.
-            keys: of `random_numbers.example_keys`.
-            backward: bool [B] or None.
-        """
+        """Which tokens are predicted: bool [B, S]. Rows that are `backward` (bool [B] or None) are reversed already."""
         kinds = tf.where(padding_mask, tf.gather(self._kinds, token_ids), tf.constant(SPECIAL, tf.int8))
         length = token_ids.shape[1]
         window = self.config.window(length)
@@ -138,7 +131,10 @@ class PermutationCorruption:
         if backward is not None:  # words are read forwards in either direction
             kinds = tf.where(backward[:, None, None], tf.reverse(kinds, [2]), kinds)
         eligible = tf.reduce_sum(tf.cast(kinds != SPECIAL, tf.int32), axis=2)
-        budget = tf.minimum(tf.gather(self._budgets(window), eligible), self.config.quotas(length))
+        count = np.arange(window + 1)  # candidates of a window
+        budgets = np.maximum(1, np.round(count * self.config.beta / self.config.alpha))
+        budgets = np.minimum(budgets, np.maximum(count - 1, 0)).astype(np.int32)
+        budget = tf.minimum(tf.gather(budgets, eligible), self.config.quotas(length))
         spans = sample_spans(kinds, budget, keys, self.config)
         left = budget - tf.reduce_sum(tf.cast(spans, tf.int32), axis=2)
         bits = random_bits(keys, _COMPLETION_STREAM, tf.range(length)[None, :])
@@ -147,12 +143,6 @@ class PermutationCorruption:
         if backward is not None:
             chosen = tf.where(backward[:, None, None], tf.reverse(chosen, [2]), chosen)
         return tf.reshape(chosen, [-1, length])
-
-    def _budgets(self, window):
-        """How many of 0, 1, ... `window` tokens are predicted: int32 [W + 1]."""
-        count = np.arange(window + 1)
-        predicted = np.maximum(1, np.round(count * self.config.beta / self.config.alpha))
-        return np.minimum(predicted, np.maximum(count - 1, 0)).astype(np.int32)
 
     def _positions(self, predicted, window):
         """The positions of what is predicted: int32 [B, P] and bool [B, P]."""
@@ -178,16 +168,7 @@ class PermutationCorruption:
 
 
 def order_within_windows(ordered, window, keys):
-    """Ranks: what is not `ordered` first, all alike, then the others at random, window by window.
-
-    Args:
-        ordered: bool [B, S], the tokens that have a rank of their own in the order.
-        window: a divisor of S.
-        keys: of `random_numbers.example_keys`.
-
-    Returns:
-        int32 [B, S].
-    """
+    """Ranks, window by window: one for all that is not `ordered` (bool [B, S]), then random ones: int32 [B, S]."""
     length = ordered.shape[1]
     shape = [-1, length // window, window]
     bits = random_bits(keys, _ORDER_STREAM, tf.range(length)[None, :])
@@ -198,12 +179,7 @@ def order_within_windows(ordered, window, keys):
 
 
 def _ranks(bits, among):
-    """The rank of each number among those of its window: int32 [B, G, W]; W for the others.
-
-    Args:
-        bits: uint32 [B, G, W], random.
-        among: bool [B, G, W].
-    """
+    """The rank of each of `bits` (uint32 [B, G, W]) among those of its window: int32 [B, G, W]; W if not `among`."""
     window = bits.shape[2]
     # The position is in the low bits, so that no two numbers are equal.
     mask = (1 << (window - 1).bit_length()) - 1

@@ -15,26 +15,27 @@ class PermutationConfig:
         alpha, beta: beta of each alpha tokens are predicted: one of six ("K = 6" in the paper).
         max_ngram: the most tokens of a predicted span; n tokens with probability proportional
             to 1 / n.
-        permutation_size: tokens are put in random order within windows of so many; the windows
-            follow each other in the order of the text. At most a segment, and a divisor of it. With half a segment,
-            the published 256 of 512, the order is the original's. With less it is not: here the context of
-            a window is seen from that window and the later ones, in the original (`_local_perm`, whose
-            context has rank -1 throughout the half) from the earlier windows of the half too.
-        segments: how many segments a row is cut into, each with predictions of its own;
-            `PermutationLM` runs them one after the other, with memory. The original's segments
-            have 512 tokens.
+        permutation_size: tokens are put in random order within windows of this many; the windows follow each
+            other in the order of the text. A divisor of the segment. With half a segment, the published 256 of
+            512, the order is the original's. With less it is not: here the context of a window is seen from
+            that window and the later ones, in the original (`_local_perm`, whose context has rank -1 throughout
+            the half) also from the earlier windows of the half.
+        segments: how many segments a row is cut into, each with its own predictions; `PermutationLM` runs them
+            one after the other, with memory. The original's segments have 512 tokens.
         bidirectional: every second row runs backwards, so that memory holds what comes after; an
             example changes its direction every epoch.
-        predict_special: whether every token but <sep>, <cls> and padding may be predicted, and counts, as in
-            the original: <unk>, and <eod> between documents. Default False: text alone.
-        max_predictions: P, predictions of a row at most, all segments together; None for
+        predict_special: whether every token except <sep>, <cls> and padding may be predicted, as in the
+            original: also <unk>, and <eod> between documents. Default False: text alone.
+        max_predictions: P, the most predictions of a row, all segments together; None for
             round(beta / alpha of a segment) for each: 85 for 512 tokens.
 
     Raises:
         ConfigError: a value out of range; `bidirectional` without a second segment.
 
     Example:
-        PermutationConfig(segments=2).predictions(1024)  # 170
+        from tfrecords import PermutationConfig
+
+        print(PermutationConfig(segments=2).predictions(1024))  # 170
     """
 
     alpha: Annotated[int, Range(at_least=1)] = 6
@@ -61,11 +62,7 @@ class PermutationConfig:
             )
 
     def window(self, sequence_length):
-        """Tokens that are put in random order together.
-
-        Raises:
-            ConfigError: segments of unequal length, or windows that do not fill a segment.
-        """
+        """How many tokens are put in random order together; ConfigError where they do not divide a row."""
         if sequence_length % self.segments:
             raise ConfigError(f"{sequence_length} tokens cannot be cut into {self.segments} equal segments")
         segment = sequence_length // self.segments
@@ -75,7 +72,7 @@ class PermutationConfig:
         return window
 
     def quotas(self, sequence_length):
-        """The most predictions in each window of a row: list of int."""
+        """The most predictions of each window of a row: list of int."""
         segment, window = sequence_length // self.segments, self.window(sequence_length)
         if self.max_predictions is None:
             total = max(1, round(segment * self.beta / self.alpha))

@@ -1,4 +1,4 @@
-"""Spans of tokens that begin with a word, each within a context of its own: XLNet's targets.
+"""Spans of tokens that begin with a word, each within its own context: XLNet's targets.
 
 `_sample_mask` in zihangdai/xlnet `data_utils.py`; see `permutation.PermutationCorruption` for where
 this differs.
@@ -18,20 +18,18 @@ _CONTEXT_STREAM = 18
 
 
 def sample_spans(kinds, budget, keys, config):
-    """The predicted spans, for the whole batch at once.
+    """The predicted spans, for the whole batch at once: bool [B, G, W].
 
     A walk through each window: draw a number of tokens n, at most what is left of the budget; pass over a
     random part of the n alpha / beta tokens of its context; take n tokens from the next first piece of a
-    word on; pass over the rest of the context. It ends where a span would reach the end of the window.
+    word on, even where they end within one; pass over the rest of the context. It ends where a span would reach the
+    end of the window. So all positions of a window are equally likely to be predicted except the last few.
 
     Args:
         kinds: int8 [B, G, W], what the tokens of G windows are, in the order of reading.
         budget: int32 [B, G], the most tokens.
         keys: of `random_numbers.example_keys`.
-        config: a `permutation.PermutationConfig`: its alpha, beta and max_ngram.
-
-    Returns:
-        bool [B, G, W].
+        config: a `PermutationConfig`.
     """
     windows, window = kinds.shape[1:]
     kinds = tf.reshape(kinds, [-1, window])
@@ -63,18 +61,13 @@ def sample_spans(kinds, budget, keys, config):
 
 
 def _draws(windows, window, keys, config):
-    """Of each step through each window: how many tokens, and the bits that say where in their context they are.
-
-    Returns:
-        int32 and uint32 [T, B * G].
-    """
+    """How many tokens each step takes, and the bits that place them in their context: int32, uint32 [T, B * G]."""
     steps = -(-window // (1 + config.alpha // config.beta))  # each takes a token and the context of one
     counters = tf.range(windows)[:, None] * window + tf.range(steps)[None, :]
     counters = tf.reshape(counters, [1, -1])
 
     def bits(stream):
-        drawn = tf.reshape(random_bits(keys, stream, counters), [-1, steps])
-        return tf.transpose(drawn)
+        return tf.transpose(tf.reshape(random_bits(keys, stream, counters), [-1, steps]))
 
     # From which number on a span has more than 1, 2, ... tokens.
     weights = 1 / np.arange(1, config.max_ngram + 1)
@@ -84,11 +77,7 @@ def _draws(windows, window, keys, config):
 
 
 def _next(marks):
-    """The position of the first marked token at or after each position: int32 [N, W + 1]; W where there is none.
-
-    Args:
-        marks: bool [N, W].
-    """
+    """The first of `marks` (bool [N, W]) at or after each position: int32 [N, W + 1]; W where there is none."""
     window = marks.shape[1]
     marks = tf.cast(marks, tf.float32)
     positions, valid = marked(marks, window)

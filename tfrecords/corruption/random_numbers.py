@@ -1,8 +1,7 @@
 """Random numbers without state: hashes of (seed, epoch, example, stream, position).
 
-A corruption is a pure function `(batch, seed) -> features` in TensorFlow ops on whole batches. Its
-random numbers are integer hashes, so they are the same in graph mode and under XLA, on every device,
-and for every batch that an example is in. `tf.random.stateless_uniform` does not promise this.
+They are integer hashes, so they are the same in graph mode and under XLA, on every device, and for every
+batch that an example is in. `tf.random.stateless_uniform` does not promise this.
 """
 
 import tensorflow as tf
@@ -25,15 +24,13 @@ _GOLDEN = 0x9E3779B9
 
 
 def example_keys(seed, epoch, example_index):
-    """A 64-bit key of each example's random numbers; distinct for all examples of an epoch.
+    """The keys of the examples' random numbers, distinct for all examples of an epoch: two uint32 [B].
+
+    One of them would not do: with 32 bits, two of some hundred thousand examples have the same key.
 
     Args:
         seed: int or int64 scalar.
         epoch, example_index: int64 [B].
-
-    Returns:
-        Two uint32 [B] tensors: with a key of only 32 bits, two of some hundred thousand examples would
-        have the same one.
     """
     key = tf.constant(0, tf.uint64)
     for number in (seed, epoch, example_index):
@@ -43,42 +40,31 @@ def example_keys(seed, epoch, example_index):
 
 
 def random_bits(keys, stream, positions):
-    """Uniform 32-bit numbers, one for each position of each example.
+    """Uniform random numbers, one for each position of each example: uint32 [B, K].
 
     Args:
         keys: of `example_keys`.
         stream: int, what the numbers are for.
         positions: int32 [B, K] or [1, K], each in [0, 2**16).
-
-    Returns:
-        uint32 [B, K].
     """
     first, second = keys
-    counters = tf.cast(positions + stream * _STREAM_LENGTH, tf.uint32) * _uint32(_GOLDEN)
-    return _mix(first[:, None] + counters, second[:, None])
-
-
-def random_below(bits, limit):
-    """uint32 random bits to int32 in [0, limit), each equally likely to within limit / 2**32.
-
-    `limit` is an int, or an int32 tensor that broadcasts.
-    """
-    product = tf.cast(bits, tf.int64) * tf.cast(limit, tf.int64)
-    return tf.cast(tf.bitwise.right_shift(product, _int64(32)), tf.int32)
-
-
-def _mix(value, key):
-    """The finalizer of MurmurHash3 with `key` mixed in at its middle; both uint32."""
+    value = first[:, None] + tf.cast(positions + stream * _STREAM_LENGTH, tf.uint32) * _uint32(_GOLDEN)
+    # The finalizer of MurmurHash3 with the second key mixed in at its middle.
     value = tf.bitwise.bitwise_xor(value, tf.bitwise.right_shift(value, _uint32(16)))
-    value = tf.bitwise.bitwise_xor(value * _uint32(0x85EBCA6B), key)
+    value = tf.bitwise.bitwise_xor(value * _uint32(0x85EBCA6B), second[:, None])
     value = tf.bitwise.bitwise_xor(value, tf.bitwise.right_shift(value, _uint32(13)))
     value = value * _uint32(0xC2B2AE35)
     return tf.bitwise.bitwise_xor(value, tf.bitwise.right_shift(value, _uint32(16)))
 
 
+def random_below(bits, limit):
+    """Random `bits` (uint32) to int32 in [0, limit), each equally likely to within limit / 2**32.
+
+    `limit` is an int, or an int32 tensor that broadcasts.
+    """
+    product = tf.cast(bits, tf.int64) * tf.cast(limit, tf.int64)
+    return tf.cast(tf.bitwise.right_shift(product, tf.constant(32, tf.int64)), tf.int32)
+
+
 def _uint32(value):
     return tf.constant(value, tf.uint32)
-
-
-def _int64(value):
-    return tf.constant(value, tf.int64)

@@ -10,7 +10,7 @@ import tensorflow as tf
 from tfrecords.corruption.masking import MaskedLMCorruption
 from tfrecords.corruption.random_numbers import example_keys, random_bits
 
-# A stream of random numbers apart from those of `corruption`.
+# A stream apart from those in `random_numbers`.
 _SAMPLING_STREAM = 64
 
 #: The masks of google-research/electra: of the predicted tokens 85 % become [MASK], the rest stay.
@@ -21,21 +21,23 @@ class ReplacedTokenCorruption(MaskedLMCorruption):
     """Batch to features of replaced token detection: a pure function of (batch, seed).
 
     Args, call arguments and results are those of `MaskedLMCorruption`, and one feature more:
-        sampling_bits: int32 [B, P], uniform in [0, 2**24): the generator's token at a prediction
-            is drawn with it. Drawn here, like everything that is random in an example, it is the
-            same however many devices there are, and after a restart.
+        sampling_bits: int32 [B, P], uniform in [0, 2**24): random numbers with which the generator's tokens are
+            drawn. They are drawn here, so that they are the same on any number of devices and after a restart.
 
     Example:
-        reader = ShardReader("shards", tokenizer)
-        corrupt = ReplacedTokenCorruption.of_shards(reader, tokenizer, MaskingConfig(**PUBLISHED_REPLACEMENT))
-        batch = next(iter(reader.dataset(32, seed=0, corrupt=corrupt)))
+        import tensorflow as tf
+        from bert_tf.tokenizers import WordPieceTokenizer
+        from tfrecords import MaskingConfig, ReplacedTokenCorruption
+
+        tokenizer = WordPieceTokenizer("[PAD] [UNK] [CLS] [SEP] [MASK] the cat sat .".split())
+        ids, number = tf.constant([[2, 5, 6, 7, 8, 3]]), tf.constant([0], tf.int64)
+        batch = {"token_ids": ids, "padding_mask": ids > 0, "example_index": number, "epoch": number}
+        print(ReplacedTokenCorruption(tokenizer, MaskingConfig(rate=0.3))(batch, seed=0)["sampling_bits"])
     """
 
     def __call__(self, batch, seed):
         keys = example_keys(seed, batch["epoch"], batch["example_index"])
         features = super().__call__(batch, seed)
-        number = tf.range(tf.shape(features["mask_positions"])[1])[None, :]
-        bits = random_bits(keys, _SAMPLING_STREAM, number)
-        bits = tf.bitwise.right_shift(bits, tf.constant(8, tf.uint32))
-        features["sampling_bits"] = tf.cast(bits, tf.int32)
+        bits = random_bits(keys, _SAMPLING_STREAM, tf.range(tf.shape(features["mask_positions"])[1])[None, :])
+        features["sampling_bits"] = tf.cast(tf.bitwise.right_shift(bits, tf.constant(8, tf.uint32)), tf.int32)
         return features

@@ -1,4 +1,4 @@
-"""ELECTRA's examples: sentences of a document in one segment or two, with no question about them."""
+"""ELECTRA's examples: sentences of a document in one segment or two, without a label."""
 
 import random
 
@@ -29,20 +29,18 @@ def electra_examples(
     - a sentence longer than the sequence loses what does not fit;
     - a sentence that still fits into the first half goes there even after one that did not, so
       the segments may take turns;
-    - the target length drawn after an example is that of the next one, in the next document too.
-    Otherwise than the original: the order of examples is left to the reader, and each chunk of the
+    - the target length drawn after an example is that of the next one, also in the next document.
+    Otherwise than the original: examples are not shuffled, which the reader does; and each chunk of the
     corpus begins with a target of the whole sequence, as each process of the original does.
 
     Args:
-        sentence_splits: int [N + 1], token offsets of sentences; no sentence is empty.
-        document_splits: int [D + 1], sentence offsets of documents; no document is empty.
         sequence_length: the most tokens of an example, special tokens included.
-        layout: `bert_tf.tokenizers.layout.Layout`; the original's is BERT's.
+        layout: the tokenizer's `Layout`; the original's is BERT's.
         seed: integer.
         short_example_probability: the fraction of examples with a shorter target.
 
     Returns:
-        (Spans, sentences): the spans lie in the token ids with their sentences in the order
+        (Spans, sentences): the spans are slices of the token ids with their sentences in the order
         `sentences` (int64 [N], see `reorder`), in which those of each segment are together.
     """
     alone, paired = layout.special_tokens_per_sequence, layout.special_tokens_per_pair

@@ -1,4 +1,4 @@
-"""Packing in any format: which function makes its sequences, and what is counted of them."""
+"""Packing in any format, and the counts of its sequences."""
 
 import numpy as np
 
@@ -17,16 +17,10 @@ COUNTS = (
 
 
 def pack(tokens, tokenizer, config, seed):
-    """Packs the sentences of a chunk once, in any format but xlnet.
-
-    Args:
-        tokens: `corpus.tokens.Tokens`.
-        tokenizer: gives `layout` and `sep_id`.
-        config: `ShardsConfig`.
-        seed: integer.
+    """Packs the sentences of a chunk (`Tokens`) once, in any format except xlnet.
 
     Returns:
-        (token_ids, Spans): the ids, with separators or in another order where the format asks for it,
+        (token_ids, Spans): the ids, with separators or in another order where the format needs it,
         and the sequences as `spans.Spans` of them.
     """
     token_ids, *splits = tokens
@@ -34,8 +28,8 @@ def pack(tokens, tokenizer, config, seed):
     if config.format in PAIR_FORMATS:
         room = config.sequence_length - layout.special_tokens_per_pair
         if config.format == "sentence_pair":
-            return token_ids, sentence_pairs(*splits, room, seed, config.pair_task)
-        return token_ids, segment_pairs(*splits, room, seed, config.short_sequences, config.pair_task)
+            return token_ids, sentence_pairs(*splits, room, seed, config.label_task)
+        return token_ids, segment_pairs(*splits, room, seed, config.short_sequences, config.label_task)
     if config.format == "electra":
         spans, sentences = electra_examples(*splits, config.sequence_length, layout, seed, config.short_sequences)
         return reorder(token_ids, splits[0], sentences), spans
@@ -49,22 +43,30 @@ def pack(tokens, tokenizer, config, seed):
 
 def count(spans, layout, config, counts):
     """Adds the sequences that `pack` made to `counts`, a dict with all names of `COUNTS`."""
+
+    def number(flags):
+        return int(np.count_nonzero(flags))
+
     first, second = spans.first_end - spans.first_start, spans.second_end - spans.second_start
-    pairs = int(np.count_nonzero(second))
-    singles = len(second) - pairs
-    counts["examples"] += len(second)
-    counts["example_tokens"] += int((first + second).sum())
-    counts["example_tokens"] += pairs * layout.special_tokens_per_pair + singles * layout.special_tokens_per_sequence
-    counts["two_segments"] += pairs
-    counts["truncated_tokens"] += int(spans.truncated.sum())
-    counts["without_pair"] += int(np.count_nonzero(spans.labels == NO_PAIR))
-    counts["lone_segments"] += 0 if config.format in SINGLE_FORMATS else singles
-    if config.pair_task == "next_sentence":
+    pairs, singles = number(second), number(second == 0)
+    special = pairs * layout.special_tokens_per_pair + singles * layout.special_tokens_per_sequence
+    found = {
+        "examples": len(second),
+        "example_tokens": int((first + second).sum()) + special,
+        "two_segments": pairs,
+        "truncated_tokens": int(spans.truncated.sum()),
+        "without_pair": number(spans.labels == NO_PAIR),
+        "lone_segments": 0 if config.format in SINGLE_FORMATS else singles,
+    }
+    if config.label_task == "nsp":
         is_random = spans.labels == RANDOM_NEXT
-        counts["next"] += int(np.count_nonzero(spans.labels == NEXT))
-        counts["random_next"] += int(np.count_nonzero(is_random))
-        counts["random_next_ends"] += int(np.count_nonzero(is_random & (spans.lone == ENDS)))
-        counts["random_next_fills"] += int(np.count_nonzero(is_random & (spans.lone == FILLS)))
-    elif config.pair_task == "sentence_order":
-        counts["in_order"] += int(np.count_nonzero(spans.labels == IN_ORDER))
-        counts["exchanged"] += int(np.count_nonzero(spans.labels == EXCHANGED))
+        found |= {
+            "next": number(spans.labels == NEXT),
+            "random_next": number(is_random),
+            "random_next_ends": number(is_random & (spans.lone == ENDS)),
+            "random_next_fills": number(is_random & (spans.lone == FILLS)),
+        }
+    elif config.label_task == "sop":
+        found |= {"in_order": number(spans.labels == IN_ORDER), "exchanged": number(spans.labels == EXCHANGED)}
+    for name, value in found.items():
+        counts[name] += value

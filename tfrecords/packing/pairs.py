@@ -7,29 +7,24 @@ from tfrecords.packing.spans import ENDS, FILLS, excess, spans, split_long
 from tfrecords.shards.schema import EXCHANGED, IN_ORDER, NEXT, NO_PAIR, RANDOM_NEXT
 
 
-def segment_pairs(
-    sentence_splits, document_splits, room, seed, short_sequence_probability=0.1, task="next_sentence"
-):
+def segment_pairs(sentence_splits, document_splits, room, seed, short_sequence_probability=0.1, task="nsp"):
     """Pairs of segments, each of one or more sentences; one pass over the documents.
 
     google-research/bert, create_pretraining_data.py, `create_instances_from_document` and
     `truncate_seq_pair` (Devlin et al. 2018, section 3.1 task 2 and appendix A.2). Sentences are
     gathered until the target length and cut into A and B at a random border. Then
-    - "next_sentence": half of the time B is replaced by text from another random document; the
+    - "nsp": half of the time B is replaced by text from another random document; the
       sentences this leaves unused are put back;
-    - "sentence_order" (google-research/albert, the same function with `random_next_sentence`
+    - "sop" (google-research/albert, the same function with `random_next_sentence`
       off): half of the time A and B are exchanged;
-    - "none": they stay, and nothing is asked of them (ELECTRA cuts its texts otherwise, see
-      `electra.electra_examples`).
+    - "none": they stay, without a label (ELECTRA cuts its texts otherwise, see `electra.electra_examples`).
     Pairs that are too long lose tokens one by one from the longer segment (B where they are
-    equal), at the front or the back at random; after the exchange, so that lengths do not tell of
-    it.
+    equal), at the front or the back at random; after the exchange, so that the lengths do not reveal it.
 
     Kept as the originals have it:
     - the target length is drawn once a document, not once an example: with the probability given
       it is uniform in [2, room];
-    - for next sentence prediction a lone sentence always gets a random B, so rather more than
-      half are random;
+    - for NSP a lone sentence always gets a random B, so rather more than half are random;
     - truncation loses tokens (`Spans.truncated`), and a random B is in two examples.
     Otherwise than the originals:
     - a sentence that alone exceeds the sequence is cut into equal pieces that fill at most half
@@ -43,9 +38,6 @@ def segment_pairs(
     - instances are not shuffled: the reader does that.
 
     Args:
-        sentence_splits: int [N + 1], token offsets of sentences; no sentence is empty.
-        document_splits: int [D + 1], sentence offsets of documents; no document is empty.
-        room: tokens of an example without the special ones around it, at least 2.
         seed: integer.
         short_sequence_probability: the fraction of documents packed to a shorter target.
         task: of `schema.PAIR_TASKS`.
@@ -57,14 +49,11 @@ def segment_pairs(
     return _pairs(sentence_splits, document_splits, room, seed, short_sequence_probability, task)
 
 
-def sentence_pairs(sentence_splits, document_splits, room, seed, task="next_sentence"):
+def sentence_pairs(sentence_splits, document_splits, room, seed, task="nsp"):
     """Pairs of single natural sentences (Liu et al. 2019, section 4.2, SENTENCE-PAIR).
 
-    As `segment_pairs`, but that A is one sentence and B is one: the following, or with
-    "next_sentence" half of the time a random one of another document, and then the following
-    begins the next example.
-
-    Args, returns: as `segment_pairs`.
+    As `segment_pairs`, but A and B are one sentence each. B is the following one, or with "nsp" half of the time a
+    random one of another document; then the following one begins the next example.
     """
     return _pairs(sentence_splits, document_splits, room, seed, None, task)
 
@@ -92,7 +81,7 @@ def _pairs(sentence_splits, document_splits, room, seed, short_sequence_probabil
                     middle += int(draw() * (chunk_end - start - 1))
             lone = 0 if chunk_end - start > 1 else ENDS if chunk_end == document_end else FILLS
             a_start, a_end = splits[start], splits[middle]
-            if task == "next_sentence" and (lone or draw() < 0.5):
+            if task == "nsp" and (lone or draw() < 0.5):
                 label = RANDOM_NEXT
                 length = 1 if single_sentences else target - (a_end - a_start)
                 b_start, b_end = _random_span(splits, documents, document, start, middle, length, draw)
@@ -103,28 +92,28 @@ def _pairs(sentence_splits, document_splits, room, seed, short_sequence_probabil
                 b_start, b_end = a_end, splits[chunk_end]
                 start = chunk_end
                 label = NO_PAIR
-                if task == "next_sentence":
+                if task == "nsp":
                     label = NEXT
-                elif task == "sentence_order" and not lone:
+                elif task == "sop" and not lone:
                     label = EXCHANGED if draw() < 0.5 else IN_ORDER
                     if label == EXCHANGED:
                         a_start, a_end, b_start, b_end = b_start, b_end, a_start, a_end
             truncated = 0
-            if (a_end - a_start) + (b_end - b_start) > room:
+            if a_end - a_start + b_end - b_start > room:
                 a_drop, b_drop = excess(a_end - a_start, b_end - b_start, room)
                 # Fair coins, as many as there are tokens to drop.
                 a_front = generator.getrandbits(a_drop).bit_count()
                 b_front = generator.getrandbits(b_drop).bit_count()
                 a_start, a_end = a_start + a_front, a_end - (a_drop - a_front)
                 b_start, b_end = b_start + b_front, b_end - (b_drop - b_front)
-                is_random = task == "next_sentence" and label == RANDOM_NEXT
+                is_random = task == "nsp" and label == RANDOM_NEXT
                 truncated = a_drop + (0 if is_random else b_drop)
             rows.append((a_start, a_end, b_start, b_end, label, truncated, lone))
     return spans(rows)
 
 
 def _random_span(splits, documents, document, start, middle, length, draw):
-    """Where a random B lies: from a random sentence on until `length` tokens, or its document ends."""
+    """Start and end of a random B: from a random sentence on, until it has `length` tokens or its document ends."""
     if len(documents) > 2:
         other = int(draw() * (len(documents) - 2))
         other += other >= document

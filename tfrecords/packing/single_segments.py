@@ -13,16 +13,11 @@ def full_sentences(sentence_splits, document_splits, room):
 
     Liu et al. 2019, section 4.2, FULL-SENTENCES: no pair label, a [SEP] where a document ends
     within the sequence. A sentence that alone exceeds the sequence is cut into equal pieces.
-    Nothing is truncated: every token is in exactly one example. Deterministic.
-
-    Args:
-        sentence_splits: int [N + 1], token offsets of sentences; no sentence is empty.
-        document_splits: int [D + 1], sentence offsets of documents; no document is empty.
-        room: tokens of an example without the special ones around it.
+    Every token is in exactly one example.
 
     Returns:
-        (Spans, separators): the spans lie in the token ids that `insert_separators` makes of the
-        original ones; `separators` int64 [D - 1] are the token offsets before which it puts them.
+        (Spans, separators): the spans are slices of the token ids with separators, see `insert_separators`;
+        `separators` int64 [D - 1] are the token offsets before which it puts them.
     """
     sentence_splits, document_splits = split_long(sentence_splits, document_splits, room, room)
     # A separator before each document but the first moves what follows by one position.
@@ -33,12 +28,10 @@ def full_sentences(sentence_splits, document_splits, room):
 
 
 def token_blocks(sentence_splits, document_splits, room):
-    """Rows filled to the last token: the text is cut where a row ends, within sentences, too.
+    """Full sequences: the text is cut where a sequence ends, also within sentences.
 
-    fairseq's `--sample-break-mode none`. The most text in a row: where sentences are long for the
-    sequence, `full_sentences` leaves a fifth of it empty.
-
-    Args and returns: as `full_sentences`.
+    fairseq's `--sample-break-mode none`. Where sentences are long, `full_sentences` leaves a fifth of a sequence
+    empty. Args and returns: as `full_sentences`.
     """
     separators = sentence_splits[document_splits[1:-1]]
     total = int(sentence_splits[-1]) + len(separators)
@@ -49,21 +42,14 @@ def token_blocks(sentence_splits, document_splits, room):
 def doc_sentences(sentence_splits, document_splits, room):
     """Contiguous sentences, as many as fit, of one document each (Liu et al. 2019, DOC-SENTENCES).
 
-    As `full_sentences`, but that each document begins an example of its own. The last example of
-    a document is shorter; the paper enlarges the batch until it holds as many tokens as with full
-    sentences, for which the manifest's `tokens_per_example` gives the factor.
-
-    Args: as `full_sentences`.
-
-    Returns:
-        Spans.
+    As `full_sentences`, but each document begins a new example and the last example of a document is shorter. The
+    paper enlarges the batch until it holds as many tokens as with full sentences; the manifest's
+    `tokens_per_example` gives the factor. Returns Spans.
     """
     sentence_splits, document_splits = split_long(sentence_splits, document_splits, room, room)
     starts, ends = sentence_splits[:-1].tolist(), sentence_splits[1:].tolist()
     documents = document_splits.tolist()
-    return spans(
-        row for first, last in zip(documents, documents[1:]) for row in _fill(starts, ends, first, last, room)
-    )
+    return spans(row for first, last in zip(documents, documents[1:]) for row in _fill(starts, ends, first, last, room))
 
 
 def _fill(starts, ends, first, last, room):

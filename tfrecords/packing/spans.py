@@ -1,7 +1,12 @@
 """Sequences as spans of the token ids of a chunk, and what all formats need to make them.
 
 Packing is pure functions of token counts and a seed. They return spans: offsets into the array of
-token ids, since every segment is a contiguous slice of it. No token is copied here.
+token ids, of which every segment is a contiguous slice.
+
+In all functions of this folder:
+    sentence_splits: int [N + 1], token offsets of sentences; no sentence is empty.
+    document_splits: int [D + 1], sentence offsets of documents; no document is empty.
+    room: the most tokens of an example without the special ones around it.
 """
 
 from typing import NamedTuple
@@ -17,7 +22,7 @@ class Spans(NamedTuple):
 
     All int64 [E]. `second_start == second_end` where there is no segment B. `labels` are those of
     `schema`. `truncated` is the number of tokens of this example that were cut off and are in no
-    other example of the same pass (not counting random B's). `lone` says why a pair is
+    other example of the same pass (not counting random B's). `lone` is why a pair is
     random without a draw, or a segment alone: `ENDS` where A is one sentence, the last of its
     document, `FILLS` where A is one sentence that alone reaches the target length; else 0.
     """
@@ -40,11 +45,7 @@ def drop_empty(sentence_splits, document_splits):
 
 
 def split_long(sentence_splits, document_splits, longest, piece):
-    """Cuts every sentence of more than `longest` tokens into equal pieces of at most `piece`.
-
-    Returns:
-        (sentence_splits, document_splits) as int64, pieces counted as sentences.
-    """
+    """The splits (int64) after each sentence of more than `longest` tokens is cut into equal ones of at most `piece`."""
     lengths = np.diff(sentence_splits)
     pieces = np.where(lengths > longest, -(-lengths // piece), 1)
     if pieces.max(initial=1) == 1:

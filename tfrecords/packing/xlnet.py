@@ -14,8 +14,8 @@ _SPECIAL_TOKENS = 3  # <sep> after each of the two texts, <cls>
 def xlnet_rows(tokens, eod_id, layout, sequence_length, segments, seed):
     """Rows of segments as zihangdai/xlnet, data_utils.py, `create_tfrecords` and `_split_a_and_b`.
 
-    All documents are one running text, with <eod> at the end of each. A segment is its next
-    `reuse_length` tokens (half a segment), then A <sep> B <sep> <cls>. A is what follows, up to
+    All documents are one running text, with <eod> at the end of each. A segment is the next
+    `reuse_length` tokens of it (half a segment), then A <sep> B <sep> <cls>. A is the text that follows, up to
     the end of a random sentence; half of the time B is the text after A, else it begins with the
     sentence at a random position of the text (always, where A has no end to choose). The longer of
     the two loses tokens at its end until both fill the segment. The next segment begins
@@ -25,14 +25,13 @@ def xlnet_rows(tokens, eod_id, layout, sequence_length, segments, seed):
     Every row comes twice: number 0, 2, ... forwards; 1, 3, ... of the text in reverse order
     ("bi_data"), whose segments are cut and drawn again, so that A and B are the text before them.
 
-    Otherwise than the original, which keeps memory from one batch to the next: a row holds
-    `segments` of the running text, and memory lasts as long as a row (see
-    `bert_tf.objectives.PermutationLM`). The published memory of 384 tokens, of segments of 512 that
-    reuse 256, is full from a row's third segment on. The running text is that of a chunk of the
-    corpus, where the original has that of a row of its batch; its end, of less than a row, is left out.
+    The original keeps memory from one batch to the next. Here a row holds `segments` of the running text, and
+    memory lasts as long as a row (see `bert_tf.objectives.PermutationLM`). The published memory of 384 tokens, of
+    segments of 512 that reuse 256, is full from a row's third segment on. The running text is that of a chunk of
+    the corpus, in the original that of a row of its batch; its end, of less than a row, is left out.
 
     Args:
-        tokens: `tokens.Tokens`.
+        tokens: `corpus.tokens.Tokens`.
         eod_id: the id of <eod>, or None to let documents follow each other without a mark.
         layout: the tokenizer's `Layout`, of the name "xlnet".
         sequence_length: S, tokens of a row.
@@ -71,10 +70,7 @@ def reuse_length(sequence_length, segments):
 
 
 def running_text(tokens, eod_id):
-    """The token ids with `eod_id` after each document, and the offsets of sentences, int [N + 1].
-
-    An <eod> belongs to the sentence before it.
-    """
+    """The token ids with `eod_id` after each document, as part of its last sentence, and the sentences' splits."""
     ends = tokens.document_splits[1:]
     if eod_id is None:
         return tokens.token_ids, tokens.sentence_splits
@@ -107,31 +103,26 @@ def _cut(borders, segment, reuse, draw):
 
 
 def check_permutation(permutation, packing, sequence_length):
-    """Refuses settings of the permutation that do not fit rows of the format xlnet.
+    """Raises ConfigError for a `PermutationConfig` that does not fit shards of the format xlnet.
 
-    Args:
-        permutation: a `PermutationConfig`.
-        packing: dict, of the shards' manifest or `ShardsConfig.packing`.
-        sequence_length: of the shards.
-
-    Raises:
-        ConfigError: names the setting and the value that fits; nothing is refused of other formats.
+    `packing` is that of the shards' manifest or `ShardsConfig.packing`.
     """
     if packing["format"] != "xlnet":
         return
     segments, reuse = packing["segments"], reuse_length(sequence_length, packing["segments"])
     if permutation.segments != segments:
         raise ConfigError(
-            f"objective.permutation.segments={permutation.segments}, but the shards were packed with {segments} segments a row; "
-            f"set objective.permutation.segments={segments}"
+            f"objective.permutation.segments={permutation.segments}, but the shards were packed with {segments} segments "
+            f"a row; set objective.permutation.segments={segments}"
         )
     if not permutation.bidirectional:
         raise ConfigError(
-            "objective.permutation.bidirectional=false, but every second row of shards of the format xlnet stands in reverse "
-            "order; set objective.permutation.bidirectional=true"
+            "objective.permutation.bidirectional=false, but every second row of shards of the format xlnet is in "
+            "reverse order; set objective.permutation.bidirectional=true"
         )
     if permutation.permutation_size > reuse:
         raise ConfigError(
-            f"objective.permutation.permutation_size={permutation.permutation_size} reaches beyond the {reuse} tokens of a segment "
-            f"that the next one remembers, which would show it what it predicts; set objective.permutation.permutation_size={reuse}"
+            f"objective.permutation.permutation_size={permutation.permutation_size} reaches beyond the {reuse} tokens of a "
+            "segment that the next one remembers, which would show it what it predicts; set "
+            f"objective.permutation.permutation_size={reuse}"
         )

@@ -24,11 +24,11 @@ class ByExamples:
         self._batch_size, self._input_index, self._num_inputs = batch_size, input_index, num_inputs
 
     def blocks(self, epochs):
-        """Dataset of the ordinals of the blocks that hold something for this input, before epoch `epochs`."""
+        """Dataset of the numbers of the blocks that hold examples for this input, before epoch `epochs`."""
         return tf.data.Dataset.range(self._order.block_of(self._first), epochs * self._order.blocks_per_epoch)
 
     def rows(self, block):
-        """What this input takes of a block, as `ReadingOrder.block` describes it: int64, part of its rows in their order."""
+        """This input's part of the rows of a `ReadingOrder.block`, in their order: int64."""
         skipped = tf.maximum(self._first - block["start"], 0)
         rows = block["rows"][skipped:]
         if self._num_inputs == 1:
@@ -44,8 +44,7 @@ class ByFiles:
     A slice begins and ends anywhere within a shard: two inputs read the block at their border, and with
     fewer blocks than inputs several read the same. The N examples of an epoch need not be a multiple of
     n: before epoch e, input i has had (e * N + i) // n of them (their sum over all i is e * N), so no
-    input is ever more than one example ahead and none is left out. The price: the global batches depend
-    on the number of inputs.
+    input is ever more than one example ahead and none is left out. But the global batches depend on n.
 
     Args: as of `ByExamples`.
     """

@@ -1,11 +1,10 @@
-"""In which order examples are read: a pure function of (seed, epoch), with nothing to save.
+"""The order in which examples are read: a pure function of (seed, epoch), with nothing to save.
 
 Each epoch permutes the shards, cuts the permutation into blocks that fit in memory, and permutes
-the examples of each block. The stream of all epochs is one long line of positions; global batch k
+the examples of each block. The positions of all epochs are numbered; global batch k
 holds positions k * batch_size to (k + 1) * batch_size - 1. Any position is found by arithmetic,
-so a run resumes at any step without reading what came before.
-
-All of it is tf ops, so that the input pipeline never waits for Python.
+so a run resumes at any step without reading what came before. All of it is tf ops, so that the input pipeline
+never waits for Python.
 """
 
 import dataclasses
@@ -17,17 +16,10 @@ from tfrecords.hashing import GOLDEN, as_uint64, splitmix64
 
 
 def permutation(n, *keys):
-    """A permutation of range(n) that depends on nothing but `n` and the integers `keys`.
+    """A permutation of range(n), a function of `n` (int64 scalar) and the integers `keys` alone: int64 [n].
 
-    Sorting hashed numbers instead of drawing from a generator whose stream may change between
-    releases: a run resumed after an upgrade must see the same order.
-
-    Args:
-        n: int64 scalar.
-        keys: int64 scalars, or Python ints of any size.
-
-    Returns:
-        int64 [n].
+    It sorts hashed numbers: the stream of a generator may change between releases, and a run that is resumed
+    after an upgrade must see the same order.
     """
     state = as_uint64(0)
     for key in keys:
@@ -46,10 +38,6 @@ class ReadingOrder:
         seed: any integer.
         shuffle: False for the order in which the shards were written.
         shards_per_block: how many shards are shuffled together.
-
-    Example:
-        order = ReadingOrder(counts=(3, 2), seed=0, shuffle=True, shards_per_block=1)
-        order.block(tf.constant(0, tf.int64))["rows"]  # the order of the examples of the first block
     """
 
     counts: tuple
@@ -71,19 +59,12 @@ class ReadingOrder:
         return permutation(n, self.seed, epoch) if self.shuffle else tf.range(n)
 
     def block(self, ordinal):
-        """What block number `ordinal`, counted over all epochs, holds.
-
-        Args:
-            ordinal: int64 scalar.
+        """The contents of block number `ordinal` (int64 scalar), counted over all epochs.
 
         Returns:
-            dict of int64 tensors:
-                epoch: []
-                start: [], the position in the stream of the block's first example
-                shards: [k], the numbers of its shards
-                counts: [k], their examples
-                rows: [n], the order of its examples, which are counted through those shards in
-                    that order
+            dict of int64 tensors: epoch []; start [], the position in the stream of the block's first example;
+            shards [k], the numbers of its shards; counts [k], their examples; rows [n], the order of its
+            examples, which are counted through those shards in that order.
         """
         epoch, block = ordinal // self.blocks_per_epoch, ordinal % self.blocks_per_epoch
         shards = self.shards(epoch)

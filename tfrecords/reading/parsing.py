@@ -6,16 +6,13 @@ from tfrecords.shards import schema
 
 
 def parse(records, example_index, manifest, pad_id):
-    """Turns serialized examples of shards into a batch.
+    """Turns records (string [B], see `shards.schema`) into the batch that `ShardReader.dataset` documents, without `epoch`.
 
     Args:
-        records: string [B], as `shards.schema` describes them.
+        records: string [B].
         example_index: int64 [B], their numbers in the shards.
         manifest: the `Manifest` of the shards.
         pad_id: the token id of padding.
-
-    Returns:
-        dict of tensors: what `ShardReader.dataset` documents, without `epoch`.
     """
     length, segments = manifest.sequence_length, manifest.row_segments
     features = tf.io.parse_example(
@@ -43,19 +40,17 @@ def parse(records, example_index, manifest, pad_id):
     padding_mask = position < tokens
     if pad_id:
         ids = tf.where(padding_mask, ids, pad_id)
-    # Sums of flags: tf.where with a scalar branch takes three times as long.
+    # Sums of flags: tf.where with a scalar branch takes three times longer.
     segment_ids, before = tf.zeros_like(ids), 0
     for begin, segment in zip((0, first_end, second_end), manifest.segment_ids):
         if segment != before:
             segment_ids += (segment - before) * tf.cast(padding_mask & (within >= begin), tf.int32)
         before = segment
-    batch = {"token_ids": ids, "segment_ids": segment_ids, "padding_mask": padding_mask}
-    batch["example_index"] = example_index
+    batch = {"token_ids": ids, "segment_ids": segment_ids, "padding_mask": padding_mask, "example_index": example_index}
     if manifest.alternates:
         batch["backward"] = example_index % 2 == 1
     if manifest.pair_task == "none":  # without labels, a model with a head for pairs stops instead of learning nothing
         return batch
-    labels = tf.io.decode_raw(features[schema.PAIR_LABEL], tf.uint8, fixed_length=1)
-    labels = tf.cast(labels[:, 0], tf.int32)
+    labels = tf.cast(tf.io.decode_raw(features[schema.PAIR_LABEL], tf.uint8, fixed_length=1)[:, 0], tf.int32)
     is_pair = labels != schema.NO_PAIR
     return batch | {"pair_labels": tf.where(is_pair, labels, 0), "pair_weights": tf.cast(is_pair, tf.float32)}

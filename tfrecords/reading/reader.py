@@ -1,8 +1,7 @@
 """From a folder of shards to batches: exact order, checked bytes, resumable at any step.
 
-A block of shards is read and permuted at a time (`order`), of which each of several inputs takes its
-part (`input_sharding`); then batches of records are parsed (`parsing`) and corrupted. All of it runs in
-TensorFlow's own threads.
+One block of shards at a time is read and permuted (`order`); each of several inputs takes its part
+(`input_sharding`); records are parsed (`parsing`) and corrupted. All of it runs in TensorFlow's own threads.
 """
 
 import contextlib
@@ -28,14 +27,13 @@ class ShardReader:
     """Reads the shards that `bert-tf shards` wrote.
 
     The checksum of every record is verified as it is read. Up to three blocks of `block_bytes` are
-    in memory at once, and a copy of one: the block that is being read from, the next one, and the
-    one that is being loaded.
+    in memory at once, and a copy of one.
 
     Args:
         folder: holds manifest.json and the shards.
         tokenizer: if given, must be the one the shards were written with.
-        block_bytes: how many bytes of shards are shuffled together; at least one shard is. Part
-            of the order: the same value is needed to resume a run.
+        block_bytes: how many bytes of shards are shuffled together, at least one shard. The order depends on
+            it: the same value is needed to resume a run.
 
     Attributes:
         manifest: the `Manifest`.
@@ -47,9 +45,15 @@ class ShardReader:
             missing or has not the recorded size.
 
     Example:
-        reader = ShardReader("shards", load_tokenizer("shards/tokenizer"))
-        for batch in reader.dataset(batch_size=32, seed=0, epochs=1):
-            print(batch["token_ids"].shape)  # (32, 128)
+        import pathlib
+        from bert_tf.tokenizers import WordPieceTokenizer
+        from tfrecords import ShardReader, write_shards
+
+        pathlib.Path("corpus.txt").write_text("the cat sat .\\nthe cat ran .\\n")
+        tokenizer = WordPieceTokenizer("[PAD] [UNK] [CLS] [SEP] [MASK] the cat sat ran .".split())
+        write_shards("corpus.txt", "shards", tokenizer)
+        for batch in ShardReader("shards", tokenizer).dataset(batch_size=1, seed=0, epochs=1):
+            print(batch["token_ids"].shape)  # (1, 128)
     """
 
     def __init__(self, folder, tokenizer=None, block_bytes=32 << 20):
@@ -82,10 +86,9 @@ class ShardReader:
     ):
         """Batches in an order that is a pure function of (seed, step).
 
-        `dataset(..., start_step=k)` yields what `dataset(...).skip(k)` does, at no cost that grows
-        with k: earlier blocks are not read, and earlier records of the first block not parsed.
-        Batches run across the borders of blocks and epochs, so that only the very last can be
-        short. Every example comes exactly once an epoch.
+        `dataset(..., start_step=k)` yields what `dataset(...).skip(k)` does, at no cost that grows with k. Batches run
+        across the borders of blocks and epochs, so that only the last of all can be short. Every example comes
+        exactly once an epoch.
 
         Args:
             batch_size: examples in a global batch, B.
@@ -94,24 +97,23 @@ class ShardReader:
             epochs: after how many to stop; None for never.
             input_index, num_inputs: which of how many pipelines this is; each yields its
                 batch_size / num_inputs rows of every global batch.
-            corrupt: function (batch, seed) -> features in tf ops. It is given many rows, which are
-                cut into batches afterwards: every feature has a first dimension of rows, each
-                made from its own row alone.
-            shuffle: False for the order of the files, as evaluation wants it.
+            corrupt: function (batch, seed) -> features in tf ops. Its calls get many rows, which are cut into
+                batches afterwards: each row of a feature must depend on its own row alone.
+            shuffle: False for the order of the files, for example for evaluation.
             drop_remainder: False to keep a last, shorter batch. True makes every shape static.
-            shard_by: what is divided among several inputs, see `input_sharding`. "examples": the
-                rows of each global batch, which are then the same with any number of inputs; each
-                input reads all shards. "files": the shards of each epoch, of which each input reads
-                an equal part. The global batches then depend on the number of inputs, and a run that
-                resumes with another number sees some examples of that epoch twice and others not.
+            shard_by: how several inputs divide the examples, see `input_sharding`. "examples": by the rows of each
+                global batch, which are then the same with any number of inputs; each input reads all shards.
+                "files": each input reads an equal part of the shards of each epoch. The global batches then
+                depend on the number of inputs, and a run that resumes with another number sees some
+                examples of that epoch twice and others not.
 
         Returns:
             tf.data.Dataset of dicts; B here is batch_size / num_inputs:
                 token_ids, segment_ids: int32 [B, S], padded with the tokenizer's pad id and 0
                 padding_mask: bool [B, S], True at real tokens
                 pair_labels: int32 [B], 0 = the second segment follows the first, 1 = it is random,
-                    or the two are exchanged, as `manifest.pair_task` says
-                pair_weights: float32 [B], 1 where there is such a pair, else 0; both are left out
+                    or the two are exchanged, see `manifest.pair_task`
+                pair_weights: float32 [B], 1 where there is such a label, else 0; both are left out
                     where `manifest.pair_task` is "none"
                 example_index: int64 [B], the example's number in the shards
                 epoch: int64 [B]
@@ -120,8 +122,8 @@ class ShardReader:
 
         Raises:
             ConfigError: sizes that do not divide, indices out of range, an unknown `shard_by`.
-            DataError: fewer examples than one batch. A damaged shard that is met while iterating
-                surfaces as a tf.errors.OpError; `explain_errors` turns it into this.
+            DataError: fewer examples than one batch. A damaged shard raises a tf.errors.OpError while
+                iterating; `explain_errors` turns it into this.
         """
         _check_sizes(batch_size, start_step, epochs, input_index, num_inputs, drop_remainder)
         if shard_by not in INPUT_SHARDINGS:
@@ -165,41 +167,37 @@ class ShardReader:
         return dataset.prefetch(tf.data.AUTOTUNE).with_options(options)
 
     def examples(self, indices, epoch=0):
-        """A batch of chosen examples, as `dataset` would yield them in `epoch`.
-
-        Args:
-            indices: example numbers (ints below the manifest's number of examples).
-
-        Returns:
-            dict of tensors as `dataset` without `corrupt` yields.
+        """A batch of the examples of those numbers (ints), as `dataset` without `corrupt` yields them in `epoch`.
 
         Raises:
             DataError: a number out of range, or a damaged shard or example.
         """
-        records, ends = [], np.cumsum([shard.examples for shard in self._shards])
-        for index in indices:
-            if not 0 <= index < self.num_examples:
-                raise DataError(
-                    f"there is no example {index}: {self.folder} holds examples 0 to {self.num_examples - 1}"
-                )
-            number = int(np.searchsorted(ends, index, side="right"))
-            shard = self._shards[number]
-            dataset = tf.data.TFRecordDataset(str(self.folder / shard.file))
+        indices = np.array(list(indices), np.int64)
+        outside = indices[(indices < 0) | (indices >= self.num_examples)]
+        if len(outside):
+            raise DataError(
+                f"there is no example {outside[0]}: {self.folder} holds examples 0 to {self.num_examples - 1}"
+            )
+        ends = np.cumsum([shard.examples for shard in self._shards])
+        numbers = np.searchsorted(ends, indices, side="right")  # of their shards
+        records = np.empty(len(indices), object)
+        for number in np.unique(numbers):
+            shard, chosen = self._shards[number], numbers == number
+            rows = indices[chosen] - (ends[number] - shard.examples)
+            first, count = rows.min(), rows.max() - rows.min() + 1
+            dataset = tf.data.TFRecordDataset(str(self.folder / shard.file)).skip(first).take(count).batch(count)
             try:
-                records.append(dataset.skip(index - int(ends[number]) + shard.examples).take(1).get_single_element())
+                records[chosen] = tf.gather(dataset.get_single_element(), rows - first).numpy()
             except tf.errors.OpError:
                 raise verification.damage(self.folder, shard) from None
-        numbers = tf.constant(list(indices), tf.int64)
-        batch = parse(tf.stack(records), numbers, self.manifest, self._pad_id)
+        batch = parse(tf.constant(records), tf.constant(indices), self.manifest, self._pad_id)
         batch["epoch"] = tf.fill([len(records)], tf.constant(epoch, tf.int64))
         return batch
 
     def verify(self, progress=True):
-        """Reads every shard and compares it with its checksum in the manifest.
+        """Reads every shard and compares it with its checksum in the manifest: about a second for each GB.
 
-        Reading checks the checksum of each record, which finds damaged records, but not records that
-        were exchanged, removed or added. This finds them too. It takes about a second for each GB,
-        plus the time to read the files.
+        Reading checks each record, but does not find records that were exchanged, removed or added. This does.
 
         Raises:
             DataError: names the first damaged shard and the byte offset of its damage.
@@ -208,15 +206,14 @@ class ShardReader:
 
     @contextlib.contextmanager
     def explain_errors(self):
-        """Raises a `DataError` that names shard and offset if one caused a tf.errors.OpError.
+        """Raises a `DataError` that names shard and offset if a damaged shard caused a tf.errors.OpError.
 
-        tf.data does not say which file is damaged. Put this around the loop or the `fit`. After an
-        error, all shards are read to find the damage.
+        Put this around the loop or the `fit`. After an error, all shards are read to find the damage.
         """
         try:
             yield
         except (tf.errors.UnavailableError, tf.errors.AbortedError, tf.errors.CancelledError):
-            raise  # an error of another worker, say, which no shard can explain
+            raise  # for example an error of another worker, which no shard can explain
         except tf.errors.OpError as error:
             try:
                 self.verify(progress=False)
@@ -232,7 +229,7 @@ class ShardReader:
         return ReadingOrder(counts, seed, shuffle, shards_per_block)
 
     def _load_block(self, order, mine, ordinal):
-        """What this pipeline yields of a block: records string [n], their numbers and epoch."""
+        """This pipeline's part of a block: records string [n], their numbers and epoch, int64 [n]."""
         block = order.block(ordinal)
         shards, counts = block["shards"], block["counts"]
         rows = mine.rows(block)
@@ -240,7 +237,7 @@ class ShardReader:
         files = tf.gather(tf.constant(files), shards)
         records = tf.data.TFRecordDataset(files, buffer_size=_FILE_BUFFER)
         records = records.batch(tf.reduce_sum(counts)).get_single_element()
-        # Examples are numbered through all shards as they lie in the folder.
+        # Examples are numbered through all shards in the order of their names.
         first = tf.constant(np.cumsum((0,) + order.counts[:-1]), tf.int64)
         first = tf.gather(first, shards)
         before = tf.cumsum(counts, exclusive=True)
@@ -264,6 +261,5 @@ def _check_sizes(batch_size, start_step, epochs, input_index, num_inputs, drop_r
         raise ConfigError(f"input_index {input_index} is not in 0 to {num_inputs - 1}")
     if num_inputs > 1 and not drop_remainder:
         raise ConfigError(
-            "several inputs would disagree about the short last batch; set drop_remainder=True, "
-            "or read with one input"
+            "several inputs would disagree about the short last batch; set drop_remainder=True, or read with one input"
         )

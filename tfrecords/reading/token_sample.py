@@ -8,18 +8,9 @@ _SAMPLE = 1 << 20
 
 
 def sample_tokens(reader, tokenizer, count=_SAMPLE):
-    """Tokens of examples from all over the shards: a function of the shards alone.
+    """About `count` tokens of examples from all over the shards, a function of the shards alone: int32 [R].
 
-    Args:
-        reader: a `ShardReader`.
-        tokenizer: its special tokens, [UNK] among them, are left out.
-        count: at least how many, where the shards hold as many; they come in whole batches.
-
-    Returns:
-        int32 [R].
-
-    Raises:
-        DataError: the shards hold special tokens only.
+    They come in whole batches, without special tokens and [UNK]. DataError where there are no others.
     """
     batches, found = [], 0
     dataset = reader.dataset(min(256, reader.num_examples), seed=0, epochs=1, drop_remainder=False)

@@ -1,4 +1,4 @@
-"""Are the shards the files that their manifest describes? If not, which record of which one is damaged?"""
+"""Checks that shards are the files that their manifest describes; if not, names the damaged record."""
 
 import hashlib
 import os
@@ -10,7 +10,10 @@ from bert_tf.files import explain_reading
 from bert_tf.progress import Progress
 from tfrecords.shards.schema import MANIFEST_NAME, RECORD_FRAME_BYTES
 
-_AGAIN = "copy it again, or write the shards again: `bert-tf shards` with the same settings and --overwrite makes the same files"
+_AGAIN = (
+    "copy it again, or write the shards again: `bert-tf shards` with the same settings and --overwrite makes the same "
+    "files"
+)
 _SLOW_TO_VERIFY = 256 << 20  # bytes: more takes over half a second, so that progress is shown
 
 
@@ -30,12 +33,7 @@ def check_sizes(folder, shards):
 
 
 def verify(folder, shards, progress=True):
-    """Compares every shard with its checksum in the manifest.
-
-    Args:
-        folder: Path.
-        shards: list of `Shard`.
-        progress: print a progress line to stderr where it takes more than a moment.
+    """Compares every one of `shards` (list of `Shard`) with its checksum; prints a progress line for large ones.
 
     Raises:
         DataError: names the first damaged shard and the byte offset of its damage.
@@ -57,8 +55,7 @@ def verify(folder, shards, progress=True):
 
 def damage(folder, shard):
     """The `DataError` that says what is wrong with a `Shard` whose checksum is not the recorded one."""
-    path = folder / shard.file
-    number, offset = 0, 0
+    path, number, offset = folder / shard.file, 0, 0
     with explain_reading(path), open(path, "rb") as file:
         size = file.seek(0, os.SEEK_END)
     try:
@@ -67,12 +64,8 @@ def damage(folder, shard):
         intact = offset == size  # TensorFlow takes a record that ends within its length for the end of the file
     except tf.errors.DataLossError:
         intact = False
-    if not intact:
-        return DataError(
-            f"shard {path} is damaged: record {number} at byte offset {offset:,} is cut off or does not match its "
-            f"checksum; {_AGAIN}"
-        )
-    return DataError(
-        f"shard {path} is not the file that {MANIFEST_NAME} describes: its records are intact but its checksum "
-        f"differs; {_AGAIN}"
-    )
+    if intact:
+        problem = f"not the file that {MANIFEST_NAME} describes: its records are intact but its checksum differs"
+    else:
+        problem = f"damaged: record {number} at byte offset {offset:,} is cut off or does not match its checksum"
+    return DataError(f"shard {path} is {problem}; {_AGAIN}")

@@ -1,9 +1,8 @@
-"""Records of ours on disk, as JSON with a checksum of their own contents."""
+"""Dataclasses as JSON files with a checksum of their own contents."""
 
 import dataclasses
 import hashlib
 import json
-from pathlib import Path
 
 from bert_tf.config import build
 from bert_tf.errors import ConfigError, DataError
@@ -22,20 +21,17 @@ def save_record(record, path):
 
 
 def load_record(cls, path, version_key, version, again):
-    """The dataclass `cls` that `save_record` wrote.
-
-    Files that are older than the checksum have none, and are read without.
+    """The dataclass `cls` that `save_record` wrote. (Older files have no checksum.)
 
     Args:
         path: the file.
-        version_key, version: the field that holds the version of the format, and the one that is read.
+        version_key, version: the field that holds the version of the format, and the version that is read.
         again: how to get a file that can be read, an imperative such as "write the shards again".
 
     Raises:
         DataError: there is no such file, it is not JSON, of another version, was edited, or holds
-            what `cls` does not allow; the message names the file and the key.
+            a value that `cls` refuses; the message names the file and the key.
     """
-    path = Path(path)
     values = read_json_object(path)
     if values.get(version_key) != version:
         name = version_key.replace("_", " ")
@@ -54,5 +50,5 @@ def load_record(cls, path, version_key, version, again):
 
 
 def _checksum(values):
-    """SHA-256 in hex of what a JSON object holds, whatever the order of its keys."""
+    """SHA-256 in hex of a JSON object, whatever the order of its keys."""
     return hashlib.sha256(json.dumps(values, sort_keys=True).encode()).hexdigest()

@@ -1,15 +1,16 @@
 """The settings that decide what shards hold."""
 
 from dataclasses import dataclass
-from typing import Annotated, Literal
+from typing import Annotated, ClassVar, Literal
 
 from bert_tf.config import Range, check_fields, to_dict
 from bert_tf.errors import ConfigError
+from tfrecords.shards.schema import PAIR_TASKS
 
 PAIR_FORMATS = ("segment_pair", "sentence_pair")
 SINGLE_FORMATS = ("full_sentences", "doc_sentences", "token_blocks")
 
-# Where a segment of xlnet has room for two texts that are worth the name.
+# A shorter segment of xlnet has no room for two texts.
 _SHORTEST_SEGMENT = 16
 
 # The fraction of shorter examples, where the format has one.
@@ -25,13 +26,18 @@ class CorpusConfig:
             `corpus.sentences.document_sentences`.
         text_field: the field of .jsonl or the column of a table that holds the text; see
             `corpus.documents.CorpusReader`.
-        errors: "strict" refuses bytes that are not UTF-8, "replace" puts U+FFFD for them.
-        shard_bytes: bytes of text that make one shard, which is also the unit of work. A document
-            of over a quarter of it is cut. Random next sentences come from the same unit.
-        one_document_a_line: in .txt every line is a document, not what blank lines separate.
+        errors: "strict" refuses bytes that are not UTF-8, "replace" replaces them by U+FFFD.
+        shard_bytes: bytes of text in a chunk of the corpus, which becomes one shard. A document
+            of over a quarter of it is cut. Random next sentences come from the same chunk.
+        one_document_a_line: in .txt every line is a document; else blank lines separate documents.
 
     Raises:
         ConfigError: a value out of range.
+
+    Example:
+        from tfrecords import CorpusConfig
+
+        CorpusConfig(sentences="lines", text_field="body")
     """
 
     sentences: Literal["auto", "lines", "split"] = "auto"
@@ -46,7 +52,7 @@ class CorpusConfig:
 
 @dataclass(frozen=True)
 class ShardsConfig(CorpusConfig):
-    """What is made of a corpus; the shards are a function of these settings, tokenizer and corpus.
+    """How a corpus is packed into shards, which are a function of these settings, tokenizer and corpus.
 
     Attributes:
         sequence_length: the most tokens of an example, special tokens included.
@@ -54,23 +60,22 @@ class ShardsConfig(CorpusConfig):
             "segment_pair": two runs of sentences that fill the sequence together, as BERT;
             "sentence_pair": two natural sentences, mostly much shorter than the sequence;
             "full_sentences": contiguous sentences across documents, as RoBERTa;
-            "doc_sentences": the same, never across documents, so that the end of each is shorter;
-            "token_blocks": text cut wherever a row is full, within sentences, too;
+            "doc_sentences": the same, never across documents, so that the last of each is shorter;
+            "token_blocks": text cut where a sequence is full, also within sentences;
             "electra": one or two runs of sentences, as ELECTRA; see `packing.electra.electra_examples`;
-            "xlnet": segments of running text with two texts after each, forwards and backwards, as
-            XLNet; for the objective permutation_lm; see `packing.xlnet.xlnet_rows`.
-        pair: what is asked of the two segments:
-            "next_sentence": does B follow A in the document, or is it from another one (BERT)?
-            "sentence_order": two that follow each other, are they in order or exchanged (ALBERT)?
-            "none": no question; a pair then always follows each other.
-            None for "next_sentence" where the format makes pairs, else "none".
+            "xlnet": segments of running text with two texts after each, forwards and backwards, for the
+            objective permutation_lm; see `packing.xlnet.xlnet_rows`.
+        pair_task: the task that two segments get a label for:
+            "nsp": next sentence prediction: does B follow A in the document, or is it from another one (BERT)?
+            "sop": sentence order prediction: B follows A, or the two are exchanged (ALBERT);
+            "none": no label; B always follows A.
+            None for "nsp" where the format makes pairs, else "none".
         short_sequence_probability: the fraction of documents (segment_pair) or of examples (electra)
-            packed to a random shorter length; None for the original's: 0.1 and 0.05. The other
-            formats have none.
+            packed to a random shorter length; None for the original's: 0.1 and 0.05.
         segments: xlnet only: how many segments a row of `sequence_length` tokens holds, between which
             there is memory; None for 2. Published: segments of 512 tokens, so 1024 for two.
-        duplicates: passes over the corpus, each with other draws. The original made 10 with masks
-            of their own; masks are drawn when read here, so 1 is enough.
+        duplicates: passes over the corpus, each with other draws. The original made 10, each with its own
+            masks; here masks are drawn when shards are read, so 1 is enough.
         seed: of the draws of pairs and lengths.
         sentences, text_field, errors, shard_bytes, one_document_a_line: see `CorpusConfig`.
 
@@ -78,16 +83,21 @@ class ShardsConfig(CorpusConfig):
         ConfigError: a value out of range, or one that the format does not use.
 
     Example:
+        from tfrecords import ShardsConfig
+
         ShardsConfig(sequence_length=512, format="full_sentences")
-        ShardsConfig(pair="sentence_order").pair_task  # 'sentence_order'
+        ShardsConfig(pair_task="sop")
     """
+
+    RENAMED: ClassVar[dict] = {"pair": "pair_task"}
+    RENAMED_VALUES: ClassVar[dict] = {"pair_task": {"next_sentence": "nsp", "sentence_order": "sop"}}
 
     # Segment lengths are stored as uint16.
     sequence_length: Annotated[int, Range(at_least=8, at_most=65535)] = 128
     format: Literal[
         "segment_pair", "sentence_pair", "electra", "xlnet", "full_sentences", "doc_sentences", "token_blocks"
     ] = "segment_pair"
-    pair: Literal["next_sentence", "sentence_order", "none"] | None = None
+    pair_task: Literal["nsp", "sop", "none"] | None = None
     short_sequence_probability: Annotated[float | None, Range(at_least=0, at_most=1)] = None
     segments: Annotated[int | None, Range(at_least=2)] = None
     duplicates: Annotated[int, Range(at_least=1, at_most=1000)] = 1
@@ -95,14 +105,16 @@ class ShardsConfig(CorpusConfig):
 
     def __post_init__(self):
         super().__post_init__()
-        if self.format not in PAIR_FORMATS and self.pair not in (None, "none"):
+        if self.format not in PAIR_FORMATS and self.pair_task not in (None, "none"):
             makes = "makes examples of one" if self.format in SINGLE_FORMATS else "has no label of them"
             raise ConfigError(
-                f"pair: {self.pair} asks about two segments, and {self.format} {makes}; "
-                "use segment_pair or sentence_pair, or pair: none"
+                f"pair_task: {self.pair_task} asks about two segments, and {self.format} {makes}; "
+                "use segment_pair or sentence_pair, or pair_task: none"
             )
         if self.format != "xlnet" and self.segments is not None:
-            raise ConfigError(f"segments: {self.format} makes rows of one segment; leave it out, or use the format xlnet")
+            raise ConfigError(
+                f"segments: {self.format} makes rows of one segment; leave it out, or use the format xlnet"
+            )
         segment = self.sequence_length / self.row_segments
         if self.format == "xlnet" and (segment % 2 or segment < _SHORTEST_SEGMENT):
             raise ConfigError(
@@ -123,8 +135,9 @@ class ShardsConfig(CorpusConfig):
 
     @property
     def packing(self):
-        """All of it as a dict, as the manifest records it: with None resolved."""
-        packing = to_dict(self) | {"pair": self.pair_task, "short_sequence_probability": self.short_sequences}
+        """The settings as a dict, as the manifest records them: with None resolved."""
+        resolved = {"pair_task": PAIR_TASKS[self.label_task], "short_sequence_probability": self.short_sequences}
+        packing = {"pair" if key == "pair_task" else key: value for key, value in (to_dict(self) | resolved).items()}
         if self.format == "xlnet":
             return packing | {"segments": self.row_segments}
         del packing["segments"]  # so that shards from before it are the same
@@ -146,13 +159,13 @@ class ShardsConfig(CorpusConfig):
         return _SHORT_SEQUENCES.get(self.format, 0.1)
 
     @property
-    def pair_task(self):
-        """`pair` with None resolved: one of `schema.PAIR_TASKS`."""
-        if self.pair is not None:
-            return self.pair
-        return "next_sentence" if self.format in PAIR_FORMATS else "none"
+    def label_task(self):
+        """`pair_task` with None resolved: one of `schema.PAIR_TASKS`."""
+        if self.pair_task is not None:
+            return self.pair_task
+        return "nsp" if self.format in PAIR_FORMATS else "none"
 
     @property
     def draws(self):
-        """Whether anything but the order of reading is left to chance, so that passes differ."""
-        return self.format in (*_SHORT_SEQUENCES, "xlnet") or self.pair_task != "none"
+        """Whether packing draws at random, so that passes differ."""
+        return self.format in (*_SHORT_SEQUENCES, "xlnet") or self.label_task != "none"

@@ -11,7 +11,7 @@ from bert_tf.files import bare_name
 from bert_tf.parsing import brief
 from tfrecords.shards.checked_record import load_record, save_record
 from tfrecords.shards.config import CorpusConfig
-from tfrecords.shards.schema import MANIFEST_NAME, PAIR_TASKS, RECORD_FRAME_BYTES, SCHEMA_VERSION
+from tfrecords.shards.schema import MANIFEST_NAME, PAIR_TASKS, RECORD_FRAME_BYTES, SCHEMA_VERSION, packed_pair_task
 
 #: Bytes of a file, and of the files of a folder together: what 64 bits hold, with room to add up.
 Size = Annotated[int, Range(at_least=0, at_most=1 << 50)]
@@ -54,6 +54,12 @@ class Manifest:
         ConfigError: a value that no folder of shards has.
 
     Example:
+        import pathlib
+        from bert_tf.tokenizers import WordPieceTokenizer
+        from tfrecords import Manifest, write_shards
+
+        pathlib.Path("corpus.txt").write_text("the cat sat .\\nthe cat ran .\\n")
+        write_shards("corpus.txt", "shards", WordPieceTokenizer("[PAD] [UNK] [CLS] [SEP] [MASK] the cat .".split()))
         manifest = Manifest.load("shards")
         print(manifest.examples, manifest.sequence_length, manifest.packing["format"])
     """
@@ -74,8 +80,10 @@ class Manifest:
             raise ConfigError(f"'segment_ids' must be three numbers, got {brief(self.segment_ids)}")
         if not isinstance(self.packing.get("format"), str):
             raise ConfigError(f"'packing.format' must be str, got {brief(self.packing.get('format'))}")
-        if self.packing.get("pair") not in (*PAIR_TASKS, None):
-            raise ConfigError(f"'packing.pair' is {brief(self.packing['pair'])}; known: {', '.join(PAIR_TASKS)}")
+        if self.packing.get("pair") not in (*PAIR_TASKS.values(), None):
+            raise ConfigError(
+                f"'packing.pair' is {brief(self.packing['pair'])}; known: {', '.join(PAIR_TASKS.values())}"
+            )
         segments = self.packing.get("segments", None if self.alternates else 1)
         if type(segments) is not int or segments < 1 or self.sequence_length % segments:
             raise ConfigError(
@@ -85,12 +93,11 @@ class Manifest:
     @property
     def pair_task(self):
         """What the pair labels are about, of `schema.PAIR_TASKS`; "none" where there are none."""
-        # Shards that are older than the setting are next sentence pairs, or no pairs.
-        return self.packing.get("pair") or ("next_sentence" if self.packing["format"] == "segment_pair" else "none")
+        return packed_pair_task(self.packing)
 
     @property
     def row_segments(self):
-        """How many segments a row holds, each with two texts of its own; see `schema`."""
+        """How many segments a row holds, each with its own two texts; see `schema`."""
         return self.packing.get("segments", 1)
 
     @property
@@ -100,10 +107,10 @@ class Manifest:
 
     @property
     def settings(self):
-        """All that decides what the shards of a corpus hold, as a dict that JSON can hold."""
+        """Everything that decides what the shards hold, except the corpus: a dict ready for JSON."""
         theirs = {"tokenizer": self.tokenizer_fingerprint, "schema_version": self.schema_version}
         # Settings that are younger than the shards had the value that is their default now.
-        return to_dict(CorpusConfig()) | self.packing | {"pair": self.pair_task} | theirs
+        return to_dict(CorpusConfig()) | self.packing | {"pair": PAIR_TASKS[self.pair_task]} | theirs
 
     @property
     def files(self):
@@ -111,11 +118,7 @@ class Manifest:
 
     @classmethod
     def load(cls, folder):
-        """Reads `folder`/manifest.json.
-
-        Raises:
-            DataError: there is none, it is not readable, of another schema version, or was edited.
-        """
+        """Reads `folder`/manifest.json; DataError if it is missing, not readable, of another version, or was edited."""
         path = Path(folder) / MANIFEST_NAME
         if not os.path.lexists(path):
             raise DataError(
@@ -130,15 +133,15 @@ class Manifest:
 
     def check_tokenizer(self, tokenizer):
         """Raises DataError if the ids in the shards are not those of `tokenizer`."""
-        if tokenizer.fingerprint == self.tokenizer_fingerprint:
+        there, here = self.tokenizer_fingerprint, tokenizer.fingerprint
+        if there == here:
             return
         sizes = ""
         if tokenizer.vocabulary_size != self.vocabulary_size:
             sizes = f" (vocabulary of {self.vocabulary_size:,} there, {tokenizer.vocabulary_size:,} here)"
         raise DataError(
-            f"the shards were written with another tokenizer{sizes}: fingerprint "
-            f"{self.tokenizer_fingerprint[:12]} in {MANIFEST_NAME}, {tokenizer.fingerprint[:12]} here; use the "
-            "tokenizer saved beside the shards, or write them again"
+            f"the shards were written with another tokenizer{sizes}: fingerprint {there[:12]} in {MANIFEST_NAME}, "
+            f"{here[:12]} here; use the tokenizer saved beside the shards, or write them again"
         )
 
     @property
@@ -148,14 +151,9 @@ class Manifest:
 
 
 def check_names(files, key):
-    """Refuses names that could lead out of the folder, and one that is listed twice.
+    """Raises ConfigError if the `file` of one of `files` leads out of the folder or is listed twice.
 
-    Args:
-        files: a list of what has a `file`.
-        key: the key of the list, for messages.
-
-    Raises:
-        ConfigError: names the first such entry.
+    `key` is that of the list, for messages.
     """
     names = set()
     for number, entry in enumerate(files):

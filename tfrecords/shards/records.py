@@ -1,10 +1,11 @@
-"""Examples as the bytes of a shard, written fast.
+"""Examples as the bytes of a shard, see `schema`.
 
-`tf.train.Example` takes some 20 microseconds to fill in Python; the message is small and fixed, so
-its few prefixes are computed once and the ids are slices of one buffer. See `schema` for the layout.
+`tf.train.Example` takes some 20 microseconds to fill in Python. The message is small and fixed, so
+its few prefixes are computed once and the ids are slices of one buffer.
 """
 
 import errno
+import functools
 import hashlib
 import os
 import struct
@@ -23,24 +24,21 @@ def serialize(token_ids, spans, layout, vocabulary_size):
     """Yields one serialized `tf.train.Example` per example.
 
     Args:
-        token_ids: integer [T], the ids the spans point into.
+        token_ids: integer [T], the ids that the spans are slices of.
         spans: `packing.spans.Spans`.
-        layout: `bert_tf.tokenizers.layout.Layout`, the special tokens put around the segments;
-            where there is no second segment, its own are left out.
+        layout: `bert_tf.tokenizers.layout.Layout`, the special tokens to put around the segments.
         vocabulary_size: decides the width of the stored ids.
     """
     dtype = id_dtype(vocabulary_size)
     width = dtype.itemsize
     flat = np.ascontiguousarray(token_ids, dtype).tobytes()
+    names = ("before_first", "after_first", "before_second", "after_second", "at_end")
     before_first, after_first, before_second, after_second, at_end = (
-        np.array(ids, dtype).tobytes()
-        for ids in (
-            layout.before_first, layout.after_first, layout.before_second, layout.after_second, layout.at_end
-        )
-    )  # fmt: skip
+        np.array(getattr(layout, name), dtype).tobytes() for name in names
+    )
     around_first = len(layout.before_first) + len(layout.after_first)
     around_second = len(layout.before_second) + len(layout.after_second)
-    frames = {}
+    frame = functools.cache(_frame)
     for a_start, a_end, b_start, b_end, label, *_ in zip(*(column.tolist() for column in spans)):
         ids = before_first + flat[a_start * width : a_end * width] + after_first
         second = b_end - b_start
@@ -48,18 +46,15 @@ def serialize(token_ids, spans, layout, vocabulary_size):
             ids += before_second + flat[b_start * width : b_end * width] + after_second
             second += around_second
         ids += at_end
-        key = (label, len(ids))
-        frame = frames.get(key)
-        if frame is None:
-            frame = frames[key] = _frame(*key)
-        yield frame[0] + _LENGTHS.pack(a_end - a_start + around_first, second) + frame[1] + ids
+        before_lengths, before_ids = frame(label, len(ids))
+        yield before_lengths + _LENGTHS.pack(a_end - a_start + around_first, second) + before_ids + ids
 
 
 def serialize_rows(rows, lengths, vocabulary_size):
-    """Yields one serialized `tf.train.Example` per row that is framed already.
+    """Yields one serialized `tf.train.Example` per row that has its special tokens already.
 
     Args:
-        rows: integer [R, S], special tokens included.
+        rows: integer [R, S].
         lengths: integer [R, 2 * segments], see `schema`.
         vocabulary_size: decides the width of the stored ids.
     """
@@ -70,11 +65,7 @@ def serialize_rows(rows, lengths, vocabulary_size):
 
 
 def write_records(path, records):
-    """Writes a shard, atomically.
-
-    Args:
-        path: Path.
-        records: iterable of bytes.
+    """Writes `records` (iterable of bytes) as a shard, atomically.
 
     Returns:
         (number of records, bytes of the file, its SHA-256 in hex).
@@ -96,7 +87,7 @@ def write_records(path, records):
                 size = os.fstat(file.fileno()).st_size
                 os.fsync(file.fileno())
             os.replace(temporary, path)
-        # What TensorFlow's file system raises instead of OSError.
+        # TensorFlow's file system raises these instead of OSError.
         except tf.errors.ResourceExhaustedError as error:
             raise OSError(errno.ENOSPC, error.message) from error
         except tf.errors.PermissionDeniedError as error:
@@ -107,7 +98,7 @@ def write_records(path, records):
 
 
 def _frame(label, size, lengths_size=_LENGTHS.size):
-    """The bytes before the segment lengths and before the ids, where the ids take `size` bytes."""
+    """The bytes before the segment lengths, and those before ids of `size` bytes."""
     pair = _entry(PAIR_LABEL, 1) + bytes([label])
     lengths = _entry(SEGMENT_LENGTHS, lengths_size)
     ids = _entry(TOKEN_IDS, size)
@@ -117,7 +108,7 @@ def _frame(label, size, lengths_size=_LENGTHS.size):
 
 
 def _entry(name, size):
-    """One entry of the map Features.feature up to its `size` bytes of data (tensorflow/core/example)."""
+    """An entry of the map Features.feature, up to its `size` bytes of data (tensorflow/core/example)."""
     value = b"\x0a" + _varint(size)  # BytesList.value = 1
     value = b"\x0a" + _varint(len(value) + size) + value  # Feature.bytes_list = 1
     key = b"\x0a" + _varint(len(name)) + name.encode()

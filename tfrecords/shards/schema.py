@@ -1,7 +1,5 @@
 """The shard format: what one record holds and what the manifest beside the shards says.
 
-The writer and the reader both import this file; nothing else knows the layout.
-
 A record is a serialized `tf.train.Example` with these features, all unpadded:
 
 | feature | type | meaning |
@@ -13,12 +11,12 @@ A record is a serialized `tf.train.Example` with these features, all unpadded:
 The tokenizer's layout says which special tokens are where (`bert_tf.tokenizers.layout`): in BERT's,
 A is [CLS] ... [SEP] and B is ... [SEP].
 
-Rows of the format xlnet hold several segments of equal length, each with two texts of its own:
+Rows of the format xlnet hold several segments of equal length, each with its own two texts:
 `segment_lengths` has two uint16 for each segment, and what a segment has beyond both is its
 `at_end`. Rows 1, 3, ... of a shard are in reverse order, and every shard has an even number of rows.
 
-Bytes rather than int64 lists, because a whole batch of fixed-width bytes is decoded by one op:
-some eighteen times faster than parsing varints one example at a time.
+The ids are bytes, not int64 lists, because one op decodes a whole batch of fixed-width bytes: some eighteen times
+faster than parsing varints one example at a time.
 """
 
 import numpy as np
@@ -41,12 +39,19 @@ IN_ORDER = 0
 EXCHANGED = 1
 NO_PAIR = 255
 
-# What is asked of a pair of segments; "none" where nothing is.
-PAIR_TASKS = ("next_sentence", "sentence_order", "none")
+# The tasks on two segments -> their names in manifest.json, under "pair".
+PAIR_TASKS = {"nsp": "next_sentence", "sop": "sentence_order", "none": "none"}
 
 MANIFEST_NAME = "manifest.json"
 TOKENS_MANIFEST_NAME = "tokens.json"
 TOKENIZER_FOLDER = "tokenizer"
+
+
+def packed_pair_task(packing):
+    """The task, of `PAIR_TASKS`, that the pair labels of shards with these packing settings belong to."""
+    # Shards that are older than the setting are NSP pairs, or no pairs.
+    stored = packing.get("pair") or ("next_sentence" if packing["format"] == "segment_pair" else "none")
+    return next(task for task, name in PAIR_TASKS.items() if name == stored)
 
 
 def id_dtype(vocabulary_size):

@@ -1,6 +1,6 @@
 """A corpus kept as token ids, from which any format is packed without tokenizing again.
 
-A folder of it holds tokens.json, the tokenizer, and one file for each chunk of the corpus, which
+Its folder holds tokens.json, the tokenizer, and one file for each chunk of the corpus, which
 becomes one shard: tokens-00000.npz with the ids of all sentences (uint16 where the vocabulary
 allows), the length of each sentence in tokens and of each document in sentences.
 """
@@ -23,13 +23,7 @@ _VERSION = 1
 
 @dataclass(frozen=True)
 class TokenFile:
-    """One file of the folder, and the chunk of the corpus that it holds.
-
-    Attributes:
-        file, bytes, sha256: its name, size and checksum.
-        documents, text_bytes, replaced_characters: of the chunk, see `corpus.chunks.Chunk`.
-        text_sha256: the checksum of the chunk's text.
-    """
+    """One file of the folder, and its chunk of the corpus (see `corpus.chunks.Chunk`)."""
 
     file: str
     bytes: Size
@@ -42,7 +36,7 @@ class TokenFile:
 
 @dataclass(frozen=True)
 class TokenizedCorpus:
-    """The contents of tokens.json.
+    """The contents of tokens.json, which `tokenize_corpus` writes.
 
     Attributes:
         tokenizer_fingerprint, vocabulary_size: of the tokenizer that made the ids.
@@ -54,6 +48,16 @@ class TokenizedCorpus:
 
     Raises:
         ConfigError: a value that no tokenized corpus has.
+
+    Example:
+        import pathlib
+        from bert_tf.tokenizers import WordPieceTokenizer
+        from tfrecords import TokenizedCorpus, tokenize_corpus
+
+        pathlib.Path("corpus.txt").write_text("the cat sat .")
+        tokenizer = WordPieceTokenizer("[PAD] [UNK] [CLS] [SEP] [MASK] the cat sat .".split())
+        tokenize_corpus("corpus.txt", "tokens", tokenizer)
+        print(TokenizedCorpus.load("tokens").counts["tokens"])  # 4
     """
 
     tokenizer_fingerprint: str
@@ -71,16 +75,12 @@ class TokenizedCorpus:
 
     @property
     def settings(self):
-        """All that decides what the files of a corpus hold, as a dict that JSON can hold."""
+        """Everything that decides what the files hold, except the corpus: a dict ready for JSON."""
         return self.reading | {"tokenizer": self.tokenizer_fingerprint, "version": self.version}
 
     @classmethod
     def load(cls, folder):
-        """Reads `folder`/tokens.json.
-
-        Raises:
-            DataError: it is missing, not readable, of another version, or was edited.
-        """
+        """Reads `folder`/tokens.json; DataError if it is missing, not readable, of another version, or was edited."""
         path = Path(folder) / TOKENS_MANIFEST_NAME
         return load_record(cls, path, "version", _VERSION, "tokenize the corpus again")
 
@@ -93,44 +93,29 @@ class TokenizedCorpus:
         position = 0
         for index, file in enumerate(self.files):
             position += file.text_bytes
-            yield StoredChunk(index, Path(folder) / file.file, file, position)
+            counts = file.documents, file.text_bytes, file.replaced_characters
+            yield StoredChunk(index, *counts, file.text_sha256, position, Path(folder) / file.file, file.sha256)
 
 
 class StoredChunk(NamedTuple):
-    """A chunk whose tokens are kept in a file; has what `corpus.chunks.Chunk` has, but for the documents."""
+    """A chunk whose tokens are stored in the file `path`; used as a `corpus.chunks.Chunk`."""
 
     index: int
-    path: Path
-    file: TokenFile
+    begun: int
+    text_bytes: int
+    replaced: int
+    sha256: str
     position: int
-
-    @property
-    def begun(self):
-        return self.file.documents
-
-    @property
-    def text_bytes(self):
-        return self.file.text_bytes
-
-    @property
-    def replaced(self):
-        return self.file.replaced_characters
-
-    @property
-    def sha256(self):
-        return self.file.text_sha256
+    path: Path
+    file_sha256: str
 
     def tokens(self, tokenize):
-        """The `Tokens` in the file; nothing is tokenized.
-
-        Raises:
-            DataError: the file is missing or not as it was written.
-        """
+        """The `Tokens` in the file; DataError if it is missing or damaged. `tokenize` is not used."""
         try:
             data = self.path.read_bytes()
         except OSError as error:
             raise DataError(f"cannot read {self.path}: {error.strerror or error}") from None
-        if hashlib.sha256(data).hexdigest() != self.file.sha256:
+        if hashlib.sha256(data).hexdigest() != self.file_sha256:
             raise DataError(
                 f"{self.path} is damaged: its checksum is not that in {TOKENS_MANIFEST_NAME}; "
                 "copy it again or tokenize the corpus again"

@@ -1,16 +1,10 @@
-"""Shards and token files written by the machines of an Apache Beam runner: the same bytes, from the same pieces.
+"""Shards and token files written by the machines of an Apache Beam runner: the same bytes as without Beam.
 
-One machine reads the corpus and cuts it into chunks, which has to go in order: where a chunk ends
-depends on all documents before it. The chunks, text and all, are then dealt to all machines, which
-tokenize, pack and write them (`write` of a job), the part that takes the time. A finished chunk is known by
-its sidecar in the output folder, as it is without Beam, so that a run that was interrupted on a cluster can
-be continued there or here.
-
-The machines must have this library installed, and see corpus and output folder under the same
-absolute paths as the machine that starts the pipeline: a network file system mounted on all of
-them. (Paths such as gs:// are not read.) Runners that keep what they pass on in memory, as the
-direct one does, need room for the text of the whole corpus; on one machine `bert-tf shards`
-without a runner is faster and needs none.
+One machine reads the corpus and cuts it into chunks, in order: where a chunk ends depends on all documents before
+it. The chunks with their text are then sent to all machines, which tokenize, pack and write them (`write` of a
+job). A finished chunk leaves a sidecar in the output folder, as without Beam, so that an interrupted run can be
+resumed on the cluster or on one machine. Runners that keep data in memory, such as DirectRunner, need room for
+the text of the whole corpus. (Paths such as gs:// are not read.)
 """
 
 import contextlib
@@ -35,18 +29,17 @@ class _Cut(NamedTuple):
 
 
 def process(job, folder, options, totals):
-    """Works on every chunk that has no result yet, on the machines of a Beam runner.
+    """Works on every chunk that has no result yet, on the machines of a Beam runner; adds all results to `totals`.
 
     Args:
         job: a `Job` whose paths are absolute.
         folder: the `OutputFolder` of its output.
         options: list of str, those of a Beam pipeline: ["--runner=DirectRunner", ...].
-        totals: `Totals`, to which all results are added.
+        totals: `Totals`.
 
     Raises:
-        UserError: what a worker has raised.
-        RunDirectoryError: what the workers have written is not to be seen here.
-        Exception: what the runner raises.
+        UserError: a worker has raised it.
+        RunDirectoryError: the workers' files are not in the output folder that is seen here.
     """
     cut, failure = (sidecar_path(job.output, name) for name in ("beam-cut", "beam-failure"))
     for path in (cut, failure):
@@ -56,12 +49,12 @@ def process(job, folder, options, totals):
         pipeline
         | beam.Create([None])
         | "cut the corpus" >> beam.ParDo(_CutCorpus(job, folder, cut, failure))
-        | beam.Reshuffle()  # deals them; without it, one machine would do everything
+        | beam.Reshuffle()  # without it, one machine would do everything
         | "write the files" >> beam.ParDo(_WriteFiles(job, failure))
     )
     try:
         pipeline.run().wait_until_finish()
-    except Exception:  # each runner has errors of its own
+    except Exception:  # each runner has its own errors
         if failure.exists():
             kind, message = read_json(failure)
             raise getattr(errors, kind)(message) from None
@@ -83,7 +76,7 @@ class _CutCorpus(beam.DoFn):
     def process(self, _):
         with _noted(self._failure):
             cut = []
-            for chunk in self._job.chunks():
+            for chunk in self._job.source.chunks():
                 cut.append(_Cut(chunk.index, chunk.sha256, chunk.position))
                 if self._folder.finished_chunk(chunk) is None:
                     yield chunk

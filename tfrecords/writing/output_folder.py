@@ -12,16 +12,17 @@ from tfrecords.shards.schema import MANIFEST_NAME, TOKENIZER_FOLDER, TOKENS_MANI
 from tfrecords.writing.results import UNFINISHED_FOLDER, ChunkResult
 
 _SETTINGS = "settings.json"
-_ANOTHER = "choose another folder, or replace it with --overwrite (in Python: overwrite=True)"
+_OVERWRITE = "--overwrite (in Python: overwrite=True)"
+_ANOTHER = f"choose another folder, or replace it with {_OVERWRITE}"
 
 
 class Kind(NamedTuple):
-    """What a folder is to hold.
+    """What a folder holds.
 
     Attributes:
-        what: its files in a word, for people.
+        what: the word for its files in messages.
         manifest: the class of its manifest, with `load`, `save`, `settings`, `corpus`, `files`.
-        manifest_name: its file.
+        manifest_name: the manifest's file.
         entry: the dataclass of one of `files`.
         stem, suffix: of the files' names.
     """
@@ -41,28 +42,24 @@ class OutputFolder:
     """Decides what of a folder can be kept. The caller holds the folder's lock.
 
     Args:
-        folder: Path.
-        kind: `Kind`.
-        settings: dict that JSON can hold: all that decides what the files hold, but for the corpus.
-        corpus: list of {"file", "bytes"}.
+        job: gives `output`, `kind`, `source` and `settings`.
     """
 
-    def __init__(self, folder, kind, settings, corpus):
-        self._folder, self._kind, self._settings, self._corpus = folder, kind, settings, corpus
-        self._unfinished = folder / UNFINISHED_FOLDER
-        self._files = f"{kind.stem}-*{kind.suffix}"
-        self.file_name = kind.file_name
+    def __init__(self, job):
+        self._folder, self._kind = job.output, job.kind
+        self._settings, self._corpus = job.settings, job.source.corpus
+        self._unfinished = self._folder / UNFINISHED_FOLDER
+        self._files = f"{self._kind.stem}-*{self._kind.suffix}"
 
     def prepare(self, overwrite):
         """Makes the folder ready to be written, or to be resumed.
 
         Returns:
-            The manifest if the folder already holds all that was asked for, else None.
+            The manifest if the folder already holds everything that was asked for, else None.
 
         Raises:
-            RunDirectoryError: the folder holds other files; with `overwrite` they are removed,
-                unless they are of the other kind. Or it holds a tokenizer that would be replaced and
-                is not that of these files.
+            RunDirectoryError: the folder holds other files. With `overwrite` they are removed, except files of
+                the other kind, and a tokenizer that is not that of these files.
         """
         kind = self._kind
         for name, what in ((MANIFEST_NAME, "shards"), (TOKENS_MANIFEST_NAME, "a tokenized corpus")):
@@ -78,7 +75,11 @@ class OutputFolder:
             self._remove_sidecars()
             return manifest
         elif (self._unfinished / _SETTINGS).exists():
-            self._check_unfinished()
+            try:
+                theirs = read_json_object(self._unfinished / _SETTINGS)
+            except DataError as error:
+                raise RunDirectoryError(f"{error}; {_ANOTHER}") from None
+            self._check_settings("the beginning of a run", theirs)
         elif any(self._folder.glob(self._files)):
             raise RunDirectoryError(
                 f"{self._folder} holds {kind.what} of unknown origin, without {kind.manifest_name}; {_ANOTHER}"
@@ -89,18 +90,17 @@ class OutputFolder:
         return None
 
     def finished_chunk(self, chunk):
-        """The `ChunkResult` of a chunk whose file an earlier, interrupted run has written; else None."""
-        result = ChunkResult.load(self._folder, self.file_name(chunk.index), self._kind.entry)
+        """The `ChunkResult` of a chunk whose file an interrupted run has written; else None."""
+        result = ChunkResult.load(self._folder, self._kind.file_name(chunk.index), self._kind.entry)
         if result is None or result.chunk_sha256 != chunk.sha256:
             return None
-        file = self._folder / result.entry.file
-        return result if file.is_file() and file.stat().st_size == result.entry.bytes else None
+        return result if _is_whole(self._folder / result.entry.file, result.entry.bytes) else None
 
     def chunks_left(self, chunks, totals):
         """Yields each chunk that has no result yet, and adds the results of the others to `totals`."""
         position = 0
         for chunk in chunks:
-            totals.expect(self.file_name(chunk.index), chunk.position - position)
+            totals.expect(self._kind.file_name(chunk.index), chunk.position - position)
             position = chunk.position
             finished = self.finished_chunk(chunk)
             if finished is None:
@@ -109,7 +109,7 @@ class OutputFolder:
                 totals.add(finished, skipped=True)
 
     def finish(self, manifest):
-        """Writes the manifest, which makes the folder a finished one, and removes what it replaces."""
+        """Writes the manifest, which marks the folder as finished, and removes what is not listed in it."""
         listed = {entry.file for entry in manifest.files}
         for path in self._folder.glob(self._files):  # empty, or of a corpus that was longer before
             if path.name not in listed:
@@ -123,9 +123,8 @@ class OutputFolder:
                 shutil.rmtree(self._unfinished)
 
     def _clear(self, tokenizer):
-        """Removes the files of an earlier run; the tokenizer only if it is to be."""
         with explain_disk_errors(self._folder):
-            # The manifest first: without it the rest is nothing.
+            # The manifest first: without it, the rest counts as unfinished.
             (self._folder / self._kind.manifest_name).unlink(missing_ok=True)
             if tokenizer:
                 shutil.rmtree(self._folder / TOKENIZER_FOLDER)
@@ -135,34 +134,33 @@ class OutputFolder:
 
     def _check_finished(self, manifest):
         kind = self._kind
-        self._refuse_others(f"finished {kind.what}", manifest.settings)
+        self._check_settings(f"finished {kind.what}", manifest.settings)
         if manifest.corpus != self._corpus:
             raise RunDirectoryError(f"{self._folder} holds finished {kind.what} of another corpus; {_ANOTHER}")
         for entry in manifest.files:
             path = self._folder / entry.file
-            if not path.is_file() or path.stat().st_size != entry.bytes:
+            if not _is_whole(path, entry.bytes):
                 raise RunDirectoryError(
-                    f"{path} is missing or not of the size in {kind.manifest_name}; "
-                    "write the folder again with --overwrite (in Python: overwrite=True)"
+                    f"{path} is missing or not of the size in {kind.manifest_name}; write the folder again with {_OVERWRITE}"
                 )
 
-    def _check_unfinished(self):
-        path = self._unfinished / _SETTINGS
-        try:
-            theirs = read_json_object(path)
-        except DataError as error:
-            raise RunDirectoryError(f"{error}; {_ANOTHER}") from None
-        self._refuse_others("the beginning of a run", theirs)
+    def _check_settings(self, what, theirs):
+        ours = self._settings
+        differing = ", ".join(
+            f"{key}: {_shown(key, theirs.get(key))} there, {_shown(key, ours.get(key))} here"
+            for key in sorted(ours.keys() | theirs.keys())
+            if ours.get(key) != theirs.get(key)
+        )
+        if differing:
+            raise RunDirectoryError(f"{self._folder} holds {what} with other settings ({differing}); {_ANOTHER}")
 
     def _check_tokenizer(self, overwrite=False):
-        """Whether a tokenizer in the folder gives way to the one asked for.
-
-        Raises:
-            RunDirectoryError: it is another one, and not that of the files that are to be overwritten.
-        """
+        """Whether to remove the tokenizer in the folder; refuses another one that is not of files to overwrite."""
         folder = self._folder / TOKENIZER_FOLDER
         if folder.exists() and not folder.is_dir():
-            raise RunDirectoryError(f"{folder} is a file, where the folder of the tokenizer must be; choose another folder")
+            raise RunDirectoryError(
+                f"{folder} is a file, where the folder of the tokenizer must be; choose another folder"
+            )
         if not folder.exists() or not any(folder.iterdir()):
             return False
         try:
@@ -176,7 +174,7 @@ class OutputFolder:
         raise RunDirectoryError(f"{folder} holds {what}, which is not replaced; remove it or choose another folder")
 
     def _recorded_tokenizer(self):
-        """The fingerprint of the tokenizer that made the files in the folder; "" where nothing says it."""
+        """The fingerprint of the tokenizer that made the files in the folder; "" where it is not recorded."""
         try:
             if (self._folder / self._kind.manifest_name).exists():
                 return self._kind.manifest.load(self._folder).tokenizer_fingerprint
@@ -184,16 +182,9 @@ class OutputFolder:
         except DataError:
             return ""
 
-    def _refuse_others(self, what, theirs):
-        ours = self._settings
-        differing = [
-            f"{key}: {_shown(key, theirs.get(key))} there, {_shown(key, ours.get(key))} here"
-            for key in sorted(ours.keys() | theirs.keys())
-            if ours.get(key) != theirs.get(key)
-        ]
-        if differing:
-            values = ", ".join(differing)
-            raise RunDirectoryError(f"{self._folder} holds {what} with other settings ({values}); {_ANOTHER}")
+
+def _is_whole(path, size):
+    return path.is_file() and path.stat().st_size == size
 
 
 def _shown(key, value):

@@ -29,13 +29,13 @@ class ChunkResult:
     counts: dict
 
     def save(self, folder):
-        """Writes the sidecar, by which an interrupted run knows that this chunk is finished."""
+        """Writes the sidecar, from which an interrupted run knows that this chunk is finished."""
         with atomic_write(sidecar_path(folder, self.entry.file)) as file:
             json.dump(dataclasses.asdict(self), file)
 
     @classmethod
     def load(cls, folder, name, entry_class):
-        """The result of the file of that name; None if its sidecar is missing, damaged or older."""
+        """The result for the file `name`; None if its sidecar is missing, damaged or older."""
         try:
             values = read_json_object(sidecar_path(folder, name))
             entry = build(entry_class, values.pop("entry"))
@@ -51,9 +51,7 @@ def sidecar_path(folder, name):
 
 
 class Totals:
-    """The sums over chunks while they come in, and the progress line.
-
-    Finished chunks are skipped by whichever thread reads the corpus, hence the lock.
+    """The sums over chunks, and the progress line. Several threads call it.
 
     Args:
         progress: a `Progress` in MB, or None.
@@ -66,11 +64,11 @@ class Totals:
         self._lock = threading.Lock()
 
     def expect(self, name, size):
-        """Says how many bytes of the corpus the file of that name holds."""
+        """Sets how many bytes of the corpus the file of that name holds."""
         self._sizes[name] = size
 
     def add(self, result, skipped=False):
-        """Adds a chunk; one that an earlier run has finished counts as done, but not for the speed."""
+        """Adds a chunk. One that an earlier run has finished does not count for the speed."""
         with self._lock:
             for name, count in result.counts.items():
                 self.counts[name] = self.counts.get(name, 0) + count

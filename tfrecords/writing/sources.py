@@ -8,29 +8,20 @@ from tfrecords.corpus.chunks import read_chunks
 from tfrecords.corpus.documents import CorpusReader
 from tfrecords.corpus.files import find_files
 from tfrecords.shards.config import CorpusConfig, ShardsConfig
-from tfrecords.shards.schema import TOKENIZER_FOLDER, TOKENS_MANIFEST_NAME
+from tfrecords.shards.schema import TOKENS_MANIFEST_NAME
 from tfrecords.shards.tokenized import TokenizedCorpus
 
 
 @dataclasses.dataclass(frozen=True)
 class TextSource:
-    """Files of text.
-
-    Attributes:
-        files: list of `CorpusFile`.
-        config: the `CorpusConfig` they are read with.
-    """
+    """Files of text (a list of `CorpusFile`), and the `CorpusConfig` they are read with."""
 
     files: list
     config: CorpusConfig
 
     @classmethod
     def of(cls, inputs, config):
-        """The files that `inputs` name.
-
-        Raises:
-            DataError: there are none, they cannot be read, or hold no text: before anything is written.
-        """
+        """The files that `inputs` name; DataError where there are none, or no text in them."""
         source = cls(find_files(inputs), config)
         if next(iter(CorpusReader(source.files, config.text_field, config.errors)), None) is None:
             raise source.empty()
@@ -46,7 +37,7 @@ class TextSource:
         return sum(file.bytes for file in self.files)
 
     def chunks(self):
-        """Yields `Chunk`s."""
+        """Yields a `Chunk` for each file to write."""
         return read_chunks(self.files, self.config)
 
     def empty(self):
@@ -56,27 +47,18 @@ class TextSource:
 
 @dataclasses.dataclass(frozen=True)
 class TokenSource:
-    """A folder that `tokenize_corpus` wrote.
-
-    Attributes:
-        folder: Path.
-        tokens: its `TokenizedCorpus`.
-    """
+    """A folder that `tokenize_corpus` wrote, and its `TokenizedCorpus`."""
 
     folder: Path
     tokens: TokenizedCorpus
 
     @classmethod
     def of(cls, inputs):
-        """The folder of token ids that `inputs` (a list of paths) name; None if they name text.
-
-        Raises:
-            ConfigError: other inputs beside such a folder.
-        """
+        """The folder of token ids that `inputs` (a list of paths) name alone; None if they name text."""
         paths = [Path(path) for path in inputs]
         folders = [path for path in paths if (path / TOKENS_MANIFEST_NAME).is_file()]
         if folders and len(paths) > 1:
-            raise ConfigError(f"{folders[0]} is a tokenized corpus, which is read alone; name no other input beside it")
+            raise ConfigError(f"{folders[0]} is a tokenized corpus, which is read alone; remove the other inputs")
         return cls(folders[0], TokenizedCorpus.load(folders[0])) if folders else None
 
     @property
@@ -88,29 +70,21 @@ class TokenSource:
     def bytes(self):
         return sum(file.text_bytes for file in self.tokens.files)
 
-    @property
-    def tokenizer_folder(self):
-        return self.folder / TOKENIZER_FOLDER
-
     def chunks(self):
-        """Yields `StoredChunk`s."""
+        """Yields a `StoredChunk` for each file to write."""
         return self.tokens.chunks(self.folder)
 
     def check_tokenizer(self, tokenizer):
         """Raises ConfigError if the token ids are not those of `tokenizer`."""
-        if tokenizer.fingerprint != self.tokens.tokenizer_fingerprint:
+        there, here = self.tokens.tokenizer_fingerprint, tokenizer.fingerprint
+        if there != here:
             raise ConfigError(
-                f"{self.folder} was tokenized with another tokenizer: fingerprint "
-                f"{self.tokens.tokenizer_fingerprint[:12]} there, {tokenizer.fingerprint[:12]} here; leave the tokenizer "
-                "out, or tokenize the corpus again"
+                f"{self.folder} was tokenized with another tokenizer: fingerprint {there[:12]} there, {here[:12]} here; "
+                "leave the tokenizer out, or tokenize the corpus again"
             )
 
     def adopt(self, config):
-        """`config` (`ShardsConfig`) with the settings that the corpus was tokenized with.
-
-        Raises:
-            ConfigError: a setting is neither that of the tokenized corpus nor the default.
-        """
+        """`config` (`ShardsConfig`) with the settings of the tokenized corpus; ConfigError for one set otherwise."""
         for name, value in self.tokens.reading.items():
             if getattr(config, name) not in (value, getattr(ShardsConfig, name)):
                 raise ConfigError(

@@ -1,4 +1,4 @@
-"""What a corpus looks like: counts, unknown-token rate, repeated sentences; and what it warns of."""
+"""What a corpus looks like: counts, unknown-token rate, repeated sentences; and warnings."""
 
 DUPLICATES_HIGH = 0.30
 UNKNOWN_HIGH = 0.05
@@ -10,14 +10,9 @@ GIANT_DOCUMENT = 1000  # sentences
 
 
 def summarize_text(counts):
-    """The totals of a tokenized corpus plus the rates a reader of its manifest wants.
+    """`counts` (the sums of `corpus.tokens.token_counts` over chunks) with rates, ready for JSON.
 
-    Args:
-        counts: dict name -> int, the sums over chunks (see `corpus.tokens.token_counts`).
-
-    Returns:
-        A dict ready for JSON: `counts` plus "unknown_rate", "tokens_per_sentence", and
-        "duplicate_sentence_rate", the fraction of sentences that repeat one of the same shard.
+    "duplicate_sentence_rate" is the fraction of sentences that repeat another one of the same shard.
     """
     return {
         **counts,
@@ -28,9 +23,8 @@ def summarize_text(counts):
 
 
 def summarize(counts):
-    """`summarize_text` of the totals of all shards, and "tokens_per_example"."""
-    filling = {"tokens_per_example": _ratio(counts["example_tokens"], counts["examples"])}
-    return summarize_text(counts) | filling
+    """`summarize_text` of the counts of all shards, and "tokens_per_example"."""
+    return summarize_text(counts) | {"tokens_per_example": _ratio(counts["example_tokens"], counts["examples"])}
 
 
 def _ratio(part, whole):
@@ -38,22 +32,24 @@ def _ratio(part, whole):
 
 
 def report_text(counts):
-    """`TokenizedCorpus.counts` as lines for people; warnings last, each beginning with "warning:"."""
+    """`TokenizedCorpus.counts` as lines for people; warnings come last and begin with "warning:"."""
     return _text_lines(counts) + _text_warnings(counts)
 
 
 def report(counts, sequence_length):
-    """`Manifest.counts` as lines for people; warnings last, each beginning with "warning:"."""
-    fill = counts["tokens_per_example"] / sequence_length
+    """`Manifest.counts` as lines for people; warnings come last and begin with "warning:"."""
+    per_example = counts["tokens_per_example"]
+    fill = per_example / sequence_length
     truncated = _ratio(counts["truncated_tokens"], counts["packed_tokens"])
     lines = _text_lines(counts)
     lines.insert(
         1,
-        f"{_number_of(counts['examples'], 'example')} of {counts['tokens_per_example']:.1f} tokens on average "
-        f"({100 * fill:.0f} % of {sequence_length})",
+        f"{_number_of(counts['examples'], 'example')} of {per_example:.1f} tokens on average "
+        f"({_percent(fill)} of {sequence_length})",
     )
     lines[2] += f", cut off by truncation {100 * truncated:.1f} % of tokens"
-    lines += _pair_lines(counts)
+    if counts.get("two_segments") or counts.get("lone_segments"):
+        lines.append(_pair_line(counts))
     if fill < FILL_LOW:
         lines.append(
             f"examples are short: a batch of {1 / fill:.1f} times as many trains on as many tokens as one of full "
@@ -62,46 +58,44 @@ def report(counts, sequence_length):
     return lines + _text_warnings(counts) + _packing_warnings(counts, truncated)
 
 
-def _pair_lines(counts):
-    """How many pairs there are of each kind, and how many rows of one segment; none for formats without pairs."""
-    pairs, single = counts.get("two_segments", 0), counts.get("lone_segments", 0)
-    if not pairs and not single:
-        return []
+def _pair_line(counts):
+    """How many pairs there are of each kind, and how many sequences of one segment."""
 
-    def with_percentage(name, number):
+    def shown(name, number):
         return f"{number:,} {name} ({100 * _ratio(number, counts['examples']):.1f} %)"
 
     names = {"next": "next", "random_next": "random", "in_order": "in order", "exchanged": "exchanged"}
-    kinds = [with_percentage(name, counts[key]) for key, name in names.items() if counts[key]]
-    line = "pairs: " + (", ".join(kinds) or with_percentage("without a question about them", pairs))
+    kinds = [shown(name, counts[key]) for key, name in names.items() if counts[key]]
+    line = "pairs: " + (", ".join(kinds) or shown("without a label", counts["two_segments"]))
     ends, fills = counts["random_next_ends"], counts["random_next_fills"]
     if ends or fills:
         drawn = counts["random_next"] - ends - fills
         line += f": {drawn:,} drawn, {ends:,} because no text follows A, {fills:,} because A has the full length"
-    return [f"{line}; {with_percentage('with one segment', single)}" if single else line]
+    single = counts["lone_segments"]
+    return f"{line}; {shown('with one segment', single)}" if single else line
 
 
 def _packing_warnings(counts, truncated):
-    lines = []
-    ends, random_next = counts.get("random_next_ends", 0), counts["random_next"]
-    if random_next > RANDOM_NEXT_HIGH * counts["examples"]:
-        lines.append(
-            f"warning: {100 * _ratio(random_next, counts['examples']):.0f} % of the pairs are random, "
-            f"{100 * _ratio(ends, counts['examples']):.0f} % because no text follows A in its document: the documents "
-            f"have {counts['sentences'] / counts['documents']:.1f} sentences on average, and next sentence prediction "
-            "learns little from such pairs: do blank lines separate documents, not sentences? Else use the format "
-            "full_sentences"
-        )
+    random_next = _ratio(counts["random_next"], counts["examples"])
+    ends = _ratio(counts.get("random_next_ends", 0), counts["examples"])
     lone = _ratio(counts.get("lone_segments", 0), counts["examples"])
+    sentences = f"{_ratio(counts['sentences'], counts['documents']):.1f} sentences on average"
+    advice = "do blank lines separate documents, not sentences? Else use the format full_sentences"
+    lines = []
+    if random_next > RANDOM_NEXT_HIGH:
+        lines.append(
+            f"warning: {_percent(random_next)} of the pairs are random, {_percent(ends)} because no text follows A in "
+            f"its document: the documents have {sentences}, and next sentence prediction learns little from such pairs: "
+            f"{advice}"
+        )
     if lone > LONE_HIGH:
         lines.append(
-            f"warning: {100 * lone:.0f} % of the examples have one segment, since their documents are short "
-            f"({counts['sentences'] / counts['documents']:.1f} sentences on average): do blank lines separate documents, not "
-            "sentences? Else use the format full_sentences"
+            f"warning: {_percent(lone)} of the examples have one segment, since their documents are short ({sentences}): "
+            f"{advice}"
         )
     if truncated > TRUNCATED_HIGH:
         lines.append(
-            f"warning: {100 * truncated:.0f} % of the tokens are cut off, since sentences are long for the sequence "
+            f"warning: {_percent(truncated)} of the tokens are cut off, since sentences are long for the sequence "
             f"({counts['tokens_per_sentence']:.0f} tokens on average): use a longer sequence_length, or the format "
             "full_sentences, which keeps every token"
         )
@@ -121,26 +115,20 @@ def _text_lines(counts):
     return lines
 
 
-def _number_of(number, what):
-    """"1 document", "2 documents"."""
-    return f"{number:,} {what}{'' if number == 1 else 's'}"
-
-
 def _text_warnings(counts):
     lines = []
     per_document = counts["sentences"] / max(counts["documents"], 1)
     if per_document > GIANT_DOCUMENT:
-        documents = _number_of(counts["documents"], "document")
         average = " on average" if counts["documents"] > 1 else ""
         lines.append(
-            f"warning: the corpus is {documents} of {per_document:,.0f} sentences{average}: in a .txt file only a blank "
-            "line ends a document; where each line is one (a review, a post), pass --one-document-a-line, or unrelated "
-            "lines count as text that follows each other"
+            f"warning: the corpus is {_number_of(counts['documents'], 'document')} of {per_document:,.0f} "
+            f"sentences{average}: in a .txt file only a blank line ends a document; where each line is one (a review, a "
+            "post), pass --one-document-a-line, or unrelated lines count as text that follows each other"
         )
     if counts["duplicate_sentence_rate"] > DUPLICATES_HIGH:
         lines.append(
-            f"warning: {100 * counts['duplicate_sentence_rate']:.0f} % of the sentences repeat another one of the "
-            "same shard; a model memorizes repeats, so its loss looks better than it is: remove duplicated documents or "
+            f"warning: {_percent(counts['duplicate_sentence_rate'])} of the sentences repeat another one of the same "
+            "shard; a model memorizes repeats, so its loss looks better than it is: remove duplicated documents or "
             "boilerplate"
         )
     if counts["unknown_rate"] > UNKNOWN_HIGH:
@@ -149,3 +137,12 @@ def _text_warnings(counts):
             "of this language and case? Train one on this corpus with `bert-tf vocab`"
         )
     return lines
+
+
+def _percent(fraction):
+    return f"{100 * fraction:.0f} %"
+
+
+def _number_of(number, what):
+    """A number with its noun: "1 document", "2 documents"."""
+    return f"{number:,} {what}{'' if number == 1 else 's'}"

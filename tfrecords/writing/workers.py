@@ -1,13 +1,14 @@
 """Work spread over threads and processes, with bounded memory and errors that arrive.
 
-Each other process is a fresh interpreter: TensorFlow must not be forked, and unlike the "spawn" of
-`multiprocessing` it does not import the caller's `__main__`, so this works from a notebook and from
-a script without `if __name__ == "__main__"`. They end when the parent does, however it ends.
+A worker process is a new interpreter: TensorFlow must not be forked, and unlike "spawn" of `multiprocessing`
+it does not import the caller's `__main__`, so this works from a notebook and from a script without
+`if __name__ == "__main__"`. It ends when the parent does, however the parent ends.
 
-Not `joblib.Parallel`: there the caller's process only waits, so that also the smallest corpus needs other
+Not `joblib.Parallel`: there the caller's process only waits, so that even the smallest corpus needs other
 processes that import TensorFlow (7 MB with two workers on two cores: 41 s instead of 3 s).
 """
 
+import contextlib
 import gc
 import itertools
 import os
@@ -18,7 +19,6 @@ import subprocess
 import sys
 import threading
 import traceback
-from collections import deque
 from multiprocessing.connection import Connection, Pipe
 
 from bert_tf.errors import UserError
@@ -26,9 +26,9 @@ from bert_tf.errors import UserError
 # Threads of a process that work: each needs Python's lock about half of the time.
 THREADS = 2
 
-_PROGRAM = "import sys; from tfrecords.writing.workers import serve; serve(sys.argv[1:])"
+_PROGRAM = "import sys; from tfrecords.writing.workers import serve; serve(int(sys.argv[1]), int(sys.argv[2]))"
 _ENVIRONMENT = {
-    # Items are the parallelism: one thread of TensorFlow's for each that is worked on.
+    # Items are worked on in parallel, so that each needs only one thread of TensorFlow's.
     "TF_NUM_INTRAOP_THREADS": "1",
     "TF_NUM_INTEROP_THREADS": str(THREADS),
     "OMP_NUM_THREADS": "1",
@@ -41,183 +41,142 @@ _STOP_SECONDS = 60
 
 
 def map_unordered(setup, items, workers):
-    """Applies a function to items side by side, here and in other processes; results come as they are ready.
+    """Applies a function to items in parallel, here and in other processes; yields results as they are ready.
 
     Two threads of each process work, this one's first: while one runs Python, the other can be in
-    TensorFlow. That is half the memory of as many processes, and none to wait for with two workers.
+    TensorFlow. That needs half the memory of as many processes, and two workers need no other process.
 
     Args:
-        setup: picklable callable without arguments, run once in each process; returns the function,
+        setup: picklable callable without arguments, called once in each process; returns the function,
             which is called from several threads at a time.
-        items: iterable of picklable items. It is advanced from several threads, by one at a time,
+        items: iterable of picklable items, none of them None. Several threads read it, one at a time,
             and no further ahead than one item for each worker.
         workers: how many items are worked on at a time.
 
-    Yields:
-        The function's results.
-
     Raises:
-        UserError: a worker was killed.
-        Exception: whatever the function or `items` raised; the traceback in the worker as a note.
+        UserError: a worker process was killed.
+        Exception: whatever the function or `items` raised, with the worker's traceback as a note.
     """
-    source = _Source(items, workers)
-    # No more of them than there is work for. This process starts at once, while the others start up.
-    here = min(source.waiting(), THREADS)
-    elsewhere = source.waiting() - here
-    processes = [min(THREADS, elsewhere - i) for i in range(0, elsewhere, THREADS)]
-    started, feeders = [], []
+    items = iter(items)
+    first = list(itertools.islice(items, workers))  # there is no use for more workers than items
+    source, results = _Source(itertools.chain(first, items)), queue.SimpleQueue()
+    here = min(len(first), THREADS)
+    processes, feeders = [], []
+
+    def feed(outcomes):
+        feeders.append(threading.Thread(target=_feed, args=(outcomes, results), daemon=True))
+        feeders[-1].start()
+
     try:
-        for threads in processes:
-            started.append(_Worker(setup, threads))
-            feeders += [_Feeder(source, started[-1].begin, number) for number in range(threads)]
+        for left in range(len(first) - here, 0, -THREADS):
+            processes.append(_Process(setup, min(left, THREADS)))
+            feed(processes[-1].map(source.next))
         function = setup()
-        feeders += [_Feeder(source, lambda: function) for _ in range(here - 1)]
-        while (item := source.next()) is not None:
-            yield function(item)
-            while not source.results.empty():
-                yield from source.result()
-        while source.feeding:
-            yield from source.result()
-    finally:
+        for _ in range(here):
+            feed(map(function, iter(source.next, None)))
+        working = len(feeders)
+        while working:
+            kind, value = results.get()
+            if kind == "result":
+                yield value
+            elif kind == "error":
+                raise value
+            else:
+                working -= 1
+    finally:  # the items in hand are finished
         source.stop()
-        for worker in started:
-            worker.hang_up_unless_ready()
+        for process in processes:
+            process.stop_if_starting()
         for feeder in feeders:
             feeder.join()
-        for worker in started:
-            worker.stop()
+        for process in processes:
+            process.stop()
 
 
 class _Source:
-    """The items and the results, shared by all threads that work or feed a process."""
+    """An iterator that several threads share. `next` returns None at its end."""
 
-    def __init__(self, items, workers):
-        self._items, self._lock = iter(items), threading.Lock()
-        self._waiting = deque(itertools.islice(self._items, workers))
-        self.results = queue.SimpleQueue()
-        self.feeding = max(len(self._waiting) - 1, 0)
-
-    def waiting(self):
-        return len(self._waiting)
+    def __init__(self, items):
+        self._items, self._lock = items, threading.Lock()
 
     def next(self):
-        """The next item, None when there is none left."""
         with self._lock:
-            return self._waiting.popleft() if self._waiting else next(self._items, None)
+            return next(self._items, None)
 
     def stop(self):
         with self._lock:
-            self._waiting, self._items = deque(), iter(())
-
-    def result(self):
-        """Waits for what a feeder has to say; yields the result if it is one, raises if it is an error."""
-        kind, value = self.results.get()
-        if kind == _RESULT:
-            yield value
-        else:
-            self.feeding -= 1
-            if kind == _ERROR:
-                raise value
+            self._items = iter(())
 
 
-_RESULT, _ERROR, _END = range(3)
+def _feed(outcomes, results):
+    """Puts into the queue `results` what `outcomes` yields, then its end or the error that it raises."""
+    try:
+        for outcome in outcomes:
+            results.put(("result", outcome))
+        results.put(("end", None))
+    except BaseException as error:  # every error belongs to the caller's thread
+        results.put(("error", error))
 
 
-class _Feeder:
-    """A thread that works on items, or has one of another process do so.
-
-    Args:
-        source: `_Source`.
-        begin: called first, in the thread, with `arguments`; returns what is called with each item.
-    """
-
-    def __init__(self, source, begin, *arguments):
-        self._source = source
-        self._thread = threading.Thread(target=self._run, args=(begin, arguments), daemon=True)
-        self._thread.start()
-
-    def _run(self, begin, arguments):
-        results = self._source.results
-        try:
-            work = begin(*arguments)
-            while (item := self._source.next()) is not None:
-                results.put((_RESULT, work(item)))
-        except BaseException as error:  # every failure belongs to the caller's thread
-            results.put((_ERROR, error))
-        else:
-            results.put((_END, None))
-
-    def join(self):
-        """Lets the item in hand be finished."""
-        self._thread.join()
-
-
-class _Worker:
-    """This end of one process, with a connection to each of its threads.
-
-    A thread is sent an item only when it waits for one.
-    """
+class _Process:
+    """The parent's end of a worker process that works on up to `threads` items at a time."""
 
     def __init__(self, setup, threads):
-        self._setup = setup
-        self._ready = False  # its setup is done
-        pipes = [Pipe() for _ in range(threads)]
-        self._connections = [ours for ours, _ in pipes]
-        descriptors = [theirs.fileno() for _, theirs in pipes]
+        self._setup, self._threads, self._ready = setup, threads, False
+        self._connection, theirs = Pipe()
         path = os.pathsep.join(p or os.getcwd() for p in sys.path)
         self._process = subprocess.Popen(
-            [sys.executable, "-c", _PROGRAM, *map(str, descriptors)],
-            pass_fds=descriptors,
+            [sys.executable, "-c", _PROGRAM, str(theirs.fileno()), str(threads)],
+            pass_fds=[theirs.fileno()],
             env={**os.environ, **_ENVIRONMENT, "PYTHONPATH": path},
-            # Ctrl-C is for the parent, which lets the work in hand be finished.
-            process_group=0,
+            process_group=0,  # Ctrl-C is for the parent, which lets the work in hand be finished
         )
-        for _, theirs in pipes:
-            theirs.close()
+        theirs.close()
 
-    def begin(self, number):
-        """Waits until that thread is ready; returns the function that has it work on an item."""
-        connection = self._connections[number]
-        if number == 0:
-            self._send(connection, self._setup)
-        self._receive(connection)
-        self._ready = True
+    def map(self, next_item):
+        """Yields the results of the items that `next_item` returns, until it returns None."""
+        self._send(self._setup)
+        self._receive()
+        self._ready, in_hand = True, 0
+        while True:
+            while in_hand < self._threads and (item := next_item()) is not None:
+                self._send(item)
+                in_hand += 1
+            if not in_hand:
+                return
+            yield self._receive()
+            in_hand -= 1
 
-        def work(item):
-            self._send(connection, item)
-            return self._receive(connection)
-
-        return work
-
-    def _send(self, connection, item):
+    def _send(self, value):
         try:
-            connection.send_bytes(_pack(item))
+            self._connection.send(value)
         except OSError:
             raise self._died() from None
 
-    def _receive(self, connection):
-        """The next result; None when the setup is done. Raises what went wrong over there."""
+    def _receive(self):
         try:
-            error, value = pickle.loads(connection.recv_bytes())
+            error, value = self._connection.recv()
         except (EOFError, OSError):
             raise self._died() from None
         if error is not None:
             raise error
         return value
 
-    def hang_up_unless_ready(self):
+    def stop_if_starting(self):
         if not self._ready:
             self._process.terminate()
 
     def stop(self):
-        for connection in self._connections:
-            connection.close()
         try:
+            with contextlib.suppress(OSError):
+                for _ in range(self._threads):
+                    self._connection.send_bytes(b"")
             self._process.wait(_STOP_SECONDS)
-        finally:  # a second Ctrl-C, or it hangs
-            if self._process.poll() is None:
+        finally:
+            if self._process.poll() is None:  # a second Ctrl-C, or it hangs
                 self._process.kill()
                 self._process.wait()
+            self._connection.close()
 
     def _died(self):
         code = self._process.wait()
@@ -228,77 +187,51 @@ class _Worker:
         )
 
 
-def serve(descriptors):
-    """A worker's life: receives the setup, then items for each thread, until the parent hangs up."""
-    connections = [Connection(int(descriptor)) for descriptor in descriptors]
-    try:
-        message = connections[0].recv_bytes()
-    except (EOFError, OSError):
-        return
-    done = threading.Event()
-    threading.Thread(target=_end_with_parent, args=(connections[0], done), daemon=True).start()
-    # The setup imports TensorFlow: looking for garbage meanwhile finds none and takes a quarter of the time.
-    gc.disable()
-    function, error = _attempt(lambda: pickle.loads(message)())
-    gc.enable()
-    answer = _pack(error or (None, None))
-    done.set()  # before the answer, which brings the first item
-    answered = [_send(connection, answer) for connection in connections]
-    if error is None and all(answered):
-        threads = [threading.Thread(target=_serve, args=(c, function)) for c in connections]
-        for thread in threads:
-            thread.start()
-        for thread in threads:
-            thread.join()
+def serve(descriptor, threads):
+    """Runs a worker process: receives the setup, then items; an empty message ends one of its threads."""
+    connection, messages, sending = Connection(descriptor), queue.SimpleQueue(), threading.Lock()
 
-
-def _end_with_parent(connection, done):
-    """Ends this process if the parent ends, or hangs up, during the setup: that takes many seconds."""
-    while not done.is_set():
-        # The parent sends nothing before it is answered: what can be read is the end.
-        if connection.poll(1) and not done.is_set():
+    def receive():
+        try:
+            while True:
+                messages.put(connection.recv_bytes())
+        except (EOFError, OSError):  # the parent has ended
             os._exit(1)
 
-
-def _serve(connection, function):
-    while True:
+    def answer(act):
         try:
-            message = connection.recv_bytes()
-        except (EOFError, OSError):
-            return
-        answer, error = _attempt(lambda: _pack((None, function(pickle.loads(message)))))
-        if not _send(connection, answer or _pack(error)) or error:
-            return
+            message = pickle.dumps((None, act()))
+        except BaseException as error:  # every error belongs to the parent
+            message = pickle.dumps((_portable(error), None))
+        with sending:
+            connection.send_bytes(message)
 
+    function = None
 
-def _attempt(act):
-    """(result, None), or (None, what to answer instead)."""
-    try:
-        return act(), None
-    except BaseException as caught:  # every failure belongs to the parent
-        return None, (_portable(caught), None)
+    def prepare():
+        nonlocal function
+        function = pickle.loads(messages.get())()
 
+    def work():
+        while message := messages.get():
+            answer(lambda: function(pickle.loads(message)))
 
-def _pack(answer):
-    return pickle.dumps(answer, pickle.HIGHEST_PROTOCOL)
-
-
-def _send(connection, answer):
-    """Whether the parent still listens."""
-    try:
-        connection.send_bytes(answer)
-        return True
-    except OSError:
-        return False
+    threading.Thread(target=receive, daemon=True).start()
+    # The setup imports TensorFlow: collecting garbage meanwhile finds none and takes a quarter of the time.
+    gc.disable()
+    answer(prepare)
+    gc.enable()
+    for _ in range(threads):
+        threading.Thread(target=work).start()
 
 
 def _portable(error):
-    """`error` if it survives pickling, else its text; a bug carries its traceback as a note."""
-    trace = "".join(traceback.format_exception(error))
+    """`error` if it can be pickled, else its text; a bug carries its traceback as a note."""
+    trace = f"in a worker process:\n{''.join(traceback.format_exception(error))}"
     try:
         copy = pickle.loads(pickle.dumps(error))
     except (pickle.PicklingError, TypeError, AttributeError, ValueError):
-        return RuntimeError(f"in a worker process:\n{trace}")
+        return RuntimeError(trace)
     if not isinstance(error, UserError):
-        copy.add_note(f"in a worker process:\n{trace}")
+        copy.add_note(trace)
     return copy

@@ -19,39 +19,36 @@ from tfrecords.writing.results import Totals
 from tfrecords.writing.sources import TextSource, TokenSource
 from tfrecords.writing.workers import THREADS, map_unordered
 
-# A process takes some seconds to start, which does not pay for a corpus that is smaller than this.
+# For a smaller corpus, another process would take longer to start than it saves.
 _SMALL_CORPUS_BYTES = 64 << 20
 
 
 def write_shards(inputs, output, tokenizer=None, config=None, workers=None, overwrite=False, progress=True, beam=None):
     """Writes a corpus as shards, a manifest and the tokenizer beside them.
 
-    The shards are a function of corpus, tokenizer and config, byte for byte: the number of workers makes no
-    difference, nor does a run that was interrupted (even killed) and started again, which resumes at the
-    first missing shard, nor whether the corpus is given as text or as the folder that `tokenize_corpus` made
-    of it. Memory does not grow with the corpus.
+    The shards are a function of corpus, tokenizer and config, byte for byte. The number of workers makes no
+    difference, nor whether the corpus is given as text or as the folder that `tokenize_corpus` made of it. A run
+    that was interrupted, even killed, resumes at the first missing shard when it is started again. Memory does not
+    grow with the corpus.
 
     Args:
         inputs: path or list of paths: .txt (blank line between documents), .jsonl, .tsv, .csv,
             each also gzipped, .parquet, folders and globs of them; see `corpus.files.find_files`.
             Or one folder that `tokenize_corpus` wrote.
         output: folder to write; made if missing. One process at a time.
-        tokenizer: a tokenizer, or a path for `load_tokenizer`; None for that of a tokenized
-            corpus.
-        config: `ShardsConfig`; None for its defaults. For a tokenized corpus the settings of
-            `CorpusConfig` are its own; here they may be left at their defaults.
-        workers: how many shards are made at a time, two to a process, this one among them; None
+        tokenizer: a tokenizer, or a path for `load_tokenizer`; None for that of a tokenized corpus.
+        config: `ShardsConfig`; None for its defaults. The settings of `CorpusConfig` are those of a tokenized
+            corpus; leave them at their defaults for one.
+        workers: how many shards are made at a time, two by each process, the first two by this one; None
             for one per CPU core, or for a small corpus two.
         overwrite: remove other shards that `output` holds.
         progress: print a progress line to stderr.
-        beam: the options of an Apache Beam pipeline that does the work in place of `workers`, as its
-            command line takes them: ["--runner=FlinkRunner", "--flink_master=host:8081"]. Its
-            machines must see corpus and output under the same paths as this one; see `tfrecords.writing.beam`.
+        beam: options of an Apache Beam pipeline, as its command line takes them, that does the work instead of
+            `workers`: ["--runner=FlinkRunner", "--flink_master=host:8081"]; see `tfrecords.writing.beam`.
 
     Returns:
-        The `Manifest`; `statistics.report(manifest.counts, manifest.sequence_length)` puts it in
-        words, with warnings. If `output` already holds exactly what is asked for (settings and
-        tokenizer equal, corpus of the same file names and sizes), it is returned at once.
+        The `Manifest`. If `output` already holds exactly what is asked for (settings and tokenizer equal,
+        corpus of the same file names and sizes), it is returned at once.
 
     Raises:
         DataError: a missing, empty or damaged corpus; bytes that are not UTF-8; names the line.
@@ -60,7 +57,13 @@ def write_shards(inputs, output, tokenizer=None, config=None, workers=None, over
             corpus was not made with; `beam` without Apache Beam, or with `workers`.
 
     Example:
-        manifest = write_shards("books/", "shards", "vocab.txt", ShardsConfig(sequence_length=512))
+        import pathlib
+        from bert_tf.tokenizers import WordPieceTokenizer
+        from tfrecords import ShardsConfig, report, write_shards
+
+        pathlib.Path("corpus.txt").write_text("the cat sat .\\nthe cat ran .\\n")
+        tokenizer = WordPieceTokenizer("[PAD] [UNK] [CLS] [SEP] [MASK] the cat sat ran .".split())
+        manifest = write_shards("corpus.txt", "shards", tokenizer, ShardsConfig(sequence_length=32))
         print(*report(manifest.counts, manifest.sequence_length), sep="\\n")
     """
     config = config or ShardsConfig()
@@ -70,7 +73,7 @@ def write_shards(inputs, output, tokenizer=None, config=None, workers=None, over
     if source is None:
         source, tokenizer = _text(inputs, tokenizer, config)
     else:
-        tokenizer = _loaded(tokenizer or source.tokenizer_folder)
+        tokenizer = _loaded(tokenizer or source.folder / TOKENIZER_FOLDER)
         source.check_tokenizer(tokenizer)
         config = source.adopt(config)
     return _run(ShardJob(source, output, tokenizer, config), workers, beam, overwrite, progress)
@@ -81,15 +84,19 @@ def tokenize_corpus(inputs, output, tokenizer, config=None, workers=None, overwr
 
     Parallel, restartable and a function of its arguments as `write_shards` is.
 
-    Args: as of `write_shards`, `beam` too, but that the config is a `CorpusConfig` and the inputs are text.
+    Args and errors: as of `write_shards`, except that the config is a `CorpusConfig` and the inputs are text.
 
     Returns:
         The `TokenizedCorpus`.
 
-    Raises: as `write_shards`.
-
     Example:
-        tokenize_corpus("books/", "tokens", "vocab.txt")
+        import pathlib
+        from bert_tf.tokenizers import WordPieceTokenizer
+        from tfrecords import ShardsConfig, tokenize_corpus, write_shards
+
+        pathlib.Path("corpus.txt").write_text("the cat sat .\\nthe cat ran .\\n")
+        tokenizer = WordPieceTokenizer("[PAD] [UNK] [CLS] [SEP] [MASK] the cat sat ran .".split())
+        tokenize_corpus("corpus.txt", "tokens", tokenizer)
         write_shards("tokens", "pairs", config=ShardsConfig(format="segment_pair"))
         write_shards("tokens", "full", config=ShardsConfig(format="full_sentences"))
     """
@@ -104,9 +111,9 @@ def tokenize_corpus(inputs, output, tokenizer, config=None, workers=None, overwr
 
 def _run(job, workers, beam, overwrite, progress):
     """Does what is left of a job; returns its manifest."""
-    kind, source = job.kind, job.source
+    what, source = job.kind.what, job.source
     with lock_directory(job.output):
-        folder = OutputFolder(job.output, kind, job.settings, source.corpus)
+        folder = OutputFolder(job)
         manifest = folder.prepare(overwrite)
         if manifest is not None:
             return manifest
@@ -114,16 +121,16 @@ def _run(job, workers, beam, overwrite, progress):
         if not tokenizer_folder.is_dir() or not any(tokenizer_folder.iterdir()):
             with atomic_folder(tokenizer_folder) as temporary:
                 job.tokenizer.save(temporary)
-        totals = Totals(Progress(f"writing {kind.what}", source.bytes / 1e6, "MB") if progress else None)
+        totals = Totals(Progress(f"writing {what}", source.bytes / 1e6, "MB") if progress else None)
         if beam is None:
             workers = workers or (_cpu_count() if source.bytes >= _SMALL_CORPUS_BYTES else min(_cpu_count(), THREADS))
-            for result in map_unordered(job.prepare, folder.chunks_left(job.chunks(), totals), workers):
+            for result in map_unordered(job.prepare, folder.chunks_left(source.chunks(), totals), workers):
                 totals.add(result)
         else:
             _beam().process(job, folder, list(beam), totals)
         manifest = job.manifest(totals)
         folder.finish(manifest)
-    totals.finish(kind.what)
+    totals.finish(what)
     return manifest
 
 
@@ -131,8 +138,7 @@ def _text(inputs, tokenizer, config):
     """A source of text and its tokenizer."""
     if tokenizer is None:
         raise ConfigError("a corpus of text needs a tokenizer; train one with `bert-tf vocab`")
-    source = TextSource.of(inputs, config)
-    return source, _loaded(tokenizer)
+    return TextSource.of(inputs, config), _loaded(tokenizer)
 
 
 def _loaded(tokenizer):
@@ -162,7 +168,9 @@ def _beam():
     except ModuleNotFoundError as error:
         if error.name != "apache_beam":
             raise
-        raise ConfigError("Apache Beam is not installed; pip install -e '.[beam]' where this library was cloned") from None
+        raise ConfigError(
+            "Apache Beam is not installed; pip install -e '.[beam]' where this library was cloned"
+        ) from None
     return beam
 
 
