@@ -20,12 +20,7 @@ class ServedClassifier(ServingModule):
         labels: L str, in the order of the model's outputs.
 
     Example:
-        from bert_tf.export import ServedClassifier, write_saved_model
-        from bert_tf.tasks import Classifier
-        from bert_tf.testing import small_encoder, small_tokenizer
-
-        tokenizer = small_tokenizer("a good bad film")
-        module = ServedClassifier(Classifier(small_encoder(tokenizer), 2), tokenizer, ("neg", "pos"), sequence_length=32)
+        module = ServedClassifier(Classifier(encoder, 2), tokenizer, ("neg", "pos"), sequence_length=32)
         write_saved_model(module, "served")  # served/1
     """
 
@@ -56,12 +51,7 @@ class ServedRegressor(ServingModule):
     Outputs of `serving_default` and `ids`: `score` float32 [N], in the unit of the training labels.
 
     Example:
-        from bert_tf.export import ServedRegressor
-        from bert_tf.tasks import Regressor
-        from bert_tf.testing import small_encoder, small_tokenizer
-
-        tokenizer = small_tokenizer("a good bad film")
-        module = ServedRegressor(Regressor(small_encoder(tokenizer), mean=2.5, scale=1.5), tokenizer, sequence_length=32)
+        module = ServedRegressor(Regressor(encoder, mean=2.5, scale=1.5), tokenizer, sequence_length=32)
         module.answer_text(["a good film", "bad"])["score"]  # [2]
     """
 

@@ -24,11 +24,7 @@ class ServedEmbedding(ServingModule):
         tokenizer, sequence_length, static: as in `ServingModule`.
 
     Example:
-        from bert_tf.export import ServedEmbedding
-        from bert_tf.testing import small_encoder, small_tokenizer
-
-        tokenizer = small_tokenizer("a good bad film")
-        module = ServedEmbedding(small_encoder(tokenizer), tokenizer, sequence_length=32)
+        module = ServedEmbedding(encoder, tokenizer, sequence_length=32)
         module.answer_text(["a good film"])["mean"]  # [1, 16]
     """
 

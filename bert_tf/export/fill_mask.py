@@ -31,12 +31,7 @@ class ServedMaskedLM(ServingModule):
         ConfigError: `top_k` is larger than the vocabulary.
 
     Example:
-        from bert_tf.export import ServedMaskedLM, write_saved_model
-        from bert_tf.objectives import MaskedLM
-        from bert_tf.testing import small_encoder, small_tokenizer
-
-        tokenizer = small_tokenizer("a good bad film")
-        module = ServedMaskedLM(MaskedLM(small_encoder(tokenizer)), tokenizer, sequence_length=32, top_k=3)
+        module = ServedMaskedLM(MaskedLM(encoder), tokenizer, sequence_length=32, top_k=3)
         write_saved_model(module, "served")  # served/1
     """
 

@@ -23,12 +23,6 @@ class ExportError(RuntimeError):
 
     This is a defect of the library or of your own `ServingModule`, so it is not a `UserError`. What a user can fix,
     such as weights that are not finite, raises `DataError`.
-
-    Example:
-        from bert_tf.errors import UserError
-        from bert_tf.export import ExportError
-
-        issubclass(ExportError, UserError)  # False
     """
 
 

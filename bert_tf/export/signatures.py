@@ -70,16 +70,11 @@ class ServingModule(tf.Module):
         ConfigError: a sequence length beyond the encoder's positions.
 
     Example:
-        import tensorflow as tf
-        from bert_tf.export import ServingModule
-        from bert_tf.testing import small_encoder, small_tokenizer
-
         class ServedLength(ServingModule):
             def answer(self, features):
                 return {"tokens": tf.reduce_sum(tf.cast(features["padding_mask"], tf.int32), axis=1)}
 
-        tokenizer = small_tokenizer("a good film")
-        module = ServedLength(small_encoder(tokenizer), tokenizer, sequence_length=32)
+        module = ServedLength(encoder, tokenizer, sequence_length=32)
         module.answer_text(["a good film"])["tokens"]  # [5], with [CLS] and [SEP]
     """
 

@@ -34,12 +34,7 @@ class ServedTagger(ServingModule):
         ConfigError: another value of `words`.
 
     Example:
-        from bert_tf.export import ServedTagger
-        from bert_tf.tasks import Classifier
-        from bert_tf.testing import small_encoder, small_tokenizer
-
-        tokenizer = small_tokenizer("anna met paul")
-        model = Classifier(small_encoder(tokenizer), 2, pooled=False)
+        model = Classifier(encoder, 2, pooled=False)
         module = ServedTagger(model, tokenizer, ("O", "PER"), sequence_length=32)
         module.answer_text(["Anna met Paul."])["tags"]  # [1, 4]
     """

@@ -18,13 +18,9 @@ class ClassificationTask(TextTask):
     `predict` gives {"label": str, "probability": float, "probabilities": {label: float}}.
 
     Example:
-        from bert_tf.tasks import ClassificationTask
-        from bert_tf.testing import small_encoder, small_tokenizer
-
-        tokenizer = small_tokenizer("he left came back")
         task = ClassificationTask({"labels": ["same", "other"], "sequence_length": 32}, tokenizer)
         pairs = task.examples(["he left", "he left"], ["he came", "he left"], labels=["other", "same"])
-        model = task.model(small_encoder(tokenizer))
+        model = task.model(encoder)
         task.evaluate(model, pairs)["f1_macro"]
     """
 

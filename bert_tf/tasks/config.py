@@ -43,8 +43,6 @@ class ColumnsConfig:
             .iob, .bio, .txt), and where that says nothing by what it holds.
 
     Example:
-        from bert_tf.tasks import ColumnsConfig, TaskConfig
-
         TaskConfig(kind="classification", columns=ColumnsConfig(text="review", label="stars"))
     """
 
@@ -81,10 +79,7 @@ class TaskConfig:
             with its pooler.
 
     Example:
-        from bert_tf.tasks import TaskConfig, build_task
-        from bert_tf.testing import small_tokenizer
-
-        task = build_task(TaskConfig(kind="tagging", labels=("NOUN", "VERB")), small_tokenizer("a b"))
+        task = build_task(TaskConfig(kind="tagging", labels=("NOUN", "VERB")), tokenizer)
         task.metric  # 'accuracy', because the tags mark no entities
     """
 

@@ -25,8 +25,6 @@ class Examples:
         columns: what was read from where, e.g. {"text": "sentence", "label": "label"}.
 
     Example:
-        from bert_tf.tasks import Examples
-
         examples = Examples(texts=["good", "bad"], labels=["pos", "neg"], path="a.tsv", lines=[2, 3])
         examples.where(1)  # 'a.tsv, line 3'
     """

@@ -27,11 +27,7 @@ class TaskModel(TrainableModel):
         name: of the Keras model.
 
     Example:
-        from bert_tf.tasks import TaskModel
-        from bert_tf.testing import small_encoder, small_tokenizer
-
-        tokenizer = small_tokenizer("a good bad film")
-        model = TaskModel(small_encoder(tokenizer), units=3)
+        model = TaskModel(encoder, units=3)
         model.outputs(tokenizer.pack(tokenizer.tokenize(["a film"]), sequence_length=8)).shape  # [1, 3]
     """
 
@@ -99,11 +95,7 @@ class Classifier(TaskModel):
         {"logits", "probabilities"}: float32 [B, C] or [B, S, C].
 
     Example:
-        from bert_tf.tasks import Classifier
-        from bert_tf.testing import small_encoder, small_tokenizer
-
-        tokenizer = small_tokenizer("a good bad film")
-        model = Classifier(small_encoder(tokenizer), units=2)
+        model = Classifier(encoder, units=2)
         model(tokenizer.pack(tokenizer.tokenize(["a film"]), sequence_length=8))["logits"].shape  # [1, 2]
     """
 
@@ -134,11 +126,7 @@ class Regressor(TaskModel):
         {"score": float32 [B]}.
 
     Example:
-        from bert_tf.tasks import Regressor
-        from bert_tf.testing import small_encoder, small_tokenizer
-
-        tokenizer = small_tokenizer("a good bad film")
-        model = Regressor(small_encoder(tokenizer), mean=2.5, scale=1.5)
+        model = Regressor(encoder, mean=2.5, scale=1.5)
         model(tokenizer.pack(tokenizer.tokenize(["a film"]), sequence_length=8))["score"].shape  # [1]
     """
 

@@ -25,14 +25,11 @@ class TaskRecord:
         config: the dataclass of the settings; a subclass of `TaskConfig` where the task has settings of its own.
 
     Example:
-        from bert_tf.export import ServedClassifier
-        from bert_tf.tasks import TASKS, ClassificationTask, TaskRecord, register_task
-
         class StarsTask(ClassificationTask):
             pass
 
         register_task(TaskRecord("stars", task=StarsTask, served=ServedClassifier, metrics=("accuracy",), min_labels=2))
-        TASKS.remove("stars")  # `task.kind=stars` worked until here
+        build_task({"kind": "stars"}, tokenizer)
     """
 
     name: str

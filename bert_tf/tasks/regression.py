@@ -38,13 +38,9 @@ class RegressionTask(TextTask):
             standardises; None until then.
 
     Example:
-        from bert_tf.tasks import RegressionTask
-        from bert_tf.testing import small_encoder, small_tokenizer
-
-        tokenizer = small_tokenizer("a good bad film")
         task = RegressionTask({"kind": "regression", "sequence_length": 32}, tokenizer)
         train = task.examples(["a good film", "a bad film"], labels=[4.5, 1.0])
-        task.evaluate(task.model(small_encoder(tokenizer)), train)["pearson"]
+        task.evaluate(task.model(encoder), train)["pearson"]
     """
 
     saved = SavedRegression

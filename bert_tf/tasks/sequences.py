@@ -26,10 +26,7 @@ class Sequences:
             for labels of whole texts, which all have weight 1.
 
     Example:
-        from bert_tf.tasks import build_task
-        from bert_tf.testing import small_tokenizer
-
-        task = build_task({}, small_tokenizer("a good bad film"))
+        task = build_task({}, tokenizer)
         sequences = task.sequences(task.examples(["a film", "a"], labels=["1", "0"]))
         sequences.lengths  # [4, 3], with [CLS] and [SEP]
     """

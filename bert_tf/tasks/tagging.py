@@ -42,13 +42,9 @@ class TaggingTask(Task):
         scheme: of the entity tags of the first labelled file; None for other tags.
 
     Example:
-        from bert_tf.tasks import TaggingTask
-        from bert_tf.testing import small_encoder, small_tokenizer
-
-        tokenizer = small_tokenizer("anna met paul")
         task = TaggingTask({"kind": "tagging", "sequence_length": 32}, tokenizer)
         train = task.examples([["Anna", "met", "Paul"]], [["B-PER", "O", "B-PER"]])
-        model = task.model(small_encoder(tokenizer))
+        model = task.model(encoder)
         task.evaluate(model, train)["f1"]
         task.predict(model, ["Anna met Paul."])[0]["words"][0]["tag"]
     """

@@ -37,9 +37,6 @@ class SavedTask:
         tokenizer_fingerprint: of the tokenizer that the task was trained with.
 
     Example:
-        import dataclasses
-        from bert_tf.tasks import SavedTask
-
         @dataclasses.dataclass(frozen=True)
         class SavedRanking(SavedTask):
             longest_list: int = 0
@@ -75,13 +72,9 @@ class Task(abc.ABC):
         pairs: whether the texts are pairs; None until the first file is read.
 
     Example:
-        from bert_tf.tasks import build_task
-        from bert_tf.testing import small_encoder, small_tokenizer
-
-        tokenizer = small_tokenizer("a good bad film")
         task = build_task({"kind": "classification", "sequence_length": 32}, tokenizer)
         train = task.examples(["a good film", "a bad film"], labels=["pos", "neg"])
-        model = task.model(small_encoder(tokenizer))
+        model = task.model(encoder)
         task.evaluate(model, train)["accuracy"]
         task.predict(model, ["good"])  # [{"label": ..., "probability": ..., "probabilities": {...}}]
     """

@@ -21,11 +21,8 @@ class TextTask(Task):
     A subclass defines `learn`, `label_array`, `make_model`, `scores` and `answers`, and may define `parse_labels`.
 
     Example:
-        from bert_tf.tasks import ClassificationTask, TextTask
-        from bert_tf.testing import small_tokenizer
-
         issubclass(ClassificationTask, TextTask)  # True
-        task = ClassificationTask({}, small_tokenizer("a good bad film"))
+        task = ClassificationTask({}, tokenizer)
         task.examples(["good", "bad"], labels=["pos", "neg"]).labels  # ['pos', 'neg']
     """
 

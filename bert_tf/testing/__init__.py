@@ -9,6 +9,5 @@ __getattr__, __all__ = lazy_names(__name__, {
     "backbone": ["check_backbone"],
     "export": ["check_export", "check_served"],
     "objective": ["check_objective"],
-    "small": ["small_encoder", "small_tokenizer"],
     "task": ["check_task"],
 })  # fmt: skip

@@ -24,11 +24,7 @@ def check_export(module, folder, texts=TEXTS, tolerance=1e-4):
         The path of the version.
 
     Example:
-        from bert_tf.export import ServedEmbedding
-        from bert_tf.testing import check_export, small_encoder, small_tokenizer
-
-        tokenizer = small_tokenizer("a good film")
-        check_export(ServedEmbedding(small_encoder(tokenizer), tokenizer, 32), "served")
+        check_export(ServedEmbedding(encoder, tokenizer, 32), "served")
     """
     path = write_saved_model(module, folder)
     assert load_tokenizer(path / "assets" / "tokenizer").fingerprint == module.tokenizer.fingerprint
@@ -51,11 +47,7 @@ def check_served(path, texts=TEXTS, tolerance=1e-4):
         The answer of `serving_default` to `texts`: dict of arrays.
 
     Example:
-        from bert_tf.export import ServedEmbedding, write_saved_model
-        from bert_tf.testing import check_served, small_encoder, small_tokenizer
-
-        tokenizer = small_tokenizer("a good film")
-        path = write_saved_model(ServedEmbedding(small_encoder(tokenizer), tokenizer, 32), "served")
+        path = write_saved_model(ServedEmbedding(encoder, tokenizer, 32), "served")
         check_served(path, ["a good film", "good"])["mean"].shape  # (2, 16)
     """
     serve = tf.saved_model.load(str(path)).signatures["serving_default"]

@@ -1,7 +1,6 @@
 """The contract of a fine-tuning task, checked on a few examples."""
 
 import json
-from pathlib import Path
 
 import numpy as np
 import tensorflow as tf
@@ -31,18 +30,12 @@ def check_task(record, file, encoder, tokenizer, folder, tolerance=1e-4, **setti
         file: a labelled file with three examples or more.
         encoder: a small encoder without dropout, with at least 32 positions.
         tokenizer: the encoder's.
-        folder: where task.json and the export are written.
+        folder: where task.json and the export are written, a Path.
         tolerance: relative, of numbers that must be equal up to rounding.
         settings: of the task, such as `labels`.
 
     Example:
-        from pathlib import Path
-        from bert_tf.tasks import TASKS
-        from bert_tf.testing import check_task, small_encoder, small_tokenizer
-
-        Path("a.tsv").write_text("text\\tlabel\\na good film\\tpos\\nbad\\tneg\\na bad film\\tneg\\n")
-        tokenizer = small_tokenizer("a good bad film")
-        check_task(TASKS["classification"], "a.tsv", small_encoder(tokenizer), tokenizer, "checked")
+        check_task(TASKS["classification"], "train.tsv", encoder, tokenizer, tmp_path)
     """
     task = build_task({"kind": record.name, "sequence_length": 32, "dropout": 0.0} | settings, tokenizer)
     assert type(task) is resolve(record.task) and type(task.config) is record.config
@@ -52,8 +45,6 @@ def check_task(record, file, encoder, tokenizer, folder, tolerance=1e-4, **setti
     model = task.model(encoder)
     _check_loss(task, model, examples, tolerance)
     _check_answers(task, model, examples, file, tolerance)
-    folder = Path(folder)
-    folder.mkdir(exist_ok=True)
     task.save(folder)
     again = load_task(folder, tokenizer)
     assert again.config == task.config and again.metric == task.metric

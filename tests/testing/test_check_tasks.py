@@ -1,9 +1,12 @@
 """Every task in the list passes the public check, its export included."""
 
+import keras
 import pytest
 
+from bert_tf.models import BertConfig, BertEncoder
 from bert_tf.tasks import TASKS
-from bert_tf.testing import check_task, small_encoder, small_tokenizer
+from bert_tf.testing import check_task
+from bert_tf.tokenizers import WordPieceTokenizer
 
 FILES = {
     "classification": ("a.tsv", "text\tlabel\na good film\tpos\nbad\tneg\ngood , good\tpos\na bad bad film\tneg\n"),
@@ -17,8 +20,14 @@ FILES = {
 def test_tasks(name, tmp_path):
     path = tmp_path / FILES[name][0]
     path.write_text(FILES[name][1])
-    tokenizer = small_tokenizer("a good bad film in paris anna paul met one")
-    check_task(TASKS[name], path, small_encoder(tokenizer), tokenizer, tmp_path)
+    words = "a good bad film in paris anna paul met one ,".split()
+    tokenizer = WordPieceTokenizer(["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *words])
+    keras.utils.set_random_seed(0)
+    sizes = {"hidden_size": 16, "num_layers": 1, "num_heads": 2, "intermediate_size": 32, "max_positions": 32}
+    # Wider than the published initializer_range of 0.02: answers must differ by more than rounding.
+    none = {"dropout": 0.0, "attention_dropout": 0.0}
+    encoder = BertEncoder(BertConfig(tokenizer.vocabulary_size, **sizes, **none, initializer_range=0.2))
+    check_task(TASKS[name], path, encoder, tokenizer, tmp_path)
 
 
 def test_every_task_of_the_library_is_checked():
