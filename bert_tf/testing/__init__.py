@@ -7,8 +7,8 @@ from bert_tf.lazy import lazy_names
 
 __getattr__, __all__ = lazy_names(__name__, {
     "backbone": ["check_backbone"],
-    "export": ["check_export"],
+    "export": ["check_export", "check_served"],
     "objective": ["check_objective"],
-    "tasks": ["check_task"],
+    "task": ["check_task"],
     "tokenizer": ["check_tokenizer"],
 })  # fmt: skip
