@@ -20,7 +20,10 @@ gc.freeze()
 gc.set_threshold(100_000, 20, 100)
 
 # In this order before all others, so that the processes that share the suite end together.
-SLOWEST = ("test_replicas.py", "test_jax.py", "test_notebook.py", "test_task_learning.py")
+SLOWEST = (
+    "test_replicas.py", "test_finetuning.py", "test_pretraining.py", "test_objectives.py", "test_commands.py",
+    "test_imported_runs.py", "test_jax.py", "test_study.py", "test_notebook.py", "test_task_learning.py",
+)  # fmt: skip
 
 
 def pytest_collection_modifyitems(items):

@@ -17,7 +17,7 @@ from bert_tf.training.study import StudyConfig, collect, markdown, plan, run_stu
 from bert_tf.training.study_plan import Experiment
 
 MODEL = {"hidden_size": 16, "num_layers": 1, "num_heads": 1, "intermediate_size": 32, "max_positions": 128}
-ONCE = {"sentiment": {"train": {"seeds": 1}}}
+ONCE = {"train": {"seeds": 1}}  # of each task
 
 
 def study(folder, **changes):
