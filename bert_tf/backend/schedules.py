@@ -30,9 +30,7 @@ class WarmupDecay(keras.optimizers.schedules.LearningRateSchedule):
         WarmupDecay(1e-4, total_steps=100, warmup_steps=10)(5)  # half of 1e-4
     """
 
-    def __init__(
-        self, learning_rate, total_steps, warmup_steps=0, end_learning_rate=0.0, power=1.0, variant="replace"
-    ):
+    def __init__(self, learning_rate, total_steps, warmup_steps=0, end_learning_rate=0.0, power=1.0, variant="replace"):
         if variant not in VARIANTS:
             raise ConfigError(f"schedule variant '{variant}' is none of {', '.join(VARIANTS)}")
         if warmup_steps > total_steps:

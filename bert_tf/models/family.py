@@ -88,7 +88,7 @@ class Family:
         expected_shapes: function from a configuration to its `ExpectedShapes`; None for no such check.
 
     Example:
-        @dataclasses.dataclass(frozen=True)
+        @dataclasses.dataclass(frozen=True, kw_only=True)
         class SmallConfig(BertConfig):
             num_layers: int = 2
 

@@ -164,6 +164,16 @@ def test_the_losses_of_training_and_of_the_dev_file_are_both_kept(finished):
     assert best["train_loss"] > 0 and best["train_loss"] != best["loss"] == summary["dev"]["mean"]["loss"]
 
 
+def test_gradient_checkpointing_changes_no_result(finished, folder, tmp_path, monkeypatch):
+    compiled = []
+    compile = TaskModel.compile
+    monkeypatch.setattr(TaskModel, "compile", lambda model, **how: compiled.append(how["remat"]) or compile(model, **how))
+    finetune(experiment(folder, "train.remat=true"), tmp_path / "run")
+    assert compiled == [True]
+    first, expected = (run.metrics()[0] for run in (RunDirectory(tmp_path / "run"), finished[1]))
+    assert first["loss"] == pytest.approx(expected["loss"], rel=1e-4)
+
+
 def test_a_finished_run_returns_what_it_found(finished, folder):
     summary, run = finished
     before = (run.path / "metrics.jsonl").read_text()
