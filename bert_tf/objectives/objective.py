@@ -125,7 +125,7 @@ class Objective:
         return resolve(self.corruption)
 
     def make_corruption(self, settings, tokenizer, reader):
-        """The corruption of an experiment's batches; None if there is none.
+        """The corruption of an experiment's batches; None if there is none, or its settings say `has_effect` False.
 
         Args:
             settings: an instance of `config`.
@@ -134,7 +134,10 @@ class Objective:
         """
         if self.corruption is None:
             return None
-        return self.corruption_class.of_shards(reader, tokenizer, getattr(settings, self.corruption_section))
+        section = getattr(settings, self.corruption_section)
+        if not getattr(section, "has_effect", True):
+            return None
+        return self.corruption_class.of_shards(reader, tokenizer, section)
 
 
 def check_backbone_kind(name, kind, given):
