@@ -21,7 +21,7 @@ from tfrecords.shards.schema import TOKENIZER_FOLDER
 # What a pair label means, by task.
 PAIR_LABELS = {
     "nsp": ("B follows A", "B is from elsewhere"),
-    "sop": ("A and B are in order", "exchanged: in the document B stands before A"),
+    "sop": ("A and B are in order", "exchanged: in the document B comes before A"),
 }
 _INDENT = 11
 
@@ -135,7 +135,14 @@ def _segments(ids, segment_ids, layout):
 
 
 def inspect_shards(
-    folder, config=MaskingConfig(), seed=0, epoch=0, examples=3, example_index=None, width=100, corruption=MaskedLMCorruption
+    folder,
+    config=MaskingConfig(),
+    seed=0,
+    epoch=0,
+    examples=3,
+    example_index=None,
+    width=100,
+    corruption=MaskedLMCorruption,
 ):
     """Yields lines (str) that show examples of a folder of shards.
 

@@ -156,14 +156,6 @@ class RelativeAttention(keras.layers.Layer):
     def _cast(self, x):
         return ops.cast(x, self.compute_dtype)
 
-    def get_config(self):
-        return {
-            **super().get_config(),
-            "num_heads": self.num_heads,
-            "dropout": self.dropout.rate,
-            "initializer_range": self.initializer_range,
-        }
-
 
 @keras.saving.register_keras_serializable("bert_tf")
 class RelativePositions(keras.layers.Layer):
@@ -211,14 +203,6 @@ class RelativePositions(keras.layers.Layer):
 
     def compute_output_spec(self, token_ids, memory=None, training=False):
         return keras.KerasTensor((None, self.size), dtype=self.compute_dtype)
-
-    def get_config(self):
-        return {
-            **super().get_config(),
-            "size": self.size,
-            "clamp_length": self.clamp_length,
-            "dropout": self.dropout.rate,
-        }
 
 
 def _project(x, kernel):

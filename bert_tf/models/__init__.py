@@ -12,7 +12,8 @@ from bert_tf.models.families import FAMILIES
 _NAMES = {
     "electra": ["make_generator"],
     "electra_config": ["generator_config"],
-    "backbone": ["Backbone"],
+    "backbone": ["Backbone", "policy"],
+    "config_map": ["REQUIRED", "ConfigMap"],
     "decoder": ["DECODER_INPUTS", "Decoder"],
     "encoder": ["ENCODER_INPUTS", "Encoder", "encoder_inputs"],
     "encoder_config": ["EncoderConfig", "ModelConfig"],
@@ -21,6 +22,7 @@ _NAMES = {
         "register_family",
     ],
     "family": ["Family", "Maps", "Preset"],
+    "weights": ["WeightMap"],
 }  # fmt: skip
 for _record in FAMILIES.values():
     for _path in (f"{_record.config.__module__}:{_record.config.__name__}", _record.model):

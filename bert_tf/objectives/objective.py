@@ -101,7 +101,11 @@ class Objective:
         backbone: the kind of model that it trains, "encoder" or "decoder": `Family.kind`.
 
     Example:
-        register_objective(Objective(name="sentence_length", config=SentenceLengthConfig, model=SentenceLength))
+        @dataclasses.dataclass(frozen=True)
+        class SentenceLengthConfig(ObjectiveConfig):
+            name: str = "sentence_length"
+
+        register_objective(Objective("sentence_length", SentenceLengthConfig, model="my_models:SentenceLength"))
     """
 
     name: str

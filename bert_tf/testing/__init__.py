@@ -5,4 +5,5 @@ Each raises AssertionError, or the error of the part that fails. Names are impor
 
 from bert_tf.lazy import lazy_names
 
-__getattr__, __all__ = lazy_names(__name__, {"export": ["check_export"], "tasks": ["check_task"]})
+_NAMES = {"backbone": ["check_backbone"], "export": ["check_export"], "objective": ["check_objective"], "tasks": ["check_task"]}
+__getattr__, __all__ = lazy_names(__name__, _NAMES)

@@ -35,11 +35,7 @@ _SECONDS = 0.2
 
 @contextlib.contextmanager
 def precision(name):
-    """Makes layers that are created in this block compute in `name`; their variables stay float32.
-
-    bfloat16 wherever there is a choice: float16, for older GPUs, has too small a range and loses an
-    update now and then.
-    """
+    """Makes layers that are created in this block compute in `name`; their variables stay float32."""
     if name not in PRECISIONS:
         raise ConfigError(f"precision is '{name}'; it must be one of {', '.join(PRECISIONS)}")
     before = keras.config.dtype_policy()
@@ -51,19 +47,9 @@ def precision(name):
 
 
 def resolve(config, run, strategy, model_config, rows):
-    """The configuration of a run with `auto` replaced by a precision, the same on all workers.
+    """The configuration of a run with `train.precision: auto` replaced, the same on all workers.
 
-    A resumed run keeps its precision on any machine.
-
-    Args:
-        config: a `PretrainConfig` or `FinetuneConfig`.
-        run: its `RunDirectory`.
-        strategy: of `make_strategy`.
-        model_config: has `hidden_size` and `intermediate_size`.
-        rows: tokens of a batch.
-
-    Returns:
-        `config` with "float32" or "mixed_bfloat16" under `train.precision`.
+    A resumed run keeps its precision on any machine. `rows` is the number of tokens of a batch.
     """
     if config.train.precision != AUTO:
         return config

@@ -38,22 +38,13 @@ def make_strategy(name="auto"):
     if name == "multi_worker" or (name == "auto" and len(_workers()) > 1):
         return _multi_worker()
     gpus = tf.config.list_logical_devices("GPU")
-    if name == "auto" and not gpus:
-        tpu.warn_of_unused(tpu.Machine.here())
     if name == "mirrored" or (name == "auto" and len(gpus) > 1):
         return _mirrored(tuple(d.name for d in gpus or tf.config.list_logical_devices("CPU")))
     return tf.distribute.get_strategy()
 
 
 def strategy_of(train):
-    """The strategy of a run's training settings, which are checked against it.
-
-    Args:
-        train: has `strategy`, `batch_size`, `accumulation_steps`, `xla` and `precision`.
-
-    Raises:
-        ConfigError: as `make_strategy`; settings that this strategy cannot train with.
-    """
+    """The strategy of a run's training settings; raises ConfigError for settings that it cannot train with."""
     strategy = make_strategy(train.strategy)
     check_xla(strategy, train.xla)
     if is_tpu(strategy):
@@ -167,9 +158,6 @@ def check_agreement(strategy, number, what):
         strategy: of `make_strategy`.
         number: the state of this worker, such as its step; an int below 2^31.
         what: the name of this number in the message.
-
-    Raises:
-        RunDirectoryError: another worker has another number.
     """
     workers, total, squares = _sums(strategy, [1, number, number**2])
     if workers * squares != total**2:
@@ -201,11 +189,7 @@ def _sums(strategy, numbers):
 
 @contextlib.contextmanager
 def explain_lost_workers():
-    """Replaces the errors that TensorFlow raises after another worker has failed by a clear message.
-
-    Raises:
-        WorkerLostError: says what to do.
-    """
+    """Raises `WorkerLostError` instead of TensorFlow's errors after another worker has failed."""
     try:
         yield
     except (tf.errors.UnavailableError, tf.errors.AbortedError) as error:
@@ -261,7 +245,8 @@ def _mirrored(devices):
 
 @functools.cache
 def _tpu():
-    tpu.check_machine(tpu.Machine.here())
+    if not tf.config.list_physical_devices("TPU"):
+        raise tpu.explain(None)
     try:
         # The chips belong to this machine or to its slice, so that no address is needed.
         resolver = tf.distribute.cluster_resolver.TPUClusterResolver(tpu="local")

@@ -16,9 +16,8 @@ from bert_tf.tokenizers import load_tokenizer
 from bert_tf.training.finetuning import finetune
 from bert_tf.training.pretraining import pretrain
 from bert_tf.training.run_directory import SUMMARY, Summary
-from bert_tf.training.study_checks import build_shards
 from bert_tf.training.study_config import StudyConfig  # noqa: F401
-from bert_tf.training.study_plan import plan
+from bert_tf.training.study_plan import build_shards, plan
 from tfrecords.writing.writer import tokenize_corpus, write_shards
 
 RESULTS = "results.json"

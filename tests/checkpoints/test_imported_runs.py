@@ -13,11 +13,10 @@ from bert_tf import config, samples
 from bert_tf.cli.main import main
 from bert_tf.errors import ConfigError, DataError, RunDirectoryError
 from bert_tf.export.fill_mask import fill_mask
-from bert_tf.training.loading import load_pretrained, trained_length
 from bert_tf.tokenizers import train_wordpiece
-from bert_tf.training.encoders import finetuning_dropout, load_encoder
+from bert_tf.training.converting import import_run
 from bert_tf.training.finetuning import FinetuneConfig, finetune
-from bert_tf.training.imported import import_run
+from bert_tf.training.loading import finetuning_dropout, load_encoder, load_pretrained, trained_length
 from bert_tf.training.pretraining import PretrainConfig, pretrain
 from tfrecords.writing.writer import ShardsConfig, write_shards
 
@@ -72,7 +71,7 @@ def test_pretraining_continues_from_every_format(made, tmp_path):
     # The same weights, batch and masks: the same number.
     assert len(set(starts.values())) == 1
     # An encoder alone needs leave to start the heads afresh, and is still ahead of all fresh.
-    with pytest.raises(DataError, match="nothing fills 'masked_lm_head/dense/kernel'"):
+    with pytest.raises(DataError, match="has no masked_lm_head, pair_head; to initialize them randomly, list them in train.init_fresh"):
         first_loss(made, tmp_path / "refused", f"train.init_from={made / 'bare'}")
     leave = "train.init_fresh=[masked_lm_head, pair_head]"
     assert first_loss(made, tmp_path / "allowed", f"train.init_from={made / 'bare'}", leave) < fresh
@@ -201,4 +200,4 @@ def test_the_command(tmp_path, capsys):
     for a, b in zip(original.weights, back.weights, strict=True):
         np.testing.assert_array_equal(a, b)
     assert main(["convert", str(tmp_path / "nothing"), str(tmp_path / "x")]) == 1
-    assert "is no checkpoint" in capsys.readouterr().err
+    assert "nothing is not a run directory" in capsys.readouterr().err

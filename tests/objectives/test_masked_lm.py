@@ -179,14 +179,6 @@ def test_predict_needs_no_labels():
     )
 
 
-def test_save_and_load(tmp_path):
-    model = make(pair_task="sop")
-    model.save(tmp_path / "model.keras")
-    loaded = keras.models.load_model(tmp_path / "model.keras")
-    assert loaded.get_config() == model.get_config() and loaded.pair_task == "sop"
-    np.testing.assert_array_equal(loaded(batch())["masked_lm_logits"], model(batch())["masked_lm_logits"])
-
-
 def test_errors():
     with pytest.raises(ConfigError, match="unknown pair_task 'nspp'; did you mean 'nsp'"):
         make(pair_task="nspp")

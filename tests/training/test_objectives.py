@@ -11,7 +11,7 @@ from bert_tf import config, load, samples, save
 from bert_tf.errors import ConfigError
 from bert_tf.objectives import CausalLM, PermutationLM, ReplacedTokenDetection
 from bert_tf.tokenizers import train_wordpiece
-from bert_tf.training.encoders import load_encoder
+from bert_tf.training.loading import load_encoder
 from bert_tf.training.pretraining import PretrainConfig, pretrain
 from tfrecords.writing.writer import ShardsConfig, write_shards
 
