@@ -31,16 +31,11 @@ PACKAGES = [f"bert_tf.{name}" for name in (
 
 #: Public classes that have no example yet. Remove a name here when its class has one.
 WITHOUT = set("""
-    AlbertConfig ClassificationTask Classifier ColumnsConfig CorpusConfig DistilBertConfig ElectraConfig
-    Encoder EncoderConfig Examples Maps ModernBertConfig Preset RegressionTask Regressor RobertaConfig
-    SavedTask Sequences ServedClassifier ServedEmbedding ServedMaskedLM ServedRegressor ServedTagger Source
-    SpanBertConfig SpanBertEncoder TaggingTask TaskConfig TaskModel TextTask TokenizedCorpus TrainableModel
-    VocabularyTrainer XLNetConfig
+
 """.split())
 #: Examples that do not run yet. Remove a name here when its example runs.
 BROKEN = set("""
-    Backbone Family Layout ModelConfig ReplacedTokenCorruption ServingModule TaskRecord TokenizerKind
-    XLNetEncoder check_task export_run
+
 """.split())
 
 

@@ -176,7 +176,9 @@ def inspect_shards(
     reader = ShardReader(folder, tokenizer)
     yield from _field("shards", str(folder), width)
     yield from _field("holds", f"{reader.num_examples:,} examples of length {reader.sequence_length}", width)
-    yield from _field("packing", ", ".join(f"{key} {value}" for key, value in manifest.packing.items()), width)
+    packing = manifest.packing | {"pair_task": manifest.pair_task}
+    packing.pop("pair", None)  # its name in manifest.json
+    yield from _field("packing", ", ".join(f"{key} {value}" for key, value in packing.items()), width)
     yield ""
     indices = range(min(examples, reader.num_examples)) if example_index is None else [example_index]
     corrupt = corruption.of_shards(reader, tokenizer, config)

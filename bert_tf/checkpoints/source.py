@@ -148,7 +148,8 @@ class PairSource(Source):
 
     def _check_shared_embeddings(self):
         ours, theirs = (
-            {target[0]: name for name in source.arrays if (target := source.place(name))} for source in (self, self.beside)
+            {target[0]: name for name in source.arrays if (target := source.place(name))}
+            for source in (self, self.beside)
         )
         for path, name in theirs.items():
             if path.startswith("embeddings/") and not np.array_equal(self.beside.arrays[name], self.arrays[ours[path]]):

@@ -114,9 +114,7 @@ class RelativeAttention(keras.layers.Layer):
         if query is not None:
             heads = _project(query["states"], self.query_kernel)
             by_position = self._position_scores(heads, distances)
-            by_position = _shift_rows(
-                by_position, query["positions"], ops.shape(content)[1], ops.shape(keys)[1]
-            )
+            by_position = _shift_rows(by_position, query["positions"], ops.shape(content)[1], ops.shape(keys)[1])
             weights = self._probabilities(heads, keys, by_position, query["mask"], query["differs"])
             weights = self.query_dropout(self._cast(weights), training=training)
             outputs["query"] = self._output(weights, values)

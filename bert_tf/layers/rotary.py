@@ -71,6 +71,4 @@ def check_even(head_size):
         ConfigError: `head_size` is odd.
     """
     if head_size % 2:
-        raise ConfigError(
-            f"rotary positions need an even head size, got {head_size} = hidden_size / num_heads"
-        )
+        raise ConfigError(f"rotary positions need an even head size, got {head_size} = hidden_size / num_heads")

@@ -119,7 +119,7 @@ class TransformerBlock(keras.layers.Layer):
         self.head_size = head_size
         self.scale = scale
         self.fused = fused
-        self.output_initializer_range = output_initializer_range
+        self.output_range = initializer_range if output_initializer_range is None else output_initializer_range
         self._activation_function = activation_function(activation)
 
         def dropout_layer(rate, name):
@@ -161,10 +161,7 @@ class TransformerBlock(keras.layers.Layer):
             self.intermediate = dense(
                 self, factor * inner, function, self.initializer_range, "intermediate", bias, inputs=size
             )
-            output_range = (
-                self.initializer_range if self.output_initializer_range is None else self.output_initializer_range
-            )
-            self.output_dense = dense(self, size, None, output_range, "output", bias, inputs=inner)
+            self.output_dense = dense(self, size, None, self.output_range, "output", bias, inputs=inner)
             name = "output_layer_norm" if self.norm == "post" else "feed_forward_layer_norm"
             self.output_layer_norm = self._normalization(size, name)
 
@@ -173,7 +170,7 @@ class TransformerBlock(keras.layers.Layer):
             num_heads=self.num_heads,
             dropout=self.attention_dropout,
             initializer_range=self.initializer_range,
-            output_initializer_range=self.output_initializer_range,
+            output_initializer_range=self.output_range,
             head_size=self.head_size,
             use_bias=self.use_bias,
             scale=self.scale,

@@ -1,9 +1,6 @@
-"""The families of models and their published sizes. Pure Keras 3.
+"""The families of models and their published sizes. Pure Keras 3; see README.md.
 
-A family is two files: `bert_config.py` has its settings, its published sizes and its record, and imports no
-Keras; `bert.py` has the model and the maps of its published checkpoints. `families.py` lists the records.
-
-Names are imported when they are first used (PEP 562), so that configurations and sizes are there without Keras.
+Names are imported when they are first used (PEP 562): configurations and sizes need no Keras.
 """
 
 from bert_tf.lazy import lazy_names

@@ -38,6 +38,8 @@ class Encoder(Backbone):
                 table = keras.layers.Embedding(config.vocabulary_size, config.hidden_size, dtype=dtype)
                 outputs = {"sequence_output": table(inputs["token_ids"])}
                 super().__init__(config, inputs, outputs, dtype=dtype, name=name, **kwargs)
+
+        WordVectors(ModelConfig(100, 16)).outputs_at({"token_ids": np.array([[5, 6, 7]])}, np.array([[2]]))
     """
 
     kind = "encoder"

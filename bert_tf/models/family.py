@@ -89,7 +89,7 @@ class Family:
         kind: "encoder", or "decoder": causal, see `bert_tf.models.decoder`.
 
     Example:
-        @dataclasses.dataclass(frozen=True)
+        @dataclasses.dataclass(frozen=True, kw_only=True)
         class SmallConfig(BertConfig):
             num_layers: int = 2
 

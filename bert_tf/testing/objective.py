@@ -38,7 +38,7 @@ def check_objective(record, backbone, reader, tokenizer, folder, settings=None, 
 
     Example:
         reader = ShardReader("shards", tokenizer)
-        check_objective(OBJECTIVES["masked_lm"], encoder, reader, tokenizer, tmp_path)
+        check_objective(OBJECTIVES["masked_lm"], encoder, reader, tokenizer, tmp_path, xla=False)
     """
     settings = (settings or record.config()).for_shards(reader.manifest.packing, reader.sequence_length)
     assert type(settings) is record.config

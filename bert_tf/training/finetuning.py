@@ -136,6 +136,7 @@ def _train_and_measure(config, run, task, data, strategy, begin, writes):
         model.compile(
             optimizer=make_optimizer(config.optimizer, steps * train.epochs),
             accumulation_steps=train.accumulation_steps,
+            remat=train.remat,
             xla=train.xla,
             seed=train.seed,
         )

@@ -1,4 +1,4 @@
-"""The settings of the optimizer, and the list of optimizers. No TensorFlow is imported: a wrong setting is refused at once."""
+"""The settings of the optimizer, and the list of optimizers. No TensorFlow is imported, as in all settings."""
 
 import dataclasses
 from typing import Annotated, ClassVar, Literal

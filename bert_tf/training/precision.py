@@ -1,9 +1,8 @@
 """The precision of a model: float32, or bfloat16 on machines that are faster with it.
 
-bfloat16 products take half the time of float32's on some CPUs (AMD Zen 4, Intel with AMX) and twice
-the time on others (Intel with AVX512-BF16 and no AMX). CPUs without bfloat16 instructions convert
-numbers all the time: their products are about as fast in both, a step of training takes 1.4 times as
-long (AMD Zen 3). No setting suits all machines: `precision: auto` looks.
+bfloat16 products take half the time of float32's on some CPUs (AMD Zen 4, Intel with AMX) and twice the time on others
+(Intel with AVX512-BF16 and no AMX). Without bfloat16 instructions a step of training takes 1.4 times as long (AMD Zen 3).
+So `precision: auto` measures.
 """
 
 import contextlib
@@ -64,16 +63,14 @@ def resolve(config, run, strategy, model_config, rows):
 def choose(model_config, rows, on_tpu=False, stored=False):
     """The precision that suits this machine, with a line on the console that says why.
 
-    bfloat16 on TPUs and on GPUs of compute capability 8.0 or above. On CPUs the products of the model's
-    feed-forward layers are timed in both for a fifth of a second: bfloat16 must take less time by a
-    tenth with each number of rows.
+    bfloat16 on TPUs and on GPUs of compute capability 8.0 or above. On CPUs the products of the model's feed-forward
+    layers are timed in both for a fifth of a second: bfloat16 must be 1.1 times as fast with each number of rows.
 
     Args:
         model_config: has `hidden_size` and `intermediate_size`.
         rows: numbers of tokens, of a training batch, or of the requests to be served.
         on_tpu: whether the model runs on TPUs.
-        stored: whether the weights are stored as they are read, as in an export; training casts them
-            in each step.
+        stored: whether the weights are stored in the precision, as in an export; training casts them in each step.
 
     Returns:
         "float32" or "mixed_bfloat16".

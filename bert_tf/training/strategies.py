@@ -18,14 +18,12 @@ NAMES = ("auto", "one", "mirrored", "multi_worker", "tpu")
 def make_strategy(name="auto"):
     """The distribution strategy called `name`.
 
-    "auto" takes a TPU where the machine has one, else the cluster that the environment variable
-    TF_CONFIG describes, else all GPUs, else the one device there is. "mirrored" replicates over all
-    GPUs, or over the logical CPUs that the caller has configured; "multi_worker" over those of all
-    machines of TF_CONFIG's cluster, each of which runs the same command on a shared file system.
+    "auto" takes a TPU where the machine has one, else the cluster that the environment variable TF_CONFIG describes, else
+    all GPUs, else the one device there is. "mirrored" replicates over all GPUs, or over the logical CPUs; "multi_worker"
+    over those of all machines of TF_CONFIG's cluster, each of which runs the same command on a shared file system.
 
-    Each strategy is created once in a process, and every call returns the same object: a second
-    TPUStrategy would erase the memory of the first, and two MirroredStrategies give their collectives
-    the same numbers and confuse them ("Shape mismatch in the collective instance", TensorFlow 2.20).
+    A process creates each strategy once: a second TPUStrategy would erase the memory of the first, and two
+    MirroredStrategies confuse their collectives ("Shape mismatch in the collective instance", TensorFlow 2.20).
 
     Raises:
         ConfigError: an unknown name, a TPU that cannot be reached, or a cluster that is missing or
@@ -63,9 +61,8 @@ def feed(strategy, global_batch, make_dataset):
     Args:
         strategy: of `make_strategy`.
         global_batch: examples of an update over all replicas.
-        make_dataset: function(input_index, num_inputs) -> a `tf.data.Dataset` of this input's rows of each
-            global batch, dicts of tensors. With several inputs, or on a TPU, each batch must have
-            `global_batch / num_inputs` rows; use `feed_batches` for batches of other sizes.
+        make_dataset: function(input_index, num_inputs) -> a `tf.data.Dataset` of this input's rows of each global batch,
+            dicts of tensors. With several inputs, or on a TPU, each batch must have `global_batch / num_inputs` rows.
 
     Returns:
         The dataset of the one process, or this worker's part of a distributed one.
@@ -100,20 +97,15 @@ def feed(strategy, global_batch, make_dataset):
 def feed_batches(strategy, batches, rows=None):
     """The dataset for `fit` or `evaluate`, in which every row of each batch is on one replica.
 
-    Every host reads all batches and takes the rows of its replicas. A batch whose size is not a
-    multiple of the replicas is padded by `fill`.
+    Every host reads all batches and takes the rows of its replicas. A batch whose size is not a multiple of the replicas
+    is padded by `fill`.
 
     Args:
         strategy: of `make_strategy`.
         batches: a `tf.data.Dataset` of global batches, dicts of tensors with any number of rows.
-        rows: the size of the largest batch, if known. All batches are padded to it, which makes the
-            number of rows static; a TPU needs that.
+        rows: the size of the largest batch, to which all are padded; a TPU needs it. None for no such padding.
 
-    Returns:
-        The dataset of the one process, or this worker's part of a distributed one.
-
-    Raises:
-        ConfigError: data that a TPU cannot take.
+    Returns, raises: as `feed`.
     """
     if _is_one_dataset(strategy):
         return batches
