@@ -1,6 +1,7 @@
 """Every shipped configuration is one that its command accepts."""
 
 import dataclasses
+import math
 from pathlib import Path
 
 import pytest
@@ -51,6 +52,8 @@ SPANBERT = "facebookresearch/SpanBERT pretraining/README.md, fairseq/optim/lr_sc
 XLNET = "Yang et al. 2019, section 3.1 and table 7; zihangdai/xlnet model_utils.py get_train_op, train.py"
 DISTILBERT = "huggingface/transformers research_projects/distillation train.py, distiller.py (its optimizer only)"
 MODERNBERT = "AnswerDotAI/ModernBERT yamls/modernbert/modernbert-base-pretrain.yaml; Warner et al. 2024, section 2.2"
+NANOGPT = "karpathy/nanoGPT config/train_gpt2.py, train.py; Brown et al. 2020, table 2.1 (rates of the larger sizes)"
+GPT1 = "Radford et al. 2018, section 4.1; openai/finetune-transformer-lm opt.py"
 PUBLISHED = {
     "bert_base": (BERT, 256, 900_000, 1e-4, 1e-5, 10_000, "replace", 0.999, 1e-6, 0.01, False, 1.0),
     "bert_large": (BERT, 256, 900_000, 1e-4, 1e-5, 10_000, "replace", 0.999, 1e-6, 0.01, False, 1.0),
@@ -77,6 +80,12 @@ PUBLISHED = {
     "distilbert_base": (DISTILBERT, 8 * 50 * 5, 12_600, 5e-4, 0.0, 630, "after", 0.98, 1e-6, 0.0, True, 5.0),
     # 1.719e12 tokens and a warm-up of 3e9 in batches of 4608 x 1024. A decay of 1e-5 for an update at the peak.
     "modernbert_base": (MODERNBERT, 4608, 364_300, 8e-4, 0.0, 636, "after", 0.98, 1e-6, 1e-5 / 8e-4, True, 1.0),
+    "gpt1": (GPT1, 64, 3_000_000, 2.5e-4, 0.0, 2000, "replace", 0.999, 1e-8, 0.01, True, 1.0),
+    # 5 * 8 micro-batches of 12 rows: 491,520 tokens.
+    **{
+        f"gpt2_{size}": (NANOGPT, 40 * 12, 600_000, rate, rate / 10, 2000, "after", 0.95, 1e-8, 0.1, True, 1.0)
+        for size, rate in {"small": 6e-4, "medium": 3e-4, "large": 2.5e-4, "xl": 2e-4}.items()
+    },
 }
 SMALL = {"bert_tiny", "bert_laptop"}  # sizes for a laptop, with settings of our own
 # Masking: rate, fraction masked, fraction replaced by random tokens, strategy, tokens predicted in a sequence of so many.
@@ -109,12 +118,12 @@ CANDIDATES = {
     "roberta": ("predict_special", "random", "uniform"),
     "spanbert": ("predict_unknown", "up", "corpus"),
 }
-OBJECTIVES = {"electra": "replaced_token_detection", "xlnet": "permutation_lm"}
+OBJECTIVES = {"electra": "replaced_token_detection", "xlnet": "permutation_lm", "gpt1": "causal_lm", "gpt2": "causal_lm"}
 
 
 def test_every_family_and_size_has_its_recipe():
     assert {Path(name).stem for name in names("pretrain")} == PUBLISHED.keys() | SMALL
-    assert PUBLISHED.keys() == MASKING.keys() | {"xlnet_base", "xlnet_large"}
+    assert PUBLISHED.keys() == MASKING.keys() | {name for name in PUBLISHED if name.startswith(("xlnet", "gpt"))}
     assert {name.split("_")[0] for name in PUBLISHED} == FAMILIES.keys()
 
 
@@ -134,10 +143,12 @@ def test_the_recipe_is_the_published_one(name):
     assert ours == pytest.approx(tuple(published)) if None not in published else ours == tuple(published), source
     family = name.split("_")[0]
     assert (optimizer.name, optimizer.beta_1) == ("lamb" if family == "albert" else "adamw", 0.9)
+    assert optimizer.decay == ("cosine" if family in ("gpt1", "gpt2") else "polynomial")
     assert optimizer.power == (0.0 if family == "modernbert" else 1.0)
     assert train.batch_size % train.accumulation_steps == 0
     size = {"albert": "_v1", "xlnet": "_cased"}.get(family, "")
-    assert experiment.model == {"preset": name.removesuffix("_512").removesuffix("_2048") + size}
+    without_dropout = {"dropout": 0.0, "attention_dropout": 0.0} if family == "gpt2" else {}
+    assert experiment.model == {"preset": name.removesuffix("_512").removesuffix("_2048") + size} | without_dropout
     assert experiment.objective.name == OBJECTIVES.get(family, "masked_lm")
 
 
@@ -183,6 +194,17 @@ def test_schedules_are_the_published_ones():
     assert rate("albert_base", 3_125) == pytest.approx(1.76e-3 * (1 - 3_125 / 125_000), rel=1e-4)
     for step in (636, 200_000, 364_299):
         assert rate("modernbert_base", step) == pytest.approx(8e-4, rel=1e-4)
+
+
+def test_gpts_rates_fall_by_a_cosine():
+    # train.py get_lr of nanoGPT; opt.py warmup_cosine of finetune-transformer-lm.
+    for step in (2000, 100_000, 599_999):
+        progress = (step - 2000) / (600_000 - 2000)
+        expected = 6e-5 + 0.5 * (1 + math.cos(math.pi * progress)) * (6e-4 - 6e-5)
+        assert rate("gpt2_small", step) == pytest.approx(expected, rel=1e-4)
+    assert rate("gpt2_small", 1000) == pytest.approx(3e-4)
+    assert rate("gpt1", 1_500_000) == pytest.approx(1.25e-4, rel=1e-4)
+    assert rate("gpt1", 3_000_000) == pytest.approx(0, abs=1e-10)
 
 
 def test_version_2_of_albert_differs_in_dropout_alone():

@@ -10,6 +10,8 @@ __getattr__, __all__ = lazy_names(
     __name__,
     {
         "corpus.documents": ["read_texts"],
+        "corruption.documents": ["DocumentSeparation"],
+        "corruption.documents_config": ["DocumentsConfig"],
         "corruption.masking": ["MaskedLMCorruption"],
         "corruption.masking_config": ["MaskingConfig"],
         "corruption.permutation": ["PermutationCorruption"],

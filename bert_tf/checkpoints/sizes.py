@@ -5,7 +5,8 @@ A configuration can ask for any amount of memory; arrays cannot: their shapes ar
 
 import re
 
-from bert_tf.errors import DataError
+from bert_tf.config import to_dict
+from bert_tf.errors import ConfigError, DataError
 from bert_tf.models.families import family_of
 
 #: Arrays of one checkpoint; the largest published model of these families has under 1,000.
@@ -43,3 +44,24 @@ def check_sizes(config, shapes, where, scope=""):
             problems.append(f"'{name}' has shape {tuple(found)}; the configuration asks for {shape} ({names})")
     if problems:
         raise DataError(f"{where}: the configuration does not fit the weights:\n  " + "\n  ".join(problems))
+
+
+def check_told(maps, config, shapes, scope="model"):
+    """Refuses settings that a checkpoint without a configuration (ELECTRA's, GPT-1's) cannot tell.
+
+    Args:
+        maps: the `Maps` of the format, with `config_of_shapes`.
+        config: of the model.
+        shapes: dict from the names of its arrays to their shapes.
+        scope: "model" or "generator".
+
+    Raises:
+        ConfigError: names the setting.
+    """
+    told = to_dict(maps.config_of_shapes(shapes, scope))
+    for name, value in to_dict(config).items():
+        if not name.endswith("dropout") and name != "initializer_range" and told[name] != value:
+            raise ConfigError(
+                f"a checkpoint of this family and format has no configuration and means {name}={told[name]!r}, "
+                f"this model has {value!r}; write format 'hf' instead"
+            )

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import numpy as np
 
-from bert_tf.checkpoints import hugging_face, tensorflow1
+from bert_tf.checkpoints import gpt1_numpy, hugging_face, tensorflow1
 from bert_tf.checkpoints.model_garden import OTHER_HEADS, GardenArrays
 from bert_tf.checkpoints.sizes import check_sizes
 from bert_tf.config import build
@@ -24,7 +24,7 @@ class Source:
 
     Attributes:
         path: its folder.
-        format: "hf", "tf1" or "garden".
+        format: "hf", "tf1", "garden" or "numpy".
         family: our name of the family, e.g. "bert".
         config: its configuration, e.g. a `BertConfig`.
         arrays: published name -> array.
@@ -160,7 +160,9 @@ class PairSource(Source):
 
 def is_checkpoint(path):
     """Whether `path` looks like a published checkpoint: a folder, or the prefix of TensorFlow's."""
-    return any(r is not None for r in (hugging_face.recognize(path), tensorflow1.recognize(path))) or _is_pair(path)
+    if gpt1_numpy.recognize(path) or _is_pair(path):
+        return True
+    return any(found is not None for found in (hugging_face.recognize(path), tensorflow1.recognize(path)))
 
 
 def _is_pair(path):
@@ -173,7 +175,7 @@ def open_checkpoint(path, family=None):
     Args:
         path: a Hugging Face directory, or a folder with two of ELECTRA's, `discriminator` and
             `generator`; or a folder with a TensorFlow 1 or Model Garden checkpoint
-            and its configuration, or the checkpoint's prefix in it.
+            and its configuration, or the checkpoint's prefix in it; or a folder with GPT-1's params_*.npy.
         family: where the files do not say it, or are one family's in another's format ("spanbert"
             in BERT's).
 
@@ -191,6 +193,10 @@ def open_checkpoint(path, family=None):
         record, kind = hugging_face.recognize_family(theirs, file, family), "hf"
         config = build(record.config, record.maps(kind).config.read(theirs, file), str(file))
         arrays, padding_id = hugging_face.SafetensorsArrays(folder), theirs.get("pad_token_id")
+    elif gpt1_numpy.recognize(path):
+        folder, record, kind = Path(path), FAMILIES["gpt1"], "numpy"
+        arrays = gpt1_numpy.NumpyArrays(folder)
+        config = record.maps(kind).config_of_shapes(arrays.shapes)
     else:
         found = tensorflow1.recognize(path)
         if found is None:

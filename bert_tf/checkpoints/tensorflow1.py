@@ -14,9 +14,9 @@ from pathlib import Path
 import numpy as np
 import tensorflow as tf
 
-from bert_tf.checkpoints.sizes import MAX_ARRAYS
-from bert_tf.config import build, to_dict
-from bert_tf.errors import ConfigError, DataError
+from bert_tf.checkpoints.sizes import MAX_ARRAYS, check_told
+from bert_tf.config import build
+from bert_tf.errors import DataError
 from bert_tf.models.families import maps_of
 from bert_tf.parsing import read_json_object
 
@@ -137,9 +137,10 @@ def write(folder, family, config, weights, tokenizer, generator=None):
     """
     maps = family.maps("tf1")
     if maps.config is None:
-        _check_shapes_say(maps, config, weights, "model")
+        shapes = {name: value.shape for name, value in weights.items()}
+        check_told(maps, config, shapes)
         if generator is not None:
-            _check_shapes_say(maps, generator, weights, "generator")
+            check_told(maps, generator, shapes, "generator")
     else:
         text = json.dumps(maps.config.write(config), indent=2) + "\n"
         (Path(folder) / maps.config.file).write_text(text, encoding="utf-8")
@@ -156,17 +157,6 @@ def write(folder, family, config, weights, tokenizer, generator=None):
     (Path(folder) / "checkpoint").write_text(state, encoding="utf-8")
     if tokenizer is not None:
         tokenizer.save(folder)
-
-
-def _check_shapes_say(maps, config, weights, scope):
-    """Refuses settings that a checkpoint without a configuration (ELECTRA's) cannot tell."""
-    told = to_dict(maps.config_of_shapes({name: value.shape for name, value in weights.items()}, scope))
-    for name, value in to_dict(config).items():
-        if not name.endswith("dropout") and name != "initializer_range" and told[name] != value:
-            raise ConfigError(
-                f"a TensorFlow 1 checkpoint of this family has no configuration and means {name}={told[name]!r}, "
-                f"this model has {value!r}; write format 'hf' instead"
-            )
 
 
 def _only_prefix(folder):

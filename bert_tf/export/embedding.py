@@ -10,7 +10,8 @@ class ServedEmbedding(ServingModule):
 
     Outputs of `serving_default`:
         mean: float32 [N, H], over the real tokens, [CLS] and [SEP] included.
-        cls: float32 [N, H], the last hidden vector of [CLS].
+        cls: float32 [N, H], the last hidden vector of [CLS]; of a decoder that of the last token, which alone
+            has seen the whole text.
 
     Outputs of `tokens`, which takes `text` too:
         tokens: string [N, S], [CLS] first; "" as padding.
@@ -31,6 +32,7 @@ class ServedEmbedding(ServingModule):
     def __init__(self, model, tokenizer, sequence_length=128, static=False):
         super().__init__(model, tokenizer, sequence_length, static=static)
         self.hidden_size = model.config.hidden_size
+        self._cls_is_last = model.kind == "decoder" or bool(tokenizer.layout.at_end)  # XLNet's [CLS] stands last
 
     def signatures(self):
         return super().signatures() | {"tokens": Signature(self.answer_tokens, {"text": TEXT})}
@@ -48,9 +50,9 @@ class ServedEmbedding(ServingModule):
 
     def _cls(self, sequence, padding_mask):
         """[N, H]: the vector of [CLS]. A sum, because an empty batch has no column to take it from."""
-        if not self.tokenizer.layout.at_end:
+        if not self._cls_is_last:
             return tf.reduce_sum(sequence[:, :1], axis=1)
-        length = tf.shape(padding_mask)[1]  # XLNet's [CLS] is the last token
+        length = tf.shape(padding_mask)[1]
         last = tf.reduce_max(tf.cast(padding_mask, tf.int32) * tf.range(1, length + 1), axis=1) - 1
         return tf.reduce_sum(sequence * tf.one_hot(last, length)[..., None], axis=1)
 

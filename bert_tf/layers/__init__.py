@@ -7,7 +7,7 @@ from bert_tf.layers.activations import activation
 from bert_tf.layers.attention import Attention
 from bert_tf.layers.attention_mask import AttentionMask
 from bert_tf.layers.embeddings import Embeddings
-from bert_tf.layers.heads import ClassificationHead, LastTokenPooler, Pooler
+from bert_tf.layers.heads import ClassificationHead, LastToken, LastTokenPooler, Pooler
 from bert_tf.layers.pretraining_heads import DiscriminatorHead, LMHead, MaskedLMHead, SpanBoundaryHead
 from bert_tf.layers.relative_attention import RelativeAttention, RelativePositions
 from bert_tf.layers.relative_block import RelativeBlock

@@ -13,7 +13,7 @@ class Embeddings(keras.layers.Layer):
 
     BERT (Devlin et al. 2018, section 3 and figure 2); `embedding_postprocessor` in
     google-research/bert `modeling.py`. Families without segments (DistilBERT) or whose positions
-    are elsewhere (ModernBERT) leave those tables out.
+    are elsewhere (ModernBERT) leave those tables out, GPT leaves out the normalization.
 
     Args:
         vocabulary_size: rows of the token table.
@@ -22,13 +22,14 @@ class Embeddings(keras.layers.Layer):
         num_segments: rows of the segment table. With 1 every token gets that row, with 0 there is
             no table: then `segment_ids` are not read.
         dropout: rate after the normalization.
-        layer_norm_epsilon: added to the variance.
+        layer_norm_epsilon: added to the variance; None for no normalization (GPT-1, GPT-2).
         initializer_range: standard deviation of the truncated normal that fills the tables.
         padding_id: None numbers positions from 0. RoBERTa numbers the tokens that are not padding
             from padding_id + 1, and gives padding the position padding_id: fairseq
             `make_positions`. The position table then has padding_id + 1 more rows, and row
             `padding_id` of both tables begins at zero.
         layer_norm_offset: whether the normalization has an offset beside its scale.
+        position_initializer_range: of the position table; None for `initializer_range`.
 
     Call arguments:
         token_ids: int32 [B, S].
@@ -60,6 +61,7 @@ class Embeddings(keras.layers.Layer):
         initializer_range,
         padding_id=None,
         layer_norm_offset=True,
+        position_initializer_range=None,
         **kwargs,
     ):
         super().__init__(**kwargs)
@@ -69,18 +71,21 @@ class Embeddings(keras.layers.Layer):
         self.num_segments = num_segments
         self.initializer_range = initializer_range
         self.padding_id = padding_id
-        self.layer_norm = LayerNormalization(
-            epsilon=layer_norm_epsilon, center=layer_norm_offset, dtype=self.dtype_policy, name="layer_norm"
-        )
+        self.position_initializer_range = position_initializer_range
+        self.layer_norm = None
+        if layer_norm_epsilon is not None:
+            self.layer_norm = LayerNormalization(
+                epsilon=layer_norm_epsilon, center=layer_norm_offset, dtype=self.dtype_policy, name="layer_norm"
+            )
         self.dropout = Dropout(dropout, dtype=self.dtype_policy, name="dropout")
 
     def build(self, token_ids_shape):
-        def table(name, rows, zero_row=None):
+        def table(name, rows, zero_row=None, stddev=self.initializer_range):
             # Under mixed precision only the rows that were looked up are cast: thousands of times less work
             # than casting the table.
             return self.add_weight(
                 shape=(rows, self.size),
-                initializer=_table_initializer(self.initializer_range, zero_row),
+                initializer=_table_initializer(stddev, zero_row),
                 autocast=False,
                 name=name,
             )
@@ -88,10 +93,12 @@ class Embeddings(keras.layers.Layer):
         self.token_table = table("token_embeddings", self.vocabulary_size, self.padding_id)
         if self.max_positions is not None:
             rows = self.max_positions + self._first_position
-            self.position_table = table("position_embeddings", rows, self.padding_id)
+            stddev = self.position_initializer_range or self.initializer_range
+            self.position_table = table("position_embeddings", rows, self.padding_id, stddev)
         if self.num_segments:
             self.segment_table = table("segment_embeddings", self.num_segments)
-        self.layer_norm.build((None, None, self.size))
+        if self.layer_norm is not None:
+            self.layer_norm.build((None, None, self.size))
 
     @property
     def _first_position(self):
@@ -105,7 +112,8 @@ class Embeddings(keras.layers.Layer):
             x = x + ops.take(self.segment_table, segment_ids, axis=0)
         elif self.num_segments:
             x = x + self.segment_table[0]
-        return self.dropout(self.layer_norm(ops.cast(x, self.compute_dtype)), training=training)
+        x = ops.cast(x, self.compute_dtype)
+        return self.dropout(x if self.layer_norm is None else self.layer_norm(x), training=training)
 
     def _positions(self, token_ids, position_ids):
         """Embeddings of the positions: [B, S, E], or [S, E] where all sequences have the same."""

@@ -82,12 +82,37 @@ class LastTokenPooler(Pooler):
     def call(self, sequence_output, padding_mask=None):
         if padding_mask is None:
             return self.dense(sequence_output[:, -1])
-        positions = ops.arange(ops.shape(sequence_output)[1], dtype="int32")
-        last = ops.max(ops.where(ops.cast(padding_mask, "bool"), positions, 0), axis=1, keepdims=True)
-        return self.dense(gather_positions(sequence_output, last)[:, 0])
+        return self.dense(gather_positions(sequence_output, last_positions(padding_mask))[:, 0])
 
     def compute_output_spec(self, sequence_output, padding_mask=None):
         return keras.KerasTensor((sequence_output.shape[0], self.dense.units), dtype=self.compute_dtype)
+
+
+@keras.saving.register_keras_serializable("bert_tf")
+class LastToken(keras.layers.Layer):
+    """The vector of the last real token: of a causal model the only one that has seen the whole text.
+
+    As GPT-1 and GPT-2 are fine-tuned (Radford et al. 2018, section 3.2); it has no weights.
+
+    Call arguments:
+        sequence_output: float [B, S, H].
+        padding_mask: bool [B, S], True at real tokens, padding on either side; None means that all are real.
+
+    Returns:
+        float [B, H]. A sequence without a real token gets the vector of its first position.
+
+    Example:
+        LastToken()(np.ones((2, 5, 8), "float32"))  # [2, 8]
+    """
+
+    def call(self, sequence_output, padding_mask=None):
+        if padding_mask is None:
+            return sequence_output[:, -1]
+        return gather_positions(sequence_output, last_positions(padding_mask))[:, 0]
+
+    def compute_output_spec(self, sequence_output, padding_mask=None):
+        batch, _, size = sequence_output.shape
+        return keras.KerasTensor((batch, size), dtype=self.compute_dtype)
 
 
 @keras.saving.register_keras_serializable("bert_tf")
@@ -120,3 +145,9 @@ class ClassificationHead(keras.layers.Layer):
 
     def call(self, x, training=False):
         return ops.cast(self.dense(self.dropout(x, training=training)), "float32")
+
+
+def last_positions(padding_mask):
+    """The position of the last real token: bool [B, S] -> int32 [B, 1]; 0 where there is none."""
+    positions = ops.arange(ops.shape(padding_mask)[1], dtype="int32")
+    return ops.max(ops.where(ops.cast(padding_mask, "bool"), positions, 0), axis=1, keepdims=True)

@@ -11,6 +11,7 @@ _NAMES = {
     "electra_config": ["generator_config"],
     "backbone": ["Backbone", "policy"],
     "config_map": ["REQUIRED", "ConfigMap"],
+    "decoder": ["DECODER_INPUTS", "Decoder"],
     "encoder": ["ENCODER_INPUTS", "Encoder", "encoder_inputs"],
     "encoder_config": ["EncoderConfig", "ModelConfig"],
     "families": [

@@ -42,6 +42,7 @@ class Encoder(Backbone):
         WordVectors(ModelConfig(100, 16)).outputs_at({"token_ids": np.array([[5, 6, 7]])}, np.array([[2]]))
     """
 
+    kind = "encoder"
     #: Whether `encode` computes a second stream, which predicts tokens from their positions (XLNet).
     has_query_stream = False
 

@@ -11,6 +11,8 @@ from bert_tf.models.albert_config import ALBERT
 from bert_tf.models.bert_config import BERT
 from bert_tf.models.distilbert_config import DISTILBERT
 from bert_tf.models.electra_config import ELECTRA
+from bert_tf.models.gpt1_config import GPT1
+from bert_tf.models.gpt2_config import GPT2
 from bert_tf.models.modernbert_config import MODERNBERT
 from bert_tf.models.roberta_config import ROBERTA
 from bert_tf.models.spanbert_config import SPANBERT
@@ -41,7 +43,7 @@ def register_family(record):
     PRESETS.update(record.sizes)
 
 
-for _record in (BERT, ROBERTA, ALBERT, DISTILBERT, MODERNBERT, ELECTRA, SPANBERT, XLNET):
+for _record in (BERT, ROBERTA, ALBERT, DISTILBERT, MODERNBERT, ELECTRA, SPANBERT, XLNET, GPT1, GPT2):
     register_family(_record)
 
 

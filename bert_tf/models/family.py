@@ -82,10 +82,11 @@ class Family:
         config: the dataclass of its settings.
         model: the model class: called with a configuration and its own arguments, such as `pooler`.
         sizes: published name -> `Preset`.
-        checkpoints: format ("hf", "tf1", "garden") -> `Maps`.
+        checkpoints: format ("hf", "tf1", "garden", "numpy") -> `Maps`.
         objective: the name of the objective that its published models were pretrained with.
         pair_task: the task of their pair head, as `objective.pair_task` names it; None for no such head.
         expected_shapes: function from a configuration to its `ExpectedShapes`; None for no such check.
+        kind: "encoder", or "decoder": causal, see `bert_tf.models.decoder`.
 
     Example:
         @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -105,6 +106,7 @@ class Family:
     objective: str = "masked_lm"
     pair_task: str | None = None
     expected_shapes: Callable | None = None
+    kind: str = "encoder"
 
     def model_class(self):
         """The model class, imported."""

@@ -43,6 +43,8 @@ class WeightMap:
             first axis the layer's number.
         fused: source name -> variable paths: one array that holds several, side by side along its last axis,
             such as the kernels [H, 3 H] of queries, keys and values.
+        convolutions: source names of kernels [1, in, out], convolutions of width 1 (GPT's); `*` stands for anything.
+            The first axis is left out here.
         copies: source name -> source name of which it is a tied copy; it must be equal to it, and
             stands for it where the source holds only one of the two. Where the map also has a variable for the
             copy, and the model has that variable, the model is not tied: the array fills it.
@@ -67,6 +69,7 @@ class WeightMap:
     transposed: dict = dataclasses.field(default_factory=dict)
     stacked: dict = dataclasses.field(default_factory=dict)
     fused: dict = dataclasses.field(default_factory=dict)
+    convolutions: tuple = ()
     copies: dict = dataclasses.field(default_factory=dict)
     ignored: tuple = ()
     spellings: dict = dataclasses.field(default_factory=dict)
@@ -113,13 +116,19 @@ class WeightMap:
         """
         if name in self.stacked and shape and 0 < shape[0] <= MAX_LAYERS and math.prod(shape):
             return [(f"{name}[{i}]", i, shape[1:]) for i in range(shape[0])]
+        first = (0,) if shape[:1] == (1,) and self.is_convolution(name) else ()
+        shape = shape[len(first) :]
         for pattern, paths in self.fused.items():
             known = any(_match(pattern, spelled) is not None for spelled in (name, self.prefix + name))
             if known and shape and shape[-1] % len(paths) == 0:
                 size = shape[-1] // len(paths)
                 slices = (slice(i * size, (i + 1) * size) for i in range(len(paths)))
-                return [(f"{name}[{i}]", (..., part), (*shape[:-1], size)) for i, part in enumerate(slices)]
-        return [(name, ..., shape)]
+                return [(f"{name}[{i}]", (*first, ..., part), (*shape[:-1], size)) for i, part in enumerate(slices)]
+        return [(name, (*first, ...), shape)]
+
+    def is_convolution(self, name):
+        """Whether the array of that name is a kernel with a first axis of 1."""
+        return any(fnmatch.fnmatchcase(name, pattern) for pattern in self.convolutions)
 
     def canonical(self, name):
         """A source name as the map spells it: the newer spelling, with the encoder's prefix."""
@@ -259,7 +268,7 @@ def export_weights(model, weight_map):
         first = [name for name in result if _match(f"{pattern}[0]", name) is not None]
         for name in (name.removesuffix("[0]") for name in first):
             result[name] = np.concatenate([result.pop(f"{name}[{i}]") for i in range(len(paths))], axis=-1)
-    return result
+    return {name: value[None] if weight_map.is_convolution(name) else value for name, value in result.items()}
 
 
 def by_path(model):
@@ -274,7 +283,7 @@ def part_of(path):
 
 def _taken_apart(arrays, weight_map):
     """`arrays` with each stacked or fused one as several."""
-    if not weight_map.stacked and not weight_map.fused:
+    if not (weight_map.stacked or weight_map.fused or weight_map.convolutions):
         return arrays
     result = {}
     for name in arrays:

@@ -6,6 +6,8 @@ Names are imported when they are first used, so that settings are there without 
 from bert_tf.lazy import lazy_names
 
 __getattr__, __all__ = lazy_names(__name__, {
+    "causal_lm": ["CausalLM"],
+    "causal_lm_config": ["CausalLMConfig"],
     "masked_lm": ["MaskedLM"],
     "masked_lm_config": ["MaskedLMConfig"],
     "objective": ["Objective", "ObjectiveConfig"],

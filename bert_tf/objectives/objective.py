@@ -4,6 +4,7 @@ import dataclasses
 from collections.abc import Mapping
 from typing import ClassVar
 
+from bert_tf.errors import ConfigError
 from bert_tf.registry import resolve
 
 
@@ -84,6 +85,7 @@ class Objective:
             is only exported as "embedding".
         unigram: its metrics to which guessing by token frequency can be compared -> names in
             `bert_tf.training.baselines.unigram`.
+        backbone: the kind of model that it trains, "encoder" or "decoder": `Family.kind`.
 
     Example:
         @dataclasses.dataclass(frozen=True)
@@ -101,6 +103,7 @@ class Objective:
     corruption_section: str | None = None
     served: type | str | None = None
     unigram: Mapping = dataclasses.field(default_factory=dict)
+    backbone: str = "encoder"
 
     @property
     def model_class(self):
@@ -113,7 +116,36 @@ class Objective:
         return resolve(self.corruption)
 
     def make_corruption(self, settings, tokenizer, reader):
-        """The corruption of an experiment's batches, made from its settings, and tokenizer and `ShardReader` of the shards."""
+        """The corruption of an experiment's batches, made from its settings, and tokenizer and `ShardReader` of the shards.
+
+        None if the objective has none, or if the settings of the corruption say `has_effect` False.
+        """
         if self.corruption is None:
             return None
-        return self.corruption_class.of_shards(reader, tokenizer, getattr(settings, self.corruption_section))
+        section = getattr(settings, self.corruption_section)
+        if not getattr(section, "has_effect", True):
+            return None
+        return self.corruption_class.of_shards(reader, tokenizer, section)
+
+
+def check_backbone_kind(name, kind, given):
+    """Refuses a backbone of another kind than the objective trains.
+
+    Args:
+        name: the name of the objective.
+        kind: "encoder" or "decoder", of the backbone.
+        given: what the caller calls the backbone, for the message.
+
+    Raises:
+        ConfigError: says which objectives train such a backbone.
+    """
+    from bert_tf.objectives.registry import OBJECTIVES
+
+    wanted = OBJECTIVES[name].backbone
+    if kind != wanted:
+        others = [other for other, record in OBJECTIVES.items() if record.backbone == kind]
+        seen = {"encoder": "sees the tokens after each token, too", "decoder": "sees only the tokens before each token"}
+        raise ConfigError(
+            f"{name} trains {wanted}s, and {given} is of the kind {kind}: it {seen.get(kind, 'is another model')}; "
+            f"set objective.name={' or '.join(others)}, or use another model"
+        )

@@ -1,12 +1,13 @@
 """The one list of objectives. No Keras is imported."""
 
+from bert_tf.objectives.causal_lm_config import CAUSAL_LM
 from bert_tf.objectives.masked_lm_config import MASKED_LM
 from bert_tf.objectives.permutation_lm_config import PERMUTATION_LM
 from bert_tf.objectives.replaced_token_detection_config import REPLACED_TOKEN_DETECTION
 from bert_tf.registry import Registry
 
 #: Name -> `Objective`. Where a checkpoint shows the heads of several, the first that fits is taken.
-OBJECTIVES = Registry("objective", "objective.name", [MASKED_LM, REPLACED_TOKEN_DETECTION, PERMUTATION_LM])
+OBJECTIVES = Registry("objective", "objective.name", [MASKED_LM, REPLACED_TOKEN_DETECTION, PERMUTATION_LM, CAUSAL_LM])
 
 
 def register_objective(objective):

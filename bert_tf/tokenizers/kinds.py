@@ -8,6 +8,7 @@ import dataclasses
 from pathlib import Path
 
 from bert_tf.registry import Registry, resolve
+from bert_tf.tokenizers.special_tokens import GPT2_ROLES
 
 
 @dataclasses.dataclass(frozen=True)
@@ -97,7 +98,11 @@ def trainers():
 
 
 _HERE = "bert_tf.tokenizers"
-_BPE_FILES = (("vocab.json", "merges.txt"), ("encoder.json", "vocab.bpe"))
+_BPE_FILES = (
+    ("vocab.json", "merges.txt"),
+    ("encoder.json", "vocab.bpe"),
+    ("encoder_bpe_40000.json", "vocab_40000.bpe"),
+)
 _UNIGRAM = {
     "function": f"{_HERE}.sentencepiece.training:train_unigram", "cased": {"lowercase": False, "keep_accents": True}
 }  # fmt: skip
@@ -152,8 +157,14 @@ KINDS = Registry(
             trainers=(
                 VocabularyTrainer(
                     "byte_level_bpe",
-                    "RoBERTa, GPT-2: every text in any script, no unknown tokens; keeps case",
+                    "RoBERTa, ModernBERT: every text in any script, no unknown tokens; keeps case",
                     f"{_HERE}.bpe.training:train_byte_level_bpe",
+                ),
+                VocabularyTrainer(
+                    "byte_level_bpe_gpt2",
+                    "GPT-2: the same with <|endoftext|> as the only special token, between documents",
+                    f"{_HERE}.bpe.training:train_byte_level_bpe",
+                    settings={"role_tokens": GPT2_ROLES, "layout": "none", "normalization": None},
                 ),
             ),
         ),

@@ -4,6 +4,8 @@ import dataclasses
 
 SPECIAL_ROLES = ("pad", "unk", "cls", "sep", "mask")
 STANDARD_SPECIAL_TOKENS = {role: f"[{role.upper()}]" for role in SPECIAL_ROLES}
+#: GPT-2 has one special token, which stands between documents, and no mask.
+GPT2_ROLES = dict.fromkeys(("pad", "unk", "cls", "sep"), "<|endoftext|>")
 
 
 @dataclasses.dataclass(frozen=True)

@@ -17,6 +17,7 @@ def make_optimizer(config, total_steps):
         end_learning_rate=config.end_learning_rate,
         power=config.power,
         variant=config.schedule,
+        decay=config.decay,
     )
     record = OPTIMIZERS[config.name]
     arguments = {name: getattr(config, name) for name in record.arguments}

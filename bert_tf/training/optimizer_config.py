@@ -21,6 +21,7 @@ class OptimizerConfig:
         schedule: how warm-up and decay meet. "replace": the decay is counted from the first update, and the warm-up
             replaces it while it lasts (BERT). "multiply": both factors apply at once (ELECTRA). "after": the decay begins
             where the warm-up ends (RoBERTa, XLNet).
+        decay: the shape of the decay: "polynomial", or "cosine", half a period of it (GPT).
         power: of the polynomial decay; 1 is linear, 0 is constant.
         end_learning_rate: what the learning rate falls to.
         weight_decay: decoupled, times the learning rate; not on biases and layer norms.
@@ -39,6 +40,7 @@ class OptimizerConfig:
     warmup_steps: Annotated[int | None, Range(at_least=0)] = None
     warmup_fraction: Annotated[float, Range(at_least=0, at_most=1)] = 0.01
     schedule: Literal["replace", "multiply", "after"] = "replace"
+    decay: Literal["polynomial", "cosine"] = "polynomial"
     power: Annotated[float, Range(at_least=0)] = 1.0
     end_learning_rate: Annotated[float, Range(at_least=0)] = 0.0
     weight_decay: Annotated[float, Range(at_least=0)] = 0.01

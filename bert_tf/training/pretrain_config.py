@@ -8,9 +8,9 @@ from typing import Annotated, ClassVar, Literal
 
 from bert_tf.config import Range, check
 from bert_tf.errors import ConfigError
-from bert_tf.models.families import build_config
+from bert_tf.models.families import build_config, family_of
 from bert_tf.objectives.masked_lm_config import MaskedLMConfig
-from bert_tf.objectives.objective import ObjectiveConfig
+from bert_tf.objectives.objective import ObjectiveConfig, check_backbone_kind
 from bert_tf.training.optimizer_config import OptimizerConfig
 
 
@@ -131,6 +131,7 @@ def check_pretraining(config):
     """
     check(config)
     model = build_config(config.model, vocabulary_size=1)  # the tokenizer's is not known yet
+    check_backbone_kind(config.objective.name, family_of(model).kind, f"the family {family_of(model).name}")
     config.objective.check_model(model)
     check_training(config.train)
     if not config.data.shards:

@@ -25,8 +25,11 @@ CASES = {
     "albert": ("albert", {"predictions", "sop_classifier"}),
     "xlnet": ("xlnet", {"lm_loss"}),
     "modernbert": ("modernbert", {"head", "decoder"}),
+    "gpt2": ("gpt2", set()),
+    "gpt2_bare": ("gpt2", set()),
+    "gpt1": ("gpt1", set()),
 }
-WITH_HEADS = sorted(set(CASES) - {"bert_bare"})
+WITH_HEADS = sorted(set(CASES) - {"bert_bare", "gpt2_bare"})
 
 
 def expected(name):
@@ -71,7 +74,7 @@ def test_the_pretraining_model_there_and_back(name, tmp_path):
         outputs = {"logits": loaded.objective.lm_head(loaded.encoder(inputs(golden))["sequence_output"], table)}
     else:
         outputs = loaded.objective(features)
-    logits = next(outputs[k] for k in ("logits", "masked_lm_logits", "replaced_logits") if k in outputs)
+    logits = next(outputs[k] for k in ("logits", "masked_lm_logits", "replaced_logits", "causal_lm_logits") if k in outputs)
     assert relative_error(np.asarray(logits)[:, [0, 3, 5]], golden["logits"]) < 1e-5
     if "pair_logits" in golden:
         assert relative_error(outputs["pair_logits"], golden["pair_logits"]) < 1e-5

@@ -2,7 +2,7 @@
 
 Run by hand, in an environment of its own with torch, transformers (5.x was used), sentencepiece:
 
-    python tests/golden/checkpoints.py tests/fixtures/checkpoints
+    python tests/golden/checkpoints.py tests/fixtures/checkpoints [name ...]
 
 Each folder holds config.json, model.safetensors and tokenizer files, written by `save_pretrained`,
 and expected.npz: inputs, the last hidden states, and the logits of the pretraining heads, computed
@@ -22,8 +22,8 @@ import sentencepiece
 import torch
 import transformers
 from tokenizers import Tokenizer, decoders, models, pre_tokenizers, processors, trainers
-from transformers import AlbertConfig, BertConfig, DistilBertConfig, ElectraConfig, ModernBertConfig
-from transformers import RobertaConfig, XLNetConfig
+from transformers import AlbertConfig, BertConfig, DistilBertConfig, ElectraConfig, GPT2Config, ModernBertConfig
+from transformers import OpenAIGPTConfig, RobertaConfig, XLNetConfig
 
 SENTENCE = "the people of the united states, and the government"
 TEXT = [
@@ -34,6 +34,7 @@ TEXT = [
 POSITIONS = [0, 3, 5]  # of the logits that are kept
 BERT = dict(hidden_size=12, num_attention_heads=3, intermediate_size=20, num_hidden_layers=2,
             max_position_embeddings=16, initializer_range=0.3)  # fmt: skip
+GPT = dict(n_embd=12, n_head=3, n_layer=2, n_positions=16, initializer_range=0.3)
 
 
 def wordpiece(folder):
@@ -51,6 +52,14 @@ def wordpiece(folder):
 def byte_level(folder, kind):
     raw = Tokenizer(models.BPE())
     raw.pre_tokenizer, raw.decoder = pre_tokenizers.ByteLevel(add_prefix_space=False), decoders.ByteLevel()
+    if kind == "GPT2Tokenizer":
+        trainer = trainers.BpeTrainer(
+            vocab_size=262, special_tokens=["<|endoftext|>"], initial_alphabet=pre_tokenizers.ByteLevel.alphabet()
+        )
+        raw.train_from_iterator(TEXT, trainer)
+        raw.model.save(str(folder))
+        (folder / "tokenizer_config.json").write_text(json.dumps({"tokenizer_class": kind, "model_max_length": 16}))
+        return transformers.GPT2Tokenizer(str(folder / "vocab.json"), str(folder / "merges.txt")), raw.get_vocab_size()
     roberta = kind == "RobertaTokenizer"
     special = ["<s>", "<pad>", "</s>", "<unk>", "<mask>"] if roberta else ["[CLS]", "[PAD]", "[SEP]", "[UNK]", "[MASK]"]
     trainer = trainers.BpeTrainer(vocab_size=268, special_tokens=special, initial_alphabet=pre_tokenizers.ByteLevel.alphabet())
@@ -67,6 +76,16 @@ def byte_level(folder, kind):
     tokenizer = transformers.PreTrainedTokenizerFast(tokenizer_object=raw, **names)
     tokenizer.save_pretrained(folder)
     return tokenizer, raw.get_vocab_size()
+
+
+def end_of_word(folder):
+    raw = Tokenizer(models.BPE(unk_token="<unk>", end_of_word_suffix="</w>"))
+    raw.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
+    raw.train_from_iterator(TEXT, trainers.BpeTrainer(vocab_size=70, special_tokens=["<unk>"], end_of_word_suffix="</w>"))
+    raw.model.save(str(folder))
+    settings = {"tokenizer_class": "OpenAIGPTTokenizer", "unk_token": "<unk>", "model_max_length": 16}
+    (folder / "tokenizer_config.json").write_text(json.dumps(settings))
+    return transformers.PreTrainedTokenizerFast(tokenizer_object=raw, unk_token="<unk>"), raw.get_vocab_size()
 
 
 def unigram(folder, kind):
@@ -110,6 +129,11 @@ CASES = {
         attn_implementation="eager", rope_parameters={
             "full_attention": {"rope_type": "default", "rope_theta": 5000.0},
             "sliding_attention": {"rope_type": "default", "rope_theta": 100.0}}), 1),
+    "gpt2": Case("GPT2LMHeadModel", "GPT2Tokenizer", lambda v: GPT2Config(
+        **GPT, vocab_size=v, n_inner=20, bos_token_id=0, eos_token_id=0)),
+    "gpt2_bare": Case("GPT2Model", "GPT2Tokenizer", lambda v: GPT2Config(
+        **GPT, vocab_size=v, activation_function="gelu", bos_token_id=0, eos_token_id=0), shards="20KB"),
+    "gpt1": Case("OpenAIGPTLMHeadModel", "OpenAIGPTTokenizer", lambda v: OpenAIGPTConfig(**GPT, vocab_size=v)),
 }  # fmt: skip
 
 
@@ -119,6 +143,8 @@ def make(folder, case):
     random.seed(0)
     if case.tokenizer == "wordpiece":
         tokenizer, size = wordpiece(folder)
+    elif case.tokenizer == "OpenAIGPTTokenizer":
+        tokenizer, size = end_of_word(folder)
     elif case.tokenizer in ("AlbertTokenizer", "XLNetTokenizer"):
         tokenizer, size = unigram(folder, case.tokenizer)
     else:
@@ -135,7 +161,8 @@ def make(folder, case):
     ids = np.where(real, generator.integers(5, size, (2, 9)), case.padding)
     inputs = {"input_ids": torch.tensor(ids), "attention_mask": torch.tensor(real.astype("int64"))}
     segments = np.where(real & (np.arange(9) >= 4), 1, 0)
-    if "token_type_ids" in inspect.signature(model.forward).parameters and "roberta" not in folder.name:
+    reads_segments = not folder.name.startswith(("roberta", "gpt"))
+    if "token_type_ids" in inspect.signature(model.forward).parameters and reads_segments:
         inputs["token_type_ids"] = torch.tensor(segments)
     out = model(**inputs, output_hidden_states=True)
     arrays = {"token_ids": ids, "padding_mask": real, "segment_ids": segments,
@@ -154,6 +181,7 @@ def make(folder, case):
         arrays["logits"] = arrays["logits"][:, POSITIONS]
     arrays = {k: v.astype("float32") if v.dtype == "float64" else v for k, v in arrays.items()}
     np.savez_compressed(folder / "expected.npz", **arrays)
+    (folder / "generation_config.json").unlink(missing_ok=True)
     config = json.loads((folder / "config.json").read_text())
     (folder / "config.json").write_text(json.dumps(config, sort_keys=True))
     for file in folder.glob("tokenizer*.json"):
@@ -162,6 +190,8 @@ def make(folder, case):
 
 if __name__ == "__main__":
     for name, case in CASES.items():
+        if name not in (sys.argv[2:] or CASES):
+            continue
         target = Path(sys.argv[1]) / name
         shutil.rmtree(target, ignore_errors=True)
         make(target, case)

@@ -39,7 +39,7 @@ def test_families(family, tmp_path):
 
 
 @pytest.mark.parametrize(
-    "folder", ["albert", "bert", "bert_sharded", "distilbert", "electra", "modernbert", "roberta", "xlnet"]
+    "folder", ["albert", "bert", "bert_sharded", "distilbert", "electra", "gpt1", "gpt2", "modernbert", "roberta", "xlnet"]
 )
 def test_imported_checkpoints(folder, tmp_path):
     encoder = bert_tf.load(FIXTURES / folder, dtype="float32", output_hidden_states=True).encoder

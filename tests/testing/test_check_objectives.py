@@ -20,6 +20,7 @@ CASES = [
     ("masked_lm", "spanbert", SPANS),
     ("replaced_token_detection", "electra", None),
     ("permutation_lm", "xlnet", PermutationLMConfig(memory_length=7)),
+    ("causal_lm", "gpt2", None),
 ]
 
 
@@ -30,13 +31,21 @@ def tokenizer():
 
 
 @pytest.fixture(scope="module")
-def reader(tokenizer, tmp_path_factory):
+def readers(tokenizer, tmp_path_factory):
+    """Name of a format -> `ShardReader`."""
     folder = tmp_path_factory.mktemp("shards")
     sentences = ["a good film .", "anna met paul in paris .", "one bad film .", "paul met anna ."]
     texts = ["\n".join(sentences[i % 4 :] + sentences) for i in range(16)]
     (folder / "corpus.txt").write_text("\n\n".join(texts))
-    write_shards([folder / "corpus.txt"], folder / "shards", tokenizer, ShardsConfig(sequence_length=32), workers=1)
-    return ShardReader(folder / "shards", tokenizer)
+    for name in ("segment_pair", "full_sentences"):
+        config = ShardsConfig(sequence_length=32, format=name)
+        write_shards([folder / "corpus.txt"], folder / name, tokenizer, config, workers=1)
+    return {name: ShardReader(folder / name, tokenizer) for name in ("segment_pair", "full_sentences")}
+
+
+@pytest.fixture(scope="module")
+def reader(readers):
+    return readers["segment_pair"]
 
 
 def backbone(family, tokenizer, pooler):
@@ -48,7 +57,8 @@ def backbone(family, tokenizer, pooler):
 
 
 @pytest.mark.parametrize(("name", "family", "settings"), CASES, ids=lambda value: value if isinstance(value, str) else "")
-def test_objectives(name, family, settings, tokenizer, reader, tmp_path):
+def test_objectives(name, family, settings, tokenizer, readers, tmp_path):
+    reader = readers["full_sentences" if name == "causal_lm" else "segment_pair"]
     pooler = settings is None and name == "masked_lm"
     encoder, xla = backbone(family, tokenizer, pooler), family != "spanbert"  # once for each model is enough
     check_objective(OBJECTIVES[name], encoder, reader, tokenizer, tmp_path, settings, xla)

@@ -58,6 +58,14 @@ def test_single_texts_and_dynamic_padding():
     assert pair["segment_ids"].numpy().tolist() == [[0, 0, 1, 1, 1, 1], [0, 0, 0, 1, 0, 0]]
 
 
+def test_empty_texts_without_special_tokens_have_a_column_of_padding():
+    settings = {"layout": build_layout("none", None, None), "pad_id": 7, "sequence_length": 6, "dynamic": True}
+    packed = pack(ragged([[], []]), **settings)
+    assert packed["token_ids"].numpy().tolist() == [[7], [7]] and not packed["padding_mask"].numpy().any()
+    assert pack(ragged([[], [8, 9]]), **settings)["token_ids"].numpy().tolist() == [[7, 7], [8, 9]]
+    assert pack(ragged([[1]])[:0], **settings)["token_ids"].shape == (0, 0)
+
+
 def test_static_shapes_in_a_function():
     shapes = []
 

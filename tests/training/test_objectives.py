@@ -9,7 +9,7 @@ import pytest
 
 from bert_tf import config, load, samples, save
 from bert_tf.errors import ConfigError
-from bert_tf.objectives import PermutationLM, ReplacedTokenDetection
+from bert_tf.objectives import CausalLM, PermutationLM, ReplacedTokenDetection
 from bert_tf.tokenizers import train_wordpiece
 from bert_tf.training.loading import load_encoder
 from bert_tf.training.pretraining import PretrainConfig, pretrain
@@ -23,6 +23,7 @@ SHARDS = {
     "nsp": ShardsConfig(sequence_length=32),
     "sop": ShardsConfig(sequence_length=32, pair_task="sop"),
     "doc_sentences": ShardsConfig(sequence_length=32, format="doc_sentences"),
+    "full_sentences": ShardsConfig(sequence_length=32, format="full_sentences"),
 }
 
 NO_RANDOM = {"mask_token_rate": 0.85, "random_token_rate": 0.0}
@@ -68,6 +69,13 @@ ROWS = {
         {"permutation_lm_accuracy"},
     ),
     "modernbert": ("doc_sentences", {"family": "modernbert"} | SIZES | POSITIONS | TWO_LAYERS, {}, {"masked_lm_accuracy"}),
+    "gpt1": ("doc_sentences", {"family": "gpt1"} | SIZES | POSITIONS, {"objective": {"name": "causal_lm"}}, {"causal_lm_accuracy"}),
+    "gpt2": (
+        "full_sentences",
+        {"family": "gpt2"} | SIZES | POSITIONS,
+        {"objective": {"name": "causal_lm", "documents": {"separate": True}}},
+        {"causal_lm_accuracy"},
+    ),
     "distilbert": ("doc_sentences", {"family": "distilbert"} | SIZES | POSITIONS, {}, {"masked_lm_accuracy"}),
 }
 
@@ -127,7 +135,7 @@ def assert_same_objective(run, objective):
         width = run.config()["model"]["hidden_size"] * asked["generator_size"]
         assert objective.discriminator_weight == asked["discriminator_weight"]
         assert objective.generator.config.hidden_size == width
-    else:
+    elif not isinstance(objective, CausalLM):
         assert (objective.pair_task or "none") == asked["pair_task"]
         assert objective.span_boundary == asked["span_boundary"]
 

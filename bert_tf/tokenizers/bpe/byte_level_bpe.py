@@ -11,12 +11,11 @@ from bert_tf.tokenizers.bpe.gpt2_words import ByteWordSplitter, byte_alphabet
 from bert_tf.tokenizers.bpe.merging import MergeTable, WordEncoder, check_merges
 from bert_tf.tokenizers.files.writing import write_bpe, write_byte_level_bpe_json, write_config
 from bert_tf.tokenizers.ops.strings import join_bytes, row_ids, segment_begins
-from bert_tf.tokenizers.special_tokens import SpecialToken
+from bert_tf.tokenizers.special_tokens import GPT2_ROLES, SpecialToken  # noqa: F401
 from bert_tf.tokenizers.tokenizer import Tokenizer
 from bert_tf.tokenizers.word_starts import holds_unspaced_bytes
 
 ROBERTA_ROLES = {"pad": "<pad>", "unk": "<unk>", "cls": "<s>", "sep": "</s>", "mask": "<mask>"}
-GPT2_ROLES = dict.fromkeys(("pad", "unk", "cls", "sep"), "<|endoftext|>")
 _BYTES = {character: byte for byte, character in enumerate(byte_alphabet())}
 _SPACE = byte_alphabet()[ord(" ")]  # Ġ
 # Hugging Face's, by the name of the layout that they have.

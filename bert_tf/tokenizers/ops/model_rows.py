@@ -64,8 +64,10 @@ def _join(pieces, pad_id, width):
     """
     counts = [count if isinstance(count, int) else count[:, None] for _, count, _ in pieces]
     ends = list(itertools.accumulate(counts))
-    longest = tf.maximum(tf.reduce_max(ends[-1]), 0) if width is None else width
-    column = tf.range(longest, dtype=ends[-1].dtype)[None]
+    if width is None:
+        # Rows of empty texts, which some layouts leave without a token, have a column of padding.
+        width = tf.maximum(tf.reduce_max(ends[-1]), tf.minimum(tf.shape(ends[-1], ends[-1].dtype)[0], 1))
+    column = tf.range(width, dtype=ends[-1].dtype)[None]
     padding_mask = column < ends[-1]
     segment_ids = tf.zeros_like(padding_mask, tf.int32)
     token_ids = segment_ids + pad_id

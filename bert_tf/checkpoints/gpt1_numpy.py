@@ -1,0 +1,109 @@
+"""GPT-1 as OpenAI published it: params_shapes.json and params_0.npy to params_9.npy, all arrays end to end.
+
+openai/finetune-transformer-lm `train.py` reads them in this order; the arrays have no names there.
+"""
+
+import collections.abc
+import json
+import math
+from pathlib import Path
+
+import numpy as np
+
+from bert_tf.checkpoints.sizes import MAX_ARRAYS, check_told
+from bert_tf.errors import DataError
+from bert_tf.models.gpt1 import NUMPY_LAYER
+from bert_tf.parsing import brief, read_json
+
+SHAPES = "params_shapes.json"
+_PARTS = 10
+
+
+def recognize(path):
+    """Whether `path` is a folder with such a checkpoint."""
+    return (Path(path) / SHAPES).is_file()
+
+
+class NumpyArrays(collections.abc.Mapping):
+    """The arrays of the folder by name, read one by one; see `gpt1.NUMPY_WEIGHTS` for the names.
+
+    Args:
+        folder: holds the shapes and the parts.
+
+    Raises:
+        DataError: a file is missing or damaged, or the shapes are not those of a GPT-1 or of what the parts hold.
+    """
+
+    def __init__(self, folder):
+        folder = Path(folder)
+        shapes = _read_shapes(folder / SHAPES)
+        self.shapes = dict(zip(_names(len(shapes)), shapes))
+        self._parts = [_open(folder / f"params_{i}.npy") for i in range(_PARTS)]
+        sizes = [math.prod(shape) for shape in shapes]
+        self._begins = dict(zip(self.shapes, np.cumsum([0, *sizes])))
+        held = sum(len(part) for part in self._parts)
+        if sum(sizes) != held:
+            raise DataError(f"{folder / SHAPES} asks for {sum(sizes):,} numbers, params_*.npy hold {held:,}")
+
+    def __getitem__(self, name):
+        begin, pieces = self._begins[name], []
+        end = begin + math.prod(self.shapes[name])
+        for part in self._parts:
+            pieces.append(part[max(begin, 0) : max(end, 0)])
+            begin, end = begin - len(part), end - len(part)
+        return np.concatenate(pieces).astype("float32").reshape(self.shapes[name])
+
+    def __iter__(self):
+        return iter(self.shapes)
+
+    def __len__(self):
+        return len(self.shapes)
+
+
+def write(folder, family, config, weights, tokenizer):
+    """Writes the shapes, the parts and the tokenizer's files into an existing folder.
+
+    Raises:
+        ConfigError: a setting that the arrays cannot tell.
+    """
+    check_told(family.maps("numpy"), config, {name: value.shape for name, value in weights.items()})
+    names = list(_names(len(weights)))
+    shapes = [list(weights[name].shape) for name in names]
+    (Path(folder) / SHAPES).write_text(json.dumps(shapes), encoding="utf-8")
+    flat = np.concatenate([np.asarray(weights[name], "float32").reshape(-1) for name in names])
+    for i, part in enumerate(np.array_split(flat, _PARTS)):
+        np.save(Path(folder) / f"params_{i}.npy", part)
+    if tokenizer is not None:
+        tokenizer.save(folder)
+
+
+def _names(count):
+    """The names of so many arrays, in their order."""
+    layers = (f"h{i}/{name}" for i in range((count - 2) // len(NUMPY_LAYER)) for name in NUMPY_LAYER)
+    return ["positions", "tokens", *layers]
+
+
+def _read_shapes(file):
+    shapes = read_json(file)
+    count = len(shapes) if isinstance(shapes, list) else 0
+    if not 2 < count <= MAX_ARRAYS or (count - 2) % len(NUMPY_LAYER):
+        raise DataError(f"{file} must list the shapes of 2 tables and of {len(NUMPY_LAYER)} arrays for each layer")
+    for shape in shapes:
+        known = isinstance(shape, list) and 1 <= len(shape) <= 3
+        if not known or not all(type(size) is int and 1 <= size < 2**31 for size in shape):
+            raise DataError(f"{file}: a shape must be a list of 1 to 3 positive integers, but is {brief(shape)}")
+    if [len(shape) for shape in shapes[:2]] != [2, 2]:
+        raise DataError(f"{file}: positions and tokens must be tables, but have the shapes {brief(shapes[:2])}")
+    return [tuple(shape) for shape in shapes]
+
+
+def _open(file):
+    try:
+        part = np.load(file, mmap_mode="r", allow_pickle=False)
+    except FileNotFoundError:
+        raise DataError(f"there is no file {file}") from None
+    except (OSError, ValueError, EOFError) as error:
+        raise DataError(f"cannot read {file}: {error}") from None
+    if part.ndim != 1 or part.dtype.kind != "f":
+        raise DataError(f"{file} must hold a vector of floating-point numbers, but holds {part.dtype} {part.shape}")
+    return part

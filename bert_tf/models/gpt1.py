@@ -1,0 +1,137 @@
+"""GPT-1 (Radford et al. 2018, "Improving Language Understanding by Generative Pre-Training"), as
+openai/finetune-transformer-lm `train.py` has it."""
+
+import keras
+
+from bert_tf.models.backbone import policy
+from bert_tf.models.config_map import HF_TIED, REQUIRED, ConfigMap, number
+from bert_tf.models.decoder import Decoder, decoder_layers
+from bert_tf.models.family import Maps
+from bert_tf.models.gpt1_config import GPT1Config
+from bert_tf.models.gpt2 import HF_SUMMARY, kernels, norms, read_dropout, write_width
+from bert_tf.models.weights import WeightMap
+
+
+@keras.saving.register_keras_serializable("bert_tf")
+class GPT1Decoder(Decoder):
+    """Token and position embeddings, and transformer layers with the normalization after each part.
+
+    The original keeps tokens and positions in one table, so that its softmax over the next token also ranges over
+    the 512 positions. Here, as in Hugging Face's, it ranges over the tokens.
+
+    Args:
+        config: a `GPT1Config`.
+        pooler, output_hidden_states, output_attention_scores: see `Decoder`.
+        dtype: a Keras dtype policy, e.g. "mixed_bfloat16"; None for the global one.
+        name: of the model.
+
+    Call arguments, results, `decode`: see `Decoder`.
+
+    Raises:
+        ConfigError: when called: more tokens than `config.max_positions`, without `position_ids`.
+        DataError: when called: see `Backbone`.
+
+    Example:
+        decoder = GPT1Decoder(GPT1Config(40_478, hidden_size=64, num_layers=2, num_heads=2, intermediate_size=256))
+        decoder({"token_ids": np.array([[481, 3090]])})["pooled_output"]  # [1, 64]: of the last token
+    """
+
+    config_class = GPT1Config
+
+    def __init__(self, config, dtype=None, name="gpt1", **options):
+        dtype = policy(dtype)
+        super().__init__(config, decoder_layers(config, dtype, norm="post"), dtype, name, **options)
+
+
+_BLOCK = "transformer_layer_{layer}"
+_NORMS = {"ln_1": f"{_BLOCK}/attention_layer_norm", "ln_2": f"{_BLOCK}/output_layer_norm"}
+
+# The names in a Hugging Face checkpoint (OpenAIGPTModel, OpenAIGPTLMHeadModel).
+_HF_LAYER = "transformer.h.{layer}"
+_HF_KERNELS, _HF_FUSED = kernels(_HF_LAYER, ".", "weight", "bias")
+HF_WEIGHTS = WeightMap(
+    arrays={
+        "transformer.tokens_embed.weight": "embeddings/token_embeddings",
+        "transformer.positions_embed.weight": "embeddings/position_embeddings",
+        **_HF_KERNELS,
+    },
+    norms={f"{_HF_LAYER}.{theirs}": ours for theirs, ours in _NORMS.items()},
+    fused=_HF_FUSED,
+    copies={"lm_head.weight": "transformer.tokens_embed.weight"},
+    ignored=("transformer.h.*.attn.bias", "transformer.position_ids"),
+    prefix="transformer.",
+)
+
+
+def _read_rest(theirs):
+    return {"intermediate_size": 4 * number(theirs, "n_embd", 0), "dropout": read_dropout(theirs)}
+
+
+def _write_rest(config):
+    return write_width(config) | {"embd_pdrop": config.dropout, "resid_pdrop": config.dropout}
+
+
+HF_CONFIG = ConfigMap(
+    fields={
+        "vocab_size": ("vocabulary_size", REQUIRED),
+        "n_embd": ("hidden_size", REQUIRED),
+        "n_layer": ("num_layers", REQUIRED),
+        "n_head": ("num_heads", REQUIRED),
+        "n_positions": ("max_positions", 512),
+        "afn": ("activation", "gelu"),
+        "attn_pdrop": ("attention_dropout", 0.1),
+        "layer_norm_epsilon": ("layer_norm_epsilon", 1e-5),
+        "initializer_range": ("initializer_range", 0.02),
+    },
+    # "gelu" is the tanh approximation in this model's code.
+    activations={"gelu": "gelu_tanh", "relu": "relu", "silu": "silu", "swish": "silu"},
+    fixed=HF_TIED,
+    checked={"is_encoder_decoder": (False,), "pruned_heads": ({}, None)},
+    ignored=("embd_pdrop", "resid_pdrop", *HF_SUMMARY),
+    derived=(_read_rest, _write_rest),
+    model_type="openai-gpt",
+    # Any GPT has the output layer, which is its token table.
+    architectures={("embeddings",): "OpenAIGPTLMHeadModel", (): "OpenAIGPTModel"},
+)
+
+# The arrays of OpenAI's params_*.npy, which have no names there: those that the original code gives its variables,
+# and "positions" and "tokens" for the parts of its table. Kernels are convolutions of width 1.
+_NPY_LAYER = "h{layer}"
+_NPY_KERNELS, _NPY_FUSED = kernels(_NPY_LAYER, "/", "w", "b")
+NUMPY_WEIGHTS = WeightMap(
+    arrays={
+        "positions": "embeddings/position_embeddings",
+        "tokens": "embeddings/token_embeddings",
+        **_NPY_KERNELS,
+        **norms({f"{_NPY_LAYER}/{theirs}": ours for theirs, ours in _NORMS.items()}),
+    },
+    fused=_NPY_FUSED,
+    convolutions=("h*/w",),
+)
+#: The order of the arrays of one layer.
+NUMPY_LAYER = ("attn/c_attn/w", "attn/c_attn/b", "attn/c_proj/w", "attn/c_proj/b", "ln_1/g", "ln_1/b",
+               "mlp/c_fc/w", "mlp/c_fc/b", "mlp/c_proj/w", "mlp/c_proj/b", "ln_2/g", "ln_2/b")  # fmt: skip
+
+
+def config_of_shapes(shapes, scope="model"):
+    """The `GPT1Config` that the arrays show, with heads of 64; None where they are of no GPT-1.
+
+    Args:
+        shapes: dict from name to shape.
+        scope: "model"; there is no other.
+    """
+    if scope != "model" or "tokens" not in shapes or "h0/mlp/c_fc/b" not in shapes:
+        return None
+    vocabulary_size, hidden_size = shapes["tokens"]
+    return GPT1Config(
+        vocabulary_size=vocabulary_size,
+        hidden_size=hidden_size,
+        num_layers=sum(name.endswith("/ln_2/g") for name in shapes),
+        num_heads=max(hidden_size // 64, 1),
+        intermediate_size=shapes["h0/mlp/c_fc/b"][0],
+        max_positions=shapes["positions"][0],
+    )
+
+
+HF = Maps(HF_CONFIG, HF_WEIGHTS)
+NUMPY = Maps(None, NUMPY_WEIGHTS, config_of_shapes=config_of_shapes)

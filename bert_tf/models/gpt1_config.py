@@ -1,0 +1,34 @@
+"""GPT-1's settings, size and record. No Keras is imported."""
+
+import dataclasses
+
+from bert_tf.models.encoder_config import EncoderConfig, Positions, Positive, published_sizes
+from bert_tf.models.family import Family, Preset
+from bert_tf.models.gpt2_config import gpt_shapes
+
+
+@dataclasses.dataclass(frozen=True)
+class GPT1Config(EncoderConfig):
+    """The settings of a GPT-1.
+
+    Args:
+        max_positions: rows of the position table: the longest text.
+        dropout: on the embeddings and on both branches of each layer.
+        others: as `EncoderConfig`.
+    """
+
+    max_positions: Positions = 512
+    layer_norm_epsilon: Positive = 1e-5
+
+
+GPT1 = Family(
+    name="gpt1",
+    config=GPT1Config,
+    model="bert_tf.models.gpt1:GPT1Decoder",
+    # openai/finetune-transformer-lm: 40,000 merges and what they begin with. The output layer is the token table.
+    sizes={"gpt1": Preset(GPT1Config(40_478, **published_sizes(12, 768)), 116_534_784, 116_534_784)},
+    checkpoints={"hf": "bert_tf.models.gpt1:HF", "numpy": "bert_tf.models.gpt1:NUMPY"},
+    objective="causal_lm",
+    expected_shapes=gpt_shapes,
+    kind="decoder",
+)

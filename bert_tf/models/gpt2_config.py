@@ -1,0 +1,65 @@
+"""GPT-2's settings, sizes and record. No Keras is imported."""
+
+import dataclasses
+
+from bert_tf.models.encoder_config import EncoderConfig, Positions, Positive, published_sizes
+from bert_tf.models.family import ExpectedShapes, Family, Preset
+
+
+@dataclasses.dataclass(frozen=True)
+class GPT2Config(EncoderConfig):
+    """The settings of a GPT-2.
+
+    Args:
+        max_positions: rows of the position table: the longest text.
+        dropout: on the embeddings and on both branches of each layer.
+        initializer_range: standard deviation of kernels and of the token table. The kernels whose results are
+            added to the residual stream have it divided by sqrt(2 * num_layers).
+        position_initializer_range: of the position table.
+        others: as `EncoderConfig`.
+    """
+
+    max_positions: Positions = 1024
+    layer_norm_epsilon: Positive = 1e-5
+    position_initializer_range: Positive = 0.01
+
+    @property
+    def output_initializer_range(self):
+        """Of the kernels that write to the residual stream (Radford et al. 2019, section 2.3)."""
+        return self.initializer_range / (2 * self.num_layers) ** 0.5
+
+
+def gpt_shapes(config):
+    """The `ExpectedShapes` of GPT-1 and GPT-2."""
+    hidden, inner = config.hidden_size, config.intermediate_size
+    tables = {
+        "embeddings/token_embeddings": ("vocabulary_size, hidden_size", (config.vocabulary_size, hidden)),
+        "embeddings/position_embeddings": ("max_positions, hidden_size", (config.max_positions, hidden)),
+    }
+    layer = {
+        "intermediate/kernel": ("hidden_size, intermediate_size", (hidden, inner)),
+        "attention/query/kernel": ("hidden_size", (hidden, hidden)),
+    }
+    return ExpectedShapes(tables, layer, config.num_layers)
+
+
+def _size(num_layers, hidden_size, parameters):
+    return Preset(GPT2Config(50_257, **published_sizes(num_layers, hidden_size)), parameters, parameters)
+
+
+GPT2 = Family(
+    name="gpt2",
+    config=GPT2Config,
+    model="bert_tf.models.gpt2:GPT2Decoder",
+    sizes={
+        # OpenAI's releases. The output layer is the token table.
+        "gpt2_small": _size(12, 768, 124_439_808),
+        "gpt2_medium": _size(24, 1024, 354_823_168),
+        "gpt2_large": _size(36, 1280, 774_030_080),
+        "gpt2_xl": _size(48, 1600, 1_557_611_200),
+    },
+    checkpoints={"hf": "bert_tf.models.gpt2:HF", "tf1": "bert_tf.models.gpt2:TF1"},
+    objective="causal_lm",
+    expected_shapes=gpt_shapes,
+    kind="decoder",
+)

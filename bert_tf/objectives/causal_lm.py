@@ -1,0 +1,84 @@
+"""Causal language modelling: every token is predicted from those before it."""
+
+import keras
+from keras import ops
+
+from bert_tf.models.decoder import DECODER_INPUTS
+from bert_tf.objectives.causal_lm_config import CausalLMConfig
+from bert_tf.objectives.losses import cross_entropy_sums, feature
+from bert_tf.objectives.objective import check_backbone_kind
+from bert_tf.objectives.pretraining_model import PretrainingModel
+
+
+@keras.saving.register_keras_serializable("bert_tf")
+class CausalLM(PretrainingModel):
+    """A decoder that predicts the next token at each position, with its token table as the output layer.
+
+    Radford et al. 2018, section 3.1, equation 1; the loss is a mean over the predicted tokens. Without
+    `sequence_ids` a row is one text, also where separators stand between its documents: GPT-2's stream. With them the
+    texts of a row do not see each other, and the first token of none of them is predicted.
+
+    Args:
+        backbone: a decoder, such as `GPT2Decoder`.
+
+    Call arguments:
+        features: dict of the data contract: `token_ids` int32 [B, S], and where they are not the default
+            `padding_mask` bool, `sequence_ids`, `position_ids` int32, [B, S] each. Other keys are ignored.
+        training: whether dropout is active.
+
+    Returns:
+        dict: `causal_lm_logits` float32 [B, S, V], of the token after each position.
+
+    Raises:
+        ConfigError: a backbone that is no decoder.
+        DataError: `token_ids` are missing.
+
+    Example:
+        model = CausalLM(GPT2Decoder(GPT2Config(50_257, hidden_size=64, num_layers=2, num_heads=2, intermediate_size=256)))
+        model.compile(optimizer=AdamW(6e-4))
+        model.fit(dataset)  # its elements are dicts of features
+    """
+
+    def __init__(self, backbone, name="causal_lm", **kwargs):
+        super().__init__(name=name, dtype=backbone.dtype_policy, **kwargs)
+        check_backbone_kind("causal_lm", backbone.kind, type(backbone).__name__)
+        self.backbone = backbone
+        self.built = True
+
+    def call(self, features, training=False):
+        inputs = {key: features[key] for key in DECODER_INPUTS if key in features}
+        x = self.backbone(inputs, training=training)["sequence_output"]
+        return {"causal_lm_logits": self.backbone.output_logits(x)}
+
+    def loss_weights(self, features):
+        return {"causal_lm": ops.sum(_targets(features)[1])}
+
+    def loss_sums(self, features, training):
+        logits = self(features, training=training)["causal_lm_logits"]
+        target_ids, weights = _targets(features)
+        loss, correct = cross_entropy_sums(logits, target_ids, weights)
+        return {"causal_lm": loss}, {"causal_lm_accuracy": (correct, ops.sum(weights))}
+
+    @classmethod
+    def around(cls, backbone, settings, **kwargs):
+        return cls(backbone, **kwargs)
+
+    @property
+    def settings(self):
+        return CausalLMConfig()  # how rows are read is no part of the model
+
+
+def _targets(features):
+    """(ids int32 [B, S] of the next tokens, float32 [B, S], 1 where there is one in the same text)."""
+    token_ids = ops.convert_to_tensor(feature(features, "token_ids"))
+    counted = ops.ones_like(token_ids[:, 1:], dtype="bool")
+    if features.get("padding_mask") is not None:
+        real = ops.cast(features["padding_mask"], "bool")
+        counted = ops.logical_and(real[:, :-1], real[:, 1:])
+    if features.get("sequence_ids") is not None:
+        texts = ops.convert_to_tensor(features["sequence_ids"])
+        same = ops.logical_and(ops.equal(texts[:, :-1], texts[:, 1:]), ops.greater(texts[:, 1:], 0))
+        counted = ops.logical_and(counted, same)
+    # The last position of a row predicts nothing: a filler of weight 0, so that no logits are copied.
+    filler = [(0, 0), (0, 1)]
+    return ops.pad(token_ids[:, 1:], filler), ops.pad(ops.cast(counted, "float32"), filler)

@@ -1,0 +1,421 @@
+"""GPT-1 and GPT-2: parity with Hugging Face's in float64 (see tests/golden/gpt.py), the cache, the checkpoints."""
+
+import dataclasses
+import json
+from pathlib import Path
+
+import keras
+import numpy as np
+import pytest
+import tensorflow as tf
+from safetensors.numpy import load_file, save_file
+
+import bert_tf
+from bert_tf.errors import ConfigError, DataError
+from bert_tf.models import PRESETS, build_encoder, gpt1, gpt2
+from bert_tf.models.gpt1 import GPT1Config, GPT1Decoder
+from bert_tf.models.gpt2 import GPT2Config, GPT2Decoder
+from bert_tf.models.weights import export_weights, load_weights
+from bert_tf.objectives import CausalLM
+from bert_tf.tokenizers.bpe.bpe import GPT1_ROLES
+from bert_tf.tokenizers.bpe.byte_level_bpe import GPT2_ROLES
+from bert_tf.tokenizers.bpe.training import train_bpe, train_byte_level_bpe
+
+FIXTURES = Path(__file__).parents[1] / "fixtures" / "models"
+CASES = {"gpt2_odd": gpt2, "gpt2_relu": gpt2, "gpt1_odd": gpt1}
+DECODERS = {"gpt1": (GPT1Config, GPT1Decoder), "gpt2": (GPT2Config, GPT2Decoder)}
+SIZES = dict(vocabulary_size=37, hidden_size=24, num_layers=3, num_heads=3, intermediate_size=40, initializer_range=0.3)
+
+
+def make(family, seed=3, dtype="float32", pooler=True, **changes):
+    keras.utils.set_random_seed(seed)
+    config, decoder = DECODERS[family]
+    model = decoder(config(**SIZES | {"max_positions": 20} | changes), pooler=pooler, dtype=dtype)
+    generator = np.random.default_rng(seed)
+    for variable in model.weights:
+        if len(variable.shape) == 1:
+            variable.assign(variable + 0.2 * generator.normal(size=variable.shape))
+    return model
+
+
+def tokens(rows, length, seed=0):
+    return np.random.default_rng(seed).integers(0, 37, (rows, length)).astype("int32")
+
+
+def part(golden, prefix):
+    return {k.removeprefix(prefix): v for k, v in golden.items() if k.startswith(prefix)}
+
+
+def relative_error(ours, theirs):
+    return np.max(np.abs(np.asarray(ours, "float64") - theirs)) / np.max(np.abs(theirs))
+
+
+# -- parity ------------------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module", params=CASES)
+def case(request):
+    module = CASES[request.param]
+    with np.load(FIXTURES / f"{request.param}.npz") as file:
+        golden = dict(file)
+    golden["config"] = json.loads(str(golden["config"]))
+    record = {gpt1: GPT1Config, gpt2: GPT2Config}[module]
+    config = record(**module.HF_CONFIG.read(golden["config"], "config.json"))
+    decoder = build_encoder(config, output_hidden_states=True, output_attention_scores=True, dtype="float32")
+    load_weights(decoder, part(golden, "weights/"), module.HF_WEIGHTS)
+    return CausalLM(decoder), golden, module
+
+
+def features(golden):
+    return {"token_ids": golden["token_ids"].astype("int32"), "padding_mask": golden["padding_mask"]}
+
+
+def test_hidden_states_attention_logits_and_loss(case):
+    model, golden, _ = case
+    out, real = model.backbone(features(golden)), golden["padding_mask"]
+    assert len(out["hidden_states"]) == len(golden["hidden_states"]) == 4
+    for ours, theirs in zip(out["hidden_states"], golden["hidden_states"]):
+        assert relative_error(np.asarray(ours)[real], theirs[real]) < 1e-5
+    np.testing.assert_array_equal(out["hidden_states"][-1], out["sequence_output"])
+    assert relative_error(out["attention_scores"][-2], golden["attention"]) < 1e-5
+    logits = np.asarray(model(features(golden))["causal_lm_logits"])
+    assert relative_error(logits[real], golden["logits"][real]) < 1e-5
+    losses, _ = model.loss_sums(features(golden), training=False)
+    loss = float(losses["causal_lm"]) / float(model.loss_weights(features(golden))["causal_lm"])
+    assert loss == pytest.approx(float(golden["loss"]), rel=1e-5)
+
+
+def test_gradients(case):
+    model, golden, module = case
+    with tf.GradientTape() as tape:
+        losses, _ = model.loss_sums(features(golden), training=False)
+        loss = losses["causal_lm"] / model.loss_weights(features(golden))["causal_lm"]
+    gradients = tape.gradient(loss, [v.value for v in model.trainable_variables])
+    found = {v.path: tf.convert_to_tensor(g) for v, g in zip(model.trainable_variables, gradients)}
+    ours, theirs = export_weights(found, module.HF_WEIGHTS), part(golden, "gradients/")
+    assert len(theirs) >= 8  # the first is the table, which is the output layer, too
+    for name, gradient in theirs.items():
+        assert relative_error(ours[name], gradient) < 1e-5, name
+
+
+def test_greedy_tokens_are_those_of_generate(case):
+    model, golden, _ = case
+    decoder, prompts = model.backbone, golden["prompts"].astype("int32")
+    new = golden["greedy"].shape[1]
+    cache = decoder.empty_cache(len(prompts), prompts.shape[1] + new)
+    x, cache = decoder.decode(prompts, cache, 0)
+    for step in range(new):
+        token = np.argmax(decoder.output_logits(x[:, -1]), axis=-1).astype("int32")
+        assert token.tolist() == golden["greedy"][:, step].tolist()
+        x, cache = decoder.decode(token[:, None], cache, prompts.shape[1] + step)
+
+
+def test_names_and_settings_there_and_back(case):
+    model, golden, module = case
+    theirs = part(golden, "weights/")
+    exported = export_weights(model, module.HF_WEIGHTS)
+    for name, value in theirs.items():
+        np.testing.assert_array_equal(exported[module.HF_WEIGHTS.copies.get(name, name)], value, err_msg=name)
+    written = module.HF_CONFIG.write(model.backbone.config)
+    different = {key for key, value in written.items() if golden["config"].get(key) != value}
+    assert not different
+
+
+@pytest.mark.parametrize(
+    "name, parameters",
+    [
+        ("gpt1", 116_534_784),
+        ("gpt2_small", 124_439_808),
+        ("gpt2_medium", 354_823_168),
+        ("gpt2_large", 774_030_080),
+        ("gpt2_xl", 1_557_611_200),
+    ],
+)
+def test_published_parameter_counts(name, parameters):
+    assert (PRESETS[name].encoder_parameters, PRESETS[name].pretraining_parameters) == (parameters, parameters)
+    with keras.StatelessScope(initialize_variables=False):
+        assert CausalLM(build_encoder(PRESETS[name].config)).count_params() == parameters
+
+
+def test_initial_weights():
+    decoder = make("gpt2", hidden_size=96, num_layers=8, initializer_range=0.02)
+    deviations = {v.path: float(np.std(v)) / 0.88 for v in decoder.weights}  # of a normal cut at two deviations
+    assert deviations["transformer_layer_5/attention/query/kernel"] == pytest.approx(0.02, rel=0.05)
+    for name in ("attention/output", "output"):
+        assert deviations[f"transformer_layer_5/{name}/kernel"] == pytest.approx(0.02 / 4, rel=0.05)
+    assert deviations["embeddings/token_embeddings"] == pytest.approx(0.02, rel=0.05)
+    assert deviations["embeddings/position_embeddings"] == pytest.approx(0.01, rel=0.05)
+
+
+# -- the cache ---------------------------------------------------------------------------------------
+
+
+def decoded(decoder, token_ids, pieces, length, **inputs):
+    """sequence_output [B, S, H], from the tokens in pieces of these sizes."""
+    cache, outputs, begin = decoder.empty_cache(len(token_ids), length), [], 0
+    mask = inputs.get("padding_mask")
+    mask = None if mask is None else np.pad(mask, [(0, 0), (0, length - mask.shape[1])])
+    for size in pieces:
+        here = slice(begin, begin + size)
+        position_ids = inputs["position_ids"][:, here] if "position_ids" in inputs else None
+        # The mask says nothing of columns that are not filled yet.
+        x, cache = decoder.decode(token_ids[:, here], cache, begin, padding_mask=mask, position_ids=position_ids)
+        outputs.append(np.asarray(x))
+        begin += size
+    assert all(keys.shape == values.shape == (len(token_ids), 3, length, 8) for keys, values in cache)
+    return np.concatenate(outputs, axis=1)
+
+
+@pytest.mark.parametrize("family", DECODERS)
+@pytest.mark.parametrize("pieces, length", [([1] * 7, 7), ([4, 1, 1, 3], 15), ([9], 12)])
+def test_cached_equals_uncached(family, pieces, length):
+    decoder, token_ids = make(family), tokens(2, sum(pieces))
+    whole = decoder({"token_ids": token_ids})["sequence_output"]
+    np.testing.assert_allclose(decoded(decoder, token_ids, pieces, length), whole, atol=1e-5)
+
+
+@pytest.mark.parametrize("family", DECODERS)
+def test_prompts_padded_on_the_left_equal_each_alone(family):
+    decoder, lengths, longest, new = make(family), [2, 6, 4], 6, 5
+    texts = [tokens(1, n + new, seed=n) for n in lengths]
+    # All rows write the same column: prompts end in column `longest` - 1.
+    before = longest - np.array(lengths)
+    columns = np.arange(longest + new)
+    token_ids = np.stack([np.pad(text[0], (b, 0), constant_values=7) for text, b in zip(texts, before)])
+    inputs = {
+        "padding_mask": columns >= before[:, None],
+        "position_ids": np.maximum(columns - before[:, None], 0).astype("int32"),
+    }
+    whole = decoder({"token_ids": token_ids} | inputs)["sequence_output"]
+    cached = decoded(decoder, token_ids, [longest, *[1] * new], longest + new + 2, **inputs)
+    for row, text in enumerate(texts):
+        alone = decoder({"token_ids": text})["sequence_output"][0]
+        np.testing.assert_allclose(whole[row, before[row] :], alone, atol=1e-5)
+        np.testing.assert_allclose(cached[row, before[row] :], alone, atol=1e-5)
+
+
+def test_the_cache_in_a_graph_of_unknown_sizes():
+    decoder, token_ids = make("gpt2"), tokens(2, 8)
+
+    @tf.function(input_signature=[tf.TensorSpec([None, None], tf.int32), tf.TensorSpec([], tf.int32)], autograph=False)
+    def last(token_ids, length):
+        cache = decoder.empty_cache(tf.shape(token_ids)[0], length)
+        x, cache = decoder.decode(token_ids[:, :-1], cache, 0)
+        x, cache = decoder.decode(token_ids[:, -1:], cache, tf.shape(token_ids)[1] - 1)
+        return decoder.output_logits(x[:, 0])
+
+    whole = decoder.output_logits(decoder({"token_ids": token_ids})["sequence_output"][:, -1])
+    np.testing.assert_allclose(last(token_ids, 11), whole, atol=1e-5)
+
+
+def test_the_cache_has_the_compute_dtype():
+    decoder, token_ids = make("gpt2", dtype="mixed_bfloat16"), tokens(2, 6)
+    assert {x.dtype for pair in decoder.empty_cache(2, 6) for x in pair} == {tf.bfloat16}
+    whole = np.asarray(decoder({"token_ids": token_ids})["sequence_output"], "float32")
+    assert relative_error(decoded(decoder, token_ids, [4, 2], 6), whole) < 0.05
+
+
+# -- what a decoder sees -------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("family", DECODERS)
+def test_packing_equals_alone_and_padding_has_no_effect(family):
+    decoder, token_ids = make(family), tokens(2, 9)
+    packed = {
+        "token_ids": np.pad(token_ids, [(0, 0), (0, 2)]),
+        "padding_mask": np.tile(np.arange(11) < 9, (2, 1)),
+        "sequence_ids": np.tile(np.array([1] * 4 + [2] * 5 + [0] * 2, "int32"), (2, 1)),
+        "position_ids": np.tile(np.array([*range(4), *range(5), 0, 0], "int32"), (2, 1)),
+        "segment_ids": np.ones((2, 11), "int32"),  # not read
+    }
+    x = decoder(packed)["sequence_output"]
+    for begin, end in ((0, 4), (4, 9)):
+        alone = decoder({"token_ids": token_ids[:, begin:end]})["sequence_output"]
+        np.testing.assert_allclose(x[:, begin:end], alone, atol=1e-5)
+
+
+def test_later_tokens_are_seen_in_the_prefix_only():
+    decoder, token_ids = make("gpt2"), tokens(1, 8)
+    prefix_mask = np.arange(8)[None] < 3
+    plain = {"token_ids": token_ids}
+    for inputs, changed, seen_from in ((plain, 2, 2), (plain | {"prefix_mask": prefix_mask}, 2, 0),
+                                       (plain | {"prefix_mask": prefix_mask}, 5, 5)):  # fmt: skip
+        other = token_ids.copy()
+        other[0, changed] = (other[0, changed] + 1) % 37
+        before, after = (
+            np.asarray(decoder(inputs | {"token_ids": x})["sequence_output"])[0] for x in (token_ids, other)
+        )
+        differs = np.abs(before - after).max(axis=-1) > 1e-4
+        assert differs.tolist() == [position >= seen_from for position in range(8)]
+
+
+@pytest.mark.parametrize("pooler", [True, False])
+def test_outputs_at_some_positions(pooler):
+    decoder, token_ids = make("gpt2", pooler=pooler), tokens(3, 7)
+    inputs = {"token_ids": token_ids, "padding_mask": np.arange(7) < np.array([[7], [3], [5]])}
+    positions = np.array([[0, 6], [2, 1], [4, 4]], "int32")
+    whole, here = decoder(inputs), decoder.outputs_at(inputs, positions)
+    assert here.keys() == whole.keys() == ({"sequence_output", "pooled_output"} if pooler else {"sequence_output"})
+    expected = np.asarray(whole["sequence_output"])
+    np.testing.assert_allclose(here["sequence_output"], expected[np.arange(3)[:, None], positions], atol=1e-5)
+    if pooler:
+        last = expected[np.arange(3), [6, 2, 4]]
+        for outputs in (whole, here, decoder.outputs_at(inputs, np.zeros((3, 0), "int32"))):
+            np.testing.assert_allclose(outputs["pooled_output"], last, atol=1e-5)
+
+
+def test_texts_beyond_the_positions_are_refused():
+    with pytest.raises(ConfigError, match="sequences of 21 tokens do not fit a model with max_positions=20"):
+        make("gpt2")({"token_ids": tokens(1, 21)})
+
+
+def test_config_round_trip():
+    decoder = make("gpt2", pooler=False)
+    again = GPT2Decoder.from_config(decoder.get_config())
+    assert again.config == decoder.config and not again.pooler
+    assert [v.path for v in again.weights] == [v.path for v in decoder.weights]
+
+
+# -- checkpoints -------------------------------------------------------------------------------------
+
+TEXT = ["the people of the united states and the government of the people"] * 3
+
+
+@pytest.fixture(scope="module")
+def published():
+    """Family -> (pretraining model, tokenizer): with heads of 64 and a network 4 times as wide, as published."""
+    tokenizers = {
+        "gpt2": train_byte_level_bpe(TEXT, 262, normalization=None, role_tokens=GPT2_ROLES, layout="none"),
+        "gpt1": train_bpe(TEXT, 40, cleaning="gpt1", role_tokens=GPT1_ROLES, layout="none"),
+    }
+    models = {}
+    for family, tokenizer in tokenizers.items():
+        sizes = {"vocabulary_size": tokenizer.vocabulary_size, "hidden_size": 128, "num_heads": 2}
+        models[family] = CausalLM(make(family, **sizes, intermediate_size=512)), tokenizer
+    return models
+
+
+FORMATS = [("gpt1", "hf"), ("gpt1", "numpy"), ("gpt2", "hf"), ("gpt2", "tf1")]
+
+
+@pytest.mark.parametrize("family, format", FORMATS)
+def test_a_published_checkpoint_there_and_back(published, tmp_path, family, format):
+    model, tokenizer = published[family]
+    bert_tf.save(model, tokenizer, tmp_path / "written", format=format)
+    loaded = bert_tf.load(tmp_path / "written", pretraining=True)
+    assert (loaded.family, type(loaded.objective)) == (family, CausalLM)
+    assert loaded.report.unused == loaded.report.fresh == ()
+    theirs, ours = dataclasses.asdict(loaded.encoder.config), dataclasses.asdict(model.backbone.config)
+    not_told = () if format == "hf" else ("initializer_range", "dropout", "attention_dropout")
+    # No format has a key for it.
+    assert {key for key in ours if ours[key] != theirs[key]} <= {*not_told, "position_initializer_range"}
+    assert loaded.tokenizer.fingerprint == tokenizer.fingerprint
+    for a, b in zip(loaded.objective.weights, model.weights, strict=True):
+        np.testing.assert_array_equal(a, b)
+
+
+def test_the_arrays_have_the_published_shapes(published, tmp_path):
+    for family, format in FORMATS:
+        bert_tf.save(*published[family], tmp_path / f"{family}_{format}", format=format)
+    reader = tf.train.load_checkpoint(str(tmp_path / "gpt2_tf1"))
+    shapes = reader.get_variable_to_shape_map()
+    assert len(shapes) == 4 + 3 * 12
+    assert shapes["model/h0/attn/c_attn/w"] == [1, 128, 384] and shapes["model/h2/attn/c_attn/b"] == [384]
+    assert shapes["model/h1/mlp/c_fc/w"] == [1, 128, 512] and shapes["model/ln_f/g"] == [128]
+    hparams = json.loads((tmp_path / "gpt2_tf1" / "hparams.json").read_text())
+    assert hparams == {
+        "n_vocab": published["gpt2"][1].vocabulary_size,
+        "n_ctx": 20,
+        "n_embd": 128,
+        "n_head": 2,
+        "n_layer": 3,
+    }
+    # What openai/finetune-transformer-lm train.py does with the parts.
+    shapes = json.loads((tmp_path / "gpt1_numpy" / "params_shapes.json").read_text())
+    parts = np.concatenate([np.load(tmp_path / "gpt1_numpy" / f"params_{n}.npy") for n in range(10)], 0)
+    arrays = np.split(parts, np.cumsum([np.prod(shape) for shape in shapes]))[:-1]
+    arrays = [array.reshape(shape) for array, shape in zip(arrays, shapes, strict=True)]
+    weights = {v.path: np.asarray(v) for v in published["gpt1"][0].weights}
+    np.testing.assert_array_equal(arrays[0], weights["embeddings/position_embeddings"])
+    np.testing.assert_array_equal(arrays[1], weights["embeddings/token_embeddings"])
+    query_key_value = [weights[f"transformer_layer_1/attention/{n}/kernel"] for n in ("query", "key", "value")]
+    np.testing.assert_array_equal(arrays[2 + 12], np.concatenate(query_key_value, axis=-1)[None])
+    np.testing.assert_array_equal(arrays[2 + 12 + 4], weights["transformer_layer_1/attention_layer_norm/gamma"])
+    config = json.loads((tmp_path / "gpt2_hf" / "config.json").read_text())
+    assert config["architectures"] == ["GPT2LMHeadModel"] and config["n_inner"] is None
+
+
+@pytest.mark.parametrize(
+    "family, format, files",
+    [
+        ("gpt2", "tf1", {"vocab.json": "encoder.json", "merges.txt": "vocab.bpe"}),
+        ("gpt1", "numpy", {"vocab.json": "encoder_bpe_40000.json", "merges.txt": "vocab_40000.bpe"}),
+    ],
+)
+def test_the_authors_names_of_the_vocabulary(published, tmp_path, family, format, files):
+    model, tokenizer = published[family]
+    bert_tf.save(model, tokenizer, tmp_path / "written", format=format)
+    for ours, theirs in files.items():
+        (tmp_path / "written" / ours).rename(tmp_path / "written" / theirs)
+    (tmp_path / "written" / "tokenizer_config.json").unlink()  # the authors have none
+    loaded = bert_tf.load(tmp_path / "written")
+    assert (loaded.family, loaded.tokenizer.fingerprint) == (family, tokenizer.fingerprint)
+
+
+def test_buffers_copies_and_missing_prefixes(published, tmp_path):
+    model, tokenizer = published["gpt2"]
+    bert_tf.save(model, tokenizer, tmp_path / "written")
+    file = tmp_path / "written" / "model.safetensors"
+    arrays = {name.removeprefix("transformer."): array for name, array in load_file(file).items()}
+    buffers = {f"h.{i}.attn.bias": np.tril(np.ones((1, 1, 20, 20), bool)) for i in range(3)}
+    buffers |= {f"h.{i}.attn.masked_bias": np.array(-1e4, "float32") for i in range(3)}
+    save_file(arrays | buffers | {"lm_head.weight": arrays["wte.weight"]}, file)
+    loaded = bert_tf.load(tmp_path / "written", pretraining=True)
+    assert set(loaded.report.ignored) == {*buffers, "lm_head.weight"}
+    for a, b in zip(loaded.objective.weights, model.weights, strict=True):
+        np.testing.assert_array_equal(a, b)
+    save_file(arrays | {"lm_head.weight": arrays["wte.weight"] + 1}, file)
+    with pytest.raises(DataError, match="'lm_head.weight' is not equal to 'transformer.wte.weight'"):
+        bert_tf.load(tmp_path / "written", pretraining=True)
+
+
+def test_what_cannot_be_written_or_read(published, tmp_path):
+    narrow = make("gpt2", vocabulary_size=published["gpt2"][1].vocabulary_size)
+    with pytest.raises(
+        ConfigError, match="cannot say intermediate_size=40: the code it is for has 4 . hidden_size = 96"
+    ):
+        bert_tf.save(narrow, published["gpt2"][1], tmp_path / "a", format="tf1")
+    with pytest.raises(ConfigError, match="means num_heads=1, this model has 3; write format 'hf' instead"):
+        bert_tf.save(make("gpt1"), None, tmp_path / "b", format="numpy")
+    with pytest.raises(ConfigError, match="'gpt2' has no checkpoints of format 'numpy'"):
+        bert_tf.save(narrow, None, tmp_path / "c", format="numpy")
+
+    bert_tf.save(*published["gpt1"], tmp_path / "parts", format="numpy")
+    shapes = tmp_path / "parts" / "params_shapes.json"
+    given = json.loads(shapes.read_text())
+    for changed, message in (
+        ([[1000, 128], *given[1:]], "asks for .* numbers, params_.* hold"),
+        (given[:-1], "must list the shapes of 2 tables and of 12 arrays for each layer"),
+        ([[20, -1], *given[1:]], "a shape must be a list of 1 to 3 positive integers"),
+        ([given[0][:1], *given[1:]], "positions and tokens must be tables"),
+        ({}, "must list the shapes"),
+    ):
+        shapes.write_text(json.dumps(changed))
+        with pytest.raises(DataError, match=message):
+            bert_tf.load(tmp_path / "parts")
+    shapes.write_text(json.dumps(given))
+    np.save(tmp_path / "parts" / "params_3.npy", np.array([{}], object), allow_pickle=True)
+    with pytest.raises(DataError, match="cannot read .*params_3.npy"):
+        bert_tf.load(tmp_path / "parts")
+    (tmp_path / "parts" / "params_3.npy").unlink()
+    with pytest.raises(DataError, match="there is no file .*params_3.npy"):
+        bert_tf.load(tmp_path / "parts")
+
+
+def test_settings_of_others_are_refused():
+    theirs = {"vocab_size": 9, "n_embd": 12, "n_layer": 1, "n_head": 3}
+    assert gpt2.HF_CONFIG.read(theirs, "config.json")["intermediate_size"] == 48
+    with pytest.raises(ConfigError, match="embd_pdrop is 0.0 and resid_pdrop is 0.1; they must be equal"):
+        gpt2.HF_CONFIG.read(theirs | {"embd_pdrop": 0.0}, "config.json")
+    with pytest.raises(ConfigError, match="scale_attn_by_inverse_layer_idx is True; only False"):
+        gpt2.HF_CONFIG.read(theirs | {"scale_attn_by_inverse_layer_idx": True}, "config.json")

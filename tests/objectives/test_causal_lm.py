@@ -1,0 +1,153 @@
+import types
+
+import keras
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from bert_tf.backend import AdamW
+from bert_tf.config import build
+from bert_tf.errors import ConfigError, DataError
+from bert_tf.models import BertConfig, BertEncoder
+from bert_tf.models.gpt2 import GPT2Config, GPT2Decoder
+from bert_tf.objectives import OBJECTIVES, CausalLM, CausalLMConfig, MaskedLM
+from bert_tf.training.pretrain_config import PretrainConfig, check_pretraining
+from tfrecords import DocumentsConfig
+
+SIZES = dict(vocabulary_size=31, hidden_size=12, num_layers=2, num_heads=3, intermediate_size=20, max_positions=16)
+
+
+def make(dtype="float32", **changes):
+    keras.utils.set_random_seed(3)
+    return CausalLM(GPT2Decoder(GPT2Config(**SIZES | {"initializer_range": 0.3} | changes), dtype=dtype))
+
+
+def batch(rows=4, length=9):
+    generator = np.random.default_rng(0)
+    return {
+        "token_ids": generator.integers(0, 31, (rows, length)).astype("int32"),
+        "padding_mask": np.arange(length) < np.array([9, 5, 1, 7])[:rows, None],
+        "segment_ids": np.zeros((rows, length), "int32"),
+        "example_index": np.arange(rows),
+    }
+
+
+def log_softmax(logits):
+    shifted = np.asarray(logits, "float64") - np.max(logits, -1, keepdims=True)
+    return shifted - np.log(np.exp(shifted).sum(-1, keepdims=True))
+
+
+def expected(model, features, counted):
+    """(loss, correct, weight) of the predictions of tokens 1.. that count: bool [B, S - 1]."""
+    log_probabilities = log_softmax(model(features)["causal_lm_logits"])[:, :-1]
+    targets = features["token_ids"][:, 1:]
+    picked = np.take_along_axis(log_probabilities, targets[..., None], axis=-1)[..., 0]
+    correct = log_probabilities.argmax(-1) == targets
+    return -(picked * counted).sum(), (correct * counted).sum(), counted.sum()
+
+
+def check(model, features, counted):
+    loss, correct, weight = expected(model, features, counted)
+    losses, metrics = model.loss_sums(features, training=False)
+    assert float(losses["causal_lm"]) == pytest.approx(loss, rel=1e-5)
+    assert [float(x) for x in metrics["causal_lm_accuracy"]] == [correct, weight]
+    assert float(model.loss_weights(features)["causal_lm"]) == weight
+
+
+def test_sums_against_float64():
+    model, features = make(), batch()
+    outputs = model(features)
+    assert (outputs["causal_lm_logits"].shape, outputs["causal_lm_logits"].dtype) == ((4, 9, 31), "float32")
+    check(model, features, features["padding_mask"][:, 1:])
+    assert float(model.loss_weights(features)["causal_lm"]) == 8 + 4 + 0 + 6
+    check(model, {"token_ids": features["token_ids"]}, np.ones((4, 8), bool))
+
+
+def test_texts_of_a_row_count_apart():
+    model, features = make(), batch(rows=1)
+    packed = {
+        "token_ids": features["token_ids"],
+        "sequence_ids": np.array([[1, 1, 1, 2, 2, 2, 2, 0, 0]], "int32"),
+        "position_ids": np.array([[0, 1, 2, 0, 1, 2, 3, 0, 0]], "int32"),
+    }
+    check(model, packed, np.array([[1, 1, 0, 1, 1, 1, 0, 0]], bool))
+    alone = [
+        model.loss_sums({"token_ids": packed["token_ids"][:, a:b]}, False)[0]["causal_lm"] for a, b in ((0, 3), (3, 7))
+    ]
+    assert float(model.loss_sums(packed, False)[0]["causal_lm"]) == pytest.approx(float(sum(alone)), rel=1e-5)
+
+
+def test_padding_on_the_left_counts_the_same():
+    model, features = make(), batch(rows=2)
+    token_ids, mask = features["token_ids"][1:], features["padding_mask"][1:]
+    right = {"token_ids": token_ids, "padding_mask": mask}
+    left = {
+        "token_ids": np.roll(token_ids, 4, axis=1),
+        "padding_mask": np.roll(mask, 4, axis=1),
+        "position_ids": np.array([[0, 0, 0, 0, 0, 1, 2, 3, 4]], "int32"),
+    }
+    losses = [float(model.loss_sums(x, False)[0]["causal_lm"]) for x in (right, left)]
+    assert losses[0] == pytest.approx(losses[1], rel=1e-5)
+    assert float(model.loss_weights(left)["causal_lm"]) == 4
+
+
+def test_the_output_layer_is_the_token_table():
+    model, features = make(), batch()
+    with tf.GradientTape() as tape:
+        loss = model.loss_sums(features, training=False)[0]["causal_lm"]
+    table = model.backbone.embedding_table
+    gradient = tf.convert_to_tensor(tape.gradient(loss, table.value))
+    unused = sorted(set(range(31)) - set(features["token_ids"].ravel().tolist()))
+    assert np.abs(gradient.numpy()[unused]).max() > 1e-3  # pushed down as an output
+    assert sum(v.shape == (31, 12) for v in model.weights) == 1
+
+
+def test_it_learns_a_repeated_text():
+    model = make(initializer_range=0.1, dropout=0.0, attention_dropout=0.0)
+    model.compile(optimizer=AdamW(1e-2))
+    features = batch()
+    history = model.fit(tf.data.Dataset.from_tensors(features).repeat(), steps_per_epoch=30, epochs=2, verbose=0)
+    assert history.history["causal_lm_loss"][-1] < 0.5 < history.history["causal_lm_loss"][0]
+
+
+def test_round_trip():
+    model = make()
+    again = CausalLM.from_config(model.get_config())
+    again.set_weights(model.get_weights())
+    features = batch()
+    np.testing.assert_array_equal(again(features)["causal_lm_logits"], model(features)["causal_lm_logits"])
+
+
+def test_mixed_bfloat16_is_close_and_returns_float32():
+    exact, mixed, features = make(), make("mixed_bfloat16"), batch()
+    mixed.set_weights(exact.get_weights())
+    a, b = (model(features)["causal_lm_logits"] for model in (exact, mixed))
+    assert b.dtype == "float32"
+    np.testing.assert_allclose(a, b, atol=0.05 * np.abs(a).max())
+
+
+def test_backbones_of_the_other_kind_are_refused():
+    encoder = BertEncoder(BertConfig(**SIZES))
+    with pytest.raises(ConfigError, match="causal_lm trains decoders, and BertEncoder is of the kind encoder: it sees"):
+        CausalLM(encoder)
+    for family, objective, wanted in (("bert", "causal_lm", "masked_lm or"), ("gpt2", "masked_lm", "causal_lm")):
+        config = {"model": {"family": family, **SIZES}, "objective": {"name": objective}, "data": {"shards": "x"}}
+        with pytest.raises(ConfigError, match=f"the family {family} is of .*; set objective.name={wanted}"):
+            check_pretraining(build(PretrainConfig, config))
+    assert MaskedLM(encoder)
+
+
+def test_batches_are_used_as_they_are_unless_documents_are_separate():
+    record, tokenizer = OBJECTIVES["causal_lm"], types.SimpleNamespace(sep_id=2)
+    assert record.make_corruption(CausalLMConfig(), tokenizer, None) is None
+    separate = CausalLMConfig(documents=DocumentsConfig(separate=True))
+    features = record.make_corruption(separate, tokenizer, None)(batch(), seed=0)
+    assert features.keys() - batch().keys() == {"sequence_ids", "position_ids"}
+
+
+def test_shards_and_batches_that_it_cannot_learn_from():
+    assert CausalLMConfig().for_shards({"format": "token_blocks"}, 16) == CausalLMConfig()
+    with pytest.raises(ConfigError, match="the format segment_pair; write them with --format full_sentences,"):
+        CausalLMConfig().for_shards({"format": "segment_pair"}, 16)
+    with pytest.raises(DataError, match="token_ids"):
+        make()({"padding_mask": np.ones((1, 2), bool)})
