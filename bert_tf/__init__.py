@@ -35,16 +35,16 @@ def load(path, pretraining=False, pooler=None, fresh=(), family=None, dtype=None
     Raises:
         DataError: no readable model, or weights that do not fit.
         ConfigError: a setting that is not understood.
-        RunDirectoryError: a run without an undamaged checkpoint.
+        RunDirectoryError: there is nothing at `path`, or a run without an undamaged checkpoint.
 
     Example:
         model = bert_tf.load("bert-base-uncased")
         batch = model.tokenizer.pack(model.tokenizer.tokenize(["some text"]))
         model.encoder(batch)["sequence_output"]
     """
-    from bert_tf.training import imported
+    from bert_tf.training import loading
 
-    return imported.load(path, pretraining, pooler, fresh, family, dtype, **outputs)
+    return loading.load(path, pretraining, pooler, fresh, family, dtype, **outputs)
 
 
 def save(model, tokenizer, path, format="hf"):
@@ -68,7 +68,7 @@ def save(model, tokenizer, path, format="hf"):
 
 
 def import_run(path, run_directory, family=None):
-    """Turns a published checkpoint into a run directory; see `training.imported.import_run`."""
-    from bert_tf.training import imported
+    """Turns a published checkpoint into a run directory; see `training.converting.import_run`."""
+    from bert_tf.training import converting
 
-    return imported.import_run(path, run_directory, family)
+    return converting.import_run(path, run_directory, family)

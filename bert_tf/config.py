@@ -1,8 +1,7 @@
 """Configuration: YAML into frozen dataclasses, strictly, and back.
 
-A room that has settings declares them as a dataclass with typed fields and defaults; this file
-fills it. Unknown keys are refused with the nearest known one, values of the wrong type with the
-key that holds them. Nothing here knows what any setting means.
+Settings are declared as a dataclass with typed fields and defaults; this file fills it. Unknown keys are refused with
+the nearest known one, values of the wrong type with the key that holds them.
 """
 
 import dataclasses
@@ -62,16 +61,14 @@ def build(cls, mapping, where="", base=None):
     """Fills the dataclass `cls` from a nested mapping.
 
     Args:
-        cls: a dataclass; fields may be dataclasses, `X | None`, `list[X]`, `tuple[X, ...]`,
-            `dict`, or plain types. A class with a method `choices()` (name -> dataclass) and an attribute
-            `CHOSEN_BY` stands for several: the value of that key chooses (`objective.name`). Class attributes
-            `RENAMED` (old key -> new key) and `REMOVED` (old key -> what to do) explain keys of older versions,
-            `RENAMED_VALUES` (key -> {old value: new value}) their values.
+        cls: a dataclass; fields may be dataclasses, `X | None`, `list[X]`, `tuple[X, ...]`, `dict`, or plain types. A
+            class with a method `choices()` (name -> dataclass) and an attribute `CHOSEN_BY` is one of several: the value
+            of that key chooses (`objective.name`). Class attributes explain keys of older versions: `RENAMED` (old key
+            -> new key), `REMOVED` (old key -> what to do), `RENAMED_VALUES` (key -> {old value: new value}).
         mapping: what a YAML file holds; keys that are absent keep their defaults.
         where: dotted prefix (or file name) used in messages.
-        base: an instance of `cls` whose values stand where the mapping has none; None for the
-            fields' defaults. A field that is a dataclass with a default of its own is filled on
-            top of that default, so that half a section does not undo the other half.
+        base: an instance of `cls` with the values of absent keys; None for the fields' defaults. A section keeps those
+            of its own default.
 
     Returns:
         An instance of `cls`.
@@ -148,14 +145,8 @@ def _join(where, key):
 def upgrade(cls, mapping):
     """A mapping of an older version in today's keys and values: renamed ones moved, removed ones left out.
 
-    Only for files of runs. What a user writes is refused by `build` with the new name.
-
-    Args:
-        cls: the dataclass that the mapping is to fill.
-        mapping: dict; is not changed.
-
-    Returns:
-        dict. Keys that no version knows are kept, for `build` to name.
+    Only for files of runs. What a user writes is refused by `build` with the new name. `mapping` is not changed; keys that
+    no version knows are kept, for `build` to name.
     """
     if hasattr(cls, "choices") and mapping:
         cls = cls.choices().get(mapping.get(cls.CHOSEN_BY, getattr(cls, cls.CHOSEN_BY, None)), cls)
@@ -182,10 +173,6 @@ def check(config, where=""):
     """Refuses numbers out of their range in a configuration that was made in Python.
 
     What `build` returns was checked already.
-
-    Args:
-        config: an instance of a dataclass.
-        where: dotted prefix of the keys in messages.
 
     Raises:
         ConfigError: names the first key whose value is out of range.
@@ -216,8 +203,7 @@ def read_record(cls, path):
     """A dataclass from a JSON file that this library wrote.
 
     Raises:
-        DataError: the file is missing or not JSON, a key is missing or unknown, or a value is of
-            the wrong type or out of range; the message names the file and the key.
+        DataError: the file is missing or not JSON, or a key or value is wrong; names the file and the key.
     """
     try:
         return build(cls, read_json_object(path))
@@ -246,11 +232,7 @@ def nearest(word, known):
 
 
 def load(cls, path, overrides=()):
-    """Reads a YAML file into `cls` and applies `key.subkey=value` overrides to it.
-
-    `path` is a file, or the name of a configuration that ships with the library, with or
-    without `.yaml`.
-    """
+    """Reads a YAML file, or a shipped configuration of that name, into `cls`; applies `key.subkey=value` overrides."""
     return build(cls, apply_overrides(read_yaml(find(path)), overrides))
 
 

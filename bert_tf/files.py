@@ -44,11 +44,11 @@ def atomic_folder(path, replace=False):
 
     Args:
         path: the folder; missing or empty, or with `replace` any folder.
-        replace: whether a folder that is there gives way to the new one.
+        replace: whether an existing folder is replaced.
 
     Yields:
-        Path of an empty folder, whose files lie at `path` when the block succeeds. A block that
-        raises leaves no trace; what a killed process leaves, the next one removes.
+        Path of an empty folder, whose files are moved to `path` when the block succeeds. A block that raises leaves no
+        trace; the next process removes what a killed one leaves.
 
     Raises:
         RunDirectoryError: `path` holds files or is one, or the disk is full or cannot be written.
@@ -111,9 +111,7 @@ def _is_running(process):
 def explain_disk_errors(path):
     """Turns a refusal of the operating system to write into one sentence that names the path.
 
-    Libraries underneath raise errors of their own for it (safetensors a SafetensorError, TensorFlow
-    an OutOfRangeError); what they say of the operating system's reason is looked for. Anything else,
-    such as a bug, passes through.
+    Also where safetensors or TensorFlow raises an error of its own for it. Other errors pass through.
     """
     try:
         yield
@@ -199,12 +197,8 @@ def explain_reading(path, error_class=DataError):
 def bare_name(name, where):
     """The name of a file, as another file brings it, if it cannot lead out of its folder.
 
-    Args:
-        name: what should be the name of a file in the same folder.
-        where: the file and key that it comes from; begins the message.
-
     Raises:
-        DataError: `name` is no string, empty, has a folder in it, or is "." or "..".
+        DataError: `name` is no string, empty, has a folder in it, or is "." or "..". The message begins with `where`.
 
     Example:
         path = folder / bare_name(shard["file"], f"{manifest}: shards[0].file")
@@ -229,8 +223,7 @@ def lock_directory(path, wait=False):
         wait: whether to wait for another process that holds it, after a line of log that says so.
 
     Yields:
-        function() -> whether `path` still is the folder that was locked: False once that one was
-        moved or deleted, even if there is another one in its place.
+        function() -> whether `path` still is the folder that was locked, and was not moved, deleted or exchanged.
 
     Raises:
         RunDirectoryError: another process holds it, `path` is a file, or its file system has no

@@ -54,11 +54,10 @@ def requested():
 def stopping(promise, before="interrupted before the first step; the same command starts again"):
     """Remembers the first signal for `requested()`; a second one ends the process.
 
-    Until `requested()` was called for the first time there is nothing to save: a signal raises at once.
+    Until `requested()` was called for the first time, a signal raises at once.
 
     Args:
-        promise: what will be done before the process ends, printed when the signal comes, such as
-            "saving a checkpoint after this step".
+        promise: what will be done before the process ends, such as "saving a checkpoint after this step"; is printed.
         before: the message of what is raised at once.
     """
 
@@ -99,8 +98,8 @@ def raising(message="interrupted; the same command continues it"):
 def answering(seconds=3.0):
     """Reports a signal while the main thread is in a long C++ call and no Python handler can run.
 
-    A thread is told of each signal by the operating system. Where no handler has run after `seconds`, it
-    says that the signal has arrived; the next signal then ends the process, whatever it is doing.
+    Where no handler has run after `seconds`, a thread says that the signal has arrived; the next signal then ends the
+    process.
     """
     if threading.current_thread() is not threading.main_thread():
         yield

@@ -1,8 +1,7 @@
 """Reads JSON and YAML that may come from a stranger, within fixed limits.
 
-Every JSON and YAML file of the library is opened here. A file that is not text, too large, nested
-too deeply, or that holds an alias or a number of thousands of digits raises one error that names
-the file; nothing is evaluated, and no file costs more memory than its size explains.
+A file that is not text, too large, nested too deeply, or that holds an alias or a number of thousands of digits raises
+one error that names the file.
 """
 
 import json
@@ -42,11 +41,8 @@ def brief(value):
 def read_json(path):
     """The value that a JSON file holds.
 
-    Args:
-        path: a file in UTF-8, with or without a byte order mark.
-
     Raises:
-        DataError: the file cannot be read, is not JSON, or exceeds a limit; the message names it.
+        DataError: the file cannot be read, is not UTF-8 or JSON, or exceeds a limit; the message names it.
         FileNotFoundError: there is no such file; the caller knows what that means.
     """
     return parse_json(_read(path, MAX_JSON_BYTES, DataError), path)
@@ -70,12 +66,8 @@ def read_json_object(path):
 def parse_json(text, where):
     """The value of a JSON text.
 
-    Args:
-        text: str.
-        where: the file, with the line where there are several texts; begins the message.
-
     Raises:
-        DataError: not JSON, or beyond a limit.
+        DataError: not JSON, or beyond a limit. The message begins with `where`.
 
     Example:
         parse_json('{"text": "some"}', "corpus.jsonl:1")  # {'text': 'some'}

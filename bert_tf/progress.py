@@ -1,13 +1,14 @@
 """One progress line for anything that takes longer than seconds."""
 
+import atexit
 import sys
 import time
 
 
 class Progress:
-    """Prints `label 120/1,000 MB (12 %)  3.4 MB/s  ETA 0:42  loss 2.31`, at most once a second.
+    """Shows `label 120/1,000 MB (12 %)  3.4 MB/s  ETA 0:42  loss 2.31`.
 
-    On a terminal the line is rewritten in place; in a log file a line is added every half minute.
+    On a terminal this is a line with a bar that changes in place; in a log file a line is added every half minute.
 
     Args:
         label: what is being done.
@@ -19,49 +20,65 @@ class Progress:
     def __init__(self, label, total=None, unit="", done=0, stream=None):
         self.label, self.total, self.unit = label, total, unit
         self.stream = stream or sys.stderr
-        self.live = self.stream.isatty()
         self.start, self.first = time.monotonic(), done
         self.done, self.last = done, 0.0
+        self.bar = _bar(label, total, self.stream) if self.stream.isatty() else None
 
     def update(self, done, note=""):
         """Sets how much is done; `note` is shown at the end of the line."""
         self.done = done
         now = time.monotonic()
-        if now - self.last >= (1.0 if self.live else 30.0):
+        if now - self.last >= (30.0 if self.bar is None else 1.0):
             self.last = now
-            self._print(note)
+            self._show(note)
 
     def restart(self, done):
         """Starts the clock of the rate again: what came before, such as compilation, does not count."""
         self.start, self.first = time.monotonic(), done
 
     def finish(self, note=""):
-        self._print(note, last=True)
+        self._show(note, last=True)
+        if self.bar is not None:
+            self.bar.stop()
 
     def rate(self):
         """Units per second since this object was made or restarted."""
         return (self.done - self.first) / max(time.monotonic() - self.start, 1e-9)
 
-    def _print(self, note, last=False):
-        rate = self.rate()
-        parts = [self.label, _number(self.done)]
-        if self.total:
-            unit = f" {self.unit}" if self.unit else ""
-            parts[1] += f"/{_number(self.total)}{unit} ({100 * self.done / self.total:.0f} %)"
+    def _show(self, note, last=False):
+        text = "  ".join(self._numbers(last) + ([note] if note else []))
+        if self.bar is None:
+            self.stream.write(f"{self.label}  {text}\n")
+            self.stream.flush()
+        else:
+            self.bar.update(self.bar.task_ids[0], completed=self.done, text=text, refresh=True)
+
+    def _numbers(self, last):
         if not self.unit:
-            parts[1:] = [_clock(time.monotonic() - self.start)]
-        elif rate > 0:
+            return [_clock(time.monotonic() - self.start)]
+        rate, parts = self.rate(), [_number(self.done)]
+        if self.total:
+            parts = [f"{parts[0]}/{_number(self.total)} {self.unit} ({100 * self.done / self.total:.0f} %)"]
+        if rate > 0:
             parts.append(f"{_number(rate)} {self.unit}/s")
             if last:
                 parts.append(f"in {_clock(time.monotonic() - self.start)}")
             elif self.total:
                 parts.append(f"ETA {_clock((self.total - self.done) / rate)}")
-        text = "  ".join(parts + ([note] if note else []))
-        if self.live:
-            self.stream.write(f"\r\x1b[K{text}" + ("\n" if last else ""))
-        else:
-            self.stream.write(text + "\n")
-        self.stream.flush()
+        return parts
+
+
+def _bar(label, total, stream):
+    from rich import console, progress
+
+    words = [progress.TextColumn(text, markup=False) for text in ("{task.description}", "{task.fields[text]}")]
+    # No thread of its own: writers of shards fork.
+    quiet = {"auto_refresh": False, "redirect_stdout": False, "redirect_stderr": False}
+    bar = progress.Progress(words[0], progress.BarColumn(), words[1], console=console.Console(file=stream), **quiet)
+    bar.add_task(label, total=total, text="")
+    bar.start()
+    atexit.register(bar.stop)  # shows the cursor again after an error
+    return bar
 
 
 def _number(value):

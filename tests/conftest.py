@@ -1,5 +1,6 @@
 """Settings for every test: quiet TensorFlow, two logical CPU devices for the replica tests, slow ones first."""
 
+import gc
 import os
 
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
@@ -14,8 +15,15 @@ tf.config.set_logical_device_configuration(
     tf.config.list_physical_devices("CPU")[0], [tf.config.LogicalDeviceConfiguration()] * 2
 )
 
+# Tracing makes many objects: what TensorFlow brought is not looked through each time.
+gc.freeze()
+gc.set_threshold(100_000, 20, 100)
+
 # In this order before all others, so that the processes that share the suite end together.
-SLOWEST = ("test_replicas.py", "test_jax.py", "test_notebook.py", "test_task_learning.py")
+SLOWEST = (
+    "test_replicas.py", "test_finetuning.py", "test_pretraining.py", "test_objectives.py", "test_commands.py",
+    "test_imported_runs.py", "test_jax.py", "test_study.py", "test_notebook.py", "test_task_learning.py",
+)  # fmt: skip
 
 
 def pytest_collection_modifyitems(items):

@@ -91,7 +91,7 @@ def table(cls, prefix="", base=None, shown=None):
     rows, below = [], []
     for field in dataclasses.fields(cls):
         hint, path = hints[field.name], prefix + field.name
-        classes = list(hint.choices().values()) if hasattr(hint, "choices") else [hint]
+        classes = list(dict.fromkeys(hint.choices().values())) if hasattr(hint, "choices") else [hint]
         if not all(dataclasses.is_dataclass(inner) for inner in classes):
             cells = [f"`{path}`", allowed(hint), default(field, base), words[field.name]]
         elif shown.get(hint):

@@ -79,8 +79,10 @@ def test_extras_named_exist():
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
     folder = tmp_path_factory.mktemp("readme")
-    corpus = Path(samples.__file__).parent / "state_of_the_union.jsonl"
-    tokenizer = train_wordpiece(read_texts(corpus), 2000, lowercase=True)
+    lines = (Path(samples.__file__).parent / "state_of_the_union.jsonl").read_text(encoding="utf-8").splitlines()
+    corpus = folder / "corpus.jsonl"
+    corpus.write_text("\n".join(lines[:4]), encoding="utf-8")
+    tokenizer = train_wordpiece(read_texts(corpus), 600, lowercase=True)
     write_shards(corpus, folder / "shards", tokenizer, ShardsConfig(sequence_length=32), progress=False)
     return folder
 

@@ -1,8 +1,7 @@
-"""From a corpus of text to shards, and from shards to batches that a model is trained on.
+"""From a corpus of text to shards, and from shards to batches that a model is trained on; see README.md.
 
-The road of the data, in this order: `corpus` (text to token ids), `packing` (token ids to sequences), `writing`
-(sequences to shards, as `shards` describes them), `reading` (shards to batches), `corruption` (batches to
-features). `inspection` prints examples of it.
+The road of the data: `corpus` (text to token ids), `packing` (token ids to sequences), `writing` (sequences to
+`shards`), `reading` (shards to batches), `corruption` (batches to features). `inspection` prints examples of it.
 """
 
 from bert_tf.lazy import lazy_names

@@ -21,7 +21,7 @@ from tfrecords.shards.schema import TOKENIZER_FOLDER
 # What a pair label means, by task.
 PAIR_LABELS = {
     "nsp": ("B follows A", "B is from elsewhere"),
-    "sop": ("A and B are in order", "exchanged: in the document B stands before A"),
+    "sop": ("A and B are in order", "exchanged: in the document B comes before A"),
 }
 _INDENT = 11
 
@@ -135,7 +135,14 @@ def _segments(ids, segment_ids, layout):
 
 
 def inspect_shards(
-    folder, config=MaskingConfig(), seed=0, epoch=0, examples=3, example_index=None, width=100, corruption=MaskedLMCorruption
+    folder,
+    config=MaskingConfig(),
+    seed=0,
+    epoch=0,
+    examples=3,
+    example_index=None,
+    width=100,
+    corruption=MaskedLMCorruption,
 ):
     """Yields lines (str) that show examples of a folder of shards.
 
@@ -169,7 +176,9 @@ def inspect_shards(
     reader = ShardReader(folder, tokenizer)
     yield from _field("shards", str(folder), width)
     yield from _field("holds", f"{reader.num_examples:,} examples of length {reader.sequence_length}", width)
-    yield from _field("packing", ", ".join(f"{key} {value}" for key, value in manifest.packing.items()), width)
+    packing = manifest.packing | {"pair_task": manifest.pair_task}
+    packing.pop("pair", None)  # its name in manifest.json
+    yield from _field("packing", ", ".join(f"{key} {value}" for key, value in packing.items()), width)
     yield ""
     indices = range(min(examples, reader.num_examples)) if example_index is None else [example_index]
     corrupt = corruption.of_shards(reader, tokenizer, config)

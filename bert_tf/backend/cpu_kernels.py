@@ -66,13 +66,9 @@ def fused(function, plain=None):
     for sequences whose length changes, because each length would be compiled separately.
 
     Args:
-        function: `function(x, *constants) -> y`, element-wise; `x` and `y` are float tensors of one shape.
-            Only `x` receives a gradient; the constants (a seed, say) are treated as non-differentiable, in
-            second derivatives too.
+        function: `function(x, *constants) -> y`, element-wise; `x` and `y` are float tensors of one shape. Only `x`
+            receives a gradient, not the constants (a seed, say).
         plain: a function with the same results up to rounding; None for `function` itself.
-
-    Returns:
-        A function with the arguments and the result of `function`.
     """
     plain = plain or function
     if keras.backend.backend() != "tensorflow":
@@ -182,8 +178,7 @@ if keras.backend.backend() == "tensorflow":
 class LayerNormalization(keras.layers.LayerNormalization):
     """Keras's own, over the last axis (Ba et al. 2016, equation 4), three times as fast in a train step on CPUs.
 
-    There the element-wise operations are compiled, and the sums of the gradient are matrix products. Statistics
-    and sums are float32 in every precision; only the inputs are kept for the backward pass.
+    Statistics and sums are float32 in every precision; only the inputs are kept for the backward pass.
 
     Example:
         LayerNormalization(epsilon=1e-12)(np.ones((2, 3, 8), "float32"))  # [2, 3, 8]

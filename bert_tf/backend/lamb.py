@@ -1,4 +1,4 @@
-"""LAMB as ALBERT's authors had it. Four variants are in use; this is one of them."""
+"""LAMB as ALBERT's authors had it; one of four variants in use."""
 
 import keras
 from keras import ops
@@ -24,37 +24,15 @@ class Lamb(AdamW):
     Args:
         learning_rate: float or schedule.
         weight_decay: added to the update; not applied to biases and layer norms.
-        beta_1, beta_2, epsilon: Adam's; epsilon is added to the square root.
         bias_correction: True divides m and v by what they lack at the start, as the paper does.
-        global_clipnorm: gradients are scaled to at most this norm, all together; None for no clip.
+        kwargs: as `AdamW`.
 
     Example:
         Lamb(1.76e-3, weight_decay=0.01)
     """
 
-    def __init__(
-        self,
-        learning_rate=1.76e-3,
-        weight_decay=0.01,
-        beta_1=0.9,
-        beta_2=0.999,
-        epsilon=1e-6,
-        bias_correction=False,
-        global_clipnorm=1.0,
-        name="lamb",
-        **kwargs,
-    ):
-        super().__init__(
-            learning_rate=learning_rate,
-            weight_decay=weight_decay,
-            beta_1=beta_1,
-            beta_2=beta_2,
-            epsilon=epsilon,
-            bias_correction=bias_correction,
-            global_clipnorm=global_clipnorm,
-            name=name,
-            **kwargs,
-        )
+    def __init__(self, learning_rate=1.76e-3, weight_decay=0.01, bias_correction=False, name="lamb", **kwargs):
+        super().__init__(learning_rate, weight_decay, bias_correction=bias_correction, name=name, **kwargs)
 
     def _apply_weight_decay(self, variables):
         """Nothing before the update: the decay is a part of it."""

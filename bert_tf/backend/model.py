@@ -30,6 +30,24 @@ class TrainableModel(Trainer, keras.Model):
     the dataset is one dict of features, labels included, and that no loss is passed to `compile`.
 
     Subclasses implement `loss_weights`, `loss_sums` and `call(features, training)`.
+
+    Example:
+        class Line(TrainableModel):
+            def __init__(self):
+                super().__init__()
+                self.dense = Dense(1)
+                self.dense.build((None, 1))
+
+            def loss_weights(self, features):
+                return {"square": ops.sum(ops.ones_like(features["y"]))}
+
+            def loss_sums(self, features, training):
+                error = self.dense(features["x"]) - features["y"]
+                return {"square": ops.sum(error**2)}, {}
+
+        model = Line()
+        model.compile(AdamW(1e-3))
+        model.fit({"x": np.ones((4, 1), "float32"), "y": np.ones((4, 1), "float32")}, verbose=0)
     """
 
     #: Factor of each named loss in the total; 1 where absent.

@@ -40,14 +40,7 @@ class AdamW(keras.optimizers.AdamW):
         **kwargs,
     ):
         super().__init__(
-            learning_rate=learning_rate,
-            weight_decay=weight_decay,
-            beta_1=beta_1,
-            beta_2=beta_2,
-            epsilon=epsilon,
-            global_clipnorm=global_clipnorm,
-            name=name,
-            **kwargs,
+            learning_rate, weight_decay, beta_1, beta_2, epsilon, global_clipnorm=global_clipnorm, name=name, **kwargs
         )
         self.bias_correction = bias_correction
         self.exclude_from_weight_decay(var_names=NOT_DECAYED)

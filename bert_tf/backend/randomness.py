@@ -149,9 +149,6 @@ class Dropout(keras.layers.Layer):
     def compute_output_shape(self, input_shape):
         return input_shape
 
-    def get_config(self):
-        return {**super().get_config(), "rate": self.rate}
-
 
 def fold_in(seed, number):
     """A seed, int32 [2], made of another and a number; the same in graph mode, XLA and on a TPU."""

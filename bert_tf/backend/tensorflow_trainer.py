@@ -40,15 +40,13 @@ class TensorFlowTrainer:
         Args:
             optimizer: a Keras optimizer or its name; it must not clip per variable. Its global
                 clip is applied to the gradient of the whole global batch.
-            accumulation_steps: micro-batches that a replica's batch is cut into, each run after
-                the other before one update; the numbers are those of the whole batch.
+            accumulation_steps: micro-batches that a replica's batch is cut into, computed one after the other
+                before one update; the numbers are those of the whole batch.
             steps_per_execution: updates per call of the train function.
-            remat: gradient checkpointing: the backward pass computes each transformer layer again instead
-                of keeping its intermediate results. The same numbers in less memory, at the price of a second
-                forward pass; tests/benchmarks/remat.py measures both.
-            xla: compile forward and backward pass with XLA. None = what pays: all of it on GPUs; on
-                CPUs, where all of it would be slower, chains of element-wise operations. Never
-                on a TPU, which compiles the whole step itself.
+            remat: gradient checkpointing: the backward pass computes each transformer layer again. The same numbers
+                in less memory and more time; tests/benchmarks/remat.py measures both.
+            xla: compile forward and backward pass with XLA. None: all of it on GPUs; on CPUs, where that would be
+                slower, only chains of element-wise operations. Never on a TPU, which compiles the whole step itself.
             cpu_kernels: False computes every layer as Keras does (`bert_tf.backend.cpu_kernels`): slower on a
                 CPU, the same numbers but for rounding.
             seed: of the dropout masks.
@@ -60,9 +58,7 @@ class TensorFlowTrainer:
             xla = True  # around forward and backward only: XLA cannot hold the collectives
         if kwargs.get("loss") is not None:
             raise ConfigError(f"{type(self).__name__} has its own loss; call compile() without one")
-        super().compile(
-            optimizer=optimizer, steps_per_execution=steps_per_execution, jit_compile=False, **kwargs
-        )
+        super().compile(optimizer=optimizer, steps_per_execution=steps_per_execution, jit_compile=False, **kwargs)
         # Under float16 Keras has put the optimizer into one that scales the loss.
         inner = getattr(self.optimizer, "inner_optimizer", self.optimizer)
         if inner.clipnorm or inner.clipvalue:
@@ -172,9 +168,7 @@ class TensorFlowTrainer:
                     {k: tf.identity(v) for k, v in part.items()}, weights, part_seed
                 )
             sums = part_sums if sums is None else sums + part_sums
-            gradients = (
-                part_gradients if gradients is None else [a + b for a, b in zip(gradients, part_gradients)]
-            )
+            gradients = part_gradients if gradients is None else [a + b for a, b in zip(gradients, part_gradients)]
         sums = _sum_over_replicas(self._pair_with(sums, local))
         gradients = _sum_over_replicas(gradients)
         squares = tf.stack([2 * tf.nn.l2_loss(g) for g in gradients])
@@ -206,9 +200,7 @@ class TensorFlowTrainer:
             randomness = step_randomness(seed, self, recomputes=self._remat)
             with tf.GradientTape() as tape, randomness, Lookups(tape).watched() as lookups:
                 losses, metrics = self.loss_sums(features, training=True)
-                total = tf.add_n(
-                    [tf.math.divide_no_nan(losses[n], weights[n]) * self._coefficient(n) for n in losses]
-                )
+                total = tf.add_n([tf.math.divide_no_nan(losses[n], weights[n]) * self._coefficient(n) for n in losses])
                 if self._scales_loss:
                     total = self.optimizer.scale_loss(total)
             gradients = lookups.gradients(total, self.trainable_variables)

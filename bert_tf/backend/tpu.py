@@ -17,4 +17,6 @@ def check_xla(strategy, xla):
         ConfigError: says what to set instead.
     """
     if xla and is_tpu(strategy):
-        raise ConfigError("a TPU compiles the whole step, and nothing may be compiled inside it; leave xla (train.xla) out")
+        raise ConfigError(
+            "a TPU compiles the whole step, and nothing may be compiled inside it; leave xla (train.xla) out"
+        )

@@ -45,12 +45,7 @@ def recognize(path):
 
 
 def recognize_family(config, where, family=None):
-    """The `Family` that a config.json describes.
-
-    Args:
-        config: dict.
-        where: the file, for messages.
-        family: what the caller says it is, or None.
+    """The `Family` that a config.json (a dict, from the file `where`) describes, or that the caller names.
 
     Raises:
         ConfigError: an unknown `model_type`, or another than the caller's family has.
@@ -145,12 +140,11 @@ def write(folder, family, config, weights, parts, tokenizer):
     """Writes config.json, model.safetensors and the tokenizer's files into an existing folder.
 
     Args:
-        folder: the folder.
         family: the `Family`.
         config: its configuration.
-        weights: dict from published name to array; see `export_weights`.
-        parts: the first words of the variables' paths, which say which class it is.
-        tokenizer: is saved beside, or None.
+        weights: dict of `export_weights`.
+        parts: the parts of the model, which say which class it is.
+        tokenizer: is saved in the same folder, or None.
     """
     maps = family.maps("hf")
     architecture = maps.config.architecture(parts)

@@ -1,9 +1,8 @@
 """BERT checkpoints of the TensorFlow Model Garden (official/nlp), under google-research/bert's names.
 
-Its object graph has two layouts: the functional `BertEncoder` numbers its layers
-(`layer_with_weights-4`), `BertEncoderV2` names them (`_transformer_layers/0`). Heads are cut in
-three dimensions there ([H, n, d]); here they are made one matrix again. What comes out are the
-names of the original, so that one weight map serves both.
+Its object graph has two layouts: the functional `BertEncoder` numbers its layers (`layer_with_weights-4`),
+`BertEncoderV2` names them (`_transformer_layers/0`). Kernels have three dimensions there ([H, n, d]), two here. The
+result has the names of the original, so that one weight map serves both.
 """
 
 import collections.abc

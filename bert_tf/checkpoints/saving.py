@@ -6,7 +6,7 @@ from bert_tf.errors import ConfigError
 from bert_tf.files import atomic_folder
 from bert_tf.models.electra import split_pair
 from bert_tf.models.families import family_of, maps_of
-from bert_tf.models.weights import by_path, export_weights
+from bert_tf.models.weights import by_path, export_weights, part_of
 
 #: The formats that can be written.
 FORMATS = ("hf", "tf1", "numpy")
@@ -46,7 +46,7 @@ def write_checkpoint(model, tokenizer, path, format="hf"):
         for folder, (config, weights, named) in ready.items():
             (temporary / folder).mkdir(exist_ok=True)
             if format == "hf":
-                parts = {name.split("/", 1)[0] for name in named}
+                parts = {part_of(name) for name in named}
                 hugging_face.write(temporary / folder, family, config, weights, parts, tokenizer)
             elif format == "numpy":
                 gpt1_numpy.write(temporary / folder, family, config, weights, tokenizer)

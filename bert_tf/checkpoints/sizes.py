@@ -1,7 +1,6 @@
 """Compares the sizes that a configuration claims with the arrays beside it, before a model is built.
 
-A configuration is a small file that can ask for any amount of memory. The arrays cannot: a shape
-that a file claims is checked against the bytes that it has.
+A configuration can ask for any amount of memory; arrays cannot: their shapes are checked against the bytes in the file.
 """
 
 import re

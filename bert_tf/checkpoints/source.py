@@ -13,14 +13,14 @@ from bert_tf.config import build
 from bert_tf.errors import ConfigError, DataError
 from bert_tf.models.electra import GENERATOR, split_pair
 from bert_tf.models.families import FAMILIES, maps_of
-from bert_tf.models.weights import WeightMap, by_path, load_weights
+from bert_tf.models.weights import WeightMap, by_path, load_weights, part_of
 from bert_tf.parsing import brief
 from bert_tf.tokenizers import load_tokenizer
 
 
 @dataclasses.dataclass(frozen=True)
 class Source:
-    """An opened checkpoint; its weights are read when they are asked for.
+    """An opened checkpoint; its weights are read when they are asked for. Of `open_checkpoint`.
 
     Attributes:
         path: its folder.
@@ -31,6 +31,13 @@ class Source:
         weight_map: what these names are in our model.
         padding_id: the padding id that its configuration names, or None.
         generator: the configuration of ELECTRA's generator, where it is in the same checkpoint.
+        objective: None: published checkpoints do not name the objective that they were trained with.
+
+    Example:
+        bert_tf.save(encoder, tokenizer, "published")
+        source = open_checkpoint("published")
+        source.config, source.tokenizer()
+        source.fill(build_encoder(source.config)).unused  # ()
     """
 
     path: Path
@@ -41,16 +48,16 @@ class Source:
     weight_map: WeightMap
     padding_id: int | None = None
     generator: object | None = None
+    objective: dict | None = None
 
     @property
     def parts(self):
-        """The first words of the variables' paths that it fills: "pooler", "masked_lm_head", ...
+        """The parts of a model that it fills, a set: layers, "pooler", "masked_lm_head", ...
 
-        A set. Layers are among them; a model without heads has neither of the heads' names. A masked LM head
-        without its output bias is none: ModernBERT's classifiers keep the layers before it.
+        A masked LM head without its output bias does not count: ModernBERT's classifiers keep the layers before it.
         """
         paths = {target[0] for name in self.arrays if (target := self.place(name))}
-        parts = {path.split("/", 1)[0] for path in paths}
+        parts = {part_of(path) for path in paths}
         return parts if "masked_lm_head/output_bias" in paths else parts - {"masked_lm_head"}
 
     def place(self, name):
@@ -59,7 +66,7 @@ class Source:
         return self.weight_map.target(self.weight_map.copies.get(name, name))
 
     def check_sizes(self):
-        """Holds the configuration against the shapes in the file, before a model is built.
+        """Compares the configuration with the shapes in the file, before a model is built.
 
         Raises:
             DataError: it asks for other sizes, or for more layers.
@@ -141,7 +148,8 @@ class PairSource(Source):
 
     def _check_shared_embeddings(self):
         ours, theirs = (
-            {target[0]: name for name in source.arrays if (target := source.place(name))} for source in (self, self.beside)
+            {target[0]: name for name in source.arrays if (target := source.place(name))}
+            for source in (self, self.beside)
         )
         for path, name in theirs.items():
             if path.startswith("embeddings/") and not np.array_equal(self.beside.arrays[name], self.arrays[ours[path]]):
@@ -177,8 +185,7 @@ def open_checkpoint(path, family=None):
     """
     if _is_pair(path):
         source, beside = (open_checkpoint(Path(path) / name, family) for name in hugging_face.PAIR)
-        fields = {field.name: getattr(source, field.name) for field in dataclasses.fields(Source)}
-        return PairSource(**(fields | {"generator": beside.config, "beside": beside}))
+        return PairSource(**(vars(source) | {"generator": beside.config, "beside": beside}))
     theirs, generator, padding_id = hugging_face.recognize(path), None, None
     if theirs is not None:
         folder = Path(path)
@@ -195,7 +202,7 @@ def open_checkpoint(path, family=None):
         if found is None:
             raise DataError(
                 f"{path} is no checkpoint: it has neither {hugging_face.CONFIG} with {hugging_face.WEIGHTS} "
-                "(Hugging Face) nor a .index file with its configuration (TensorFlow 1)"
+                "(Hugging Face) nor a .index file with its configuration (TensorFlow 1) nor config.yaml (a run)"
             )
         named, folder, prefix = found
         name, published = family or named, maps_of("tf1")

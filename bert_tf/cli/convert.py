@@ -31,7 +31,7 @@ def add_arguments(parser):
 
 
 def run(arguments):
-    from bert_tf.training.imported import convert
+    from bert_tf.training.converting import convert
 
     loaded = convert(arguments.source, arguments.output, arguments.to, arguments.family, arguments.encoder_only)
     model = loaded.objective or loaded.encoder

@@ -23,7 +23,11 @@ def add_arguments(parser):
         "--objective", default="masked_lm", help="or replaced_token_detection, permutation_lm, causal_lm (default %(default)s)"
     )
     parser.add_argument(
-        "--set", action="append", default=[], metavar="KEY=VALUE", help="a setting of the masks, e.g. strategy=whole_word"
+        "--set",
+        action="append",
+        default=[],
+        metavar="KEY=VALUE",
+        help="a setting of the masks, e.g. strategy=whole_word",
     )
 
 

@@ -34,14 +34,16 @@ def add_arguments(parser):
     parser.add_argument("corpus", nargs="+", help="files, folders or globs of text, or one folder of token ids")
     parser.add_argument("--tokenizer", help="tokenizer folder or vocab.txt; not needed for a folder of token ids")
     parser.add_argument("--output", required=True, help="folder for the shards")
-    parser.add_argument("--sequence-length", type=int, help="tokens of an example, special tokens included (default 128)")
+    parser.add_argument(
+        "--sequence-length", type=int, help="tokens of an example, special tokens included (default 128)"
+    )
     parser.add_argument(
         "--format",
         help="segment_pair (default), sentence_pair, electra, xlnet, full_sentences, doc_sentences or token_blocks",
     )
     parser.add_argument("--pair-task", help="the task that pairs get labels for: nsp (default), sop or none")
     add_corpus_arguments(parser)
-    parser.add_argument("--workers", type=int, help="number of processes (default: one for each core)")
+    parser.add_argument("--workers", type=int, help="how many shards to write at a time (default: one for each core)")
     parser.add_argument("--overwrite", action="store_true", help="replace existing shards")
     parser.add_argument(
         "--set", action="append", default=[], metavar="KEY=VALUE", help="any other setting, e.g. duplicates=5"
@@ -68,7 +70,11 @@ def corpus_flags(arguments):
 def add_beam_arguments(parser):
     parser.add_argument("--runner", help="DirectRunner, DataflowRunner, FlinkRunner, SparkRunner, ...: of Apache Beam")
     parser.add_argument(
-        "--beam-options", nargs=argparse.REMAINDER, default=[], metavar="...", help="the runner's own options, last of all"
+        "--beam-options",
+        nargs=argparse.REMAINDER,
+        default=[],
+        metavar="...",
+        help="the runner's own options, last of all",
     )
 
 

@@ -23,7 +23,7 @@ def add_arguments(parser):
     parser.add_argument("--tokenizer", required=True, help="tokenizer folder or vocab.txt")
     parser.add_argument("--output", required=True, help="folder for the token ids")
     add_corpus_arguments(parser)
-    parser.add_argument("--workers", type=int, help="number of processes (default: one for each core)")
+    parser.add_argument("--workers", type=int, help="how many files to write at a time (default: one for each core)")
     parser.add_argument("--overwrite", action="store_true", help="replace existing token ids")
     parser.add_argument(
         "--set", action="append", default=[], metavar="KEY=VALUE", help="any other setting, e.g. sentences=lines"

@@ -21,6 +21,8 @@ from pathlib import Path
 
 from bert_tf.tokenizers.kinds import KINDS, trainers
 
+CONFIG = "tokenizer_config.json"
+
 
 def add_arguments(parser):
     parser.add_argument("corpus", nargs="+", help="files, folders or globs of text")
@@ -28,7 +30,10 @@ def add_arguments(parser):
     parser.add_argument("--size", type=int, default=30522, help="entries of the vocabulary (default %(default)s)")
     families = "; ".join(f"{name}: {trainer.families}" for name, trainer in trainers().items())
     parser.add_argument(
-        "--kind", choices=tuple(trainers()), default="wordpiece", help=f"kind of tokenizer (default %(default)s). {families}"
+        "--kind",
+        choices=tuple(trainers()),
+        default="wordpiece",
+        help=f"kind of tokenizer (default %(default)s). {families}",
     )
     parser.add_argument(
         "--cased",
@@ -87,18 +92,16 @@ def _check_output(arguments):
         return
     except OSError as error:
         raise RunDirectoryError(f"cannot read {output}: {error.strerror}") from None
-    if not names:
-        return
-    if not arguments.overwrite:
-        what = "holds a tokenizer" if "tokenizer_config.json" in names else "is not empty"
-        how = "choose another folder" + ", or replace it with --overwrite" * (what != "is not empty")
-        raise RunDirectoryError(f"{output} {what}; {how}")
-    written = {"tokenizer_config.json", "tokenizer.json", *(name for kind in KINDS.values() for name in kind.files[0])}
-    others = [name for name in names if name not in written]
-    if others or "tokenizer_config.json" not in names:
+    if names and not arguments.overwrite:
+        if CONFIG in names:
+            raise RunDirectoryError(f"{output} holds a tokenizer; choose another folder, or replace it with --overwrite")
+        raise RunDirectoryError(f"{output} is not empty; choose another folder")
+    written = {CONFIG, "tokenizer.json", *(name for kind in KINDS.values() for name in kind.files[0])}
+    others = [name for name in names if name not in written or CONFIG not in names]
+    if others:
         raise RunDirectoryError(
-            f"{output} holds {others[0] if others else names[0]}, which is not of a tokenizer that this command wrote; "
-            "--overwrite replaces only such tokenizers, choose another folder"
+            f"{output} holds {others[0]}, which is not of a tokenizer that this command wrote; --overwrite replaces only "
+            "such tokenizers, choose another folder"
         )
 
 

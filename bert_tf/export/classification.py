@@ -11,13 +11,17 @@ class ServedClassifier(ServingModule):
     Outputs of `serving_default` and `ids`:
         label: string [N], the most probable.
         probabilities: float32 [N, L].
-        labels: string [N, L], which label each probability is of, the same in every row (TF Serving
-            batches requests along the first axis of every output). Also in assets/labels.txt.
+        labels: string [N, L], the label of each probability, also in assets/labels.txt. The same for every text:
+            TF Serving batches requests along the first axis of every output.
 
     Args:
         model: returns {"probabilities": [N, L]} for the features of the data contract.
         tokenizer, sequence_length, pairs, static: as in `ServingModule`.
         labels: L str, in the order of the model's outputs.
+
+    Example:
+        module = ServedClassifier(Classifier(encoder, 2), tokenizer, ("neg", "pos"), sequence_length=32)
+        write_saved_model(module, "served")  # served/1
     """
 
     def __init__(self, model, tokenizer, labels, sequence_length=128, pairs=False, static=False):
@@ -45,6 +49,10 @@ class ServedRegressor(ServingModule):
     """Text (or a pair) to a number.
 
     Outputs of `serving_default` and `ids`: `score` float32 [N], in the unit of the training labels.
+
+    Example:
+        module = ServedRegressor(Regressor(encoder, mean=2.5, scale=1.5), tokenizer, sequence_length=32)
+        module.answer_text(["a good film", "bad"])["score"]  # [2]
     """
 
     def answer(self, features):

@@ -14,15 +14,19 @@ class ServedEmbedding(ServingModule):
             has seen the whole text.
 
     Outputs of `tokens`, which takes `text` too:
-        tokens: string [N, S], [CLS] first; "" as filler.
-        sequence_output: float32 [N, S, H]; 0 as filler.
-        starts, ends: int32 [N, S], the position of the token in code points, [start, end); -1 at [CLS], [SEP], filler.
+        tokens: string [N, S], [CLS] first; "" as padding.
+        sequence_output: float32 [N, S, H]; 0 as padding.
+        starts, ends: int32 [N, S], the position of the token in code points, [start, end); -1 at [CLS], [SEP], padding.
 
     Outputs of `ids`: `mean`, `cls`, `sequence_output`.
 
     Args:
         model: the encoder; returns {"sequence_output": [N, S, H]}.
         tokenizer, sequence_length, static: as in `ServingModule`.
+
+    Example:
+        module = ServedEmbedding(encoder, tokenizer, sequence_length=32)
+        module.answer_text(["a good film"])["mean"]  # [1, 16]
     """
 
     def __init__(self, model, tokenizer, sequence_length=128, static=False):
@@ -45,7 +49,7 @@ class ServedEmbedding(ServingModule):
         return {"mean": mean, "cls": self._cls(sequence, features["padding_mask"]), "sequence_output": sequence}
 
     def _cls(self, sequence, padding_mask):
-        """[N, H]: the vector of [CLS]; sums, since an empty batch has no columns to choose from."""
+        """[N, H]: the vector of [CLS]. A sum, because an empty batch has no column to take it from."""
         if not self._cls_is_last:
             return tf.reduce_sum(sequence[:, :1], axis=1)
         length = tf.shape(padding_mask)[1]

@@ -4,22 +4,22 @@ import tensorflow as tf
 
 from bert_tf.errors import ConfigError, DataError
 from bert_tf.export.signatures import ServingModule, dense
-from bert_tf.objectives import MaskedLM
+from bert_tf.objectives import OBJECTIVES
+from bert_tf.registry import resolve
 
-# XLNet, for one, has no limit of its own.
+#: The length to which `fill_mask` truncates texts by default. Some models (XLNet) have no largest length.
 _LONGEST = 512
 
 
 class ServedMaskedLM(ServingModule):
     """Text with [MASK] to the most probable tokens at each mask.
 
-    Outputs of `serving_default`, padded to M masks, the most of any text in the batch (0 where none
-    has one):
-        tokens: string [N, M, k], the most probable first; "" as filler.
-        probabilities: float32 [N, M, k], of the whole vocabulary's 1; 0 as filler.
-        starts, ends: int32 [N, M], the position of the mask in code points, [start, end); -1 as filler.
+    Outputs of `serving_default`, for M masks, the largest number in a text of the batch (may be 0):
+        tokens: string [N, M, k], the most probable first; "" as padding.
+        probabilities: float32 [N, M, k], among the whole vocabulary; 0 as padding.
+        starts, ends: int32 [N, M], the position of the mask in code points, [start, end); -1 as padding.
 
-    Outputs of `ids`: `tokens`, `probabilities`, and `positions` int32 [N, M] of the masks; -1 as filler.
+    Outputs of `ids`: `tokens`, `probabilities`, and `positions` int32 [N, M] of the masks; -1 as padding.
 
     Args:
         model: a `MaskedLM` objective: returns {"masked_lm_logits": [N, M, V]} for the features of the
@@ -28,7 +28,11 @@ class ServedMaskedLM(ServingModule):
         top_k: k.
 
     Raises:
-        ConfigError: more tokens asked for than there are.
+        ConfigError: `top_k` is larger than the vocabulary.
+
+    Example:
+        module = ServedMaskedLM(MaskedLM(encoder), tokenizer, sequence_length=32, top_k=3)
+        write_saved_model(module, "served")  # served/1
     """
 
     options = ("top_k",)
@@ -78,7 +82,7 @@ def fill_mask(model, tokenizer, texts, top_k=5, sequence_length=None):
         model, tokenizer: what `load_pretrained` returns.
         texts: list of str, each with one mask or several.
         top_k: guesses for each mask.
-        sequence_length: longer texts are truncated; None is all positions the model has, at most 512.
+        sequence_length: longer texts are truncated; None: all positions of the model, at most 512.
 
     Returns:
         For each text a list with, for each of its masks, a list of (token, probability), best first.
@@ -87,8 +91,10 @@ def fill_mask(model, tokenizer, texts, top_k=5, sequence_length=None):
         DataError: a text without a mask.
         ConfigError: a model that was not trained to fill masks.
     """
-    if not isinstance(model, MaskedLM):
-        raise ConfigError(f"a model pretrained as {type(model).__name__} does not fill masks; MaskedLM does")
+    objective = model.settings.name
+    if resolve(OBJECTIVES[objective].served) is not ServedMaskedLM:
+        fill = [name for name, record in OBJECTIVES.items() if resolve(record.served) is ServedMaskedLM]
+        raise ConfigError(f"a model pretrained with {objective} cannot fill masks; use one pretrained with {fill[0]}")
     for text in texts:
         if tokenizer.mask_id not in tokenizer.encode(text):
             raise DataError(f"there is no {tokenizer.id_to_token(tokenizer.mask_id)} in {text!r}")

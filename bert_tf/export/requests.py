@@ -1,27 +1,23 @@
-"""Checks of requests, as assertions in the graph of a served model, which would answer them wrongly.
+"""Checks of requests, as assertions in the graph of a served model.
 
-A server returns the message to the client as INVALID_ARGUMENT. XLA drops assertions: a server
-that compiles a whole signature with it (TPUs, `jit_compile`) answers such requests without a check. XLA's
-clusters within a graph, which TensorFlow makes on request on CPUs and GPUs, keep them.
+A server returns the message to the client as INVALID_ARGUMENT. XLA drops assertions: a server that compiles a whole
+signature (TPUs, `jit_compile`) answers wrong requests without a check.
 """
 
 import tensorflow as tf
 
 
 def check_ids(features, vocabulary_size, num_segments):
-    """Checks the features of the `ids` signature.
+    """The features of the `ids` signature, `token_ids`, `segment_ids`, `padding_mask` [N, S], after assertions.
 
     Args:
-        features: `token_ids`, `segment_ids`, `padding_mask` [N, S].
+        features: dict of tensors.
         vocabulary_size: of the tokenizer.
         num_segments: the size of the model's segment table; with 0 or 1 `segment_ids` are not read.
 
-    Returns:
-        The same features, computed after the assertions.
-
     Raises:
-        tf.errors.InvalidArgumentError: while the graph runs: shapes that differ, no column at all, or ids
-            outside the model's tables. A negative id would otherwise count from the end of the table.
+        tf.errors.InvalidArgumentError: while the graph runs: shapes that differ, no column, or ids outside the
+            model's tables.
     """
     shapes = {name: tf.shape(value) for name, value in features.items()}
     texts, length = tf.unstack(shapes["token_ids"])

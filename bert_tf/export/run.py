@@ -1,5 +1,6 @@
 """From a run directory to a served model."""
 
+import functools
 from pathlib import Path
 
 from bert_tf.config import nearest
@@ -48,60 +49,38 @@ def export_run(
         The path of the version.
 
     Raises:
-        ConfigError: a kind that the run is not, options of another kind, or settings that do not fit the model.
+        ConfigError: a kind that the run cannot be exported as, options of another kind, or settings that do not fit
+            the model.
         RunDirectoryError: no finished run, or a version that exists already.
         DataError: a checkpoint that does not fit its model, or whose weights are not finite.
         ExportError: the written model failed its verification.
-
-    Example:
-        export_run("sentiment")  # writes sentiment/export/1
-        export_run("tagger", precision="float32", words="whitespace")
     """
     if precision == AUTO:
         precision = choose(build_config(RunDirectory.open(run_directory).section("model")), REQUESTS, stored=True)
-    settings = {"static": static, "sequence_length": sequence_length} | options
-    load = _finetuned if is_finetuned(run_directory) else _pretrained
-    module = load(run_directory, kind, precision, settings)
+    module = _served_module(run_directory, kind, sequence_length, precision, {"static": static} | options)
     return write_saved_model(module, Path(run_directory) / "export" if output is None else output, version)
 
 
-def _finetuned(run_directory, kind, precision, settings):
-    """The `ServingModule` of a fine-tuned run."""
-    task, model, tokenizer = load_finetuned(run_directory, precision)
-    kind = _checked(kind, (task.kind, EMBEDDING), run_directory)
-    if settings["sequence_length"] is None:
-        settings["sequence_length"] = task.config.sequence_length
-    if kind == EMBEDDING:
-        return ServedEmbedding(model.backbone, tokenizer, **_known(ServedEmbedding, kind, settings))
-    served = resolve(TASKS[kind].served)
-    return served.of_task(task, model, **_known(served, kind, settings))
-
-
-def _pretrained(run_directory, kind, precision, settings):
-    """The `ServingModule` of a pretrained run."""
-    objective, tokenizer = load_pretrained(run_directory, precision)
-    record = OBJECTIVES[objective.settings.name]
-    kind = _checked(kind, (record.name, EMBEDDING) if record.served else (EMBEDDING,), run_directory)
-    if settings["sequence_length"] is None:
-        settings["sequence_length"] = trained_length(run_directory)
-    if kind == EMBEDDING:
-        return ServedEmbedding(objective.backbone, tokenizer, **_known(ServedEmbedding, kind, settings))
-    served = resolve(record.served)
-    return served(objective, tokenizer, **_known(served, kind, settings))
-
-
-def _checked(kind, possible, run_directory):
-    if kind is None:
-        return possible[0]
+def _served_module(run_directory, kind, sequence_length, precision, settings):
+    if is_finetuned(run_directory):
+        task, model, tokenizer = load_finetuned(run_directory, precision)
+        own, served = task.kind, resolve(TASKS[task.kind].served)
+        make = functools.partial(served.of_task, task, model)
+        length = task.config.sequence_length if sequence_length is None else sequence_length
+    else:
+        model, tokenizer = load_pretrained(run_directory, precision)
+        own = model.settings.name
+        served = resolve(OBJECTIVES[own].served)
+        make = functools.partial(served, model, tokenizer) if served else None
+        length = trained_length(run_directory) if sequence_length is None else sequence_length
+    possible = (own, EMBEDDING) if served else (EMBEDDING,)
+    kind = possible[0] if kind is None else kind
     if kind not in possible:
         raise ConfigError(f"{run_directory} cannot be exported as '{kind}'{nearest(str(kind), possible)}")
-    return kind
-
-
-def _known(served, kind, settings):
-    """The settings, if the module takes all of them."""
+    if kind == EMBEDDING:
+        served, make = ServedEmbedding, functools.partial(ServedEmbedding, model.backbone, tokenizer)
     for name in settings:
-        if name not in ("static", "sequence_length", *served.options):
+        if name not in ("static", *served.options):
             known = f"it takes {', '.join(served.options)}" if served.options else "it takes no options"
             raise ConfigError(f"'{name}' is no option of an export of kind '{kind}'; {known}")
-    return settings
+    return make(sequence_length=length, **settings)

@@ -21,18 +21,17 @@ SETTINGS = "export.json"
 class ExportError(RuntimeError):
     """A written model does not load, or does not compute what the model in memory computes.
 
-    That is a defect of the library, or of a `ServingModule` of one's own, and no `UserError`: what a user
-    can put right, such as weights that are not finite, is refused as a `DataError` before.
+    This is a defect of the library or of your own `ServingModule`, so it is not a `UserError`. What a user can fix,
+    such as weights that are not finite, raises `DataError`.
     """
 
 
 def write_saved_model(module, folder, version=None):
     """Writes `folder/<version>/`, as TF Serving expects it below a model's base path.
 
-    The version is written beside its final name, loaded as TF Serving loads it (a v1 session, no
-    Keras, no Python objects), compared with the model in memory, and only then renamed: a server
-    that watches the folder sees a whole version or none. One process at a time writes into the folder,
-    others wait; what a killed one left is removed by the next.
+    The version is written under a temporary name, loaded as TF Serving loads it (a v1 session, no Keras, no Python
+    objects), compared with the model in memory, and only then renamed: a server that watches the folder sees whole
+    versions only. One process at a time writes into the folder; the next removes what a killed one left.
 
     Beside the SavedModel: `assets/tokenizer/` (what `load_tokenizer` reads, for callers of `ids`),
     `assets/labels.txt` where there are labels, `assets/export.json` (`ServingModule.settings`), and
@@ -57,7 +56,7 @@ def write_saved_model(module, folder, version=None):
         _check_free(folder / str(_checked(version)))
     traced = module.traced()
     with lock_directory(folder, wait=True):
-        for leftover in folder.glob(".[0-9]*.[0-9]*.tmp"):  # whoever was writing it has lost the lock, and so has ended
+        for leftover in folder.glob(".[0-9]*.[0-9]*.tmp"):  # its process has ended, because this one has the lock
             shutil.rmtree(leftover, ignore_errors=True)
         final = folder / str(version or _next_version(folder))
         _check_free(final)
@@ -79,15 +78,13 @@ def _write(folder, module, traced):
     for name, content in files.items():
         (folder / "assets" / name).write_text(content, encoding="utf-8")
     inputs = module.trial_inputs("serving_default")
-    # One text each: a server may be configured for batches of any size.
+    # One text in each request: a server may be configured for batches of any size.
     requests = [{k: v[i : i + 1] for k, v in inputs.items()} for i in range(len(TRIAL_TEXTS))]
     write_warmup_requests(folder, "serving_default", requests)
 
 
 def verify(folder, module, traced):
     """Loads a SavedModel into a v1 session and compares every signature with the functions in memory.
-
-    The session fails where the C++ loader fails, unlike `tf.saved_model.load`.
 
     Args:
         folder: the SavedModel.
@@ -126,7 +123,7 @@ def _run(session, definition, inputs):
 
 @contextlib.contextmanager
 def _quiet():
-    """Without the advice to use `tf.saved_model.load`, which would not find the failures looked for here."""
+    """Hides TensorFlow's advice to use `tf.saved_model.load`, which does not fail where the C++ loader fails."""
     logger = tf.get_logger()
     level = logger.level
     logger.setLevel("ERROR")

@@ -1,12 +1,10 @@
 """The base class of served models: text in, an answer out, as graph functions with fixed names.
 
-A subclass computes the answer from the features of the data contract; this file puts the tokenizer
-in front, the object that prepared the training data.
+A subclass computes the answer from the features of the data contract; this file puts the tokenizer of the training
+data in front.
 
-What TF Serving's C++ loader can read decides the shape of this class: it tracks the variables
-themselves and the tokenizer's resources, and nothing of Keras. The Keras model stays in a closure.
-(A SavedModel that tracks a Keras 3 model reloads in Python and fails in C++, "Could not find
-variable".)
+The module tracks only variables and the tokenizer's resources; the Keras model stays in a closure. A SavedModel that
+tracks a Keras 3 model loads in Python and fails in TF Serving's C++ loader ("Could not find variable").
 """
 
 import dataclasses
@@ -22,8 +20,8 @@ from bert_tf.export.storage import cast_once, check_finite
 
 TEXT = tf.TensorSpec([None], tf.string)
 
-#: The texts that a written module is verified with: nothing, a word, special tokens in the text,
-#: other scripts, bytes that are no UTF-8, and more tokens than a sequence can hold.
+#: The texts on which an export is compared with the model in memory: no word, special tokens in the text, other
+#: scripts, bytes that are no UTF-8, and more tokens than a sequence can hold.
 TRIAL_TEXTS = (
     "",
     "One small example.",
@@ -57,11 +55,11 @@ class Signature:
 class ServingModule(tf.Module):
     """Base class of exported models.
 
-    A subclass defines `answer`; one for a task whose constructor takes more than these arguments also `of_task`.
+    A subclass defines `answer`; the subclass of a task whose constructor takes more arguments also `of_task`.
 
     Args:
         model: a built Keras model; its `variables` become the variables of the export. Under mixed precision
-            those that its layers cast are stored cast.
+            the weights that its layers cast are stored cast.
         tokenizer: of the model's pretraining.
         sequence_length: longer texts are truncated to so many tokens, special tokens included.
         pairs: whether the signature takes `text` and `text_pair`, or `text` alone.
@@ -76,13 +74,13 @@ class ServingModule(tf.Module):
             def answer(self, features):
                 return {"tokens": tf.reduce_sum(tf.cast(features["padding_mask"], tf.int32), axis=1)}
 
-        write_saved_model(ServedLength(encoder, tokenizer, 128), "export")
+        module = ServedLength(encoder, tokenizer, sequence_length=32)
+        module.answer_text(["a good film"])["tokens"]  # [5], with [CLS] and [SEP]
     """
 
-    #: The absolute and relative tolerance between the answers of the export, loaded again, and of the model in
-    #: memory. The same graph on the same device is nearly always equal to the bit.
+    #: The absolute and relative tolerance between the answers of the written export and of the model in memory.
     tolerance = 1e-4
-    #: Names of the arguments beside those below that `export_run` may pass.
+    #: The names of further arguments that `export_run` may pass, such as "top_k".
     options = ()
 
     def __init__(self, model, tokenizer, sequence_length=128, pairs=False, static=False):
@@ -94,8 +92,7 @@ class ServingModule(tf.Module):
             )
         self._tracked = []
         self._resources = tokenizer.resources
-        # Functions are not tracked.
-        self.call_model = lambda features: model(features, training=False)
+        # A lambda hides the model from `tf.Module`, which would track it.
         self._model = lambda: model
         self.tokenizer = tokenizer
         self.sequence_length, self.pairs, self.static = sequence_length, pairs, static
@@ -116,27 +113,25 @@ class ServingModule(tf.Module):
         return cls(model, task.tokenizer, pairs=bool(task.pairs), **settings)
 
     def answer(self, features):
-        """The outputs for a batch of `token_ids`, `segment_ids`, `padding_mask` [N, S]."""
-        raise NotImplementedError
+        """The outputs for a batch of `token_ids`, `segment_ids`, `padding_mask` [N, S]: dict of tensors."""
+        raise NotImplementedError(f"{type(self).__name__} must define answer(features)")
+
+    def call_model(self, features):
+        """What the model returns for `features`."""
+        return self._model()(features, training=False)
 
     def signatures(self):
         """dict from signature name to `Signature`."""
-        texts = {"text": TEXT, "text_pair": TEXT} if self.pairs else {"text": TEXT}
-        row = [None, self.sequence_length if self.static else None]
-        ids = {
-            "token_ids": tf.TensorSpec(row, tf.int32),
-            "segment_ids": tf.TensorSpec(row, tf.int32),
-            "padding_mask": tf.TensorSpec(row, tf.bool),
-        }
-        return {
-            "serving_default": Signature(self.answer_text, texts),
-            "ids": Signature(self.answer_ids, ids),
-        }
+        texts = {"text": TEXT} | ({"text_pair": TEXT} if self.pairs else {})
+        shape = [None, self.sequence_length if self.static else None]
+        dtypes = {"token_ids": tf.int32, "segment_ids": tf.int32, "padding_mask": tf.bool}
+        ids = {name: tf.TensorSpec(shape, dtype) for name, dtype in dtypes.items()}
+        return {"serving_default": Signature(self.answer_text, texts), "ids": Signature(self.answer_ids, ids)}
 
     def traced(self):
         """dict from signature name to a concrete graph function that reads the weights as they are stored.
 
-        The weights of now, cast once, become the variables of the export.
+        The current weights, cast once, become the variables of the export.
 
         Raises:
             DataError: a weight that is not finite.
@@ -171,7 +166,7 @@ class ServingModule(tf.Module):
         return self.answer(self.features(text, text_pair))
 
     def answer_ids(self, **features):
-        """What `ids` computes; refuses requests that are no batch of this model."""
+        """What `ids` computes; refuses requests that are not a batch for this model."""
         return self.answer(check_ids(features, self.tokenizer.vocabulary_size, self.num_segments))
 
     def features(self, text, text_pair=None):
@@ -183,7 +178,7 @@ class ServingModule(tf.Module):
         return self._pack(tokenize(text), tokenize(text_pair))
 
     def trial_inputs(self, name):
-        """Inputs of a signature that its outputs are compared on: dict of tensors."""
+        """The inputs of a signature on which an export is compared: dict of tensors."""
         trials = TRIAL_TEXTS * 5  # more than one length bucket
         texts = {"text": tf.constant(trials)}
         if self.pairs:

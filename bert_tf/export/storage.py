@@ -10,12 +10,10 @@ def cast_once(model):
 
     The export then reads half the memory, which is what a single text waits for, and computes the same numbers.
 
-    Args:
-        model: a built Keras model.
-
     Returns:
         A list of pairs (Keras variable, tf.Variable in the compute dtype of its layer); empty in float32.
     """
+    # Private attributes: Keras has no public way to ask which layer a variable belongs to, nor whether it is cast.
     return [
         (v, tf.Variable(tf.cast(v.value, layer.compute_dtype), trainable=False))
         for layer in model._flatten_layers()

@@ -13,26 +13,30 @@ WORDS = ("punctuation", "whitespace")
 class ServedTagger(ServingModule):
     """Text to tagged words with their positions in it.
 
-    Outputs of `serving_default`, padded to T words, the most of any text in the batch:
-        tags: string [N, T], "" as filler.
-        starts, ends: int32 [N, T], code points of the text, [start, end); -1 as filler. In Python
+    Outputs of `serving_default`, for T words, the largest number in a text of the batch:
+        tags: string [N, T], "" as padding.
+        starts, ends: int32 [N, T], code points of the text, [start, end); -1 as padding. In Python
             `text[start:end]` is the word.
-        probabilities: float32 [N, T], of the tag given; 0 as filler.
+        probabilities: float32 [N, T], of the tag; 0 as padding.
 
     Outputs of `ids`, for every token: `tags` string and `probabilities` float32 [N, S] as above,
-    `label_probabilities` float32 [N, S, L] of all labels, in the order of assets/labels.txt; where
-    there is padding they mean nothing. The first token of a word carries its tag.
+    `label_probabilities` float32 [N, S, L] of all labels, in the order of assets/labels.txt; at padding they
+    mean nothing. The first token of a word carries its tag.
 
     Args:
         model: returns {"probabilities": [N, S, L]} for the features of the data contract.
         tokenizer, sequence_length, static: as in `ServingModule`; words beyond the length get no tag.
         labels: L str, in the order of the model's outputs.
-        words: what a word is. "punctuation": white space ends it, and every punctuation mark is a
-            word of its own, for running text. "whitespace": white space alone ends it, for text
-            whose words are separated already, as in CoNLL files.
+        words: what a word is. "punctuation", for running text: white space ends a word, and every punctuation mark
+            is a word. "whitespace", for text that is split already, as in CoNLL files: only white space ends a word.
 
     Raises:
         ConfigError: another value of `words`.
+
+    Example:
+        model = Classifier(encoder, 2, pooled=False)
+        module = ServedTagger(model, tokenizer, ("O", "PER"), sequence_length=32)
+        module.answer_text(["Anna met Paul."])["tags"]  # [1, 4]
     """
 
     options = ("words",)

@@ -1,10 +1,8 @@
-"""Warm-up requests: TF Serving runs them while it loads a version, before the first user comes.
+"""Warm-up requests: TF Serving runs them while it loads a version.
 
-`assets.extra/tf_serving_warmup_requests` is a TFRecord file of PredictionLog messages. The few
-fields that it needs are encoded here, so that tensorflow-serving-api, which brings a TensorFlow of
-its own, is not needed to export.
-
-Source: tensorflow/serving, apis/prediction_log.proto, predict.proto, model.proto.
+`assets.extra/tf_serving_warmup_requests` is a TFRecord file of PredictionLog messages (tensorflow/serving,
+apis/prediction_log.proto, predict.proto, model.proto). They are encoded here, because tensorflow-serving-api would
+install a second TensorFlow.
 """
 
 from pathlib import Path
@@ -15,13 +13,7 @@ FILE = Path("assets.extra") / "tf_serving_warmup_requests"
 
 
 def write_warmup_requests(folder, signature_name, requests):
-    """Writes one request for each dict of inputs.
-
-    Args:
-        folder: of the SavedModel.
-        signature_name: which signature is called.
-        requests: list of dicts from input name to an eager tensor.
-    """
+    """Writes one request of a signature for each dict of inputs (eager tensors) into the SavedModel `folder`."""
     path = Path(folder) / FILE
     path.parent.mkdir(exist_ok=True)
     with tf.io.TFRecordWriter(str(path)) as writer:

@@ -3,8 +3,9 @@
 import keras
 from keras import ops
 
-from bert_tf.backend import Dense, Dropout, attention_weights
+from bert_tf.backend import Dropout, attention_weights
 from bert_tf.errors import ConfigError
+from bert_tf.layers.dense import dense
 from bert_tf.layers.rotary import check_even, rotate
 
 
@@ -73,8 +74,8 @@ class Attention(keras.layers.Layer):
         super().__init__(**kwargs)
         self.num_heads = num_heads
         self.initializer_range = initializer_range
-        self.output_initializer_range = output_initializer_range
-        self.query_initializer_range = query_initializer_range
+        self.output_range = initializer_range if output_initializer_range is None else output_initializer_range
+        self.query_range = initializer_range if query_initializer_range is None else query_initializer_range
         self.head_size = head_size
         self.use_bias = use_bias
         self.scale = scale
@@ -87,29 +88,15 @@ class Attention(keras.layers.Layer):
             check_heads(hidden_size, self.num_heads)
         size = self.num_heads * (self.head_size or hidden_size // self.num_heads)
 
-        def projection(inputs, units, initializer_range, name):
-            layer = Dense(
-                units,
-                activation=None,
-                use_bias=self.use_bias,
-                kernel_initializer=keras.initializers.TruncatedNormal(stddev=initializer_range),
-                bias_initializer="zeros",
-                dtype=self.dtype_policy,
-                name=name,
-            )
-            layer.build((None, None, inputs))
-            return layer
+        def projection(units, name, initializer_range=self.initializer_range):
+            return dense(self, units, None, initializer_range, name, self.use_bias, inputs=hidden_size)
 
         if self.fused:
-            self.query_key_value = projection(hidden_size, 3 * size, self.initializer_range, "query_key_value")
+            self.query_key_value = projection(3 * size, "query_key_value")
         else:
-            query_range = self.query_initializer_range or self.initializer_range
-            self.query = projection(hidden_size, size, query_range, "query")
-            self.key = projection(hidden_size, size, self.initializer_range, "key")
-            self.value = projection(hidden_size, size, self.initializer_range, "value")
-        output_range = self.output_initializer_range
-        output_range = self.initializer_range if output_range is None else output_range
-        self.output_projection = projection(size, hidden_size, output_range, "output")
+            self.query = projection(size, "query", self.query_range)
+            self.key, self.value = (projection(size, name) for name in ("key", "value"))
+        self.output_projection = dense(self, hidden_size, None, self.output_range, "output", self.use_bias, inputs=size)
 
     def call(
         self,
@@ -182,20 +169,6 @@ class Attention(keras.layers.Layer):
             scores if return_attention_scores else None,
             None if cache_position is None else tuple(keras.KerasTensor(c.shape, dtype=c.dtype) for c in cache),
         )
-
-    def get_config(self):
-        return {
-            **super().get_config(),
-            "num_heads": self.num_heads,
-            "dropout": self.dropout.rate,
-            "initializer_range": self.initializer_range,
-            "output_initializer_range": self.output_initializer_range,
-            "query_initializer_range": self.query_initializer_range,
-            "head_size": self.head_size,
-            "use_bias": self.use_bias,
-            "scale": self.scale,
-            "fused": self.fused,
-        }
 
 
 def results(output, scores, cache):

@@ -1,5 +1,7 @@
 """Who may attend to whom, as numbers to add to the attention scores."""
 
+import functools
+
 import keras
 from keras import ops
 
@@ -11,13 +13,12 @@ _BLOCKED = -1e9
 class AttentionMask(keras.layers.Layer):
     """Builds the additive attention mask once per forward pass, for all layers.
 
-    Every query sees the real keys of its own sequence. A query that sees none (padding in a
-    packed sequence) gets a uniform average, which nothing reads.
+    Every query sees the real keys of its own text. A query that sees none (padding in a packed sequence) gets a
+    uniform average, which nothing reads.
 
     Args:
-        window: None, or the largest distance at which a token is seen: local attention as in
-            Longformer (Beltagy et al. 2020, section 3.1), of 2 * window + 1 tokens. Distances are
-            counted in the packed sequence, which within one text is the same.
+        window: None, or the largest distance at which a token is seen: local attention of 2 * window + 1 tokens
+            (Beltagy et al. 2020, section 3.1).
         causal: whether a query sees no key after itself, unless `prefix_mask` allows it.
 
     Call arguments:
@@ -79,14 +80,9 @@ class AttentionMask(keras.layers.Layer):
                 parts.append(distance >= 0)
         if not parts:
             return ops.zeros((1, 1, 1, 1), dtype="float32")
-        allowed = parts[0]
-        for part in parts[1:]:
-            allowed = ops.logical_and(allowed, part)
+        allowed = functools.reduce(ops.logical_and, parts)
         return ops.where(allowed[:, None], ops.zeros((), "float32"), ops.full((), _BLOCKED, "float32"))
 
     def compute_output_spec(self, token_ids, *args, cache_length=None, **kwargs):
         batch, length = token_ids.shape
         return keras.KerasTensor((batch, 1, None, cache_length or length), dtype="float32")
-
-    def get_config(self):
-        return {**super().get_config(), "window": self.window, "causal": self.causal}

@@ -3,7 +3,7 @@
 import keras
 from keras import ops
 
-from bert_tf.backend import Dense, Dropout, LayerNormalization, lookup
+from bert_tf.backend import Dropout, LayerNormalization, lookup
 from bert_tf.errors import ConfigError
 
 
@@ -69,10 +69,8 @@ class Embeddings(keras.layers.Layer):
         self.size = size
         self.max_positions = max_positions
         self.num_segments = num_segments
-        self.layer_norm_epsilon = layer_norm_epsilon
         self.initializer_range = initializer_range
         self.padding_id = padding_id
-        self.layer_norm_offset = layer_norm_offset
         self.position_initializer_range = position_initializer_range
         self.layer_norm = None
         if layer_norm_epsilon is not None:
@@ -131,21 +129,6 @@ class Embeddings(keras.layers.Layer):
     def compute_output_spec(self, token_ids, segment_ids=None, position_ids=None, training=False):
         return keras.KerasTensor((*token_ids.shape, self.size), dtype=self.compute_dtype)
 
-    def get_config(self):
-        return {
-            **super().get_config(),
-            "vocabulary_size": self.vocabulary_size,
-            "size": self.size,
-            "max_positions": self.max_positions,
-            "num_segments": self.num_segments,
-            "dropout": self.dropout.rate,
-            "layer_norm_epsilon": self.layer_norm_epsilon,
-            "initializer_range": self.initializer_range,
-            "padding_id": self.padding_id,
-            "layer_norm_offset": self.layer_norm_offset,
-            "position_initializer_range": self.position_initializer_range,
-        }
-
 
 def _table_initializer(initializer_range, zero_row):
     normal = keras.initializers.TruncatedNormal(stddev=initializer_range)
@@ -157,29 +140,6 @@ def _table_initializer(initializer_range, zero_row):
         return normal(shape, dtype) * kept[:, None]
 
     return initialize
-
-
-def embedding_projection(hidden_size, initializer_range, dtype):
-    """The layer from embeddings of another width to the hidden size: factorized embeddings.
-
-    Lan et al. 2019 (ALBERT), section 3.1; ELECTRA's small models. Named "embedding_projection".
-
-    Args:
-        hidden_size: H.
-        initializer_range: standard deviation of the truncated normal that fills the kernel.
-        dtype: dtype policy.
-
-    Returns:
-        A layer from float [B, S, E] to float [B, S, H], with a bias.
-    """
-    return Dense(
-        hidden_size,
-        activation=None,
-        kernel_initializer=keras.initializers.TruncatedNormal(stddev=initializer_range),
-        bias_initializer="zeros",
-        dtype=dtype,
-        name="embedding_projection",
-    )
 
 
 def check_length(length, max_positions):

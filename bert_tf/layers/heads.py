@@ -1,10 +1,12 @@
-"""Layers on top of an encoder: the pooler, and a linear classifier."""
+"""Layers on top of an encoder: poolers, and a linear classifier."""
 
 import keras
 from keras import ops
 
 from bert_tf.backend import Dense, Dropout
 from bert_tf.layers.activations import activation as activation_function
+from bert_tf.layers.dense import dense
+from bert_tf.layers.gather import gather_positions
 
 
 @keras.saving.register_keras_serializable("bert_tf")
@@ -31,15 +33,14 @@ class Pooler(keras.layers.Layer):
         Pooler(8, "tanh", 0.02)(np.ones((2, 5, 8), "float32"))  # [2, 8]
     """
 
+    initializer = keras.initializers.TruncatedNormal
+
     def __init__(self, size, activation, initializer_range, **kwargs):
         super().__init__(**kwargs)
-        self.size = size
-        self.activation = activation
-        self.initializer_range = initializer_range
         self.dense = Dense(
             size,
             activation=activation_function(activation),
-            kernel_initializer=keras.initializers.TruncatedNormal(stddev=initializer_range),
+            kernel_initializer=self.initializer(stddev=initializer_range),
             bias_initializer="zeros",
             dtype=self.dtype_policy,
             name="dense",
@@ -51,13 +52,67 @@ class Pooler(keras.layers.Layer):
     def call(self, sequence_output):
         return self.dense(sequence_output[:, 0])
 
-    def get_config(self):
-        return {
-            **super().get_config(),
-            "size": self.size,
-            "activation": self.activation,
-            "initializer_range": self.initializer_range,
-        }
+
+@keras.saving.register_keras_serializable("bert_tf")
+class LastTokenPooler(Pooler):
+    """A dense layer with an activation on the vector of the last real token.
+
+    `summarize_sequence` with "last" in zihangdai/xlnet `modeling.py`, there with tanh. The original
+    takes the last position and therefore pads on the left; here the mask says which token is the last, so
+    padding may be on either side. The dropout that follows in the original belongs to the head here.
+
+    Args:
+        size, activation: as in `Pooler`.
+        initializer_range: standard deviation of the normal that fills the kernel.
+
+    Call arguments:
+        sequence_output: float [B, S, H].
+        padding_mask: bool [B, S], True at real tokens; None means that all are real.
+
+    Returns:
+        float [B, size] in the compute dtype. A sequence without a real token gets the vector of
+        its first position.
+
+    Example:
+        LastTokenPooler(8, "tanh", 0.02)(np.ones((2, 5, 8), "float32"))  # [2, 8]
+    """
+
+    initializer = keras.initializers.RandomNormal
+
+    def call(self, sequence_output, padding_mask=None):
+        if padding_mask is None:
+            return self.dense(sequence_output[:, -1])
+        return self.dense(gather_positions(sequence_output, last_positions(padding_mask))[:, 0])
+
+    def compute_output_spec(self, sequence_output, padding_mask=None):
+        return keras.KerasTensor((sequence_output.shape[0], self.dense.units), dtype=self.compute_dtype)
+
+
+@keras.saving.register_keras_serializable("bert_tf")
+class LastToken(keras.layers.Layer):
+    """The vector of the last real token: of a causal model the only one that has seen the whole text.
+
+    As GPT-1 and GPT-2 are fine-tuned (Radford et al. 2018, section 3.2); it has no weights.
+
+    Call arguments:
+        sequence_output: float [B, S, H].
+        padding_mask: bool [B, S], True at real tokens, padding on either side; None means that all are real.
+
+    Returns:
+        float [B, H]. A sequence without a real token gets the vector of its first position.
+
+    Example:
+        LastToken()(np.ones((2, 5, 8), "float32"))  # [2, 8]
+    """
+
+    def call(self, sequence_output, padding_mask=None):
+        if padding_mask is None:
+            return sequence_output[:, -1]
+        return gather_positions(sequence_output, last_positions(padding_mask))[:, 0]
+
+    def compute_output_spec(self, sequence_output, padding_mask=None):
+        batch, _, size = sequence_output.shape
+        return keras.KerasTensor((batch, size), dtype=self.compute_dtype)
 
 
 @keras.saving.register_keras_serializable("bert_tf")
@@ -82,17 +137,8 @@ class ClassificationHead(keras.layers.Layer):
 
     def __init__(self, num_outputs, dropout, initializer_range, **kwargs):
         super().__init__(**kwargs)
-        self.num_outputs = num_outputs
-        self.initializer_range = initializer_range
         self.dropout = Dropout(dropout, dtype=self.dtype_policy, name="dropout")
-        self.dense = Dense(
-            num_outputs,
-            activation=None,
-            kernel_initializer=keras.initializers.TruncatedNormal(stddev=initializer_range),
-            bias_initializer="zeros",
-            dtype=self.dtype_policy,
-            name="dense",
-        )
+        self.dense = dense(self, num_outputs, None, initializer_range, "dense")
 
     def build(self, x_shape):
         self.dense.build(x_shape)
@@ -100,10 +146,8 @@ class ClassificationHead(keras.layers.Layer):
     def call(self, x, training=False):
         return ops.cast(self.dense(self.dropout(x, training=training)), "float32")
 
-    def get_config(self):
-        return {
-            **super().get_config(),
-            "num_outputs": self.num_outputs,
-            "dropout": self.dropout.rate,
-            "initializer_range": self.initializer_range,
-        }
+
+def last_positions(padding_mask):
+    """The position of the last real token: bool [B, S] -> int32 [B, 1]; 0 where there is none."""
+    positions = ops.arange(ops.shape(padding_mask)[1], dtype="int32")
+    return ops.max(ops.where(ops.cast(padding_mask, "bool"), positions, 0), axis=1, keepdims=True)

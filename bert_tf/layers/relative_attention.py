@@ -114,9 +114,7 @@ class RelativeAttention(keras.layers.Layer):
         if query is not None:
             heads = _project(query["states"], self.query_kernel)
             by_position = self._position_scores(heads, distances)
-            by_position = _shift_rows(
-                by_position, query["positions"], ops.shape(content)[1], ops.shape(keys)[1]
-            )
+            by_position = _shift_rows(by_position, query["positions"], ops.shape(content)[1], ops.shape(keys)[1])
             weights = self._probabilities(heads, keys, by_position, query["mask"], query["differs"])
             weights = self.query_dropout(self._cast(weights), training=training)
             outputs["query"] = self._output(weights, values)
@@ -155,14 +153,6 @@ class RelativeAttention(keras.layers.Layer):
 
     def _cast(self, x):
         return ops.cast(x, self.compute_dtype)
-
-    def get_config(self):
-        return {
-            **super().get_config(),
-            "num_heads": self.num_heads,
-            "dropout": self.dropout.rate,
-            "initializer_range": self.initializer_range,
-        }
 
 
 @keras.saving.register_keras_serializable("bert_tf")
@@ -211,14 +201,6 @@ class RelativePositions(keras.layers.Layer):
 
     def compute_output_spec(self, token_ids, memory=None, training=False):
         return keras.KerasTensor((None, self.size), dtype=self.compute_dtype)
-
-    def get_config(self):
-        return {
-            **super().get_config(),
-            "size": self.size,
-            "clamp_length": self.clamp_length,
-            "dropout": self.dropout.rate,
-        }
 
 
 def _project(x, kernel):

@@ -54,8 +54,6 @@ class RelativeBlock(keras.layers.Layer):
         self.index = index
         self.num_heads = num_heads
         self.intermediate_size = intermediate_size
-        self.activation = activation
-        self.dropout_rate = dropout
         self.attention_dropout = attention_dropout
         self.layer_norm_epsilon = layer_norm_epsilon
         self.initializer_range = initializer_range
@@ -82,9 +80,7 @@ class RelativeBlock(keras.layers.Layer):
             return layer
 
         def layer_norm(name):
-            layer = LayerNormalization(
-                epsilon=self.layer_norm_epsilon, dtype=policy, name=name
-            )
+            layer = LayerNormalization(epsilon=self.layer_norm_epsilon, dtype=policy, name=name)
             layer.build((None, None, hidden_size))
             return layer
 
@@ -97,9 +93,7 @@ class RelativeBlock(keras.layers.Layer):
         )
         self.attention.build(content_shape)
         self.attention_layer_norm = layer_norm("attention_layer_norm")
-        self.intermediate = dense(
-            self.intermediate_size, hidden_size, self._activation_function, "intermediate"
-        )
+        self.intermediate = dense(self.intermediate_size, hidden_size, self._activation_function, "intermediate")
         self.output_dense = dense(hidden_size, self.intermediate_size, None, "output")
         self.output_layer_norm = layer_norm("output_layer_norm")
 
@@ -145,16 +139,3 @@ class RelativeBlock(keras.layers.Layer):
             shape = (batch, self.num_heads, length, None)
             outputs["attention_scores"] = keras.KerasTensor(shape, dtype="float32")
         return outputs
-
-    def get_config(self):
-        return {
-            **super().get_config(),
-            "index": self.index,
-            "num_heads": self.num_heads,
-            "intermediate_size": self.intermediate_size,
-            "activation": self.activation,
-            "dropout": self.dropout_rate,
-            "attention_dropout": self.attention_dropout,
-            "layer_norm_epsilon": self.layer_norm_epsilon,
-            "initializer_range": self.initializer_range,
-        }

@@ -73,13 +73,3 @@ class RelativePositionBias(keras.layers.Layer):
     def compute_output_spec(self, token_ids, cache_position=None, cache_length=None):
         length = token_ids.shape[1]
         return keras.KerasTensor((1, self.num_heads, length, cache_length or length), dtype="float32")
-
-    def get_config(self):
-        return {
-            **super().get_config(),
-            "num_heads": self.num_heads,
-            "num_buckets": self.num_buckets,
-            "max_distance": self.max_distance,
-            "bidirectional": self.bidirectional,
-            "initializer_range": self.initializer_range,
-        }

@@ -48,9 +48,6 @@ class RotaryPositions(keras.layers.Layer):
         batch = 1 if position_ids is None else token_ids.shape[0]
         return keras.KerasTensor((2, batch, token_ids.shape[1], 1, self.head_size // 2), dtype="float32")
 
-    def get_config(self):
-        return {**super().get_config(), "theta": self.theta, "head_size": self.head_size}
-
 
 def rotate(x, rotation):
     """Turns the pairs (x[i], x[i + d/2]) by their angles; that is how GPT-NeoX and its heirs pair.
@@ -74,6 +71,4 @@ def check_even(head_size):
         ConfigError: `head_size` is odd.
     """
     if head_size % 2:
-        raise ConfigError(
-            f"rotary positions need an even head size, got {head_size} = hidden_size / num_heads"
-        )
+        raise ConfigError(f"rotary positions need an even head size, got {head_size} = hidden_size / num_heads")

@@ -3,10 +3,11 @@
 import keras
 from keras import ops
 
-from bert_tf.backend import Dense, Dropout, LayerNormalization, RMSNormalization, recomputed
+from bert_tf.backend import Dropout, LayerNormalization, RMSNormalization, recomputed
 from bert_tf.errors import ConfigError
 from bert_tf.layers.activations import activation as activation_function
 from bert_tf.layers.attention import Attention, results
+from bert_tf.layers.dense import dense
 from bert_tf.layers.gather import gather_positions
 
 
@@ -53,23 +54,18 @@ class TransformerBlock(keras.layers.Layer):
 
     Call arguments:
         x: float [B, S, H].
-        attention_mask: float, broadcast to [B, n, S, S] and added to the scores; None for no mask.
-        rotation: of `RotaryPositions`; None for no rotary positions.
-        bias: float, broadcast to [B, n, S, S], of `RelativePositionBias` for example; None for no bias.
+        attention_mask, bias, rotation, cache, cache_position, return_attention_scores: of `Attention`, for the
+            self-attention.
         source: float [B, T, H], for the cross-attention.
         source_mask: float, broadcast to [B, n, S, T]; None for no mask.
-        cache, cache_position: of `Attention`, for the self-attention.
         source_cache: pair of float [B, n, T, d], of `cross_attention.keys_and_values`; instead of `source`.
         positions: int [B, P], the positions at which the result is wanted; None for all, P = S. With `fused` or
             `rotation` the attention is computed at all positions nevertheless, and so are its scores.
-        return_attention_scores: whether the self-attention's probabilities are returned too.
         training: whether dropout is active.
 
     Returns:
         float [B, P, H] in the compute dtype. With `return_attention_scores` or `cache_position` a tuple: that;
         float32 [B, n, P, S], the probabilities before dropout; the new cache.
-
-    A block can use layers of another instead of its own: see `share_attention` and `share_feed_forward`.
 
     Raises:
         ConfigError: unknown activation or `norm`, or H is not a multiple of `num_heads`.
@@ -115,7 +111,6 @@ class TransformerBlock(keras.layers.Layer):
             raise ConfigError(f"norm is {norm!r}; give 'post' or 'pre'")
         self.num_heads = num_heads
         self.intermediate_size = intermediate_size
-        self.activation = activation
         self.attention_dropout = attention_dropout
         self.layer_norm_epsilon = layer_norm_epsilon
         self.initializer_range = initializer_range
@@ -129,10 +124,9 @@ class TransformerBlock(keras.layers.Layer):
         self.head_size = head_size
         self.scale = scale
         self.fused = fused
-        self.attention_output_dropout_rate = attention_output_dropout
-        self.output_initializer_range = output_initializer_range
-        self.attention_output_initializer_range = attention_output_initializer_range
-        self.query_initializer_range = query_initializer_range
+        self.output_range = initializer_range if output_initializer_range is None else output_initializer_range
+        self.attention_output_range = attention_output_initializer_range or self.output_range
+        self.query_range = query_initializer_range
         self._activation_function = activation_function(activation)
 
         def dropout_layer(rate, name):
@@ -170,27 +164,22 @@ class TransformerBlock(keras.layers.Layer):
         if self.intermediate is None:
             # A gated network's activation is of one half only.
             function, factor = (None, 1 + self.fused) if self.gated else (self._activation_function, 1)
-            inner = self.intermediate_size
-            name = "intermediate"
+            inner, bias, name = self.intermediate_size, self.use_bias, "intermediate"
             if self.gated and not self.fused:
-                self.gate = self._dense(size, inner, self._activation_function, self.initializer_range, "gate")
-                name = "linear"
-            self.intermediate = self._dense(size, factor * inner, function, self.initializer_range, name)
-            self.output_dense = self._dense(inner, size, None, self._output_range, "output")
+                name, gate = "linear", self._activation_function
+                self.gate = dense(self, inner, gate, self.initializer_range, "gate", bias, inputs=size)
+            self.intermediate = dense(self, factor * inner, function, self.initializer_range, name, bias, inputs=size)
+            self.output_dense = dense(self, size, None, self.output_range, "output", bias, inputs=inner)
             name = "output_layer_norm" if self.norm == "post" else "feed_forward_layer_norm"
             self.output_layer_norm = self._normalization(size, name)
-
-    @property
-    def _output_range(self):
-        return self.initializer_range if self.output_initializer_range is None else self.output_initializer_range
 
     def _attention(self, size, fused, name):
         layer = Attention(
             num_heads=self.num_heads,
             dropout=self.attention_dropout,
             initializer_range=self.initializer_range,
-            output_initializer_range=self.attention_output_initializer_range or self.output_initializer_range,
-            query_initializer_range=self.query_initializer_range,
+            output_initializer_range=self.attention_output_range,
+            query_initializer_range=self.query_range,
             head_size=self.head_size,
             use_bias=self.use_bias,
             scale=self.scale,
@@ -199,19 +188,6 @@ class TransformerBlock(keras.layers.Layer):
             name=name,
         )
         layer.build((None, None, size))
-        return layer
-
-    def _dense(self, inputs, units, function, initializer_range, name):
-        layer = Dense(
-            units,
-            activation=function,
-            use_bias=self.use_bias,
-            kernel_initializer=keras.initializers.TruncatedNormal(stddev=initializer_range),
-            bias_initializer="zeros",
-            dtype=self.dtype_policy,
-            name=name,
-        )
-        layer.build((None, None, inputs))
         return layer
 
     def _normalization(self, size, name):
@@ -318,33 +294,6 @@ class TransformerBlock(keras.layers.Layer):
             keras.KerasTensor(scores, dtype="float32") if return_attention_scores else None,
             None if cache_position is None else tuple(keras.KerasTensor(c.shape, dtype=c.dtype) for c in cache),
         )
-
-    def get_config(self):
-        return {
-            **super().get_config(),
-            "num_heads": self.num_heads,
-            "intermediate_size": self.intermediate_size,
-            "activation": self.activation,
-            "dropout": self.output_dropout.rate,
-            "attention_dropout": self.attention_dropout,
-            "layer_norm_epsilon": self.layer_norm_epsilon,
-            "initializer_range": self.initializer_range,
-            "norm": self.norm,
-            "rms_norm": self.rms_norm,
-            "norm_offset": self.norm_offset,
-            "attention_norm": self.attention_norm,
-            "use_bias": self.use_bias,
-            "gated": self.gated,
-            "cross_attention": self.has_cross_attention,
-            "head_size": self.head_size,
-            "scale": self.scale,
-            "fused": self.fused,
-            "inner_dropout": self.inner_dropout.rate,
-            "attention_output_dropout": self.attention_output_dropout_rate,
-            "output_initializer_range": self.output_initializer_range,
-            "attention_output_initializer_range": self.attention_output_initializer_range,
-            "query_initializer_range": self.query_initializer_range,
-        }
 
 
 def _rows(mask, positions):

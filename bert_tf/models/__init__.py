@@ -1,9 +1,6 @@
-"""The families of models and their published sizes. Pure Keras 3.
+"""The families of models and their published sizes. Pure Keras 3; see README.md.
 
-A family is two files: `bert_config.py` has its settings, its published sizes and its record, and imports no
-Keras; `bert.py` has the model and the maps of its published checkpoints. `families.py` lists the records.
-
-Names are imported when they are first used (PEP 562), so that configurations and sizes are there without Keras.
+Names are imported when they are first used (PEP 562): configurations and sizes need no Keras.
 """
 
 from bert_tf.lazy import lazy_names
@@ -12,7 +9,8 @@ from bert_tf.models.families import FAMILIES
 _NAMES = {
     "electra": ["make_generator"],
     "electra_config": ["generator_config"],
-    "backbone": ["Backbone"],
+    "backbone": ["Backbone", "policy"],
+    "config_map": ["REQUIRED", "ConfigMap"],
     "decoder": ["DECODER_INPUTS", "Decoder"],
     "encoder": ["ENCODER_INPUTS", "Encoder", "encoder_inputs"],
     "encoder_decoder": ["ENCODER_DECODER_INPUTS", "EncoderDecoder"],
@@ -22,6 +20,7 @@ _NAMES = {
         "register_family",
     ],
     "family": ["Family", "Maps", "Preset"],
+    "weights": ["WeightMap"],
 }  # fmt: skip
 for _record in FAMILIES.values():
     for _path in (f"{_record.config.__module__}:{_record.config.__name__}", _record.model):

@@ -7,7 +7,7 @@ is in the paper's table 4 and was never released.
 import keras
 
 from bert_tf.errors import ConfigError
-from bert_tf.layers import embedding_projection
+from bert_tf.models import bert
 from bert_tf.models.albert_config import AlbertConfig
 from bert_tf.models.backbone import policy
 from bert_tf.models.config_map import HF_ENCODER, HF_TIED, REQUIRED, TF1_ACTIVATIONS, ConfigMap
@@ -25,17 +25,11 @@ class AlbertEncoder(TransformerEncoder):
         pooler: whether there is a `pooled_output`.
         output_hidden_states: whether the result holds the projected embeddings and the outputs of
             all num_layers * inner_groups blocks.
-        others: as `BertEncoder`.
-
-    Call arguments and results: as `BertEncoder`.
-
-    Raises:
-        ConfigError: S is above `max_positions` while there are no `position_ids`.
-        DataError: `token_ids` are missing, or there is an input of another name.
+        others, call arguments, results, errors: as `BertEncoder`.
 
     Example:
-        encoder = AlbertEncoder(preset("albert_base_v2"))
-        encoder({"token_ids": np.array([[2, 10975, 3]])})["pooled_output"]  # [1, 768]
+        config = AlbertConfig(100, 16, num_layers=2, num_heads=2, intermediate_size=32, embedding_size=8)
+        AlbertEncoder(config)({"token_ids": np.array([[5, 6, 7]])})["pooled_output"]  # [1, 16]
     """
 
     config_class = AlbertConfig
@@ -49,22 +43,18 @@ class AlbertEncoder(TransformerEncoder):
             pooler=bert_pooler if pooler else None,
             num_segments=config.num_segments,
             embedding_size=config.embedding_size,
-            projection=_projection,
+            projection=keras.initializers.TruncatedNormal(stddev=config.initializer_range),
             blocks=_shared_blocks,
         )
         # === Functional model, configuration ===
         super().__init__(config, layers, dtype, name, **options)
 
 
-def _projection(config, dtype):
-    return embedding_projection(config.hidden_size, config.initializer_range, dtype=dtype)
-
-
 def _shared_blocks(config, dtype):
     """The num_layers * inner_groups blocks in the order of their calls.
 
-    A block that is all shared stands there several times. Where only a part is, each layer has
-    blocks of its own, numbered as groups of one, that use that part of their group's first block.
+    A block that is shared as a whole is in the list several times. If only a part is shared, each layer has
+    blocks of its own, numbered as groups of one, which use that part of their group's first block.
     """
     blocks, first = [], {}
     for layer in range(config.num_layers):
@@ -95,14 +85,6 @@ HF_WEIGHTS = WeightMap(
         "albert.embeddings.word_embeddings.weight": "embeddings/token_embeddings",
         "albert.embeddings.position_embeddings.weight": "embeddings/position_embeddings",
         "albert.embeddings.token_type_embeddings.weight": "embeddings/segment_embeddings",
-        "albert.embeddings.LayerNorm.weight": "embeddings/layer_norm/gamma",
-        "albert.embeddings.LayerNorm.bias": "embeddings/layer_norm/beta",
-        f"{_LAYER}.attention.LayerNorm.weight": f"{_BLOCK}/attention_layer_norm/gamma",
-        f"{_LAYER}.attention.LayerNorm.bias": f"{_BLOCK}/attention_layer_norm/beta",
-        f"{_LAYER}.full_layer_layer_norm.weight": f"{_BLOCK}/output_layer_norm/gamma",
-        f"{_LAYER}.full_layer_layer_norm.bias": f"{_BLOCK}/output_layer_norm/beta",
-        "predictions.LayerNorm.weight": "masked_lm_head/layer_norm/gamma",
-        "predictions.LayerNorm.bias": "masked_lm_head/layer_norm/beta",
         "predictions.bias": "masked_lm_head/output_bias",
     },
     dense={
@@ -116,6 +98,12 @@ HF_WEIGHTS = WeightMap(
         "albert.pooler": "pooler/dense",
         "predictions.dense": "masked_lm_head/dense",
         "sop_classifier.classifier": "pair_head/dense",
+    },
+    norms={
+        "albert.embeddings.LayerNorm": "embeddings/layer_norm",
+        f"{_LAYER}.attention.LayerNorm": f"{_BLOCK}/attention_layer_norm",
+        f"{_LAYER}.full_layer_layer_norm": f"{_BLOCK}/output_layer_norm",
+        "predictions.LayerNorm": "masked_lm_head/layer_norm",
     },
     copies={
         "predictions.decoder.weight": "albert.embeddings.word_embeddings.weight",
@@ -173,19 +161,11 @@ HF_CONFIG = ConfigMap(
 _TF1_LAYER = "bert/encoder/transformer/group_{group}/inner_group_{inner}"
 TF1_WEIGHTS = WeightMap(
     arrays={
-        "bert/embeddings/word_embeddings": "embeddings/token_embeddings",
-        "bert/embeddings/position_embeddings": "embeddings/position_embeddings",
-        "bert/embeddings/token_type_embeddings": "embeddings/segment_embeddings",
-        "bert/embeddings/LayerNorm/gamma": "embeddings/layer_norm/gamma",
-        "bert/embeddings/LayerNorm/beta": "embeddings/layer_norm/beta",
+        **{theirs: ours for theirs, ours in bert.TF1_WEIGHTS.arrays.items() if "transformer_" not in ours},
         f"{_TF1_LAYER}/LayerNorm/gamma": f"{_BLOCK}/attention_layer_norm/gamma",
         f"{_TF1_LAYER}/LayerNorm/beta": f"{_BLOCK}/attention_layer_norm/beta",
         f"{_TF1_LAYER}/LayerNorm_1/gamma": f"{_BLOCK}/output_layer_norm/gamma",
         f"{_TF1_LAYER}/LayerNorm_1/beta": f"{_BLOCK}/output_layer_norm/beta",
-        "cls/predictions/transform/LayerNorm/gamma": "masked_lm_head/layer_norm/gamma",
-        "cls/predictions/transform/LayerNorm/beta": "masked_lm_head/layer_norm/beta",
-        "cls/predictions/output_bias": "masked_lm_head/output_bias",
-        "cls/seq_relationship/output_bias": "pair_head/dense/bias",
     },
     kernels={
         "bert/encoder/embedding_hidden_mapping_in": "embedding_projection",

@@ -24,6 +24,9 @@ class AlbertConfig(EncoderConfig):
         num_segments: rows of the segment table.
         dropout, attention_dropout: version 2 and the xxlarge models were trained without.
         others: as `EncoderConfig`; the activation as `BertConfig`.
+
+    Example:
+        AlbertConfig(100, 16, num_layers=4, num_heads=2, intermediate_size=32, embedding_size=8, num_groups=2)
     """
 
     embedding_size: Width = dataclasses.field(kw_only=True)
@@ -82,7 +85,6 @@ ALBERT = Family(
         "albert_xxlarge_v2": Preset(_albert(12, 4096, 64, 0.0), 222_595_584, 223_158_450),
     },
     checkpoints={"hf": "bert_tf.models.albert:HF", "tf1": "bert_tf.models.albert:TF1"},
-    tokenizers=("unigram",),
-    pair_head="sop",
+    pair_task="sop",
     expected_shapes=expected_shapes,
 )

@@ -19,29 +19,29 @@ class BertEncoder(TransformerEncoder):
         pooler: whether there is a `pooled_output`.
         output_hidden_states: whether the result holds all layers' outputs.
         output_attention_scores: whether the result holds all layers' attention probabilities.
-        embeddings: another encoder's embeddings layer, whose variables this one then uses as well, of the
-            sizes of `config`. None makes new ones. Not kept when the encoder is saved alone.
-        dtype: a Keras dtype policy, e.g. "mixed_bfloat16"; None = the global one.
+        embeddings: another encoder's embeddings layer of the same sizes, whose variables this one shares; None
+            for new ones. Not kept when the encoder is saved alone.
+        dtype: a Keras dtype policy, e.g. "mixed_bfloat16"; None for the global one.
 
     Call arguments:
-        inputs: dict of int [B, S] tensors: `token_ids`, and where they are not the default
-            `segment_ids` (zeros), `padding_mask` (all real), `sequence_ids` (one sequence per
-            row) and `position_ids` (0..S-1). See DESIGN, the data contract.
+        inputs: dict of [B, S] tensors: `token_ids` int32, and optionally `segment_ids` int32 (default: zeros),
+            `padding_mask` bool (all real), `sequence_ids` int32 of packed texts (one text each) and
+            `position_ids` int32 (0..S-1).
         training: whether dropout is active.
 
     Returns:
         dict: `sequence_output` [B, S, H]; `pooled_output` [B, H]; on request `hidden_states`, a
         list of num_layers + 1 [B, S, H] with the embeddings first, and `attention_scores`, a
-        list of num_layers float32 [B, n, S, S] (probabilities, before dropout). The rest is in
-        the compute dtype. What stands at padding has no meaning, and no effect.
+        list of num_layers float32 [B, n, S, S] (probabilities, before dropout). All others are in
+        the compute dtype. Values at padding have no meaning and no effect.
 
     Raises:
         ConfigError: S is above `max_positions` while there are no `position_ids`.
         DataError: `token_ids` are missing, or there is an input of another name.
 
     Example:
-        encoder = BertEncoder(preset("bert_tiny"))
-        encoder({"token_ids": np.array([[101, 7592, 102]])})["pooled_output"]  # [1, 128]
+        encoder = BertEncoder(BertConfig(100, 16, num_layers=2, num_heads=2, intermediate_size=32))
+        encoder({"token_ids": np.array([[5, 6, 7]])})["pooled_output"]  # [1, 16]
     """
 
     config_class = BertConfig
@@ -69,14 +69,6 @@ HF_WEIGHTS = WeightMap(
         "bert.embeddings.word_embeddings.weight": "embeddings/token_embeddings",
         "bert.embeddings.position_embeddings.weight": "embeddings/position_embeddings",
         "bert.embeddings.token_type_embeddings.weight": "embeddings/segment_embeddings",
-        "bert.embeddings.LayerNorm.weight": "embeddings/layer_norm/gamma",
-        "bert.embeddings.LayerNorm.bias": "embeddings/layer_norm/beta",
-        f"{_LAYER}.attention.output.LayerNorm.weight": f"{_BLOCK}/attention_layer_norm/gamma",
-        f"{_LAYER}.attention.output.LayerNorm.bias": f"{_BLOCK}/attention_layer_norm/beta",
-        f"{_LAYER}.output.LayerNorm.weight": f"{_BLOCK}/output_layer_norm/gamma",
-        f"{_LAYER}.output.LayerNorm.bias": f"{_BLOCK}/output_layer_norm/beta",
-        "cls.predictions.transform.LayerNorm.weight": "masked_lm_head/layer_norm/gamma",
-        "cls.predictions.transform.LayerNorm.bias": "masked_lm_head/layer_norm/beta",
         "cls.predictions.bias": "masked_lm_head/output_bias",
     },
     dense={
@@ -89,6 +81,12 @@ HF_WEIGHTS = WeightMap(
         "bert.pooler.dense": "pooler/dense",
         "cls.predictions.transform.dense": "masked_lm_head/dense",
         "cls.seq_relationship": "pair_head/dense",
+    },
+    norms={
+        "bert.embeddings.LayerNorm": "embeddings/layer_norm",
+        f"{_LAYER}.attention.output.LayerNorm": f"{_BLOCK}/attention_layer_norm",
+        f"{_LAYER}.output.LayerNorm": f"{_BLOCK}/output_layer_norm",
+        "cls.predictions.transform.LayerNorm": "masked_lm_head/layer_norm",
     },
     copies={
         "cls.predictions.decoder.weight": "bert.embeddings.word_embeddings.weight",

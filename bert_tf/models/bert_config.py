@@ -51,7 +51,6 @@ BERT = Family(
         "tf1": "bert_tf.models.bert:TF1",
         "garden": "bert_tf.models.bert:TF1",
     },
-    tokenizers=("wordpiece",),
-    pair_head="nsp",
+    pair_task="nsp",
     expected_shapes=lambda config: transformer_shapes(config, segments=config.num_segments),
 )

@@ -1,8 +1,7 @@
-"""Other libraries' configuration files, read and written without guessing.
+"""Other libraries' configuration files, read and written strictly.
 
-A key that nobody understood may be the one that changes the numbers. So every key is mapped to a
-field of ours, or known to have no effect, or has one value that is supported; anything else is an
-error that names the key.
+Every key is mapped to a field of ours, or known to have no effect, or has one value that is supported. Any other
+key is an error: it may be the one that changes the numbers.
 """
 
 import dataclasses
@@ -64,7 +63,6 @@ class ConfigMap:
 
     Args:
         fields: their key -> (our field, the value where the key is absent, or `REQUIRED`).
-            Dotted keys reach into nested objects.
         activations: their names of activations -> ours.
         fixed: their key -> the values that mean what we compute; absent means the first, which is
             also the one written.
@@ -81,7 +79,7 @@ class ConfigMap:
         token_ids: their key -> the tokenizer's attribute; written where there is a tokenizer.
 
     Example:
-        config_map = ConfigMap(fields={"dim": ("hidden_size", REQUIRED)}, fixed={"causal": (False,)})
+        config_map = ConfigMap(fields={"dim": ("hidden_size", 512)}, fixed={"causal": (False,)})
         config_map.read({"dim": 768, "causal": False}, "config.json")  # {"hidden_size": 768}
     """
 
@@ -157,26 +155,16 @@ class ConfigMap:
             theirs[key] = value
         return theirs | self.derived[1](config) if self.derived else theirs
 
-    def key(self, field):
-        """Their key of one of our fields; ours where there is none."""
-        return next((key for key, (name, _) in self.fields.items() if name == field), field)
-
     def architecture(self, parts):
         """The name of their class for a model with these parts beside the encoder."""
         return next(name for needed, name in self.architectures.items() if set(needed) <= set(parts))
 
 
 def number(theirs, key, default, allowed=int):
-    """A number in another library's configuration, for the functions in `ConfigMap.derived`.
-
-    Args:
-        theirs: dict, their configuration.
-        key: where the number stands.
-        default: the value where the key is absent.
-        allowed: int, or (int, float).
+    """`theirs[key]` (or the default), for the functions in `ConfigMap.derived`.
 
     Raises:
-        ConfigError: the value is no such number, or one of more than 32 bits.
+        ConfigError: the value is no int (with `allowed`: no float), or one of more than 32 bits.
     """
     value = theirs.get(key, default)
     if value is default:

@@ -8,7 +8,7 @@ from keras import ops
 from bert_tf.backend import product_with_transposed
 from bert_tf.layers import AttentionMask, Embeddings, LastToken, TransformerBlock
 from bert_tf.layers.embeddings import check_length
-from bert_tf.layers.last_token_pooler import last_positions
+from bert_tf.layers.heads import last_positions
 from bert_tf.models.backbone import Backbone, as_tensor
 from bert_tf.models.encoder import encoder_inputs
 from bert_tf.models.transformer import run_blocks

@@ -1,7 +1,7 @@
 """DistilBERT (Sanh et al. 2019, arXiv:1910.01108): half of BERT's layers, no segments, no pooler.
 
 Hugging Face's `modeling_distilbert.py`. The published model was distilled from BERT; here its encoder can be
-loaded, fine-tuned, and pretrained as the others are, by masked LM. There is no distillation yet.
+loaded, fine-tuned, and pretrained by masked LM.
 """
 
 import keras
@@ -23,15 +23,11 @@ class DistilBertEncoder(TransformerEncoder):
         pooler: whether there is a `pooled_output`; no published model has one.
         others: as `BertEncoder`.
 
-    Call arguments and results: as `BertEncoder`, but `segment_ids` are not read.
-
-    Raises:
-        ConfigError: S is above `max_positions` while there are no `position_ids`.
-        DataError: `token_ids` are missing, or there is an input of another name.
+    Call arguments, results and errors: as `BertEncoder`, but `segment_ids` are not read.
 
     Example:
-        encoder = DistilBertEncoder(preset("distilbert_base"))
-        encoder({"token_ids": np.array([[101, 7592, 102]])})["sequence_output"]  # [1, 3, 768]
+        encoder = DistilBertEncoder(DistilBertConfig(100, 16, num_layers=2, num_heads=2, intermediate_size=32))
+        encoder({"token_ids": np.array([[5, 6, 7]])})["sequence_output"]  # [1, 3, 16]
     """
 
     config_class = DistilBertConfig
@@ -51,14 +47,6 @@ HF_WEIGHTS = WeightMap(
     arrays={
         "distilbert.embeddings.word_embeddings.weight": "embeddings/token_embeddings",
         "distilbert.embeddings.position_embeddings.weight": "embeddings/position_embeddings",
-        "distilbert.embeddings.LayerNorm.weight": "embeddings/layer_norm/gamma",
-        "distilbert.embeddings.LayerNorm.bias": "embeddings/layer_norm/beta",
-        f"{_LAYER}.sa_layer_norm.weight": f"{_BLOCK}/attention_layer_norm/gamma",
-        f"{_LAYER}.sa_layer_norm.bias": f"{_BLOCK}/attention_layer_norm/beta",
-        f"{_LAYER}.output_layer_norm.weight": f"{_BLOCK}/output_layer_norm/gamma",
-        f"{_LAYER}.output_layer_norm.bias": f"{_BLOCK}/output_layer_norm/beta",
-        "vocab_layer_norm.weight": "masked_lm_head/layer_norm/gamma",
-        "vocab_layer_norm.bias": "masked_lm_head/layer_norm/beta",
         "vocab_projector.bias": "masked_lm_head/output_bias",
     },
     dense={
@@ -69,6 +57,12 @@ HF_WEIGHTS = WeightMap(
         f"{_LAYER}.ffn.lin1": f"{_BLOCK}/intermediate",
         f"{_LAYER}.ffn.lin2": f"{_BLOCK}/output",
         "vocab_transform": "masked_lm_head/dense",
+    },
+    norms={
+        "distilbert.embeddings.LayerNorm": "embeddings/layer_norm",
+        f"{_LAYER}.sa_layer_norm": f"{_BLOCK}/attention_layer_norm",
+        f"{_LAYER}.output_layer_norm": f"{_BLOCK}/output_layer_norm",
+        "vocab_layer_norm": "masked_lm_head/layer_norm",
     },
     copies={"vocab_projector.weight": "distilbert.embeddings.word_embeddings.weight"},
     ignored=("distilbert.embeddings.position_ids",),

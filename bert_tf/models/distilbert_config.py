@@ -15,6 +15,9 @@ class DistilBertConfig(EncoderConfig):
         dropout: on embeddings and on the feed-forward branch of each layer (and, unlike the original, which
             has none there, on the attention branch).
         others: as `EncoderConfig`.
+
+    Example:
+        DistilBertConfig(vocabulary_size=100, hidden_size=16, num_layers=2, num_heads=2, intermediate_size=32)
     """
 
     activation: Activation = "gelu_erf"
@@ -34,6 +37,5 @@ DISTILBERT = Family(
         ),
     },
     checkpoints={"hf": "bert_tf.models.distilbert:HF"},
-    tokenizers=("wordpiece",),
     expected_shapes=transformer_shapes,
 )

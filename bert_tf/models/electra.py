@@ -2,9 +2,7 @@
 
 import keras
 
-from bert_tf.backend import Dense
 from bert_tf.errors import ConfigError
-from bert_tf.layers import Embeddings
 from bert_tf.models import bert
 from bert_tf.models.backbone import policy
 from bert_tf.models.config_map import ConfigMap
@@ -22,18 +20,12 @@ class ElectraEncoder(TransformerEncoder):
         config: an `ElectraConfig`.
         pooler: whether there is a `pooled_output`. ELECTRA's is the first token's vector as it
             is: there is no pooling layer.
-        embeddings: another encoder's embeddings layer, whose tables and layer norm this one then
-            uses as well, of the sizes of `config`; see `make_generator`. None makes new ones. Not
-            kept when the encoder is saved alone.
         others, call arguments, results, errors: as `BertEncoder`. The first of the `hidden_states`
             is what enters the first layer: [B, S, H], after the linear layer.
 
-    Raises:
-        ConfigError: `embeddings` of other sizes.
-
     Example:
-        encoder = ElectraEncoder(preset("electra_small"))
-        encoder({"token_ids": np.array([[101, 7592, 102]])})["sequence_output"]  # [1, 3, 256]
+        config = ElectraConfig(100, 16, num_layers=2, num_heads=2, intermediate_size=32, embedding_size=8)
+        ElectraEncoder(config)({"token_ids": np.array([[5, 6, 7]])})["sequence_output"]  # [1, 3, 16]
     """
 
     config_class = ElectraConfig
@@ -47,22 +39,12 @@ class ElectraEncoder(TransformerEncoder):
             pooler=_first_vector if pooler else None,
             num_segments=config.num_segments,
             embedding_size=config.embedding_size,
-            projection=_projection if config.embedding_size != config.hidden_size else None,
+            # Glorot: TensorFlow's default, which the original does not change here.
+            projection="glorot_uniform" if config.embedding_size != config.hidden_size else None,
             embeddings=embeddings,
         )
         # === Functional model, configuration ===
         super().__init__(config, layers, dtype, name, **options)
-
-
-def _projection(config, dtype):
-    return Dense(
-        config.hidden_size,
-        activation=None,
-        kernel_initializer="glorot_uniform",  # tf.layers.dense without more said
-        bias_initializer="zeros",
-        dtype=dtype,
-        name="embedding_projection",
-    )
 
 
 def _first_vector(config, dtype):
@@ -92,13 +74,12 @@ def make_generator(discriminator, config):
     """A generator that shares the discriminator's embeddings: the same variables, not copies.
 
     Token, position and segment tables and their layer norm are shared (Clark et al. 2020, section
-    3.2). The variables that are the generator's own have paths that begin with "generator/"; those
-    of the discriminator keep the paths of a bare encoder, so that it can be taken out of a
-    checkpoint alone.
+    3.2). The paths of the generator's own variables begin with "generator/"; those of the discriminator
+    keep the paths of a bare encoder, so that it can be taken out of a checkpoint alone.
 
     Args:
-        discriminator: an encoder whose embeddings are an `Embeddings` layer with a position table:
-            ELECTRA's, BERT's, and those of the families with BERT's embeddings.
+        discriminator: an encoder with `shared_embeddings`: ELECTRA's, BERT's, and those of the families with
+            BERT's embeddings.
         config: an `ElectraConfig` with the discriminator's embedding sizes; see `generator_config`.
 
     Returns:
@@ -107,8 +88,8 @@ def make_generator(discriminator, config):
     Raises:
         ConfigError: the discriminator has no such embeddings, or other sizes.
     """
-    shared = next((layer for layer in discriminator.layers if isinstance(layer, Embeddings)), None)
-    if shared is None or shared.max_positions is None:
+    shared = discriminator.shared_embeddings
+    if shared is None:
         raise ConfigError(
             f"a {type(discriminator).__name__} has no embeddings with a position table for a generator "
             f"to share; {GENERATOR_FAMILIES}"
@@ -125,8 +106,6 @@ def make_generator(discriminator, config):
 HF_WEIGHTS = WeightMap(
     arrays=bert.encoder_names(bert.HF_WEIGHTS.arrays, "electra.")
     | {
-        "generator_predictions.LayerNorm.weight": "masked_lm_head/layer_norm/gamma",
-        "generator_predictions.LayerNorm.bias": "masked_lm_head/layer_norm/beta",
         "generator_lm_head.bias": "masked_lm_head/output_bias",
     },
     dense=bert.encoder_names(bert.HF_WEIGHTS.dense, "electra.", pooler=False)
@@ -136,6 +115,7 @@ HF_WEIGHTS = WeightMap(
         "discriminator_predictions.dense": "discriminator_head/dense",
         "discriminator_predictions.dense_prediction": "discriminator_head/output",
     },
+    norms=bert.encoder_names(bert.HF_WEIGHTS.norms, "electra.") | {"generator_predictions.LayerNorm": "masked_lm_head/layer_norm"},
     copies={"generator_lm_head.weight": "electra.embeddings.word_embeddings.weight"},
     ignored=("electra.embeddings.position_ids",),
     prefix="electra.",

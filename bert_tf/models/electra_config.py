@@ -28,6 +28,9 @@ class ElectraConfig(EncoderConfig):
         initializer_range: as in `EncoderConfig`, except for the linear layer after the embeddings and the last
             layer of the discriminator's head, which use Glorot's initializer as google-research/electra does.
         others: as `EncoderConfig`.
+
+    Example:
+        ElectraConfig(100, 16, num_layers=2, num_heads=2, intermediate_size=32, embedding_size=8)
     """
 
     embedding_size: Width = dataclasses.field(kw_only=True)
@@ -42,10 +45,9 @@ GENERATOR_FAMILIES = "replaced token detection is for ELECTRA, BERT and the fami
 def generator_config(config, size=0.25):
     """The settings of the generator that belongs to a discriminator.
 
-    `get_generator_config` of google-research/electra `run_pretraining.py`: narrower, with as many
-    layers, one head for every 64 numbers and a feed-forward network four times as wide. (What was
-    released as electra-small-generator is as wide as its discriminator: the preset
-    `electra_small_generator`.)
+    `get_generator_config` of google-research/electra `run_pretraining.py`: narrower, with as many layers, one head
+    for every 64 numbers and a feed-forward network four times as wide. (The released electra-small-generator is as
+    wide as its discriminator: the preset `electra_small_generator`.)
 
     Args:
         config: of the discriminator: an `ElectraConfig`, or another family's with its fields.
@@ -89,8 +91,6 @@ ELECTRA = Family(
         "electra_large_generator": Preset(_size(24, 1024, 256), 50_999_552, 51_295_290),
     },
     checkpoints={"hf": "bert_tf.models.electra:HF", "tf1": "bert_tf.models.electra:TF1"},
-    tokenizers=("wordpiece",),
     objective="replaced_token_detection",
-    head="discriminator_head",
     expected_shapes=lambda config: transformer_shapes(config, "embedding_size", config.num_segments),
 )

@@ -28,9 +28,23 @@ class Encoder(Backbone):
     Raises:
         ConfigError: when called: sequences above `longest`.
         DataError: when called: see `Backbone`.
+
+    Example:
+        class WordVectors(Encoder):
+            config_class = ModelConfig
+
+            def __init__(self, config, dtype=None, name="word_vectors", **kwargs):
+                inputs, dtype = encoder_inputs(), policy(dtype)
+                table = keras.layers.Embedding(config.vocabulary_size, config.hidden_size, dtype=dtype)
+                outputs = {"sequence_output": table(inputs["token_ids"])}
+                super().__init__(config, inputs, outputs, dtype=dtype, name=name, **kwargs)
+
+        WordVectors(ModelConfig(100, 16)).outputs_at({"token_ids": np.array([[5, 6, 7]])}, np.array([[2]]))
     """
 
     kind = "encoder"
+    #: Whether `encode` computes a second stream, which predicts tokens from their positions (XLNet).
+    has_query_stream = False
 
     def __init__(self, config, inputs, outputs, dtype, name, longest=None, **arguments):
         super().__init__(config, inputs, outputs, dtype, name, **arguments)
@@ -64,6 +78,11 @@ class Encoder(Backbone):
         A layer that is in the list several times shares its weights. Empty for an encoder that does not say.
         """
         return []
+
+    @property
+    def shared_embeddings(self):
+        """The `Embeddings` layer, with a position table, that a generator can share; None for no such layer."""
+        return None
 
     @property
     def embedding_table(self):

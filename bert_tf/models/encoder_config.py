@@ -76,6 +76,9 @@ class EncoderConfig(ModelConfig):
 
     Raises:
         ConfigError: a value that no model can have.
+
+    Example:
+        EncoderConfig(vocabulary_size=100, hidden_size=16, num_layers=2, num_heads=2, intermediate_size=32)
     """
 
     num_layers: Layers

@@ -17,6 +17,9 @@ class Preset:
         pretraining_parameters: with the heads it was pretrained with and, for ELECTRA's
             discriminators, the generator of 1/4 (base: 1/3) of the width; without the pooler
             where it was not pretrained (SpanBERT).
+
+    Example:
+        Preset(BertConfig(30_522, 128, 2, 2, 512), encoder_parameters=4_385_920, pretraining_parameters=4_433_468)
     """
 
     config: object
@@ -34,6 +37,12 @@ class Maps:
         config_of_shapes: without a configuration: function from (array name -> shape) and "model" or
             "generator" to the configuration that the shapes tell, or None where there is no such model.
         marker: without a configuration: the name of an array that only this family's checkpoints have.
+
+    Example:
+        Maps(
+            ConfigMap(fields={"vocab_size": ("vocabulary_size", 100)}, model_type="small"),
+            WeightMap(arrays={"emb.weight": "embeddings/token_embeddings"}),
+        )
     """
 
     config: object
@@ -74,16 +83,13 @@ class Family:
         model: the model class: called with a configuration and its own arguments, such as `pooler`.
         sizes: published name -> `Preset`.
         checkpoints: format ("hf", "tf1", "garden", "numpy") -> `Maps`.
-        tokenizers: the kinds of tokenizer that its published models use.
-        objective: the name of its own pretraining objective.
-        head: the head of that objective: the first word of its variables' paths; None where it has no variables.
-        pair_head: what the pair head of its published checkpoints was trained on: "nsp", "sop", or None
-            where they have no such head.
+        objective: the name of the objective that its published models were pretrained with.
+        pair_task: the task of their pair head, as `objective.pair_task` names it; None for no such head.
         expected_shapes: function from a configuration to its `ExpectedShapes`; None for no such check.
         kind: "encoder", or "decoder": causal, see `bert_tf.models.decoder`.
 
     Example:
-        @dataclasses.dataclass(frozen=True)
+        @dataclasses.dataclass(frozen=True, kw_only=True)
         class SmallConfig(BertConfig):
             num_layers: int = 2
 
@@ -97,10 +103,8 @@ class Family:
     model: type | str
     sizes: Mapping[str, Preset] = dataclasses.field(default_factory=dict)
     checkpoints: Mapping[str, Maps | str] = dataclasses.field(default_factory=dict)
-    tokenizers: tuple[str, ...] = ()
     objective: str = "masked_lm"
-    head: str | None = "masked_lm_head"
-    pair_head: str | None = None
+    pair_task: str | None = None
     expected_shapes: Callable | None = None
     kind: str = "encoder"
 

@@ -28,9 +28,7 @@ GPT1 = Family(
     # openai/finetune-transformer-lm: 40,000 merges and what they begin with. The output layer is the token table.
     sizes={"gpt1": Preset(GPT1Config(40_478, **published_sizes(12, 768)), 116_534_784, 116_534_784)},
     checkpoints={"hf": "bert_tf.models.gpt1:HF", "numpy": "bert_tf.models.gpt1:NUMPY"},
-    tokenizers=("bpe",),
     objective="causal_lm",
-    head=None,
     expected_shapes=gpt_shapes,
     kind="decoder",
 )

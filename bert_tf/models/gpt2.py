@@ -78,10 +78,10 @@ def kernels(layer, separator, kernel, bias):
     return arrays, fused
 
 
-def norms(names, separator, scale, offset):
-    """`arrays` of a `WeightMap`: their name of a normalization -> ours, as those of its two arrays."""
-    arrays = {f"{theirs}{separator}{scale}": f"{ours}/gamma" for theirs, ours in names.items()}
-    return arrays | {f"{theirs}{separator}{offset}": f"{ours}/beta" for theirs, ours in names.items()}
+def norms(names):
+    """`arrays` of a `WeightMap`: OpenAI's name of a normalization -> ours, as those of its two arrays."""
+    arrays = {f"{theirs}/g": f"{ours}/gamma" for theirs, ours in names.items()}
+    return arrays | {f"{theirs}/b": f"{ours}/beta" for theirs, ours in names.items()}
 
 
 # The names in a Hugging Face checkpoint (GPT2Model, GPT2LMHeadModel). Kernels are [in, out] there as here; `attn.bias`
@@ -93,20 +93,17 @@ HF_WEIGHTS = WeightMap(
         "transformer.wte.weight": "embeddings/token_embeddings",
         "transformer.wpe.weight": "embeddings/position_embeddings",
         **_HF_KERNELS,
-        **norms(
-            {
-                f"{_HF_LAYER}.ln_1": f"{_BLOCK}/attention_layer_norm",
-                f"{_HF_LAYER}.ln_2": f"{_BLOCK}/feed_forward_layer_norm",
-                "transformer.ln_f": "final_layer_norm",
-            },
-            ".", "weight", "bias",
-        ),
+    },
+    norms={
+        f"{_HF_LAYER}.ln_1": f"{_BLOCK}/attention_layer_norm",
+        f"{_HF_LAYER}.ln_2": f"{_BLOCK}/feed_forward_layer_norm",
+        "transformer.ln_f": "final_layer_norm",
     },
     fused=_HF_FUSED,
     copies={"lm_head.weight": "transformer.wte.weight"},
     ignored=("transformer.h.*.attn.bias", "transformer.h.*.attn.masked_bias"),
     prefix="transformer.",
-)  # fmt: skip
+)
 
 
 def read_dropout(theirs):
@@ -183,14 +180,13 @@ TF1_WEIGHTS = WeightMap(
                 f"{_TF1_LAYER}/ln_1": f"{_BLOCK}/attention_layer_norm",
                 f"{_TF1_LAYER}/ln_2": f"{_BLOCK}/feed_forward_layer_norm",
                 "model/ln_f": "final_layer_norm",
-            },
-            "/", "g", "b",
+            }
         ),
     },
     fused=_TF1_FUSED,
     convolutions=("model/h*/w",),
     ignored=TF1_IGNORED,
-)  # fmt: skip
+)
 
 
 def _read_width(theirs):

@@ -59,9 +59,7 @@ GPT2 = Family(
         "gpt2_xl": _size(48, 1600, 1_557_611_200),
     },
     checkpoints={"hf": "bert_tf.models.gpt2:HF", "tf1": "bert_tf.models.gpt2:TF1"},
-    tokenizers=("byte_level_bpe",),
     objective="causal_lm",
-    head=None,
     expected_shapes=gpt_shapes,
     kind="decoder",
 )

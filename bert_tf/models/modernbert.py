@@ -32,17 +32,12 @@ class ModernBertEncoder(TransformerEncoder):
         pooler: whether there is a `pooled_output`; no published model has one.
         output_hidden_states: whether the result holds all layers' outputs. The last of them is
             normalized: it is the `sequence_output`.
-        others: as `BertEncoder`.
-
-    Call arguments and results: as `BertEncoder`, but `segment_ids` are not read, and no length is
-    refused.
-
-    Raises:
-        DataError: `token_ids` are missing, or there is an input of another name.
+        others, call arguments, results, errors: as `BertEncoder`, but `segment_ids` are not read, and no
+            length is refused.
 
     Example:
-        encoder = ModernBertEncoder(preset("modernbert_base"))
-        encoder({"token_ids": np.array([[50281, 12092, 50282]])})["sequence_output"]  # [1, 3, 768]
+        encoder = ModernBertEncoder(ModernBertConfig(100, 16, num_layers=3, num_heads=2, intermediate_size=32))
+        encoder({"token_ids": np.array([[5, 6, 7]])})["sequence_output"]  # [1, 3, 16]
     """
 
     config_class = ModernBertConfig

@@ -27,6 +27,9 @@ class ModernBertConfig(EncoderConfig):
         initializer_range: of the kernels whose results are added to the residual stream, and of the masked
             LM head, it is divided by sqrt(2 * num_layers).
         others: as `EncoderConfig`.
+
+    Example:
+        ModernBertConfig(100, 16, num_layers=3, num_heads=2, intermediate_size=32, local_attention=4)
     """
 
     activation: Activation = "gelu_erf"
@@ -74,6 +77,5 @@ MODERNBERT = Family(
         ),
     },
     checkpoints={"hf": "bert_tf.models.modernbert:HF"},
-    tokenizers=("byte_level_bpe",),
     expected_shapes=expected_shapes,
 )

@@ -24,17 +24,13 @@ class RobertaEncoder(TransformerEncoder):
         config: a `RobertaConfig`.
         others: as `BertEncoder`.
 
-    Call arguments and results: as `BertEncoder`, but `segment_ids` are not read. `position_ids`
+    Call arguments, results and errors: as `BertEncoder`, but `segment_ids` are not read. `position_ids`
     count from 0 here too. Without them the tokens that are not `padding_id` are numbered, whatever
-    the `padding_mask` says, as the original does.
-
-    Raises:
-        ConfigError: S is above `max_positions` while there are no `position_ids`.
-        DataError: `token_ids` are missing, or there is an input of another name.
+    the `padding_mask` says, as in the original.
 
     Example:
-        encoder = RobertaEncoder(preset("roberta_base"), pooler=False)
-        encoder({"token_ids": np.array([[0, 31414, 232, 2]])})["sequence_output"]  # [1, 4, 768]
+        encoder = RobertaEncoder(RobertaConfig(100, 16, num_layers=2, num_heads=2, intermediate_size=32))
+        encoder({"token_ids": np.array([[5, 6, 7]])})["sequence_output"]  # [1, 3, 16]
     """
 
     config_class = RobertaConfig
@@ -60,11 +56,10 @@ class RobertaEncoder(TransformerEncoder):
 HF_WEIGHTS = WeightMap(
     arrays=bert.encoder_names(bert.HF_WEIGHTS.arrays, "roberta.")
     | {
-        "lm_head.layer_norm.weight": "masked_lm_head/layer_norm/gamma",
-        "lm_head.layer_norm.bias": "masked_lm_head/layer_norm/beta",
         "lm_head.bias": "masked_lm_head/output_bias",
     },
     dense=bert.encoder_names(bert.HF_WEIGHTS.dense, "roberta.") | {"lm_head.dense": "masked_lm_head/dense"},
+    norms=bert.encoder_names(bert.HF_WEIGHTS.norms, "roberta.") | {"lm_head.layer_norm": "masked_lm_head/layer_norm"},
     copies={
         "lm_head.decoder.weight": "roberta.embeddings.word_embeddings.weight",
         "lm_head.decoder.bias": "lm_head.bias",

@@ -29,6 +29,9 @@ class RobertaConfig(EncoderConfig):
         activation: of the feed-forward network. The masked LM head's is the exact GELU whatever this is, as
             Hugging Face's.
         others: as `EncoderConfig`.
+
+    Example:
+        RobertaConfig(vocabulary_size=100, hidden_size=16, num_layers=2, num_heads=2, intermediate_size=32)
     """
 
     activation: Activation = "gelu_erf"
@@ -49,7 +52,6 @@ ROBERTA = Family(
         "distilroberta_base": Preset(RobertaConfig(50_265, **published_sizes(6, 768)), 82_118_400, 82_170_201),
     },
     checkpoints={"hf": "bert_tf.models.roberta:HF"},
-    tokenizers=("byte_level_bpe",),
     expected_shapes=lambda config: transformer_shapes(
         config, segments=config.num_segments, rows_before=config.padding_id + 1
     ),

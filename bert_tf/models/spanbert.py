@@ -12,7 +12,12 @@ from bert_tf.models.spanbert_config import SpanBertConfig
 
 @keras.saving.register_keras_serializable("bert_tf")
 class SpanBertEncoder(BertEncoder):
-    """As `BertEncoder`. SpanBERT was pretrained without the pooler, which it has no use for."""
+    """As `BertEncoder`. SpanBERT was pretrained without the pooler.
+
+    Example:
+        encoder = SpanBertEncoder(SpanBertConfig(100, 16, num_layers=2, num_heads=2, intermediate_size=32))
+        encoder({"token_ids": np.array([[5, 6, 7]])})["sequence_output"]  # [1, 3, 16]
+    """
 
     config_class = SpanBertConfig
 
@@ -22,5 +27,4 @@ class SpanBertEncoder(BertEncoder):
 
 # The checkpoints were published in the format of Hugging Face's BertModel.
 HF_WEIGHTS = bert.HF_WEIGHTS
-HF_CONFIG = bert.HF_CONFIG
-HF = Maps(HF_CONFIG, HF_WEIGHTS)
+HF = Maps(bert.HF_CONFIG, HF_WEIGHTS)

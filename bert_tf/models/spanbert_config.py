@@ -9,7 +9,11 @@ from bert_tf.models.family import Family, Preset
 
 @dataclasses.dataclass(frozen=True)
 class SpanBertConfig(BertConfig):
-    """The settings of a SpanBERT: those of a BERT, and another default activation."""
+    """The settings of a SpanBERT: those of a BERT, and another default activation.
+
+    Example:
+        SpanBertConfig(vocabulary_size=100, hidden_size=16, num_layers=2, num_heads=2, intermediate_size=32)
+    """
 
     activation: Activation = "gelu_erf"
 
@@ -23,6 +27,5 @@ SPANBERT = Family(
         "spanbert_large": Preset(SpanBertConfig(28_996, **published_sizes(24, 1024)), 333_579_264, 336_998_976),
     },
     checkpoints={"hf": "bert_tf.models.spanbert:HF"},
-    tokenizers=("wordpiece",),
     expected_shapes=BERT.expected_shapes,
 )

@@ -9,6 +9,7 @@ from collections.abc import Callable
 import keras
 from keras import ops
 
+from bert_tf.backend import Dense
 from bert_tf.errors import ConfigError
 from bert_tf.layers import AttentionMask, Embeddings, Pooler, TransformerBlock
 from bert_tf.models.backbone import as_tensor
@@ -59,6 +60,11 @@ class TransformerEncoder(Encoder):
 
     def blocks(self):
         return list(self._transformer_layers.blocks)
+
+    @property
+    def shared_embeddings(self):
+        embeddings = self._transformer_layers.embeddings
+        return None if embeddings.max_positions is None else embeddings
 
     def outputs_at(self, inputs, positions, training=False):
         """As `Encoder.outputs_at`, but evaluates the last block only at `positions`.
@@ -155,7 +161,8 @@ def transformer_layers(
         num_segments: rows of the segment table; 0 for no table.
         padding_id: positions are counted from the row after it, as RoBERTa does; None for counting from 0.
         embedding_size: E, the width of the tables; None for H.
-        projection: None, or a function from (config, dtype) to the layer from [B, S, E] to [B, S, H].
+        projection: None, or the initializer of the kernel of a linear layer "embedding_projection" from E to H
+            (Lan et al. 2019, section 3.1).
         blocks: function from (config, dtype) to the list of blocks; None for one `transformer_block` a layer.
         embeddings: another encoder's embeddings, of the same sizes, in place of new ones.
 
@@ -179,7 +186,8 @@ def transformer_layers(
     return TransformerLayers(
         mask=AttentionMask(dtype=dtype, name="attention_mask"),
         embeddings=embeddings or own,
-        projection=projection and projection(config, dtype),
+        projection=projection
+        and Dense(config.hidden_size, kernel_initializer=projection, dtype=dtype, name="embedding_projection"),
         blocks=(blocks or transformer_blocks)(config, dtype),
         pooler=pooler and pooler(config, dtype),
     )

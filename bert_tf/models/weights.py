@@ -1,9 +1,8 @@
 """Moving weights between a model and another library's names for them, strictly.
 
-A checkpoint that fits only in part is the classic silent failure: the rest stays random and the
-model trains anyway, badly. Here every array of the source must be used and every variable of the
-model filled, or nothing is assigned and the error lists all that is wrong. What may be left out,
-and what may stay fresh, the caller says; the report says what it was.
+A checkpoint that fits only in part is the classic silent failure: the other weights stay random and the model
+trains anyway, badly. Here every array of the source must be used and every variable of the model filled, or
+nothing is assigned and the error lists all problems. The caller says what may be left out or stay random.
 """
 
 import dataclasses
@@ -33,10 +32,12 @@ class WeightMap:
 
     Args:
         arrays: source name -> variable path, for arrays taken as they are.
-        dense: source prefix -> layer path: `<prefix>.weight` [out, in] is the transpose of
-            `<path>/kernel`, `<prefix>.bias` is `<path>/bias` (PyTorch).
-        kernels: source prefix -> layer path: `<prefix>/kernel` [in, out] and `<prefix>/bias` are
-            those of the layer (TensorFlow).
+        dense: source prefix -> layer path, for PyTorch's linear layers: `<prefix>.weight` [out, in] is the
+            transpose of `<path>/kernel`, `<prefix>.bias` is `<path>/bias`.
+        norms: source prefix -> layer path, for PyTorch's normalizations: `<prefix>.weight` is `<path>/gamma`,
+            `<prefix>.bias` is `<path>/beta`.
+        kernels: source prefix -> layer path, for TensorFlow's dense layers: `<prefix>/kernel` [in, out] and
+            `<prefix>/bias` are those of the layer.
         transposed: source name -> variable path, for matrices that are the transposes of ours.
         stacked: source name -> variable path with `{layer}` in it: one array for all layers, its
             first axis the layer's number.
@@ -63,6 +64,7 @@ class WeightMap:
 
     arrays: dict
     dense: dict = dataclasses.field(default_factory=dict)
+    norms: dict = dataclasses.field(default_factory=dict)
     kernels: dict = dataclasses.field(default_factory=dict)
     transposed: dict = dataclasses.field(default_factory=dict)
     stacked: dict = dataclasses.field(default_factory=dict)
@@ -86,6 +88,9 @@ class WeightMap:
         for source, path in self.dense.items():
             yield f"{source}.weight", f"{path}/kernel", True
             yield f"{source}.bias", f"{path}/bias", False
+        for source, path in self.norms.items():
+            yield f"{source}.weight", f"{path}/gamma", False
+            yield f"{source}.bias", f"{path}/beta", False
         for source, path in self.kernels.items():
             yield f"{source}/kernel", f"{path}/kernel", False
             yield f"{source}/bias", f"{path}/bias", False
@@ -93,16 +98,14 @@ class WeightMap:
     def target(self, source):
         """(variable path, whether transposed) of a source name, or None if the map lacks it."""
         for pattern, path, transposed in self.entries():
-            numbers = _match(pattern, source)
-            if numbers is not None:
+            if (numbers := _match(pattern, source)) is not None:
                 return path.format_map(numbers), transposed
         return None
 
     def source(self, path):
         """(source name, whether transposed) of a variable path, or None if the map lacks it."""
         for name, pattern, transposed in self.entries():
-            numbers = _match(pattern, path)
-            if numbers is not None:
+            if (numbers := _match(pattern, path)) is not None:
                 return name.format_map(numbers), transposed
         return None
 
@@ -131,11 +134,9 @@ class WeightMap:
         """A source name as the map spells it: the newer spelling, with the encoder's prefix."""
         for old, new in self.spellings.items():
             name = name.replace(old, new)
-        known = self.target(name) or name in self.copies or self.ignores(name)
-        if self.prefix and not known:
-            longer = self.prefix + name
-            if self.target(longer) or longer in self.copies or self.ignores(longer):
-                return longer
+        for spelled in (name, self.prefix + name):
+            if self.target(spelled) or spelled in self.copies or self.ignores(spelled):
+                return spelled
         return name
 
     def ignores(self, name):
@@ -159,7 +160,7 @@ class LoadReport:
     Attributes:
         ignored: arrays that hold no weight, or repeat another.
         unused: arrays of parts that the model does not have.
-        fresh: variables that the source does not fill, and that the caller let stay as they were.
+        fresh: randomly initialized variables, which the source does not have and the caller allowed.
     """
 
     ignored: tuple = ()
@@ -171,8 +172,7 @@ def load_weights(model, arrays, weight_map, partly=False, other_heads=(), fresh=
     """Fills every variable of `model` from another library's arrays.
 
     Args:
-        model: a built model, or a dict from variable path to variable; the paths are the targets of
-            the map.
+        model: a built model, or a dict from variable path to variable.
         arrays: mapping from source name to a NumPy array.
         weight_map: the family's `WeightMap`.
         partly: whether the source may hold parts that the model lacks, such as the heads beside
@@ -213,23 +213,17 @@ def load_weights(model, arrays, weight_map, partly=False, other_heads=(), fresh=
                 problems.append(f"'{given_name}' is not equal to '{original}', to which it is tied here")
         elif path in variables:
             value = np.asarray(arrays[given_name])
-            value = value.T if transposed else value
-            if not np.issubdtype(value.dtype, np.floating):
-                problems.append(f"'{given_name}' holds {value.dtype} where weights, floating-point numbers, must be")
-            elif not np.isfinite(value).all():
-                problems.append(f"'{given_name}' holds NaN or infinity; no model works with it")
-            if value.shape != tuple(variables[path].shape):
-                problems.append(f"'{given_name}' has shape {value.shape}, '{path}' has {tuple(variables[path].shape)}")
-            values[path] = value
+            values[path] = value.T if transposed else value
+            problems += _problems_of(given_name, values[path], path, variables[path])
         elif path is None and any(fnmatch.fnmatchcase(source, head) for head in other_heads):
             unused.append(given_name)
         elif path is not None and partly and not weight_map.wants(path, variables):
             unused.append(given_name)
         else:
             problems.append(f"'{given_name}' has no place in this model")
-    filled_parts = {_part(path) for path in values}
+    filled_parts = {part_of(path) for path in values}
     left = [path for path in variables if path not in values]
-    kept = [path for path in left if _part(path) in fresh and _part(path) not in filled_parts]
+    kept = [path for path in left if part_of(path) in fresh and part_of(path) not in filled_parts]
     for path in left:
         if path not in kept:
             name = weight_map.source(path)
@@ -241,15 +235,20 @@ def load_weights(model, arrays, weight_map, partly=False, other_heads=(), fresh=
     return LoadReport(tuple(sorted(ignored)), tuple(sorted(unused)), tuple(sorted(kept)))
 
 
-def export_weights(model, weight_map):
-    """The model's variables under another library's names: the inverse of `load_weights`.
+def _problems_of(name, value, path, variable):
+    if not np.issubdtype(value.dtype, np.floating):
+        yield f"'{name}' holds {value.dtype} where weights, floating-point numbers, must be"
+    elif not np.isfinite(value).all():
+        yield f"'{name}' holds NaN or infinity; no model works with it"
+    if value.shape != tuple(variable.shape):
+        yield f"'{name}' has shape {value.shape}, '{path}' has {tuple(variable.shape)}"
 
-    Args:
-        model: a built model, or a dict from variable path to variable.
-        weight_map: the family's `WeightMap`.
+
+def export_weights(model, weight_map):
+    """The model's variables under another library's names, without tied copies: the inverse of `load_weights`.
 
     Returns:
-        dict from source name to a NumPy array, tied copies not included.
+        dict from source name to a NumPy array.
 
     Raises:
         DataError: a variable that the map does not know.
@@ -277,6 +276,11 @@ def by_path(model):
     return model if isinstance(model, dict) else {v.path: v for v in model.weights}
 
 
+def part_of(path):
+    """The part of a model that a variable belongs to, such as "pooler": the first word of its path."""
+    return path.split("/", 1)[0]
+
+
 def _taken_apart(arrays, weight_map):
     """`arrays` with each stacked or fused one as several."""
     if not (weight_map.stacked or weight_map.fused or weight_map.convolutions):
@@ -286,10 +290,6 @@ def _taken_apart(arrays, weight_map):
         array = np.asarray(arrays[name])
         result |= {part: array[index] for part, index, _ in weight_map.parts(name, array.shape)}
     return result
-
-
-def _part(path):
-    return path.split("/", 1)[0]
 
 
 def _match(pattern, name):

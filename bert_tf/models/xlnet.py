@@ -29,39 +29,32 @@ class XLNetEncoder(Encoder):
         config: an `XLNetConfig`.
         pooler: whether there is a `pooled_output`: a tanh layer on the last real token, which in
             XLNet's layout is <cls>.
-        output_hidden_states: whether the result holds all layers' outputs.
-        output_attention_scores: whether the result holds all layers' attention probabilities.
-        memory_length: M, how many positions of the text before are kept: with 0, there is neither
+        output_hidden_states, output_attention_scores, dtype: as in `BertEncoder`.
+        memory_length: M, how many positions of the text before are kept; with 0 there is neither
             an input nor an output of memory.
         reuse_length: only the first so many positions of a segment enter the memory; None for all.
-        dtype: a Keras dtype policy, e.g. "mixed_bfloat16"; None = the global one.
 
     Call arguments:
-        inputs: dict of [B, S] tensors: `token_ids`, and where they are not the default
-            `segment_ids` (zeros), `padding_mask` (all real; padding may stand on either side),
-            `sequence_ids` (one sequence per row). `position_ids` are ignored: only distances
-            count, and in a packed row they are what they are alone. With `memory_length` also
-            `memory` float [B, L, M', H], the `memory` that the text before returned.
+        inputs: dict as in `BertEncoder`. Padding may be on either side. `position_ids` are ignored: only
+            distances count, and in a packed sequence they are those of each text alone. With `memory_length`
+            also `memory` float [B, L, M', H], the `memory` that the text before returned.
         training: whether dropout is active.
 
     Returns:
-        dict: `sequence_output` [B, S, H]; `pooled_output` [B, H]; on request `hidden_states`, a
-        list of num_layers + 1 [B, S, H] with the embeddings first, and `attention_scores`, a
-        list of num_layers float32 [B, n, S, M' + S] (probabilities, before dropout). With
-        `memory_length` also `memory` [B, L, min(M, M' + S), H]. What stands at padding has no
-        meaning, and no effect, except in the memory: there, padding would be seen.
+        dict as of `BertEncoder`; `attention_scores` are [B, n, S, M' + S]. With `memory_length` also `memory`
+        [B, L, min(M, M' + S), H]. Padding in the memory is seen.
 
     Raises:
-        DataError: `token_ids` are missing, there is an input of another name, or memory is given
-            to a packed row.
+        DataError: as `BertEncoder`, or memory is given to a packed sequence.
 
     Example:
-        encoder = XLNetEncoder(preset("xlnet_base_cased"), memory_length=384)
-        first = encoder({"token_ids": text[:, :512]})
-        second = encoder({"token_ids": text[:, 512:], "memory": first["memory"]})
+        encoder = XLNetEncoder(XLNetConfig(100, 16, 2, 2, 32), memory_length=8)
+        first = encoder({"token_ids": np.array([[5, 6, 7]])})
+        encoder({"token_ids": np.array([[8, 9]]), "memory": first["memory"]})["memory"]  # [1, 2, 5, 16]
     """
 
     config_class = XLNetConfig
+    has_query_stream = True
 
     def __init__(
         self,
@@ -80,11 +73,7 @@ class XLNetEncoder(Encoder):
         layers = XLNetLayers(config, dtype)
         memory_layer = SegmentMemory(memory_length, reuse_length, dtype=dtype, name="memory_update")
         pooler_layer = LastTokenPooler(
-            size=config.hidden_size,
-            activation="tanh",
-            initializer_range=config.initializer_range,
-            dtype=dtype,
-            name="pooler",
+            config.hidden_size, "tanh", config.initializer_range, dtype=dtype, name="pooler"
         )
 
         # === Functional model ===
@@ -96,9 +85,7 @@ class XLNetEncoder(Encoder):
         encoded = layers(inputs, memory=memory, return_attention_scores=output_attention_scores)
         outputs = {"sequence_output": encoded["sequence_output"]}
         if pooler:
-            outputs["pooled_output"] = pooler_layer(
-                encoded["sequence_output"], padding_mask=inputs["padding_mask"]
-            )
+            outputs["pooled_output"] = pooler_layer(encoded["sequence_output"], padding_mask=inputs["padding_mask"])
         if output_hidden_states:
             outputs["hidden_states"] = encoded["hidden_states"]
         if output_attention_scores:
@@ -126,19 +113,11 @@ class XLNetEncoder(Encoder):
         return list(self._xlnet_layers.blocks)
 
     def __call__(self, inputs, *args, **kwargs):
-        if isinstance(inputs, dict) and inputs.get("memory") is not None:
-            _check_memory(inputs, inputs["memory"])
+        if isinstance(inputs, dict):
+            _check_memory(inputs, inputs.get("memory"))
         return super().__call__(inputs, *args, **kwargs)
 
-    def encode(
-        self,
-        inputs,
-        memory=None,
-        permutation_order=None,
-        mask_positions=None,
-        backward=None,
-        training=False,
-    ):
+    def encode(self, inputs, memory=None, **streams):
         """Both streams, in a factorization order, with memory: what pretraining runs.
 
         Args:
@@ -146,10 +125,10 @@ class XLNetEncoder(Encoder):
             memory: float [B, L, M', H], of `SegmentMemory`, or None.
             permutation_order: int [B, S], the rank of each token: it sees those of lower or equal
                 rank. None: everything is seen.
-            mask_positions: int [B, P], the places of the query stream, whose vectors know
+            mask_positions: int [B, P], the positions of the query stream, whose vectors know
                 position and segment of the token there, and all tokens of lower rank, but not
                 the token. None: no query stream.
-            backward: bool [B], True for rows whose tokens stand in reverse order: their distances
+            backward: bool [B], True for sequences whose tokens are in reverse order: their distances
                 change sign. None: there are none.
             training: whether dropout is active.
 
@@ -159,17 +138,10 @@ class XLNetEncoder(Encoder):
             of `hidden_states` are what `SegmentMemory` takes.
 
         Raises:
-            DataError: memory is given to a packed row.
+            DataError: memory is given to a packed sequence.
         """
         _check_memory(inputs, memory)
-        return self._xlnet_layers(
-            inputs,
-            memory=memory,
-            permutation_order=permutation_order,
-            mask_positions=mask_positions,
-            backward=backward,
-            training=training,
-        )
+        return self._xlnet_layers(inputs, memory=memory, **streams)
 
 
 class XLNetLayers:
@@ -221,20 +193,19 @@ class XLNetLayers:
         return_attention_scores=False,
         training=None,
     ):
-        """The results of `XLNetEncoder.encode`, without memory, and `attention_scores`."""
+        """Arguments and results of `XLNetEncoder.encode`, and `attention_scores`."""
         token_ids = inputs["token_ids"]
-        seen = {"padding_mask": inputs.get("padding_mask"), "sequence_ids": inputs.get("sequence_ids")}
-        seen |= {"memory": memory, "permutation_order": permutation_order}
+        seen = {
+            "padding_mask": inputs.get("padding_mask"),
+            "sequence_ids": inputs.get("sequence_ids"),
+            "permutation_order": permutation_order,
+            "memory": memory,
+        }
         segments = {"segment_ids": inputs.get("segment_ids"), "memory": memory}
-        mask = self.mask(token_ids, **seen)
-        differs = self.differs(token_ids, **segments)
+        mask, differs = self.mask(token_ids, **seen), self.differs(token_ids, **segments)
         positions = self.positions(token_ids, memory=memory, training=training)
         x = self.embeddings(token_ids, training=training)
-        result = {"hidden_states": [x], "attention_scores": []}
-        options = {"memory": memory, "backward": backward, "training": training}
-        if return_attention_scores:
-            options["return_attention_scores"] = True
-        query = None
+        hidden_states, query_states, scores, query = [x], [], [], None
         if mask_positions is not None:
             query = {
                 "states": self.embeddings(mask_positions, queries=True, training=training),
@@ -242,25 +213,32 @@ class XLNetLayers:
                 "mask": self.mask(token_ids, query_positions=mask_positions, **seen),
                 "differs": self.differs(token_ids, query_positions=mask_positions, **segments),
             }
-            result["query_hidden_states"] = [query["states"]]
+            query_states.append(query["states"])
+        options = {"return_attention_scores": True} if return_attention_scores else {}
         for block in self.blocks:
-            outputs = block(x, positions, mask, differs, query=query, **options)
+            outputs = block(
+                x, positions, mask, differs, memory=memory, backward=backward, query=query, training=training, **options
+            )
             x = outputs["content"]
-            result["hidden_states"].append(x)
-            if return_attention_scores:
-                result["attention_scores"].append(outputs["attention_scores"])
+            hidden_states.append(x)
+            scores.append(outputs.get("attention_scores"))
             if query is not None:
                 query["states"] = outputs["query"]
-                result["query_hidden_states"].append(outputs["query"])
-        result["sequence_output"] = self.output_dropout(x, training=training)
+                query_states.append(outputs["query"])
+        result = {
+            "sequence_output": self.output_dropout(x, training=training),
+            "hidden_states": hidden_states,
+            "attention_scores": scores,
+        }
         if query is not None:
             result["query_output"] = self.query_output_dropout(query["states"], training=training)
+            result["query_hidden_states"] = query_states
         return result
 
 
 def _check_memory(inputs, memory):
     if memory is not None and inputs.get("sequence_ids") is not None:
-        raise DataError("a row of several packed sequences cannot have a memory: it would belong to them all")
+        raise DataError("a packed sequence cannot have a memory: it would belong to all texts in it")
 
 
 # The names in a Hugging Face checkpoint (XLNetModel, XLNetLMHeadModel, and the summary of
@@ -283,16 +261,16 @@ HF_WEIGHTS = WeightMap(
         "transformer.word_embedding.weight": "embeddings/token_embeddings",
         "transformer.mask_emb": "embeddings/query_vector",
         **{f"{_LAYER}.rel_attn.{theirs}": f"{_BLOCK}/attention/{ours}" for theirs, ours in _ATTENTION.items()},
-        f"{_LAYER}.rel_attn.layer_norm.weight": f"{_BLOCK}/attention_layer_norm/gamma",
-        f"{_LAYER}.rel_attn.layer_norm.bias": f"{_BLOCK}/attention_layer_norm/beta",
-        f"{_LAYER}.ff.layer_norm.weight": f"{_BLOCK}/output_layer_norm/gamma",
-        f"{_LAYER}.ff.layer_norm.bias": f"{_BLOCK}/output_layer_norm/beta",
         "lm_loss.bias": "lm_head/output_bias",
     },
     dense={
         f"{_LAYER}.ff.layer_1": f"{_BLOCK}/intermediate",
         f"{_LAYER}.ff.layer_2": f"{_BLOCK}/output",
         "sequence_summary.summary": "pooler/dense",
+    },
+    norms={
+        f"{_LAYER}.rel_attn.layer_norm": f"{_BLOCK}/attention_layer_norm",
+        f"{_LAYER}.ff.layer_norm": f"{_BLOCK}/output_layer_norm",
     },
     copies={"lm_loss.weight": "transformer.word_embedding.weight"},
     prefix="transformer.",

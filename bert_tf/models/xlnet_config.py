@@ -28,6 +28,9 @@ class XLNetConfig(EncoderConfig):
             TensorFlow's default, Glorot.)
         clamp_length: distances beyond it count as it; None, as published, for no limit.
         others: as `EncoderConfig`.
+
+    Example:
+        XLNetConfig(vocabulary_size=100, hidden_size=16, num_layers=2, num_heads=2, intermediate_size=32)
     """
 
     clamp_length: Annotated[int | None, Range(at_least=1)] = None
@@ -60,8 +63,6 @@ XLNET = Family(
         "xlnet_large_cased": Preset(XLNetConfig(32_000, **published_sizes(24, 1024)), 360_268_800, 360_300_800),
     },
     checkpoints={"hf": "bert_tf.models.xlnet:HF", "tf1": "bert_tf.models.xlnet:TF1"},
-    tokenizers=("unigram",),
     objective="permutation_lm",
-    head="lm_head",
     expected_shapes=expected_shapes,
 )

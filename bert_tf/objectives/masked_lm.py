@@ -5,8 +5,7 @@ from keras import ops
 
 from bert_tf.config import nearest
 from bert_tf.errors import ConfigError, DataError
-from bert_tf.layers import ClassificationHead
-from bert_tf.layers.span_boundary_head import SpanBoundaryHead
+from bert_tf.layers import ClassificationHead, SpanBoundaryHead
 from bert_tf.models import ENCODER_INPUTS
 from bert_tf.objectives.losses import cross_entropy_sums, feature
 from bert_tf.objectives.masked_lm_config import PAIR_TASKS, MaskedLMConfig
@@ -18,14 +17,13 @@ from tfrecords.corruption.masking_config import MaskingConfig
 class MaskedLM(PretrainingModel):
     """An encoder that predicts masked tokens, and optionally how two segments belong together.
 
-    Devlin et al. 2018, section 3.1; `run_pretraining.py` of google-research/bert. The decoder is
-    tied to the encoder's embedding table; the head has the encoder's activation and epsilon.
+    Devlin et al. 2018, section 3.1; `run_pretraining.py` of google-research/bert. The decoder is tied to the encoder's
+    embedding table; the head has the encoder's activation and epsilon.
 
-    The span boundary objective (Joshi et al. 2020, section 3.2; `spanbert_loss.py` and
-    `pair_bert.py` of facebookresearch/SpanBERT) predicts the same tokens a second time from the
-    two tokens next to their span. Each of the two losses is a mean over its own predictions, and
-    they are added. As in the original, the second loss leaves out tokens after the 15th of a span, and
-    spans next to a special token.
+    The span boundary objective (Joshi et al. 2020, section 3.2; `spanbert_loss.py` and `pair_bert.py` of
+    facebookresearch/SpanBERT) predicts the same tokens again from the two tokens next to their span. Its loss is a mean
+    over its own predictions and is added. As in the original, it leaves out tokens after the 15th of a span, and spans
+    next to a special token.
 
     Args:
         encoder: a model family's encoder.
@@ -35,22 +33,20 @@ class MaskedLM(PretrainingModel):
         span_boundary: whether to add the span boundary objective; needs span masking.
 
     Call arguments:
-        features: dict of the data contract: the encoder's inputs and `mask_positions` int32
-            [B, P]; with span boundaries `span_left` and `span_right` int32 [B, P], the positions
-            just outside the span of each prediction; for the losses also `mask_ids` int32 [B, P],
-            `mask_weights` float32 [B, P]; with span boundaries `span_weights` float32 [B, P], 0 where one
-            of these positions holds a special token; with a pair task `pair_labels` int32 [B] and
-            `pair_weights` float32 [B]. Other keys are ignored.
+        features: dict of the data contract: the encoder's inputs and `mask_positions` int32 [B, P]; with span
+            boundaries `span_left` and `span_right` int32 [B, P], the positions just outside the span of each prediction.
+            For the losses also `mask_ids` int32 [B, P] and `mask_weights` float32 [B, P]; with span boundaries
+            `span_weights` float32 [B, P], 0 where one of these positions holds a special token; with a pair task
+            `pair_labels` int32 [B] and `pair_weights` float32 [B]. Other keys are ignored.
         training: whether dropout is active.
 
     Returns:
-        dict: `masked_lm_logits` float32 [B, P, V]; with span boundaries `span_boundary_logits`
-        float32 [B, P, V]; with a pair task `pair_logits` float32 [B, 2].
+        dict: `masked_lm_logits` float32 [B, P, V]; with span boundaries `span_boundary_logits` of the same shape; with a
+        pair task `pair_logits` float32 [B, 2].
 
     Raises:
         ConfigError: an unknown pair task, or one on an encoder without a pooler.
-        DataError: a feature is missing; with a pair task, in training and evaluation, also if the
-            examples are not pairs.
+        DataError: a feature is missing; with a pair task the losses also need examples that are pairs.
 
     Example:
         model = MaskedLM(BertEncoder(preset("bert_tiny")), pair_task="nsp")

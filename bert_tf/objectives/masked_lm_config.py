@@ -73,11 +73,7 @@ class MaskedLMConfig(ObjectiveConfig):
 
 
 def refuse_xlnet(objective, packing):
-    """Rejects shards of the format xlnet, for objectives that cannot learn from them.
-
-    Raises:
-        ConfigError: says what to set.
-    """
+    """Raises ConfigError for shards of the format xlnet, for objectives that cannot learn from them."""
     if packing["format"] == "xlnet":
         raise ConfigError(
             f"objective.name={objective}, but shards of the format xlnet are only for permutation_lm: they "

@@ -36,14 +36,7 @@ class ObjectiveConfig:
         return False
 
     def check_model(self, model_config):
-        """Rejects a backbone that the objective cannot train.
-
-        Args:
-            model_config: the backbone's configuration.
-
-        Raises:
-            ConfigError: names the setting.
-        """
+        """Raises ConfigError for the configuration of a backbone that the objective cannot train."""
 
     def for_shards(self, packing, sequence_length):
         """The settings for these shards, with each "auto" replaced by a value.
@@ -51,9 +44,6 @@ class ObjectiveConfig:
         Args:
             packing: the packing settings of the shards, a dict: of their manifest or `ShardsConfig.packing`.
             sequence_length: the sequence length of the shards.
-
-        Returns:
-            The settings, of the same class.
 
         Raises:
             ConfigError: the objective cannot learn from such shards; names the key.
@@ -67,9 +57,6 @@ class ObjectiveConfig:
             parts: the first parts of the paths of its variables, such as "pair_head".
             pair_task: the task of its family's pair head, "nsp" or "sop", or None.
             generator: the `model` section of the generator in the same checkpoint, or None.
-
-        Returns:
-            The settings, of the same class.
         """
         return self
 
@@ -101,7 +88,11 @@ class Objective:
         backbone: the kind of model that it trains, "encoder" or "decoder": `Family.kind`.
 
     Example:
-        register_objective(Objective(name="sentence_length", config=SentenceLengthConfig, model=SentenceLength))
+        @dataclasses.dataclass(frozen=True)
+        class SentenceLengthConfig(ObjectiveConfig):
+            name: str = "sentence_length"
+
+        register_objective(Objective("sentence_length", SentenceLengthConfig, model="my_models:SentenceLength"))
     """
 
     name: str
@@ -125,16 +116,16 @@ class Objective:
         return resolve(self.corruption)
 
     def make_corruption(self, settings, tokenizer, reader):
-        """The corruption of an experiment's batches; None if there is none.
+        """The corruption of an experiment's batches, made from its settings, and tokenizer and `ShardReader` of the shards.
 
-        Args:
-            settings: an instance of `config`.
-            tokenizer: the tokenizer of the shards.
-            reader: the `ShardReader` of the training shards.
+        None if the objective has none, or if the settings of the corruption say `has_effect` False.
         """
         if self.corruption is None:
             return None
-        return self.corruption_class.of_shards(reader, tokenizer, getattr(settings, self.corruption_section))
+        section = getattr(settings, self.corruption_section)
+        if not getattr(section, "has_effect", True):
+            return None
+        return self.corruption_class.of_shards(reader, tokenizer, section)
 
 
 def check_backbone_kind(name, kind, given):

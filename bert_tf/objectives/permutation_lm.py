@@ -5,7 +5,7 @@ from keras import ops
 
 from bert_tf.errors import ConfigError, DataError
 from bert_tf.layers import LMHead, SegmentMemory
-from bert_tf.models import ENCODER_INPUTS, XLNetEncoder
+from bert_tf.models import ENCODER_INPUTS
 from bert_tf.objectives.losses import cross_entropy_sums, feature
 from bert_tf.objectives.permutation_lm_config import PermutationLMConfig
 from bert_tf.objectives.pretraining_model import PretrainingModel
@@ -16,34 +16,27 @@ from tfrecords.corruption.permutation_config import PermutationConfig
 class PermutationLM(PretrainingModel):
     """An XLNet that predicts some tokens, each from the tokens before it in a factorization order.
 
-    Yang et al. 2019, sections 2.2 and 2.3; `two_stream_loss` of zihangdai/xlnet
-    `function_builder.py`. The query stream is computed only at the P predicted positions. The
-    decoder is tied to the token table and has no layer before it.
+    Yang et al. 2019, sections 2.2 and 2.3; `two_stream_loss` of zihangdai/xlnet `function_builder.py`. The query stream
+    is computed only at the P predicted positions. The decoder is tied to the token table and has no layer before it.
 
-    Memory: the original keeps the hidden states of one step for the next, so that row r of a batch
-    must continue row r of the batch before. That state would have to be in every checkpoint and be
-    divided over replicas, and the order of reading would depend on the batch size. Here a row holds
-    several segments of one text, and a step computes them in order: each segment attends to the
-    hidden states of the segments before it (its memory), without gradient. This is the same
-    recurrence within a row, and no state outlives a step, so that it is exact with every strategy,
-    with accumulation and after resuming. A memory holds at most (segments - 1) * S / segments tokens.
-    In rows of running text all of a segment is remembered. In rows of the format xlnet only its first
-    half is (`reuse_length`), as in the original: the next segment contains the second half again, and
-    predicts it.
+    Memory: the original keeps the hidden states of one step for the next step. Here a sequence holds several segments
+    of one text, and a step computes them in order: each segment attends to the hidden states of the segments before it
+    (its memory), without gradient. No state outlives a step, so training is exact with every strategy, with accumulation
+    and after resuming. A memory holds at most (segments - 1) * S / segments tokens. In sequences of running text all of a
+    segment is remembered. In those of the format xlnet only its first half is (`reuse_length`), as in the original: the
+    next segment contains the second half again, and predicts it.
 
     Args:
         encoder: an `XLNetEncoder`.
-        segments: how many segments of equal length a row is cut into; 1 for no memory.
-        memory_length: M, the most tokens that a segment sees of those before it. The published
-            models had 384, with segments of 512.
+        segments: how many segments of equal length a sequence is cut into; 1 for no memory.
+        memory_length: M, the most tokens that a segment sees of those before it; 384 in the published models.
         reuse_length: how many tokens at the beginning of each segment are remembered; None for all.
 
     Call arguments:
-        features: dict of the data contract, as `tfrecords.corruption.permutation.PermutationCorruption` makes
-            it: the encoder's inputs, not corrupted; `permutation_order` int32 [B, S];
-            `mask_positions` int32 [B, P], P / segments of them for each segment; optionally
-            `backward` bool [B]; for the loss also `mask_ids` int32 and `mask_weights` float32
-            [B, P]. Other keys are ignored.
+        features: dict of the data contract, as `tfrecords.PermutationCorruption` makes it: the encoder's inputs, not
+            corrupted; `permutation_order` int32 [B, S]; `mask_positions` int32 [B, P], P / segments of them for each
+            segment; optionally `backward` bool [B]; for the loss also `mask_ids` int32 and `mask_weights` float32 [B, P].
+            Other keys are ignored.
         training: whether dropout is active.
 
     Returns:
@@ -54,14 +47,14 @@ class PermutationLM(PretrainingModel):
         DataError: a feature is missing; S or P is not a multiple of `segments`.
 
     Example:
-        model = PermutationLM(XLNetEncoder(preset("xlnet_base_cased"), pooler=False))
+        sizes = {"vocabulary_size": 100, "hidden_size": 32, "num_heads": 2, "intermediate_size": 64}
+        model = PermutationLM(XLNetEncoder(XLNetConfig(num_layers=2, **sizes), pooler=False), memory_length=24)
         model.compile(optimizer=AdamW(4e-4))
-        model.fit(dataset)  # its elements are dicts of features
     """
 
     def __init__(self, encoder, segments=2, memory_length=384, reuse_length=None, name="permutation_lm", **kwargs):
         super().__init__(name=name, dtype=encoder.dtype_policy, **kwargs)
-        if not isinstance(encoder, XLNetEncoder):
+        if not encoder.has_query_stream:
             raise ConfigError(
                 "permutation LM needs XLNet's second attention stream, which predicts a token from its position; use an "
                 f"XLNetEncoder, got {type(encoder).__name__}"

@@ -4,7 +4,7 @@ import keras
 from keras import ops
 
 from bert_tf.errors import ConfigError
-from bert_tf.layers.discriminator_head import DiscriminatorHead
+from bert_tf.layers import DiscriminatorHead
 from bert_tf.models import ENCODER_INPUTS
 from bert_tf.models.electra import GENERATOR, make_generator
 from bert_tf.models.families import describe
@@ -18,37 +18,33 @@ from bert_tf.objectives.sampling import sample_tokens
 class ReplacedTokenDetection(PretrainingModel):
     """A small masked LM replaces tokens; the encoder learns to detect the replaced ones.
 
-    Clark et al. 2020, section 3; `run_pretraining.py` of google-research/electra. The generator
-    learns masked LM. At each prediction a token is sampled from its softmax (temperature 1), without
-    gradient. The discriminator reads the text with the sampled tokens and predicts for every token
-    except padding, special tokens included, whether it differs from the original. A sampled token
-    that equals the original counts as original.
+    Clark et al. 2020, section 3; `run_pretraining.py` of google-research/electra. The generator learns masked LM. At each
+    prediction a token is sampled from its softmax (temperature 1), without gradient. The discriminator reads the text
+    with the sampled tokens and predicts for every token except padding whether it differs from the original. A sampled
+    token that equals the original counts as original.
 
     Args:
-        discriminator: the encoder that is pretrained. Its variables have the paths of an encoder
-            without objective.
-        generator: the encoder that replaces tokens, made by `make_generator(discriminator, config)`: it
-            uses the discriminator's embeddings. None makes a model that only detects, for a published
-            discriminator; it cannot be trained.
+        discriminator: the encoder that is pretrained.
+        generator: the encoder that replaces tokens, made by `make_generator(discriminator, config)`: it uses the
+            discriminator's embeddings. None makes a model that only detects, for a published discriminator; it cannot be
+            trained.
         discriminator_weight: lambda, the factor of the discriminator's loss; 50 in the paper.
 
     Call arguments:
-        features: dict of the data contract: the encoder's inputs, `mask_positions` int32 [B, P]
-            (distinct where the weight is not 0), `mask_weights` float32 [B, P] and
-            `sampling_bits` int32 [B, P], uniform in [0, 2**24): what
-            `tfrecords.corruption.replaced_tokens.ReplacedTokenCorruption` makes. For the losses also
-            `mask_ids` int32 [B, P]. Without a generator only the encoder's inputs.
+        features: dict of the data contract, as `tfrecords.ReplacedTokenCorruption` makes it: the encoder's inputs,
+            `mask_positions` int32 [B, P] (distinct where the weight is not 0), `mask_weights` float32 [B, P] and
+            `sampling_bits` int32 [B, P], uniform in [0, 2**24). For the losses also `mask_ids` int32 [B, P]. Without a
+            generator only the encoder's inputs.
         training: whether dropout is active.
 
     Returns:
-        dict: `replaced_logits` float32 [B, S], above 0 for tokens predicted as replaced; with a
-        generator also `masked_lm_logits` float32 [B, P, V], `sampled_ids` int32 [B, P] and
-        `token_ids` int32 [B, S], what the discriminator read.
+        dict: `replaced_logits` float32 [B, S], above 0 for tokens predicted as replaced; with a generator also
+        `masked_lm_logits` float32 [B, P, V], `sampled_ids` int32 [B, P] and `token_ids` int32 [B, S], what the
+        discriminator read.
 
-    Metrics: `masked_lm_accuracy` of the generator's best guess and `sampled_accuracy` of the
-    sampled tokens; `discriminator_accuracy`, `discriminator_precision` and `discriminator_recall` of
-    the replaced ones; `replaced_share`, the fraction of all tokens that are replaced: always
-    predicting "original" has the accuracy 1 - `replaced_share`.
+    Metrics: `masked_lm_accuracy` of the generator's best guess and `sampled_accuracy` of the sampled tokens;
+    `discriminator_accuracy`, `discriminator_precision` and `discriminator_recall` of the replaced ones; `replaced_share`,
+    the fraction of all tokens that are replaced.
 
     Raises:
         ConfigError: training without a generator.

@@ -20,10 +20,10 @@ def plan_batches(lengths, bounds, batch_size, tokens_per_batch=None, seed=None, 
         lengths: [sequences] ints, none above the last bound.
         bounds: ascending lengths to pad to.
         batch_size: sequences of a batch.
-        tokens_per_batch: if given, a batch has as many sequences as fit into so many tokens, padding included
-            (at least one), and `batch_size` is not used.
-        seed: None keeps the order of the file within a bucket and the short batches first; an int
-            shuffles the sequences within their buckets and the batches.
+        tokens_per_batch: replaces `batch_size`: a batch has as many sequences (at least one) as fit into so many
+            tokens, padding included.
+        seed: an int shuffles the sequences within their buckets, and the batches; None keeps the order of the file
+            within a bucket, short batches first.
         epoch: which of the orders of `seed`.
 
     Returns:

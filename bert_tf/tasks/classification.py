@@ -16,6 +16,12 @@ class ClassificationTask(TextTask):
     second), `f1_macro` and `matthews`.
 
     `predict` gives {"label": str, "probability": float, "probabilities": {label: float}}.
+
+    Example:
+        task = ClassificationTask({"labels": ["same", "other"], "sequence_length": 32}, tokenizer)
+        pairs = task.examples(["he left", "he left"], ["he came", "he left"], labels=["other", "same"])
+        model = task.model(encoder)
+        task.evaluate(model, pairs)["f1_macro"]
     """
 
     def learn(self, examples):
@@ -48,42 +54,39 @@ class ClassificationTask(TextTask):
         return Classifier(encoder, len(self.labels), self.config.dropout, name="classification")
 
     def scores(self, examples, outputs):
-        return self._metrics(examples, np.stack([output["logits"] for output in outputs]))
+        return self._scores_of_logits(examples, np.stack([output["logits"] for output in outputs]))
 
-    def report(self, examples, outputs):
-        labels, predictions = self.label_array(examples), np.argmax([output["logits"] for output in outputs], axis=-1)
-        return {
-            "labels": metrics.by_label(labels, predictions, self.labels),
-            "confusion": metrics.confusion(labels, predictions, len(self.labels)).tolist(),
-        }
+    def _scores_of_logits(self, examples, logits):
+        from sklearn.metrics import f1_score, matthews_corrcoef
 
-    def _metrics(self, examples, logits):
         labels, predictions = self.label_array(examples), np.argmax(logits, axis=-1)
-        log_probabilities = metrics.log_softmax(logits)
         scores = {
-            "loss": float(-np.mean(log_probabilities[np.arange(len(labels)), labels])),
+            "loss": metrics.cross_entropy(labels, logits),
             "accuracy": metrics.accuracy(labels, predictions),
         }
         if len(self.labels) == 2:
-            scores["f1"] = float(metrics.f1_scores(labels, predictions, 2)[1])
-        scores["f1_macro"] = metrics.macro_f1(labels, predictions)
-        scores["matthews"] = metrics.matthews(labels, predictions)
-        warning = metrics.collapse(labels, predictions, self.labels)
-        scores |= {"examples": len(labels), "collapsed": warning is not None}
-        return scores | ({"warning": warning} if warning else {})
+            scores["f1"] = float(f1_score(labels, predictions, labels=[1], average=None, zero_division=0)[0])
+        # Labels that are neither true nor predicted anywhere are not averaged.
+        scores["f1_macro"] = float(f1_score(labels, predictions, average="macro", zero_division=0))
+        # 0 if all labels or all predictions are the same (for several classes: Gorodkin 2004).
+        scores["matthews"] = float(matthews_corrcoef(labels, predictions))
+        return scores | {"examples": len(labels)} | metrics.collapse(labels, predictions, self.labels)
+
+    def report(self, examples, outputs):
+        from sklearn.metrics import confusion_matrix
+
+        labels, predictions = self.label_array(examples), np.argmax([output["logits"] for output in outputs], axis=-1)
+        return {
+            "labels": metrics.by_label(labels, predictions, self.labels),
+            "confusion": confusion_matrix(labels, predictions, labels=range(len(self.labels))).tolist(),
+        }
 
     def answers(self, examples, outputs):
         answers = []
         for output in outputs:
-            best = int(np.argmax(output["logits"]))
             probabilities = {name: float(p) for name, p in zip(self.labels, output["probabilities"])}
-            answers.append(
-                {
-                    "label": self.labels[best],
-                    "probability": probabilities[self.labels[best]],
-                    "probabilities": probabilities,
-                }
-            )
+            best = self.labels[int(np.argmax(output["logits"]))]
+            answers.append({"label": best, "probability": probabilities[best], "probabilities": probabilities})
         return answers
 
     def baselines(self, train, examples):
@@ -92,8 +95,8 @@ class ClassificationTask(TextTask):
         Its `loss` is that of saying every label with its frequency (plus one) in `train`.
         """
         counts = np.bincount(self.label_array(train), minlength=len(self.labels)) + 1
-        scores = self._metrics(examples, np.tile(np.log(counts), (len(examples), 1)))
-        return {"majority class": {k: v for k, v in scores.items() if k not in ("collapsed", "warning")}}
+        scores = self._scores_of_logits(examples, np.tile(np.log(counts), (len(examples), 1)))
+        return {"majority class": metrics.without_warning(scores)}
 
 
 def sorted_labels(labels):

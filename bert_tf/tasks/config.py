@@ -41,6 +41,9 @@ class ColumnsConfig:
             a label, where the default is to stop.
         format: how the file is read; None: by its ending (.tsv, .csv, .json, .jsonl, .conll, .conllu,
             .iob, .bio, .txt), and where that says nothing by what it holds.
+
+    Example:
+        TaskConfig(kind="classification", columns=ColumnsConfig(text="review", label="stars"))
     """
 
     text: str | int | None = None
@@ -74,6 +77,10 @@ class TaskConfig:
             train.batch_size. None: every batch has train.batch_size examples.
         reinitialize_layers: the number of top layers of the encoder that start from random weights, together
             with its pooler.
+
+    Example:
+        task = build_task(TaskConfig(kind="tagging", labels=("NOUN", "VERB")), tokenizer)
+        task.metric  # 'accuracy', because the tags mark no entities
     """
 
     kind: str | None = None

@@ -2,6 +2,8 @@
 
 import re
 
+from bert_tf.tasks.metrics import named_scores
+
 _TAG = re.compile(r"([BIESLU])-(.+)")
 
 
@@ -12,14 +14,8 @@ def marks_entities(tags):
 
 
 def tagging_scheme(sentences):
-    """The scheme of tagged sentences.
-
-    Args:
-        sentences: lists of tags.
-
-    Returns:
-        "IOB1" (B- only between two adjacent entities of one type), "IOB2" (every entity begins with
-        B-), "BIOES", "BILOU", or None for tags that mark no entities.
+    """The scheme of lists of tags: "IOB1" (B- only between two adjacent entities of one type), "IOB2" (every entity
+    begins with B-), "BIOES", "BILOU", or None for tags that mark no entities.
     """
     if not marks_entities(tag for tags in sentences for tag in tags):
         return None
@@ -51,7 +47,7 @@ def complete(tags):
 
 
 def entity_scores(labels, predictions):
-    """Micro-averaged scores over entities, an entity being right if type and both ends are.
+    """Micro-averaged scores over entities; an entity is right if its type and both ends are.
 
     The rules are those of the CoNLL-2000 scorer (conlleval), by seqeval.
 
@@ -61,35 +57,21 @@ def entity_scores(labels, predictions):
     Returns:
         {"precision", "recall", "f1"}; 0 where undefined.
     """
-    from seqeval.metrics.sequence_labeling import precision_recall_fscore_support  # loads scikit-learn
-
-    precision, recall, f1, _ = precision_recall_fscore_support(
-        [_as_bioes(tags) for tags in labels],
-        [_as_bioes(tags) for tags in predictions],
-        average="micro",
-        zero_division=0,
-    )
+    precision, recall, f1, _ = _seqeval_scores(labels, predictions, "micro")
     return {"precision": float(precision), "recall": float(recall), "f1": float(f1)}
 
 
 def scores_by_type(labels, predictions):
-    """{type: {"precision", "recall", "f1", "support"}} of each type of entity that is true or predicted.
+    """{type: {"precision", "recall", "f1", "support"}} of each type of entity that is true or predicted."""
+    types = sorted({kind for side in (labels, predictions) for tags in side for kind, _, _ in entities(tags)})
+    return named_scores(types, _seqeval_scores(labels, predictions, None)) if types else {}
 
-    Args:
-        labels, predictions: lists of lists of tags.
-    """
-    true, said = ({(i, *e) for i, tags in enumerate(side) for e in entities(tags)} for side in (labels, predictions))
-    scores = {}
-    for kind in sorted({entity[1] for entity in true | said}):
-        wanted, found = ({entity for entity in side if entity[1] == kind} for side in (true, said))
-        hits = len(wanted & found)
-        scores[kind] = {
-            "precision": hits / max(len(found), 1),
-            "recall": hits / max(len(wanted), 1),
-            "f1": 2 * hits / (len(wanted) + len(found)),
-            "support": len(wanted),
-        }
-    return scores
+
+def _seqeval_scores(labels, predictions, average):
+    from seqeval.metrics.sequence_labeling import precision_recall_fscore_support  # loads scikit-learn
+
+    sides = ([_as_bioes(tags) for tags in side] for side in (labels, predictions))
+    return precision_recall_fscore_support(*sides, average=average, zero_division=0)
 
 
 def entities(tags):

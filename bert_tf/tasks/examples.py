@@ -1,4 +1,4 @@
-"""What a task's data is once it has been read: plain Python lists, and where they came from."""
+"""A task's data once it has been read: plain Python lists, and where they came from."""
 
 import dataclasses
 
@@ -14,15 +14,19 @@ class Examples:
         text_pairs: list of str, the second sentences, or None.
         words: list of lists of str, sentences already split (tagging), or None.
         labels: list of str (classification), of float (regression), of lists of str as long as
-            `words` (tagging); None where the examples are unlabelled.
+            `words` (tagging); None for unlabelled examples.
         path: the file they were read from.
-        lines: the line of each example in that file, counted from 1; None for examples of no file.
+        lines: the line of each example in that file, counted from 1; None without a file.
         unit: what `lines` count: "line", or "item" of a JSON array.
-        ids: for each example {"id": ...}, or {} where its row has none; None for examples of no file.
-        lacking: of a file read for `predict` the lines that hold no example, as the answers to them:
+        ids: for each example {"id": ...}, or {} if its row has none; None without a file.
+        lacking: of a file read for `predict` the answers to lines without an example:
             {"line": 7, "error": "the line is empty"}.
         skipped: malformed rows that were left out on request.
         columns: what was read from where, e.g. {"text": "sentence", "label": "label"}.
+
+    Example:
+        examples = Examples(texts=["good", "bad"], labels=["pos", "neg"], path="a.tsv", lines=[2, 3])
+        examples.where(1)  # 'a.tsv, line 3'
     """
 
     texts: list | None = None
@@ -47,20 +51,12 @@ class Examples:
         return f"{self.path}, {self.unit} {self.lines[index]}"
 
     def one_a_line(self, answers):
-        """The answers to the examples of a file, with those to lines without an example between them.
-
-        Args:
-            answers: a dict for each example.
-
-        Returns:
-            A list of dicts in the order of the file, each with its line, id and text.
-        """
+        """The answers (a dict for each example), with line, id and text, and `lacking` between them: as in the file."""
         numbered = list(self.lacking)
         for index, answer in enumerate(answers):
             about = {self.unit: self.lines[index]} | (self.ids[index] if self.ids else {})
-            if self.texts is not None:
-                about["text"] = self.texts[index]
-            if self.text_pairs is not None:
-                about["text_pair"] = self.text_pairs[index]
+            for name, texts in (("text", self.texts), ("text_pair", self.text_pairs)):
+                if texts is not None:
+                    about[name] = texts[index]
             numbered.append(about | answer)
         return sorted(numbered, key=lambda answer: answer[self.unit])

@@ -1,7 +1,7 @@
 """The models of the tasks: an encoder with dropout and one dense layer, trained together.
 
 Section 4.1 of Devlin et al. 2019 (sentences and pairs: the pooled output) and section 5.3 (tagging:
-every token's last hidden state); google-research/bert `run_classifier.py`, `create_model`.
+each token's last hidden state); google-research/bert `run_classifier.py`, `create_model`.
 """
 
 import keras
@@ -17,14 +17,18 @@ INPUTS = ("token_ids", "segment_ids", "padding_mask")
 class TaskModel(TrainableModel):
     """Base class of the models of tasks: an encoder with an output layer.
 
-    A subclass defines `call`, `loss_weights` and `loss_sums` on what `outputs` computes, as `Classifier` does.
+    A subclass defines `call` and `loss_sums` from what `outputs` computes, as `Classifier` does.
 
     Args:
-        encoder: of a model family. One without a pooler gets a new one (dense, tanh) here.
+        encoder: of a model family. An encoder without a pooler gets a new one (dense, tanh) here.
         units: the number of outputs.
         dropout: rate before the output layer.
-        pooled: whether the outputs are computed from the pooled output, or from every token.
+        pooled: whether the outputs are computed from the pooled output, or from each token.
         name: of the Keras model.
+
+    Example:
+        model = TaskModel(encoder, units=3)
+        model.outputs(tokenizer.pack(tokenizer.tokenize(["a film"]), sequence_length=8)).shape  # [1, 3]
     """
 
     def __init__(self, encoder, units, dropout=0.1, pooled=True, name="task"):
@@ -53,6 +57,9 @@ class TaskModel(TrainableModel):
             encoded = self.backbone.outputs_at(inputs, first, training=training)
             hidden = self.pooler(encoded["sequence_output"]) if self.pooler else encoded["pooled_output"]
         return self.head(hidden, training=training)
+
+    def loss_weights(self, features):
+        return {"label": ops.sum(features["label_weights"])}
 
     # Not Keras's predict_on_batch, which under a strategy answers once per replica and without
     # compile() runs through XLA.
@@ -86,14 +93,15 @@ class Classifier(TaskModel):
 
     Returns:
         {"logits", "probabilities"}: float32 [B, C] or [B, S, C].
+
+    Example:
+        model = Classifier(encoder, units=2)
+        model(tokenizer.pack(tokenizer.tokenize(["a film"]), sequence_length=8))["logits"].shape  # [1, 2]
     """
 
     def call(self, features, training=False):
         logits = self.outputs(features, training=training)
         return {"logits": logits, "probabilities": ops.softmax(logits)}
-
-    def loss_weights(self, features):
-        return {"label": ops.sum(features["label_weights"])}
 
     def loss_sums(self, features, training):
         logits = self.outputs(features, training=training)
@@ -101,18 +109,14 @@ class Classifier(TaskModel):
         # Weighted by the mask rather than gathered: one fused kernel, and exact zeros for filler.
         losses = keras.losses.sparse_categorical_crossentropy(labels, logits, from_logits=True)
         hits = ops.cast(ops.equal(largest(logits), labels), "float32")
-        return (
-            {"label": ops.sum(losses * weights)},
-            {"accuracy": (ops.sum(hits * weights), ops.sum(weights))},
-        )
+        return {"label": ops.sum(losses * weights)}, {"accuracy": (ops.sum(hits * weights), ops.sum(weights))}
 
 
 class Regressor(TaskModel):
     """Predicts one number for a text or a pair, trained on the squared error.
 
-    The labels are standardised inside: `mean` and `scale` are the training labels', so that learning
-    rates for classification also suit labels from 0 to 1000. The outputs are in the labels' own unit,
-    and the loss is the squared error over the variance.
+    The labels are standardised inside by `mean` and `scale`, so that learning rates for classification also suit
+    labels from 0 to 1000. The outputs are in the labels' own unit; the loss is the squared error over the variance.
 
     Args:
         encoder, dropout: as in `TaskModel`.
@@ -120,6 +124,10 @@ class Regressor(TaskModel):
 
     Returns:
         {"score": float32 [B]}.
+
+    Example:
+        model = Regressor(encoder, mean=2.5, scale=1.5)
+        model(tokenizer.pack(tokenizer.tokenize(["a film"]), sequence_length=8))["score"].shape  # [1]
     """
 
     def __init__(self, encoder, dropout=0.1, mean=0.0, scale=1.0, name="task"):
@@ -130,15 +138,9 @@ class Regressor(TaskModel):
         outputs = self.outputs(features, training=training)
         return {"score": ops.squeeze(outputs, axis=-1) * self.scale + self.mean}
 
-    def loss_weights(self, features):
-        return {"label": ops.sum(features["label_weights"])}
-
     def loss_sums(self, features, training):
         outputs = ops.squeeze(self.outputs(features, training=training), axis=-1)
         weights = features["label_weights"]
         errors = ops.square(outputs - (features["labels"] - self.mean) / self.scale)
-        absolute = ops.sqrt(errors) * self.scale
-        return (
-            {"label": ops.sum(errors * weights)},
-            {"mean_absolute_error": (ops.sum(absolute * weights), ops.sum(weights))},
-        )
+        absolute = ops.sum(ops.sqrt(errors) * self.scale * weights)
+        return {"label": ops.sum(errors * weights)}, {"mean_absolute_error": (absolute, ops.sum(weights))}

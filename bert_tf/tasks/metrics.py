@@ -7,32 +7,21 @@ imported on first use: they take a second to load, and most commands compute no 
 import numpy as np
 
 
+def cross_entropy(labels, logits):
+    """The mean of -log p(label), in nats. labels: int [N]; logits: float [N, C]."""
+    return float(-np.mean(log_softmax(logits)[np.arange(len(labels)), labels]))
+
+
+def log_softmax(logits):
+    """float64 log probabilities over the last axis."""
+    from scipy.special import log_softmax as log_softmax_of
+
+    return log_softmax_of(np.asarray(logits, np.float64), axis=-1)
+
+
 def accuracy(labels, predictions):
     """The fraction of equal entries of two int arrays."""
-    from sklearn.metrics import accuracy_score
-
-    return float(accuracy_score(labels, predictions))
-
-
-def confusion(labels, predictions, num_labels):
-    """int array [num_labels, num_labels] of counts; rows are the true labels, columns the predictions."""
-    from sklearn.metrics import confusion_matrix
-
-    return confusion_matrix(labels, predictions, labels=range(num_labels))
-
-
-def f1_scores(labels, predictions, num_labels):
-    """float array [num_labels], the F1 of each label; 0 for a label neither true nor predicted anywhere."""
-    from sklearn.metrics import f1_score
-
-    return f1_score(labels, predictions, labels=range(num_labels), average=None, zero_division=0)
-
-
-def macro_f1(labels, predictions):
-    """The mean of the F1 over the labels that are true or predicted somewhere."""
-    from sklearn.metrics import f1_score
-
-    return float(f1_score(labels, predictions, average="macro", zero_division=0))
+    return float(np.mean(np.asarray(labels) == predictions))
 
 
 def by_label(labels, predictions, names):
@@ -40,26 +29,23 @@ def by_label(labels, predictions, names):
 
     Args:
         labels, predictions: int arrays.
-        names: str, one a label. `support` is the number of examples with the label.
+        names: str, one for each label. `support` is the number of examples with the label.
     """
     from sklearn.metrics import precision_recall_fscore_support
 
     numbers = range(len(names))
-    scores = precision_recall_fscore_support(labels, predictions, labels=numbers, average=None, zero_division=0)
+    return named_scores(
+        names,
+        precision_recall_fscore_support(labels, predictions, labels=numbers, average=None, zero_division=0),
+    )
+
+
+def named_scores(names, scores):
+    """What scikit-learn and seqeval return for several classes, as `by_label` returns it."""
     return {
         name: {"precision": float(precision), "recall": float(recall), "f1": float(f1), "support": int(support)}
-        for name, precision, recall, f1, support in zip(names, *scores)
+        for name, precision, recall, f1, support in zip(names, *scores, strict=True)
     }
-
-
-def matthews(labels, predictions):
-    """Matthews correlation coefficient (Matthews 1975; for several classes Gorodkin 2004).
-
-    0 if all labels or all predictions are the same.
-    """
-    from sklearn.metrics import matthews_corrcoef
-
-    return float(matthews_corrcoef(labels, predictions))
 
 
 def pearson(labels, predictions):
@@ -82,23 +68,22 @@ def _correlation(function, labels, predictions):
 
 
 def collapse(labels, predictions, names, what="example"):
-    """A warning if all predictions are one class and the labels are not, else None.
+    """{"collapsed": True, "warning": str} if all predictions are one class and the labels are not.
 
     Fine-tuning large encoders on small data does this in some runs (Devlin et al. 2019, section 4.1;
     Mosbach et al. 2021): the dev metric is then the majority baseline and another seed may be fine.
     """
     predicted = np.unique(predictions)
     if len(predicted) != 1 or len(np.unique(labels)) < 2:
-        return None
-    hits = float(np.mean(np.asarray(labels) == predicted[0]))
-    return (
-        f"collapsed: every {what} is predicted '{names[predicted[0]]}', which is right for {100 * hits:.1f} % "
-        "of them; try another seed, a lower learning rate, a longer warm-up or more epochs"
+        return {"collapsed": False}
+    warning = (
+        f"collapsed: every {what} is predicted '{names[predicted[0]]}', which is right for "
+        f"{100 * accuracy(labels, predictions):.1f} % of them; try another seed, a lower learning rate, a longer "
+        "warm-up or more epochs"
     )
+    return {"collapsed": True, "warning": warning}
 
 
-def log_softmax(logits):
-    """float64 log probabilities over the last axis."""
-    from scipy.special import log_softmax as log_softmax_of
-
-    return log_softmax_of(np.asarray(logits, np.float64), axis=-1)
+def without_warning(scores):
+    """Metrics of a baseline, whose predictions may all be the same."""
+    return {name: value for name, value in scores.items() if name not in ("collapsed", "warning")}

@@ -13,7 +13,7 @@ from bert_tf.tasks.config import TaskConfig
 
 @dataclasses.dataclass(frozen=True)
 class TaskRecord:
-    """What the library must know of a task. Classes may be given as "module:attribute", imported on first use.
+    """What the library must know about a task. Classes may be given as "module:attribute", imported on first use.
 
     Attributes:
         name: the value of `task.kind`.
@@ -25,8 +25,11 @@ class TaskRecord:
         config: the dataclass of the settings; a subclass of `TaskConfig` where the task has settings of its own.
 
     Example:
+        class StarsTask(ClassificationTask):
+            pass
+
         register_task(TaskRecord("stars", task=StarsTask, served=ServedClassifier, metrics=("accuracy",), min_labels=2))
-        task = build_task({"kind": "stars"}, tokenizer)
+        build_task({"kind": "stars"}, tokenizer)
     """
 
     name: str
@@ -77,20 +80,20 @@ def register_task(record):
 
 
 def check_task(config):
-    """Refuses settings that are wrong whatever the data and the tokenizer are.
+    """Refuses settings that are wrong for any data and tokenizer.
 
     Args:
         config: `TaskConfig`, or the dict that a configuration file holds under `task`.
 
     Returns:
-        The `TaskConfig`, of the class that the task's record names, with its kind and the settings of its
-        preset filled in.
+        The `TaskConfig`, of the class that the task's record names, with the kind and settings of its preset.
 
     Raises:
         ConfigError: names the key.
     """
     if not isinstance(config, TaskConfig):
-        config = build(_config_class(config), config, "task")
+        kind = config.get("kind") if isinstance(config, dict) else None
+        config = build(TaskConfig if kind is None else TASKS[kind].config, config, "task")
     check(config, "task")
     config = glue.resolve(config)
     record = TASKS[config.kind]
@@ -101,12 +104,6 @@ def check_task(config):
     if config.labels is not None:
         _check_labels(config.labels, record)
     return config
-
-
-def _config_class(mapping):
-    """The dataclass of the kind that a mapping names; `TaskConfig`, which refuses it, for what is no mapping."""
-    kind = mapping.get("kind") if isinstance(mapping, dict) else None
-    return TaskConfig if kind is None else TASKS[kind].config
 
 
 def _check_labels(labels, record):

@@ -36,6 +36,11 @@ class RegressionTask(TextTask):
     Attributes:
         mean, scale: mean and standard deviation of the first labels read, by which the model
             standardises; None until then.
+
+    Example:
+        task = RegressionTask({"kind": "regression", "sequence_length": 32}, tokenizer)
+        train = task.examples(["a good film", "a bad film"], labels=[4.5, 1.0])
+        task.evaluate(task.model(encoder), train)["pearson"]
     """
 
     saved = SavedRegression
@@ -61,11 +66,10 @@ class RegressionTask(TextTask):
 
     def scores(self, examples, outputs):
         predictions = np.array([output["score"] for output in outputs], np.float64)
-        scores = self._metrics(examples, predictions)
-        spread, wanted = scores.pop("spread"), float(np.std(examples.labels))
-        collapsed = wanted > 0 and spread < COLLAPSED_SPREAD * wanted
-        scores["collapsed"] = collapsed
-        if collapsed:
+        scores = _scores_of_predictions(examples, predictions)
+        spread, wanted = float(np.std(predictions)), float(np.std(examples.labels))
+        scores["collapsed"] = wanted > 0 and spread < COLLAPSED_SPREAD * wanted
+        if scores["collapsed"]:
             scores["warning"] = (
                 f"collapsed: the predictions are all about {np.mean(predictions):.3g} (spread "
                 f"{spread:.2g}, the labels' {wanted:.2g}); try another seed, a lower learning rate, a longer "
@@ -73,25 +77,24 @@ class RegressionTask(TextTask):
             )
         return scores
 
-    def _metrics(self, examples, predictions):
-        labels = np.array(examples.labels, np.float64)
-        return {
-            "loss": float(np.mean((predictions - labels) ** 2)),
-            "pearson": metrics.pearson(labels, predictions),
-            "spearman": metrics.spearman(labels, predictions),
-            "mean_absolute_error": float(np.mean(np.abs(predictions - labels))),
-            "examples": len(labels),
-            "spread": float(np.std(predictions)),
-        }
-
     def answers(self, examples, outputs):
         return [{"score": float(output["score"])} for output in outputs]
 
     def baselines(self, train, examples):
         """{"mean of the training labels": metrics}; its correlations are 0."""
-        scores = self._metrics(examples, np.full(len(examples), np.mean(train.labels)))
-        del scores["spread"]
-        return {"mean of the training labels": scores}
+        means = np.full(len(examples), np.mean(train.labels))
+        return {"mean of the training labels": _scores_of_predictions(examples, means)}
+
+
+def _scores_of_predictions(examples, predictions):
+    labels = np.array(examples.labels, np.float64)
+    return {
+        "loss": float(np.mean((predictions - labels) ** 2)),
+        "pearson": metrics.pearson(labels, predictions),
+        "spearman": metrics.spearman(labels, predictions),
+        "mean_absolute_error": float(np.mean(np.abs(predictions - labels))),
+        "examples": len(labels),
+    }
 
 
 def parse_numbers(examples):

@@ -1,51 +1,45 @@
-"""Random weights for the top layers of a pretrained encoder: makes fine-tuning on small data more stable.
+"""Random weights for the top layers of a pretrained encoder, which make fine-tuning on small data more stable.
 
-Zhang et al. 2021, "Revisiting Few-sample BERT Fine-tuning", section 5: the top layers are the most
-specialised on the pretraining objective.
+Zhang et al. 2021, "Revisiting Few-sample BERT Fine-tuning", section 5: the top layers are the most specialised
+on the pretraining objective.
 """
 
 from bert_tf.errors import ConfigError
-from bert_tf.layers import LastTokenPooler, Pooler, RelativeBlock, TransformerBlock
-
-_BLOCKS = (TransformerBlock, RelativeBlock)
-_POOLERS = (Pooler, LastTokenPooler)
 
 
 def reinitialize_top_layers(encoder, count):
     """Gives the last `count` layers of `encoder`, and its pooler, new random weights.
 
     Raises:
-        ConfigError: more layers than there are, layers that share their weights (ALBERT), or an encoder that is
-            not made of the blocks of `bert_tf.layers`.
+        ConfigError: more layers than there are, layers that share weights with layers below (ALBERT), or an encoder
+            without `blocks()`.
     """
-    config = encoder.config
-    if getattr(config, "share", "none") != "none" and config.num_groups < config.num_layers:
+    blocks = encoder.blocks()
+    if not blocks:
         raise ConfigError(
-            f"task.reinitialize_layers={count}, but the {config.num_layers} layers of this ALBERT share their weights "
-            f"(share={config.share}, num_groups={config.num_groups}): new weights for the top layer would be new "
-            "weights for those below it, too; set task.reinitialize_layers=0"
+            f"task.reinitialize_layers={count}, but {type(encoder).__name__} does not name its layers (Encoder.blocks); "
+            "set task.reinitialize_layers=0"
         )
-    if not 0 <= count <= config.num_layers:
+    num_layers = getattr(encoder.config, "num_layers", len(blocks))
+    if not 0 <= count <= num_layers:
         raise ConfigError(
-            f"task.reinitialize_layers={count}, but the encoder has {config.num_layers} layers; "
-            f"give 0 to {config.num_layers}"
+            f"task.reinitialize_layers={count}, but the encoder has {num_layers} layers; give 0 to {num_layers}"
         )
-    blocks = [layer for layer in encoder.layers if isinstance(layer, _BLOCKS)]
-    wanted = count * getattr(config, "inner_groups", 1)
-    if len(blocks) < wanted:
+    below = len(blocks) // num_layers * (num_layers - count)  # ALBERT may have several blocks a layer
+    kept = {v.path for block in blocks[:below] for v in block.weights}
+    if any(v.path in kept for block in blocks[below:] for v in block.weights):
         raise ConfigError(
-            f"task.reinitialize_layers={count}, but the layers of {type(encoder).__name__} are no blocks of "
-            "bert_tf.layers; set task.reinitialize_layers=0"
+            f"task.reinitialize_layers={count}, but the top layers of this {type(encoder).__name__} share weights with "
+            "the layers below, which would become random too; set task.reinitialize_layers=0"
         )
-    top = blocks[len(blocks) - wanted :]
-    poolers = [layer for layer in encoder.layers if isinstance(layer, _POOLERS)]
-    for layer in top + poolers:
-        _redraw(layer, (None, None, config.hidden_size))
+    poolers = [layer for layer in encoder.layers if layer.name == "pooler"]
+    for layer in {id(layer): layer for layer in [*blocks[below:], *poolers]}.values():
+        _redraw(layer, (None, None, encoder.config.hidden_size))
 
 
 def _redraw(layer, input_shape):
     # A new layer of the same config: a Keras initializer without a seed repeats its first draw when
     # it is called again.
-    fresh = type(layer).from_config(layer.get_config())
-    fresh.build(input_shape)
-    layer.set_weights(fresh.get_weights())
+    new = type(layer).from_config(layer.get_config())
+    new.build(input_shape)
+    layer.set_weights(new.get_weights())

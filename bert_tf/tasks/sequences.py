@@ -18,13 +18,17 @@ class Sequences:
     """Examples as token ids: R sequences, one for each example, or several for a long tagged sentence.
 
     Attributes:
-        first, second: int32 `tf.RaggedTensor` [R, None], ids without special tokens; `second` is None
-            if the texts are no pairs.
+        first, second: int32 `tf.RaggedTensor` [R, None], ids without special tokens; `second` is None for single texts.
         lengths: int64 [R], the number of tokens, special tokens included.
         labels: int32 or float32 array [R, ...]; for tagging an int32 `tf.RaggedTensor` of the shape of `first`;
             None for unlabelled examples.
         weights: float32 `tf.RaggedTensor` of the shape of `first`, 1 at the tokens that carry a tag; None
             for labels of whole texts, which all have weight 1.
+
+    Example:
+        task = build_task({}, tokenizer)
+        sequences = task.sequences(task.examples(["a film", "a"], labels=["1", "0"]))
+        sequences.lengths  # [4, 3], with [CLS] and [SEP]
     """
 
     first: tf.RaggedTensor
@@ -34,7 +38,7 @@ class Sequences:
     weights: tf.RaggedTensor | None = None
 
     def count_tokens(self, token_id):
-        """How many tokens there are, and how many of them are `token_id`; special tokens are not counted."""
+        """(number of tokens, number of those that are `token_id`); special tokens are not counted."""
         values = [part.flat_values.numpy() for part in (self.first, self.second) if part is not None]
         return sum(len(ids) for ids in values), sum(int(np.count_nonzero(ids == token_id)) for ids in values)
 
@@ -48,19 +52,14 @@ class Sequences:
         return plan_batches(self.lengths, bounds, batch_size, tokens, seed, epoch)
 
     def dataset(self, plan, tokenizer, sequence_length, start_step=0, static_size=None):
-        """A `tf.data.Dataset` of the batches of `plan` from `start_step` on.
+        """A `tf.data.Dataset` of the batches of `plan`, from the batch `start_step` on.
 
-        Args:
-            plan: what `plan` returned.
-            tokenizer: adds the special tokens.
-            sequence_length: the largest number of tokens in a sequence.
-            start_step: batches to leave out, which are not computed.
-            static_size: None, or the number of sequences that every batch is filled up to with sequences of
-                weight 0, all padded to `sequence_length` (TPU).
+        With `static_size` every batch is filled up to so many sequences with sequences of weight 0, all padded to
+        `sequence_length` (TPU).
 
         Returns:
-            Dicts of `token_ids`, `segment_ids` int32 [B, S], `padding_mask` bool [B, S], and where
-            there are labels `labels` [B, ...] or [B, S] and `label_weights` [B] or [B, S].
+            Dicts of `token_ids`, `segment_ids` int32 [B, S], `padding_mask` bool [B, S], and, if there are labels,
+            `labels` [B, ...] or [B, S] and `label_weights` [B] or [B, S].
         """
         indexes = np.concatenate([chosen for chosen, _ in plan]).astype(np.int64)
         splits = np.cumsum([0] + [len(chosen) for chosen, _ in plan])
@@ -114,8 +113,7 @@ def _padded(tensor, width, shape):
 
 def tokenize(tokenizer, texts):
     """Ids of `texts`, by the tokenizer's graph ops in tf.data: an int32 RaggedTensor [N, None]."""
-    batches = _text_batches(texts).map(_as_it_is(tokenizer.tokenize), num_parallel_calls=tf.data.AUTOTUNE)
-    return tf.concat(list(batches), axis=0)
+    return _map_texts(lambda text: (tokenizer.tokenize(text),), texts)[0]
 
 
 def tokenize_with_offsets(tokenizer, texts):
@@ -139,11 +137,8 @@ def tokenize_words(tokenizer, texts):
 
 
 def _map_texts(function, texts):
-    batches = _text_batches(texts).map(_as_it_is(function), num_parallel_calls=tf.data.AUTOTUNE)
-    return tuple(tf.concat(parts, axis=0) for parts in zip(*batches))
-
-
-def _text_batches(texts):
     # JSON can spell a lone surrogate, which is no UTF-8; the tokenizer ignores its bytes.
-    texts = [text.encode("utf-8", "surrogatepass") for text in texts]
-    return tf.data.Dataset.from_tensor_slices(tf.constant(texts, tf.string)).batch(TOKENIZE_BATCH)
+    texts = tf.constant([text.encode("utf-8", "surrogatepass") for text in texts], tf.string)
+    batches = tf.data.Dataset.from_tensor_slices(texts).batch(TOKENIZE_BATCH)
+    results = batches.map(_as_it_is(function), num_parallel_calls=tf.data.AUTOTUNE)
+    return tuple(tf.concat(parts, axis=0) for parts in zip(*results))

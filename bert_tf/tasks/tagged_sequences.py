@@ -1,8 +1,8 @@
 """Words to tagged sequences: the pieces of each word, and which of them carries the word's tag.
 
 The first piece of a word carries its tag; the others are in the input and not in the loss (section 5.3
-of Devlin et al. 2019). A sentence that is too long for one sequence is cut between words into several, so that
-every word is trained on, evaluated and given a tag.
+of Devlin et al. 2019). A sentence that is too long for one sequence is cut between words into several: every word
+gets a tag.
 """
 
 import bisect
@@ -77,56 +77,48 @@ def words_of_texts(tokenizer, texts):
 
 
 def cut_sequences(words, sequence_length, layout, labels=None):
-    """Sequences of at most `sequence_length` tokens, special tokens included.
+    """`TaggedSequences` of at most `sequence_length` tokens, special tokens included.
 
     Args:
-        words: list of `Words`.
-        sequence_length: a word with more pieces than fit into a sequence loses its last ones.
-        layout: the tokenizer's `Layout`, the special tokens of a sequence.
-        labels: None, or for each example a list of ints, one a word.
-
-    Returns:
-        `TaggedSequences`.
+        words: list of `Words`. A word with more pieces than fit into a sequence loses its last ones.
+        sequence_length: the largest number of tokens.
+        layout: the tokenizer's `Layout`.
+        labels: None, or for each example a list of ints, one for each word.
     """
     before, frame = len(layout.before_first), layout.special_tokens_per_sequence
     room = sequence_length - frame
-    ids, tags, weights, first_pieces, owners = [], [], [], [], []
-
-    def close(owner, sequence, heads, sequence_tags):
-        ids.append(sequence)
-        first_pieces.append(np.array(heads, np.int64) + before)
-        owners.append(owner)
-        marked, loss = np.zeros(len(sequence), np.int32), np.zeros(len(sequence), np.float32)
-        marked[heads] = sequence_tags
-        loss[heads] = 1.0
-        tags.append(marked)
-        weights.append(loss)
-
+    owners, sequences = [], []  # a sequence is a list of (pieces of a word, its label)
     for owner, example in enumerate(words):
-        sequence, heads, sequence_tags = [], [], []
-        for position, pieces in enumerate(example.pieces):
+        free = -1  # begin a sequence, also for an example without words
+        for position, pieces in enumerate(example.pieces or [[]]):
             pieces = pieces[:room]
-            if len(sequence) + len(pieces) > room:
-                close(owner, sequence, heads, sequence_tags)
-                sequence, heads, sequence_tags = [], [], []
-            heads.append(len(sequence))
-            sequence_tags.append(labels[owner][position] if labels else 0)
-            sequence.extend(pieces)
-        close(owner, sequence, heads, sequence_tags)
+            if len(pieces) > free:
+                owners.append(owner)
+                sequences.append([])
+                free = room
+            if pieces:
+                sequences[-1].append((pieces, labels[owner][position] if labels else 0))
+                free -= len(pieces)
 
     def ragged(parts, dtype):
-        lengths = [len(part) for part in parts]
-        return tf.RaggedTensor.from_row_lengths(
-            np.concatenate([np.asarray(part, dtype) for part in parts]), np.array(lengths, np.int64)
-        )
+        values = [np.array(part, dtype) for part in parts]
+        return tf.RaggedTensor.from_row_lengths(np.concatenate(values), np.array([len(v) for v in values], np.int64))
 
+    def at_first_pieces(value_of):
+        return [
+            [x for pieces, label in sequence for x in (value_of(label), *[0] * (len(pieces) - 1))]
+            for sequence in sequences
+        ]
+
+    ids = [[piece for pieces, _ in sequence for piece in pieces] for sequence in sequences]
+    is_first = at_first_pieces(lambda label: 1)
     return TaggedSequences(
         first=ragged(ids, np.int32),
         second=None,
         lengths=np.array([len(sequence) + frame for sequence in ids]),
-        labels=ragged(tags, np.int32) if labels else None,
-        weights=ragged(weights, np.float32) if labels else None,
+        labels=ragged(at_first_pieces(lambda label: label), np.int32) if labels else None,
+        weights=ragged(is_first, np.float32) if labels else None,
         words=words,
-        first_pieces=first_pieces,
+        first_pieces=[np.flatnonzero(marks) + before for marks in is_first],
         owners=owners,
     )

@@ -11,14 +11,7 @@ from bert_tf.tasks import metrics
 from bert_tf.tasks.columns import read_columns, read_words
 from bert_tf.tasks.config import WORDS_NAMES
 from bert_tf.tasks.conll import read_conll
-from bert_tf.tasks.entities import (
-    complete,
-    entities,
-    entity_scores,
-    marks_entities,
-    scores_by_type,
-    tagging_scheme,
-)  # fmt: skip
+from bert_tf.tasks.entities import complete, entities, entity_scores, marks_entities, scores_by_type, tagging_scheme
 from bert_tf.tasks.examples import Examples
 from bert_tf.tasks.files import file_format, read_table
 from bert_tf.tasks.heads import Classifier
@@ -37,17 +30,23 @@ class SavedTagging(SavedTask):
 class TaggingTask(Task):
     """One tag of a set for each word.
 
-    Tags that mark entities (IOB1, IOB2, BIOES, BILOU) are scored by `precision`, `recall` and `f1` over
-    whole entities, and `accuracy` over words; all other tags (parts of speech) by `accuracy` alone.
-    `evaluate` also gives `loss` (nats a word) and `words`.
+    `evaluate` gives `accuracy` over words, `loss` (nats a word), `words` (their number) and, for tags that mark
+    entities (IOB1, IOB2, BIOES, BILOU), `precision`, `recall` and `f1` over whole entities.
 
     `predict` gives {"text", "words": [{"word", "tag", "probability", "start", "end"}], and for entity
     tags "entities": [{"type", "text", "start", "end"}]}; `start` and `end` count characters of "text",
-    which is the text as given, or the words joined by spaces. Words of raw text are what the
-    tokenizer splits at white space and punctuation.
+    which is the text as given, or the words joined by spaces. Raw text is split into words at white space and
+    punctuation.
 
     Attributes:
         scheme: of the entity tags of the first labelled file; None for other tags.
+
+    Example:
+        task = TaggingTask({"kind": "tagging", "sequence_length": 32}, tokenizer)
+        train = task.examples([["Anna", "met", "Paul"]], [["B-PER", "O", "B-PER"]])
+        model = task.model(encoder)
+        task.evaluate(model, train)["f1"]
+        task.predict(model, ["Anna met Paul."])[0]["words"][0]["tag"]
     """
 
     saved = SavedTagging
@@ -115,12 +114,7 @@ class TaggingTask(Task):
                     )
 
     def examples(self, words, labels=None):
-        """Examples from Python lists, checked as those of a file are.
-
-        Args:
-            words: list of lists of str.
-            labels: None, or list of lists of str of the same lengths.
-        """
+        """Examples from lists of lists of str, of the same lengths; checked as those of a file are."""
         examples = Examples(words=[list(sentence) for sentence in words], labels=labels)
         if labels is None:
             return examples
@@ -164,62 +158,51 @@ class TaggingTask(Task):
             parts[owner].append(output["logits"][first_pieces])
         return [np.concatenate(part) for part in parts]
 
+    def _tags(self, logits):
+        return [[self.labels[i] for i in np.argmax(sentence, axis=-1)] for sentence in logits]
+
     def scores(self, examples, outputs):
-        return self._metrics(examples, self._logits(examples, outputs))
+        return self._scores_of_logits(examples, self._logits(examples, outputs))
+
+    def _scores_of_logits(self, examples, logits):
+        labels, flat = _concatenated(self._numbers(examples)), np.concatenate(logits)
+        predictions = np.argmax(flat, axis=-1)
+        scores = {"loss": metrics.cross_entropy(labels, flat), "accuracy": metrics.accuracy(labels, predictions)}
+        if self.marks_entities:
+            scores |= entity_scores(examples.labels, self._tags(logits))
+        scores |= {"examples": len(examples), "words": len(labels)}
+        return scores | metrics.collapse(labels, predictions, self.labels, what="word")
 
     def report(self, examples, outputs):
-        numbers = [np.argmax(logits, axis=-1) for logits in self._logits(examples, outputs)]
+        logits = self._logits(examples, outputs)
         if self.marks_entities:
-            tags = [[self.labels[i] for i in sentence] for sentence in numbers]
-            return {"entities": scores_by_type(examples.labels, tags)}
-        labels = np.concatenate([np.array(tags, np.int64) for tags in self._numbers(examples)])
-        return {"labels": metrics.by_label(labels, np.concatenate(numbers), self.labels)}
-
-    def _metrics(self, examples, logits):
-        labels = np.concatenate([np.array(tags, np.int64) for tags in self._numbers(examples)])
-        flat = np.concatenate(logits)
-        predictions = np.argmax(flat, axis=-1)
-        log_probabilities = metrics.log_softmax(flat)
-        scores = {
-            "loss": float(-np.mean(log_probabilities[np.arange(len(labels)), labels])),
-            "accuracy": metrics.accuracy(labels, predictions),
-        }
-        if self.marks_entities:
-            tags = [[self.labels[i] for i in np.argmax(part, axis=-1)] for part in logits]
-            scores |= entity_scores(examples.labels, tags)
-        warning = metrics.collapse(labels, predictions, self.labels, what="word")
-        scores |= {"examples": len(examples), "words": len(labels), "collapsed": warning is not None}
-        return scores | ({"warning": warning} if warning else {})
+            return {"entities": scores_by_type(examples.labels, self._tags(logits))}
+        labels, predictions = _concatenated(self._numbers(examples)), np.argmax(np.concatenate(logits), axis=-1)
+        return {"labels": metrics.by_label(labels, predictions, self.labels)}
 
     def answers(self, examples, outputs):
-        answers = []
         texts = examples.texts or [" ".join(words) for words in examples.words]
-        for text, words, logits in zip(texts, self.sequences(examples).words, self._logits(examples, outputs)):
-            best = np.argmax(logits, axis=-1)
-            probabilities = np.exp(np.max(metrics.log_softmax(logits), axis=-1))
-            tags = [self.labels[i] for i in best]
-            answer = {
-                "text": text,
-                "words": [
-                    {"word": text[start:end], "tag": tag, "probability": float(p), "start": start, "end": end}
-                    for start, end, tag, p in zip(words.starts, words.ends, tags, probabilities)
-                ],
-            }
-            if self.marks_entities:
-                answer["entities"] = [
-                    {
-                        "type": kind,
-                        "text": text[words.starts[first] : words.ends[last]],
-                        "start": words.starts[first],
-                        "end": words.ends[last],
-                    }
-                    for kind, first, last in entities(tags)
-                ]
-            answers.append(answer)
-        return answers
+        words, logits = self.sequences(examples).words, self._logits(examples, outputs)
+        return [self._answer(*example) for example in zip(texts, words, logits, self._tags(logits))]
+
+    def _answer(self, text, words, logits, tags):
+        probabilities = np.exp(np.max(metrics.log_softmax(logits), axis=-1))
+        answer = {
+            "text": text,
+            "words": [
+                {"word": text[start:end], "tag": tag, "probability": float(p), "start": start, "end": end}
+                for start, end, tag, p in zip(words.starts, words.ends, tags, probabilities)
+            ],
+        }
+        if self.marks_entities:
+            spans = [(kind, words.starts[first], words.ends[last]) for kind, first, last in entities(tags)]
+            answer["entities"] = [
+                {"type": kind, "text": text[start:end], "start": start, "end": end} for kind, start, end in spans
+            ]
+        return answer
 
     def baselines(self, train, examples):
-        """What `evaluate` gives for two sets of predictions that use no model.
+        """Metrics of two sets of predictions without a model.
 
         Returns:
             {"majority class": for every word the most frequent tag of `train`, "most frequent tag of the
@@ -230,7 +213,7 @@ class TaggingTask(Task):
             for word, tag in zip(words, tags):
                 counts[word][tag] += 1
         overall = sum(counts.values())
-        # The overall frequencies, added to each word's counts, settle ties and unknown words.
+        # The overall frequencies, added to each word's counts, decide ties and unknown words.
         prior = overall / overall.sum()
         unknown = np.zeros(len(self.labels))
         always = [np.tile(np.log(prior + 1e-9), (len(words), 1)) for words in examples.words]
@@ -238,6 +221,10 @@ class TaggingTask(Task):
         # A sentence without words becomes an array [0, C].
         by_word = [np.log(np.reshape(rates, (-1, len(self.labels))) + 1e-9) for rates in of_words]
         return {
-            name: {k: v for k, v in self._metrics(examples, logits).items() if k not in ("collapsed", "warning")}
+            name: metrics.without_warning(self._scores_of_logits(examples, logits))
             for name, logits in (("majority class", always), ("most frequent tag of the word", by_word))
         }
+
+
+def _concatenated(numbers):
+    return np.array([number for sentence in numbers for number in sentence], np.int64)

@@ -1,8 +1,9 @@
 """What every fine-tuning task shares: files to examples, examples to batches, a model to results.
 
-A task knows its data, features, model and metrics, and nothing of how it is trained.
+A task knows its data, features, model and metrics; `bert_tf.training` trains it.
 """
 
+import abc
 import dataclasses
 import json
 import unicodedata
@@ -21,19 +22,24 @@ from bert_tf.tasks.record import TASKS, check_task
 from bert_tf.tasks.reinitialization import reinitialize_top_layers
 
 TASK_FILE = "task.json"
-#: Above this part of unknown tokens something is wrong with the text or the tokenizer.
+#: A larger fraction of unknown tokens means that something is wrong with the text or the tokenizer.
 UNKNOWN_HIGH = 0.05
 
 
 @dataclasses.dataclass(frozen=True)
 class SavedTask:
-    """The content of a run's task.json: the attributes of a `Task` that its training file settled.
+    """The content of a run's task.json: the attributes of a `Task` that its training file determined.
 
-    A task with further ones declares them in a subclass, `Task.saved`.
+    A task with more of them declares a subclass in `Task.saved`.
 
     Attributes:
         labels, pairs: of `Task`.
         tokenizer_fingerprint: of the tokenizer that the task was trained with.
+
+    Example:
+        @dataclasses.dataclass(frozen=True)
+        class SavedRanking(SavedTask):
+            longest_list: int = 0
     """
 
     labels: tuple[str, ...] | None
@@ -41,10 +47,10 @@ class SavedTask:
     tokenizer_fingerprint: str
 
 
-class Task:
+class Task(abc.ABC):
     """Base class of the fine-tuning tasks; make one with `build_task` or `load_task`.
 
-    A task of one's own is a subclass and a `TaskRecord`, see `register_task`. The subclass defines:
+    Your own task is a subclass and a `TaskRecord`, see `register_task`. The subclass defines the abstract methods:
 
         read_file, from_list   files and Python lists to `Examples` (`TextTask` has both)
         learn                  the label set and the like, from the first labelled examples
@@ -52,7 +58,8 @@ class Task:
         make_model             an encoder to a `TaskModel`
         scores                 outputs of the model to metrics
         answers                outputs of the model to predictions
-        baselines, report      optional: metrics of guesses without a model, scores of each label
+
+    and, if it likes, `baselines` (metrics of guesses without a model) and `report` (scores of each label).
 
     Args:
         config: `TaskConfig`, or a dict of it.
@@ -61,14 +68,15 @@ class Task:
     Attributes:
         config: the config with its preset filled in.
         labels: tuple of str, the label set; None until it is known (from the config, or from the
-            first labelled file that is read). Regression has none.
+            first labelled file that is read), and for tasks without labels.
         pairs: whether the texts are pairs; None until the first file is read.
 
     Example:
-        task = build_task({"kind": "classification", "sequence_length": 64}, tokenizer)
-        train = task.examples(["good", "bad"], labels=["pos", "neg"])
+        task = build_task({"kind": "classification", "sequence_length": 32}, tokenizer)
+        train = task.examples(["a good film", "a bad film"], labels=["pos", "neg"])
         model = task.model(encoder)
         task.evaluate(model, train)["accuracy"]
+        task.predict(model, ["good"])  # [{"label": ..., "probability": ..., "probabilities": {...}}]
     """
 
     #: The dataclass of task.json; each of its fields is an attribute of the task.
@@ -88,49 +96,51 @@ class Task:
 
     @property
     def metric(self):
-        """The name of the metric to maximise on the dev set, a key of what `evaluate` returns."""
+        """The metric to maximise on the dev set, a key of what `evaluate` returns."""
         return self.config.metric or TASKS[self.kind].metrics[0]
+
+    @property
+    def tokenizer_fingerprint(self):
+        """The checksum by which `load_task` recognizes the tokenizer."""
+        return self.tokenizer.fingerprint
 
     # -- what a subclass defines -----------------------------------------------------------------
 
+    @abc.abstractmethod
     def read_file(self, path, labelled):
-        """`Examples` of a file.
-
-        Args:
-            path: str.
-            labelled: whether every example must have a label.
+        """`Examples` of a file (str); `labelled`: whether every example must have a label.
 
         Raises:
             DataError: with file, line and what to do.
         """
-        raise NotImplementedError
 
+    @abc.abstractmethod
     def from_list(self, inputs):
-        """`Examples` of a list of inputs as `predict` takes it, without labels."""
-        raise NotImplementedError
+        """`Examples` without labels of a list of inputs, as `predict` takes it."""
 
+    @abc.abstractmethod
     def learn(self, examples):
-        """Settles what the configuration leaves open, such as the label set; refuses labels that do not fit.
+        """Determines what the configuration leaves open, such as the label set; refuses labels that do not fit.
 
         Called with all labelled examples that are read, those of the training file first.
 
         Raises:
             DataError: names the example.
         """
-        raise NotImplementedError
 
+    @abc.abstractmethod
     def encode(self, examples):
         """`examples` as `Sequences` of token ids, with labels as numbers if the examples have labels."""
-        raise NotImplementedError
 
+    @abc.abstractmethod
     def make_model(self, encoder):
         """The `TaskModel` on `encoder`.
 
         Raises:
             ConfigError: the labels are not known yet.
         """
-        raise NotImplementedError
 
+    @abc.abstractmethod
     def scores(self, examples, outputs):
         """Metrics of the model's outputs.
 
@@ -141,18 +151,13 @@ class Task:
         Returns:
             dict of floats by name with `loss`; "examples" (int), "collapsed" (bool) and, if so, "warning".
         """
-        raise NotImplementedError
 
+    @abc.abstractmethod
     def answers(self, examples, outputs):
         """The predictions: a list of dicts for JSON, one for each example. Arguments as for `scores`."""
-        raise NotImplementedError
 
     def baselines(self, train, examples):
-        """Metrics of predictions that use the labels of `train` alone.
-
-        Returns:
-            dict from a baseline's name to what `scores` would return for it; empty for a task without baselines.
-        """
+        """Metrics of predictions that use the labels of `train` alone: a baseline's name -> dict as of `scores`."""
         return {}
 
     def report(self, examples, outputs):
@@ -162,19 +167,18 @@ class Task:
     # -- data ------------------------------------------------------------------------------------
 
     def read(self, path, labelled=True):
-        """Reads a data file. The first labelled one, the training file, settles what the configuration leaves
+        """Reads a data file. The first labelled one, the training file, determines what the configuration leaves
         open: the label set, and whether the texts are pairs.
 
         Args:
-            path: TSV, CSV, JSON (an object a line, or an array), CoNLL, or plain text with one example
-                a line.
+            path: a file in one of the formats of bert_tf/tasks/README.md.
             labelled: whether every example must have a label; False reads files for `predict`.
 
         Returns:
             `Examples`.
 
         Raises:
-            DataError: a file that cannot be used as it is; with file, line and what to do.
+            DataError: a file that cannot be used; with file, line and what to do.
         """
         examples = self.read_file(str(path), labelled)
         if labelled:
@@ -198,7 +202,7 @@ class Task:
         return self._sequences[examples]
 
     def unknown_tokens(self, examples):
-        """(how many tokens the examples have, how many of them the tokenizer does not know)."""
+        """(number of tokens in the examples, number of those that the tokenizer does not know)."""
         return self.sequences(examples).count_tokens(self.tokenizer.unk_id)
 
     def dataset(
@@ -220,12 +224,10 @@ class Task:
         Returns:
             A `tf.data.Dataset` of feature dicts with shapes [None, None], or static ones.
         """
-        sequences, config = self.sequences(examples), self.config
-        plan = sequences.plan(config, batch_size, seed if training else None, epoch, static_shapes)
-        full = max(len(indexes) for indexes, _ in plan)
-        return sequences.dataset(
-            plan, self.tokenizer, config.sequence_length, start_step, full if static_shapes else None
-        )
+        sequences = self.sequences(examples)
+        plan = sequences.plan(self.config, batch_size, seed if training else None, epoch, static_shapes)
+        full = max(len(indexes) for indexes, _ in plan) if static_shapes else None
+        return sequences.dataset(plan, self.tokenizer, self.config.sequence_length, start_step, full)
 
     def steps_per_epoch(self, examples, batch_size, static_shapes=False):
         """The number of batches of an epoch, the same for every seed and epoch."""
@@ -234,7 +236,7 @@ class Task:
     # -- model -----------------------------------------------------------------------------------
 
     def model(self, encoder):
-        """The `TaskModel` on `encoder`, whose top layers get random weights if `reinitialize_layers` says so.
+        """The `TaskModel` on `encoder`, whose top `config.reinitialize_layers` layers get random weights.
 
         Raises:
             ConfigError: sequences longer than the encoder's positions, or labels not known yet.
@@ -288,22 +290,16 @@ class Task:
             batch_size: examples of a batch.
 
         Returns:
-            A list of dicts in the order of the inputs, one for each; see `answers` of the task. For a file
-            there is one for each line (row, item or sentence), which begins with "line", "id" if the file
-            has a column of that name, and "text". The answer to a line without a text is
-            {"line": 7, "error": "the line is empty"}.
+            A list of dicts, one for each input in order; see `answers` of the task. For a file one for each line
+            (row, item or sentence), which begins with "line", "id" if the file has a column of that name, and
+            "text". The answer to a line without a text is {"line": 7, "error": "the line is empty"}.
         """
         examples = inputs if isinstance(inputs, Examples) else self.from_list(list(inputs))
         answers = self.answers(examples, self._infer(model, examples, batch_size)) if len(examples) else []
         return answers if examples.lines is None else examples.one_a_line(answers)
 
     def not_above(self, scores, baselines):
-        """A warning if `scores` are not better than those of a baseline, else None.
-
-        Args:
-            scores: what `evaluate` returned, or means of it.
-            baselines: what `baselines` returned for the same examples.
-        """
+        """A warning if `scores` (of `evaluate`, or means of several) are not above every baseline, else None."""
         if not baselines:
             return None
         name, best = max(((n, b[self.metric]) for n, b in baselines.items()), key=lambda pair: pair[1])
@@ -325,15 +321,10 @@ class Task:
             file.write("\n")
 
     def restore(self, saved):
-        """Takes over what the training file settled, from the `SavedTask` of a run."""
+        """Takes over what the training file determined, from the `SavedTask` of a run."""
         for field in dataclasses.fields(saved):
             if field.name != "tokenizer_fingerprint":
                 setattr(self, field.name, getattr(saved, field.name))
-
-    @property
-    def tokenizer_fingerprint(self):
-        """What tells the tokenizer from others."""
-        return self.tokenizer.fingerprint
 
     def _infer(self, model, examples, batch_size):
         """The model's outputs for each sequence: a list of dicts of arrays, in the order of the sequences."""

@@ -1,4 +1,6 @@
-"""What classification and regression share: one label for a text or a pair of texts."""
+"""The base of classification and regression: one label for a text or a pair of texts."""
+
+import abc
 
 import numpy as np
 
@@ -16,12 +18,17 @@ from bert_tf.tasks.task import Task
 class TextTask(Task):
     """Base class of tasks with one label for each text or pair: reads and tokenizes them.
 
-    A subclass defines `learn`, `label_array`, `make_model`, `scores`, `answers` and `baselines`.
+    A subclass defines `learn`, `label_array`, `make_model`, `scores` and `answers`, and may define `parse_labels`.
+
+    Example:
+        issubclass(ClassificationTask, TextTask)  # True
+        task = ClassificationTask({}, tokenizer)
+        task.examples(["good", "bad"], labels=["pos", "neg"]).labels  # ['pos', 'neg']
     """
 
+    @abc.abstractmethod
     def label_array(self, examples):
         """The labels as the model is trained on them: int32 or float32 array [examples]."""
-        raise NotImplementedError
 
     def parse_labels(self, examples):
         """`examples` with its labels, which are read as str, in the task's own type."""
@@ -40,18 +47,13 @@ class TextTask(Task):
                 f"{path}: plain text has no labels, only predict takes it; if the file has columns, name its format, "
                 "e.g. --set task.columns.format=tsv"
             )
-        if not labelled:
-            columns = self._unlabelled_columns(path, format, columns)
+        other = None if labelled else test_columns(self.config)
+        if other and format == "tsv" and other.text in read_table(path, format).first():
+            columns = other
         examples = read_columns(path, format, columns, labelled, self.pairs, self.labels)
         if self.pairs is None:
             self.pairs = examples.text_pairs is not None
         return self.parse_labels(examples) if labelled else examples
-
-    def _unlabelled_columns(self, path, format, columns):
-        other = test_columns(self.config)
-        if other and format == "tsv" and other.text in read_table(path, format).first():
-            return other
-        return columns
 
     def from_list(self, inputs):
         pairs = self.pairs if self.pairs is not None else bool(inputs) and not isinstance(inputs[0], str)
@@ -83,12 +85,19 @@ class TextTask(Task):
             texts, text_pairs: lists of str.
             labels: list of str or int (classification) or of float (regression), or None.
         """
-        examples = Examples(
-            texts=list(texts),
-            text_pairs=None if text_pairs is None else list(text_pairs),
-            labels=None if labels is None else [str(label) for label in labels],
-        )
-        self._check_lists(examples)
+        for name, values in (("text_pairs", text_pairs), ("labels", labels)):
+            if values is not None and len(values) != len(texts):
+                raise DataError(f"there are {len(texts)} texts and {len(values)} {name}; there must be as many")
+        labels = None if labels is None else [str(label) for label in labels]
+        text_pairs = None if text_pairs is None else list(text_pairs)
+        examples = Examples(texts=list(texts), text_pairs=text_pairs, labels=labels)
+        for index, pair in enumerate(zip(examples.texts, text_pairs or examples.texts)):
+            for text in pair:
+                if not isinstance(text, str):
+                    raise DataError(f"{examples.where(index)}: the text is {brief(text)}; it must be a str")
+            problem = labels and no_label(labels[index], self.labels or ())
+            if problem:
+                raise DataError(f"{examples.where(index)}: {problem}")
         if self.pairs is None:
             self.pairs = text_pairs is not None
         if labels is None:
@@ -96,16 +105,3 @@ class TextTask(Task):
         examples = self.parse_labels(examples)
         self.learn(examples)
         return examples
-
-    def _check_lists(self, examples):
-        for name in ("text_pairs", "labels"):
-            values = getattr(examples, name)
-            if values is not None and len(values) != len(examples):
-                raise DataError(f"there are {len(examples)} texts and {len(values)} {name}; there must be as many")
-        for index in range(len(examples)):
-            for texts in (examples.texts, examples.text_pairs or ()):
-                if texts and not isinstance(texts[index], str):
-                    raise DataError(f"{examples.where(index)}: the text is {brief(texts[index])}; it must be a str")
-            problem = examples.labels and no_label(examples.labels[index], self.labels or ())
-            if problem:
-                raise DataError(f"{examples.where(index)}: {problem}")

@@ -5,4 +5,10 @@ Each raises AssertionError, or the error of the part that fails. Names are impor
 
 from bert_tf.lazy import lazy_names
 
-__getattr__, __all__ = lazy_names(__name__, {"export": ["check_export"], "tasks": ["check_task"]})
+__getattr__, __all__ = lazy_names(__name__, {
+    "backbone": ["check_backbone"],
+    "export": ["check_export", "check_served"],
+    "objective": ["check_objective"],
+    "task": ["check_task"],
+    "tokenizer": ["check_tokenizer"],
+})  # fmt: skip

@@ -6,34 +6,52 @@ import tensorflow as tf
 from bert_tf.export import write_saved_model
 from bert_tf.tokenizers import load_tokenizer
 
+TEXTS = ("a good film", "", "good", "a film in Paris, a good one")
 
-def check_export(module, folder, texts=("a good film", "", "good", "a film in Paris, a good one"), tolerance=1e-4):
+
+def check_export(module, folder, texts=TEXTS, tolerance=1e-4):
     """Writes a served model and checks its answers.
 
     `write_saved_model` itself loads the export into a v1 session and compares all signatures with the model in
-    memory. Here, further:
-
-    - Each text of a batch has the answer that it has alone, up to rounding and padding; numbers are finite.
-    - A batch without texts has an answer without texts.
-    - The tokenizer in `assets/` is the module's.
+    memory. Then `check_served` asks the version, and the tokenizer in `assets/` must be the module's.
 
     Args:
         module: a `ServingModule`.
         folder: where the version is written.
-        texts: str.
-        tolerance: absolute and relative, of numbers.
+        texts, tolerance: of `check_served`.
 
     Returns:
         The path of the version.
 
     Example:
-        check_export(ServedEmbedding(encoder, tokenizer, 32), tmp_path)
+        check_export(ServedEmbedding(encoder, tokenizer, 32), "served")
     """
     path = write_saved_model(module, folder)
     assert load_tokenizer(path / "assets" / "tokenizer").fingerprint == module.tokenizer.fingerprint
-    loaded = tf.saved_model.load(str(path))
-    serve = loaded.signatures["serving_default"]
-    names = list(module.signatures()["serving_default"].inputs)
+    check_served(path, texts, tolerance)
+    return path
+
+
+def check_served(path, texts=TEXTS, tolerance=1e-4):
+    """Checks a written version by its answers.
+
+    - Each text of a batch has the answer that it has alone, up to rounding and padding; numbers are finite.
+    - A batch without texts has an answer without texts.
+
+    Args:
+        path: of the version; what `export_run` returns.
+        texts: str.
+        tolerance: absolute and relative, of numbers.
+
+    Returns:
+        The answer of `serving_default` to `texts`: dict of arrays.
+
+    Example:
+        path = write_saved_model(ServedEmbedding(encoder, tokenizer, 32), "served")
+        check_served(path, ["a good film", "good"])["mean"].shape  # (2, 16)
+    """
+    serve = tf.saved_model.load(str(path)).signatures["serving_default"]
+    names = serve.structured_input_signature[1]
 
     def ask(some):
         return {k: v.numpy() for k, v in serve(**{name: tf.constant(some, tf.string) for name in names}).items()}
@@ -48,4 +66,4 @@ def check_export(module, folder, texts=("a good film", "", "good", "a film in Pa
             else:
                 np.testing.assert_array_equal(answer, value, err_msg=name)
     assert all(len(value) == 0 for value in ask([]).values())
-    return path
+    return together

@@ -1,7 +1,7 @@
-"""Tables of what each character becomes before a tokenizer's model sees the text, one a tokenizer, and why.
+"""Tables of what each character becomes before a tokenizer's model sees the text, and why.
 
 A table is a dict of one-character string -> string; characters that are not in it stay as they are.
-`ops.character_map` writes a table as the model of a graph operation. Whatever another implementation
+`ops.character_map` writes a table as the model of a graph operation. What another implementation
 does to characters is read off that implementation, not rewritten here.
 
 | table | for | source |
@@ -38,19 +38,13 @@ _SEPARATOR = "q"
 def cleaned_characters(lowercase, strip_accents, tokenize_chinese_chars):
     """The original BERT's cleaning, which Hugging Face's `BertNormalizer` does one character at a time.
 
-    Control characters, private use and U+FFFD are dropped, white space becomes a space, Chinese
-    characters are put between spaces, accents are decomposed and dropped, letters lowercased.
-    (Decomposition also sorts combining marks. Nearly all of them are dropped with the accents; for
-    the rest see `WordPieceTokenizer`.)
-
-    Returns:
-        The table. Private use beyond the basic plane is not in it: see `is_private`.
+    Control characters, private use and U+FFFD are dropped, white space becomes a space, Chinese characters are put
+    between spaces, accents are decomposed and dropped, letters lowercased. (Decomposition also sorts combining marks.
+    Nearly all of them are dropped with the accents; for the rest see `WordPieceTokenizer`.) Private use beyond the
+    basic plane is not in the table: see `is_private`.
     """
     clean = BertNormalizer(
-        clean_text=True,
-        handle_chinese_chars=tokenize_chinese_chars,
-        strip_accents=strip_accents,
-        lowercase=lowercase,
+        clean_text=True, handle_chinese_chars=tokenize_chinese_chars, strip_accents=strip_accents, lowercase=lowercase
     ).normalize_str
     others = [chr(c) for c in _TABLED if c >= 0x80]
     results = clean(_SEPARATOR.join(others)).split(_SEPARATOR)
@@ -136,13 +130,11 @@ _ICU_MISSED_PUNCTUATION = "\u166d\U000111c9"
 def operator_characters(lowercase, strip_accents, tokenize_chinese_chars):
     """The cleaning table, adjusted so that tensorflow-text splits words where Hugging Face does.
 
-    A character that tensorflow-text alone would split off is written as a stand-in of private
-    use (which no cleaned text contains), in the text and in the vocabulary alike; one that it
-    would miss gets spaces around it.
+    A character that tensorflow-text alone would split off is written as a stand-in of private use (which no cleaned
+    text contains), in the text and in the vocabulary alike; one that it would miss gets spaces around it.
 
     Returns:
-        (table, stand_ins): dicts of one-character string -> string. `table` is for the text,
-        `stand_ins` for the vocabulary.
+        (table, stand_ins): dicts of one-character string -> string, for the text and for the vocabulary.
     """
     table = dict(cleaned_characters(lowercase, strip_accents, tokenize_chinese_chars))
     stand_ins, missing = {}, map(chr, _private_supply())
@@ -170,12 +162,11 @@ def _private_supply():
 def sentencepiece_characters(lowercase, keep_accents):
     """What ALBERT's and XLNet's authors do to the text before SentencePiece sees it.
 
-    White space of Python's `str.split` becomes a space; without `keep_accents` characters are
-    decomposed (NFKD) and combining ones dropped; with `lowercase` they are lowercased, each by
-    itself: a capital sigma at the end of a word becomes σ, where Python's `lower` has ς.
+    White space of Python's `str.split` becomes a space; without `keep_accents` characters are decomposed (NFKD) and
+    combining ones dropped; with `lowercase` they are lowercased, each by itself: a capital sigma at the end of a word
+    becomes σ, where Python's `lower` has ς.
 
-    Source: preprocess_text of google-research/albert tokenization.py and zihangdai/xlnet
-    prepro_utils.py.
+    Source: preprocess_text of google-research/albert tokenization.py and zihangdai/xlnet prepro_utils.py.
     """
 
     def clean(character):
@@ -191,9 +182,9 @@ def sentencepiece_characters(lowercase, keep_accents):
 def composed_characters(charsmap, lowercase, splits_words):
     """What a tokenizer.json of ALBERT or XLNet does: NFKD, no marks, lowercase, then SentencePiece's own table.
 
-    Once accents are gone hardly a character depends on its neighbors, so all steps fit in one table.
-    SentencePiece must then not normalize again: it would join the letters of Korean syllables, which
-    NFKD separates and the `tokenizers` package leaves apart.
+    Once accents are gone hardly a character depends on its neighbors, so all steps fit in one table. SentencePiece must
+    then not normalize again: it would join the letters of Korean syllables, which NFKD separates and the `tokenizers`
+    package leaves apart.
 
     Args:
         charsmap: bytes, the model's precompiled_charsmap, or b"".

@@ -22,6 +22,12 @@ class VocabularyTrainer:
         settings: dict, what this choice sets.
         cased: dict, what --cased sets; None where there is no choice.
         has_alphabet: whether the function takes `limit_alphabet`.
+
+    Example:
+        from bert_tf.tokenizers import VocabularyTrainer, train_bpe
+
+        trainer = VocabularyTrainer("sennrich", "BPE with an end mark", train_bpe, settings={"min_frequency": 1})
+        trainer.train(["low lower lowest"], 40)
     """
 
     name: str
@@ -47,8 +53,8 @@ class TokenizerKind:
         name: the class has it as `kind`, and fingerprints cover it.
         tokenizer: its class, a `Tokenizer`.
         load: `load(path)` returns the tokenizer of a folder or of one file.
-        files: the file names by which a folder is recognised, a tuple of names or patterns for each form;
-            the first form is what `save` writes beside tokenizer_config.json.
+        files: the file names by which a folder is recognised, a tuple of names or patterns for each form; the first
+            form is what `save` writes beside tokenizer_config.json.
         classes: the names in tokenizer_config.json, without "Fast".
         has_lowercase: whether `load` and `load_json` also take `lowercase`.
         suffixes: of single files that `load` takes.
@@ -58,8 +64,11 @@ class TokenizerKind:
         trainers: tuple of `VocabularyTrainer`.
 
     Example:
+        from bert_tf.tokenizers import KINDS, TokenizerKind
+
         KINDS["wordpiece"].files  # (("vocab.txt",),)
-        KINDS.register(TokenizerKind("letters", LetterTokenizer, load_letters, files=(("letters.txt",),)))
+        # In a file that defines the class Letters and the function load_letters, registered by KINDS.register(kind):
+        kind = TokenizerKind("letters", "my_letters:Letters", "my_letters:load_letters", (("letters.txt",),))
     """
 
     name: str
@@ -130,7 +139,7 @@ KINDS = Registry(
             has_lowercase=True,
             suffixes=(".model", ".spm"),
             json_model="Unigram",
-            load_json=f"{_HERE}.files.unigram_json:load_unigram_json",
+            load_json=f"{_HERE}.files.sentencepiece:load_unigram_json",
             trainers=(
                 VocabularyTrainer("unigram", "SentencePiece for ALBERT", settings={"family": "albert"}, **_UNIGRAM),
                 VocabularyTrainer("unigram_xlnet", "SentencePiece for XLNet", settings={"family": "xlnet"}, **_UNIGRAM),
@@ -144,7 +153,7 @@ KINDS = Registry(
             classes=("RobertaTokenizer", "GPT2Tokenizer"),
             recognise=f"{_HERE}.files.bpe:spells_bytes",
             json_model="BPE",
-            load_json=f"{_HERE}.files.bpe_json:load_bpe_json",
+            load_json=f"{_HERE}.files.bpe:load_bpe_json",
             trainers=(
                 VocabularyTrainer(
                     "byte_level_bpe",

@@ -10,14 +10,16 @@ from bert_tf.errors import ConfigError
 class Layout:
     """The special tokens of a row: before_first A after_first (before_second B after_second) at_end.
 
-    Example:
-        build_layout("bert", 101, 102).special_tokens_per_pair  # 3
-
     Attributes:
-        before_first, after_first, before_second, after_second, at_end: tuples of int, the ids put
-            there; those of the second text are left out where there is no second text.
+        before_first, after_first, before_second, after_second, at_end: tuples of int, the ids put there; those of the
+            second text are left out where there is no second text.
         second_segment: `segment_ids` of the second text and its special tokens; the first text's is 0.
         end_segment: `segment_ids` of `at_end`.
+
+    Example:
+        from bert_tf.tokenizers import Layout
+
+        Layout(before_first=(101,), after_first=(102,), after_second=(102,)).special_tokens_per_pair  # 3
     """
 
     before_first: tuple = ()
@@ -39,30 +41,16 @@ class Layout:
         return self.special_tokens_per_sequence + len(self.before_second) + len(self.after_second)
 
 
-def _bert(cls, sep):
-    return Layout((cls,), (sep,), (), (sep,))
-
-
-def _roberta(cls, sep):
-    return Layout((cls,), (sep,), (sep,), (sep,), second_segment=0)
-
-
-def _xlnet(cls, sep):
-    return Layout((), (sep,), (), (sep,), (cls,))
-
-
-def _t5(cls, sep):
-    return Layout((), (sep,), (), (sep,))
-
-
-def _none(cls, sep):
-    return Layout()
-
-
 # Name -> function from (cls_id, sep_id) to the Layout. Sources: convert_examples_to_features of
 # google-research/bert (ALBERT's and ELECTRA's are the same) and of zihangdai/xlnet; fairseq's
 # RoBERTa hub_interface.encode, which has one segment only; T5 ends each text with </s>.
-LAYOUTS = {"bert": _bert, "roberta": _roberta, "xlnet": _xlnet, "t5": _t5, "none": _none}
+LAYOUTS = {
+    "bert": lambda cls, sep: Layout((cls,), (sep,), (), (sep,)),
+    "roberta": lambda cls, sep: Layout((cls,), (sep,), (sep,), (sep,), second_segment=0),
+    "xlnet": lambda cls, sep: Layout((), (sep,), (), (sep,), (cls,)),
+    "t5": lambda cls, sep: Layout((), (sep,), (), (sep,)),
+    "none": lambda cls, sep: Layout(),
+}
 
 
 def build_layout(name, cls_id, sep_id):
@@ -74,8 +62,7 @@ def build_layout(name, cls_id, sep_id):
     if name not in LAYOUTS:
         raise ConfigError(f"unknown layout '{name}'{nearest(name, LAYOUTS)}")
     layout = LAYOUTS[name](cls_id, sep_id)
-    needed = (*layout.before_first, *layout.after_first, *layout.at_end)
-    if None in needed:
-        missing = "cls" if cls_id is None and None in (*layout.before_first, *layout.at_end) else "sep"
-        raise ConfigError(f"layout '{name}' needs a token for the role '{missing}'")
+    for role, tokens in (("cls", (*layout.before_first, *layout.at_end)), ("sep", layout.after_first)):
+        if None in tokens:
+            raise ConfigError(f"layout '{name}' needs a token for the role '{role}'")
     return layout

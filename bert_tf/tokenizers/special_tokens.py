@@ -20,7 +20,10 @@ class SpecialToken:
             Without this it is text that happens to be one id, as ModernBERT's runs of spaces.
 
     Example:
-        SpecialToken("<mask>", lstrip=True)
+        from bert_tf.tokenizers import SpecialToken, train_byte_level_bpe
+
+        tokenizer = train_byte_level_bpe(["the law"] * 9, 300, special_tokens=[SpecialToken("<ent>", lstrip=True)])
+        tokenizer.encode("the <ent>")
 
     Source: `AddedToken` of the `tokenizers` package.
     """

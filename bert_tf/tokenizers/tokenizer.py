@@ -26,9 +26,8 @@ _UNUSED = re.compile(r"\[unused\d+\]|madeupword\d+")  # BERT's and RoBERTa's fil
 class Tokenizer:
     """Text to token ids and back: the part that is the same for every kind of tokenizer.
 
-    `tokenize` cuts the texts at special tokens, normalizes the rest if asked for, has it encoded by the
-    subclass, and puts the ids together. Offsets, which subclasses give in bytes, become characters of the
-    text as it was given.
+    `tokenize` cuts the texts at special tokens, normalizes the rest if asked for, has the subclass encode it, and puts
+    the ids together. Offsets, which subclasses give in bytes, become characters of the text as it was given.
 
     A subclass provides
         `kind`: str, the name of its `TokenizerKind`;
@@ -36,42 +35,43 @@ class Tokenizer:
             starts, ends int32 [T]); the last two are bytes of each text, or None without offsets;
         `_encoder_resources`: the trackables that `_encode` uses;
         `_join(tokens)`: the text of a list of tokens;
-        `save(folder)`, `is_continuation`;
+        `save(folder)`;
+        `_continues(token)`: whether a token of text continues the word before it, where tokens show it;
         `settings`: a dict that JSON can hold, of everything beside the vocabulary that changes ids.
 
     Args:
         vocabulary: list of str; the position is the id.
-        role_tokens: dict of role ("pad", "unk", "cls", "sep", "mask") -> token; "pad" and "unk" are
-            required.
-        special_tokens: further tokens that are one id wherever a text spells them, each a str or a
-            `SpecialToken`. Naming the token of a role here again sets its details.
+        role_tokens: dict of role ("pad", "unk", "cls", "sep", "mask") -> token; "pad" and "unk" are required.
+        special_tokens: further tokens that are one id wherever a text spells them, each a str or a `SpecialToken`.
+            A `SpecialToken` for the token of a role sets its details.
         layout: which special tokens `pack` puts around texts; see `layout.build_layout`.
-        normalization: None, or "NFC": decomposed text is composed first; see ops/normalization.py.
+        normalization: None, or "NFC": decomposed text is composed first.
 
     Attributes:
         special_tokens: tuple of str, those of roles and further ones.
         special_token_details: the same as a tuple of `SpecialToken`.
-        special_ids: tuple of int, the ids of those that stand for no text, which are masked on request
-            only and never drawn; see `SpecialToken.special`.
+        special_ids: tuple of int, the ids of those that stand for no text, which are masked on request only and never
+            drawn; see `SpecialToken.special`.
         pad_id, unk_id, cls_id, sep_id, mask_id: int; None for a role without a token.
         eod_id: int, the id of XLNet's end of a document, or None.
         layout: the `Layout` with this tokenizer's ids.
-        marks_words: whether a token shows that it begins a word, so that `is_continuation` and
-            `starts_word` tell words apart. False for BPE with an end-of-word marker, whose
+        marks_words: whether a token shows that it begins a word. False for BPE with an end-of-word marker, whose
             `is_continuation` is all False.
         splits_punctuation: whether each punctuation mark is a token that continues none.
         between_sentences: str, what a sentence needs in front of it where another is before it.
-        drops_invalid_bytes: whether `_encode` leaves out bytes that are no UTF-8, so that nobody has to look for
-            them first (a tenth of WordPiece's time) but where offsets are counted.
-
-    Example:
-        tokenizer = load_tokenizer("run/tokenizer")
-        batch = tokenizer.pack(tokenizer.tokenize(["some text"]), sequence_length=16)
+        drops_invalid_bytes: whether `_encode` itself leaves out bytes that are no UTF-8; to look for them first takes
+            a tenth of WordPiece's time.
 
     Raises:
         DataError: a special token is missing from the vocabulary, or a token is there twice.
-        ConfigError: an unknown role, layout or normalization, or a layout that needs a role which has
-            no token.
+        ConfigError: an unknown role, layout or normalization, or a layout that needs a role without a token.
+
+    Example:
+        from bert_tf.tokenizers import train_wordpiece
+
+        tokenizer = train_wordpiece(["the law of the people"], 40, min_frequency=1)
+        ids, starts, ends = tokenizer.tokenize_with_offsets(["The law"])
+        batch = tokenizer.pack(ids, sequence_length=16)
     """
 
     marks_words = True
@@ -124,14 +124,19 @@ class Tokenizer:
         """The id of a token, spelled as in the vocabulary; `unk_id` where it is not one."""
         return self._ids.get(token, self.unk_id)
 
+    def _continues(self, token):
+        return False
+
+    @functools.cached_property
+    def is_continuation(self):
+        """bool [V]: which tokens continue a word; special tokens do not."""
+        special = set(self.special_tokens)
+        return np.array([token not in special and self._continues(token) for token in self.vocabulary])
+
     @property
     def starts_word(self):
-        """bool [V]: which tokens begin a word for masking; special tokens count as beginning one.
-
-        Here every token that is no continuation. SentencePiece and byte-level BPE have rules of their own;
-        WordPiece keeps to "##", since text is cut into words before (Chinese into characters).
-        """
-        return ~np.asarray(self.is_continuation)
+        """bool [V]: which tokens begin a word for masking, special tokens among them: here all but continuations."""
+        return ~self.is_continuation
 
     @functools.cached_property
     def random_ids(self):
@@ -152,7 +157,7 @@ class Tokenizer:
         return (*(finder.table for finder in self._finders if finder), *self._encoder_resources)
 
     def _special_settings(self):
-        """For `settings`. Without `special`, which decides no ids."""
+        # For `settings`. Without `special`, which decides no ids.
         return sorted([t.content, t.lstrip, t.rstrip, t.normalized] for t in self.special_token_details)
 
     def encode(self, text):
@@ -188,21 +193,17 @@ class Tokenizer:
         return ids if scalar else _ragged(ids, splits, text)
 
     def tokenize_with_offsets(self, text):
-        """Ids, and where each token stands in the text.
+        """Ids, and the offsets of each token in the text.
 
-        Offsets count characters (Unicode code points) of the text as given, [start, end): what
-        `text[start:end]` is in Python. White space that a token begins or ends with is left out; tokens
-        that are parts of one character all have its offsets.
+        Offsets count characters (Unicode code points) of the text as given: a token is `text[start:end]` in Python.
+        White space that a token begins or ends with is left out; tokens that are parts of one character all have
+        its offsets.
 
         Args:
-            text: tf.string [N], UTF-8; or one scalar string.
+            text: as for `tokenize`.
 
         Returns:
-            (ids, starts, ends): three tf.RaggedTensor int32 [N, None]; for a scalar three
-            tensors int32 [None].
-
-        Raises:
-            ValueError: another rank.
+            (ids, starts, ends): three tf.RaggedTensor int32 [N, None]; for a scalar three tensors int32 [None].
         """
         text, scalar = _as_vector(text)
         ids, splits, starts, ends = self._offsets_of(text)
@@ -231,8 +232,7 @@ class Tokenizer:
         before, after = self._finders
         if before is None or after is not None:
             return self._run(text, False)[:2]
-        # Most batches hold no special token: they go without some fifty small operations, which take as long as
-        # WordPiece itself where the batch is one short text.
+        # Most batches hold no special token: without these fifty small operations one short text takes half the time.
         return tf.cond(
             before.present(text),
             lambda: self._run(text, False)[:2],

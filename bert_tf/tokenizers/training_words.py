@@ -19,7 +19,7 @@ _COVERAGE = 0.99995  # of the text, see choose_alphabet
 
 
 def count_words(texts, model, max_characters=None, show_progress=False, normalization=None):
-    """The words of the cleaned texts, and how often each is there.
+    """The words of the cleaned texts, and how often each is there: dict of str -> int.
 
     The texts are read once, as a stream; what stays in memory is the count of each distinct word.
 
@@ -29,9 +29,6 @@ def count_words(texts, model, max_characters=None, show_progress=False, normaliz
         max_characters: longer words are left out.
         show_progress: prints what is being done, and how fast.
         normalization: the Unicode normal form that the text is brought into first; None for none.
-
-    Returns:
-        dict of str -> int.
 
     Raises:
         DataError: the texts hold no word.
@@ -59,10 +56,10 @@ def choose_alphabet(counts, limit, vocabulary_size):
 
     Args:
         counts: Counter of the characters of a corpus.
-        limit: the number of characters. None: at least 1,000, and as many as are needed to cover
-            99.995 % of the text (as the unigram trainer does), but at most a third of the
-            vocabulary, which leaves room for longer tokens. Alphabets need fewer than 1,000; Hangul
-            and Chinese use thousands.
+        limit: the number of characters. None: at least 1,000, and as many as are needed to cover 99.995 % of the text
+            (as the unigram trainer does), but at most a third of the vocabulary, which leaves room for longer tokens.
+                Alphabets
+            need fewer than 1,000; Hangul and Chinese use thousands.
         vocabulary_size: the largest number of tokens.
 
     Raises:
@@ -79,11 +76,7 @@ def choose_alphabet(counts, limit, vocabulary_size):
 
 
 def check_size(vocabulary_size, special, alphabet, what):
-    """Refuses a vocabulary without room for anything else.
-
-    Raises:
-        ConfigError: the special tokens and the alphabet, which are `what`, are more than that.
-    """
+    """Raises ConfigError where special tokens and an alphabet, which are `what`, leave no room for anything else."""
     if len(special) + len(alphabet) > vocabulary_size:
         raise ConfigError(
             f"vocabulary_size is {vocabulary_size}, but {len(special)} special tokens and {len(alphabet)} "
@@ -107,13 +100,7 @@ def count_characters(words):
 
 
 def warn_of_rare_characters(counts, alphabet, consequence):
-    """Says in the log which part of the text has characters that are not in the alphabet.
-
-    Args:
-        counts: Counter of the characters of a corpus.
-        alphabet: the characters that are tokens.
-        consequence: what becomes of the others, a clause for the message.
-    """
+    """Logs how much of the text has characters that are not in the alphabet, and the consequence, a clause."""
     known = set(alphabet)
     rare = {c: n for c, n in counts.items() if c not in known}
     if rare:

@@ -1,7 +1,6 @@
 """Which tokens begin a word for masking: each family's rule, and text without spaces.
 
-Masking asks only this table. Which piece of a word a tagger reads is another question, which
-`ops.word_spans.find_word_spans` answers from the text itself.
+Taggers need another answer, from the text itself: `ops.word_spans.find_word_spans`.
 """
 
 import string
@@ -23,22 +22,14 @@ _ENGLISH = frozenset(string.ascii_letters) | _PUNCTUATION
 
 
 def sentencepiece_word_starts(pieces, space, non_english):
-    """Which pieces of a SentencePiece vocabulary begin a word.
+    """Which pieces of a SentencePiece vocabulary begin a word; bool [V].
 
     `_is_start_piece_sp` in google-research/albert `create_pretraining_data.py` and `_is_start_piece`
     in zihangdai/xlnet `data_utils.py`: pieces that begin with the space or "<", and single ASCII
-    punctuation marks but ' < = >; for ALBERT also each piece that holds anything but ASCII letters and
+    punctuation marks but ' < = >; for ALBERT (`non_english`) also each piece that holds anything but ASCII letters and
     these marks: digits, currency signs, letters of other alphabets. One deviation, where XLNet's
     rule takes a sentence of Chinese, Japanese or Thai for one word: a piece that holds a character of
     a script without spaces begins a word in either family. (Korean is written with spaces.)
-
-    Args:
-        pieces: list of str.
-        space: the character that spells a space.
-        non_english: whether ALBERT's last rule holds.
-
-    Returns:
-        bool [V].
     """
 
     def begins(piece):

@@ -43,8 +43,7 @@ class Checkpoints:
 
     Args:
         folder: holds the `step-*` folders; made when the first is saved.
-        keep: how many of the newest stay; at least 2, so that one good one is left whatever
-            happens to the newest.
+        keep: how many of the newest are kept; at least 2, in case the newest is damaged.
     """
 
     def __init__(self, folder, keep=2):
@@ -54,8 +53,7 @@ class Checkpoints:
         """Writes a checkpoint of a compiled model and removes the oldest.
 
         Raises:
-            RunDirectoryError: the disk is full or not writable, or the run's directory is gone;
-                older checkpoints are untouched.
+            RunDirectoryError: the folder cannot be written; older checkpoints are untouched.
             NonFiniteError: a weight or a slot of the optimizer is NaN or infinite; nothing is saved.
         """
         final = self.folder / f"step-{step:08d}"
@@ -89,22 +87,14 @@ class Checkpoints:
                 shutil.rmtree(old)
 
     def all(self):
-        """The folders of the checkpoints, damaged ones among them, oldest first.
-
-        Raises:
-            RunDirectoryError: their folder cannot be read.
-        """
+        """The folders of the checkpoints, damaged ones among them, oldest first."""
         return sorted((f for f in list_folder(self.folder) if _step(f) is not None), key=_step)
 
     def latest(self):
-        """The newest complete and undamaged checkpoint.
-
-        Returns:
-            (folder, state), or None where none was saved yet.
+        """(folder, state) of the newest undamaged checkpoint; None where none was saved yet.
 
         Raises:
-            RunDirectoryError: all checkpoints are damaged, or one may not be read. The user decides
-                whether to start again.
+            RunDirectoryError: all checkpoints are damaged, or one may not be read.
         """
         for attempt in range(ATTEMPTS):
             folders, problem = self.all(), None
@@ -125,12 +115,9 @@ class Checkpoints:
         )
 
     def read(self, use):
-        """Calls `use` with the model file of the newest undamaged checkpoint and returns its result.
+        """Calls `use` with the path of the newest undamaged model file and returns its result.
 
-        If the training process removes the file meanwhile, calls it again with the newest one then.
-
-        Args:
-            use: function(path of a safetensors file).
+        If the training process removes the file meanwhile, calls it again with the next newest.
 
         Raises:
             RunDirectoryError: there is no whole checkpoint.
@@ -148,14 +135,13 @@ class Checkpoints:
                     raise
 
     def restore(self, model):
-        """Sets the variables of a compiled and built model from the newest whole checkpoint.
+        """Sets the variables of a compiled and built model from the newest undamaged checkpoint.
 
         Returns:
             Its state (with "step"), or None where there is no checkpoint.
 
         Raises:
-            RunDirectoryError: every checkpoint is damaged.
-            DataError: the checkpoint is of another model.
+            RunDirectoryError, DataError: every checkpoint is damaged; it is of another model.
         """
         found = self.latest()
         if found is None:
@@ -182,8 +168,7 @@ def assign(variables, path, others_allowed=False):
     Args:
         variables: Keras variables.
         path: the file.
-        others_allowed: whether the file may hold tensors that no variable asks for, such as the
-            heads of the objective when only the encoder is wanted.
+        others_allowed: whether the file may hold tensors that no variable asks for, such as heads.
 
     Returns:
         The names of the tensors that were not used.
@@ -260,11 +245,7 @@ def _step(folder):
 
 
 def _inspect(folder):
-    """(what is wrong with a checkpoint or None, its state).
-
-    Raises:
-        RunDirectoryError: it may not be read; there may be nothing wrong with it.
-    """
+    """(what is wrong with a checkpoint or None, its state); raises RunDirectoryError where reading is not permitted."""
     try:
         for name in (STATE, MODEL):  # for the error that says why
             open(folder / name, "rb").close()

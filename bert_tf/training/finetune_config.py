@@ -32,6 +32,7 @@ class FinetuneTrainConfig:
         epochs: passes over the training data.
         batch_size: examples of an update, over all replicas and micro-batches together.
         accumulation_steps: how many micro-batches a batch is cut into; saves memory, changes no number.
+        remat: gradient checkpointing, as `train.remat` of pretraining; saves memory and costs time.
         precision: what the model computes in, as `train.precision` of pretraining.
         strategy: "one" device; "mirrored" on all GPUs of this machine (else all its CPU devices); "multi_worker": the
             cluster that TF_CONFIG describes; "tpu". "auto" takes a TPU, else a cluster, else all GPUs, else the CPU.
@@ -51,6 +52,7 @@ class FinetuneTrainConfig:
     epochs: Annotated[int, Range(at_least=1)] = 3
     batch_size: Annotated[int, Range(at_least=1, at_most=1 << 20)] = 32
     accumulation_steps: Annotated[int, Range(at_least=1)] = 1
+    remat: bool = False
     precision: Literal["auto", "float32", "mixed_bfloat16", "mixed_float16"] = "float32"
     strategy: str = "auto"
     xla: bool | None = None

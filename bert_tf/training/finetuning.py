@@ -25,14 +25,8 @@ from bert_tf.progress import Progress
 from bert_tf.tasks import build_task
 from bert_tf.training import inputs
 from bert_tf.training.checkpoints import Checkpoints
-from bert_tf.training.encoders import (
-    config_of,
-    finetuning_dropout,
-    identity_of,
-    load_encoder,
-    tokenizer_of,
-)
 from bert_tf.training.finetune_config import FinetuneConfig, check_finetuning  # noqa: F401
+from bert_tf.training.loading import finetuning_dropout, load_encoder
 from bert_tf.training.optimization import make_optimizer
 from bert_tf.training.precision import precision, resolve
 from bert_tf.training.run_directory import (
@@ -43,6 +37,7 @@ from bert_tf.training.run_directory import (
     Finished,
     RunDirectory,
 )
+from bert_tf.training.sources import identity_of, open_source
 from bert_tf.training.strategies import (
     check_agreement,
     explain_lost_workers,
@@ -83,13 +78,14 @@ def finetune(config, output):
         folder = RunDirectory.claim(output, config, in_place)
         # Nothing is written before the data are read and the model and its optimizer are built: a
         # command that fails until then can be corrected and run again.
-        task = build_task(config.task, tokenizer_of(config.init_from))
+        source = open_source(config.init_from)
+        task = build_task(config.task, source.tokenizer())
         tokens = config.train.batch_size * task.config.sequence_length
-        config = resolve(config, folder, strategy, config_of(config.init_from), tokens)
+        config = resolve(config, folder, strategy, source.config, tokens)
         paths = {split: path for split, path in dataclasses.asdict(config.data).items() if path}
         data = {split: task.read(path) for split, path in paths.items()}
         identities = {f"data.{split}": (path, inputs.of_file(path)) for split, path in paths.items()}
-        identities["init_from"] = (config.init_from, identity_of(config.init_from))
+        identities["init_from"] = (config.init_from, identity_of(source))
         inputs.check(folder.path, identities)
 
         def begin():
@@ -140,6 +136,7 @@ def _train_and_measure(config, run, task, data, strategy, begin, writes):
         model.compile(
             optimizer=make_optimizer(config.optimizer, steps * train.epochs),
             accumulation_steps=train.accumulation_steps,
+            remat=train.remat,
             xla=train.xla,
             seed=train.seed,
         )

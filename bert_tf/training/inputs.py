@@ -17,25 +17,14 @@ RECORD = "inputs.json"
 
 
 def of_shards(manifest):
-    """The identity of a folder of shards.
-
-    Args:
-        manifest: its `Manifest`.
-
-    Returns:
-        dict that JSON can hold: the settings of the shards and a checksum over those of the files.
-    """
+    """The identity of a folder of shards: their settings and a checksum over the checksums of the files."""
     lines = "".join(f"{shard.sha256} {shard.file}\n" for shard in manifest.shards)
     numbers = {"sequence_length": manifest.sequence_length, "examples": manifest.examples}
     return manifest.settings | numbers | {"sha256": hashlib.sha256(lines.encode()).hexdigest()}
 
 
 def of_file(path):
-    """The identity of a file.
-
-    Raises:
-        DataError: it cannot be read.
-    """
+    """The identity of a file."""
     try:
         return {"bytes": Path(path).stat().st_size, "sha256": sha256(path)}
     except OSError as error:
@@ -43,12 +32,7 @@ def of_file(path):
 
 
 def of_arrays(config, arrays):
-    """The identity of a published checkpoint.
-
-    Args:
-        config: the dataclass of its settings.
-        arrays: name -> NumPy array.
-    """
+    """The identity of a published checkpoint; `arrays` is name -> NumPy array."""
     digest = hashlib.sha256(json.dumps(to_dict(config), sort_keys=True).encode())
     for name in sorted(arrays):
         array = arrays[name]

@@ -1,14 +1,219 @@
-"""Loads trained models from run directories, with their heads and tokenizers."""
+"""Loads models from disk. Every command goes through this file.
 
-from bert_tf.errors import RunDirectoryError
+A path is one of these (`open_source`):
+
+| path | recognized by |
+|---|---|
+| run directory, of pretraining or fine-tuning | config.yaml |
+| Hugging Face folder | config.json, with model.safetensors or its shards |
+| ELECTRA's two Hugging Face folders | discriminator/config.json and generator/config.json |
+| TensorFlow 1 checkpoint: its folder or its prefix | one .index file, with the family's configuration |
+| Model Garden checkpoint of BERT: its folder or its prefix | the same, with an object graph inside |
+
+and becomes:
+
+| function | from | gives | used by |
+|---|---|---|---|
+| `load` | any | `Loaded`: encoder, tokenizer, with `pretraining=True` the objective | `bert_tf.load`, `convert` |
+| `load_pretrained` | any with its pretraining heads | objective, tokenizer | `fill-mask`, `export` |
+| `load_encoder` | any | encoder, tokenizer | `finetune --init-from` |
+| `initialize` | any | fills an objective | `train.init_from` |
+| `load_finetuned` | run of fine-tuning | task, model, tokenizer | `evaluate`, `predict`, `export` |
+
+`converting.py` writes a run directory or another library's format from any of them.
+"""
+
+import dataclasses
+
+import keras
+from absl import logging
+
+from bert_tf import config as configuration
+from bert_tf.backend import TrainableModel
+from bert_tf.errors import ConfigError, DataError, RunDirectoryError
 from bert_tf.files import is_there
-from bert_tf.models.families import build_config, build_encoder
+from bert_tf.models.families import FAMILIES, build_config, build_encoder, describe
+from bert_tf.models.weights import LoadReport, by_path, part_of
+from bert_tf.objectives.objective import ObjectiveConfig
+from bert_tf.objectives.registry import OBJECTIVES
 from bert_tf.tasks import load_task
 from bert_tf.tasks.task import TASK_FILE
+from bert_tf.tokenizers import Tokenizer
 from bert_tf.training.checkpoints import assign
-from bert_tf.training.imported import load
 from bert_tf.training.precision import precision as precision_scope
 from bert_tf.training.run_directory import CONFIG, RunDirectory
+from bert_tf.training.sources import open_source
+
+
+@dataclasses.dataclass(frozen=True)
+class Loaded:
+    """The result of `bert_tf.load`.
+
+    Attributes:
+        encoder: the encoder, its weights set.
+        tokenizer: the tokenizer.
+        objective: the pretraining model around the encoder, or None if it was not asked for.
+        family: our name of the family.
+        report: which arrays were not used, and which variables are randomly initialized.
+    """
+
+    encoder: keras.Model
+    tokenizer: Tokenizer
+    objective: TrainableModel | None
+    family: str
+    report: LoadReport
+
+
+def load(path, pretraining=False, pooler=None, fresh=(), family=None, dtype=None, **outputs):
+    """See `bert_tf.load`."""
+    known = ["pooler", "pair_head", *(record.head for record in OBJECTIVES.values() if record.head)]
+    for part in fresh:
+        if part not in known:
+            raise ConfigError(f"fresh names '{part}'{configuration.nearest(part, known)}")
+    source = open_source(path, family)
+    settings = None
+    if pretraining:
+        settings = objective_of(source, fresh)
+        if settings is None:
+            own = OBJECTIVES[FAMILIES[source.family].objective].head
+            raise DataError(f"{path} holds no pretraining head; to initialize one randomly, pass fresh=('{own}',)")
+    return load_from(source, settings, pooler, fresh, dtype, **outputs)
+
+
+def load_from(source, settings, pooler=None, fresh=(), dtype=None, **outputs):
+    """`Loaded` from what `open_source` returns, with the objective of these settings; None for no objective."""
+    if pooler is None:
+        pooler = "pooler" in source.parts or (settings is not None and settings.needs_pooler)
+    encoder = build_encoder(source.config, pooler=pooler, dtype=dtype, **outputs)
+    objective = None
+    if settings is not None:
+        objective = OBJECTIVES[settings.name].model_class.around(encoder, settings)
+    report = source.fill(objective or encoder, partly=objective is None, fresh=fresh)
+    return Loaded(encoder, source.tokenizer(), objective, source.family, report)
+
+
+def objective_of(source, fresh=()):
+    """The settings of the objective that a source was pretrained with.
+
+    A run names it in its config.yaml. A published checkpoint shows the head of one of `OBJECTIVES`; or the
+    family's own objective has no head.
+
+    Args:
+        source: of `open_source`.
+        fresh: parts that the model gets beside those of the source.
+
+    Returns:
+        An `ObjectiveConfig`; None if neither the source nor `fresh` has a pretraining head.
+    """
+    family = FAMILIES[source.family]
+    if source.objective:
+        settings = configuration.build(ObjectiveConfig, source.objective, "objective")
+    else:
+        record = _shown_objective(family, source.parts) or _shown_objective(family, fresh)
+        if record is None:
+            return None
+        settings = record.config()
+    generator = None if source.generator is None else describe(source.generator)
+    return settings.for_parts({*source.parts, *fresh}, family.pair_task, generator)
+
+
+def _shown_objective(family, parts):
+    own = OBJECTIVES[family.objective]
+    shown = (record for record in OBJECTIVES.values() if record.head in parts)
+    return next(shown, own if own.head is None else None)
+
+
+def load_pretrained(path, precision="float32"):
+    """The objective and tokenizer of a pretraining run, or of a published checkpoint with its heads.
+
+    Args:
+        path: what `bert_tf.load` opens.
+        precision: what the model computes in, whatever it was trained in.
+
+    Returns:
+        A pair (the objective, such as a `MaskedLM`; tokenizer).
+
+    Raises:
+        RunDirectoryError, DataError, ConfigError: as `bert_tf.load`; also an unknown precision.
+    """
+    with precision_scope(precision):
+        loaded = load(path, pretraining=True)
+    return loaded.objective, loaded.tokenizer
+
+
+def load_encoder(path, trained=True, pooler=True, dropout=None, **outputs):
+    """The encoder and tokenizer to fine-tune.
+
+    Args:
+        path: what `bert_tf.load` opens.
+        trained: False keeps the random initial weights: the same model without its training.
+        pooler: whether the encoder has a pooler. If the source has none, it is randomly initialized.
+        dropout: the encoder's dropout rates, on attention too; None for those of the source.
+        outputs: further arguments of the encoder, such as `output_hidden_states`.
+
+    Returns:
+        A pair (encoder, tokenizer).
+
+    Raises:
+        RunDirectoryError, DataError, ConfigError: as `bert_tf.load`.
+    """
+    source = open_source(path)
+    config = source.config
+    if dropout is not None:
+        rates = {"dropout", "attention_dropout"} & {field.name for field in dataclasses.fields(config)}
+        config = dataclasses.replace(config, **dict.fromkeys(rates, dropout))
+    encoder = build_encoder(config, pooler=pooler, **outputs)
+    if trained:
+        _warn(source, source.fill(encoder, partly=True, fresh=("pooler",)))
+    return encoder, source.tokenizer()
+
+
+def finetuning_dropout(path):
+    """The default dropout rate for fine-tuning `path`; None keeps its own rates.
+
+    A published checkpoint (imported or not) and a fine-tuned run keep their own. A run that was pretrained
+    here gets 0.1: a short pretraining goes without dropout, a small labelled set needs it.
+    """
+    source = open_source(path)
+    if source.format != "run" or source.is_finetuned or "imported_from" in source.run.config():
+        return None
+    return 0.1
+
+
+def initialize(objective, tokenizer, path, fresh=()):
+    """Starts a pretraining model from a run directory or a published checkpoint.
+
+    Args:
+        objective: a `PretrainingModel`; its variables are set.
+        tokenizer: the tokenizer of the shards; its vocabulary must equal that of `path`.
+        path: what `bert_tf.load` opens.
+        fresh: parts, such as "pair_head" or "masked_lm_head", that keep their random initial values
+            if `path` does not have them. Parts of `path` that the objective does not have are ignored.
+
+    Raises:
+        RunDirectoryError: no run, or no whole checkpoint in it.
+        ConfigError: a setting of the encoder differs from that of `path`.
+        DataError: the weights do not fill the model, or it was trained on other tokens.
+    """
+    source = open_source(path)
+    if source.tokenizer().vocabulary != tokenizer.vocabulary:
+        raise DataError(
+            f"{path} was trained on another vocabulary than that of the shards; write the shards with the tokenizer in "
+            f"{path}"
+        )
+    theirs = configuration.to_dict(source.config)
+    for name, value in configuration.to_dict(objective.backbone.config).items():
+        # Settings of training alone may differ; those that change the outputs may not.
+        if name not in ("dropout", "attention_dropout", "initializer_range") and theirs.get(name) != value:
+            raise ConfigError(
+                f"model.{name} is {value!r}, but {path} has {theirs.get(name)!r}; set model.{name} to that value"
+            )
+    missing = sorted({part_of(name) for name in by_path(objective)} - source.parts - set(fresh))
+    if missing:
+        raise DataError(
+            f"{path} has no {', '.join(missing)}; to initialize them randomly, list them in train.init_fresh"
+        )
+    _warn(source, source.fill(objective, partly=True, fresh=fresh))
 
 
 def is_finetuned(path):
@@ -20,28 +225,8 @@ def is_finetuned(path):
     return is_there(RunDirectory.open(path).path / TASK_FILE)
 
 
-def load_pretrained(path, precision="float32"):
-    """The objective and tokenizer of a pretraining run, at its newest whole checkpoint.
-
-    Args:
-        path: the run directory.
-        precision: what the model computes in, whatever it was trained in.
-
-    Returns:
-        A pair (the objective, such as a `MaskedLM`; tokenizer).
-
-    Raises:
-        RunDirectoryError: no run, or no whole checkpoint in it.
-        DataError: the checkpoint does not fit the model.
-        ConfigError: an unknown precision.
-    """
-    with precision_scope(precision):
-        loaded = load(RunDirectory.open(path).path, pretraining=True)
-    return loaded.objective, loaded.tokenizer
-
-
 def trained_length(path):
-    """Tokens of the rows that a pretraining run was trained on; positions beyond are untrained."""
+    """The sequence length that a pretraining run was trained with; positions beyond are untrained."""
     run = RunDirectory.open(path)
     length = run.section("data").get("sequence_length")
     if not isinstance(length, int):
@@ -71,3 +256,9 @@ def load_finetuned(path, precision="float32"):
         model = task.model(build_encoder(build_config(run.section("model"))))
     run.checkpoints.read(lambda file: assign(model.variables, file))
     return task, model, tokenizer
+
+
+def _warn(source, report):
+    parts = sorted({part_of(path) for path in report.fresh})
+    if parts:
+        logging.warning("%s has no %s: it is randomly initialized", source.path, ", ".join(parts))

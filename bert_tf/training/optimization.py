@@ -1,11 +1,12 @@
 """Makes the optimizer of pretraining and fine-tuning from its settings."""
 
-from bert_tf.backend import AdamW, Lamb, WarmupDecay
-from bert_tf.training.optimizer_config import OptimizerConfig  # noqa: F401
+from bert_tf.backend import WarmupDecay
+from bert_tf.registry import resolve
+from bert_tf.training.optimizer_config import OPTIMIZERS
 
 
 def make_optimizer(config, total_steps):
-    """An `AdamW` or `Lamb` on a `WarmupDecay` over `total_steps` updates."""
+    """The optimizer that `config.name` names, on a `WarmupDecay` over `total_steps` updates."""
     warmup = config.warmup_steps
     if warmup is None:
         warmup = int(total_steps * config.warmup_fraction)
@@ -18,12 +19,6 @@ def make_optimizer(config, total_steps):
         variant=config.schedule,
         decay=config.decay,
     )
-    return {"adamw": AdamW, "lamb": Lamb}[config.name](
-        schedule,
-        weight_decay=config.weight_decay,
-        beta_1=config.beta_1,
-        beta_2=config.beta_2,
-        epsilon=config.epsilon,
-        bias_correction=config.bias_correction,
-        global_clipnorm=config.clip_norm,
-    )
+    record = OPTIMIZERS[config.name]
+    arguments = {name: getattr(config, name) for name in record.arguments}
+    return resolve(record.optimizer)(schedule, global_clipnorm=config.clip_norm, **arguments)

@@ -1,9 +1,10 @@
-"""The settings of the optimizer. No TensorFlow is imported, so that a wrong setting is refused at once."""
+"""The settings of the optimizer, and the list of optimizers. No TensorFlow is imported, as in all settings."""
 
 import dataclasses
-from typing import Annotated, Literal
+from typing import Annotated, ClassVar, Literal
 
 from bert_tf.config import Range
+from bert_tf.registry import Registry
 
 
 @dataclasses.dataclass(frozen=True)
@@ -32,7 +33,9 @@ class OptimizerConfig:
             for no clipping.
     """
 
-    name: Literal["adamw", "lamb"] = "adamw"
+    CHOSEN_BY: ClassVar[str] = "name"
+
+    name: str = "adamw"
     learning_rate: Annotated[float, Range(at_least=0)] = 1e-4
     warmup_steps: Annotated[int | None, Range(at_least=0)] = None
     warmup_fraction: Annotated[float, Range(at_least=0, at_most=1)] = 0.01
@@ -46,3 +49,33 @@ class OptimizerConfig:
     epsilon: Annotated[float, Range(above=0)] = 1e-6
     bias_correction: bool = False
     clip_norm: Annotated[float | None, Range(above=0)] = 1.0
+
+    @classmethod
+    def choices(cls):
+        """Name -> settings of every optimizer, for `bert_tf.config.build`."""
+        return {name: record.config for name, record in OPTIMIZERS.items()}
+
+
+@dataclasses.dataclass(frozen=True)
+class Optimizer:
+    """The record of an optimizer.
+
+    Attributes:
+        name: the value of `optimizer.name`.
+        optimizer: its class, or "module:attribute". It is called with the schedule of the learning rate, with
+            `global_clipnorm`, and with `arguments`.
+        config: its settings: `OptimizerConfig`, or a subclass whose default `name` is this name.
+        arguments: the names of the settings that the class takes by the same names.
+    """
+
+    name: str
+    optimizer: type | str
+    config: type = OptimizerConfig
+    arguments: tuple[str, ...] = ("weight_decay", "beta_1", "beta_2", "epsilon", "bias_correction")
+
+
+OPTIMIZERS = Registry(
+    "optimizer",
+    "optimizer.name",
+    [Optimizer("adamw", "bert_tf.backend:AdamW"), Optimizer("lamb", "bert_tf.backend:Lamb")],
+)

@@ -1,9 +1,8 @@
 """The precision of a model: float32, or bfloat16 on machines that are faster with it.
 
-bfloat16 products take half the time of float32's on some CPUs (AMD Zen 4, Intel with AMX) and twice
-the time on others (Intel with AVX512-BF16 and no AMX). CPUs without bfloat16 instructions convert
-numbers all the time: their products are about as fast in both, a step of training takes 1.4 times as
-long (AMD Zen 3). No setting suits all machines: `precision: auto` looks.
+bfloat16 products take half the time of float32's on some CPUs (AMD Zen 4, Intel with AMX) and twice the time on others
+(Intel with AVX512-BF16 and no AMX). Without bfloat16 instructions a step of training takes 1.4 times as long (AMD Zen 3).
+So `precision: auto` measures.
 """
 
 import contextlib
@@ -35,11 +34,7 @@ _SECONDS = 0.2
 
 @contextlib.contextmanager
 def precision(name):
-    """Makes layers that are created in this block compute in `name`; their variables stay float32.
-
-    bfloat16 wherever there is a choice: float16, for older GPUs, has too small a range and loses an
-    update now and then.
-    """
+    """Makes layers that are created in this block compute in `name`; their variables stay float32."""
     if name not in PRECISIONS:
         raise ConfigError(f"precision is '{name}'; it must be one of {', '.join(PRECISIONS)}")
     before = keras.config.dtype_policy()
@@ -51,19 +46,9 @@ def precision(name):
 
 
 def resolve(config, run, strategy, model_config, rows):
-    """The configuration of a run with `auto` replaced by a precision, the same on all workers.
+    """The configuration of a run with `train.precision: auto` replaced, the same on all workers.
 
-    A resumed run keeps its precision on any machine.
-
-    Args:
-        config: a `PretrainConfig` or `FinetuneConfig`.
-        run: its `RunDirectory`.
-        strategy: of `make_strategy`.
-        model_config: has `hidden_size` and `intermediate_size`.
-        rows: tokens of a batch.
-
-    Returns:
-        `config` with "float32" or "mixed_bfloat16" under `train.precision`.
+    A resumed run keeps its precision on any machine. `rows` is the number of tokens of a batch.
     """
     if config.train.precision != AUTO:
         return config
@@ -78,16 +63,14 @@ def resolve(config, run, strategy, model_config, rows):
 def choose(model_config, rows, on_tpu=False, stored=False):
     """The precision that suits this machine, with a line on the console that says why.
 
-    bfloat16 on TPUs and on GPUs of compute capability 8.0 or above. On CPUs the products of the model's
-    feed-forward layers are timed in both for a fifth of a second: bfloat16 must take less time by a
-    tenth with each number of rows.
+    bfloat16 on TPUs and on GPUs of compute capability 8.0 or above. On CPUs the products of the model's feed-forward
+    layers are timed in both for a fifth of a second: bfloat16 must be 1.1 times as fast with each number of rows.
 
     Args:
         model_config: has `hidden_size` and `intermediate_size`.
         rows: numbers of tokens, of a training batch, or of the requests to be served.
         on_tpu: whether the model runs on TPUs.
-        stored: whether the weights are stored as they are read, as in an export; training casts them
-            in each step.
+        stored: whether the weights are stored in the precision, as in an export; training casts them in each step.
 
     Returns:
         "float32" or "mixed_bfloat16".

@@ -17,7 +17,7 @@ from bert_tf.tokenizers import load_tokenizer
 from bert_tf.training import inputs
 from bert_tf.training.baselines import unigram
 from bert_tf.training.checkpoints import Checkpoints
-from bert_tf.training.encoders import initialize
+from bert_tf.training.loading import initialize
 from bert_tf.training.monitor import Monitor
 from bert_tf.training.optimization import make_optimizer
 from bert_tf.training.precision import precision, resolve

@@ -69,12 +69,7 @@ class Finished:
 
 @dataclasses.dataclass(frozen=True)
 class TokenizerChecksums:
-    """The content of tokenizer/checksums.json.
-
-    Attributes:
-        fingerprint: of the tokenizer.
-        files: name -> sha256.
-    """
+    """The content of tokenizer/checksums.json; `files` is name -> sha256."""
 
     fingerprint: str
     files: dict[str, str]
@@ -94,13 +89,10 @@ class RunDirectory:
 
     @classmethod
     def claim(cls, path, config, in_place=None):
-        """Checks that `path` is new, or holds the run that `config` describes, and returns it.
-
-        Writes nothing: `record` does, after the run's data have been read.
+        """The run at `path`, which must be new or described by `config`. Nothing is written: `record` does it later.
 
         Raises:
-            RunDirectoryError: the directory holds another run (the first differing key is named),
-                or files that are not a run, or cannot be read.
+            RunDirectoryError: the directory holds another run (names the first differing key) or other files.
         """
         run = cls(path, in_place)
         if is_there(run.path / CONFIG):
@@ -136,14 +128,7 @@ class RunDirectory:
         return run if best == "." else cls(run.path / bare_name(best, f"{summary}: best"))
 
     def check_in_place(self, done):
-        """Raises if the directory was moved, deleted or emptied during the training.
-
-        Args:
-            done: the result that cannot be saved any more, such as "step 100".
-
-        Raises:
-            RunDirectoryError: says that `done` is not saved.
-        """
+        """Raises if the directory was moved, deleted or emptied, so that `done`, such as "step 100", cannot be saved."""
         if not is_there(self.path / CONFIG) or (self.in_place and not self.in_place()):
             raise RunDirectoryError(
                 f"{self.path} was moved, deleted or emptied while it was trained in, so {done} cannot be saved. Put the "
@@ -162,11 +147,7 @@ class RunDirectory:
         return (self.config().get("train") or {}).get("precision", "float32")
 
     def section(self, name):
-        """A section of the configuration, a dict.
-
-        Raises:
-            RunDirectoryError: the section is missing, as in a truncated file.
-        """
+        """A section of the configuration, a dict; raises RunDirectoryError if there is none."""
         section = self.config().get(name)
         if not isinstance(section, dict):
             holds = "has no" if section is None else f"holds {brief(section)} as"
@@ -174,11 +155,7 @@ class RunDirectory:
         return section
 
     def tokenizer(self):
-        """The run's tokenizer.
-
-        Raises:
-            RunDirectoryError: its files were changed since they were saved.
-        """
+        """The run's tokenizer; raises RunDirectoryError if its files were changed since they were saved."""
         problem = self._tokenizer_problem()
         if problem:
             raise RunDirectoryError(
@@ -187,11 +164,7 @@ class RunDirectory:
         return load_tokenizer(self.path / TOKENIZER)
 
     def keep_tokenizer(self, tokenizer):
-        """Saves the tokenizer, or restores its files if they were changed.
-
-        Raises:
-            RunDirectoryError: the folder holds another tokenizer.
-        """
+        """Saves the tokenizer, or restores its files; raises RunDirectoryError if there is another one."""
         folder = self.path / TOKENIZER
         if is_there(folder):
             if is_there(folder / CHECKSUMS):
@@ -241,8 +214,8 @@ class RunDirectory:
 
         Args:
             step: the newest step that is kept.
-            lines: how many lines there were up to this step when its checkpoint was saved; None if not
-                known. If fewer are left, a warning says how many are lost.
+            lines: the number of lines up to this step when its checkpoint was saved, or None. If fewer are left, a
+                warning says so.
         """
         kept = [m for m in self.metrics() if m["step"] <= step]
         if lines is not None and len(kept) < lines:

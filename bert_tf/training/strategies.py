@@ -18,14 +18,12 @@ NAMES = ("auto", "one", "mirrored", "multi_worker", "tpu")
 def make_strategy(name="auto"):
     """The distribution strategy called `name`.
 
-    "auto" takes a TPU where the machine has one, else the cluster that the environment variable
-    TF_CONFIG describes, else all GPUs, else the one device there is. "mirrored" replicates over all
-    GPUs, or over the logical CPUs that the caller has configured; "multi_worker" over those of all
-    machines of TF_CONFIG's cluster, each of which runs the same command on a shared file system.
+    "auto" takes a TPU where the machine has one, else the cluster that the environment variable TF_CONFIG describes, else
+    all GPUs, else the one device there is. "mirrored" replicates over all GPUs, or over the logical CPUs; "multi_worker"
+    over those of all machines of TF_CONFIG's cluster, each of which runs the same command on a shared file system.
 
-    Each strategy is created once in a process, and every call returns the same object: a second
-    TPUStrategy would erase the memory of the first, and two MirroredStrategies give their collectives
-    the same numbers and confuse them ("Shape mismatch in the collective instance", TensorFlow 2.20).
+    A process creates each strategy once: a second TPUStrategy would erase the memory of the first, and two
+    MirroredStrategies confuse their collectives ("Shape mismatch in the collective instance", TensorFlow 2.20).
 
     Raises:
         ConfigError: an unknown name, a TPU that cannot be reached, or a cluster that is missing or
@@ -38,22 +36,13 @@ def make_strategy(name="auto"):
     if name == "multi_worker" or (name == "auto" and len(_workers()) > 1):
         return _multi_worker()
     gpus = tf.config.list_logical_devices("GPU")
-    if name == "auto" and not gpus:
-        tpu.warn_of_unused(tpu.Machine.here())
     if name == "mirrored" or (name == "auto" and len(gpus) > 1):
         return _mirrored(tuple(d.name for d in gpus or tf.config.list_logical_devices("CPU")))
     return tf.distribute.get_strategy()
 
 
 def strategy_of(train):
-    """The strategy of a run's training settings, which are checked against it.
-
-    Args:
-        train: has `strategy`, `batch_size`, `accumulation_steps`, `xla` and `precision`.
-
-    Raises:
-        ConfigError: as `make_strategy`; settings that this strategy cannot train with.
-    """
+    """The strategy of a run's training settings; raises ConfigError for settings that it cannot train with."""
     strategy = make_strategy(train.strategy)
     check_xla(strategy, train.xla)
     if is_tpu(strategy):
@@ -72,9 +61,8 @@ def feed(strategy, global_batch, make_dataset):
     Args:
         strategy: of `make_strategy`.
         global_batch: examples of an update over all replicas.
-        make_dataset: function(input_index, num_inputs) -> a `tf.data.Dataset` of this input's rows of each
-            global batch, dicts of tensors. With several inputs, or on a TPU, each batch must have
-            `global_batch / num_inputs` rows; use `feed_batches` for batches of other sizes.
+        make_dataset: function(input_index, num_inputs) -> a `tf.data.Dataset` of this input's rows of each global batch,
+            dicts of tensors. With several inputs, or on a TPU, each batch must have `global_batch / num_inputs` rows.
 
     Returns:
         The dataset of the one process, or this worker's part of a distributed one.
@@ -109,20 +97,15 @@ def feed(strategy, global_batch, make_dataset):
 def feed_batches(strategy, batches, rows=None):
     """The dataset for `fit` or `evaluate`, in which every row of each batch is on one replica.
 
-    Every host reads all batches and takes the rows of its replicas. A batch whose size is not a
-    multiple of the replicas is padded by `fill`.
+    Every host reads all batches and takes the rows of its replicas. A batch whose size is not a multiple of the replicas
+    is padded by `fill`.
 
     Args:
         strategy: of `make_strategy`.
         batches: a `tf.data.Dataset` of global batches, dicts of tensors with any number of rows.
-        rows: the size of the largest batch, if known. All batches are padded to it, which makes the
-            number of rows static; a TPU needs that.
+        rows: the size of the largest batch, to which all are padded; a TPU needs it. None for no such padding.
 
-    Returns:
-        The dataset of the one process, or this worker's part of a distributed one.
-
-    Raises:
-        ConfigError: data that a TPU cannot take.
+    Returns, raises: as `feed`.
     """
     if _is_one_dataset(strategy):
         return batches
@@ -167,9 +150,6 @@ def check_agreement(strategy, number, what):
         strategy: of `make_strategy`.
         number: the state of this worker, such as its step; an int below 2^31.
         what: the name of this number in the message.
-
-    Raises:
-        RunDirectoryError: another worker has another number.
     """
     workers, total, squares = _sums(strategy, [1, number, number**2])
     if workers * squares != total**2:
@@ -201,11 +181,7 @@ def _sums(strategy, numbers):
 
 @contextlib.contextmanager
 def explain_lost_workers():
-    """Replaces the errors that TensorFlow raises after another worker has failed by a clear message.
-
-    Raises:
-        WorkerLostError: says what to do.
-    """
+    """Raises `WorkerLostError` instead of TensorFlow's errors after another worker has failed."""
     try:
         yield
     except (tf.errors.UnavailableError, tf.errors.AbortedError) as error:
@@ -261,7 +237,8 @@ def _mirrored(devices):
 
 @functools.cache
 def _tpu():
-    tpu.check_machine(tpu.Machine.here())
+    if not tf.config.list_physical_devices("TPU"):
+        raise tpu.explain(None)
     try:
         # The chips belong to this machine or to its slice, so that no address is needed.
         resolver = tf.distribute.cluster_resolver.TPUClusterResolver(tpu="local")

@@ -16,9 +16,8 @@ from bert_tf.tokenizers import load_tokenizer
 from bert_tf.training.finetuning import finetune
 from bert_tf.training.pretraining import pretrain
 from bert_tf.training.run_directory import SUMMARY, Summary
-from bert_tf.training.study_checks import build_shards
 from bert_tf.training.study_config import StudyConfig  # noqa: F401
-from bert_tf.training.study_plan import plan
+from bert_tf.training.study_plan import build_shards, plan
 from tfrecords.writing.writer import tokenize_corpus, write_shards
 
 RESULTS = "results.json"
@@ -28,8 +27,7 @@ PRETRAINED = "pretrained.json"
 def run_study(config, corpus, tokenizer, output, held_out=None, rows=None):
     """Runs the parts of a study that are not finished, row by row.
 
-    The same call resumes an interrupted study, and runs rows that were added to its file. Several
-    processes or machines can run different rows in one `output` folder.
+    Several processes or machines can run different rows in one `output` folder.
 
     Args:
         config: StudyConfig.
@@ -88,10 +86,9 @@ def collect(experiments):
         experiments: list of Experiment; those without results are left out.
 
     Returns:
-        dict: row -> {"seeds": number of finished seeds, "mean": metrics, "spread": the same names; empty
-        for one seed}. The metrics are the last ones of pretraining, and "task.metric" on the test
-        file, or on the dev file if there is no test file. A task that was fine-tuned with several
-        seeds counts with their mean; if there is one pretraining, the spread is that over these seeds.
+        dict: row -> {"seeds": number of finished seeds, "mean": metrics, "spread": the same names; empty for one seed}.
+        The metrics are the last ones of pretraining, and "task.metric" on the test file, else on the dev file. A task
+        with several seeds counts with their mean; with one pretraining, the spread is that over these seeds.
     """
     found = {}
     for experiment in experiments:

@@ -1,14 +1,31 @@
 """The experiments of a study, every setting checked. No TensorFlow is imported, as in `study_config`."""
 
+import contextlib
 import dataclasses
 from pathlib import Path
 
-from bert_tf import config as configuration
+from bert_tf.config import build, nearest
 from bert_tf.errors import ConfigError
-from bert_tf.training.finetune_config import FinetuneConfig
-from bert_tf.training.pretrain_config import PretrainConfig
-from bert_tf.training.study_checks import about, build_shards, check_experiment, check_names, check_own
+from bert_tf.models.families import build_config
+from bert_tf.training.finetune_config import FinetuneConfig, check_finetuning
+from bert_tf.training.pretrain_config import PretrainConfig, check_pretraining
 from bert_tf.training.study_config import StudyRow
+from tfrecords.shards.config import CorpusConfig, ShardsConfig
+
+#: Names in the output folder that shards, rows and tasks must not have.
+RESERVED = {
+    "shards": (),
+    "rows": ("shards", "held_out", "tokens", "results.json"),
+    "finetune": ("pretrained", "pretrained.json"),
+}
+
+#: Settings that the study sets itself -> what to do instead.
+OF_PRETRAINING = {
+    "train.seed": "remove it and set 'seeds' to the number of repetitions, which have seeds 0, 1, ...",
+    "data.shards": "remove it and name the shards in 'shards' of the row",
+    "data.eval_shards": "remove it and give the held-out text with --held-out",
+}
+OF_FINETUNING = {"init_from": "remove it: each task starts from the pretraining of its row"}
 
 
 @dataclasses.dataclass(frozen=True)
@@ -28,7 +45,7 @@ def plan(config, output, held_out=False, tokenizer=None):
         config: StudyConfig.
         output: the study's folder.
         held_out: whether pretraining is measured on held-out shards.
-        tokenizer: what the models are checked with; None leaves that out.
+        tokenizer: to check the lengths of the models; None skips this check.
 
     Returns:
         list of Experiment.
@@ -36,49 +53,31 @@ def plan(config, output, held_out=False, tokenizer=None):
     Raises:
         ConfigError: names the row and the key.
     """
-    check_names(config)
-    check_own(config.pretrain, config.finetune)
+    _check_names(config)
+    _refuse_own(config.pretrain, config.finetune)
     shards = {name: build_shards(settings, f"shards.{name}") for name, settings in config.shards.items()}
     experiments = []
     for name in config.rows:
         row = _row(config, name)
         for seed in range(row.seeds):
             experiments.append(_experiment(config, output, name, row, seed, held_out))
-        with about(f"rows.{name}"):
-            check_experiment(experiments[-1], shards[row.shards], tokenizer)
+        with _about(f"rows.{name}"):
+            _check(experiments[-1], shards[row.shards], tokenizer)
     return experiments
 
 
-def _row(config, name):
-    where = f"rows.{name}"
-    row = configuration.build(StudyRow, config.rows[name], where)
-    if row.shards not in config.shards:
-        raise ConfigError(f"{where}.shards is '{row.shards}'{configuration.nearest(row.shards, config.shards)}")
-    check_own(row.pretrain, {task: row.finetune for task in config.finetune}, f"{where}.")
-    return dataclasses.replace(row, seeds=config.seeds if row.seeds is None else row.seeds)
+def build_shards(settings, where):
+    """The ShardsConfig of one of a study's shards.
 
-
-def _experiment(config, output, name, row, seed, held_out):
-    folder = output / name / f"seed-{seed}"
-    data = {"shards": str(output / "shards" / row.shards)}
-    if held_out:
-        data["eval_shards"] = str(output / "held_out" / row.shards)
-    settings = merge(merge(config.pretrain, row.pretrain), {"data": data, "train": {"seed": seed}})
-    pretraining = configuration.build(PretrainConfig, settings, f"rows.{name}.pretrain")
-    with about(f"rows.{name}"):
-        tasks = {task: _finetuning(task, s, row, folder) for task, s in config.finetune.items()}
-    return Experiment(name, folder, pretraining, tasks)
-
-
-def _finetuning(task, settings, row, folder):
-    settings = merge(merge(settings, row.finetune), {"init_from": str(folder / "pretrained")})
-    config = configuration.build(FinetuneConfig, settings, f"finetune.{task}")
-    for split, path in dataclasses.asdict(config.data).items():
-        if path and not Path(path).exists():
-            raise ConfigError(f"finetune.{task}.data.{split}: there is no file {path}")
-        if not path and split != "test":
-            raise ConfigError(f"finetune.{task}.data.{split} must be given, with --set finetune.{task}.data.{split}=FILE")
-    return config
+    Raises:
+        ConfigError: a key or value that is wrong, or a setting of `corpus`, which applies to all shards.
+    """
+    for field in dataclasses.fields(CorpusConfig):
+        if field.name in (settings or {}):
+            raise ConfigError(
+                f"{where}.{field.name}: the text is read once for all shards; remove it and set corpus.{field.name}"
+            )
+    return build(ShardsConfig, settings, where)
 
 
 def merge(below, above):
@@ -88,3 +87,93 @@ def merge(below, above):
         both = isinstance(merged.get(key), dict) and (value is None or isinstance(value, dict))
         merged[key] = merge(merged[key], value) if both else value
     return merged
+
+
+@contextlib.contextmanager
+def _about(where):
+    """Adds to the message of a ConfigError the section that it concerns."""
+    try:
+        yield
+    except ConfigError as error:
+        raise ConfigError(f"{where}: {error}") from None
+
+
+def _check_names(config):
+    """Rejects names of shards, rows and tasks that cannot be folder names, and settings that are no mapping."""
+    for section, reserved in RESERVED.items():
+        for name, settings in getattr(config, section).items():
+            if not isinstance(name, str):
+                raise ConfigError(f"{section}: YAML reads the name {name!r} as {type(name).__name__}; write it in quotes")
+            if name in reserved or name.startswith(".") or Path(name).name != name:
+                raise ConfigError(
+                    f"{section}.{name}: the name cannot be that of a folder in the study's output; choose another name"
+                )
+            if not isinstance(settings, (dict, type(None))):
+                raise ConfigError(f"{section}.{name} must be a mapping, got {settings!r}")
+
+
+def _refuse_own(pretrain, finetune, where=""):
+    """Rejects settings that the study sets itself; `finetune` is name of a task -> dict."""
+    sections = {"pretrain": (pretrain, OF_PRETRAINING)}
+    sections |= {f"finetune.{task}": (settings, OF_FINETUNING) for task, settings in finetune.items()}
+    for section, (settings, own) in sections.items():
+        for key, instead in own.items():
+            value = settings
+            for part in key.split("."):
+                value = value.get(part) if isinstance(value, dict) else None
+            if value is not None:
+                raise ConfigError(f"{where}{section}.{key} is set by the study; {instead}")
+
+
+def _row(config, name):
+    where = f"rows.{name}"
+    row = build(StudyRow, config.rows[name], where)
+    if row.shards not in config.shards:
+        raise ConfigError(f"{where}.shards is '{row.shards}'{nearest(row.shards, config.shards)}")
+    _refuse_own(row.pretrain, {task: row.finetune for task in config.finetune}, f"{where}.")
+    return dataclasses.replace(row, seeds=config.seeds if row.seeds is None else row.seeds)
+
+
+def _experiment(config, output, name, row, seed, held_out):
+    folder = output / name / f"seed-{seed}"
+    data = {"shards": str(output / "shards" / row.shards)}
+    if held_out:
+        data["eval_shards"] = str(output / "held_out" / row.shards)
+    settings = merge(merge(config.pretrain, row.pretrain), {"data": data, "train": {"seed": seed}})
+    pretraining = build(PretrainConfig, settings, f"rows.{name}.pretrain")
+    with _about(f"rows.{name}"):
+        tasks = {task: _finetuning(task, s, row, folder) for task, s in config.finetune.items()}
+    return Experiment(name, folder, pretraining, tasks)
+
+
+def _finetuning(task, settings, row, folder):
+    settings = merge(merge(settings, row.finetune), {"init_from": str(folder / "pretrained")})
+    config = build(FinetuneConfig, settings, f"finetune.{task}")
+    for split, path in dataclasses.asdict(config.data).items():
+        if path and not Path(path).exists():
+            raise ConfigError(f"finetune.{task}.data.{split}: there is no file {path}")
+        if not path and split != "test":
+            raise ConfigError(f"finetune.{task}.data.{split} must be given, with --set finetune.{task}.data.{split}=FILE")
+    return config
+
+
+def _check(experiment, shards, tokenizer):
+    """Rejects settings with which the pretraining or a task of the experiment would fail later."""
+    check_pretraining(experiment.pretrain)
+    experiment.pretrain.objective.for_shards(shards.packing, shards.sequence_length)
+    for task, settings in experiment.finetune.items():
+        with _about(f"finetune.{task}"):
+            check_finetuning(settings)
+    if tokenizer is None:
+        return
+    from bert_tf.tasks import build_task  # imports TensorFlow
+
+    model = build_config(experiment.pretrain.model, tokenizer.vocabulary_size, tokenizer.pad_id)
+    lengths = {"the shards' sequence_length": shards.sequence_length}
+    for task, settings in experiment.finetune.items():
+        with _about(f"finetune.{task}"):
+            lengths[f"finetune.{task}.task.sequence_length"] = build_task(settings.task, tokenizer).config.sequence_length
+    for name, length in lengths.items():
+        if length > model.max_positions:
+            positions = model.max_positions
+            raise ConfigError(f"{name}={length} is beyond the model's {positions} positions; set model.max_positions")

@@ -1,98 +1,28 @@
-"""Checks of machine, settings and data before the first step on a TPU; each error says how to fix it.
+"""Checks of settings and data before the first step on a TPU; each error says how to fix it.
 
-Without them TensorFlow says "No OpKernel was registered to support Op 'ConfigureDistributedTPU'", or
-compiles for minutes and then fails. The checks take facts as arguments, so that they can be tested
-without a TPU.
+Without them TensorFlow compiles for minutes and then fails.
 """
-
-import contextlib
-import dataclasses
-import glob
-import importlib.metadata
-import importlib.util
 
 import tensorflow as tf
 from absl import logging
 
 from bert_tf.errors import ConfigError
 
-#: The installed packages that bring a module `tensorflow`; those that come later overwrite its files.
-_BUILDS = ("tensorflow", "tensorflow-cpu", "tensorflow-tpu", "tf-nightly", "tf-nightly-tpu")
-_FIX_BUILD = (
-    "pip uninstall -y tensorflow tensorflow-cpu && pip install --force-reinstall --no-deps 'tensorflow-tpu==2.20.*' "
-    "&& pip install 'libtpu>=0.0.14,<0.1', then restart Python"
-)
-
-
-@dataclasses.dataclass(frozen=True)
-class Machine:
-    """The TPU hardware and software of a machine.
-
-    Attributes:
-        devices: TPU cores that TensorFlow lists.
-        chips: whether there are device files of TPU chips.
-        builds: names of the installed TensorFlow packages.
-        libtpu: whether the driver library is installed.
-    """
-
-    devices: int
-    chips: bool
-    builds: tuple
-    libtpu: bool
-
-    @classmethod
-    def here(cls):
-        return cls(
-            devices=len(tf.config.list_physical_devices("TPU")),
-            # v2 to v4 have /dev/accel0, ...; v5e and later /dev/vfio/0, ..., which other devices that are
-            # passed through to virtual machines have, too.
-            chips=bool(glob.glob("/dev/accel[0-9]*") or (glob.glob("/dev/vfio/[0-9]*") and _made_by_google())),
-            builds=tuple(name for name in _BUILDS if _installed(name)),
-            libtpu=importlib.util.find_spec("libtpu") is not None,
-        )
-
-
-def check_machine(machine):
-    """Raises if this machine cannot use a TPU.
-
-    Raises:
-        ConfigError: names what is missing, and the commands that install it.
-    """
-    if machine.devices:
-        return
-    if not machine.chips:
-        raise ConfigError(
-            "this machine has no TPU (neither /dev/accel* nor /dev/vfio/* exists; a container sees them with --privileged "
-            "only); start a TPU VM or a notebook with a TPU, or choose another train.strategy"
-        )
-    if not any(name.endswith("-tpu") for name in machine.builds):
-        raise ConfigError(f"this machine has a TPU, but its TensorFlow was built without TPU support; {_FIX_BUILD}")
-    others = [name for name in machine.builds if not name.endswith("-tpu")]
-    if others:
-        raise ConfigError(
-            f"{others[0]} is installed over tensorflow-tpu and has replaced its files by those without TPU support; "
-            f"{_FIX_BUILD}"
-        )
-    if not machine.libtpu:
-        raise ConfigError("tensorflow-tpu needs the package libtpu, which is missing; pip install 'libtpu>=0.0.14,<0.1'")
-    # Everything is installed, but TensorFlow sees no TPU: the error of the initialization says more.
-
-
-def warn_of_unused(machine):
-    """Warns about a TPU that TensorFlow does not see, when the strategy is "auto"."""
-    if machine.chips and not machine.devices:
-        try:
-            check_machine(machine)
-        except ConfigError as error:
-            logging.warning("training on the CPU: %s", error)
-
 
 def explain(error):
-    """The ConfigError for a TPU whose initialization failed with `error`."""
+    """The ConfigError for a TPU that could not be initialized.
+
+    Args:
+        error: what TensorFlow says; None if it sees no TPU.
+    """
+    if error is None:
+        return ConfigError(
+            "TensorFlow sees no TPU: start a TPU VM or a notebook with a TPU, and install TensorFlow's TPU build (pip install "
+            "-r requirements/tpu.txt), not over another TensorFlow; or choose another train.strategy"
+        )
     return ConfigError(
         "the TPU could not be initialized; only one process can use it (end the others, restart the notebook's "
-        "runtime), and libtpu must be one that this tensorflow-tpu was built for (pip install --force-reinstall "
-        f"--no-deps tensorflow-tpu and libtpu as its metadata asks). TensorFlow says: {error}"
+        f"runtime), and libtpu must be one that this tensorflow-tpu was built for. TensorFlow says: {error}"
     )
 
 
@@ -148,19 +78,3 @@ def check_elements(element_spec, short_batches=False):
                 f"feature '{name}' has the shape {spec.shape}, but a TPU needs static shapes; batch with "
                 "drop_remainder=True or pad the last batch, and pad all rows to one length"
             )
-
-
-def _made_by_google():
-    for path in glob.glob("/sys/bus/pci/devices/*/vendor"):
-        with contextlib.suppress(OSError), open(path, encoding="ascii") as file:
-            if file.read().strip() == "0x1ae0":
-                return True
-    return False
-
-
-def _installed(name):
-    try:
-        importlib.metadata.distribution(name)
-    except importlib.metadata.PackageNotFoundError:
-        return False
-    return True

@@ -1,7 +1,7 @@
 """One step of plain gradient descent of every objective, on the backend that KERAS_BACKEND names.
 
-Weights and features are NumPy's, so that backends can be compared. Prints, as JSON: objective ->
-the loss before and after, and the gradient's norm of each variable.
+Weights and features are NumPy's, so that backends can be compared. Prints, as JSON, `results` and the
+backends that are imported.
 """
 
 import json
@@ -23,9 +23,10 @@ from bert_tf.objectives import MaskedLM, PermutationLM, ReplacedTokenDetection
 
 VOCABULARY, BATCH, LENGTH, PREDICTIONS = 40, 4, 16, 4
 SIZES = dict(
-    vocabulary_size=VOCABULARY, hidden_size=16, num_layers=2, num_heads=2, intermediate_size=24, dropout=0.0,
+    vocabulary_size=VOCABULARY, hidden_size=16, num_layers=1, num_heads=2, intermediate_size=24, dropout=0.0,
     attention_dropout=0.0,
 )  # fmt: skip
+TWO_LAYERS = {"num_layers": 2}  # which share weights, or of which only the second attends locally
 
 
 def objectives():
@@ -35,9 +36,9 @@ def objectives():
     return {
         "bert": MaskedLM(BertEncoder(BertConfig(**SIZES)), pair_task="nsp"),
         "roberta": MaskedLM(RobertaEncoder(RobertaConfig(**SIZES), pooler=False)),
-        "albert": MaskedLM(AlbertEncoder(AlbertConfig(embedding_size=8, **SIZES)), pair_task="sop"),
+        "albert": MaskedLM(AlbertEncoder(AlbertConfig(embedding_size=8, **SIZES | TWO_LAYERS)), pair_task="sop"),
         "distilbert": MaskedLM(DistilBertEncoder(DistilBertConfig(**SIZES))),
-        "modernbert": MaskedLM(ModernBertEncoder(ModernBertConfig(local_attention=4, **SIZES))),
+        "modernbert": MaskedLM(ModernBertEncoder(ModernBertConfig(local_attention=4, **SIZES | TWO_LAYERS))),
         "spanbert": MaskedLM(SpanBertEncoder(SpanBertConfig(**SIZES), pooler=False), span_boundary=True),
         "electra": ReplacedTokenDetection(discriminator, generator),
         "xlnet": PermutationLM(XLNetEncoder(XLNetConfig(**SIZES), pooler=False), segments=2, memory_length=8),
@@ -98,9 +99,10 @@ def differentiated(model, batch):
     return eager
 
 
-def main():
+def results():
+    """Objective -> the loss before and after, and the gradient's norm of each variable."""
     batch = {name: keras.ops.convert_to_tensor(value) for name, value in features().items()}
-    results = {}
+    found_by_objective = {}
     for name, model in objectives().items():
         rng = np.random.default_rng(1)
         for variable in sorted(model.weights, key=lambda v: v.path):
@@ -111,10 +113,11 @@ def main():
             variable.assign(variable.value - 0.1 * gradient)
         after, _ = gradients()
         norms = {v.path: float(np.linalg.norm(np.asarray(g))) for v, g in zip(model.trainable_variables, found)}
-        results[name] = {"loss": float(loss), "after": float(after), "norms": norms}
-    results["modules"] = sorted({m.split(".")[0] for m in sys.modules} & {"tensorflow", "jax"})
-    print(json.dumps(results))
+        found_by_objective[name] = {"loss": float(loss), "after": float(after), "norms": norms}
+    return found_by_objective
 
 
 if __name__ == "__main__":
-    main()
+    steps = results()
+    modules = sorted({m.split(".")[0] for m in sys.modules} & {"tensorflow", "jax"})
+    print(json.dumps({"steps": steps, "modules": modules}))

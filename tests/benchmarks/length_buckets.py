@@ -22,7 +22,7 @@ def encoder_and_tokenizer(a):
 
     from bert_tf.models.bert import BertConfig, BertEncoder
     from bert_tf.tokenizers import train_wordpiece
-    from bert_tf.training.encoders import load_encoder
+    from bert_tf.training.loading import load_encoder
 
     keras.config.set_dtype_policy("mixed_bfloat16")
     if a.init_from:

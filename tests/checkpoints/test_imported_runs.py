@@ -13,12 +13,12 @@ from bert_tf import config, samples
 from bert_tf.cli.main import main
 from bert_tf.errors import ConfigError, DataError, RunDirectoryError
 from bert_tf.export.fill_mask import fill_mask
-from bert_tf.training.loading import load_pretrained, trained_length
 from bert_tf.tokenizers import train_wordpiece
-from bert_tf.training.encoders import finetuning_dropout, load_encoder
+from bert_tf.training.converting import import_run
 from bert_tf.training.finetuning import FinetuneConfig, finetune
-from bert_tf.training.imported import import_run
+from bert_tf.training.loading import finetuning_dropout, load_encoder, load_pretrained, trained_length
 from bert_tf.training.pretraining import PretrainConfig, pretrain
+from bert_tf.training.run_directory import RunDirectory
 from tfrecords.writing.writer import ShardsConfig, write_shards
 
 FIXTURES = Path(__file__).parents[1] / "fixtures" / "checkpoints"
@@ -60,19 +60,15 @@ def first_loss(made, output, *overrides):
 
 
 def test_pretraining_continues_from_every_format(made, tmp_path):
-    fresh = first_loss(made, tmp_path / "fresh")
-    bert_tf.import_run(made / "hf", tmp_path / "imported")
+    fresh = RunDirectory.open(made / "run").metrics()[0]["masked_lm_loss"]
     starts = {
-        name: first_loss(made, tmp_path / f"from-{name}", f"train.init_from={path}")
-        for name, path in {
-            "run": made / "run", "hf": made / "hf", "tf1": made / "tf1", "imported": tmp_path / "imported",
-        }.items()
-    }  # fmt: skip
+        name: first_loss(made, tmp_path / f"from-{name}", f"train.init_from={made / name}") for name in ("run", "hf", "tf1")
+    }
     assert starts["run"] < fresh - 0.5
     # The same weights, batch and masks: the same number.
     assert len(set(starts.values())) == 1
     # An encoder alone needs leave to start the heads afresh, and is still ahead of all fresh.
-    with pytest.raises(DataError, match="nothing fills 'masked_lm_head/dense/kernel'"):
+    with pytest.raises(DataError, match="has no masked_lm_head, pair_head; to initialize them randomly, list them in train.init_fresh"):
         first_loss(made, tmp_path / "refused", f"train.init_from={made / 'bare'}")
     leave = "train.init_fresh=[masked_lm_head, pair_head]"
     assert first_loss(made, tmp_path / "allowed", f"train.init_from={made / 'bare'}", leave) < fresh
@@ -114,6 +110,8 @@ def test_fine_tuning_starts_from_a_published_encoder(made, tmp_path, capsys):
         tuned = bert_tf.load(tmp_path / source.name)
         assert tuned.encoder.config.hidden_size == 32
         assert any(not name.startswith(("pooler/", "transformer")) for name in tuned.report.unused)
+        # The dropout that the checkpoint was published with.
+        assert tuned.encoder.config.dropout == tuned.encoder.config.attention_dropout == 0.0
     # The head that was trained is not dropped unasked.
     command = ["convert", str(tmp_path / "tf1"), str(tmp_path / "written"), "--to", "hf"]
     assert main(command) == 1
@@ -162,14 +160,14 @@ def test_a_damaged_head_can_be_left_out(tmp_path):
     assert import_run(folder, tmp_path / "run", encoder_only=True).objective is None
 
 
-def test_fine_tuning_keeps_the_dropout_that_a_checkpoint_was_published_with(made, tmp_path):
+def test_fine_tuning_of_a_run_has_its_own_dropout(made, tmp_path):
     assert finetuning_dropout(made / "run") == 0.1  # pretrained here, without dropout
     assert finetuning_dropout(made / "hf") is None
     bert_tf.import_run(made / "hf", tmp_path / "imported")
     assert finetuning_dropout(tmp_path / "imported") is None
     train = tmp_path / "train.tsv"
     train.write_text("text\tlabel\n" + "peace and war\t1\ntax and law\t0\n" * 4)
-    for source, setting, rate in (("hf", None, 0.0), ("run", None, 0.1), ("run", 0.0, 0.0)):
+    for source, setting, rate in (("run", None, 0.1), ("run", 0.0, 0.0)):
         settings = {"init_from": str(made / source), "data": {"train": str(train), "dev": str(train)},
                     "task": {"kind": "classification", "sequence_length": 16},
                     "train": {"epochs": 1, "batch_size": 8, "strategy": "one", "dropout": setting}}  # fmt: skip
@@ -201,4 +199,4 @@ def test_the_command(tmp_path, capsys):
     for a, b in zip(original.weights, back.weights, strict=True):
         np.testing.assert_array_equal(a, b)
     assert main(["convert", str(tmp_path / "nothing"), str(tmp_path / "x")]) == 1
-    assert "is no checkpoint" in capsys.readouterr().err
+    assert "nothing is not a run directory" in capsys.readouterr().err

@@ -64,9 +64,9 @@ def road(tmp_path_factory):
         rows = (SAMPLES / f"reviews_{split}.tsv").read_text(encoding="utf-8").splitlines()[:40]
         (folder / f"{split}.tsv").write_text("\n".join(rows) + "\n")
         (folder / f"{split}.conll").write_text(TAGGED * 12)
-    for name, suffix, kind in (("task", "tsv", "classification"), ("tagger", "conll", "tagging")):
+    for name, suffix, kind, seeds in (("task", "tsv", "classification", 2), ("tagger", "conll", "tagging", 1)):
         files = [part for split in ("train", "dev", "test") for part in (f"--{split}", folder / f"{split}.{suffix}")]
-        options = settings(["train.epochs=2", "train.batch_size=8", "train.seeds=2", "task.sequence_length=64"])
+        options = settings(["train.epochs=2", "train.batch_size=8", f"train.seeds={seeds}", "task.sequence_length=64"])
         run("finetune", "--config", f"finetune/{kind}", "--init-from", folder / "run", *files, "--output", folder / name, *options)
     return folder
 
@@ -137,7 +137,7 @@ def test_finetune_reports_mean_spread_and_baseline(road):
 def test_evaluate_repeats_what_finetune_measured(road, capsys):
     for task, file in (("task", "test.tsv"), ("tagger", "test.conll")):
         summary = json.loads((road / task / "summary.json").read_text())
-        best = next(s for s in summary["seeds"] if f"seed-{s['seed']}" == summary["best"])
+        best = next(s for s in summary["seeds"] if summary["best"] in (".", f"seed-{s['seed']}"))
         capsys.readouterr()
         run("evaluate", road / task, road / file, "--json")
         measured = json.loads(capsys.readouterr().out)
@@ -203,7 +203,7 @@ def test_predict_from_sentences_and_from_a_file(road, capsys, tmp_path):
 
 
 def test_export(road, capsys, tmp_path):
-    for source, kind in (("task", None), ("run", None), ("run", "embedding"), ("tagger", None)):
+    for source, kind in (("task", None), ("run", "embedding")):
         base = tmp_path / f"{source}-{kind}"
         run("export", road / source, "--output", base, *(["--kind", kind] if kind else []))
         assert str(base / "1") in capsys.readouterr().out

@@ -1,10 +1,12 @@
-"""The notebook runs from top to bottom, at small size."""
+"""The notebook runs from top to bottom, at small size and with the first lines of each file."""
 
 import os
 from pathlib import Path
 
 import nbformat
 from nbclient import NotebookClient
+
+from bert_tf import samples
 
 NOTEBOOK = Path(__file__).parent.parent.parent / "colab" / "quickstart.ipynb"
 
@@ -15,6 +17,13 @@ def test_the_notebook_runs(tmp_path, monkeypatch):
         monkeypatch.setenv(f"BERT_TF_{name}", str(value))
     monkeypatch.setenv("TF_CPP_MIN_LOG_LEVEL", "3")
     notebook = nbformat.read(NOTEBOOK, as_version=4)
+    files = {"corpus.jsonl": (samples.STATE_OF_THE_UNION, 4)} | {f"{s}.tsv": (p, 200) for s, p in samples.REVIEWS.items()}
+    for name, (path, count) in files.items():
+        lines = path.read_text(encoding="utf-8").splitlines(keepends=True)[:count]
+        (tmp_path / name).write_text("".join(lines), encoding="utf-8")
+    after = [cell["id"] for cell in notebook.cells].index("cell-4") + 1
+    few = "CORPUS, LABELLED = [Path('corpus.jsonl')], {split: Path(f'{split}.tsv') for split in LABELLED}"
+    notebook.cells.insert(after, nbformat.v4.new_code_cell(few))
     NotebookClient(notebook, timeout=300, resources={"metadata": {"path": str(tmp_path)}}).execute()
     last = notebook.cells[-1]["outputs"][-1]["data"]["text/plain"]
     assert "probabilities" in last and "label" in last

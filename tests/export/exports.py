@@ -1,6 +1,8 @@
 """What the tests of this room share: a vocabulary, texts, and a tiny encoder."""
 
-import numpy as np
+import functools
+
+import tensorflow as tf
 
 from bert_tf.models import BertConfig, BertEncoder
 
@@ -17,6 +19,12 @@ TEXTS = (
     "naïve Café 漢字, smaller 🙂 [SEP] cat",
     "the cat sat on the mat, " * 30,
 )
+
+
+@functools.cache
+def load(path):
+    """The SavedModel of a path; loaded once, which takes seconds."""
+    return tf.saved_model.load(str(path))
 
 
 def bert(pooler=True, dtype=None):

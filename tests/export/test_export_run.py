@@ -7,16 +7,16 @@ import keras
 import numpy as np
 import pytest
 import tensorflow as tf
-from exports import LENGTH, bert
+from exports import LENGTH, bert, load
 
 from bert_tf import config as configuration
 from bert_tf.backend import AdamW
 from bert_tf.cli.main import main
 from bert_tf.errors import ConfigError, DataError, RunDirectoryError
-from bert_tf.export import export_run
+from bert_tf.export import ServingModule, export_run, run
 from bert_tf.export.fill_mask import fill_mask
-from bert_tf.models.families import describe
-from bert_tf.objectives.masked_lm import MaskedLM
+from bert_tf.models.families import build_config, build_encoder, describe
+from bert_tf.objectives import MaskedLM, PermutationLM
 from bert_tf.tasks import build_task
 from bert_tf.training import precision
 from bert_tf.training.checkpoints import Checkpoints
@@ -53,27 +53,36 @@ def pretrained_run(tokenizer, tmp_path_factory):
     return leave_run(tmp_path_factory.mktemp("pretrained"), model, tokenizer, **settings)
 
 
-def ask(path, **inputs):
-    function = tf.saved_model.load(str(path)).signatures["serving_default"]
-    return {k: v.numpy() for k, v in function(**{k: tf.constant(v) for k, v in inputs.items()}).items()}
+@pytest.fixture
+def unwritten(monkeypatch):
+    """The folders in which `export_run` would write, instead of which it returns the module.
+
+    That a version answers as its module is tested elsewhere.
+    """
+    folders = []
+    monkeypatch.setattr(run, "write_saved_model", lambda module, folder, version: folders.append(folder) or module)
+    return folders
 
 
-@pytest.mark.parametrize("seeds", [False, True])
-def test_a_classification_run_answers_as_its_task_predicts(seeds, tokenizer, tmp_path):
+def ask(served, **inputs):
+    """The answer of a module in memory, or of a written version."""
+    inputs = {name: tf.constant(values) for name, values in inputs.items()}
+    function = served.answer_text if isinstance(served, ServingModule) else load(served).signatures["serving_default"]
+    return {name: value.numpy() for name, value in function(**inputs).items()}
+
+
+def test_a_classification_run_answers_as_its_task_predicts(tokenizer, tmp_path, unwritten):
     keras.utils.set_random_seed(7)
     task = build_task({"kind": "classification", "sequence_length": LENGTH}, tokenizer)
     task.examples(["a", "b"], ["c", "d"], labels=["yes", "no"])
-    run = tmp_path / "seed-3" if seeds else tmp_path
-    run.mkdir(exist_ok=True)
-    leave_run(run, task.model(bert()), tokenizer, task)
-    if seeds:
-        configuration.save({}, tmp_path / "config.yaml")
-        (tmp_path / "summary.json").write_text(json.dumps({"metric": "accuracy", "best": "seed-3", "seeds": []}))
-    path = export_run(tmp_path)
-    assert path == tmp_path / "export" / "1"
+    (tmp_path / "seed-3").mkdir()  # the best of several
+    leave_run(tmp_path / "seed-3", task.model(bert()), tokenizer, task)
+    configuration.save({}, tmp_path / "config.yaml")
+    (tmp_path / "summary.json").write_text(json.dumps({"metric": "accuracy", "best": "seed-3", "seeds": []}))
     task, model, _ = load_finetuned(tmp_path)
     predictions = task.predict(model, list(zip(TEXTS, TEXTS[::-1])))
-    answer = ask(path, text=TEXTS, text_pair=TEXTS[::-1])
+    answer = ask(export_run(tmp_path), text=TEXTS, text_pair=TEXTS[::-1])
+    assert unwritten == [tmp_path / "export"]
     assert [label.decode() for label in answer["label"]] == [p["label"] for p in predictions]
     wanted = [[p["probabilities"][label] for label in ("no", "yes")] for p in predictions]
     np.testing.assert_allclose(answer["probabilities"], wanted, atol=1e-6)
@@ -84,17 +93,16 @@ def test_a_regression_run(tokenizer, tmp_path):
     task = build_task({"kind": "regression", "sequence_length": LENGTH}, tokenizer)
     task.examples(["a", "b", "c"], labels=[1.0, 2.0, 6.0])
     leave_run(tmp_path, task.model(bert()), tokenizer, task)
-    path = export_run(tmp_path, output=tmp_path / "served", version=12)
-    assert path == tmp_path / "served" / "12"
+    path = export_run(tmp_path, version=12)
+    assert path == tmp_path / "export" / "12"
     task, model, _ = load_finetuned(tmp_path)
     wanted = [p["score"] for p in task.predict(model, TEXTS)]
     np.testing.assert_allclose(ask(path, text=TEXTS)["score"], wanted, atol=1e-5)
 
 
-def test_a_tagging_run_finds_the_words_that_its_task_finds(tagging_run):
-    path = export_run(tagging_run)
+def test_a_tagging_run_finds_the_words_that_its_task_finds(tagging_run, unwritten):
     task, model, _ = load_finetuned(tagging_run)
-    answer = ask(path, text=TEXTS)
+    answer = ask(export_run(tagging_run), text=TEXTS)
     for i, prediction in enumerate(task.predict(model, TEXTS)):
         count = len(prediction["words"])
         assert (answer["starts"][i] >= 0).sum() == count
@@ -104,11 +112,10 @@ def test_a_tagging_run_finds_the_words_that_its_task_finds(tagging_run):
             assert answer["probabilities"][i, j] == pytest.approx(word["probability"], abs=1e-6)
 
 
-def test_a_pretrained_run_fills_masks(pretrained_run):
-    path = export_run(pretrained_run, top_k=2)
+def test_a_pretrained_run_fills_masks(pretrained_run, unwritten):
     objective, tokenizer = load_pretrained(pretrained_run)
     assert objective.pair_task == "nsp"
-    answer = ask(path, text=["The [MASK] sat.", "[MASK] [MASK]"])
+    answer = ask(export_run(pretrained_run, top_k=2), text=["The [MASK] sat.", "[MASK] [MASK]"])
     guesses = fill_mask(objective, tokenizer, ["The [MASK] sat.", "[MASK] [MASK]"], top_k=2)
     assert [len(masks) for masks in guesses] == [1, 2]
     for i, masks in enumerate(guesses):
@@ -117,9 +124,12 @@ def test_a_pretrained_run_fills_masks(pretrained_run):
             np.testing.assert_allclose(answer["probabilities"][i, j], [p for _, p in best], atol=1e-6)
 
 
-def test_fill_mask_wants_a_mask(pretrained_run):
+def test_fill_mask_wants_a_mask_and_a_model_that_fills_it(pretrained_run):
     with pytest.raises(DataError, match=re.escape("there is no [MASK] in 'the cat'")):
         fill_mask(*load_pretrained(pretrained_run), ["[MASK]", "the cat"])
+    config = build_config({"family": "xlnet", "vocabulary_size": 50, "hidden_size": 16, "num_layers": 1, "num_heads": 2, "intermediate_size": 16})
+    with pytest.raises(ConfigError, match="pretrained with permutation_lm cannot fill masks; use one pretrained with masked_lm"):
+        fill_mask(PermutationLM(build_encoder(config)), None, ["[MASK]"])
 
 
 def test_precision_is_that_asked_for_or_what_suits_the_machine(tagging_run, tmp_path, monkeypatch, capsys):
@@ -131,15 +141,16 @@ def test_precision_is_that_asked_for_or_what_suits_the_machine(tagging_run, tmp_
     assert "precision: float32 (on this CPU products of the model in bfloat16 are 0.5 and 2 times as fast" in printed.err
     assert f"texts are truncated after {LENGTH} tokens" in printed.out
     exact = ask(tmp_path / "exact" / "1", text=TEXTS)["mean"]
-    rounded = ask(export_run(tagging_run, tmp_path / "rounded", kind="embedding", precision="mixed_bfloat16"), text=TEXTS)
+    monkeypatch.setattr(run, "write_saved_model", lambda module, folder, version: module)
+    module = export_run(tagging_run, kind="embedding", precision="mixed_bfloat16")
+    rounded = ask(module, text=TEXTS)
     _, model, tokenizer = load_finetuned(tagging_run)
     features = tokenizer.pack(tokenizer.tokenize(tf.constant(TEXTS[:1])), sequence_length=LENGTH, dynamic=True)
     wanted = model.backbone(features)["sequence_output"].numpy()[0].mean(0)
     np.testing.assert_allclose(exact[0], wanted, atol=1e-6)
     difference = np.abs(rounded["mean"] - exact).max()
     assert 1e-4 < difference < 0.1  # bfloat16 has 8 bits
-    settings = json.loads((tmp_path / "rounded" / "1" / "assets" / "export.json").read_text())
-    assert settings["precision"] == "mixed_bfloat16"
+    assert module.settings()["precision"] == "mixed_bfloat16"
 
 
 def test_what_a_run_is_not(tagging_run, pretrained_run, tmp_path):

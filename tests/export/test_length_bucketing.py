@@ -6,7 +6,7 @@ import pytest
 import tensorflow as tf
 from exports import bert
 
-from bert_tf.export import ServedClassifier, ServedEmbedding, write_saved_model
+from bert_tf.export import ServedClassifier, ServedEmbedding
 from bert_tf.export.length_bucketing import apply_in_buckets
 from bert_tf.export.storage import cast_once
 from bert_tf.models.bert import BertConfig, BertEncoder
@@ -66,14 +66,13 @@ def test_padding_may_stand_anywhere():
 
 
 @pytest.mark.parametrize("precision, tolerance", [("float32", 1e-6), ("mixed_bfloat16", 0.02)])
-def test_a_served_batch_of_several_groups_is_answered_as_text_by_text(precision, tolerance, tokenizer, tmp_path):
+def test_a_served_batch_of_several_groups_is_answered_as_text_by_text(precision, tolerance, tokenizer):
     keras.utils.set_random_seed(0)
     model = Classifier(bert(dtype=precision), 3)
     module = ServedClassifier(model, tokenizer, ("a", "b", "c"), 32)
     for variable in model.trainable_variables:  # after the module was made: what is written are the weights of now
         variable.assign(1.5 * variable)
-    path = write_saved_model(module, tmp_path)
-    served = tf.saved_model.load(str(path)).signatures["serving_default"]
+    served = module.traced()["serving_default"]
     texts = ["the cat sat on the mat " * (i % 7) for i in range(40)]
     answers = served(text=tf.constant(texts))["probabilities"].numpy()
     alone = [model(module.features(tf.constant([text])))["probabilities"][0] for text in texts[:7]]

@@ -5,7 +5,7 @@ import re
 import numpy as np
 import pytest
 import tensorflow as tf
-from exports import LABELS, LENGTH, TAGS, TEXTS, VOCABULARY
+from exports import LABELS, LENGTH, TAGS, TEXTS, VOCABULARY, load
 
 from bert_tf.errors import ConfigError
 from bert_tf.export import ServedClassifier, ServedMaskedLM, ServedTagger
@@ -13,7 +13,7 @@ from bert_tf.export import ServedClassifier, ServedMaskedLM, ServedTagger
 
 def served(exports, name, signature="serving_default", **inputs):
     """The answer of the SavedModel itself, as numpy arrays."""
-    function = tf.saved_model.load(str(exports[name].path)).signatures[signature]
+    function = load(exports[name].path).signatures[signature]
     return {k: v.numpy() for k, v in function(**{k: tf.constant(v) for k, v in inputs.items()}).items()}
 
 
@@ -71,7 +71,7 @@ def test_regression_is_in_the_unit_of_the_labels_and_padded_to_the_full_length(e
 
 
 def signature_inputs(export, name):
-    return tf.saved_model.load(str(export.path)).signatures[name].inputs
+    return load(export.path).signatures[name].inputs
 
 
 def test_tagging_finds_every_word_where_it_stands(exports, models, tokenizer):

@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import tensorflow as tf
-from exports import LENGTH, TEXTS, VOCABULARY
+from exports import LENGTH, TEXTS, VOCABULARY, load
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -23,7 +23,7 @@ NAMES = ["classifier", "pairs", "regressor", "tagger", "tagger_whitespace", "mas
 @pytest.fixture(scope="module")
 def served(exports):
     """Name -> the SavedModel, loaded once."""
-    return {name: tf.saved_model.load(str(export.path)) for name, export in exports.items()}
+    return {name: load(export.path) for name, export in exports.items()}
 
 
 def check(answer, rows):

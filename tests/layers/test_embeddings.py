@@ -3,7 +3,7 @@ import numpy as np
 import pytest
 
 from bert_tf.errors import ConfigError
-from bert_tf.layers import Embeddings, embedding_projection
+from bert_tf.layers import Embeddings
 
 
 def make(dropout=0.0, **kwargs):
@@ -64,12 +64,6 @@ def test_without_positions_segments_and_offset():
     x = x - x.mean(-1, keepdims=True)
     expected = x / np.sqrt((x**2).mean(-1, keepdims=True) + 1e-3)
     np.testing.assert_allclose(layer(tokens, tokens % 2, tokens), expected, rtol=2e-5, atol=2e-6)
-
-
-def test_embedding_projection():
-    layer = embedding_projection(4, 0.02, "float32")
-    layer.build((None, None, 6))
-    assert layer.name == "embedding_projection" and layer.kernel.shape == (6, 4) and layer.bias.shape == (4,)
 
 
 def test_initializer_is_a_truncated_normal():

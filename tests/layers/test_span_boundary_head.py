@@ -4,7 +4,7 @@ import pytest
 from scipy import special
 
 from bert_tf.errors import ConfigError
-from bert_tf.layers.span_boundary_head import SpanBoundaryHead
+from bert_tf.layers import SpanBoundaryHead
 
 
 def make(hidden_size=6, vocabulary_size=11, embedding_size=5, epsilon=1e-3, **arguments):

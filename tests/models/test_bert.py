@@ -29,56 +29,6 @@ def tokens(*shape, seed=0):
     return np.random.default_rng(seed).integers(5, 50, shape).astype("int32")
 
 
-def test_left_out_inputs_have_their_documented_defaults(encoder):
-    ids = tokens(2, 9)
-    explicit = encoder(
-        {
-            "token_ids": ids,
-            "segment_ids": np.zeros_like(ids),
-            "padding_mask": np.ones(ids.shape, bool),
-            "sequence_ids": np.ones_like(ids),
-            "position_ids": np.tile(np.arange(9, dtype="int32"), (2, 1)),
-        }
-    )
-    for some in ({}, {"padding_mask": np.ones(ids.shape, bool)}, {"sequence_ids": np.ones_like(ids)}):
-        output = encoder({"token_ids": ids, **some})
-        for name in ("sequence_output", "pooled_output"):
-            np.testing.assert_allclose(output[name], explicit[name], atol=1e-5)
-
-
-def test_a_packed_sequence_gives_what_it_gives_alone(encoder):
-    lengths = (5, 7, 9, 3)
-    sequences = [tokens(n, seed=n) for n in lengths]
-    segments = [np.arange(n, dtype="int32") * 2 // n for n in lengths]
-    padding = 4  # 28 positions in all: more than max_positions, which packing allows
-    row = {
-        "token_ids": np.concatenate([*sequences, tokens(padding)]),  # whatever stands at padding
-        "segment_ids": np.concatenate([*segments, np.ones(padding, "int32")]),
-        "sequence_ids": np.repeat([1, 2, 3, 4, 0], [*lengths, padding]),
-        "position_ids": np.concatenate([np.arange(n) for n in (*lengths, padding)]),
-    }
-    packed = np.asarray(encoder({k: v[None].astype("int32") for k, v in row.items()})["sequence_output"])[0]
-    start = 0
-    for sequence, segment in zip(sequences, segments):
-        alone = encoder({"token_ids": sequence[None], "segment_ids": segment[None]})["sequence_output"][0]
-        np.testing.assert_allclose(packed[start : start + len(sequence)], alone, atol=1e-5)
-        start += len(sequence)
-
-
-def test_padding_has_no_effect(encoder):
-    ids = tokens(2, 6)
-    alone = encoder({"token_ids": ids})
-    for extra in (1, 8):
-        padded = {
-            "token_ids": np.concatenate([ids, tokens(2, extra, seed=3)], 1),
-            "segment_ids": np.concatenate([np.zeros_like(ids), np.ones((2, extra), "int32")], 1),
-            "padding_mask": np.arange(6 + extra)[None].repeat(2, 0) < 6,
-        }
-        output = encoder(padded)
-        np.testing.assert_allclose(output["sequence_output"][:, :6], alone["sequence_output"], atol=1e-5)
-        np.testing.assert_allclose(output["pooled_output"], alone["pooled_output"], atol=1e-5)
-
-
 def test_no_gradient_crosses_sequences_or_reaches_padding(encoder):
     inputs = {
         "token_ids": np.arange(10, 19, dtype="int32")[None],  # all different
@@ -111,30 +61,6 @@ def test_without_pooler():
     encoder = BertEncoder(SMALL, pooler=False)
     assert set(encoder({"token_ids": tokens(1, 4)})) == {"sequence_output"}
     assert not [v.path for v in encoder.weights if "pooler" in v.path]
-
-
-def test_mixed_bfloat16_is_close_and_keeps_float32_weights(encoder):
-    mixed = BertEncoder(SMALL, output_attention_scores=True, dtype="mixed_bfloat16")
-    mixed.set_weights(encoder.get_weights())
-    inputs = {"token_ids": tokens(4, 12), "padding_mask": np.arange(12)[None].repeat(4, 0) < 9}
-    output, exact = mixed(inputs), encoder(inputs)
-    assert output["sequence_output"].dtype == output["pooled_output"].dtype == "bfloat16"
-    assert all(a.dtype == "float32" for a in output["attention_scores"])
-    assert {v.dtype for v in mixed.weights} == {"float32"}
-    for name in exact:
-        error = np.asarray(output[name]).astype("float32") - np.asarray(exact[name])
-        assert 1e-5 < np.sqrt((error**2).mean()) < 0.03
-
-
-@pytest.mark.parametrize("dtype", ["float32", "mixed_bfloat16"])
-def test_save_and_load(tmp_path, dtype):
-    encoder = BertEncoder(SMALL, output_hidden_states=True, dtype=dtype, name="my_bert")
-    encoder.save(tmp_path / "encoder.keras")
-    loaded = keras.models.load_model(tmp_path / "encoder.keras")
-    assert isinstance(loaded, BertEncoder) and loaded.get_config() == encoder.get_config()
-    inputs = {"token_ids": tokens(2, 9), "segment_ids": tokens(2, 9) % 2}
-    for ours, theirs in zip(loaded(inputs)["hidden_states"], encoder(inputs)["hidden_states"]):
-        np.testing.assert_array_equal(ours, theirs)
 
 
 def test_predict_batched_with_changing_lengths(encoder):

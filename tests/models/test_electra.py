@@ -1,7 +1,6 @@
 import keras
 import numpy as np
 import pytest
-import tensorflow as tf
 
 from bert_tf.errors import ConfigError
 from bert_tf.models import PRESETS, preset
@@ -104,42 +103,6 @@ def test_the_pooled_output_is_the_first_vector(encoder):
     output = encoder({"token_ids": tokens(2, 7)})
     np.testing.assert_array_equal(output["pooled_output"], output["sequence_output"][:, 0])
     assert set(ElectraEncoder(SMALL, pooler=False)({"token_ids": tokens(2, 7)})) == {"sequence_output"}
-
-
-def test_a_packed_sequence_gives_what_it_gives_alone(encoder):
-    lengths = (5, 9, 7)
-    row = {
-        "token_ids": tokens(21)[None],
-        "sequence_ids": np.repeat([1, 2, 3], lengths)[None].astype("int32"),
-        "position_ids": np.concatenate([np.arange(n) for n in lengths])[None].astype("int32"),
-    }
-    packed, start = np.asarray(encoder(row)["sequence_output"]), 0
-    for n in lengths:
-        alone = encoder({"token_ids": row["token_ids"][:, start : start + n]})["sequence_output"]
-        np.testing.assert_allclose(packed[:, start : start + n], alone, atol=1e-5)
-        start += n
-
-
-def test_unknown_shapes_and_mixed_bfloat16(encoder):
-    mixed = ElectraEncoder(SMALL, dtype="mixed_bfloat16")
-    mixed.set_weights(encoder.get_weights())
-    ids = tokens(4, 12)
-
-    @tf.function(input_signature=[tf.TensorSpec([None, None], tf.int32)])
-    def run(token_ids):
-        return mixed({"token_ids": token_ids})["sequence_output"]
-
-    error = run(ids).numpy().astype("float32") - np.asarray(encoder({"token_ids": ids})["sequence_output"])
-    assert 1e-5 < np.sqrt((error**2).mean()) < 0.04
-    assert {v.dtype for v in mixed.weights} == {"float32"}
-
-
-def test_save_and_load(tmp_path, encoder):
-    encoder.save(tmp_path / "encoder.keras")
-    loaded = keras.models.load_model(tmp_path / "encoder.keras")
-    assert isinstance(loaded, ElectraEncoder) and loaded.get_config() == encoder.get_config()
-    inputs = {"token_ids": tokens(2, 9)}
-    np.testing.assert_array_equal(loaded(inputs)["sequence_output"], encoder(inputs)["sequence_output"])
 
 
 def test_errors(encoder):

@@ -5,7 +5,6 @@ import dataclasses
 import keras
 import numpy as np
 import pytest
-import tensorflow as tf
 
 from bert_tf.errors import ConfigError
 from bert_tf.models import (
@@ -18,7 +17,7 @@ from bert_tf.models import (
     RobertaConfig,
     RobertaEncoder,
 )
-from bert_tf.models.families import build_config, build_encoder, describe
+from bert_tf.models.families import build_config, build_encoder
 from bert_tf.objectives import MaskedLM
 
 SIZES = dict(
@@ -32,97 +31,8 @@ CONFIGS = {
 }
 
 
-@pytest.fixture(scope="module", params=CONFIGS)
-def encoder(request):
-    keras.utils.set_random_seed(1)
-    return build_encoder(CONFIGS[request.param], pooler=True, dtype="float32")
-
-
 def tokens(*shape, seed=0):
     return np.random.default_rng(seed).integers(5, 50, shape).astype("int32")
-
-
-def test_a_packed_sequence_gives_what_it_gives_alone(encoder):
-    lengths, padding = (5, 9, 11, 3), 4  # more in all than any has positions
-    sequences = [tokens(n, seed=n) for n in lengths]
-    segments = [np.arange(n, dtype="int32") * 2 // n for n in lengths]
-    row = {
-        "token_ids": np.concatenate([*sequences, tokens(padding)]),  # whatever stands at padding
-        "segment_ids": np.concatenate([*segments, np.ones(padding, "int32")]),
-        "sequence_ids": np.repeat([1, 2, 3, 4, 0], [*lengths, padding]),
-        "position_ids": np.concatenate([np.arange(n) for n in (*lengths, padding)]),
-    }
-    packed = np.asarray(encoder({k: v[None].astype("int32") for k, v in row.items()})["sequence_output"])[0]
-    start = 0
-    for sequence, segment in zip(sequences, segments):
-        alone = encoder({"token_ids": sequence[None], "segment_ids": segment[None]})["sequence_output"][0]
-        np.testing.assert_allclose(packed[start : start + len(sequence)], alone, atol=1e-5)
-        start += len(sequence)
-
-
-def test_padding_has_no_effect(encoder):
-    ids = tokens(2, 6)
-    alone = encoder({"token_ids": ids})
-    for fill in (tokens(2, 10, seed=3), np.ones((2, 10), "int32")):  # 1 is RoBERTa's padding id
-        padded = {
-            "token_ids": np.concatenate([ids, fill], 1),
-            "padding_mask": np.arange(16)[None].repeat(2, 0) < 6,
-        }
-        output = encoder(padded)
-        np.testing.assert_allclose(output["sequence_output"][:, :6], alone["sequence_output"], atol=1e-5)
-        np.testing.assert_allclose(output["pooled_output"], alone["pooled_output"], atol=1e-5)
-
-
-def test_gradients_are_finite_where_padding_sees_no_token(encoder):
-    ids = tokens(1, 15)
-    with tf.GradientTape() as tape:
-        output = encoder({"token_ids": ids, "padding_mask": np.arange(15)[None] < 3})["sequence_output"]
-        loss = tf.reduce_sum(output[:, :3] ** 2 * tf.cos(tf.range(24.0)))
-    for gradient in tape.gradient(loss, [v.value for v in encoder.trainable_variables]):
-        if gradient is not None:  # of the pooler
-            assert np.isfinite(tf.convert_to_tensor(gradient)).all()
-
-
-def test_unknown_batch_and_length(encoder):
-    any_size = [tf.TensorSpec([None, None], dtype) for dtype in (tf.int32, tf.bool)]
-
-    @tf.function(input_signature=any_size)
-    def traced(token_ids, padding_mask):
-        return encoder({"token_ids": token_ids, "padding_mask": padding_mask})["sequence_output"]
-
-    for shape in ((2, 9), (3, 5)):
-        real = np.arange(shape[1])[None].repeat(shape[0], 0) < 4
-        inputs = {"token_ids": tokens(*shape), "padding_mask": real}
-        np.testing.assert_allclose(traced(**inputs), encoder(inputs)["sequence_output"], atol=1e-5)
-
-
-def test_mixed_bfloat16_is_close_and_keeps_float32_weights(encoder):
-    mixed = build_encoder(encoder.config, pooler=True, dtype="mixed_bfloat16")
-    mixed.set_weights(encoder.get_weights())
-    inputs = {"token_ids": tokens(4, 12), "padding_mask": np.arange(12)[None].repeat(4, 0) < 9}
-    output, exact = mixed(inputs), encoder(inputs)
-    assert {v.dtype for v in mixed.weights} == {"float32"}
-    for name in exact:
-        assert output[name].dtype == "bfloat16"
-        error = np.asarray(output[name]).astype("float32") - np.asarray(exact[name])
-        assert 1e-5 < np.sqrt((error**2).mean()) < 0.06
-
-
-def test_save_and_load(encoder, tmp_path):
-    model = MaskedLM(encoder, pair_task="sop")
-    features = {"token_ids": tokens(2, 9), "mask_positions": tokens(2, 3) % 9}
-    expected = model(features)
-    model.save(tmp_path / "model.keras")
-    loaded = keras.models.load_model(tmp_path / "model.keras")
-    assert type(loaded.backbone) is type(encoder) and loaded.get_config() == model.get_config()
-    for name, value in loaded(features).items():
-        np.testing.assert_array_equal(value, expected[name])
-
-
-def test_model_section_and_back(encoder):
-    assert build_config(describe(encoder.config)) == encoder.config
-    section = {k: v for k, v in describe(encoder.config).items() if k != "vocabulary_size"}
-    assert build_config(section, vocabulary_size=50) == encoder.config
 
 
 def test_positions_follow_the_tokenizers_padding_id_where_they_depend_on_it():

@@ -33,11 +33,7 @@ def test_it_is_bert_with_another_activation():
     np.testing.assert_array_equal(ours(ids)["pooled_output"], bert(ids)["pooled_output"])
 
 
-def test_a_configuration_and_back(tmp_path):
+def test_a_configuration_and_back():
     config = build_config({"family": "spanbert", **SIZES})
     assert describe(config)["family"] == "spanbert" and build_config(describe(config)) == config
-    encoder = build_encoder(config, pooler=False)
-    assert isinstance(encoder, SpanBertEncoder)
-    encoder.save(tmp_path / "encoder.keras")
-    loaded = keras.models.load_model(tmp_path / "encoder.keras")
-    assert isinstance(loaded, SpanBertEncoder) and loaded.get_config() == encoder.get_config()
+    assert isinstance(build_encoder(config, pooler=False), SpanBertEncoder)

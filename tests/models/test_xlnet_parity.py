@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from bert_tf.layers.segment_memory import SegmentMemory
+from bert_tf.layers import SegmentMemory
 from bert_tf.models.weights import export_weights, load_weights
 from bert_tf.models.xlnet import HF_WEIGHTS, XLNetConfig, XLNetEncoder
 from bert_tf.objectives.permutation_lm import PermutationLM

@@ -67,7 +67,8 @@ def test_sums_against_float64():
 
 
 def test_a_prediction_knows_the_tokens_of_lower_rank_and_no_others():
-    model, features = make(), batch(rows=2)
+    objective, features = make(), batch(rows=2)
+    model = tf.function(lambda features: objective(features))
     before = logits_of(model, features)
     for row in range(2):
         order, positions = features["permutation_order"][row], features["mask_positions"][row]

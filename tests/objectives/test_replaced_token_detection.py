@@ -235,16 +235,6 @@ def test_it_learns():
     assert results["masked_lm_accuracy"] > 0.95 and results["discriminator_loss"] < 0.2
 
 
-def test_save_and_load(tmp_path):
-    model, features = make(), batch()
-    model.save(tmp_path / "model.keras")
-    loaded = keras.models.load_model(tmp_path / "model.keras")
-    assert loaded.get_config() == model.get_config()
-    assert [v.path for v in loaded.weights] == [v.path for v in model.weights]
-    for name, value in model(features).items():
-        np.testing.assert_array_equal(loaded(features)[name], value)
-
-
 SIZES = dict(vocabulary_size=50, hidden_size=24, num_layers=1, num_heads=2, intermediate_size=48, max_positions=12)
 
 

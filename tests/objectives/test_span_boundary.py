@@ -135,15 +135,6 @@ def test_fit():
     assert history["loss"][-1] == pytest.approx(total, rel=1e-5)
 
 
-def test_save_and_load(tmp_path):
-    model, features = make(), batch()
-    model.save(tmp_path / "model.keras")
-    loaded = keras.models.load_model(tmp_path / "model.keras")
-    assert loaded.get_config() == model.get_config() and loaded.span_boundary
-    for name, logits in model(features).items():
-        np.testing.assert_array_equal(loaded(features)[name], logits)
-
-
 def test_masks_without_spans_are_refused():
     features = batch()
     del features["span_left"]

@@ -30,7 +30,7 @@ def overrides(draw):
     return cls, [f"{draw(key)}={draw(value)}" for _ in range(draw(st.integers(1, 3)))]
 
 
-@cases(500)
+@cases(150)
 @given(overrides())
 def test_settings_on_the_command_line(given_):
     cls, items = given_

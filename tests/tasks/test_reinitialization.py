@@ -1,4 +1,4 @@
-"""Fresh top layers: only those, drawn anew, from the configured distribution."""
+"""Random top layers: only those change, and they are drawn from the configured distribution."""
 
 import numpy as np
 import pytest
@@ -59,10 +59,22 @@ def test_layers_that_share_weights_are_refused(share):
     config = build_config({"family": "albert", "embedding_size": 8, "share": share} | SIZES)
     encoder = build_encoder(config)
     before = [v.numpy() for v in encoder.weights]
-    with pytest.raises(ConfigError, match=rf"the 3 layers of this ALBERT share their weights \(share={share}"):
+    with pytest.raises(ConfigError, match="the top layers of this AlbertEncoder share weights with the layers below"):
         reinitialize_top_layers(encoder, 1)
     for old, new in zip(before, encoder.weights, strict=True):
         np.testing.assert_array_equal(old, new)
+
+
+def test_top_layers_that_share_weights_with_each_other_only():
+    own = {"embedding_size": 8, "num_layers": 4, "num_groups": 2}
+    encoder = build_encoder(build_config({"family": "albert"} | SIZES | own))
+    before = {v.path: v.numpy() for v in encoder.weights}
+    reinitialize_top_layers(encoder, 2)
+    changed = {v.path for v in encoder.weights if not np.array_equal(before[v.path], v.numpy())}
+    kernels = {path for path in before if path.endswith("kernel")}
+    assert changed & kernels == {p for p in kernels if p.startswith(("transformer_group_1", "pooler/"))}
+    with pytest.raises(ConfigError, match="share weights with the layers below"):
+        reinitialize_top_layers(encoder, 3)
 
 
 def test_more_layers_than_there_are():

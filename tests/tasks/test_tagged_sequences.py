@@ -1,4 +1,4 @@
-"""Words to rows: which piece carries the tag, and what becomes of sentences that are too long."""
+"""Words to sequences: which piece carries the tag, and how sentences that are too long are cut."""
 
 import numpy as np
 import pytest
@@ -61,22 +61,24 @@ def test_a_word_longer_than_a_row_keeps_its_first_pieces(tokenizer):
     assert [tokens(tokenizer, row) for row in rows.first.to_list()] == [["john", "##son", "##son"], ["film"]]
 
 
-@pytest.mark.parametrize(
-    ("text", "expected"),
-    [
-        ("The film, in London.", ["The", "film", ",", "in", "London", "."]),
-        ("  Ännä\u3000Johnsonson\t—x 北京", ["Ännä", "Johnsonson", "—", "x", "北", "京"]),
+def check_words(tokenizer, expected):
+    """That the words of each text are slices of it, with a piece each."""
+    for (text, wanted), words in zip(expected.items(), words_of_texts(tokenizer, list(expected)), strict=True):
+        assert [text[start:end] for start, end in zip(words.starts, words.ends)] == wanted
+        assert len(words.pieces) == len(wanted) and all(words.pieces)
+
+
+def test_words_of_raw_text_are_slices_of_it(tokenizer):
+    expected = {
+        "The film, in London.": ["The", "film", ",", "in", "London", "."],
+        "  Ännä\u3000Johnsonson\t—x 北京": ["Ännä", "Johnsonson", "—", "x", "北", "京"],
         # The tokenizer drops an accent that is a character of its own; the word keeps it.
-        ("e\u0301 Anna 😀 Paris's", ["e\u0301", "Anna", "😀", "Paris", "'", "s"]),
-        ("[MASK]Johnson", ["[MASK]", "Johnson"]),
-        ("", []),
-        (" \n", []),
-    ],
-)
-def test_words_of_raw_text_are_slices_of_it(tokenizer, text, expected):
-    (words,) = words_of_texts(tokenizer, [text])
-    assert [text[start:end] for start, end in zip(words.starts, words.ends)] == expected
-    assert len(words.pieces) == len(expected) and all(words.pieces)
+        "e\u0301 Anna 😀 Paris's": ["e\u0301", "Anna", "😀", "Paris", "'", "s"],
+        "[MASK]Johnson": ["[MASK]", "Johnson"],
+        "": [],
+        " \n": [],
+    }
+    check_words(tokenizer, expected)
 
 
 CORPUS = ["The film, it is in London (near Paris): a film of Anna's, a film."] * 4
@@ -89,19 +91,14 @@ def other_tokenizer(request):
     return TRAINERS[request.param](CORPUS, 300 if request.param == "byte_level_bpe" else 60)
 
 
-@pytest.mark.parametrize(
-    ("text", "expected"),
-    [
-        ("The film, in London.", ["The", "film", ",", "in", "London", "."]),
-        ("  film  in (Paris)\t— a ", ["film", "in", "(", "Paris", ")", "—", "a"]),
-        ("", []),
-        (" \n", []),
-    ],
-)
-def test_words_of_raw_text_are_the_same_for_every_tokenizer(other_tokenizer, text, expected):
-    (words,) = words_of_texts(other_tokenizer, [text])
-    assert [text[start:end] for start, end in zip(words.starts, words.ends)] == expected
-    assert all(words.pieces)
+def test_words_of_raw_text_are_the_same_for_every_tokenizer(other_tokenizer):
+    expected = {
+        "The film, in London.": ["The", "film", ",", "in", "London", "."],
+        "  film  in (Paris)\t— a ": ["film", "in", "(", "Paris", ")", "—", "a"],
+        "": [],
+        " \n": [],
+    }
+    check_words(other_tokenizer, expected)
 
 
 def test_given_words_have_the_pieces_of_their_text(other_tokenizer):
@@ -124,13 +121,10 @@ def test_text_that_is_no_utf8_does_not_stop_a_tagger(other_tokenizer):
     words_of_texts(other_tokenizer, ["\ud800 film in"])  # as JSON can spell it
 
 
-@pytest.mark.parametrize(
-    "text", ["مُهَنْدِسٌ كبير", "अन्तर्राष्ट्रीय में", "re\u0301publiques re\u0301sume\u0301", "non\u200djoin film"]
-)
-def test_what_a_tokenizer_drops_parts_no_word(other_tokenizer, tokenizer, text):
+def test_what_a_tokenizer_drops_parts_no_word(other_tokenizer, tokenizer):
+    texts = ["مُهَنْدِسٌ كبير", "अन्तर्राष्ट्रीय में", "re\u0301publiques re\u0301sume\u0301", "non\u200djoin film"]
     for each in (other_tokenizer, tokenizer):
-        (words,) = words_of_texts(each, [text])
-        assert [text[start:end] for start, end in zip(words.starts, words.ends)] == text.split()
+        check_words(each, {text: text.split() for text in texts})
 
 
 def test_long_texts_are_found_in_linear_time(tokenizer):

@@ -1,23 +1,16 @@
-"""A task that is defined here and nowhere else: registered, fine-tuned, evaluated, asked, exported."""
+"""A task that is defined here and nowhere else: it passes the public check, and its settings are checked."""
 
 import dataclasses
 
 import numpy as np
 import pytest
-import tensorflow as tf
 import tiny
 from keras import ops
 
-from bert_tf import config as configuration
-from bert_tf.backend import AdamW
 from bert_tf.errors import ConfigError, DataError
-from bert_tf.export import ServingModule, export_run
-from bert_tf.models.families import describe
-from bert_tf.objectives import MaskedLM
+from bert_tf.export import ServingModule
 from bert_tf.tasks import TASKS, TaskConfig, TaskModel, TaskRecord, TextTask, build_task, load_task, register_task
-from bert_tf.training.checkpoints import Checkpoints
-from bert_tf.training.finetuning import FinetuneConfig, finetune
-from bert_tf.training.loading import load_finetuned
+from bert_tf.testing import check_task
 
 # -- the task: several labels for each text, separated by commas in the file -----------------------
 
@@ -70,9 +63,6 @@ RECORD = TaskRecord(
     "label_sets", LabelSetsTask, ServedLabelSets, metrics=("exact",), min_labels=1, config=LabelSetsConfig
 )
 
-# -- and its road -----------------------------------------------------------------------------------
-
-
 @pytest.fixture(scope="module")
 def record():
     before = set(TASKS)
@@ -80,40 +70,15 @@ def record():
     assert before | {"label_sets"} == set(TASKS)
 
 
-@pytest.fixture(scope="module")
-def pretrained(tmp_path_factory):
-    folder = tmp_path_factory.mktemp("pretrained")
-    model = MaskedLM(tiny.encoder())
-    model.compile(AdamW(1e-3))
-    Checkpoints(folder / "checkpoints").save(model, 1)
-    tiny.tokenizer().save(folder / "tokenizer")
-    settings = {"model": describe(model.backbone.config), "objective": {"name": "masked_lm"}}
-    configuration.save(settings, folder / "config.yaml")
-    return folder
-
-
-def test_its_whole_road(record, pretrained, tmp_path):
-    words, texts = ("good", "paris"), ["good paris", "good film", "a film in paris", "good in paris"] * 12
-    lines = [f"{text}\t{','.join(w for w in words if w in text)}\n" for text in texts]
-    (tmp_path / "a.tsv").write_text("text\tlabel\n" + "".join(lines))
-    settings = {
-        "task": {"kind": "label_sets", "sequence_length": 16, "threshold": 0.4},
-        "init_from": str(pretrained),
-        "data": {"train": str(tmp_path / "a.tsv"), "dev": str(tmp_path / "a.tsv")},
-        "optimizer": {"learning_rate": 5e-3},
-        "train": {"epochs": 8, "batch_size": 8},
-    }
-    summary = finetune(configuration.build(FinetuneConfig, settings), tmp_path / "run")
-    assert summary["metric"] == "exact" and summary["dev"]["mean"]["exact"] > 0.9
-    task, model, _ = load_finetuned(tmp_path / "run")
-    assert (task.labels, task.config.threshold) == (words, 0.4)
-    assert task.evaluate(model, task.read(tmp_path / "a.tsv"))["exact"] == summary["dev"]["mean"]["exact"]
-    assert task.predict(model, ["good film"]) == [{"labels": ["good"]}]
-    served = tf.saved_model.load(str(export_run(tmp_path / "run", precision="float32"))).signatures["serving_default"]
-    np.testing.assert_array_equal(served(text=tf.constant(["good film"]))["probabilities"] > 0.4, [[True, False]])
-    (tmp_path / "run" / "task.json").write_text('{"config": {"kind": "label_set"}}')
+def test_it_passes_the_check(record, tmp_path):
+    path = tmp_path / "a.tsv"
+    path.write_text("text\tlabel\ngood paris\tgood,paris\nthe film\tgood\nparis\tparis\n")
+    check_task(record, path, tiny.encoder(), tiny.tokenizer(), tmp_path, threshold=0.4)
+    task = load_task(tmp_path, tiny.tokenizer())
+    assert (task.labels, task.config.threshold) == (("good", "paris"), 0.4)
+    (tmp_path / "task.json").write_text('{"config": {"kind": "label_set"}}')
     with pytest.raises(DataError, match="'task.kind' is 'label_set'; did you mean 'label_sets'"):
-        load_task(tmp_path / "run")
+        load_task(tmp_path)
 
 
 def test_its_settings_are_its_own(record):

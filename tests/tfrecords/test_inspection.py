@@ -161,7 +161,7 @@ def test_spans_and_static_masks(folder, tokenizer):
         ("nsp", schema.NEXT, "label 0: B follows A"),
         ("nsp", schema.RANDOM_NEXT, "label 1: B is from elsewhere"),
         ("sop", schema.IN_ORDER, "label 0: A and B are in order"),
-        ("sop", schema.EXCHANGED, "label 1: exchanged: in the document B stands before A"),
+        ("sop", schema.EXCHANGED, "label 1: exchanged: in the document B comes before A"),
     ],
 )
 def test_what_pair_labels_mean(folder, tokenizer, task, label, meaning):

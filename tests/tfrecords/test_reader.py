@@ -119,13 +119,16 @@ def test_examples_of_a_block_are_spread_evenly(tmp_path):
         assert abs(places.mean() - 1499.5) < 3 * sigma
 
 
-@pytest.mark.parametrize("corrupt", [None, MaskedLMCorruption(TOKENIZER, MaskingConfig())])
-@pytest.mark.parametrize("start", [1, 3, 6, 7, 20, 131])
-def test_starting_at_a_step_equals_skipping(shards, start, corrupt):
+@pytest.mark.parametrize(
+    ("corrupt", "starts"), [(None, [1, 3, 6, 7, 20, 131]), (MaskedLMCorruption(TOKENIZER, MaskingConfig()), [7])]
+)
+def test_starting_at_a_step_equals_skipping(shards, corrupt, starts):
     def batches(**arguments):
         return small_blocks(shards).dataset(8, seed=1, corrupt=corrupt, **arguments)
 
-    assert_same(take(batches(start_step=start), 9), take(batches().skip(start), 9))
+    whole = take(batches(), starts[-1] + 9)
+    for start in starts:
+        assert_same(take(batches(start_step=start), 9), whole[start : start + 9])
 
 
 def test_starting_late_reads_only_what_follows(own_shards):
@@ -142,8 +145,7 @@ def test_starting_late_reads_only_what_follows(own_shards):
     assert_same(take(reader.dataset(4, seed=1, start_step=step, epochs=1), 9), expected)
 
 
-@pytest.mark.parametrize("num_inputs", [2, 4])
-@pytest.mark.parametrize("start", [0, 9])
+@pytest.mark.parametrize(("num_inputs", "start"), [(2, 9), (4, 0)])
 def test_inputs_share_each_global_batch(shards, num_inputs, start):
     corrupt = MaskedLMCorruption(TOKENIZER)
     arguments = {"batch_size": 8, "seed": 1, "start_step": start, "corrupt": corrupt}
@@ -183,8 +185,7 @@ def test_masks_depend_on_the_example_not_on_the_batch(shards):
     assert sum(one[0, i] == one[1, i] for i in range(len(EXAMPLES))) < len(EXAMPLES) / 2
 
 
-@pytest.mark.parametrize("rows", [1, 7, 20])
-def test_rows_processed_at_once_do_not_matter(shards, monkeypatch, rows):
+def test_rows_processed_at_once_do_not_matter(shards, monkeypatch):
     def batches():
         reader = small_blocks(shards)
         arguments = {"corrupt": MaskedLMCorruption(TOKENIZER), "epochs": 2, "start_step": 1}
@@ -192,8 +193,9 @@ def test_rows_processed_at_once_do_not_matter(shards, monkeypatch, rows):
 
     expected = batches()
     assert [len(batch["token_ids"]) for batch in expected] == [10] * 9 + [4]
-    monkeypatch.setattr("tfrecords.reading.reader._ROWS_AT_ONCE", rows)
-    assert_same(batches(), expected)
+    for rows in (1, 7, 20):
+        monkeypatch.setattr("tfrecords.reading.reader._ROWS_AT_ONCE", rows)
+        assert_same(batches(), expected)
 
 
 @pytest.mark.parametrize("drop_remainder", [False, True])

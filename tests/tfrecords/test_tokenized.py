@@ -4,6 +4,7 @@ import json
 
 import numpy as np
 import pytest
+import tensorflow as tf
 from test_writer import SMALL, VOCABULARY, contents, documents, examples, write, write_text
 
 from bert_tf.errors import ConfigError, DataError, RunDirectoryError
@@ -99,7 +100,7 @@ def test_the_files_and_their_manifest(tokens, corpus, tokenizer):
         assert part.sentence_splits[-1] == len(part.token_ids) and part.document_splits[-1] == len(part.sentence_splits) - 1
         ids += part.token_ids.tolist()
         assert chunk.path.stat().st_size < 2.5 * len(part.token_ids) + 4 * len(part.sentence_splits) + 1000
-    assert ids == [t for text in documents(300) for t in tokenizer.encode(text)]
+    assert ids == tokenizer.tokenize(tf.constant(documents(300))).values.numpy().tolist()
     assert manifest.counts["tokens"] == len(ids) and manifest.counts["documents"] == 300
     assert chunks[-1].position == manifest.counts["text_bytes"] == sum(chunk.text_bytes for chunk in chunks)
     assert report_text(manifest.counts)[0].startswith("300 documents")

@@ -80,7 +80,7 @@ def examples(folder, vocabulary_size):
 
 def test_pairs_are_text_of_the_corpus(tmp_path, corpus, tokenizer):
     manifest = write(corpus, tmp_path, tokenizer)
-    streams = [" ".join(map(str, tokenizer.encode(text))) for text in documents(500)]
+    streams = [" ".join(map(str, ids)) for ids in tokenizer.tokenize(tf.constant(documents(500))).to_list()]
     whole = "|".join(f" {stream} " for stream in streams)
     labels = []
     for first, second, label in examples(tmp_path, tokenizer.vocabulary_size):
@@ -105,7 +105,7 @@ def test_full_sentences_hold_every_token_once(tmp_path, corpus, tokenizer):
     for first, second, label in examples(tmp_path, tokenizer.vocabulary_size):
         assert not second and label == schema.NO_PAIR
         tokens += [t for t in first if t != tokenizer.sep_id]
-    assert tokens == [t for d in documents(500) for t in tokenizer.encode(d)]
+    assert tokens == tokenizer.tokenize(tf.constant(documents(500))).values.numpy().tolist()
     assert manifest.counts["without_pair"] == manifest.examples and manifest.counts["truncated_tokens"] == 0
 
 

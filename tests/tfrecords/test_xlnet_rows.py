@@ -194,7 +194,7 @@ def test_batches_hold_the_rows(shards, tokenizer):
         share = (text[:, direction] == tokenizer.eod_id).mean()
         assert 0.5 < share * manifest.counts["tokens"] / manifest.counts["documents"] < 1.5
     lines = report(manifest.counts, 64)
-    assert any(line.startswith(f"pairs: {manifest.examples:,} without a question") for line in lines)
+    assert any(line.startswith(f"pairs: {manifest.examples:,} without a label") for line in lines)
 
 
 def test_the_same_bytes_from_tokens_and_from_workers(shards, tokenizer, tmp_path):

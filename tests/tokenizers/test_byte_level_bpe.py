@@ -26,12 +26,6 @@ def test_ids_and_offsets_are_the_oracles(roberta):
     assert_equal_to_oracle(roberta, byte_level_oracle(roberta), texts())
 
 
-def test_one_text_a_batch_takes_the_branches_that_a_mixed_batch_hides(roberta):
-    reference = byte_level_oracle(roberta)
-    for text in NASTIER:
-        assert_equal_to_oracle(roberta, reference, [text])
-
-
 def test_a_blank_before_each_text(roberta):
     ours = variant(roberta, add_prefix_space=True)
     # The oracle's offsets count the blank that it put there itself as the text's.
@@ -145,22 +139,6 @@ def test_fingerprint_tells_apart_what_gives_other_ids(roberta):
     ]
     assert len({t.fingerprint for t in made}) == len(made)
     assert variant(roberta).fingerprint == roberta.fingerprint
-
-
-def test_in_functions_and_in_datasets(roberta):
-    some = ["the <mask> é", "", "x" * 300, " "]
-    expected = [roberta.encode(text) for text in some]
-    traced = tf.function(roberta.tokenize, input_signature=[tf.TensorSpec([4], tf.string)])
-    result = traced(tf.constant(some))
-    assert result.to_list() == expected and result.shape.as_list() == [4, None]
-    batches = tf.data.Dataset.from_tensor_slices(some).batch(3).map(roberta.tokenize)
-    assert [row for batch in batches for row in batch.to_list()] == expected
-    single = tf.data.Dataset.from_tensor_slices(some).map(roberta.tokenize)
-    assert [row.tolist() for row in single.as_numpy_iterator()] == expected
-    assert roberta.tokenize(tf.constant([], tf.string)).to_list() == []
-    assert [part.to_list() for part in roberta.tokenize_with_offsets(tf.constant(["", ""]))] == [[[], []]] * 3
-    with pytest.raises(ValueError, match="text must be a string"):
-        roberta.tokenize(tf.constant([["a"]]))
 
 
 def test_long_words_cost_no_memory_in_the_square(roberta):

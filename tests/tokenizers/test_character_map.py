@@ -6,7 +6,7 @@ import tensorflow_text as tf_text
 from tokenizers.normalizers import BertNormalizer
 from tokenizers.pre_tokenizers import BertPreTokenizer
 
-from bert_tf.tokenizers.character_tables import cleaned_characters, operator_characters, punctuation
+from bert_tf.tokenizers.character_tables import cleaned_characters, punctuation
 from bert_tf.tokenizers.ops.character_map import build_character_map
 
 CHARACTERS = [chr(c) for c in range(0x110000) if not 0xD800 <= c < 0xE000]
@@ -47,11 +47,3 @@ def test_punctuation_is_the_oracles():
     split = BertPreTokenizer().pre_tokenize_str
     expected = {c for c in CHARACTERS if len(split(f"a{c}a")) == 3}
     assert punctuation() == expected
-
-
-def test_stand_ins_are_one_to_one_and_of_private_use():
-    _, stand_ins = operator_characters(True, False, False)
-    assert len(set(stand_ins.values())) == len(stand_ins) > 80000  # among them all Chinese characters
-    assert all(ord(s) >= 0xF0000 for s in stand_ins.values())
-    _, with_chinese_split = operator_characters(True, True, True)
-    assert "中" in stand_ins and "中" not in with_chinese_split

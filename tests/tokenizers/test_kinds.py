@@ -5,12 +5,13 @@ import json
 import subprocess
 import sys
 
-import numpy as np
 import pytest
 import tensorflow as tf
+import tensorflow_text as tf_text
 
 from bert_tf.errors import ConfigError
 from bert_tf.registry import resolve
+from bert_tf.testing import check_tokenizer
 from bert_tf.tokenizers import KINDS, Tokenizer, TokenizerKind, VocabularyTrainer, load_tokenizer
 from bert_tf.tokenizers.kinds import trainers
 from bert_tf.tokenizers.ops.strings import string_table
@@ -26,14 +27,12 @@ class WordTokenizer(Tokenizer):
         with tf.init_scope():
             self._table = string_table(self._ids, self.unk_id)
         self._encoder_resources = (self._table,)
-        self.is_continuation = np.zeros(self.vocabulary_size, bool)
         self.settings = {"type": self.kind}
 
     def _encode(self, text, with_offsets):
-        words = tf.strings.split(text)
+        words, starts, ends = tf_text.WhitespaceTokenizer().tokenize_with_offsets(text)
         ids, splits = self._table.lookup(words.values), tf.cast(words.row_splits, tf.int32)
-        zeros = tf.zeros_like(ids) if with_offsets else None
-        return ids, splits, zeros, zeros
+        return ids, splits, tf.cast(starts.values, tf.int32), tf.cast(ends.values, tf.int32)
 
     def _join(self, tokens):
         return " ".join(tokens)
@@ -68,6 +67,7 @@ def test_a_kind_from_outside(tmp_path):
     tokenizer = trainers()["words"].train(["the Senate of the people"], 10, cased=True)
     assert tokenizer.vocabulary == ["<pad>", "<unk>", "Senate", "of", "people", "the"]
     assert tokenizer.encode("the unknown Senate <pad>") == [5, 1, 2, 0]
+    check_tokenizer(tokenizer, tmp_path, round_trips=["the Senate"])
     tokenizer.save(tmp_path / "named")
     assert load_tokenizer(tmp_path / "named").fingerprint == tokenizer.fingerprint
     (tmp_path / "named" / "tokenizer_config.json").unlink()
@@ -77,6 +77,7 @@ def test_a_kind_from_outside(tmp_path):
         load_tokenizer(tmp_path / "named", lowercase=True)
     with pytest.raises(ConfigError, match="there is another tokenizer kind of the name 'bpe'"):
         KINDS.register(dataclasses.replace(WORDS, name="bpe"))
+    KINDS.remove("words")
 
 
 def test_every_record_is_true():

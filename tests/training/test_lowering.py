@@ -23,11 +23,11 @@ from bert_tf.training import tpu
 from bert_tf.training.optimization import make_optimizer
 from bert_tf.training.pretraining import PretrainConfig
 
-SIZES = {"hidden_size": 16, "num_layers": 2, "num_heads": 2, "intermediate_size": 32}
+SIZES = {"hidden_size": 16, "num_layers": 1, "num_heads": 2, "intermediate_size": 32}
 BERT = SIZES | {"family": "bert", "max_positions": 32}
 PRETRAINING = {
-    "masked_lm": {"model": BERT | {"num_layers": 1}},
-    "span_boundary": {"model": BERT | {"num_layers": 1}, "objective": {"span_boundary": True, "masking": {"strategy": "span"}}},
+    "masked_lm": {"model": BERT},
+    "span_boundary": {"model": BERT, "objective": {"span_boundary": True, "masking": {"strategy": "span"}}},
     "replaced_token_detection": {
         "model": SIZES | {"family": "electra", "embedding_size": 8, "max_positions": 32},
         "objective": {
@@ -41,7 +41,7 @@ PRETRAINING = {
         "objective": {"name": "permutation_lm", "memory_length": 8, "permutation": {"permutation_size": 8}},
     },
     "lamb_and_micro_batches": {
-        "model": BERT | {"num_layers": 1},
+        "model": BERT,
         "optimizer": {"name": "lamb", "bias_correction": True},
         "train": {"accumulation_steps": 2},
     },
@@ -154,7 +154,7 @@ def test_other_units_of_masking_feed_the_same_program(unit):
 @pytest.mark.parametrize("kind", ["classification", "tagging"])
 def test_a_task_is_one_program(core, kind):
     keras.utils.set_random_seed(1)
-    encoder = build_encoder(build_config(BERT | {"num_layers": 1}, TOKENIZER.vocabulary_size))
+    encoder = build_encoder(build_config(BERT, TOKENIZER.vocabulary_size))
     model = Classifier(encoder, 3, pooled=kind == "classification")
     model.compile(make_optimizer(experiment("masked_lm").optimizer, 10))
     shape = [4] if kind == "classification" else [4, 16]

@@ -30,7 +30,7 @@ STEPS = 12
 MODEL = {
     "family": "bert",
     "hidden_size": 24,
-    "num_layers": 2,
+    "num_layers": 1,
     "num_heads": 3,
     "intermediate_size": 48,
     "max_positions": 32,

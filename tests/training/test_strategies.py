@@ -11,40 +11,9 @@ from bert_tf.errors import ConfigError, RunDirectoryError, WorkerLostError
 from bert_tf.training import strategies, tpu
 from bert_tf.training.pretrain_config import TrainConfig
 
-READY = {"devices": 8, "chips": True, "builds": ("tensorflow-tpu",), "libtpu": True}
 
-
-@pytest.mark.parametrize(
-    ("found", "said"),
-    [
-        ({"devices": 0, "chips": False}, "this machine has no TPU"),
-        ({"devices": 0, "builds": ("tensorflow",)}, "built without TPU support; pip uninstall -y tensorflow"),
-        ({"devices": 0, "builds": ("tensorflow", "tensorflow-tpu")}, "tensorflow is installed over tensorflow-tpu"),
-        ({"devices": 0, "libtpu": False}, "needs the package libtpu, which is missing; pip install 'libtpu"),
-    ],
-)
-def test_a_machine_without_a_usable_tpu_is_told_what_to_do(found, said):
-    with pytest.raises(ConfigError, match=said):
-        tpu.check_machine(tpu.Machine(**READY | found))
-
-
-def test_a_machine_with_one_passes_whatever_else_is_installed():
-    """What is wrong is raised (the test above); these raise nothing."""
-    assert tpu.check_machine(tpu.Machine(**READY)) is None
-    assert tpu.check_machine(tpu.Machine(**READY | {"builds": ("tensorflow", "tensorflow-tpu"), "libtpu": False})) is None
-
-
-def test_a_tpu_that_is_not_used_is_not_passed_over_in_silence(monkeypatch, caplog):
-    monkeypatch.setattr(tpu.Machine, "here", lambda: tpu.Machine(**READY | {"devices": 0, "builds": ("tensorflow",)}))
-    with caplog.at_level(logging.WARNING, logger="absl"):
-        strategies.make_strategy("auto")
-    assert "training on the CPU: this machine has a TPU, but its TensorFlow was built without" in caplog.text
-
-
-def test_this_machine_has_none_and_says_so():
-    here = tpu.Machine.here()
-    assert here.devices == 0 and "tensorflow" in here.builds
-    with pytest.raises(ConfigError, match="this machine has no TPU"):
+def test_a_machine_without_a_tpu_is_told_what_to_do():
+    with pytest.raises(ConfigError, match="TensorFlow sees no TPU: start a TPU VM .* requirements/tpu.txt"):
         strategies.make_strategy("tpu")
 
 

@@ -17,6 +17,7 @@ from bert_tf.training.study import StudyConfig, collect, markdown, plan, run_stu
 from bert_tf.training.study_plan import Experiment
 
 MODEL = {"hidden_size": 16, "num_layers": 1, "num_heads": 1, "intermediate_size": 32, "max_positions": 128}
+ONCE = {"train": {"seeds": 1}}  # of each task
 
 
 def study(folder, **changes):
@@ -34,7 +35,7 @@ def study(folder, **changes):
         "finetune": {"sentiment": task},
         "rows": {
             "next_sentence": {"shards": "pairs"},
-            "whole_words": {"shards": "documents", "pretrain": {"objective": {"masking": {"strategy": "whole_word"}}}, "seeds": 2},
+            "whole_words": {"shards": "documents", "pretrain": {"objective": {"masking": {"strategy": "whole_word"}}}, "finetune": ONCE, "seeds": 2},
         },
     } | changes
     return config.build(StudyConfig, settings)

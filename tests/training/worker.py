@@ -1,6 +1,6 @@
 """worker.py CONFIG OUTPUT [CONFIG OUTPUT ...]: pretrainings and fine-tunings one after the other.
 
-As one of the workers that TF_CONFIG names, or alone, with as many logical CPUs as LOGICAL_CPUS says.
+As one of the workers that TF_CONFIG names, with as many logical CPUs as LOGICAL_CPUS says.
 In place of a config "plain_fit" stands for a user's own script; its OUTPUT is an .npz of each worker.
 """
 

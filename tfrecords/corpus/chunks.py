@@ -36,7 +36,7 @@ class Chunk(NamedTuple):
 
 
 def read_chunks(files, config):
-    """Yields `Chunk`s of about `config.shard_bytes` (of a `CorpusConfig`) of text, whatever files it lies in.
+    """Yields `Chunk`s of about `config.shard_bytes` (of a `CorpusConfig`) of text, across the borders of files.
 
     A chunk ends with the document that reaches the size; the last one has between half and one
     and a half times the size, so that it also has documents to draw random sentences from.

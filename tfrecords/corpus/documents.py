@@ -49,14 +49,16 @@ class CorpusReader:
 
     Attributes:
         replaced: how many U+FFFD were put so far.
-        position: bytes read so far, as they lie on disk (compressed for .gz).
+        position: bytes read so far, as on disk (compressed for .gz).
 
     Raises, while iterating:
         DataError: bytes that are not UTF-8, a .jsonl line that is not an object with a text, a table
             without such a column, a damaged .gz; with file and line (from 1).
     """
 
-    def __init__(self, files, text_field="text", errors="strict", max_document_bytes=1 << 20, one_document_a_line=False):
+    def __init__(
+        self, files, text_field="text", errors="strict", max_document_bytes=1 << 20, one_document_a_line=False
+    ):
         self._files, self._field, self._errors = files, text_field, errors
         self._bound, self._lines_are_documents = max_document_bytes, one_document_a_line
         self._before, self._within = 0, lambda: 0
@@ -171,9 +173,11 @@ class CorpusReader:
         try:
             value = json.loads(line)  # not `parse_json`, which refuses values such as NaN in other fields
         except (ValueError, RecursionError) as error:
-            raise DataError(f"{path}:{number}: not a JSON object on one line ({getattr(error, 'msg', error)})") from None
+            raise DataError(
+                f"{path}:{number}: not a JSON object on one line ({getattr(error, 'msg', error)})"
+            ) from None
         if not isinstance(value, dict):
-            raise DataError(f"{path}:{number}: the line is not a JSON object like {{\"{self._field}\": ...}}")
+            raise DataError(f'{path}:{number}: the line is not a JSON object like {{"{self._field}": ...}}')
         text = value.get(self._field)
         if self._field not in value:
             raise DataError(

@@ -42,7 +42,7 @@ def find_files(inputs):
 
     Returns:
         A list of `CorpusFile`: the inputs in the order given, sorted within a folder or glob.
-        A file that is reached twice is read once, at its first place.
+        A file that is reached twice is read once, where it comes first.
 
     Raises:
         DataError: a path or pattern that matches nothing, a file that is not text, a folder or link
@@ -157,7 +157,9 @@ def _check(path):
         raise DataError(f"corpus {path}: {link if path.is_symlink() else 'no such file or folder'}") from None
     if not stat.S_ISREG(mode):
         what = "a pipe" if stat.S_ISFIFO(mode) else "a device or socket"
-        raise DataError(f"corpus {path}: it is {what}, and a corpus is read more than once; write the text to a file first")
+        raise DataError(
+            f"corpus {path}: it is {what}, and a corpus is read more than once; write the text to a file first"
+        )
     advice = _NOT_TEXT.get(path.suffix.lower())
     if advice:
         raise DataError(f"corpus {path}: {path.suffix} is not a format that is read here; {advice}")

@@ -58,7 +58,9 @@ def _find(names, column, path):
     if not column.isdecimal():
         return names.index(_choose_column(names, column, path))
     if int(column) >= len(names):
-        raise DataError(f"{path}: no column {column}, there are {len(names)}, numbered from 0 (text_field, --text-field)")
+        raise DataError(
+            f"{path}: no column {column}, there are {len(names)}, numbered from 0 (text_field, --text-field)"
+        )
     return int(column)
 
 
@@ -98,7 +100,9 @@ def read_parquet(path, column):
             name = _choose_column(file.schema_arrow.names, column, path)
             kind = file.schema_arrow.field(name).type
             if not (pyarrow.types.is_string(kind) or pyarrow.types.is_large_string(kind)):
-                raise DataError(f"{path}: the column '{name}' holds {kind}, not strings; name another with --text-field")
+                raise DataError(
+                    f"{path}: the column '{name}' holds {kind}, not strings; name another with --text-field"
+                )
             rows, number = max(file.metadata.num_rows, 1), 0
             for batch in file.iter_batches(_ROWS_AT_ONCE, columns=[name]):
                 for text in batch.column(0).to_pylist():

@@ -24,8 +24,9 @@ class DocumentSeparation:
             position_ids: int32 [B, S], from 0 in each document; 0 at padding.
 
     Example:
-        corrupt = DocumentSeparation.of_shards(reader, tokenizer, DocumentsConfig(separate=True))
-        batch = next(iter(reader.dataset(32, seed=0, corrupt=corrupt)))
+        corrupt = DocumentSeparation(DocumentsConfig(separate=True), sep_id=3)
+        batch = {"token_ids": tf.constant([[5, 6, 3, 7, 8]]), "padding_mask": tf.ones((1, 5), bool)}
+        corrupt(batch, seed=0)["sequence_ids"]  # [[1, 1, 1, 2, 2]]
     """
 
     def __init__(self, config, sep_id):

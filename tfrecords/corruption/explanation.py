@@ -45,7 +45,7 @@ def explain_masking(corrupt, batch, features, seed, tokenizer):
     """Explains `features`, which a `MaskedLMCorruption` made of `batch`; yields an `Explained` for each row."""
     config, length = corrupt.config, batch["token_ids"].shape[1]
     candidates, starts = corrupt.units(batch["token_ids"], batch["padding_mask"], corrupt.keys(batch, seed))
-    candidates, units = candidates.numpy(), np.cumsum(starts, axis=1)
+    candidates, units = candidates.numpy(), np.cumsum(starts.numpy(), axis=1)
     before, after = batch["token_ids"].numpy(), features["token_ids"].numpy()
     weights, positions = features["mask_weights"].numpy(), features["mask_positions"].numpy()
     for row in range(len(before)):

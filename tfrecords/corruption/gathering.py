@@ -75,4 +75,3 @@ def marked(mask, width):
     positions = tf.zeros_like(slots) + tf.range(mask.shape[1])
     ordered = sum_at(slots, positions, width + 1)[:, 1:]
     return ordered, tf.range(width)[None, :] < tf.cast(rank[:, -1:], tf.int32)
-

@@ -57,7 +57,7 @@ class MaskingConfig:
             the longest.
         static_duplicates: after how many epochs the masks repeat; None for new masks in each epoch, which is
             better. For comparison with google-research/bert, whose dupe_factor (10) writes each example so
-            many times with masks of its own.
+            many times, each with its own masks.
 
     Raises:
         ConfigError: a value out of range, or one that the strategy does not use.

@@ -1,11 +1,11 @@
 """Which tokens are masked together: whole words, n-grams of them, spans of them.
 
 The words of a row are cut into consecutive units of random numbers of words, from which `drawing` draws,
-all equally likely. So no two units overlap; and until the budget is nearly used up, every word is as
-likely to be masked as any other, and the lengths of units have the configured distribution. Units that
-no longer fit are then passed over (spans: cut), which favours short ones; `MaskingConfig` has the measured
-effect. The originals draw a position and a length, try again where that overlaps what is masked, and
-pass over what does not fit, which favours short ones a little more.
+all equally likely. So no two units overlap; and until the budget is nearly used up, all words are equally
+likely to be masked, and the lengths of units have the configured distribution. Units that no longer fit
+are then passed over (spans: cut), which favours short ones; `MaskingConfig` has the measured effect. The
+originals draw a position and a length, try again where that overlaps a masked token, and pass over
+what does not fit, which favours short ones a little more.
 
 In all functions: `tokens` bool [B, S], True where a token may be masked; `keys` of `random_numbers.example_keys`.
 """
@@ -42,7 +42,7 @@ def unit_starts(tokens, words, probabilities, keys):
     for bound in np.cumsum(probabilities)[:-1]:
         # At most the largest of the numbers: a bound that rounds to 1 would wrap around.
         words_in += tf.cast(bits >= min(round(bound * 2**31), 2**31 - 1), tf.float32)
-    # Special tokens are counted as words, too: a unit that would hold one is cut there anyway.
+    # Special tokens are counted as words: a unit that would hold one is cut there anyway.
     end = tf.minimum(tf.cast(running_sum(words_in), tf.int32), length)
     begins = sum_at(end, tf.ones_like(end), length + 1)
     word = tf.cast(running_sum(tf.cast(words | ~tokens, tf.float32)), tf.int32) - 1

@@ -82,7 +82,7 @@ class PermutationCorruption:
         never = (tokenizer.sep_id, tokenizer.cls_id) if config.predict_special else tokenizer.special_ids
         kinds[list(never)] = SPECIAL
         if config.predict_special and tokenizer.eod_id is not None:
-            kinds[tokenizer.eod_id] = FIRST_PIECE  # a word of its own
+            kinds[tokenizer.eod_id] = FIRST_PIECE  # a word
         self._kinds = kinds
         self._functional = (tokenizer.sep_id, tokenizer.cls_id)
         layout = tokenizer.layout

@@ -52,7 +52,9 @@ class PermutationConfig:
         if self.beta >= self.alpha:
             raise ConfigError(f"beta={self.beta} of each alpha={self.alpha} tokens would leave none to predict from")
         if self.max_predictions is not None and self.max_predictions < self.segments:
-            raise ConfigError(f"max_predictions={self.max_predictions} leaves none for some of {self.segments} segments")
+            raise ConfigError(
+                f"max_predictions={self.max_predictions} leaves none for some of {self.segments} segments"
+            )
         if self.bidirectional and self.segments == 1:
             raise ConfigError(
                 "bidirectional rows differ from others in what their memory holds, and with segments=1 "

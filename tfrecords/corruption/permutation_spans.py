@@ -1,4 +1,4 @@
-"""Spans of tokens that begin with a word, each within a context of its own: XLNet's targets.
+"""Spans of tokens that begin with a word, each within its own context: XLNet's targets.
 
 `_sample_mask` in zihangdai/xlnet `data_utils.py`; see `permutation.PermutationCorruption` for where
 this differs.

@@ -1,8 +1,7 @@
 """Random numbers without state: hashes of (seed, epoch, example, stream, position).
 
-A corruption is a pure function `(batch, seed) -> features` in TensorFlow ops on whole batches. Its
-random numbers are integer hashes, so they are the same in graph mode and under XLA, on every device,
-and for every batch that an example is in. `tf.random.stateless_uniform` does not promise this.
+They are integer hashes, so they are the same in graph mode and under XLA, on every device, and for every
+batch that an example is in. `tf.random.stateless_uniform` does not promise this.
 """
 
 import tensorflow as tf

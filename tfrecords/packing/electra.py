@@ -40,7 +40,7 @@ def electra_examples(
         short_example_probability: the fraction of examples with a shorter target.
 
     Returns:
-        (Spans, sentences): the spans lie in the token ids with their sentences in the order
+        (Spans, sentences): the spans are slices of the token ids with their sentences in the order
         `sentences` (int64 [N], see `reorder`), in which those of each segment are together.
     """
     alone, paired = layout.special_tokens_per_sequence, layout.special_tokens_per_pair

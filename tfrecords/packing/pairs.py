@@ -113,7 +113,7 @@ def _pairs(sentence_splits, document_splits, room, seed, short_sequence_probabil
 
 
 def _random_span(splits, documents, document, start, middle, length, draw):
-    """Where a random B lies: from a random sentence on until `length` tokens, or its document ends."""
+    """Start and end of a random B: from a random sentence on, until it has `length` tokens or its document ends."""
     if len(documents) > 2:
         other = int(draw() * (len(documents) - 2))
         other += other >= document

@@ -16,7 +16,7 @@ def full_sentences(sentence_splits, document_splits, room):
     Every token is in exactly one example.
 
     Returns:
-        (Spans, separators): the spans lie in the token ids with separators, see `insert_separators`;
+        (Spans, separators): the spans are slices of the token ids with separators, see `insert_separators`;
         `separators` int64 [D - 1] are the token offsets before which it puts them.
     """
     sentence_splits, document_splits = split_long(sentence_splits, document_splits, room, room)

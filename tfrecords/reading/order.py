@@ -1,7 +1,7 @@
-"""In which order examples are read: a pure function of (seed, epoch), with nothing to save.
+"""The order in which examples are read: a pure function of (seed, epoch), with nothing to save.
 
 Each epoch permutes the shards, cuts the permutation into blocks that fit in memory, and permutes
-the examples of each block. The stream of all epochs is one long line of positions; global batch k
+the examples of each block. The positions of all epochs are numbered; global batch k
 holds positions k * batch_size to (k + 1) * batch_size - 1. Any position is found by arithmetic,
 so a run resumes at any step without reading what came before. All of it is tf ops, so that the input pipeline
 never waits for Python.

@@ -1,8 +1,7 @@
 """From a folder of shards to batches: exact order, checked bytes, resumable at any step.
 
-A block of shards is read and permuted at a time (`order`), of which each of several inputs takes its
-part (`input_sharding`); then batches of records are parsed (`parsing`) and corrupted. All of it runs in
-TensorFlow's own threads.
+One block of shards at a time is read and permuted (`order`); each of several inputs takes its part
+(`input_sharding`); records are parsed (`parsing`) and corrupted. All of it runs in TensorFlow's own threads.
 """
 
 import contextlib
@@ -87,10 +86,9 @@ class ShardReader:
     ):
         """Batches in an order that is a pure function of (seed, step).
 
-        `dataset(..., start_step=k)` yields what `dataset(...).skip(k)` does, at no cost that grows
-        with k: earlier blocks are not read, and earlier records of the first block not parsed.
-        Batches run across the borders of blocks and epochs, so that only the last of all can be
-        short. Every example comes exactly once an epoch.
+        `dataset(..., start_step=k)` yields what `dataset(...).skip(k)` does, at no cost that grows with k. Batches run
+        across the borders of blocks and epochs, so that only the last of all can be short. Every example comes
+        exactly once an epoch.
 
         Args:
             batch_size: examples in a global batch, B.
@@ -99,16 +97,15 @@ class ShardReader:
             epochs: after how many to stop; None for never.
             input_index, num_inputs: which of how many pipelines this is; each yields its
                 batch_size / num_inputs rows of every global batch.
-            corrupt: function (batch, seed) -> features in tf ops. It is given many rows, which are
-                cut into batches afterwards: every feature has a first dimension of rows, each
-                made from its own row alone.
-            shuffle: False for the order of the files, as evaluation wants it.
+            corrupt: function (batch, seed) -> features in tf ops. Its calls get many rows, which are cut into
+                batches afterwards: each row of a feature must depend on its own row alone.
+            shuffle: False for the order of the files, for example for evaluation.
             drop_remainder: False to keep a last, shorter batch. True makes every shape static.
-            shard_by: what is divided among several inputs, see `input_sharding`. "examples": the
-                rows of each global batch, which are then the same with any number of inputs; each
-                input reads all shards. "files": the shards of each epoch, of which each input reads
-                an equal part. The global batches then depend on the number of inputs, and a run that
-                resumes with another number sees some examples of that epoch twice and others not.
+            shard_by: how several inputs divide the examples, see `input_sharding`. "examples": by the rows of each
+                global batch, which are then the same with any number of inputs; each input reads all shards.
+                "files": each input reads an equal part of the shards of each epoch. The global batches then
+                depend on the number of inputs, and a run that resumes with another number sees some
+                examples of that epoch twice and others not.
 
         Returns:
             tf.data.Dataset of dicts; B here is batch_size / num_inputs:
@@ -170,23 +167,17 @@ class ShardReader:
         return dataset.prefetch(tf.data.AUTOTUNE).with_options(options)
 
     def examples(self, indices, epoch=0):
-        """A batch of chosen examples, as `dataset` would yield them in `epoch`.
-
-        Args:
-            indices: example numbers (ints below the manifest's number of examples).
-
-        Returns:
-            dict of tensors as `dataset` without `corrupt` yields.
+        """A batch of the examples of those numbers (ints), as `dataset` without `corrupt` yields them in `epoch`.
 
         Raises:
             DataError: a number out of range, or a damaged shard or example.
         """
         indices = np.array(list(indices), np.int64)
-        for index in indices:
-            if not 0 <= index < self.num_examples:
-                raise DataError(
-                    f"there is no example {index}: {self.folder} holds examples 0 to {self.num_examples - 1}"
-                )
+        outside = indices[(indices < 0) | (indices >= self.num_examples)]
+        if len(outside):
+            raise DataError(
+                f"there is no example {outside[0]}: {self.folder} holds examples 0 to {self.num_examples - 1}"
+            )
         ends = np.cumsum([shard.examples for shard in self._shards])
         numbers = np.searchsorted(ends, indices, side="right")  # of their shards
         records = np.empty(len(indices), object)
@@ -238,7 +229,7 @@ class ShardReader:
         return ReadingOrder(counts, seed, shuffle, shards_per_block)
 
     def _load_block(self, order, mine, ordinal):
-        """What this pipeline yields of a block: records string [n], their numbers and epoch."""
+        """This pipeline's part of a block: records string [n], their numbers and epoch, int64 [n]."""
         block = order.block(ordinal)
         shards, counts = block["shards"], block["counts"]
         rows = mine.rows(block)
@@ -246,7 +237,7 @@ class ShardReader:
         files = tf.gather(tf.constant(files), shards)
         records = tf.data.TFRecordDataset(files, buffer_size=_FILE_BUFFER)
         records = records.batch(tf.reduce_sum(counts)).get_single_element()
-        # Examples are numbered through all shards as they lie in the folder.
+        # Examples are numbered through all shards in the order of their names.
         first = tf.constant(np.cumsum((0,) + order.counts[:-1]), tf.int64)
         first = tf.gather(first, shards)
         before = tf.cumsum(counts, exclusive=True)
@@ -270,6 +261,5 @@ def _check_sizes(batch_size, start_step, epochs, input_index, num_inputs, drop_r
         raise ConfigError(f"input_index {input_index} is not in 0 to {num_inputs - 1}")
     if num_inputs > 1 and not drop_remainder:
         raise ConfigError(
-            "several inputs would disagree about the short last batch; set drop_remainder=True, "
-            "or read with one input"
+            "several inputs would disagree about the short last batch; set drop_remainder=True, or read with one input"
         )

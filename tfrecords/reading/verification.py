@@ -11,7 +11,8 @@ from bert_tf.progress import Progress
 from tfrecords.shards.schema import MANIFEST_NAME, RECORD_FRAME_BYTES
 
 _AGAIN = (
-    "copy it again, or write the shards again: `bert-tf shards` with the same settings and --overwrite makes the same files"
+    "copy it again, or write the shards again: `bert-tf shards` with the same settings and --overwrite makes the same "
+    "files"
 )
 _SLOW_TO_VERIFY = 256 << 20  # bytes: more takes over half a second, so that progress is shown
 

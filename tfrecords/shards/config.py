@@ -112,7 +112,9 @@ class ShardsConfig(CorpusConfig):
                 "use segment_pair or sentence_pair, or pair_task: none"
             )
         if self.format != "xlnet" and self.segments is not None:
-            raise ConfigError(f"segments: {self.format} makes rows of one segment; leave it out, or use the format xlnet")
+            raise ConfigError(
+                f"segments: {self.format} makes rows of one segment; leave it out, or use the format xlnet"
+            )
         segment = self.sequence_length / self.row_segments
         if self.format == "xlnet" and (segment % 2 or segment < _SHORTEST_SEGMENT):
             raise ConfigError(

@@ -81,7 +81,9 @@ class Manifest:
         if not isinstance(self.packing.get("format"), str):
             raise ConfigError(f"'packing.format' must be str, got {brief(self.packing.get('format'))}")
         if self.packing.get("pair") not in (*PAIR_TASKS.values(), None):
-            raise ConfigError(f"'packing.pair' is {brief(self.packing['pair'])}; known: {', '.join(PAIR_TASKS.values())}")
+            raise ConfigError(
+                f"'packing.pair' is {brief(self.packing['pair'])}; known: {', '.join(PAIR_TASKS.values())}"
+            )
         segments = self.packing.get("segments", None if self.alternates else 1)
         if type(segments) is not int or segments < 1 or self.sequence_length % segments:
             raise ConfigError(
@@ -95,7 +97,7 @@ class Manifest:
 
     @property
     def row_segments(self):
-        """How many segments a row holds, each with two texts of its own; see `schema`."""
+        """How many segments a row holds, each with its own two texts; see `schema`."""
         return self.packing.get("segments", 1)
 
     @property

@@ -11,7 +11,7 @@ A record is a serialized `tf.train.Example` with these features, all unpadded:
 The tokenizer's layout says which special tokens are where (`bert_tf.tokenizers.layout`): in BERT's,
 A is [CLS] ... [SEP] and B is ... [SEP].
 
-Rows of the format xlnet hold several segments of equal length, each with two texts of its own:
+Rows of the format xlnet hold several segments of equal length, each with its own two texts:
 `segment_lengths` has two uint16 for each segment, and what a segment has beyond both is its
 `at_end`. Rows 1, 3, ... of a shard are in reverse order, and every shard has an even number of rows.
 

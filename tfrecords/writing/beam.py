@@ -2,13 +2,9 @@
 
 One machine reads the corpus and cuts it into chunks, in order: where a chunk ends depends on all documents before
 it. The chunks with their text are then sent to all machines, which tokenize, pack and write them (`write` of a
-job), the part that takes the time. A finished chunk leaves a sidecar in the output folder, as without Beam, so
-that an interrupted run can be resumed on the cluster or on one machine.
-
-The machines must have this library installed, and see corpus and output folder under the same absolute paths as
-the machine that starts the pipeline: a network file system that all of them mount. (Paths such as gs:// are not
-read.) Runners that keep data in memory, such as DirectRunner, need room for the text of the whole corpus. On one
-machine `bert-tf shards` without a runner is faster and does not.
+job). A finished chunk leaves a sidecar in the output folder, as without Beam, so that an interrupted run can be
+resumed on the cluster or on one machine. Runners that keep data in memory, such as DirectRunner, need room for
+the text of the whole corpus. (Paths such as gs:// are not read.)
 """
 
 import contextlib
@@ -33,18 +29,17 @@ class _Cut(NamedTuple):
 
 
 def process(job, folder, options, totals):
-    """Works on every chunk that has no result yet, on the machines of a Beam runner.
+    """Works on every chunk that has no result yet, on the machines of a Beam runner; adds all results to `totals`.
 
     Args:
         job: a `Job` whose paths are absolute.
         folder: the `OutputFolder` of its output.
         options: list of str, those of a Beam pipeline: ["--runner=DirectRunner", ...].
-        totals: `Totals`, to which all results are added.
+        totals: `Totals`.
 
     Raises:
         UserError: a worker has raised it.
         RunDirectoryError: the workers' files are not in the output folder that is seen here.
-        Exception: whatever the runner raises.
     """
     cut, failure = (sidecar_path(job.output, name) for name in ("beam-cut", "beam-failure"))
     for path in (cut, failure):
@@ -59,7 +54,7 @@ def process(job, folder, options, totals):
     )
     try:
         pipeline.run().wait_until_finish()
-    except Exception:  # each runner has errors of its own
+    except Exception:  # each runner has its own errors
         if failure.exists():
             kind, message = read_json(failure)
             raise getattr(errors, kind)(message) from None

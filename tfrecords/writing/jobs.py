@@ -28,14 +28,13 @@ from tfrecords.writing.statistics import summarize, summarize_text
 
 @dataclasses.dataclass
 class Job:
-    """What all jobs have in common.
+    """The common part of all jobs.
 
     Attributes:
         source: `TextSource` or `TokenSource`.
         output: Path of the folder to write; it holds the tokenizer before `prepare` is called.
-        tokenizer: a tokenizer. It stays in this process; others load the one in `output`.
+        tokenizer: stays in this process; others load the one in `output`.
         config: `CorpusConfig`, for shards `ShardsConfig`.
-        kind: `Kind` of the output folder.
     """
 
     source: TextSource | TokenSource
@@ -50,6 +49,19 @@ class Job:
             self.tokenizer = load_tokenizer(self.output / TOKENIZER_FOLDER)
         self._tokenize = DocumentTokenizer(self.tokenizer, self.config.sentences)
         return self.write
+
+    def write(self, chunk):
+        """Writes file and sidecar of one `Chunk` or `StoredChunk`; returns a `ChunkResult`.
+
+        Raises RunDirectoryError where the folder cannot be written, DataError for a damaged `StoredChunk`.
+        """
+        # Documents to sentences to token ids; or the ids as they were stored.
+        tokens = chunk.tokens(self._tokenize)
+        counts = token_counts(chunk, tokens, self.tokenizer)
+        entry = self.write_file(self.kind.file_name(chunk.index), chunk, tokens, counts)
+        result = ChunkResult(chunk.sha256, entry, counts)
+        result.save(self.output)
+        return result
 
     def __getstate__(self):
         return self.__dict__ | {"tokenizer": None, "_tokenize": None}
@@ -82,24 +94,13 @@ class ShardJob(Job):
         """Everything that decides what the shards hold, except the corpus: a dict ready for JSON."""
         return self.config.packing | {"tokenizer": self.tokenizer.fingerprint, "schema_version": SCHEMA_VERSION}
 
-    def write(self, chunk):
-        """Writes shard and sidecar of one `Chunk` or `StoredChunk`; returns a `ChunkResult`.
-
-        Raises:
-            RunDirectoryError: the disk is full or the folder cannot be written.
-            DataError: the file of a `StoredChunk` is damaged.
-        """
-        # Documents to sentences to token ids; or the ids as they were stored.
-        tokens = chunk.tokens(self._tokenize)
-        counts = token_counts(chunk, tokens, self.tokenizer) | dict.fromkeys(COUNTS, 0)
+    def write_file(self, name, chunk, tokens, counts):
+        """Writes the shard of a chunk and adds what it holds to `counts`; returns its `Shard`."""
+        counts |= dict.fromkeys(COUNTS, 0)
         counts["packed_tokens"] = len(tokens.token_ids) * self.config.duplicates
         # Token ids to sequences, once for each pass, to records.
         records = self._records(chunk.index, tokens, counts) if len(tokens.token_ids) else ()
-        name = self.kind.file_name(chunk.index)
-        examples, size, sha256 = write_records(self.output / name, records)
-        result = ChunkResult(chunk.sha256, Shard(name, examples, size, sha256), counts)
-        result.save(self.output)
-        return result
+        return Shard(name, *write_records(self.output / name, records))
 
     def _records(self, index, tokens, counts):
         """Yields the serialized sequences of a chunk, pass by pass, and adds them to `counts`."""
@@ -121,11 +122,7 @@ class ShardJob(Job):
                 yield from serialize(token_ids, spans, tokenizer.layout, tokenizer.vocabulary_size)
 
     def manifest(self, totals):
-        """The `Manifest` of all shards, from their `Totals`.
-
-        Raises:
-            DataError: the corpus is empty, or too short for a sequence.
-        """
+        """The `Manifest` of all shards, from their `Totals`; DataError for a corpus too short for a sequence."""
         layout, counts = self.tokenizer.layout, totals.counts
         if not counts.get("examples"):
             if not counts.get("tokens"):
@@ -157,14 +154,12 @@ class TokenJob(Job):
         """As of `ShardJob`."""
         return TokenizedCorpus(self.tokenizer.fingerprint, 0, to_dict(self.config), {}, [], []).settings
 
-    def write(self, chunk):
-        """Writes file and sidecar of one `Chunk`; returns a `ChunkResult`. Raises as `ShardJob.write`."""
-        tokens = chunk.tokens(self._tokenize)
+    def write_file(self, name, chunk, tokens, counts):
+        """Writes the token file of a chunk; returns its `TokenFile`."""
         data = encode(tokens, self.tokenizer.vocabulary_size)
-        name = self.kind.file_name(chunk.index)
         with atomic_write(self.output / name, "wb") as file:
             file.write(data)
-        entry = TokenFile(
+        return TokenFile(
             file=name,
             bytes=len(data),
             sha256=hashlib.sha256(data).hexdigest(),
@@ -173,9 +168,6 @@ class TokenJob(Job):
             replaced_characters=chunk.replaced,
             text_sha256=chunk.sha256,
         )
-        result = ChunkResult(chunk.sha256, entry, token_counts(chunk, tokens, self.tokenizer))
-        result.save(self.output)
-        return result
 
     def manifest(self, totals):
         """The `TokenizedCorpus` of all files, from their `Totals`; DataError for an empty corpus."""

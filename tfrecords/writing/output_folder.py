@@ -155,14 +155,12 @@ class OutputFolder:
             raise RunDirectoryError(f"{self._folder} holds {what} with other settings ({differing}); {_ANOTHER}")
 
     def _check_tokenizer(self, overwrite=False):
-        """Whether to remove the tokenizer in the folder.
-
-        Raises:
-            RunDirectoryError: it is another one, and not that of the files that are to be overwritten.
-        """
+        """Whether to remove the tokenizer in the folder; refuses another one that is not of files to overwrite."""
         folder = self._folder / TOKENIZER_FOLDER
         if folder.exists() and not folder.is_dir():
-            raise RunDirectoryError(f"{folder} is a file, where the folder of the tokenizer must be; choose another folder")
+            raise RunDirectoryError(
+                f"{folder} is a file, where the folder of the tokenizer must be; choose another folder"
+            )
         if not folder.exists() or not any(folder.iterdir()):
             return False
         try:

@@ -21,11 +21,7 @@ class TextSource:
 
     @classmethod
     def of(cls, inputs, config):
-        """The files that `inputs` name.
-
-        Raises:
-            DataError: there are none, or they hold no text. Nothing is written before.
-        """
+        """The files that `inputs` name; DataError where there are none, or no text in them."""
         source = cls(find_files(inputs), config)
         if next(iter(CorpusReader(source.files, config.text_field, config.errors)), None) is None:
             raise source.empty()
@@ -58,11 +54,7 @@ class TokenSource:
 
     @classmethod
     def of(cls, inputs):
-        """The folder of token ids that `inputs` (a list of paths) name; None if they name text.
-
-        Raises:
-            ConfigError: other inputs beside such a folder.
-        """
+        """The folder of token ids that `inputs` (a list of paths) name alone; None if they name text."""
         paths = [Path(path) for path in inputs]
         folders = [path for path in paths if (path / TOKENS_MANIFEST_NAME).is_file()]
         if folders and len(paths) > 1:
@@ -92,11 +84,7 @@ class TokenSource:
             )
 
     def adopt(self, config):
-        """`config` (`ShardsConfig`) with the settings that the corpus was tokenized with.
-
-        Raises:
-            ConfigError: a setting is neither that of the tokenized corpus nor the default.
-        """
+        """`config` (`ShardsConfig`) with the settings of the tokenized corpus; ConfigError for one set otherwise."""
         for name, value in self.tokens.reading.items():
             if getattr(config, name) not in (value, getattr(ShardsConfig, name)):
                 raise ConfigError(

@@ -10,14 +10,9 @@ GIANT_DOCUMENT = 1000  # sentences
 
 
 def summarize_text(counts):
-    """The counts of a tokenized corpus with rates, ready for JSON.
+    """`counts` (the sums of `corpus.tokens.token_counts` over chunks) with rates, ready for JSON.
 
-    Args:
-        counts: dict name -> int, the sums over chunks (see `corpus.tokens.token_counts`).
-
-    Returns:
-        `counts` plus "unknown_rate", "tokens_per_sentence", and "duplicate_sentence_rate", the fraction of
-        sentences that repeat another one of the same shard.
+    "duplicate_sentence_rate" is the fraction of sentences that repeat another one of the same shard.
     """
     return {
         **counts,
@@ -37,12 +32,12 @@ def _ratio(part, whole):
 
 
 def report_text(counts):
-    """`TokenizedCorpus.counts` as lines for people; the last ones are warnings, which begin with "warning:"."""
+    """`TokenizedCorpus.counts` as lines for people; warnings come last and begin with "warning:"."""
     return _text_lines(counts) + _text_warnings(counts)
 
 
 def report(counts, sequence_length):
-    """`Manifest.counts` as lines for people; the last ones are warnings, which begin with "warning:"."""
+    """`Manifest.counts` as lines for people; warnings come last and begin with "warning:"."""
     per_example = counts["tokens_per_example"]
     fill = per_example / sequence_length
     truncated = _ratio(counts["truncated_tokens"], counts["packed_tokens"])
@@ -149,5 +144,5 @@ def _percent(fraction):
 
 
 def _number_of(number, what):
-    """"1 document", "2 documents"."""
+    """A number with its noun: "1 document", "2 documents"."""
     return f"{number:,} {what}{'' if number == 1 else 's'}"

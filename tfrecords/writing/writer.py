@@ -168,7 +168,9 @@ def _beam():
     except ModuleNotFoundError as error:
         if error.name != "apache_beam":
             raise
-        raise ConfigError("Apache Beam is not installed; pip install -e '.[beam]' where this library was cloned") from None
+        raise ConfigError(
+            "Apache Beam is not installed; pip install -e '.[beam]' where this library was cloned"
+        ) from None
     return beam
 
 

@@ -2,7 +2,6 @@
 
 import functools
 
-import numpy as np
 import tensorflow as tf
 import tensorflow_text as tf_text
 from tokenizers import decoders, models
@@ -27,32 +26,34 @@ CLEANINGS = {"gpt1": spaced_words, "plain": plain_characters}
 class BPETokenizer(Tokenizer):
     """Text to byte pairs, with the ids of Hugging Face's `tokenizers` and `OpenAIGPTTokenizer`.
 
-    Each word begins as its characters, the last with the marker, and is joined by the merges, the
-    first of the list first. A character that is no token is one unknown token.
+    Each word begins as its characters, the last with the marker, and is joined by the merges, the first of the list
+    first. A character that is no token is one unknown token.
 
     Args:
         vocabulary: list of str.
         merges: list of (left, right), str.
-        cleaning: "plain": words are what white space separates; "gpt1": cleaned and lowercased as
-            for an uncased BERT, punctuation marks words of their own.
+        cleaning: "plain": words are what white space separates; "gpt1": cleaned and lowercased as for an uncased BERT,
+            punctuation marks words of their own.
         end_of_word: the marker; "" for none (then `decode` cannot know where words end).
         special_tokens: further ones to recognise in text, str or `SpecialToken`.
-        role_tokens: dict of "pad", "unk", "cls", "sep", "mask" -> token, the last three optional.
-            Default "[PAD]" and so on; GPT-1's files have no more than GPT1_ROLES.
+        role_tokens: dict of "pad", "unk", "cls", "sep", "mask" -> token, the last three optional. Default "[PAD]" and
+            so on; GPT-1's files have no more than GPT1_ROLES.
         layout: which special tokens `pack` adds; see `layout.build_layout`.
 
     Raises:
-        DataError: a vocabulary with a duplicate or without a special token, or a merge of or into
-            what is not in it.
+        DataError: a vocabulary with a duplicate or without a special token, or a merge of or into what is not in it.
         ConfigError: an unknown cleaning, role or layout.
 
     Example:
-        tokenizer = train_bpe(["low lower lowest"] * 3, 40)
-        tokenizer.encode("lowest")
+        from bert_tf.tokenizers import BPETokenizer, train_bpe
 
-    Source: Sennrich, Haddow and Birch 2016, in the form of subword-nmt 0.2 (the marker belongs to
-    the last character from the start); openai/finetune-transformer-lm text_utils.py, except for
-    its cleaning, see `character_tables.spaced_words`.
+        trained = train_bpe(["low lower lowest"] * 3, 40)
+        tokenizer = BPETokenizer(trained.vocabulary, trained.merges[:2])
+        [tokenizer.id_to_token(i) for i in tokenizer.encode("lowest")]
+
+    Source: Sennrich, Haddow and Birch 2016, in the form of subword-nmt 0.2 (the marker belongs to the last character
+    from the start); openai/finetune-transformer-lm text_utils.py, except for its cleaning, see
+    `character_tables.spaced_words`.
     """
 
     kind = "bpe"
@@ -80,6 +81,7 @@ class BPETokenizer(Tokenizer):
         table = MergeTable([(ids[a], ids[b], ids[a + b]) for a, b in self.merges], self.vocabulary_size)
         with tf.init_scope():
             self._normalizer = tf_text.FastBertNormalizer(model_buffer=tf.constant(cleaning_model(cleaning)))
+            self._split = tf_text.WhitespaceTokenizer().tokenize_with_offsets  # cleaning made all white space U+0020
             # What a word can begin as.
             single = {t: i for t, i in ids.items() if len(t) == 1 or t[1:] == end_of_word}
             self._characters = string_table(single, self.unk_id)
@@ -110,40 +112,19 @@ class BPETokenizer(Tokenizer):
 
     def _encode(self, text, with_offsets):
         text, origins = clean(self._normalizer, text, with_offsets)
-        lengths = tf.strings.length(text)
-        byte_splits = tf.concat([[0], tf.cumsum(lengths)], 0)
-        data = join_bytes(text)
-        is_word = data != ord(" ")
-        is_first = segment_begins(lengths)
-        begins = is_word & (is_first | ~tf.concat([[False], is_word[:-1]], 0))
-        ends = is_word & tf.concat([(is_first | ~is_word)[1:], [True]], 0)[: tf.size(is_word)]
-        begin = tf.cast(tf.where(begins)[:, 0], tf.int32)
-        end = tf.cast(tf.where(ends)[:, 0], tf.int32) + 1
-        words = tf_text.ByteSplitter().split_by_offsets(
-            tf.strings.reduce_join(text)[None], begin[None], end[None]
-        )
+        words, word_starts, _ = self._split(text)
         ids, splits = self._encoder.encode(words.values)
-        word = row_ids(splits)
-        row_splits = tf.gather(splits, tf.searchsorted(begin, byte_splits))
+        row_splits = tf.gather(splits, tf.cast(words.row_splits, tf.int32))
         if not with_offsets:
             return ids, row_splits, None, None
-        # In characters of the normalized text: an unknown one is one, of whatever bytes.
-        is_lead = tf.bitwise.bitwise_and(data, 0xC0) != 0x80
-        lead_bytes = tf.cast(tf.where(is_lead)[:, 0], tf.int32)
-        before = tf.concat([[0], tf.cumsum(tf.cast(is_lead, tf.int32))], 0)  # characters before a byte
-        after = tf.cumsum(tf.gather(self._lengths, ids))
-        length = tf.gather(self._lengths, ids)
-        in_word = after - length - tf.gather(tf.concat([[0], after], 0), tf.gather(splits, word))
-        first = tf.gather(before, tf.gather(begin, word)) + in_word
-        row = row_ids(row_splits)
-        base = tf.gather(byte_splits, row)
-        start, last = tf.gather(lead_bytes, first) - base, tf.gather(lead_bytes, first + length - 1) - base
-        return ids, row_splits, *source_bytes(origins, row, start, last + 1)
-
-    @functools.cached_property
-    def is_continuation(self):
-        """bool [V], all False: the marker is at the end of words, a token does not show a begin."""
-        return np.zeros(self.vocabulary_size, bool)
+        # Counted in characters of all words, one after the other: an unknown one is one, of whatever bytes.
+        lengths = tf.gather(self._lengths, ids)
+        last = tf.cumsum(lengths) - 1
+        lead_bytes = tf.cast(tf.where(tf.bitwise.bitwise_and(join_bytes(words.values), 0xC0) != 0x80)[:, 0], tf.int32)
+        before = tf.cumsum(tf.strings.length(words.values), exclusive=True)  # bytes of the words before
+        shift = tf.gather(tf.cast(word_starts.values, tf.int32) - before, row_ids(splits))
+        starts, ends = tf.gather(lead_bytes, last + 1 - lengths) + shift, tf.gather(lead_bytes, last) + shift + 1
+        return ids, row_splits, *source_bytes(origins, row_ids(row_splits), starts, ends)
 
     @property
     def settings(self):
@@ -163,12 +144,9 @@ class BPETokenizer(Tokenizer):
         return decoders.BPEDecoder(suffix=self.end_of_word).decode(tokens)
 
     def save(self, folder):
-        """Writes vocab.json, merges.txt and tokenizer_config.json.
+        """Writes vocab.json, merges.txt and tokenizer_config.json; RunDirectoryError if it cannot.
 
         GPT-1's are read by Hugging Face's OpenAIGPTTokenizer; it has no class for the others.
-
-        Raises:
-            RunDirectoryError: the folder cannot be written.
         """
         write_bpe(self, folder)
         kind = "OpenAIGPTTokenizer" if self.cleaning == "gpt1" else "BPETokenizer"

@@ -9,7 +9,7 @@ from tokenizers import models
 from bert_tf.errors import DataError
 from bert_tf.tokenizers.bpe.gpt2_words import ByteWordSplitter, byte_alphabet
 from bert_tf.tokenizers.bpe.merging import MergeTable, WordEncoder, check_merges
-from bert_tf.tokenizers.files.writing import write_bpe, write_config, write_tokenizer_json
+from bert_tf.tokenizers.files.writing import write_bpe, write_byte_level_bpe_json, write_config
 from bert_tf.tokenizers.ops.strings import join_bytes, row_ids, segment_begins
 from bert_tf.tokenizers.special_tokens import GPT2_ROLES, SpecialToken  # noqa: F401
 from bert_tf.tokenizers.tokenizer import Tokenizer
@@ -25,14 +25,9 @@ _CLASSES = {"none": "GPT2Tokenizer", "roberta": "RobertaTokenizer"}
 class ByteLevelBPETokenizer(Tokenizer):
     """Text to byte pairs, with the ids of Hugging Face's `tokenizers`; no text is unknown.
 
-    The text is split into words by GPT-2's pattern, a space belonging to the word after it, and
-    the bytes of each word are joined by the merges, the first of the list first. Special tokens
-    spelled in the text are one id each; RoBERTa's "<mask>" includes the spaces before it.
-
-    Bytes that are no UTF-8 act as U+FFFD, as in Python's `decode(errors="replace")`.
-
-    No table grows with the text: words are looked up among those that are one token, and the
-    distinct others of a batch are merged side by side; see merging.py.
+    The text is split into words by GPT-2's pattern, a space belonging to the word after it, and the bytes of each word
+    are joined by the merges, the first of the list first. RoBERTa's "<mask>" includes the spaces before it. Bytes that
+    are no UTF-8 act as U+FFFD, as in Python's `decode(errors="replace")`.
 
     Args:
         vocabulary: list of str in GPT-2's spelling of bytes ("Ġthe"); all 256 bytes are in it.
@@ -40,18 +35,21 @@ class ByteLevelBPETokenizer(Tokenizer):
         add_prefix_space: put a space before each text that does not begin with one.
         normalization: None, or "NFC".
         special_tokens: further ones to recognise in text, str or `SpecialToken`.
-        role_tokens: dict of "pad", "unk", "cls", "sep", "mask" -> token; a role may be absent, its
-            id is then None. Default RoBERTa's; see also GPT2_ROLES.
+        role_tokens: dict of "pad", "unk", "cls", "sep", "mask" -> token; a role may be absent, its id is then None.
+            Default RoBERTa's; see also GPT2_ROLES.
         layout: which special tokens `pack` adds; see `layout.build_layout`.
 
     Raises:
-        DataError: a vocabulary with a duplicate or without one of the bytes or special tokens, or a
-            merge of or into what is not in it.
+        DataError: a vocabulary with a duplicate or without one of the bytes or special tokens, or a merge of or into
+            what is not in it.
         ConfigError: an unknown role, layout or normalization.
 
     Example:
-        tokenizer = train_byte_level_bpe(["low lower lowest"] * 3, 300)
-        tokenizer.encode("any text <mask>")
+        from bert_tf.tokenizers import ByteLevelBPETokenizer, train_byte_level_bpe
+
+        trained = train_byte_level_bpe(["low lower lowest"] * 3, 300)
+        tokenizer = ByteLevelBPETokenizer(trained.vocabulary, trained.merges, add_prefix_space=True)
+        tokenizer.decode(tokenizer.encode("any text <mask>"))
 
     Source: openai/gpt-2 src/encoder.py; fairseq's RoBERTa (layout, special tokens).
     """
@@ -140,21 +138,16 @@ class ByteLevelBPETokenizer(Tokenizer):
         ends = tf.maximum(ends - tf.gather(self._trailing, ids), starts)
         return ids, splits, tf.maximum(starts, 0), tf.maximum(ends, 0)
 
-    @functools.cached_property
-    def is_continuation(self):
-        """bool [V]: True for tokens that do not begin with a space (GPT2BPE of fairseq).
-
-        The first word of a text has no space before it unless `add_prefix_space` is set.
-        """
-        special = set(self.special_tokens)
-        return np.array([not t.startswith(_SPACE) and t not in special for t in self.vocabulary])
+    def _continues(self, token):
+        # As GPT2BPE of fairseq. The first word of a text has no space before it unless `add_prefix_space` is set.
+        return not token.startswith(_SPACE)
 
     @functools.cached_property
     def starts_word(self):
         """bool [V]: as `is_continuation`, and in scripts without spaces each token that begins a character.
 
-        fairseq's GPT2BPE knows only the space: a Chinese sentence is one word to it. Punctuation
-        belongs to the word before it, there as here.
+        fairseq's GPT2BPE knows only the space: a Chinese sentence is one word to it. Punctuation belongs to the word
+        before it, there as here.
         """
         unspaced = [holds_unspaced_bytes(self._spelled.get(token, b"")) for token in self.vocabulary]
         return ~self.is_continuation | np.array(unspaced)
@@ -172,16 +165,16 @@ class ByteLevelBPETokenizer(Tokenizer):
         }
 
     def _join(self, tokens):
-        return b"".join(self._spelled.get(token) or token.encode("utf-8") for token in tokens).decode("utf-8", "replace")
+        return b"".join(self._spelled.get(token) or token.encode("utf-8") for token in tokens).decode(
+            "utf-8", "replace"
+        )
 
     def save(self, folder):
-        """Writes vocab.json, merges.txt and tokenizer_config.json, as Hugging Face has them.
+        """Writes vocab.json, merges.txt and tokenizer_config.json, as Hugging Face has them; RunDirectoryError if it
+        cannot.
 
-        And tokenizer.json, where the tokenizer is neither RoBERTa's nor GPT-2's: a normalization or
-        another layout is lost on the classes of these two.
-
-        Raises:
-            RunDirectoryError: the folder cannot be written.
+        And tokenizer.json, where the tokenizer is neither RoBERTa's nor GPT-2's: the classes of these two would lose a
+        normalization or another layout.
         """
         write_bpe(self, folder)
         settings = {"add_prefix_space": self.add_prefix_space, "normalization": self.normalization}
@@ -189,7 +182,7 @@ class ByteLevelBPETokenizer(Tokenizer):
         if kind is None:
             kind = "PreTrainedTokenizerFast"
             settings["model_input_names"] = ["input_ids", "attention_mask"]
-            write_tokenizer_json(self, folder)
+            write_byte_level_bpe_json(self, folder)
         write_config(self, folder, {"tokenizer_class": kind, **settings})
 
 

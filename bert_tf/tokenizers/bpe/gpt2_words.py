@@ -1,12 +1,12 @@
-"""GPT-2's splitting of text into words, as graph ops on all characters of a batch.
+r"""GPT-2's splitting of text into words, as graph ops on all characters of a batch.
 
 The pattern of openai/gpt-2, src/encoder.py, is
 
-    's|'t|'re|'ve|'m|'ll|'d| ?\\p{L}+| ?\\p{N}+| ?[^\\s\\p{L}\\p{N}]+|\\s+(?!\\S)|\\s+
+    's|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+
 
-TensorFlow's regular expressions know no (?!\\S); but where a word begins is decided by the kinds of
-the few characters around it, so it is computed for all characters side by side. Which characters
-are letters, numbers and white space is read off the `tokenizers` package.
+TensorFlow's regular expressions know no (?!\S); but where a word begins is decided by the kinds of the few characters
+around it, so it is computed for all characters side by side. Which characters are letters, numbers and white space is
+read off the `tokenizers` package.
 """
 
 import functools
@@ -78,14 +78,8 @@ class ByteWordSplitter:
         self._split_bytes = tf_text.ByteSplitter().split_by_offsets
 
     def split(self, texts):
-        """The words of each text.
-
-        Args:
-            texts: tf.string [M], valid UTF-8.
-
-        Returns:
-            (words, splits): tf.string [W], which joined are the texts; int32 [M + 1].
-        """
+        """(words tf.string [W], splits int32 [M + 1]) of texts tf.string [M], valid UTF-8; the words joined are the
+        texts."""
         lengths = tf.strings.length(texts)
         byte_splits = tf.concat([[0], tf.cumsum(lengths)], 0)
         whole = tf.strings.reduce_join(texts)

@@ -19,8 +19,8 @@ class MergeTable:
     Raises:
         DataError: a pair that is there twice.
 
-    Source: Sennrich, Haddow and Birch, "Neural Machine Translation of Rare Words with Subword
-    Units", 2016, section 3.2; ties as in the `tokenizers` package: lowest rank, then leftmost.
+    Source: Sennrich, Haddow and Birch, "Neural Machine Translation of Rare Words with Subword Units", 2016, section
+    3.2; ties as in the `tokenizers` package: lowest rank, then leftmost.
     """
 
     def __init__(self, merges, vocabulary_size):
@@ -48,8 +48,8 @@ class MergeTable:
     def merge(self, symbols, segments, num_segments):
         """Applies merges until none is left.
 
-        Every round joins, in each segment, the pair of lowest rank wherever it occurs; so a batch
-        takes as many rounds as its hardest segment has distinct merges.
+        Every round joins, in each segment, the pair of lowest rank wherever it occurs; so a batch takes as many rounds
+        as its hardest segment has distinct merges.
 
         Args:
             symbols: int32 [n], ids.
@@ -111,15 +111,14 @@ def _first_of(chosen, segments, num_segments):
 class WordEncoder:
     """Words to ids: those that are one token by a table, the others by merges.
 
-    Every distinct word of a batch is encoded once. Nothing is remembered from one batch to the
-    next, so that a server's memory does not grow.
+    Every distinct word of a batch is encoded once. Nothing is remembered from one batch to the next, so that a server's
+    memory does not grow.
 
     Args:
         whole: dict of bytes -> id, words that merge into one token.
         merges: a MergeTable.
-        symbols: function from words tf.string [R] to (symbols int32 [n], word int32 [n],
-            begins bool [n]): the ids to start from, the index of the word of each, and True
-            where no merge can join a symbol to the one before.
+        symbols: function from words tf.string [R] to (symbols int32 [n], word int32 [n], begins bool [n]): the ids to
+            start from, the index of the word of each, and True where no merge can join a symbol to the one before.
     """
 
     def __init__(self, whole, merges, symbols):
@@ -129,14 +128,7 @@ class WordEncoder:
         self.resources = (self.table, merges.table)
 
     def encode(self, words):
-        """The ids of each word.
-
-        Args:
-            words: tf.string [W].
-
-        Returns:
-            (ids, splits): int32 [T], and int32 [W + 1], the ids of each word.
-        """
+        """(ids int32 [T], splits int32 [W + 1]): the ids of each word, tf.string [W]."""
         distinct, index = tf.unique(words)
         whole = self.table.lookup(distinct)
         rest = tf.where(whole < 0)[:, 0]
@@ -168,11 +160,7 @@ class WordEncoder:
 
 
 def check_merges(merges, ids):
-    """`merges` as a tuple of pairs of str.
-
-    Raises:
-        DataError: a merge of, or into, what the vocabulary `ids` lacks.
-    """
+    """`merges` as a tuple of pairs of str; DataError for a merge of, or into, what the vocabulary `ids` lacks."""
     merges = tuple((str(a), str(b)) for a, b in merges)
     for number, (a, b) in enumerate(merges, 1):
         for token in (a, b, a + b):

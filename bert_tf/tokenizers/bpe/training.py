@@ -36,20 +36,20 @@ def train_byte_level_bpe(
     layout="roberta",
     show_progress=False,
 ):
-    """Learns merges of bytes and returns the tokenizer that applies them.
+    """Learns merges of bytes and returns the `ByteLevelBPETokenizer` that applies them.
 
     Args:
         texts: iterable of str, read once.
         vocabulary_size: how many tokens at most, special tokens and the 256 bytes among them.
         add_prefix_space, special_tokens, role_tokens, layout: see `ByteLevelBPETokenizer`.
-        normalization: "NFC": decomposed Hangul and accents are composed, here and by the tokenizer;
-            None: bytes as they are, as RoBERTa and GPT-2 were published.
+        normalization: "NFC": decomposed Hangul and accents are composed, here and by the tokenizer; None: bytes as they
+            are, as RoBERTa and GPT-2 were published.
         min_frequency: how often a pair must occur to be joined.
         show_progress: prints what is being done.
 
     Returns:
-        A ByteLevelBPETokenizer. The order of the vocabulary: special tokens (<s>, <pad>, </s>, <unk>,
-        <mask>, then further ones); the bytes; what merges made, in the order of the merges.
+        The tokenizer. The order of the vocabulary: special tokens (<s>, <pad>, </s>, <unk>, <mask>, then further ones);
+        the bytes; what merges made, in the order of the merges.
 
     Raises:
         DataError: the texts hold nothing.
@@ -69,9 +69,7 @@ def train_byte_level_bpe(
     )
     if not merges:
         raise DataError("cannot train a vocabulary: no pair of bytes occurs often enough in the corpus")
-    return ByteLevelBPETokenizer(
-        vocabulary, merges, add_prefix_space, normalization, special_tokens, roles, layout
-    )
+    return ByteLevelBPETokenizer(vocabulary, merges, add_prefix_space, normalization, special_tokens, roles, layout)
 
 
 def train_bpe(
@@ -86,27 +84,24 @@ def train_bpe(
     layout="bert",
     show_progress=False,
 ):
-    """Learns merges of characters and returns the tokenizer that applies them.
+    """Learns merges of characters and returns the `BPETokenizer` that applies them.
 
     Args:
         texts: iterable of str, read once; what stays in memory is the count of each distinct word.
         vocabulary_size: how many tokens at most.
         cleaning, end_of_word, special_tokens, role_tokens, layout: see `BPETokenizer`.
         min_frequency: how often a pair must occur to be joined.
-        limit_alphabet: how many distinct characters to keep, the most frequent first; each other
-            one is one unknown token, and the log says how many those are. Default at least 1,000;
-            for scripts that need more, as many as cover 99.995 % of the text, up to a third of
-            `vocabulary_size`; see `training_words.choose_alphabet`.
+        limit_alphabet: as for `train_wordpiece`; each other character is one unknown token.
         show_progress: prints what is being done, and how fast.
 
     Returns:
-        A BPETokenizer. The order of the vocabulary: special tokens; the characters, and the same
-        with the marker, in the order of their code points; what merges made, in their order.
+        The tokenizer. The order of the vocabulary: special tokens; the characters, and the same with the marker, in the
+        order of their code points; what merges made, in their order.
 
     Raises:
         DataError: the texts hold no word.
-        ConfigError: a vocabulary_size that the special tokens and the alphabet already exceed, or a
-            limit_alphabet below 1.
+        ConfigError: a vocabulary_size that the special tokens and the alphabet already exceed, or a limit_alphabet
+            below 1.
 
     Source: the BPE trainer of `tokenizers`; Sennrich, Haddow and Birch 2016, algorithm 1.
     """

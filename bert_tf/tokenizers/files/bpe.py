@@ -1,4 +1,4 @@
-"""Byte-pair encodings from vocab.json and merges.txt, GPT-1's, GPT-2's, RoBERTa's and ours."""
+"""Byte-pair encodings from disk: GPT-1's, GPT-2's, RoBERTa's, ModernBERT's and ours."""
 
 from pathlib import Path
 
@@ -6,16 +6,25 @@ from bert_tf.parsing import read_json_object
 from bert_tf.tokenizers.bpe.bpe import GPT1_ROLES, BPETokenizer
 from bert_tf.tokenizers.bpe.byte_level_bpe import GPT2_ROLES, ROBERTA_ROLES, ByteLevelBPETokenizer
 from bert_tf.tokenizers.files.tokenizer_config import TokenizerConfig, extend_vocabulary, naming
+from bert_tf.tokenizers.files.tokenizer_json import only_member
 from bert_tf.tokenizers.files.vocabularies import read_merges, tokens_by_id
 from bert_tf.tokenizers.kinds import KINDS
-from bert_tf.tokenizers.special_tokens import STANDARD_SPECIAL_TOKENS
+from bert_tf.tokenizers.special_tokens import SPECIAL_ROLES, STANDARD_SPECIAL_TOKENS
+
+# What roles are called in a tokenizer.json, where tokenizer_config.json does not say it.
+_NAMES = {
+    "pad": ("[PAD]", "<pad>", "<|endoftext|>", "<unk>"),
+    "unk": ("[UNK]", "<unk>", "<|endoftext|>"),
+    "cls": ("[CLS]", "<s>", "<cls>", "<|endoftext|>"),
+    "sep": ("[SEP]", "</s>", "<sep>", "<|endoftext|>"),
+    "mask": ("[MASK]", "<mask>"),
+}
 
 
 def load_byte_level_bpe(folder):
     """A ByteLevelBPETokenizer of a folder; see `load_tokenizer`.
 
-    What tokenizer_config.json does not say is RoBERTa's where the vocabulary has <s> and <mask>,
-    else GPT-2's.
+    What tokenizer_config.json does not say is RoBERTa's where the vocabulary has <s> and <mask>, else GPT-2's.
     """
     config, vocabulary, merges = _read(folder)
     is_roberta = set(vocabulary) >= set(ROBERTA_ROLES.values())
@@ -36,9 +45,7 @@ def load_bpe(folder):
     """A BPETokenizer of a folder; see `load_tokenizer`. Without further settings GPT-1's."""
     config, vocabulary, merges = _read(folder)
     is_gpt1 = config.tokenizer_class != "BPETokenizer"
-    roles = (GPT1_ROLES if is_gpt1 else STANDARD_SPECIAL_TOKENS) | config.role_tokens
-    if not is_gpt1:
-        roles = config.role_tokens or roles
+    roles = GPT1_ROLES | config.role_tokens if is_gpt1 else config.role_tokens or STANDARD_SPECIAL_TOKENS
     config.fixed(do_lower_case=True)
     settings = {
         "cleaning": config.take("cleaning", "gpt1" if is_gpt1 else "plain", str),
@@ -60,8 +67,8 @@ def _files(folder):
 
 
 def _read(folder):
-    vocabulary_path, merges_path = _files(folder)
-    return TokenizerConfig(folder), tokens_by_id(read_json_object(vocabulary_path), vocabulary_path), read_merges(merges_path)
+    vocabulary, merges = _files(folder)
+    return TokenizerConfig(folder), tokens_by_id(read_json_object(vocabulary), vocabulary), read_merges(merges)
 
 
 def _build(tokenizer, config, vocabulary, merges, roles, settings):
@@ -70,3 +77,65 @@ def _build(tokenizer, config, vocabulary, merges, roles, settings):
     special = config.special_tokens(roles.values())
     with naming(config.path.parent):
         return tokenizer(vocabulary, merges, special_tokens=special, role_tokens=roles, **settings)
+
+
+def load_bpe_json(whole):
+    """A ByteLevelBPETokenizer or BPETokenizer of a `TokenizerJson`; see `load_tokenizer`.
+
+    Raises:
+        ConfigError: a component or a setting that is not supported, with its name and value.
+        DataError: ids with a gap, or a vocabulary without a special token.
+    """
+    model, config = whole.model, whole.config
+    whole.expect("model.dropout", model.get("dropout"), None, 0.0)
+    whole.expect("model.continuing_subword_prefix", model.get("continuing_subword_prefix"), None, "")
+    whole.expect("model.byte_fallback", model.get("byte_fallback", False), False)
+    whole.expect("model.ignore_merges", model.get("ignore_merges", False), False)
+    suffix = model.get("end_of_word_suffix") or ""
+    vocabulary = whole.with_added(tokens_by_id(model["vocab"], f"{whole.file}: model.vocab"))
+    roles = _roles(vocabulary, model, config)
+    splitter = only_member(whole["pre_tokenizer"], "pretokenizers")
+    if splitter.get("type") == "ByteLevel":
+        whole.expect("pre_tokenizer.use_regex", splitter.get("use_regex", True), True)
+        whole.expect("model.end_of_word_suffix", suffix, "")
+        normalization = only_member(whole["normalizer"], "normalizers").get("type")
+        whole.expect("normalizer.type", normalization, None, "NFC")
+        tokenizer, settings = ByteLevelBPETokenizer, {"normalization": normalization}
+        own = {"add_prefix_space": config.take("add_prefix_space", splitter.get("add_prefix_space", True), bool)}
+    else:
+        whole.expect("pre_tokenizer.type", splitter.get("type"), "ByteLevel", "BertPreTokenizer", "WhitespaceSplit")
+        whole.expect("model.fuse_unk", model.get("fuse_unk", False), False)
+        tokenizer, settings, own = BPETokenizer, {"end_of_word": suffix, "cleaning": _cleaning(whole, splitter)}, {}
+    settings["layout"] = whole.layout(roles)
+    config.fixed(do_lower_case=True, add_bos_token=False, **settings)
+    config.finish()
+    config.check_ids(vocabulary, whole.file)
+    merges = [tuple(merge.split(" ")) if isinstance(merge, str) else tuple(merge) for merge in model["merges"]]
+    special = [token for token, _ in whole.added]
+    with naming(whole.file):
+        return tokenizer(vocabulary, merges, special_tokens=special, role_tokens=roles, **settings, **own)
+
+
+def _cleaning(whole, splitter):
+    """The name in `bpe.CLEANINGS` of the normalizer and a pre-tokenizer."""
+    normalizer = whole["normalizer"]
+    if splitter["type"] == "WhitespaceSplit":
+        whole.expect("normalizer", normalizer, {})
+        return "plain"
+    whole.expect("normalizer.type", normalizer.get("type"), "BertNormalizer")
+    for key in ("clean_text", "handle_chinese_chars", "lowercase"):
+        whole.expect(f"normalizer.{key}", normalizer[key], True)
+    whole.expect("normalizer.strip_accents", normalizer.get("strip_accents"), None, True)
+    return "gpt1"
+
+
+def _roles(vocabulary, model, config):
+    if config.names_all_roles:
+        return dict(config.role_tokens)
+    known, roles = set(vocabulary), {}
+    for role in SPECIAL_ROLES:
+        named = config.role_tokens.get(role)
+        found = [named] if named else [name for name in _NAMES[role] if name in known]
+        if found:
+            roles[role] = found[0]
+    return roles | ({"unk": model["unk_token"]} if model.get("unk_token") else {})

@@ -16,22 +16,26 @@ def load_tokenizer(path, lowercase=None):
     """Loads a tokenizer of any kind.
 
     Args:
-        path: a folder as `save` or Hugging Face writes it: tokenizer_config.json, which names the
-            class, and vocab.txt (WordPiece), vocab.json and merges.txt or encoder.json and vocab.bpe
-            (byte-level BPE, BPE), spiece.model (SentencePiece), or tokenizer.json alone. Where no
-            class is named, the files tell. What special_tokens_map.json and added_tokens.json of older
-            folders say counts too. Or one file: a vocab.txt, a .model or .spm, a tokenizer.json; the
-            settings are then its family's.
-        lowercase: overrides what the folder says, for WordPiece and SentencePiece. Where neither
-            says it, a WordPiece vocabulary without any capital letter is taken for an uncased one.
+        path: a folder as `save` or Hugging Face writes it: tokenizer_config.json, which names the class, and vocab.txt
+            (WordPiece), vocab.json and merges.txt or encoder.json and vocab.bpe (byte-level BPE, BPE), spiece.model
+            (SentencePiece), or tokenizer.json alone. Where no class is named, the files tell. special_tokens_map.json
+            and added_tokens.json of older folders are read too. Or one file: a vocab.txt, a .model or .spm, a
+            tokenizer.json; the settings are then its family's.
+        lowercase: overrides what the folder says, for WordPiece and SentencePiece. Where neither says it, a WordPiece
+            vocabulary without any capital letter is taken for an uncased one.
 
     Returns:
         A `Tokenizer` of that kind.
 
     Raises:
-        DataError: nothing to read, or files that are not what their names say (the message names
-            the line).
+        DataError: nothing to read, or files that are not what their names say (the message names the line).
         ConfigError: a class or a setting that is unknown, not supported, or at odds with the files.
+
+    Example:
+        from bert_tf.tokenizers import load_tokenizer, train_wordpiece
+
+        train_wordpiece(["the law of the people"], 40, min_frequency=1).save("tokenizer")
+        load_tokenizer("tokenizer").encode("The people")
     """
     path = Path(path)
     if not path.exists():
@@ -39,13 +43,13 @@ def load_tokenizer(path, lowercase=None):
     kind = _kind_of_folder(path) if path.is_dir() else _kind_of_file(path)
     settings = {} if lowercase is None else {"lowercase": lowercase}
     if kind is None:
-        whole = TokenizerJson(path)
-        kind, load = whole.kind, whole.kind.load_json
+        source = TokenizerJson(path)
+        kind, load = source.kind, source.kind.load_json
     else:
-        whole, load = path, kind.load
+        source, load = path, kind.load
     if settings and not kind.has_lowercase:
         raise ConfigError(f"lowercase={lowercase}: the tokenizer at {path} has no such setting")
-    return resolve(load)(whole, **settings)
+    return resolve(load)(source, **settings)
 
 
 def _kind_of_file(path):
@@ -59,11 +63,11 @@ def _kind_of_folder(path):
     """The kind whose files a folder holds, None where tokenizer.json is to be read."""
     config = read_json_object(path / CONFIG) if (path / CONFIG).exists() else {}
     name = check_type(config.get("tokenizer_class"), (str, type(None)), f"{path / CONFIG}: tokenizer_class")
-    has_whole = (path / WHOLE).exists()
+    has_json = (path / WHOLE).exists()
     if name not in _ANY:
         for kind in KINDS.values():
             if name.removesuffix("Fast") in kind.classes:
-                if not kind.has_files(path) and not has_whole:
+                if not kind.has_files(path) and not has_json:
                     needed = " and ".join(kind.files[0])
                     raise DataError(f"{path} is said to be a {name}, but has neither {needed} nor {WHOLE}")
                 return kind if kind.has_files(path) else None
@@ -73,7 +77,7 @@ def _kind_of_folder(path):
         )
     found = [kind for kind in KINDS.values() if kind.is_in(path)]
     # A WordPiece folder of ours with a normalization has both; its tokenizer.json is for others.
-    if has_whole and (not found or name is not None and found[0].name != "wordpiece"):
+    if has_json and (not found or name is not None and found[0].name != "wordpiece"):
         return None
     if not found:
         needed = dict.fromkeys(" and ".join(kind.files[0]) for kind in KINDS.values())

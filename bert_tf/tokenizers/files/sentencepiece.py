@@ -1,29 +1,21 @@
-"""SentencePiece models from disk: spiece.model and tokenizer_config.json."""
+"""SentencePiece from disk: spiece.model, or the tokenizer.json that Hugging Face's converters write.
+
+A tokenizer.json becomes a SentencePiece model, which the one `SentencePieceTokenizer` runs; `pre_tokenization` says what
+the `tokenizers` package does with white space, which such a model cannot.
+"""
 
 from pathlib import Path
 
 from bert_tf.errors import ConfigError, DataError
+from bert_tf.parsing import brief
 from bert_tf.tokenizers.files.tokenizer_config import TokenizerConfig, naming
+from bert_tf.tokenizers.files.tokenizer_json import charsmap_of, members
 from bert_tf.tokenizers.sentencepiece.families import FAMILIES, family_of, family_tokens, sentinels
-from bert_tf.tokenizers.sentencepiece.model_file import pieces_of
+from bert_tf.tokenizers.sentencepiece.model_file import SPACE, pieces_of, unigram_model
 from bert_tf.tokenizers.sentencepiece.sentencepiece import SentencePieceTokenizer
 
-CLASSES = {settings["class"]: family for family, settings in FAMILIES.items()}
-
-
-def _model_file(folder):
-    """The path of a folder's SentencePiece model.
-
-    Raises:
-        DataError: several, none of them named spiece.model.
-    """
-    folder = Path(folder)
-    if (folder / "spiece.model").exists():
-        return folder / "spiece.model"
-    found = sorted([*folder.glob("*.model"), *folder.glob("*.spm")])
-    if len(found) > 1:
-        raise DataError(f"{folder} has several SentencePiece models: {', '.join(p.name for p in found)}; name one")
-    return found[0]
+_CLASSES = {settings["class"]: family for family, settings in FAMILIES.items()}
+_RUNS_OF_SPACES = (({"Regex": " {2,}"}, " "), ({"Regex": " {2,}"}, SPACE))
 
 
 def load_sentencepiece(path, lowercase=None):
@@ -34,48 +26,157 @@ def load_sentencepiece(path, lowercase=None):
         model = file.read_bytes()
     except OSError as error:
         raise DataError(f"cannot read {file}: {error.strerror}") from None
-    settings = {} if lowercase is None else {"lowercase": lowercase}
     with naming(file):
         pieces = pieces_of(model)
-    if not path.is_dir():
-        family = family_of(pieces, file)
-        with naming(file):
-            return SentencePieceTokenizer(model, family, **settings)
     config = TokenizerConfig(path)
-    family = CLASSES.get((config.tokenizer_class or "").removesuffix("Fast")) or family_of(pieces, file)
-    settings = read_settings(config, family) | settings
-    config.check_ids([*pieces, *sentinels(settings.get("extra_ids", 0))], file)
-    special = config.special_tokens(family_tokens(family, settings.get("extra_ids")))
+    family = _family(config, pieces, file)
+    default = FAMILIES[family]
+    settings = {"pre_tokenization": config.take("conventions", "authors", str)}
+    if default["cleaned"]:
+        settings["lowercase"] = config.take("do_lower_case", default["lowercase"], bool)
+        settings["keep_accents"] = config.take("keep_accents", False, bool)
+        settings["split_digit_commas"] = config.take("split_digit_commas", True, bool)
+    else:
+        settings["extra_ids"] = config.take("extra_ids", default["extra_ids"], int)
+    config.finish()
+    if lowercase is not None:
+        settings["lowercase"] = lowercase
+    extra_ids = settings.get("extra_ids", 0)
+    config.check_ids([*pieces, *sentinels(extra_ids)], file)
+    special = config.special_tokens(family_tokens(family, extra_ids))
     with naming(file):
         return SentencePieceTokenizer(model, family, special_tokens=special, **settings)
 
 
-def read_settings(config, family, defaults=None):
-    """Keyword arguments of SentencePieceTokenizer.
+def _model_file(folder):
+    """The path of a folder's SentencePiece model; DataError if there are several, none of them spiece.model."""
+    if (folder / "spiece.model").exists():
+        return folder / "spiece.model"
+    found = sorted([*folder.glob("*.model"), *folder.glob("*.spm")])
+    if len(found) > 1:
+        raise DataError(f"{folder} has several SentencePiece models: {', '.join(p.name for p in found)}; name one")
+    return found[0]
 
-    Args:
-        config: a TokenizerConfig.
-        family: a key of `FAMILIES`.
-        defaults: dict, what counts where the config does not say it; None for the family's.
+
+def _family(config, pieces, file):
+    """The family that a `TokenizerConfig` names, or else the pieces; its fixed settings are taken."""
+    family = _CLASSES.get((config.tokenizer_class or "").removesuffix("Fast")) or family_of(pieces, file)
+    for role, token in config.role_tokens.items():
+        own = FAMILIES[family]["roles"].get(role, token)
+        if own != token:
+            raise ConfigError(f"{config.path}: {role}_token is '{token}'; {family}'s is '{own}'")
+    config.fixed(layout=FAMILIES[family]["layout"], remove_space=True, legacy=True, add_prefix_space=True)
+    return family
+
+
+def load_unigram_json(whole, lowercase=None):
+    """A SentencePieceTokenizer of a `TokenizerJson`, with the ids of the `tokenizers` package.
+
+    Two things differ from it. Special tokens that only normalization makes so, as full-width <s>, stay text here. And
+    where accents are kept (always for T5), a character followed by marks of 6 bytes or more, as decomposed Korean
+    syllables, is joined by SentencePiece's table, not there.
 
     Raises:
-        ConfigError: a setting that is unknown, or not the family's.
+        ConfigError: a component or a setting that is not supported, with its name and value.
+        DataError: a piece that is there twice, or a broken table of characters.
     """
+    file, model, config = whole.file, whole.model, whole.config
+    if lowercase is not None:
+        raise ConfigError(f"lowercase={lowercase}: {file} says itself whether text is lowercased")
+    whole.expect("model.byte_fallback", model.get("byte_fallback", False), False)
+    pieces = [piece for piece, _ in model["vocab"]]
+    if len(set(pieces)) < len(pieces):
+        twice = next(piece for number, piece in enumerate(pieces) if piece in pieces[:number])
+        raise DataError(f"{file}: model.vocab has '{twice}' twice; remove one")
+    scores = [(piece, float(score)) for piece, score in model["vocab"]]
+    pieces = whole.with_added(pieces)
+    for token, _ in whole.added:
+        if token.normalized:
+            raise ConfigError(
+                f"{file}: added_tokens has '{token.content}' with normalized = true, which is not supported"
+            )
+    family = _family(config, pieces, file)
     default = FAMILIES[family]
-    defaults = {
-        "lowercase": default["lowercase"], "keep_accents": False, "split_digit_commas": True,
-        "extra_ids": default["extra_ids"], "pre_tokenization": "authors",
-    } | (defaults or {})  # fmt: skip
-    for role, token in config.role_tokens.items():
-        if default["roles"].get(role, token) != token:
-            raise ConfigError(f"{config.path}: {role}_token is '{token}'; {family}'s is '{default['roles'][role]}'")
-    config.fixed(layout=default["layout"], remove_space=True, legacy=True, add_prefix_space=True)
-    settings = {"pre_tokenization": config.take("conventions", defaults["pre_tokenization"], str)}
-    if default["cleaned"]:
-        settings["lowercase"] = config.take("do_lower_case", defaults["lowercase"], bool)
-        for key in ("keep_accents", "split_digit_commas"):
-            settings[key] = config.take(key, defaults[key], bool)
-    else:
-        settings["extra_ids"] = config.take("extra_ids", defaults["extra_ids"], int)
+    unknown = model.get("unk_id")
+    if unknown is None or pieces[unknown] != default["roles"]["unk"]:
+        raise ConfigError(
+            f"{file}: model.unk_id is {brief(unknown)}, which is not '{default['roles']['unk']}', {family}'s"
+        )
+    whole.expect("post_processor", whole.layout(dict(default["roles"])), default["layout"])
+    whole.expect("decoder.type", whole["decoder"].get("type"), None, "Metaspace")
+
+    settings, charsmap, strips, joins = _read_normalizer(whole["normalizer"], default["cleaned"], file)
+    settings["pre_tokenization"] = _pre_tokenization(whole, strips, joins)
+    if not default["cleaned"]:
+        settings["extra_ids"] = _count_sentinels(pieces)
+    names = {"pre_tokenization": "conventions", "lowercase": "do_lower_case"}
+    config.fixed(**{names.get(key, key): value for key, value in settings.items()})
     config.finish()
-    return settings
+    config.check_ids(pieces, file)
+    scores += [(piece, 0.0) for piece in pieces[len(scores) :]]
+    control = {token.content for token, _ in whole.added if token.special}
+    content = unigram_model(scores[: len(scores) - settings.get("extra_ids", 0)], unknown, control, charsmap)
+    with naming(file):
+        return SentencePieceTokenizer(content, family, special_tokens=[token for token, _ in whole.added], **settings)
+
+
+def _count_sentinels(pieces):
+    """How many of the last pieces are <extra_id_n>, ..., <extra_id_0>."""
+    count = 0
+    while count < len(pieces) and pieces[-1 - count] == f"<extra_id_{count}>":
+        count += 1
+    return count
+
+
+def _read_normalizer(normalizer, cleaned, file):
+    """What the steps of a normalizer do, which must come in the order of Hugging Face's converters.
+
+    Returns:
+        (settings, charsmap, strips, joins): keyword arguments of SentencePieceTokenizer; bytes, the table of
+        the model, b"" for none; whether white space at the end is dropped; whether several spaces become one.
+    """
+    steps = members(normalizer, "normalizers")
+
+    def take(kind, accepted=lambda step: True):
+        """The next step if it is such a one, else None."""
+        return steps.pop(0) if steps and steps[0]["type"] == kind and accepted(steps[0]) else None
+
+    settings = {}
+    if cleaned:
+        for quote in ("``", "''"):
+            step = take("Replace")
+            if step is None or (step["pattern"], step["content"]) != ({"String": quote}, '"'):
+                raise ConfigError(f'{file}: normalizer has {brief(step or steps[:1])} where {quote} must become "')
+        decomposed, stripped = take("NFKD"), take("StripAccents")
+        if bool(decomposed) != bool(stripped):
+            raise ConfigError(f"{file}: normalizer has one of NFKD and StripAccents; only both or neither is supported")
+        settings = {
+            "lowercase": take("Lowercase") is not None,
+            "keep_accents": not stripped,
+            "split_digit_commas": False,
+        }
+    charsmap = charsmap_of(take("Precompiled") or {}, f"{file}: normalizer")
+    strip = take("Strip", lambda step: not step["strip_left"]) or {}
+    joins = take("Replace", lambda step: (step["pattern"], step["content"]) in _RUNS_OF_SPACES)
+    if steps:
+        raise ConfigError(f"{file}: normalizer has {brief(steps[0])}, which is not supported there")
+    return settings, charsmap, strip.get("strip_right", False), joins is not None
+
+
+def _pre_tokenization(whole, strips, joins):
+    """The name in `pre_tokenization.PRE_TOKENIZATIONS` of how words are cut."""
+    splitters = members(whole["pre_tokenizer"], "pretokenizers")
+    kinds = tuple(splitter["type"] for splitter in splitters)
+    whole.expect("the types in pre_tokenizer", kinds, ("Metaspace",), ("WhitespaceSplit", "Metaspace"))
+    metaspace = splitters[-1]
+    whole.expect("pre_tokenizer.replacement", metaspace["replacement"], SPACE)
+    before_2024 = "always" if metaspace.get("add_prefix_space", True) else "never"
+    whole.expect("pre_tokenizer.prepend_scheme", metaspace.get("prepend_scheme", before_2024), "always")
+    whole.expect("pre_tokenizer.split", metaspace.get("split", True), True)
+    if len(kinds) == 2:
+        return "words"
+    if not joins:
+        raise ConfigError(
+            f"{whole.file}: neither normalizer nor pre_tokenizer joins several spaces into one; this is not supported"
+        )
+    return "stripped" if strips else "last_blank"

@@ -10,32 +10,55 @@ def read_vocabulary(path):
     """The tokens of a vocab.txt, one a line, in the order of their ids.
 
     Raises:
-        DataError: an empty line, a token that is there twice, bytes that are no UTF-8; with the
-            line's number.
+        DataError: an empty line, a token that is there twice, bytes that are no UTF-8; with the line's number.
     """
-    try:
-        content = Path(path).read_bytes()
-    except OSError as error:
-        raise DataError(f"cannot read {path}: {error.strerror}") from None
-    lines = content.split(b"\n")
-    if lines[-1] == b"":
-        lines.pop()
-    if not lines:
-        raise DataError(f"{path} is empty; a vocabulary has one token a line")
     first_line = {}
-    for number, line in enumerate(lines, 1):
-        try:
-            token = line.removesuffix(b"\r").decode("utf-8")
-        except UnicodeDecodeError:
-            raise DataError(f"{path}, line {number}: not valid UTF-8") from None
+    for number, token in enumerate(_lines(path), 1):
         if not token:
             raise DataError(f"{path}, line {number}: empty; every line of a vocabulary is a token")
         if token in first_line:
-            raise DataError(
-                f"{path}, line {number}: '{token}' is already the token of line {first_line[token]}"
-            )
+            raise DataError(f"{path}, line {number}: '{token}' is already the token of line {first_line[token]}")
         first_line[token] = number
+    if not first_line:
+        raise DataError(f"{path} is empty; a vocabulary has one token a line")
     return list(first_line)
+
+
+def read_merges(path):
+    """The pairs of a merges.txt, one a line, two tokens separated by a space.
+
+    A first line that begins with "#version" is left out, and empty lines at the end.
+
+    Raises:
+        DataError: a line without two tokens, bytes that are no UTF-8; with the line's number.
+    """
+    lines = _lines(path)
+    while lines and not lines[-1]:
+        lines.pop()
+    merges = []
+    for number, line in enumerate(lines, 1):
+        pair = line.split(" ")
+        if number == 1 and (line.startswith("#version") or not line):
+            continue
+        if len(pair) != 2 or not all(pair):
+            raise DataError(f"{path}, line {number}: {brief(line)} is no pair of tokens")
+        merges.append(tuple(pair))
+    return merges
+
+
+def _lines(path):
+    """The lines of a file, which end at line feeds alone: other line ends of Unicode may be part of a token."""
+    try:
+        lines = Path(path).read_bytes().removesuffix(b"\n").split(b"\n")
+    except OSError as error:
+        raise DataError(f"cannot read {path}: {error.strerror}") from None
+    decoded = []
+    for number, line in enumerate(lines if lines != [b""] else (), 1):
+        try:
+            decoded.append(line.removesuffix(b"\r").decode("utf-8"))
+        except UnicodeDecodeError:
+            raise DataError(f"{path}, line {number}: not valid UTF-8") from None
+    return decoded
 
 
 def tokens_by_id(ids, where):
@@ -54,29 +77,3 @@ def tokens_by_id(ids, where):
         if token_id not in found:
             raise DataError(f"{where} has {len(found)} tokens, but none with the id {token_id}")
     return [found[i] for i in range(len(found))]
-
-
-def read_merges(path):
-    """The pairs of a merges.txt, one a line, two tokens separated by a space.
-
-    A first line that begins with "#version" is left out, and empty lines at the end.
-
-    Raises:
-        DataError: a line without two tokens, bytes that are no UTF-8; with the line's number.
-    """
-    try:
-        content = Path(path).read_bytes().decode("utf-8")
-    except OSError as error:
-        raise DataError(f"cannot read {path}: {error.strerror}") from None
-    except UnicodeDecodeError as error:
-        raise DataError(f"{path} is no UTF-8, byte {error.start}") from None
-    merges = []
-    for number, line in enumerate(content.rstrip("\r\n").split("\n"), 1):
-        line = line.removesuffix("\r")
-        if number == 1 and (line.startswith("#version") or not line):
-            continue
-        pair = line.split(" ")
-        if len(pair) != 2 or not all(pair):
-            raise DataError(f"{path}, line {number}: {brief(line)} is no pair of tokens")
-        merges.append(tuple(pair))
-    return merges

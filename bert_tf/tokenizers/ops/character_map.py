@@ -1,8 +1,7 @@
 """A table of characters (character_tables.py), written as the model that tensorflow-text's `FastBertNormalizer` runs.
 
-The operator looks each character of the text up in a double-array trie over UTF-8 bytes and
-writes what it finds instead. tensorflow-text builds only its own two tables; this file builds
-the same structure for any table.
+The operator looks up each character of the text in a double-array trie over UTF-8 bytes and writes what it finds
+instead. tensorflow-text builds only its own two tables; this file builds the same structure for any table.
 
 Source: tensorflow_text/core/kernels/fast_bert_normalizer.h (encoding of the values),
 darts_clone_trie_wrapper.h (encoding of the trie), fast_bert_normalizer_model.fbs (the file).
@@ -22,17 +21,12 @@ _DROP = _CHANGED  # becomes the empty string
 
 
 def build_character_map(table, drop_private=True):
-    """The model for `tensorflow_text.FastBertNormalizer(model_buffer=...)`.
-
-    Bytes that are no UTF-8 become nothing.
+    """The model for `tensorflow_text.FastBertNormalizer(model_buffer=...)`, a uint8 array. It drops bytes that are no
+    UTF-8.
 
     Args:
-        table: dict of one-character string -> string of at most 63 bytes. Characters that are
-            not in it stay as they are.
-        drop_private: private use beyond the basic plane becomes nothing too.
-
-    Returns:
-        uint8 array.
+        table: dict of one-character string -> string of at most 63 bytes; other characters stay as they are.
+        drop_private: whether characters of private use beyond the basic plane are dropped too.
     """
     pool, numbers = bytearray(), {}
     values = [0, _DROP]  # numbers 0 and 1: unchanged, dropped
@@ -54,11 +48,10 @@ def build_character_map(table, drop_private=True):
 def _build_trie(values, number_of):
     """uint32 units of the double array, for values and the number of each code point's value.
 
-    A unit holds its byte in bits 0-7, whether it has a value in bit 8, and from bit 10 the
-    exclusive or of its own index and its base. The child over byte b is at base ^ b, the value
-    at base ^ 0. Only bytes 0x80-0xBF continue a character, so 64 units serve a node, and equal
-    nodes share them. Four times 64 units form a group: the upper two hold children, and the
-    lower two hold values. A node's own value, taken when a character breaks off there, is the
+    A unit holds its byte in bits 0-7, whether it has a value in bit 8, and from bit 10 the exclusive or of its own
+    index and its base. The child over byte b is at base ^ b, the value at base ^ 0. Only bytes 0x80-0xBF continue a
+    character, so 64 units serve a node, and equal nodes share them. Four times 64 units form a group: the upper two
+    hold children, and the lower two hold values. A node's own value, taken when a character breaks off there, is the
     first of its lower part: nothing is written.
     """
     slots = _value_slots(len(values))
@@ -113,7 +106,7 @@ def _value_slots(count):
 
 
 class _Regions:
-    """Hands out the upper two quarters of each group; equal content gets the same place."""
+    """Allocates the upper two quarters of each group; equal content has the same units."""
 
     def __init__(self, start):
         self.next_group, self.half = start, 128
@@ -137,7 +130,7 @@ def _flatbuffer(trie, value_of_zero, pool):
     vtable_at, table_at = 4, 16
     trie_at = table_at + 20
     pool_at = trie_at + 4 + 4 * len(trie)
-    vtable = struct.pack("<HHHHHH", 12, 20, 16, 4, 8, 12)  # sizes, then each field's place
+    vtable = struct.pack("<HHHHHH", 12, 20, 16, 4, 8, 12)  # sizes, then each field's offset
     table = struct.pack(
         "<iIiIB3x", table_at - vtable_at, trie_at - table_at - 4, value_of_zero, pool_at - table_at - 12, 1
     )

@@ -14,8 +14,7 @@ def pack(first, second=None, *, layout, pad_id, sequence_length, dynamic=False):
     where they are equal: `_truncate_seq_pair` of google-research/bert, run_classifier.py.
 
     Args:
-        first: tf.RaggedTensor int32 [N, None].
-        second: the same, or None for single texts.
+        first, second: tf.RaggedTensor int32 [N, None]; the second is None for single texts.
         layout: a `Layout`, the special tokens around the texts.
         pad_id: int.
         sequence_length: S, the longest row.
@@ -60,8 +59,8 @@ def _special(ids, segment):
 def _join(pieces, pad_id, width):
     """Pieces one after the other: (ragged ids or one id, how many of them, segment), a text among them.
 
-    Each column of a row asks which piece it lies in: a few operations on whole rows. To join ragged
-    rows takes some two hundred, for which a short text that is served would wait.
+    Each column of a row finds the piece that it lies in: a few operations on whole rows. Joining ragged rows takes some
+    two hundred operations, for which a short text that is served would wait.
     """
     counts = [count if isinstance(count, int) else count[:, None] for _, count, _ in pieces]
     ends = list(itertools.accumulate(counts))

@@ -1,8 +1,7 @@
 """Unicode normalization of whole texts, and offsets into the text as it was given.
 
-macOS writes file names, and much text with them, decomposed: a Hangul syllable as two or three
-letters, an accent as a character of its own (NFD). A vocabulary of composed characters knows none
-of them. NFC composes them again.
+macOS writes file names, and much text with them, decomposed (NFD): a Hangul syllable as two or three letters, an accent
+as a character of its own. A vocabulary of composed characters knows none of them. NFC composes them again.
 """
 
 import tensorflow as tf
@@ -16,11 +15,7 @@ NORMALIZATIONS = (None, "NFC")
 
 
 def check_normalization(normalization):
-    """`normalization`, if it is None or "NFC".
-
-    Raises:
-        ConfigError: something else.
-    """
+    """`normalization`, if it is None or "NFC"; else ConfigError."""
     if normalization not in NORMALIZATIONS:
         raise ConfigError(f"normalization '{normalization}'{nearest(str(normalization)[:100], NORMALIZATIONS)}")
     return normalization
@@ -32,17 +27,14 @@ def normalize(text, normalization):
 
 
 def before_normalization(text, normalization, splits, rows, starts, ends):
-    """Bytes of the normalized texts -> bytes of the texts.
+    """Bytes of the normalized texts -> bytes of the texts; a part of a character has the offsets of the whole.
 
     Args:
         text: tf.string [N], before normalization.
         normalization: its form.
         splits: int [N + 1], the tokens of each text.
-        rows: int32 [T], the text of each token.
-        starts, ends: int32 [T], bytes of the normalized text; [start, end) may end within a character.
-
-    Returns:
-        (starts, ends): int32 [T]. A part of a character has the offsets of the whole.
+        rows, starts, ends: int32 [T], the text of each token, and bytes of it normalized; one may end within a
+            character.
     """
     with_one_more = tf.concat([text, [""]], axis=0)  # see below
     normalized, offsets_map = tf_text.normalize_utf8_with_offsets_map(with_one_more, normalization)
@@ -60,7 +52,9 @@ def before_normalization(text, normalization, splits, rows, starts, ends):
         ragged = tf.RaggedTensor.from_row_splits(tf.cast(values, tf.int64), tf.cast(splits, tf.int64))
         # The operation refuses a text without offsets, and crashes without texts: one more of each.
         one_more = tf.concat([ragged, tf.zeros([ragged.nrows(), 1], tf.int64)], axis=1)
-        found = tf_text.find_source_offsets(offsets_map, tf.concat([one_more, tf.ragged.constant([[0]], tf.int64)], axis=0))
+        found = tf_text.find_source_offsets(
+            offsets_map, tf.concat([one_more, tf.ragged.constant([[0]], tf.int64)], axis=0)
+        )
         return tf.cast(found[:-1, :-1].values, tf.int32)
 
     start = source(begin)

@@ -1,4 +1,4 @@
-"""Where tokens stand in the text: bytes of cleaned texts -> bytes of the texts -> characters."""
+"""Offsets of tokens: bytes of cleaned texts -> bytes of the texts -> characters."""
 
 import tensorflow as tf
 
@@ -11,11 +11,7 @@ def clean(normalizer, text, with_offsets):
 
 
 def cut(operator, text, with_offsets):
-    """What an operator of tensorflow-text cuts texts into, on one axis.
-
-    Returns:
-        (ids int32 [T], splits int32 [N + 1], starts, ends int32 [T]); the last two are bytes, or None.
-    """
+    """What an operator of tensorflow-text cuts texts into: (ids, splits, starts, ends) as of `Tokenizer._encode`."""
     if not with_offsets:
         ids = operator.tokenize(text)
         return ids.values, tf.cast(ids.row_splits, tf.int32), None, None
@@ -32,11 +28,7 @@ def source_bytes(origins, rows, starts, ends):
 
     Args:
         origins: what `FastBertNormalizer.normalize_with_offsets` returns, ragged int64 [N, bytes + 1].
-        rows: int32 [T], the text of each token.
-        starts, ends: int32 [T], bytes of its cleaned text.
-
-    Returns:
-        (starts, ends): int32 [T].
+        rows, starts, ends: int32 [T], the text of each token, and bytes of its cleaned text.
     """
     base = tf.gather(tf.cast(origins.row_splits, tf.int32), rows)
     first = tf.cast(tf.gather(origins.values, base + starts), tf.int32)
@@ -49,11 +41,7 @@ def to_characters(text, rows, starts, ends):
 
     Args:
         text: tf.string [N], UTF-8.
-        rows: int32 [T], the text of each token.
-        starts, ends: int32 [T], its bytes.
-
-    Returns:
-        (starts, ends): int32 [T].
+        rows, starts, ends: int32 [T], the text of each token, and its bytes.
     """
     data = join_bytes(text)
 

@@ -20,8 +20,7 @@ class Chunks(NamedTuple):
         text: tf.string [M]; "" where the chunk is a special token.
         special: int32 [M], its id, or -1.
         splits: int32 [N + 1], the chunks of each text.
-        begins, ends: int32 [M], the bytes of its text that the chunk is, white space that a
-            special token swallows left out.
+        begins, ends: int32 [M], the bytes of its text, without the white space that a special token takes in.
     """
 
     text: tf.Tensor
@@ -34,9 +33,7 @@ class Chunks(NamedTuple):
 def whole_texts(text):
     """Chunks of texts without special tokens."""
     count = tf.size(text)
-    return Chunks(
-        text, tf.fill([count], -1), tf.range(count + 1), tf.zeros([count], tf.int32), tf.strings.length(text)
-    )
+    return Chunks(text, tf.fill([count], -1), tf.range(count + 1), tf.zeros([count], tf.int32), tf.strings.length(text))
 
 
 class SpecialTokenFinder:
@@ -72,9 +69,7 @@ class SpecialTokenFinder:
         # The operator takes a NUL for the end of the text: it is shown another character.
         shown = tf.strings.regex_replace(text, r"\x00", _PLACEHOLDER)
         _, begins, ends = tf_text.regex_split_with_offsets(shown, self._delimiter, self._delimiter)
-        found = tf_text.ByteSplitter().split_by_offsets(
-            text, tf.cast(begins, tf.int32), tf.cast(ends, tf.int32)
-        )
+        found = tf_text.ByteSplitter().split_by_offsets(text, tf.cast(begins, tf.int32), tf.cast(ends, tf.int32))
         parent = tf.cast(found.value_rowids(), tf.int32)
         token, begins, ends = found.values, tf.cast(begins.values, tf.int32), tf.cast(ends.values, tf.int32)
         content = token
@@ -97,16 +92,7 @@ class SpecialTokenFinder:
 
 
 def insert_special(chunks, ids, splits, starts, ends):
-    """Puts the ids of special chunks between those of the others.
-
-    Args:
-        chunks: a Chunks [M].
-        ids, starts, ends: int32 [T], what the tokenizer made of `chunks.text`; the last two may be None.
-        splits: int32 [M + 1], the tokens of each chunk.
-
-    Returns:
-        (ids, splits, starts, ends) with the special tokens.
-    """
+    """Puts the ids of special chunks [M] between the (ids, splits, starts, ends) that `chunks.text` became."""
     is_special = tf.cast(chunks.special >= 0, tf.int32)
     before = tf.concat([[0], tf.cumsum(is_special)], 0)  # special tokens before each chunk
     total = splits[-1] + before[-1]
@@ -120,12 +106,7 @@ def insert_special(chunks, ids, splits, starts, ends):
         mixed = tf.scatter_nd(own, values, [total])
         return tf.tensor_scatter_nd_update(mixed, new, tf.gather(special, which))
 
-    return (
-        mix(ids, chunks.special),
-        splits + before,
-        mix(starts, chunks.begins),
-        mix(ends, chunks.ends),
-    )
+    return (mix(ids, chunks.special), splits + before, mix(starts, chunks.begins), mix(ends, chunks.ends))
 
 
 def _any_of(items):

@@ -21,12 +21,11 @@ def find_word_spans(tokenizer, text, ids, starts, ends, punctuation=True):
         tokenizer: made the tokens.
         text: tf.string [N].
         ids, starts, ends: int32 RaggedTensors [N, None], what `tokenize_with_offsets` gave for it.
-        punctuation: whether each punctuation mark is a word of its own, as far as tokens are: GPT-2's
-            "'s" is one.
+        punctuation: whether each punctuation mark is a word of its own, as far as tokens are: GPT-2's "'s" is one.
 
     Returns:
-        A pair: bool, for the tokens of all rows one after the other, whether it begins a word; and the
-        words' offsets, int32 [W, 2], characters [start, end), row by row.
+        (begins, spans): bool [T], whether each token of all rows begins a word; int32 [W, 2], the words' offsets row by
+        row, in characters [start, end).
     """
     characters = tf.strings.unicode_decode(text, "UTF-8", errors="replace")
     kinds = tf.gather(tf.constant(_kinds()), tf.minimum(characters.values, _KINDS - 1))
@@ -37,10 +36,15 @@ def find_word_spans(tokenizer, text, ids, starts, ends, punctuation=True):
     rows = tf.cast(ids.value_rowids(), tf.int32)
     row, length = tf.gather(row_starts, rows), tf.gather(tf.cast(characters.row_lengths(), tf.int32), rows)
     # Bytes that are no UTF-8 may be counted differently.
-    starts, ends = starts.with_values(tf.minimum(starts.values, length)), ends.with_values(tf.minimum(ends.values, length))
+    starts, ends = (
+        starts.with_values(tf.minimum(starts.values, length)),
+        ends.with_values(tf.minimum(ends.values, length)),
+    )
     white = tf.gather(space, row + ends.values) - tf.gather(space, row + starts.values)
     seen = ends.values - starts.values > white
-    rows, row, ids, starts, ends = (tf.boolean_mask(v, seen) for v in (rows, row, ids.values, starts.values, ends.values))
+    rows, row, ids, starts, ends = (
+        tf.boolean_mask(v, seen) for v in (rows, row, ids.values, starts.values, ends.values)
+    )
     first = tf.concat([[True], rows[1:] != rows[:-1]], 0)[: tf.size(rows)]
     previous = tf.where(first, 0, tf.concat([[0], ends[:-1]], 0)[: tf.size(rows)])
     apart = first | (tf.gather(space, row + starts) > tf.gather(space, row + previous))

@@ -13,12 +13,9 @@ class DigitCommaCutter:
     """Cuts the pieces that end with a digit and a comma, by tables of what each becomes.
 
     Args:
-        model: bytes, a SentencePiece model.
+        model: bytes, a SentencePiece model; DataError if the `sentencepiece` package refuses it.
         pieces: list of str, its pieces.
         extra_ids: how many sentinels follow them.
-
-    Raises:
-        DataError: a model that the `sentencepiece` package refuses.
 
     Source: encode_pieces of google-research/albert tokenization.py and zihangdai/xlnet prepro_utils.py.
     """

@@ -24,22 +24,14 @@ FAMILIES = {
 
 
 def check_family(family):
-    """The settings of a family.
-
-    Raises:
-        ConfigError: an unknown family.
-    """
+    """The settings of a family; ConfigError for an unknown one."""
     if family not in FAMILIES:
         raise ConfigError(f"unknown family '{family}'{nearest(family, FAMILIES)}")
     return FAMILIES[family]
 
 
 def sentinels(count):
-    """T5's sentinels as they follow the pieces: the last first.
-
-    Raises:
-        ConfigError: a negative count, or more than anybody needs.
-    """
+    """T5's sentinels as they follow the pieces, the last first; ConfigError for a count below 0 or above 10,000."""
     if not 0 <= count <= _MAX_EXTRA_IDS:
         raise ConfigError(f"extra_ids is {count}; it must be between 0 and {_MAX_EXTRA_IDS:,}")
     return [f"<extra_id_{i}>" for i in reversed(range(count))]
@@ -53,11 +45,7 @@ def family_tokens(family, extra_ids=None):
 
 
 def family_of(pieces, file):
-    """The family whose special tokens are among the pieces, a list, of a file.
-
-    Raises:
-        ConfigError: there is none.
-    """
+    """The family whose special tokens are among the pieces of a file; ConfigError if there is none."""
     for family, settings in FAMILIES.items():
         if set(pieces) >= set(settings["roles"].values()):
             return family

@@ -16,11 +16,7 @@ def _new_proto():
 
 
 def pieces_of(model):
-    """The pieces of a model, the content of its file, as a list.
-
-    Raises:
-        DataError: no SentencePiece model.
-    """
+    """The pieces of a model, the content of its file, as a list; DataError if it is none."""
     return [piece.piece for piece in parse_model(model).pieces]
 
 
@@ -49,11 +45,7 @@ def unigram_model(scores, unknown, control, charsmap):
 
 
 def parse_model(model):
-    """The model as a protobuf message.
-
-    Raises:
-        DataError: no SentencePiece model.
-    """
+    """The model as a protobuf message; DataError if it is none."""
     proto = _new_proto()
     try:
         proto.ParseFromString(model)
@@ -66,11 +58,7 @@ def parse_model(model):
 
 
 def check_charsmap(table, where):
-    """Refuses a table of characters whose parts do not have the lengths that it says.
-
-    Raises:
-        DataError: `where` begins the message.
-    """
+    """Raises DataError, `where` first, for a table of characters whose parts do not have the lengths that it says."""
     size = int.from_bytes(table[:4], "little")  # of the trie; the strings follow
     if table and (size % 4 or not 0 < size <= len(table) - 4):
         raise DataError(f"{where} is cut off, or no table of SentencePiece")

@@ -18,12 +18,7 @@ PRE_TOKENIZATIONS = ("authors", "words", "stripped", "last_blank")
 
 
 class PreTokenization:
-    """One of `PRE_TOKENIZATIONS` as graph operations.
-
-    Args:
-        name: which.
-        charsmap: bytes, the table that SentencePiece will apply, or b"".
-    """
+    """One of `PRE_TOKENIZATIONS` as graph operations; `charsmap` (bytes) is the table that SentencePiece will apply."""
 
     def __init__(self, name, charsmap):
         self._replacements, self._last_space = [], None

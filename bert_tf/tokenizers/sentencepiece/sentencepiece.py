@@ -4,7 +4,6 @@ import functools
 import hashlib
 from pathlib import Path
 
-import numpy as np
 import tensorflow as tf
 import tensorflow_text as tf_text
 from tokenizers import decoders
@@ -39,30 +38,25 @@ _UNREADABLE, _STAND_IN = "\ufffd", "\ufdd0"
 class SentencePieceTokenizer(Tokenizer):
     """Text to the pieces of a SentencePiece model (unigram or BPE), with the model's own ids.
 
-    Special tokens spelled in the text are one id each; ALBERT's and XLNet's mask token swallows the
-    white space before it. What lies between them is, for "albert" and "xlnet", cleaned as by
-    their authors (white space made spaces, `` and '' made ", accents dropped, lowercased), and
-    given to SentencePiece, whose own normalization is part of the model.
+    Special tokens spelled in the text are one id each; ALBERT's and XLNet's mask token takes in the white space before
+    it. What lies between them is, for "albert" and "xlnet", cleaned as by their authors (white space made spaces, ``
+    and '' made ", accents dropped, lowercased), and given to SentencePiece, whose own normalization is part of the
+    model. Bytes that are no UTF-8 act as U+FFFD, as in Python's `decode(errors="replace")`.
 
-    Bytes that are no UTF-8 act as U+FFFD, as in Python's `decode(errors="replace")`.
-
-    Where two ways to cut a word have the same score ("111" is 11 and 1, or 1 and 11), the operator
-    may take another than the `sentencepiece` package from 0.2 on.
+    Where two ways to cut a word have the same score ("111" is 11 and 1, or 1 and 11), the operator may take another
+    than the `sentencepiece` package from 0.2 on.
 
     Args:
         model: bytes, the content of a .model or .spm file.
         family: "albert", "xlnet" or "t5": which special tokens, layout and cleaning.
         lowercase: default True for "albert", else False.
         keep_accents: for "albert" and "xlnet".
-        split_digit_commas: cut a piece that ends with a digit and a comma before the comma, as
-            ALBERT's and XLNet's authors do ("2004," is "2004" and ","); Hugging Face's
-            implementations on `tokenizers` do not. Default True for these two families.
-        extra_ids: so many sentinels <extra_id_0>, ... follow the pieces, the last first. Default 100
-            for "t5", else 0.
-        pre_tokenization: how words are separated: "authors" as in the authors' code; "words",
-            "stripped" or "last_blank" as in a tokenizer.json, with the ids of the `tokenizers` package;
-            see pre_tokenization.py. With these three, marks are dropped that the authors keep, and
-            the model's own table says what white space is.
+        split_digit_commas: cut a piece that ends with a digit and a comma before the comma ("2004," is "2004" and
+            ","), as ALBERT's and XLNet's authors do and Hugging Face does not. Default True for these two families.
+        extra_ids: so many sentinels <extra_id_0>, ... follow the pieces, the last first. Default 100 for "t5", else 0.
+        pre_tokenization: how words are separated: "authors" as in the authors' code; "words", "stripped" or
+            "last_blank" as in a tokenizer.json, with the ids of the `tokenizers` package; see pre_tokenization.py. With
+            these three, marks are dropped that the authors keep, and the model's own table says what white space is.
         special_tokens: further ones to recognise in text, str or `SpecialToken`.
 
     Raises:
@@ -70,11 +64,13 @@ class SentencePieceTokenizer(Tokenizer):
         ConfigError: an unknown family, or a setting that it does not have.
 
     Example:
-        tokenizer = train_unigram(["low lower lowest, 1 2 3"] * 9, 40, "albert")
-        tokenizer = SentencePieceTokenizer(tokenizer.model, "albert", lowercase=False)
+        from bert_tf.tokenizers import SentencePieceTokenizer, train_unigram
 
-    Source: google-research/albert tokenization.py; zihangdai/xlnet prepro_utils.py; T5's sentinels
-    as in seqio's SentencePieceVocabulary (ids) and Hugging Face's T5Tokenizer (spelling).
+        trained = train_unigram(["low lower lowest, 1 2 3"] * 9, 40, "albert")
+        tokenizer = SentencePieceTokenizer(trained.model, "albert", lowercase=False)
+
+    Source: google-research/albert tokenization.py; zihangdai/xlnet prepro_utils.py; T5's sentinels as in seqio's
+    SentencePieceVocabulary (ids) and Hugging Face's T5Tokenizer (spelling).
     """
 
     kind = "sentencepiece"
@@ -95,7 +91,9 @@ class SentencePieceTokenizer(Tokenizer):
         self.lowercase = default["lowercase"] if lowercase is None else bool(lowercase)
         self.keep_accents = bool(keep_accents)
         if pre_tokenization not in PRE_TOKENIZATIONS:
-            raise ConfigError(f"unknown pre_tokenization '{pre_tokenization}'{nearest(pre_tokenization, PRE_TOKENIZATIONS)}")
+            raise ConfigError(
+                f"unknown pre_tokenization '{pre_tokenization}'{nearest(pre_tokenization, PRE_TOKENIZATIONS)}"
+            )
         self.pre_tokenization = pre_tokenization
         own = default["cleaned"] and pre_tokenization == "authors"
         self.split_digit_commas = own if split_digit_commas is None else bool(split_digit_commas)
@@ -110,9 +108,7 @@ class SentencePieceTokenizer(Tokenizer):
         roles = default["roles"]
         mask = [SpecialToken(roles["mask"], lstrip=True)] if "mask" in roles else []
         further = [t for t in default["special"] if t in pieces]
-        super().__init__(
-            pieces + extra, roles, (*mask, *further, *extra, *special_tokens), default["layout"]
-        )
+        super().__init__(pieces + extra, roles, (*mask, *further, *extra, *special_tokens), default["layout"])
 
         with tf.init_scope():
             charsmap = parsed.normalizer_spec.precompiled_charsmap
@@ -155,11 +151,8 @@ class SentencePieceTokenizer(Tokenizer):
         space_id = self._ids.get(SPACE, self.unk_id)
         return self._pre_tokenization.append_last_space(text, cleaned, space_id, ids, splits, starts, ends)
 
-    @functools.cached_property
-    def is_continuation(self):
-        """bool [V]: True for pieces that do not begin with U+2581, the space."""
-        special = set(self.special_tokens)
-        return np.array([not t.startswith(SPACE) and t not in special for t in self.vocabulary])
+    def _continues(self, token):
+        return not token.startswith(SPACE)
 
     @functools.cached_property
     def starts_word(self):
@@ -195,13 +188,10 @@ class SentencePieceTokenizer(Tokenizer):
         return decoders.Metaspace(replacement=SPACE).decode(tokens)
 
     def save(self, folder):
-        """Writes spiece.model and tokenizer_config.json, which Hugging Face reads too.
+        """Writes spiece.model and tokenizer_config.json, which Hugging Face reads too; RunDirectoryError if it cannot.
 
-        Where `pre_tokenization` is not "authors", only this library reads it from these files: Hugging Face
-        converts the model again, as its release does.
-
-        Raises:
-            RunDirectoryError: the folder cannot be written.
+        Where `pre_tokenization` is not "authors", only this library reads it from these files: Hugging Face converts
+        the model again, as its release does.
         """
         with atomic_write(Path(folder) / "spiece.model", "wb") as file:
             file.write(self.model)

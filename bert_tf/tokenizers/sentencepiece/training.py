@@ -26,27 +26,25 @@ def train_unigram(
     special_tokens=(),
     show_progress=False,
 ):
-    """Learns a unigram model and returns the tokenizer that applies it.
+    """Learns a unigram model and returns the `SentencePieceTokenizer` that applies it.
 
     Args:
         texts: iterable of str, read once; the trainer holds all sentences in memory.
-        vocabulary_size: how many pieces at most, special tokens among them; T5's sentinels come
-            on top.
+        vocabulary_size: how many pieces at most, special tokens among them; T5's sentinels come on top.
         family, lowercase, keep_accents: see `SentencePieceTokenizer`; texts are cleaned as it does.
         character_coverage: which fraction of all characters gets pieces.
         special_tokens: further ones; those that the family has anyway are its own.
         show_progress: lets the trainer print what it does.
 
     Returns:
-        A SentencePieceTokenizer; special tokens have the ids of the family's published models.
+        The tokenizer; special tokens have the ids of the family's published models.
 
     Raises:
         DataError: the texts hold no word.
-        What `texts` raises.
         ConfigError: an unknown family, or a vocabulary_size that cannot be reached or is too small.
 
-    Source: Kudo, "Subword Regularization", 2018, as the `sentencepiece` package trains it; the
-    settings of google-research/albert and zihangdai/xlnet.
+    Source: Kudo, "Subword Regularization", 2018, as the `sentencepiece` package trains it; the settings of
+    google-research/albert and zihangdai/xlnet.
     """
     default = check_family(family)
     cleaned, lower = default["cleaned"], default["lowercase"] if lowercase is None else lowercase
@@ -57,7 +55,9 @@ def train_unigram(
         "t5": dict(pad_id=0, eos_id=1, unk_id=2, bos_id=-1, control_symbols=[]),
     }[family]  # fmt: skip
     symbols = _SYMBOLS if cleaned else ()
-    ids["control_symbols"] += _further(special_tokens, family, (*ids["control_symbols"], *symbols))
+    known = {*family_tokens(family), *ids["control_symbols"], *symbols}
+    further = dict.fromkeys(as_special_token(token).content for token in special_tokens)
+    ids["control_symbols"] += [token for token in further if token not in known]
     sentences = _Sentences(texts, table, cleaned)
     model = io.BytesIO()
     try:
@@ -80,23 +80,11 @@ def train_unigram(
         if not sentences.count:
             raise DataError("cannot train a vocabulary: the corpus holds no text") from None
         raise ConfigError(f"vocabulary_size {vocabulary_size}: {error}") from None
-    return SentencePieceTokenizer(
-        model.getvalue(), family, lowercase, keep_accents, special_tokens=special_tokens
-    )
-
-
-def _further(special_tokens, family, symbols):
-    """The special tokens that neither the family nor the model has without them."""
-    known = {*family_tokens(family), *symbols}
-    further = dict.fromkeys(as_special_token(token).content for token in special_tokens)
-    return [token for token in further if token not in known]
+    return SentencePieceTokenizer(model.getvalue(), family, lowercase, keep_accents, special_tokens=special_tokens)
 
 
 class _Sentences:
-    """The texts, cleaned and cut between words into what the trainer takes.
-
-    Words that are longer than that, as texts of scripts without spaces are, are cut between
-    characters.
+    """The texts, cleaned and cut between words into what the trainer takes; overlong words between characters.
 
     Attributes:
         count: how many words were read.

@@ -30,41 +30,37 @@ def train_wordpiece(
     show_progress=False,
     compose=None,
 ):
-    """Learns a vocabulary and returns the tokenizer that applies it.
+    """Learns a vocabulary and returns the `WordPieceTokenizer` that applies it.
 
-    The texts are read once, as a stream; what stays in memory is the count of each distinct word.
-    Words are cleaned and split as the tokenizer will do it; those of over 100 characters, which
-    it never cuts, are left out.
+    The texts are read once, as a stream; what stays in memory is the count of each distinct word. Words are cleaned and
+    split as the tokenizer will do it; those of over 100 characters, which it never cuts, are left out.
 
     Args:
         texts: iterable of str.
         vocabulary_size: how many tokens at most. A small corpus may yield fewer.
-        lowercase, strip_accents, tokenize_chinese_chars: see WordPieceTokenizer. A cased
-            vocabulary, and a lowercased one with `strip_accents=False`, keeps whole Hangul
-            syllables.
+        lowercase, strip_accents, tokenize_chinese_chars: see WordPieceTokenizer. A cased vocabulary, and a lowercased
+            one with `strip_accents=False`, keeps whole Hangul syllables.
         min_frequency: how often a pair of pieces must occur to be joined.
-        limit_alphabet: how many distinct characters to keep, the most frequent first; the words
-            with others become [UNK], and the log says how many those are. Default at least 1,000;
-            for scripts that need more, as many as cover 99.995 % of the text, up to a third of
-            `vocabulary_size`; see `training_words.choose_alphabet`.
+        limit_alphabet: how many distinct characters to keep, the most frequent first; the words with others become
+            [UNK], and the log says how many those are. Default at least 1,000; for scripts that need more, as many as
+            cover 99.995 % of the text, up to a third of `vocabulary_size`.
         special_tokens: further special tokens, after [PAD]=0, [UNK], [CLS], [SEP], [MASK].
         show_progress: prints what is being done, and how fast.
-        compose: whether decomposed Hangul and accents are composed (NFC), here and by the tokenizer.
-            None: where accents are kept; stripping them decomposes everything anyway.
+        compose: whether decomposed Hangul and accents are composed (NFC), here and by the tokenizer. None: where
+            accents are kept; stripping them decomposes everything anyway.
 
     Returns:
-        A WordPieceTokenizer. The order of the vocabulary: special tokens; the characters, and
-        the same as continuations, in the order of their code points; then joined pieces in the
-        order in which they were joined.
+        The tokenizer. The order of the vocabulary: special tokens; the characters, and the same as continuations, in
+        the order of their code points; then joined pieces in the order in which they were joined.
 
     Raises:
         DataError: the texts hold no word.
-        ConfigError: a vocabulary_size that the special tokens and the alphabet already exceed, or a
-            limit_alphabet below 1.
+        ConfigError: a vocabulary_size that the special tokens and the alphabet already exceed, or a limit_alphabet
+            below 1.
 
-    Source: the WordPiece trainer of `tokenizers`, which joins the most frequent pair (as BPE
-    does; the trainer of BERT's authors was never published). Left alone it breaks ties by an
-    order that differs from run to run: it is handed the alphabet in a fixed order instead.
+    Source: the WordPiece trainer of `tokenizers`, which joins the most frequent pair (as BPE does; the trainer of
+    BERT's authors was never published). It breaks ties by an order that differs from run to run: it is given the
+    alphabet in a fixed order instead.
     """
     strip_accents = lowercase if strip_accents is None else strip_accents
     special = tuple(dict.fromkeys((*STANDARD_SPECIAL_TOKENS.values(), *special_tokens)))
@@ -81,24 +77,11 @@ def train_wordpiece(
     whole = {word: count for word, count in words.items() if known.issuperset(word)}
     lost = 100 * (1 - sum(whole.values()) / total)
     warn_of_rare_characters(counts, kept, f"the words with them, {lost:.2g} % of all, become {special[1]}")
-    vocabulary = _train(whole, special, alphabet, kept, vocabulary_size, min_frequency, show_progress)
-    return WordPieceTokenizer(
-        vocabulary,
-        lowercase=lowercase,
-        strip_accents=strip_accents,
-        tokenize_chinese_chars=tokenize_chinese_chars,
-        special_tokens=special_tokens,
-        normalization=normalization,
-    )
-
-
-def _train(words, special, alphabet, kept, vocabulary_size, min_frequency, show_progress):
-    """The vocabulary, special tokens and alphabet first."""
     trainer = trainers.WordPieceTrainer(
         vocab_size=vocabulary_size,
         min_frequency=min_frequency,
-        # Special tokens get the first ids, in this order. The alphabet is named among them
-        # because its ids break ties, and would otherwise follow a hash map's order.
+        # Special tokens get the first ids, in this order. The alphabet is named among them because its ids break ties,
+        # and would otherwise follow a hash map's order.
         special_tokens=[*special, *alphabet],
         limit_alphabet=len(kept),
         initial_alphabet=[],
@@ -107,5 +90,12 @@ def _train(words, special, alphabet, kept, vocabulary_size, min_frequency, show_
     )
     trained = Trained(models.WordPiece(unk_token=special[1]))
     trained.pre_tokenizer = pre_tokenizers.WhitespaceSplit()
-    trained.train_from_iterator(repeated(words), trainer)
-    return learned_tokens(trained)
+    trained.train_from_iterator(repeated(whole), trainer)
+    return WordPieceTokenizer(
+        learned_tokens(trained),
+        lowercase=lowercase,
+        strip_accents=strip_accents,
+        tokenize_chinese_chars=tokenize_chinese_chars,
+        special_tokens=special_tokens,
+        normalization=normalization,
+    )

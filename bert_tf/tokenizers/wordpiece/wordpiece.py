@@ -9,7 +9,7 @@ from tokenizers import decoders
 
 from bert_tf.errors import DataError
 from bert_tf.tokenizers.character_tables import is_private, operator_characters
-from bert_tf.tokenizers.files.writing import write_wordpiece
+from bert_tf.tokenizers.files.writing import write_config, write_vocabulary, write_wordpiece_json
 from bert_tf.tokenizers.ops.character_map import build_character_map
 from bert_tf.tokenizers.ops.offsets import clean, cut, source_bytes
 from bert_tf.tokenizers.ops.strings import row_ids
@@ -25,24 +25,24 @@ _MAX_TOKEN_BYTES = 256  # what a FastWordpiece trie can hold
 class WordPieceTokenizer(Tokenizer):
     """Text to word pieces, with the ids of Hugging Face's `BertTokenizerFast`.
 
-    The text is cleaned (control characters, private use and U+FFFD dropped, white space made
-    spaces), Chinese characters are set apart, accents stripped and letters lowercased where
-    asked for, words split at white space and punctuation, and each word cut greedily into the
-    longest pieces of the vocabulary; a word that cannot be cut, or of over 100 characters, is
-    one [UNK]. Special tokens spelled in the text ("[MASK]", in exactly this case, even with
+    The text is cleaned (control characters, private use and U+FFFD dropped, white space made spaces), Chinese
+    characters are set apart, accents stripped and letters lowercased where asked for, words split at white space and
+    punctuation, and each word cut greedily into the longest pieces of the vocabulary; a word that cannot be cut, or of
+    over 100 characters, is one [UNK]. Special tokens spelled in the text ("[MASK]", in exactly this case, even with
     `lowercase`) are one id each.
 
-    Accents, Hangul: stripping accents decomposes characters first (canonical decomposition, NFD),
-    which also takes Hangul syllables apart into jamo, as in the original uncased and
-    multilingual models. `lowercase=True, strip_accents=False` lowercases and keeps accents and
-    whole syllables; so does `lowercase=False`.
+    Accents, Hangul: stripping accents decomposes characters first (canonical decomposition, NFD), which also takes
+        Hangul
+    syllables apart into jamo, as in the original uncased and multilingual models. `lowercase=True, strip_accents=False`
+    lowercases and keeps accents and whole syllables; so does `lowercase=False`.
 
-    Bytes that are no UTF-8 act as the U+FFFD of Python's `decode(errors="replace")`: they vanish
-    from the ids, and each counts as one character in the offsets.
+    Bytes that are no UTF-8 act as the U+FFFD of Python's `decode(errors="replace")`: they vanish from the ids, and each
+    counts as one character in the offsets.
 
-    Where it differs from Hugging Face's: with `strip_accents`, combining marks that stripping
-    leaves in the text (spacing marks such as some viramas, and marks newer than Unicode 8) keep the
-    order of the text, where decomposition would sort two in a row by their combining class.
+    Where it differs from Hugging Face's: with `strip_accents`, combining marks that stripping leaves in the text
+    (spacing marks such as some viramas, and marks newer than Unicode 8) keep the order of the text, where decomposition
+        would sort two in a
+    row by their combining class.
 
     Args:
         vocabulary: list of str, pieces that continue a word starting with "##".
@@ -50,23 +50,24 @@ class WordPieceTokenizer(Tokenizer):
         strip_accents: drop accents; None does what `lowercase` does.
         tokenize_chinese_chars: make each Chinese character a word.
         special_tokens: further tokens of the vocabulary to recognise in text, each a str.
-        role_tokens: dict of "pad", "unk", "cls", "sep", "mask" -> token, where they are not
-            "[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]".
-        normalization: None, as BERT has it; or "NFC": decomposed Hangul and accents, as macOS writes them,
-            are composed before anything else. A vocabulary that keeps accents and was trained on
-            composed text needs it: else every such word is [UNK].
+        role_tokens: dict of "pad", "unk", "cls", "sep", "mask" -> token, where they are not "[PAD]", "[UNK]", "[CLS]",
+            "[SEP]", "[MASK]".
+        normalization: None, as BERT has it; or "NFC": decomposed Hangul and accents, as macOS writes them, are composed
+            first. A vocabulary that keeps accents and was trained on composed text needs it: else every such word is
+            [UNK].
 
     Raises:
-        DataError: a vocabulary with a duplicate, an empty or an overlong token, or without a
-            special token.
+        DataError: a vocabulary with a duplicate, an empty or an overlong token, or without a special token.
         ConfigError: a role or a normalization that does not exist.
 
     Example:
+        from bert_tf.tokenizers import WordPieceTokenizer
+
         tokenizer = WordPieceTokenizer(["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "paris", "is", "."])
         features = tokenizer.pack(tokenizer.tokenize(["Paris is [MASK]."]), sequence_length=8)
 
-    Source: google-research/bert tokenization.py; the operators of tensorflow-text (Song et al.,
-    "Fast WordPiece Tokenization", 2021) run with tables read off `tokenizers`, see character_tables.py.
+    Source: google-research/bert tokenization.py; the operators of tensorflow-text (Song et al., "Fast WordPiece
+    Tokenization", 2021) run with tables read off `tokenizers`, see character_tables.py.
     """
 
     kind = "wordpiece"
@@ -103,8 +104,7 @@ class WordPieceTokenizer(Tokenizer):
                 False,
             )
             self._pieces = tf_text.FastWordpieceTokenizer(
-                token_out_type=tf.int32,
-                model_buffer=tf.constant(np.frombuffer(model, np.uint8)),
+                token_out_type=tf.int32, model_buffer=tf.constant(np.frombuffer(model, np.uint8))
             )
         self._encoder_resources = (self._normalizer, self._pieces)
         # A word of over 100 characters has at least so many continuations in a row.
@@ -133,11 +133,8 @@ class WordPieceTokenizer(Tokenizer):
                 self._piece_lengths[i] = len(piece)
         return pieces
 
-    @functools.cached_property
-    def is_continuation(self):
-        """bool [V]: True for the pieces that continue a word ("##...")."""
-        special = {PREFIX, *self.special_tokens}
-        return np.array([token.startswith(PREFIX) and token not in special for token in self.vocabulary])
+    def _continues(self, token):
+        return token.startswith(PREFIX) and token != PREFIX
 
     @property
     def settings(self):
@@ -203,7 +200,17 @@ class WordPieceTokenizer(Tokenizer):
             DataError: a token that holds a line break, which vocab.txt cannot.
             RunDirectoryError: the folder cannot be written.
         """
-        write_wordpiece(self, folder)
+        write_vocabulary(self, folder)
+        settings = {
+            "tokenizer_class": "BertTokenizer",
+            "do_lower_case": self.lowercase,
+            "strip_accents": self.strip_accents,
+            "tokenize_chinese_chars": self.tokenize_chinese_chars,
+        }
+        if self.normalization is not None:
+            settings |= {"tokenizer_class": "PreTrainedTokenizerFast", "normalization": self.normalization}
+            write_wordpiece_json(self, folder)
+        write_config(self, folder, settings)
 
 
 @functools.lru_cache(maxsize=8)

@@ -28,14 +28,14 @@ def check_task(record, file, encoder, tokenizer, folder, tolerance=1e-4, **setti
     Args:
         record: a registered `TaskRecord`.
         file: a labelled file with three examples or more.
-        encoder: a small encoder without dropout, of at least 32 positions.
+        encoder: a small encoder without dropout, with at least 32 positions.
         tokenizer: the encoder's.
-        folder: an empty folder to write into.
-        tolerance: of numbers that must be equal up to rounding, relative.
+        folder: where task.json and the export are written, a Path.
+        tolerance: relative, of numbers that must be equal up to rounding.
         settings: of the task, such as `labels`.
 
     Example:
-        check_task(TASKS["tagging"], "train.conll", encoder, tokenizer, tmp_path)
+        check_task(TASKS["classification"], "train.tsv", encoder, tokenizer, tmp_path)
     """
     task = build_task({"kind": record.name, "sequence_length": 32, "dropout": 0.0} | settings, tokenizer)
     assert type(task) is resolve(record.task) and type(task.config) is record.config

@@ -1,0 +1,31 @@
+"""Dense layers as the originals make them."""
+
+import keras
+
+from bert_tf.backend import Dense
+
+
+def dense(layer, units, activation, initializer_range, name, use_bias=True, inputs=None):
+    """A `Dense` inside another layer: its kernel from a truncated normal, its bias zeros.
+
+    Args:
+        layer: the layer around it, which gives the dtype policy.
+        units: width of the result.
+        activation: function or None.
+        initializer_range: standard deviation of the normal.
+        name: of the layer.
+        use_bias: whether it has a bias.
+        inputs: width of the input, to build the layer; None to build it later.
+    """
+    result = Dense(
+        units,
+        activation=activation,
+        use_bias=use_bias,
+        kernel_initializer=keras.initializers.TruncatedNormal(stddev=initializer_range),
+        bias_initializer="zeros",
+        dtype=layer.dtype_policy,
+        name=name,
+    )
+    if inputs is not None:
+        result.build((None, None, inputs))
+    return result

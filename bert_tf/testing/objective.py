@@ -1,0 +1,132 @@
+"""The contract of a pretraining objective, checked on a few sequences of shards."""
+
+import keras
+import numpy as np
+import tensorflow as tf
+
+from bert_tf.backend import AdamW
+from bert_tf.config import build, to_dict
+from bert_tf.objectives import ObjectiveConfig
+
+ROWS, SPLIT = 8, 3
+
+
+def check_objective(record, backbone, reader, tokenizer, folder, settings=None, xla=True, tolerance=1e-4):
+    """Checks an objective from its settings to a step of training.
+
+    - Its settings come back the same from a configuration, and from the model that they make.
+    - The corruption is a pure function of (seed, epoch, index): the same batch twice is equal, another seed or epoch
+      differs, and a batch in two parts gives the rows of the whole batch. An objective may have no corruption.
+    - The sums and weights of losses and metrics are those of the parts of a batch, added up. So micro-batches and
+      replicas do not change them.
+    - Gradients reach the backbone and each part of the objective beside it.
+    - Saved and loaded, the model has the same settings and losses.
+    - A step of training, compiled by XLA, has the loss that these sums give, and changes the weights.
+
+    Args:
+        record: a registered `Objective`.
+        backbone: a small backbone without dropout, with a pooler if the settings need one. It is trained.
+        reader: a `ShardReader` with 8 sequences or more.
+        tokenizer: that of the shards.
+        folder: an empty folder to write into, a Path.
+        settings: an instance of `record.config`; None for its defaults.
+        xla: whether XLA compiles the step, which takes most of the time.
+        tolerance: of numbers that must be equal up to rounding, relative.
+
+    Raises:
+        AssertionError: the objective breaks the contract.
+
+    Example:
+        reader = ShardReader("shards", tokenizer)
+        check_objective(OBJECTIVES["masked_lm"], encoder, reader, tokenizer, tmp_path, xla=False)
+    """
+    settings = (settings or record.config()).for_shards(reader.manifest.packing, reader.sequence_length)
+    assert type(settings) is record.config
+    assert build(ObjectiveConfig, to_dict(settings)) == settings
+    batch = next(iter(reader.dataset(ROWS, seed=0)))
+    corruption = record.make_corruption(settings, tokenizer, reader)
+    features = batch if corruption is None else _check_corruption(corruption, batch)
+    model = record.model_class.around(backbone, settings)
+    again = build(ObjectiveConfig, to_dict(model.settings))
+    assert type(again) is record.config and again == model.settings
+    losses, weights = _check_sums(model, features, tolerance)
+    _check_gradients(model, features)
+    _check_saved(model, features, losses, folder / "model.keras", tolerance)
+    _check_step(model, features, losses, weights, xla, tolerance)
+
+
+def _check_corruption(corruption, batch):
+    features = corruption(batch, 1)
+    _assert_equal(features, corruption(batch, 1))
+    assert _differ(features, corruption(batch, 2)), "another seed does not change the corruption"
+    later = corruption(batch | {"epoch": batch["epoch"] + 1}, 1)
+    assert _differ(features, later), "another epoch does not change the corruption"
+    parts = [corruption(part, 1) for part in _parts(batch)]
+    _assert_equal(features, {name: tf.concat([part[name] for part in parts], 0) for name in features})
+    return features
+
+
+def _parts(features):
+    """A batch in two parts of unequal size."""
+    return [{name: x[:SPLIT] for name, x in features.items()}, {name: x[SPLIT:] for name, x in features.items()}]
+
+
+def _assert_equal(a, b):
+    assert a.keys() == b.keys()
+    for name in a:
+        np.testing.assert_array_equal(a[name], b[name], err_msg=name)
+
+
+def _differ(a, b):
+    return any(not np.array_equal(a[name], b[name]) for name in a)
+
+
+def _check_sums(model, features, tolerance):
+    """The loss sums and weights of a batch, which must be those of its parts added up."""
+
+    def sums(features):
+        losses, metrics = model.loss_sums(features, training=False)
+        return keras.tree.map_structure(float, [losses, metrics, model.loss_weights(features)])
+
+    losses, _, weights = whole = sums(features)
+    assert losses.keys() == weights.keys() and all(weight > 0 for weight in weights.values())
+    first, second = map(sums, _parts(features))
+    added = keras.tree.map_structure(lambda a, b: a + b, first, second)
+    for ours, expected in zip(keras.tree.flatten(whole), keras.tree.flatten(added), strict=True):
+        np.testing.assert_allclose(ours, expected, rtol=tolerance, atol=tolerance)
+    return losses, weights
+
+
+def _check_gradients(model, features):
+    with tf.GradientTape() as tape:
+        losses, _ = model.loss_sums(features, training=True)
+        total = sum(losses.values())
+    variables = model.trainable_variables
+    reached = {}
+    own = {variable.path for variable in model.backbone.variables}
+    for variable, gradient in zip(variables, tape.gradient(total, [v.value for v in variables])):
+        part = "backbone" if variable.path in own else variable.path.split("/")[0]
+        size = 0.0 if gradient is None else float(np.abs(tf.convert_to_tensor(gradient)).max())
+        assert np.isfinite(size), f"the gradient of {variable.path} is not finite"
+        reached[part] = max(size, reached.get(part, 0.0))
+    without = [part for part, size in reached.items() if size == 0]
+    assert "backbone" in reached and not without, f"no gradient reaches {', '.join(without) or 'the backbone'}"
+
+
+def _check_saved(model, features, losses, path, tolerance):
+    model.save(path)
+    loaded = keras.saving.load_model(path)
+    assert type(loaded) is type(model) and loaded.settings == model.settings
+    assert [v.path for v in loaded.weights] == [v.path for v in model.weights]
+    for name, value in loaded.loss_sums(features, training=False)[0].items():
+        np.testing.assert_allclose(float(value), losses[name], rtol=tolerance, err_msg=name)
+
+
+def _check_step(model, features, losses, weights, xla, tolerance):
+    expected = sum(model.loss_coefficients.get(name, 1) * value / weights[name] for name, value in losses.items())
+    before = [variable.numpy() for variable in model.trainable_variables]
+    model.compile(AdamW(1e-3), xla=xla)
+    found = model.fit(tf.data.Dataset.from_tensors(features), verbose=0).history["loss"][0]
+    np.testing.assert_allclose(found, expected, rtol=tolerance)
+    changed = [not np.array_equal(v, value) for v, value in zip(model.trainable_variables, before)]
+    assert any(changed), "a step of training changes no weight"

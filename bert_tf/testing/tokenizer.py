@@ -1,0 +1,119 @@
+"""The contract of a tokenizer, checked on texts of several scripts and on texts that break tokenizers."""
+
+import numpy as np
+import tensorflow as tf
+
+from bert_tf.tokenizers import load_tokenizer
+
+TEXTS = (
+    "The quick brown fox jumps over 12 lazy dogs, isn't it?",
+    "모든 국민은 법 앞에 평등하다. 이 영화는 정말 좋았다!",
+    "Все люди рождаются свободными",
+    "人人生而自由 文字。",
+    "  spaces \t and\nlines  ",
+)
+_HOSTILE = (
+    "", " ", "\n\t\u3000", "\x00", "a\x00b", "\x01\x7f\u200b", "\ufeffa\ufffd", "e\u0301\u0323a \u0301", "\u1112\u1161\u11ab 한",
+    "👩\u200d👩\u200d👧 🏳️", "\U00040000\u0378\ue000", "x" * 3000, "no spaces " * 50, "(((", "ﬁ Å ½ ² İ ẞ", "กขสวัสดี नमस्ते مرحبا",
+)  # fmt: skip
+_NO_UTF8 = (b"\xff", b"a\xffb", b"caf\xc3", b"\xe4\xb8fair", b"\xed\xa0\x80 a", b"\xf4\x90\x80\x80a")
+
+
+def check_tokenizer(tokenizer, folder, texts=TEXTS, round_trips=()):
+    """Checks what any tokenizer of this library must keep, of a registered kind.
+
+    - A text has the same ids alone, in any batch, in a graph, with offsets, and in a saved graph that holds `resources`.
+    - Offsets lie within the text, in its order, and leave out no character of `texts` but white space.
+    - A special token is one id where the text spells it, with its offsets; in other case it is ordinary text.
+    - No text raises an error: empty ones, control characters, thousands of letters. Bytes that are no UTF-8 have the
+      ids of the U+FFFD that Python decodes them to.
+    - The tables of the vocabulary have its size; random replacements are no special tokens.
+    - `save` and `load_tokenizer` give a tokenizer of the same class, fingerprint and ids.
+
+    Args:
+        tokenizer: a `Tokenizer`.
+        folder: an empty folder to write into.
+        texts: str, without characters that the tokenizer drops, such as accents.
+        round_trips: str, texts that `decode(encode(text))` gives back.
+
+    Raises:
+        AssertionError: one of these does not hold.
+
+    Example:
+        from pathlib import Path
+        from bert_tf.testing import check_tokenizer
+        from bert_tf.tokenizers import train_byte_level_bpe
+
+        tokenizer = train_byte_level_bpe(["the law of the people"] * 9, 300)
+        check_tokenizer(tokenizer, Path("checked"), round_trips=["the people, the law"])
+    """
+    everything = [*texts, *_HOSTILE]
+    batch = tf.constant([text.encode("utf-8") for text in everything])
+    ids = tokenizer.tokenize(batch).to_list()
+    _check_batches(tokenizer, batch, everything, ids)
+    for index, (text, row, starts, ends) in enumerate(_with_offsets(tokenizer, everything)):
+        assert row == ids[index], f"tokenize and tokenize_with_offsets differ: {text!r}"
+        assert starts == sorted(starts) and ends == sorted(ends), f"offsets are not in order: {text!r}"
+        assert all(0 <= s <= e <= len(text) for s, e in zip(starts, ends)), f"offsets are outside of {text!r}"
+        covered = {position for s, e in zip(starts, ends) for position in range(s, e)}
+        left = [c for position, c in enumerate(text) if position not in covered and not c.isspace()]
+        assert index >= len(texts) or not left, f"no token has the characters {left} of {text!r}"
+    replaced = [text.decode("utf-8", "replace").encode("utf-8") for text in _NO_UTF8]
+    assert tokenizer.tokenize(list(_NO_UTF8)).to_list() == tokenizer.tokenize(replaced).to_list()
+    _check_special_tokens(tokenizer)
+    _check_vocabulary(tokenizer, {i for row in ids for i in row})
+    for text in round_trips:
+        assert tokenizer.decode(tokenizer.encode(text)) == text
+    assert all(isinstance(tokenizer.decode(row, skip_special_tokens=True), str) for row in ids)
+
+    tokenizer.save(folder / "tokenizer")
+    again = load_tokenizer(folder / "tokenizer")
+    assert type(again) is type(tokenizer) and again.fingerprint == tokenizer.fingerprint
+    assert again.special_ids == tokenizer.special_ids and again.layout == tokenizer.layout
+    assert again.tokenize(batch).to_list() == ids
+    _check_saved_graph(tokenizer, folder / "graph", batch, ids)
+
+
+def _check_batches(tokenizer, batch, texts, ids):
+    for text, row in zip(texts, ids):
+        assert tokenizer.encode(text) == row, f"alone and in a batch {text!r} has other ids"
+    for size in (1, 7):  # in the graph of a dataset
+        dataset = tf.data.Dataset.from_tensor_slices(batch).batch(size).map(tokenizer.tokenize)
+        assert [row for rows in dataset for row in rows.to_list()] == ids
+    assert tokenizer.tokenize(batch[0]).numpy().tolist() == ids[0]
+    assert [part.to_list() for part in tokenizer.tokenize_with_offsets(batch[:0])] == [[], [], []]
+
+
+def _with_offsets(tokenizer, texts):
+    """Yields (text, ids, starts, ends) of each text."""
+    parts = tokenizer.tokenize_with_offsets([text.encode("utf-8") for text in texts])
+    return zip(texts, *(part.to_list() for part in parts))
+
+
+def _check_special_tokens(tokenizer):
+    tokens = [t for t in tokenizer.special_tokens if t.strip()][:20]
+    for text, ids, starts, ends in _with_offsets(tokenizer, [f"a {token} b" for token in tokens]):
+        token, token_id = text[2:-2], tokenizer.token_to_id(text[2:-2])
+        found = [text[s:e] for i, s, e in zip(ids, starts, ends) if i == token_id]
+        assert token in found, f"the text {text!r} has no token {token}"
+        other = token.swapcase()
+        if token_id != tokenizer.unk_id and other not in tokenizer.special_tokens:
+            assert token_id not in tokenizer.encode(other), f"{other!r} is taken for {token!r}"
+
+
+def _check_vocabulary(tokenizer, used):
+    size = tokenizer.vocabulary_size
+    assert used <= set(range(size))
+    assert [tokenizer.token_to_id(tokenizer.id_to_token(i)) for i in range(size)] == list(range(size))
+    for table in (tokenizer.is_continuation, tokenizer.starts_word):
+        assert np.shape(table) == (size,) and np.asarray(table).dtype == bool
+    assert set(tokenizer.random_ids.tolist()) <= set(range(size)) - set(tokenizer.special_ids)
+    assert not (used & set(tokenizer.special_ids)) - {tokenizer.unk_id}, "a text without special tokens has some"
+
+
+def _check_saved_graph(tokenizer, folder, batch, ids):
+    module = tf.Module()
+    module.resources = tokenizer.resources
+    module.tokenize = tf.function(tokenizer.tokenize, input_signature=[tf.TensorSpec([None], tf.string)])
+    tf.saved_model.save(module, str(folder))
+    assert tf.saved_model.load(str(folder)).tokenize(batch).to_list() == ids

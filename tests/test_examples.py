@@ -1,0 +1,180 @@
+"""The `Example:` of every public class and function runs, each alone in a directory of its own.
+
+An example may use all public names, np, keras, ops, tf, Path, dataclasses and bert_tf without importing them. It may
+also use the objects and files below, which are made for it alone: write `tokenizer` or "shards" in an example, and
+they are there.
+"""
+
+import dataclasses
+import importlib
+import inspect
+import os
+import re
+import shutil
+import textwrap
+from pathlib import Path
+
+import keras
+import numpy as np
+import pytest
+import tensorflow as tf
+
+import bert_tf
+from bert_tf.models import FAMILIES
+from bert_tf.objectives import OBJECTIVES
+from bert_tf.tasks import TASKS
+from bert_tf.tokenizers import KINDS
+
+PACKAGES = [f"bert_tf.{name}" for name in (
+    "backend", "checkpoints", "export", "layers", "models", "objectives", "tasks", "testing", "tokenizers", "training"
+)] + ["tfrecords", "bert_tf"]  # fmt: skip
+
+#: Public classes that have no example yet. Remove a name here when its class has one.
+WITHOUT = set("""
+
+""".split())
+#: Examples that do not run yet. Remove a name here when its example runs.
+BROKEN = set("""
+
+""".split())
+
+
+def public():
+    """(package, name) -> class or function, of all packages."""
+    found = {}
+    for package in map(importlib.import_module, PACKAGES):
+        for name in getattr(package, "__all__", None) or [name for name in vars(package) if name[0] != "_"]:
+            value = getattr(package, name)
+            if (inspect.isclass(value) or inspect.isfunction(value)) and name != "lazy_names":
+                found[package.__name__, name] = value
+    return found
+
+
+def example(value):
+    """The code of the example in a docstring; None without one."""
+    match = re.search(r"^Example:\n((?:(?: +.*)?\n)*)", f"{inspect.getdoc(value) or ''}\n", re.MULTILINE)
+    return match and textwrap.dedent(match[1])
+
+
+PUBLIC = public()
+EXAMPLES = {f"{package}.{name}": code for (package, name), value in PUBLIC.items() if (code := example(value))}
+REGISTRIES = [FAMILIES, OBJECTIVES, TASKS, KINDS]
+NAMES = {name: value for (_, name), value in PUBLIC.items()}
+NAMES |= {"FAMILIES": FAMILIES, "OBJECTIVES": OBJECTIVES, "TASKS": TASKS, "KINDS": KINDS}
+NAMES |= {"np": np, "keras": keras, "ops": keras.ops, "tf": tf, "Path": Path, "dataclasses": dataclasses, "bert_tf": bert_tf}
+
+WORDS = "[PAD] [UNK] [CLS] [SEP] [MASK] a good bad film in paris the one is . ,".split()
+SENTENCES = ["a good film.", "the film is bad.", "in paris, a good one is the one.", "bad film."]
+
+
+def encoder():
+    sizes = {"vocabulary_size": len(WORDS), "hidden_size": 16, "num_heads": 2, "intermediate_size": 32}
+    return NAMES["BertEncoder"](NAMES["BertConfig"](num_layers=1, max_positions=128, dropout=0.0, attention_dropout=0.0, **sizes))
+
+
+def dataset():
+    tokenizer = NAMES["WordPieceTokenizer"](WORDS)
+    shards(Path("shards-of-dataset"))
+    reader = NAMES["ShardReader"]("shards-of-dataset", tokenizer)
+    corruption = NAMES["MaskedLMCorruption"](tokenizer, NAMES["MaskingConfig"]())
+    return reader.dataset(4, seed=0, corrupt=corruption).take(2)
+
+
+def shards(path):
+    books(Path("books-of-shards"))
+    config = NAMES["ShardsConfig"](sequence_length=32)
+    NAMES["write_shards"](["books-of-shards"], path, NAMES["WordPieceTokenizer"](WORDS), config, workers=1)
+
+
+def books(path):
+    path.mkdir()
+    (path / "book.txt").write_text("\n\n".join("\n".join(SENTENCES[i % 4 :] + SENTENCES) for i in range(16)))
+
+
+def table(path):
+    lines = [f"{text}\t{'pos' if i % 2 else 'neg'}" for i, text in enumerate(SENTENCES)]
+    path.write_text("\n".join(["text\tlabel", *lines]) + "\n")
+
+
+def conll(path):
+    path.write_text("the O\nfilm O\nin O\nparis B-LOC\n. O\n\n" * 3)
+
+
+def published(path):
+    bert_tf.save(encoder(), NAMES["WordPieceTokenizer"](WORDS), path)
+
+
+def run(path):
+    published(Path("published-of-run"))
+    bert_tf.import_run("published-of-run", path)
+
+
+#: Name of an object -> function that makes it.
+OBJECTS = {
+    "tokenizer": lambda: NAMES["WordPieceTokenizer"](WORDS),
+    "encoder": encoder,
+    "dataset": dataset,
+    "tmp_path": lambda: Path(os.getcwd()),
+}
+#: Name of a file or folder -> function(path) that writes it.
+FILES = {
+    "shards": shards,
+    "books": books,
+    "corpus": books,
+    "corpus.txt": lambda path: path.write_text("\n".join(SENTENCES)),
+    "train.tsv": table,
+    "dev.tsv": table,
+    "train.conll": conll,
+    "vocab.txt": lambda path: path.write_text("\n".join(WORDS)),
+    "bert-base-uncased": published,
+    "run": run,
+}
+
+
+@pytest.fixture(scope="module")
+def written(tmp_path_factory):
+    """Function(name) -> a file or folder of FILES, written once and copied by each example."""
+    folder = tmp_path_factory.mktemp("inputs")
+
+    def get(name):
+        if not (folder / name).exists():
+            here = os.getcwd()
+            os.chdir(tmp_path_factory.mktemp("writing"))
+            FILES[name](folder / name)
+            os.chdir(here)
+        return folder / name
+
+    return get
+
+
+@pytest.fixture
+def registries():
+    """Takes what an example registers out of the lists again."""
+    before = [set(registry) for registry in REGISTRIES]
+    yield
+    for registry, names in zip(REGISTRIES, before):
+        for name in set(registry) - names:
+            registry.remove(name)
+
+
+@pytest.mark.parametrize("path", sorted(EXAMPLES))
+def test_the_example_runs(path, tmp_path, monkeypatch, written, registries):
+    package, _, name = path.rpartition(".")
+    if name in BROKEN:
+        pytest.xfail("listed in BROKEN")
+    code = EXAMPLES[path]
+    monkeypatch.chdir(tmp_path)
+    for file in FILES:
+        is_output = f"write_{file}(" in code
+        if re.search(rf'"{re.escape(file)}[/"]', code) and not is_output:
+            source = written(file)
+            (shutil.copytree if source.is_dir() else shutil.copy)(source, file)
+    names = NAMES | {n: v for (p, n), v in PUBLIC.items() if p == package}
+    names |= {key: make() for key, make in OBJECTS.items() if re.search(rf"\b{key}\b", code)}
+    exec(compile(code, f"the example of {path}", "exec"), names)
+
+
+def test_every_public_class_has_an_example():
+    classes = {name: value for (_, name), value in PUBLIC.items() if inspect.isclass(value)}
+    without = {n for n, value in classes.items() if not example(value) and not issubclass(value, Exception)}
+    assert not without - WITHOUT

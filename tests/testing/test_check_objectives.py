@@ -1,0 +1,122 @@
+"""Every objective in the list passes the public check, with the families that it trains."""
+
+import dataclasses
+
+import keras
+import pytest
+
+from bert_tf.models import build_config, build_encoder
+from bert_tf.objectives import OBJECTIVES, MaskedLMConfig, Objective, ObjectiveConfig, PermutationLMConfig, PretrainingModel
+from bert_tf.testing import check_objective
+from bert_tf.tokenizers import WordPieceTokenizer
+from tfrecords import MaskingConfig, ShardReader, ShardsConfig, write_shards
+
+SIZES = {"hidden_size": 16, "num_layers": 1, "num_heads": 2, "intermediate_size": 32, "initializer_range": 0.2}
+NO_DROPOUT = {"dropout": 0.0, "attention_dropout": 0.0}
+SPANS = MaskedLMConfig(pair_task="none", masking=MaskingConfig(strategy="span"), span_boundary=True)
+#: objective, family, settings
+CASES = [
+    ("masked_lm", "bert", None),
+    ("masked_lm", "spanbert", SPANS),
+    ("replaced_token_detection", "electra", None),
+    ("permutation_lm", "xlnet", PermutationLMConfig(memory_length=7)),
+    ("causal_lm", "gpt2", None),
+]
+
+
+@pytest.fixture(scope="module")
+def tokenizer():
+    words = "a good bad film in paris anna paul met one .".split()
+    return WordPieceTokenizer(["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *words])
+
+
+@pytest.fixture(scope="module")
+def readers(tokenizer, tmp_path_factory):
+    """Name of a format -> `ShardReader`."""
+    folder = tmp_path_factory.mktemp("shards")
+    sentences = ["a good film .", "anna met paul in paris .", "one bad film .", "paul met anna ."]
+    texts = ["\n".join(sentences[i % 4 :] + sentences) for i in range(16)]
+    (folder / "corpus.txt").write_text("\n\n".join(texts))
+    for name in ("segment_pair", "full_sentences"):
+        config = ShardsConfig(sequence_length=32, format=name)
+        write_shards([folder / "corpus.txt"], folder / name, tokenizer, config, workers=1)
+    return {name: ShardReader(folder / name, tokenizer) for name in ("segment_pair", "full_sentences")}
+
+
+@pytest.fixture(scope="module")
+def reader(readers):
+    return readers["segment_pair"]
+
+
+def backbone(family, tokenizer, pooler):
+    keras.utils.set_random_seed(0)
+    more = {} if family == "xlnet" else {"max_positions": 32}
+    more |= {"embedding_size": 16} if family == "electra" else {}
+    config = build_config({"family": family} | SIZES | NO_DROPOUT | more, tokenizer.vocabulary_size, tokenizer.pad_id)
+    return build_encoder(config, pooler=pooler)
+
+
+@pytest.mark.parametrize(("name", "family", "settings"), CASES, ids=lambda value: value if isinstance(value, str) else "")
+def test_objectives(name, family, settings, tokenizer, readers, tmp_path):
+    reader = readers["full_sentences" if name == "causal_lm" else "segment_pair"]
+    pooler = settings is None and name == "masked_lm"
+    encoder, xla = backbone(family, tokenizer, pooler), family != "spanbert"  # once for each model is enough
+    check_objective(OBJECTIVES[name], encoder, reader, tokenizer, tmp_path, settings, xla)
+
+
+def test_every_objective_of_the_library_is_checked():
+    own = {name for name, record in OBJECTIVES.items() if isinstance(record.model, str)}
+    assert own == {name for name, _, _ in CASES}
+
+
+@dataclasses.dataclass(frozen=True)
+class LengthConfig(ObjectiveConfig):
+    name: str = "length"
+
+
+@keras.saving.register_keras_serializable("tests")
+class Length(PretrainingModel):
+    """Predicts the length of a sequence. With `constant` its weight is wrong: it does not add up."""
+
+    constant = False
+
+    def __init__(self, backbone, **kwargs):
+        super().__init__(**kwargs)
+        self.backbone, self.head = backbone, keras.layers.Dense(1, name="head")
+        self.head.build((None, 16))
+        self.built = True
+
+    @classmethod
+    def around(cls, backbone, settings, **kwargs):
+        return cls(backbone, **kwargs)
+
+    @property
+    def settings(self):
+        return LengthConfig()
+
+    def call(self, features, training=False):
+        inputs = {name: features[name] for name in ("token_ids", "segment_ids", "padding_mask")}
+        return self.head(self.backbone(inputs, training=training)["pooled_output"])[:, 0]
+
+    def loss_weights(self, features):
+        rows = keras.ops.shape(features["token_ids"])[0]
+        return {"length": keras.ops.cast(1 if self.constant else rows, "float32")}
+
+    def loss_sums(self, features, training):
+        lengths = keras.ops.sum(keras.ops.cast(features["padding_mask"], "float32"), axis=1) / 32
+        return {"length": keras.ops.sum((self(features, training=training) - lengths) ** 2)}, {}
+
+
+@pytest.fixture
+def length():
+    yield OBJECTIVES.register(Objective("length", LengthConfig, Length))
+    OBJECTIVES.remove("length")
+
+
+def test_an_objective_without_corruption_passes_and_a_loss_that_does_not_add_up_fails(
+    length, tokenizer, reader, tmp_path, monkeypatch
+):
+    check_objective(length, backbone("bert", tokenizer, True), reader, tokenizer, tmp_path, xla=False)
+    monkeypatch.setattr(Length, "constant", True)
+    with pytest.raises(AssertionError):
+        check_objective(length, backbone("bert", tokenizer, True), reader, tokenizer, tmp_path, xla=False)

@@ -1,0 +1,34 @@
+"""Every kind of tokenizer passes the public check, each as its trainers make it; a wrong one does not."""
+
+import pytest
+
+from bert_tf.testing import check_tokenizer
+from bert_tf.testing.tokenizer import TEXTS
+from bert_tf.tokenizers import KINDS, WordPieceTokenizer
+from bert_tf.tokenizers.kinds import trainers
+
+CASES = [
+    (kind.name, trainer.name, cased)
+    for kind in KINDS.values()
+    for trainer in kind.trainers
+    for cased in ((False, True) if trainer.cased is not None else (False,))
+]
+
+
+@pytest.mark.parametrize("kind, trainer, cased", CASES)
+def test_kinds(kind, trainer, cased, tmp_path):
+    tokenizer = trainers()[trainer].train(
+        [*TEXTS, "the quick brown fox"] * 4, 400 if kind != "sentencepiece" else 150, cased
+    )
+    assert tokenizer.kind == kind
+    check_tokenizer(tokenizer, tmp_path, round_trips=TEXTS if kind == "byte_level_bpe" else ["the quick brown fox"])
+
+
+def test_a_wrong_tokenizer(tmp_path):
+    class Wrong(WordPieceTokenizer):
+        def _encode(self, text, with_offsets):
+            ids, splits, starts, ends = super()._encode(text, with_offsets)
+            return ids, splits, starts, starts
+
+    with pytest.raises(AssertionError, match="no token has the characters"):
+        check_tokenizer(Wrong(["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "the"]), tmp_path)
