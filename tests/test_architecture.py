@@ -17,13 +17,14 @@ MAY_IMPORT = {
     "models": {"backend", "layers"},
     "tfrecords": {"tokenizers"},
     "objectives": {"backend", "layers", "tokenizers", "models", "tfrecords"},
+    "generation": {"backend", "layers", "tokenizers", "models", "tfrecords", "objectives"},
     "checkpoints": {"backend", "layers", "tokenizers", "models", "tfrecords"},
     "tasks": {"backend", "layers", "tokenizers", "models", "tfrecords", "objectives"},
     "training": {"backend", "layers", "tokenizers", "models", "tfrecords", "objectives", "checkpoints", "tasks"},
     "export": {"backend", "layers", "tokenizers", "models", "tfrecords", "objectives", "tasks", "training"},
     "testing": {"backend", "layers", "tokenizers", "models", "tfrecords", "objectives", "tasks", "training", "export"},
 }
-PURE_KERAS = ("layers", "models", "objectives")
+PURE_KERAS = ("layers", "models", "objectives", "generation")
 FILES = sorted([*(ROOT / "bert_tf").rglob("*.py"), *(ROOT / "tfrecords").rglob("*.py")])
 
 

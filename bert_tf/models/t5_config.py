@@ -102,7 +102,6 @@ T5_FAMILY = Family(
     },
     checkpoints={"hf": "bert_tf.models.t5:HF", "tf1": "bert_tf.models.t5:TF1"},
     objective="denoising",
-    head=None,
     expected_shapes=expected_shapes,
     kind="encoder_decoder",
 )

@@ -22,6 +22,7 @@ SIZES = {
 OWN = {
     "albert": {"embedding_size": 10, "num_groups": 2},
     "electra": {"embedding_size": 10},
+    "t5": {"num_decoder_layers": 2, "head_size": 6, "num_buckets": 8, "max_distance": 6},
     "modernbert": {"local_attention": 4, "global_theta": 50.0, "local_theta": 20.0},
 }
 #: The vector of XLNet's query stream is trained by its objective.
@@ -32,9 +33,11 @@ UNREACHED = {"xlnet": ["embeddings/query_vector"]}
 @pytest.mark.parametrize("family", [name for name in FAMILIES if FAMILIES[name].sizes])
 def test_families(family, tmp_path):
     keras.utils.set_random_seed(1)
-    config = build_config({"family": family} | SIZES | OWN.get(family, {}))
+    pair = FAMILIES[family].kind == "encoder_decoder"
+    sizes = {key: value for key, value in SIZES.items() if not (pair and key == "initializer_range")}
+    config = build_config({"family": family} | sizes | OWN.get(family, {}))
     assert build_config(describe(config)) == config
-    encoder = build_encoder(config, pooler=True, dtype="float32")
+    encoder = build_encoder(config, dtype="float32", **({} if pair else {"pooler": True}))
     check_backbone(encoder, tmp_path, unreached=UNREACHED.get(family, ()))
 
 
