@@ -30,13 +30,9 @@ PACKAGES = [f"bert_tf.{name}" for name in (
 )] + ["tfrecords", "bert_tf"]  # fmt: skip
 
 #: Public classes that have no example yet. Remove a name here when its class has one.
-WITHOUT = set("""
-
-""".split())
+WITHOUT = {"GPT1Config", "GPT2Config"}
 #: Examples that do not run yet. Remove a name here when its example runs.
-BROKEN = set("""
-
-""".split())
+BROKEN = {"export_run"}  # needs fine-tuned runs
 
 
 def public():

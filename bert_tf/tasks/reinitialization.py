@@ -33,13 +33,8 @@ def reinitialize_top_layers(encoder, count):
             "the layers below, which would become random too; set task.reinitialize_layers=0"
         )
     poolers = [layer for layer in encoder.layers if layer.name == "pooler"]
-    for layer in {id(layer): layer for layer in [*blocks[below:], *poolers]}.values():
-        _redraw(layer, (None, None, encoder.config.hidden_size))
-
-
-def _redraw(layer, input_shape):
-    # A new layer of the same config: a Keras initializer without a seed repeats its first draw when
-    # it is called again.
-    new = type(layer).from_config(layer.get_config())
-    new.build(input_shape)
-    layer.set_weights(new.get_weights())
+    # Of a new encoder: a Keras initializer without a seed repeats its first draw when it is called again.
+    drawn = {v.path: v for v in type(encoder).from_config(encoder.get_config()).weights}
+    for layer in [*blocks[below:], *poolers]:
+        for variable in layer.weights:
+            variable.assign(drawn[variable.path])
