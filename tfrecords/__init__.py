@@ -10,6 +10,8 @@ __getattr__, __all__ = lazy_names(
     __name__,
     {
         "corpus.documents": ["read_texts"],
+        "corruption.denoising": ["DenoisingCorruption"],
+        "corruption.denoising_config": ["DenoisingConfig"],
         "corruption.documents": ["DocumentSeparation"],
         "corruption.documents_config": ["DocumentsConfig"],
         "corruption.masking": ["MaskedLMCorruption"],

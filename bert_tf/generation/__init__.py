@@ -1,9 +1,16 @@
-"""Text from a decoder or an encoder-decoder: greedy, sampled, or by beam search; see README.md."""
+"""Text from a decoder or an encoder-decoder: greedy, sampled, or by beam search; and how probable a text is.
 
-from bert_tf.generation.beam_search import beam_search
-from bert_tf.generation.generation_config import GenerationConfig
-from bert_tf.generation.sampling import generate_tokens
-from bert_tf.generation.scoring import TextScorer
-from bert_tf.generation.steps import DecoderSteps, EncoderDecoderSteps
-from bert_tf.generation.generator import Generated, TextGenerator
-from bert_tf.generation.restrictions import Restrictions
+Names are imported when they are first used, so that settings are there without Keras.
+"""
+
+from bert_tf.lazy import lazy_names
+
+__getattr__, __all__ = lazy_names(__name__, {
+    "beam_search": ["beam_search"],
+    "generation_config": ["GenerationConfig"],
+    "generator": ["Generated", "TextGenerator"],
+    "restrictions": ["Restrictions"],
+    "sampling": ["generate_tokens"],
+    "scoring": ["ContinuationScore", "Perplexity", "TextScorer"],
+    "steps": ["DecoderSteps", "EncoderDecoderSteps"],
+})  # fmt: skip

@@ -45,7 +45,7 @@ class TextGenerator:
         allowed_tokens: the only tokens that may be generated, spelled so; None for all.
 
     Raises:
-        ConfigError: a token that the vocabulary lacks.
+        ConfigError: a model that is no decoder, or a token that the vocabulary lacks.
 
     Example:
         model, tokenizer = load_pretrained("run")
@@ -56,6 +56,8 @@ class TextGenerator:
     """
 
     def __init__(self, model, tokenizer, stop_tokens=(), allowed_tokens=None):
+        if model.kind != "decoder":
+            raise ConfigError(f"{model.name} is of the kind {model.kind}, which does not continue texts; give a decoder (GPT)")
         self.model, self.tokenizer = model, tokenizer
         layout = tokenizer.layout
         ends = {*layout.after_first, tokenizer.eod_id, tokenizer.sep_id} - {None}

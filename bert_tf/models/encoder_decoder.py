@@ -42,8 +42,12 @@ class EncoderDecoder(Backbone):
 
     Example:
         model = T5(T5Config(100, 16, num_layers=2, num_heads=2, head_size=8, intermediate_size=32))
-        outputs = model({"token_ids": np.array([[5, 6, 1]]), "decoder_token_ids": np.array([[0, 7]])})
+        source = np.array([[5, 6, 1]])
+        outputs = model({"token_ids": source, "decoder_token_ids": np.array([[0, 7]])})
         model.output_logits(outputs["sequence_output"])  # [1, 2, 100]: what comes after each token
+
+        sources, cache = model.sources(model.encode(source)), model.empty_cache(batch=1, length=8)
+        x, cache = model.decode(np.array([[0]]), cache, 0, sources)  # the same, token by token
     """
 
     kind = "encoder_decoder"

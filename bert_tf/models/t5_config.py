@@ -29,6 +29,9 @@ class T5Config(ModelConfig):
             the results of encoder and decoder. T5 1.1 was pretrained without.
         layer_norm_epsilon: added to the mean square.
         num_buckets, max_distance: of the relative positions; see `RelativePositionBias`.
+
+    Example:
+        T5Config(100, 16, num_layers=2, num_heads=2, head_size=8, intermediate_size=32)
     """
 
     num_layers: Layers

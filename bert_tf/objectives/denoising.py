@@ -35,9 +35,9 @@ class Denoising(PretrainingModel):
         DataError: a feature is missing.
 
     Example:
-        model = Denoising(T5(preset("t5_small")))
-        model.compile(optimizer=AdamW(1e-3))
-        model.fit(dataset)  # its elements are dicts of features
+        model = Denoising(T5(T5Config(100, 16, num_layers=2, num_heads=2, head_size=8, intermediate_size=32)))
+        features = {"token_ids": np.array([[5, 6, 1]]), "decoder_token_ids": np.array([[0, 7]])}
+        model(features)["denoising_logits"]  # [1, 2, 100]
     """
 
     def __init__(self, backbone, z_loss=0.0, name="denoising", **kwargs):

@@ -20,7 +20,7 @@ class DenoisingObjectiveConfig(ObjectiveConfig):
         z_loss: the weight of log(Z)^2, of the softmax's normalizer Z, in the loss; T5 has 1e-4.
 
     Example:
-        DenoisingObjectiveConfig(denoising=DenoisingConfig(mean_span=5.0), z_loss=1e-4)
+        bert_tf.config.build(ObjectiveConfig, {"name": "denoising", "denoising": {"mean_span": 5.0}, "z_loss": 1e-4})
     """
 
     name: str = "denoising"

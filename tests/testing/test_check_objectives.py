@@ -6,14 +6,16 @@ import keras
 import pytest
 
 from bert_tf.models import build_config, build_encoder
-from bert_tf.objectives import OBJECTIVES, MaskedLMConfig, Objective, ObjectiveConfig, PermutationLMConfig, PretrainingModel
+from bert_tf.objectives import OBJECTIVES, DenoisingObjectiveConfig, MaskedLMConfig, Objective, ObjectiveConfig, PermutationLMConfig, PretrainingModel
 from bert_tf.testing import check_objective
 from bert_tf.tokenizers import WordPieceTokenizer
-from tfrecords import MaskingConfig, ShardReader, ShardsConfig, write_shards
+from tfrecords import DenoisingConfig, MaskingConfig, ShardReader, ShardsConfig, write_shards
 
 SIZES = {"hidden_size": 16, "num_layers": 1, "num_heads": 2, "intermediate_size": 32, "initializer_range": 0.2}
 NO_DROPOUT = {"dropout": 0.0, "attention_dropout": 0.0}
 SPANS = MaskedLMConfig(pair_task="none", masking=MaskingConfig(strategy="span"), span_boundary=True)
+# So short a text has one span by default, which is always its end.
+DENOISING = DenoisingObjectiveConfig(denoising=DenoisingConfig(rate=0.3, mean_span=2.0), z_loss=1e-3)
 #: objective, family, settings
 CASES = [
     ("masked_lm", "bert", None),
@@ -21,13 +23,16 @@ CASES = [
     ("replaced_token_detection", "electra", None),
     ("permutation_lm", "xlnet", PermutationLMConfig(memory_length=7)),
     ("causal_lm", "gpt2", None),
+    ("denoising", "t5", DENOISING),
 ]
+OF_RUNNING_TEXT = ("causal_lm", "denoising")
 
 
 @pytest.fixture(scope="module")
 def tokenizer():
     words = "a good bad film in paris anna paul met one .".split()
-    return WordPieceTokenizer(["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *words])
+    sentinels = [f"<extra_id_{i}>" for i in range(4, -1, -1)]
+    return WordPieceTokenizer(["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *words, *sentinels])
 
 
 @pytest.fixture(scope="module")
@@ -52,13 +57,17 @@ def backbone(family, tokenizer, pooler):
     keras.utils.set_random_seed(0)
     more = {} if family == "xlnet" else {"max_positions": 32}
     more |= {"embedding_size": 16} if family == "electra" else {}
-    config = build_config({"family": family} | SIZES | NO_DROPOUT | more, tokenizer.vocabulary_size, tokenizer.pad_id)
+    sizes = SIZES | NO_DROPOUT | more
+    if family == "t5":
+        sizes = {"hidden_size": 16, "num_layers": 1, "num_heads": 2, "head_size": 8, "intermediate_size": 32, "dropout": 0.0}
+        return build_encoder(build_config({"family": family} | sizes, tokenizer.vocabulary_size))
+    config = build_config({"family": family} | sizes, tokenizer.vocabulary_size, tokenizer.pad_id)
     return build_encoder(config, pooler=pooler)
 
 
 @pytest.mark.parametrize(("name", "family", "settings"), CASES, ids=lambda value: value if isinstance(value, str) else "")
 def test_objectives(name, family, settings, tokenizer, readers, tmp_path):
-    reader = readers["full_sentences" if name == "causal_lm" else "segment_pair"]
+    reader = readers["full_sentences" if name in OF_RUNNING_TEXT else "segment_pair"]
     pooler = settings is None and name == "masked_lm"
     encoder, xla = backbone(family, tokenizer, pooler), family != "spanbert"  # once for each model is enough
     check_objective(OBJECTIVES[name], encoder, reader, tokenizer, tmp_path, settings, xla)

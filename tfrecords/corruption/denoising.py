@@ -51,8 +51,14 @@ class DenoisingCorruption:
         ConfigError: more sentinels are needed than the tokenizer has; a tokenizer without </s>.
 
     Example:
-        corrupt = DenoisingCorruption(tokenizer, DenoisingConfig(method="drop"))
-        corrupt({"token_ids": ids, "padding_mask": ids > 0, "example_index": numbers, "epoch": numbers}, seed=0)
+        import tensorflow as tf
+        from bert_tf.tokenizers import WordPieceTokenizer
+        from tfrecords import DenoisingConfig, DenoisingCorruption
+
+        tokenizer = WordPieceTokenizer("[PAD] [UNK] [CLS] [SEP] [MASK] the cat sat . <extra_id_2> <extra_id_1> <extra_id_0>".split())
+        ids, number = tf.constant([[2, 5, 6, 7, 8, 3]]), tf.constant([0], tf.int64)
+        batch = {"token_ids": ids, "padding_mask": ids > 0, "example_index": number, "epoch": number}
+        print(DenoisingCorruption(tokenizer, DenoisingConfig(rate=0.5, mean_span=1.0))(batch, seed=0)["target_ids"])
     """
 
     def __init__(self, tokenizer, config=DenoisingConfig()):

@@ -1,0 +1,51 @@
+"""Continue prompts with a pretrained decoder.
+
+The default is greedy. A seed gives the same text again.
+
+example:
+  bert-tf generate run "The state of the Union is" --max-new-tokens 40
+  bert-tf generate run "My fellow citizens," --set method=sample --set top_p=0.9 --set seed=7
+  bert-tf generate run "The state of the Union is" --set method=beam_search --set n_best=3
+
+in Python:
+  from bert_tf.generation import GenerationConfig, TextGenerator
+  from bert_tf.training.loading import load_pretrained
+  model, tokenizer = load_pretrained("run")
+  generate = TextGenerator(model.backbone, tokenizer)
+  generate(["The state of the Union is"], GenerationConfig(max_new_tokens=40))[0][0].text
+"""
+
+
+def add_arguments(parser):
+    parser.add_argument("run", help="the run directory of a causal language model, or a published checkpoint")
+    parser.add_argument("prompt", nargs="+", help="texts to continue")
+    parser.add_argument("--max-new-tokens", type=int, default=64, help="the most tokens (default %(default)s)")
+    parser.add_argument(
+        "--set",
+        action="append",
+        default=[],
+        metavar="KEY=VALUE",
+        help="a setting of GenerationConfig: method, temperature, top_k, top_p, seed, beams, n_best, ...",
+    )
+
+
+def run(arguments):
+    from bert_tf.config import apply_overrides, build
+    from bert_tf.generation.generation_config import GenerationConfig
+
+    config = build(GenerationConfig, apply_overrides({"max_new_tokens": arguments.max_new_tokens}, arguments.set))
+
+    from bert_tf.generation import TextGenerator
+    from bert_tf.training.loading import load_pretrained
+
+    objective, tokenizer = load_pretrained(arguments.run)
+    generate = TextGenerator(objective.backbone, tokenizer)
+    if len(arguments.prompt) == 1 and config.method != "beam_search":
+        print(arguments.prompt[0], end="", flush=True)
+        for piece in generate.stream(arguments.prompt[0], config):
+            print(piece, end="", flush=True)
+        print()
+        return
+    for prompt, answers in zip(arguments.prompt, generate(arguments.prompt, config)):
+        for answer in answers:
+            print(f"{answer.score:9.3f}  {prompt}{answer.text}")
