@@ -26,7 +26,7 @@ class GenerationConfig:
         n_best: "beam_search" only: the texts that are returned for a prompt, best first; at most `beams`.
         beam_variant: "beam_search" only. "tensor2tensor": as tensor2tensor, Mesh and Model Garden; "huggingface": as
             `generate(early_stopping="never")` of transformers 5. They differ in the length penalty, in which
-            candidates may finish, and in what counts at the end; see beam_search.py.
+            candidates may finish, and in what counts at the end; see beams.py.
         length_penalty: "beam_search" only: alpha; 0 compares sums of log-probabilities. The published
             Transformer and T5 use 0.6 ("tensor2tensor").
         no_repeat_ngram: no sequence of so many tokens comes twice in prompt and text together; None for no limit.

@@ -7,7 +7,7 @@ from keras import ops
 
 from bert_tf.backend import as_graph
 from bert_tf.errors import ConfigError, DataError
-from bert_tf.generation.beam_search import beam_search
+from bert_tf.generation.beams import beam_search
 from bert_tf.generation.generation_config import GenerationConfig
 from bert_tf.generation.restrictions import Restrictions
 from bert_tf.generation.sampling import generate_tokens, next_token
