@@ -93,7 +93,7 @@ def explain(batch, tokenizer, corrupt, seed, pair_task="nsp", row_segments=1):
     """
     features = corrupt(batch, seed)
     before = {name: value.numpy() for name, value in batch.items()}
-    as_read = features["segment_ids"].numpy()
+    as_read = features.get("segment_ids", batch["segment_ids"]).numpy()
     width = before["token_ids"].shape[1]
     texts_before = 3 * (np.arange(width) // (width // row_segments))
     marks = (tokenizer.cls_id, tokenizer.sep_id)

@@ -20,14 +20,14 @@ def add_arguments(parser):
         "--seed", type=int, default=0, help="the seed of the masks: train.seed of a run (default %(default)s)"
     )
     parser.add_argument(
-        "--objective", default="masked_lm", help="or replaced_token_detection, permutation_lm, causal_lm (default %(default)s)"
+        "--objective", default="masked_lm", help="or replaced_token_detection, permutation_lm, causal_lm, denoising (default %(default)s)"
     )
     parser.add_argument(
         "--set",
         action="append",
         default=[],
         metavar="KEY=VALUE",
-        help="a setting of the masks, e.g. strategy=whole_word",
+        help="a setting of the masks, e.g. strategy=whole_word; of denoising, e.g. method=drop",
     )
 
 

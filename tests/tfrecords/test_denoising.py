@@ -220,3 +220,15 @@ def test_truncation_keeps_the_last_token():
     result = corrupted(DenoisingConfig(method="mass", input_length=10, target_length=8), batch([40], 41))
     assert result["token_ids"].shape == (1, 10) and result["target_ids"].shape == (1, 8)
     assert result["token_ids"][0, -1] == result["target_ids"][0, -1] == END
+
+
+def test_inspect_shows_input_and_target():
+    data = batch([12], 13)
+    corrupt = DenoisingCorruption(TOKENIZER, DenoisingConfig(rate=0.4, mean_span=2.0))
+    tokenizer = types.SimpleNamespace(id_to_token=VOCABULARY.__getitem__)
+    (explained,) = corrupt.explain(data, corrupt(data, 0), 0, tokenizer)
+    reads, writes = (explained.notes[name].split() for name in ("reads", "writes"))
+    assert reads[-1] == writes[-1] == "</s>"
+    ids = [[VOCABULARY.index(token) for token in side[:-1]] for side in (reads, writes)]
+    assert restored(*ids) == data["token_ids"].numpy()[0, :12].tolist()
+    assert explained.rule == f"{len(writes)} tokens from an input of {len(reads)}; method: span"

@@ -8,6 +8,7 @@ import tensorflow as tf
 from bert_tf.errors import ConfigError
 from tfrecords.corruption.denoising_config import NOISY, DenoisingConfig
 from tfrecords.corruption.drawing import select_tokens
+from tfrecords.corruption.explanation import Explained
 from tfrecords.corruption.gathering import gather_at, look_up, running_sum, sum_at
 from tfrecords.corruption.random_numbers import ACTION_STREAM, REPLACEMENT_STREAM, example_keys, random_below, random_bits
 
@@ -107,6 +108,16 @@ class DenoisingCorruption:
             "decoder_token_ids": tf.pad(target_ids, [[0, 0], [1, 0]], constant_values=self.pad_id)[:, :-1],
             "target_weights": tf.cast(target_mask, tf.float32),
         }
+
+    def explain(self, batch, features, seed, tokenizer):
+        """Yields an `Explained` for each row: the input and the target, token by token."""
+        values = {name: features[name].numpy() for name in ("token_ids", "padding_mask", "target_ids", "target_weights")}
+        for row in range(len(values["token_ids"])):
+            inputs = values["token_ids"][row][values["padding_mask"][row]].tolist()
+            targets = values["target_ids"][row][values["target_weights"][row] > 0].tolist()
+            rule = f"{len(targets)} tokens from an input of {len(inputs)}; method: {self.config.method}"
+            notes = {"reads": inputs, "writes": targets}
+            yield Explained(rule, [], {name: " ".join(map(tokenizer.id_to_token, ids)) for name, ids in notes.items()})
 
     def _text(self, token_ids, padding_mask):
         """The rows without special tokens, moved to the front: int32 [B, S], and bool [B, S], True at text."""
