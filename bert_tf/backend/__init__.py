@@ -4,6 +4,7 @@ All other layers and models are pure Keras. What only TensorFlow can do (tf.dist
 randomness inside a train step) is here, behind a check of the active backend.
 """
 
+from bert_tf.backend.adafactor import Adafactor
 from bert_tf.backend.cpu_kernels import (
     Dense,
     LayerNormalization,
