@@ -1,8 +1,8 @@
 """The `Example:` of every public class and function runs, each alone in a directory of its own.
 
-An example may use all public names, np, keras, ops, tf, Path, dataclasses and bert_tf without importing them. It may
-also use the objects and files below, which are made for it alone: write `tokenizer` or "shards" in an example, and
-they are there.
+An example may use all public names, the names of its own module, np, keras, ops, tf, Path, dataclasses and bert_tf
+without importing them. It may also use the objects and files below, which are made for it alone: write `tokenizer` or
+"shards" in an example, and they are there.
 """
 
 import dataclasses
@@ -11,6 +11,7 @@ import inspect
 import os
 import re
 import shutil
+import sys
 import textwrap
 from pathlib import Path
 
@@ -26,11 +27,11 @@ from bert_tf.tasks import TASKS
 from bert_tf.tokenizers import KINDS
 
 PACKAGES = [f"bert_tf.{name}" for name in (
-    "backend", "checkpoints", "export", "layers", "models", "objectives", "tasks", "testing", "tokenizers", "training"
+    "backend", "checkpoints", "export", "generation", "layers", "models", "objectives", "tasks", "testing", "tokenizers", "training"
 )] + ["tfrecords", "bert_tf"]  # fmt: skip
 
 #: Public classes that have no example yet. Remove a name here when its class has one.
-WITHOUT = {"GPT1Config", "GPT2Config"}
+WITHOUT = set()
 #: Examples that do not run yet. Remove a name here when its example runs.
 BROKEN = {"export_run"}  # needs fine-tuned runs
 
@@ -66,6 +67,11 @@ SENTENCES = ["a good film.", "the film is bad.", "in paris, a good one is the on
 def encoder():
     sizes = {"vocabulary_size": len(WORDS), "hidden_size": 16, "num_heads": 2, "intermediate_size": 32}
     return NAMES["BertEncoder"](NAMES["BertConfig"](num_layers=1, max_positions=128, dropout=0.0, attention_dropout=0.0, **sizes))
+
+
+def gpt():
+    sizes = {"hidden_size": 16, "num_layers": 1, "num_heads": 2, "intermediate_size": 32, "max_positions": 32}
+    return NAMES["GPT2Decoder"](NAMES["GPT2Config"](len(WORDS), **sizes))
 
 
 def dataset():
@@ -109,6 +115,7 @@ def run(path):
 OBJECTS = {
     "tokenizer": lambda: NAMES["WordPieceTokenizer"](WORDS),
     "encoder": encoder,
+    "gpt": gpt,
     "dataset": dataset,
     "tmp_path": lambda: Path(os.getcwd()),
 }
@@ -165,7 +172,8 @@ def test_the_example_runs(path, tmp_path, monkeypatch, written, registries):
         if re.search(rf'"{re.escape(file)}[/"]', code) and not is_output:
             source = written(file)
             (shutil.copytree if source.is_dir() else shutil.copy)(source, file)
-    names = NAMES | {n: v for (p, n), v in PUBLIC.items() if p == package}
+    module = sys.modules[PUBLIC[package, name].__module__]
+    names = NAMES | vars(module) | {n: v for (p, n), v in PUBLIC.items() if p == package}
     names |= {key: make() for key, make in OBJECTS.items() if re.search(rf"\b{key}\b", code)}
     exec(compile(code, f"the example of {path}", "exec"), names)
 

@@ -39,9 +39,9 @@ def beam_search(steps, config, restrictions, filler=0):
         were found, the rest have a score of -1e9 and no tokens.
 
     Example:
-        steps = DecoderSteps(gpt2, token_ids, padding_mask, max_new_tokens=20)
-        config = GenerationConfig(method="beam_search", beams=4, n_best=2, max_new_tokens=20)
-        beam_search(steps, config, Restrictions(stop_ids=(50256,)))
+        steps = DecoderSteps(gpt, np.array([[5, 6]]), np.array([[True, True]]), max_new_tokens=4)
+        config = GenerationConfig(method="beam_search", beams=3, n_best=2, max_new_tokens=4)
+        beam_search(steps, config, Restrictions(stop_ids=(3,)))["token_ids"]  # [1, 2, 4]
     """
     search = _Search(steps, config, restrictions, filler)
     logits, cache = steps.first()

@@ -24,6 +24,9 @@ class Generated:
         token_ids: list of int, the new tokens, a stop token included.
         score: float; see `generate_tokens` and `beam_search`.
         finished: whether the text ended by itself, not at `max_new_tokens`.
+
+    Example:
+        TextGenerator(gpt, tokenizer)(["a good"], GenerationConfig(max_new_tokens=5))[0][0].token_ids
     """
 
     text: str
@@ -48,10 +51,9 @@ class TextGenerator:
         ConfigError: a model that is no decoder, or a token that the vocabulary lacks.
 
     Example:
-        model, tokenizer = load_pretrained("run")
-        generate = TextGenerator(model.backbone, tokenizer)
-        generate(["The state of the Union is"], GenerationConfig(max_new_tokens=20))[0][0].text
-        for piece in generate.stream("My fellow citizens,", GenerationConfig(method="sample", top_p=0.9)):
+        generate = TextGenerator(gpt, tokenizer)
+        generate(["a good", "the film is"], GenerationConfig(max_new_tokens=5))[0][0].text
+        for piece in generate.stream("a good", GenerationConfig(method="sample", top_p=0.9, max_new_tokens=5)):
             print(piece, end="")
     """
 

@@ -23,8 +23,8 @@ def generate_tokens(steps, config, restrictions, filler=0):
         model gives to these tokens (before temperature, top_k, top_p and restrictions).
 
     Example:
-        steps = DecoderSteps(gpt2, token_ids, padding_mask, max_new_tokens=20)
-        generate_tokens(steps, GenerationConfig(max_new_tokens=20), Restrictions(stop_ids=(50256,)))
+        steps = DecoderSteps(gpt, np.array([[5, 6]]), np.array([[True, True]]), max_new_tokens=4)
+        generate_tokens(steps, GenerationConfig(max_new_tokens=4), Restrictions(stop_ids=(3,)))["token_ids"]  # [1, 4]
     """
     if config.method not in ("greedy", "sample"):
         raise ConfigError(f"generate_tokens takes method greedy or sample, got '{config.method}'; use beam_search")

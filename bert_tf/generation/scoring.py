@@ -19,6 +19,9 @@ class ContinuationScore:
         log_likelihood: float, the sum of the log-probabilities of its tokens.
         tokens, characters, bytes: int, its length in each.
         is_greedy: whether greedy generation after the context would give it.
+
+    Example:
+        TextScorer(gpt, tokenizer).continuations([("the film is", " good")])[0].is_greedy
     """
 
     log_likelihood: float
@@ -35,6 +38,9 @@ class Perplexity:
     Attributes:
         nll: float, the sum over all predicted tokens.
         tokens, words, bytes: int, the tokens predicted, the words between white space, and the bytes of UTF-8.
+
+    Example:
+        Perplexity(nll=69.3, tokens=50, words=40, bytes=200).per_token  # 4.0
     """
 
     nll: float
@@ -72,9 +78,9 @@ class TextScorer:
         ConfigError: a tokenizer without a special token to begin a text with.
 
     Example:
-        scorer = TextScorer(model.backbone, tokenizer)
-        scorer.continuations([("The capital of France is", " Paris"), ("The capital of France is", " Rome")])
-        scorer.perplexity(["One document.", "Another."], stride=256).per_token
+        scorer = TextScorer(gpt, tokenizer)
+        scorer.continuations([("the film is", " good"), ("the film is", " bad")])[0].log_likelihood
+        scorer.perplexity(["a good film.", "in paris."]).per_token
     """
 
     def __init__(self, model, tokenizer, batch_size=8):

@@ -15,13 +15,13 @@ class DecoderSteps:
         max_new_tokens: N, an int or an int scalar tensor.
 
     Example:
-        steps = DecoderSteps(gpt2, token_ids, padding_mask, max_new_tokens=20)
-        logits, cache = steps.first()  # [B, V]
+        steps = DecoderSteps(gpt, np.array([[5, 6, 7]]), np.array([[False, True, True]]), max_new_tokens=4)
+        logits, cache = steps.first()  # [1, V]
         logits, cache = steps.next(ops.argmax(logits, axis=-1), cache, 0)
     """
 
     def __init__(self, model, token_ids, padding_mask, max_new_tokens):
-        self._model, self.token_ids = model, token_ids
+        self._model, self.token_ids = model, ops.cast(token_ids, "int32")
         self.padding_mask = ops.cast(padding_mask, "bool")
         self.prompt_length = ops.shape(token_ids)[1]
         self.max_new_tokens = max_new_tokens
@@ -62,15 +62,16 @@ class EncoderDecoderSteps:
         sources: of `EncoderDecoder.sources`, where they are known already.
 
     Example:
-        steps = EncoderDecoderSteps(t5, token_ids, padding_mask, max_new_tokens=20, start_id=0)
-        logits, cache = steps.first()  # [B, V]
+        t5 = T5(T5Config(100, 16, num_layers=2, num_heads=2, head_size=8, intermediate_size=32))
+        steps = EncoderDecoderSteps(t5, np.array([[5, 6, 1]]), np.ones((1, 3), bool), max_new_tokens=4, start_id=0)
+        logits, cache = steps.first()  # [1, 100]
     """
 
     def __init__(self, model, token_ids, padding_mask, max_new_tokens, start_id, sources=None):
         self._model, self._start_id, self.max_new_tokens = model, start_id, max_new_tokens
         self._source_mask = ops.cast(padding_mask, "bool")
-        self._sources = model.sources(model.encode(token_ids, self._source_mask)) if sources is None else sources
-        self.token_ids = ops.zeros_like(ops.convert_to_tensor(token_ids)[:, :1]) + start_id
+        self._sources = model.sources(model.encode(ops.cast(token_ids, "int32"), self._source_mask)) if sources is None else sources
+        self.token_ids = ops.zeros_like(ops.cast(token_ids, "int32")[:, :1]) + start_id
         self.padding_mask = ops.ones_like(self.token_ids, dtype="bool")
         self.prompt_length = 1
 

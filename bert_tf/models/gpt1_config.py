@@ -15,6 +15,9 @@ class GPT1Config(EncoderConfig):
         max_positions: rows of the position table: the longest text.
         dropout: on the embeddings and on both branches of each layer.
         others: as `EncoderConfig`.
+
+    Example:
+        GPT1Config(100, hidden_size=16, num_layers=2, num_heads=2, intermediate_size=32, max_positions=64)
     """
 
     max_positions: Positions = 512

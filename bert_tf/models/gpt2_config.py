@@ -17,6 +17,9 @@ class GPT2Config(EncoderConfig):
             added to the residual stream have it divided by sqrt(2 * num_layers).
         position_initializer_range: of the position table.
         others: as `EncoderConfig`.
+
+    Example:
+        GPT2Config(100, hidden_size=16, num_layers=2, num_heads=2, intermediate_size=32, max_positions=64)
     """
 
     max_positions: Positions = 1024

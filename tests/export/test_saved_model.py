@@ -63,7 +63,9 @@ def test_a_model_that_the_c_loader_refuses_is_not_exported(models, tokenizer, tm
 
 def test_a_model_that_answers_otherwise_is_not_exported(models, tokenizer, tmp_path):
     class Changes(ServedLength):
-        factor = tf.Variable(1.0)
+        def __init__(self, *arguments):
+            super().__init__(*arguments)
+            self.factor = tf.Variable(1.0)
 
         def answer(self, features):
             return {"scaled": self.factor * tf.cast(super().answer(features)["tokens"], tf.float32)}
