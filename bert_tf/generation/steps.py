@@ -70,8 +70,9 @@ class EncoderDecoderSteps:
     def __init__(self, model, token_ids, padding_mask, max_new_tokens, start_id, sources=None):
         self._model, self._start_id, self.max_new_tokens = model, start_id, max_new_tokens
         self._source_mask = ops.cast(padding_mask, "bool")
-        self._sources = model.sources(model.encode(ops.cast(token_ids, "int32"), self._source_mask)) if sources is None else sources
-        self.token_ids = ops.zeros_like(ops.cast(token_ids, "int32")[:, :1]) + start_id
+        token_ids = ops.cast(token_ids, "int32")
+        self._sources = model.sources(model.encode(token_ids, self._source_mask)) if sources is None else sources
+        self.token_ids = ops.zeros_like(token_ids[:, :1]) + start_id
         self.padding_mask = ops.ones_like(self.token_ids, dtype="bool")
         self.prompt_length = 1
 
