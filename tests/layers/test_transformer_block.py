@@ -157,8 +157,8 @@ def general_oracle(block, x, source, mask, bias, source_mask):
     h = norm("attention_layer_norm", x)
     x = x + attend("attention", h, h, mask + bias)
     x = x + attend("cross_attention", norm("cross_attention_layer_norm", x), source, source_mask)
-    a, gate = np.split(norm("feed_forward_layer_norm", x) @ w["intermediate/kernel"], 2, -1)
-    return x + (np.maximum(a, 0) * gate) @ w["output/kernel"]
+    h = norm("feed_forward_layer_norm", x)
+    return x + (np.maximum(h @ w["gate/kernel"], 0) * (h @ w["linear/kernel"])) @ w["output/kernel"]
 
 
 def decoder_block(**kwargs):

@@ -55,7 +55,7 @@ def test_a_generator_that_cannot_be_is_refused_too():
 
 @pytest.mark.parametrize("family", FAMILIES)
 def test_a_section_describes_its_configuration(family):
-    own = {"embedding_size": 8} if family in ("albert", "electra") else {}
+    own = {"albert": {"embedding_size": 8}, "electra": {"embedding_size": 8}, "t5": {"head_size": 8}}.get(family, {})
     config = build_config({"family": family, "dropout": 0.25} | SIZES | own)
     assert describe(config) | {"dropout": 0.25, "family": family} | SIZES == describe(config)
     assert build_config(describe(config)) == config
