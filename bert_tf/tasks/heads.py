@@ -9,6 +9,7 @@ import tensorflow as tf
 from keras import ops
 
 from bert_tf.backend import TrainableModel, largest
+from bert_tf.errors import ConfigError
 from bert_tf.layers import ClassificationHead, Pooler
 
 INPUTS = ("token_ids", "segment_ids", "padding_mask")
@@ -26,6 +27,9 @@ class TaskModel(TrainableModel):
         pooled: whether the outputs are computed from the pooled output, or from each token.
         name: of the Keras model.
 
+    Raises:
+        ConfigError: an encoder-decoder.
+
     Example:
         model = TaskModel(encoder, units=3)
         model.outputs(tokenizer.pack(tokenizer.tokenize(["a film"]), sequence_length=8)).shape  # [1, 3]
@@ -33,6 +37,11 @@ class TaskModel(TrainableModel):
 
     def __init__(self, encoder, units, dropout=0.1, pooled=True, name="task"):
         super().__init__(name=name)
+        if encoder.kind == "encoder_decoder":
+            raise ConfigError(
+                f"the tasks fine-tune encoders and decoders, and {type(encoder).__name__} is an encoder-decoder; "
+                "use a model of another family"
+            )
         self.backbone = encoder
         config = encoder.config
         hidden, self.pooled = config.hidden_size, pooled

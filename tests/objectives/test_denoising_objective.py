@@ -8,6 +8,7 @@ from bert_tf.errors import ConfigError, DataError
 from bert_tf.models import BertEncoder, T5, BertConfig, T5Config
 from bert_tf.objectives import Denoising
 from bert_tf.objectives.objective import ObjectiveConfig
+from bert_tf.tasks import TaskModel
 
 CONFIG = T5Config(37, 16, num_layers=2, num_heads=2, head_size=8, intermediate_size=24, dropout=0.0)
 
@@ -73,3 +74,8 @@ def test_refusals():
         Denoising(BertEncoder(BertConfig(30, 16, 2, 2, 32)))
     with pytest.raises(DataError, match="the batch has no 'decoder_token_ids'"):
         Denoising(T5(CONFIG))({"token_ids": batch()["token_ids"]})
+
+
+def test_tasks_refuse_an_encoder_decoder():
+    with pytest.raises(ConfigError, match="the tasks fine-tune encoders and decoders, and T5 is an encoder-decoder"):
+        TaskModel(T5(CONFIG), units=2)
