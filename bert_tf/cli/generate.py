@@ -41,8 +41,9 @@ def run(arguments):
     objective, tokenizer = load_pretrained(arguments.run)
     generate = TextGenerator(objective.backbone, tokenizer)
     if len(arguments.prompt) == 1 and config.method != "beam_search":
-        print(arguments.prompt[0], end="", flush=True)
-        for piece in generate.stream(arguments.prompt[0], config):
+        pieces = generate.stream(arguments.prompt[0], config)
+        print(arguments.prompt[0] + next(pieces, ""), end="", flush=True)  # after what could be refused
+        for piece in pieces:
             print(piece, end="", flush=True)
         print()
         return
