@@ -30,11 +30,6 @@ PACKAGES = [f"bert_tf.{name}" for name in (
     "backend", "checkpoints", "export", "generation", "layers", "models", "objectives", "tasks", "testing", "tokenizers", "training"
 )] + ["tfrecords", "bert_tf"]  # fmt: skip
 
-#: Public classes that have no example yet. Remove a name here when its class has one.
-WITHOUT = set()
-#: Examples that do not run yet. Remove a name here when its example runs.
-BROKEN = {"export_run"}  # needs fine-tuned runs
-
 
 def public():
     """(package, name) -> class or function, of all packages."""
@@ -163,8 +158,6 @@ def registries():
 @pytest.mark.parametrize("path", sorted(EXAMPLES))
 def test_the_example_runs(path, tmp_path, monkeypatch, written, registries):
     package, _, name = path.rpartition(".")
-    if name in BROKEN:
-        pytest.xfail("listed in BROKEN")
     code = EXAMPLES[path]
     monkeypatch.chdir(tmp_path)
     for file in FILES:
@@ -181,4 +174,4 @@ def test_the_example_runs(path, tmp_path, monkeypatch, written, registries):
 def test_every_public_class_has_an_example():
     classes = {name: value for (_, name), value in PUBLIC.items() if inspect.isclass(value)}
     without = {n for n, value in classes.items() if not example(value) and not issubclass(value, Exception)}
-    assert not without - WITHOUT
+    assert not without

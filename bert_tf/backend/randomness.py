@@ -175,21 +175,17 @@ def _random_bits(shape, seed):
     first, second = tf.unstack(tf.bitcast(seed, tf.uint32))
     positions = tf.bitcast(tf.reshape(tf.range(tf.reduce_prod(shape)), shape), tf.uint32)
     bits = _hash(_hash(positions + first) + second)
-    return tf.bitcast(tf.bitwise.right_shift(bits, _word(8)), tf.int32)
+    return tf.bitcast(keras.ops.right_shift(bits, np.uint32(8)), tf.int32)
 
 
 def _hash(x):
-    x = _folded(x, 16) * _word(0x7FEB352D)
-    x = _folded(x, 15) * _word(0x846CA68B)
+    x = _folded(x, 16) * np.uint32(0x7FEB352D)
+    x = _folded(x, 15) * np.uint32(0x846CA68B)
     return _folded(x, 16)
 
 
 def _folded(x, shift):
-    return tf.bitwise.bitwise_xor(x, tf.bitwise.right_shift(x, _word(shift)))
-
-
-def _word(number):
-    return tf.constant(number, tf.uint32)
+    return keras.ops.bitwise_xor(x, keras.ops.right_shift(x, np.uint32(shift)))
 
 
 def uniform_of(seed, rows, index):
@@ -198,11 +194,5 @@ def uniform_of(seed, rows, index):
     The hash of `_random_bits`, on every backend that multiplies unsigned numbers.
     """
     first, second = keras.ops.cast(rows, "uint32"), keras.ops.cast(index, "uint32")
-    bits = _hashed(_hashed(_hashed(first + np.uint32(0x9E3779B9)) + np.uint32(seed)) + second)
+    bits = _hash(_hash(_hash(first + np.uint32(0x9E3779B9)) + np.uint32(seed)) + second)
     return (keras.ops.cast(keras.ops.right_shift(bits, np.uint32(8)), "float32") + 0.5) / _RANGE
-
-
-def _hashed(x):
-    for shift, factor in ((16, 0x7FEB352D), (15, 0x846CA68B), (16, 1)):
-        x = keras.ops.bitwise_xor(x, keras.ops.right_shift(x, np.uint32(shift))) * np.uint32(factor)
-    return x

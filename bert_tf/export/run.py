@@ -11,7 +11,7 @@ from bert_tf.models.families import build_config
 from bert_tf.objectives import OBJECTIVES
 from bert_tf.registry import resolve
 from bert_tf.tasks import TASKS
-from bert_tf.training.loading import is_finetuned, load_finetuned, load_pretrained, trained_length
+from bert_tf.training.loading import is_finetuned, load_finetuned, load_with_objective, trained_length
 from bert_tf.training.precision import AUTO, choose
 from bert_tf.training.run_directory import RunDirectory
 
@@ -54,6 +54,9 @@ def export_run(
         RunDirectoryError: no finished run, or a version that exists already.
         DataError: a checkpoint that does not fit its model, or whose weights are not finite.
         ExportError: the written model failed its verification.
+
+    Example:
+        export_run("run", kind="embedding", precision="float32", sequence_length=16)  # writes run/export/1
     """
     if precision == AUTO:
         precision = choose(build_config(RunDirectory.open(run_directory).section("model")), REQUESTS, stored=True)
@@ -64,13 +67,15 @@ def export_run(
 def _served_module(run_directory, kind, sequence_length, precision, settings):
     if is_finetuned(run_directory):
         task, model, tokenizer = load_finetuned(run_directory, precision)
+        backbone = model.backbone
         own, served = task.kind, resolve(TASKS[task.kind].served)
         make = functools.partial(served.of_task, task, model)
         length = task.config.sequence_length if sequence_length is None else sequence_length
     else:
-        model, tokenizer = load_pretrained(run_directory, precision)
-        own = model.settings.name
-        served = resolve(OBJECTIVES[own].served)
+        loaded = load_with_objective(run_directory, precision)
+        model, backbone, tokenizer = loaded.objective, loaded.encoder, loaded.tokenizer
+        own = None if model is None else model.settings.name
+        served = own and resolve(OBJECTIVES[own].served)
         make = functools.partial(served, model, tokenizer) if served else None
         length = trained_length(run_directory) if sequence_length is None else sequence_length
     possible = (own, EMBEDDING) if served else (EMBEDDING,)
@@ -78,7 +83,7 @@ def _served_module(run_directory, kind, sequence_length, precision, settings):
     if kind not in possible:
         raise ConfigError(f"{run_directory} cannot be exported as '{kind}'{nearest(str(kind), possible)}")
     if kind == EMBEDDING:
-        served, make = ServedEmbedding, functools.partial(ServedEmbedding, model.backbone, tokenizer)
+        served, make = ServedEmbedding, functools.partial(ServedEmbedding, backbone, tokenizer)
     for name in settings:
         if name not in ("static", *served.options):
             known = f"it takes {', '.join(served.options)}" if served.options else "it takes no options"

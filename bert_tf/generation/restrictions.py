@@ -71,7 +71,7 @@ def _without_repeats(logits, tokens, real, column, n):
     columns = ops.arange(length, dtype="int32")
     matches = ops.logical_and(real, (columns < column)[None])  # at the last token of each earlier n-gram
     for back in range(1, n):
-        earlier, here = _shifted(tokens, back), tokens[:, 0] * 0 + _at(tokens, column - back)
+        earlier, here = _shifted(tokens, back), _at(tokens, column - back)
         known = ops.logical_and(_shifted(real, back), ops.logical_and(_at(real, column - back), column >= back)[:, None])
         matches = ops.logical_and(matches, ops.logical_and(known, earlier == here[:, None]))
     excluded = ops.where(matches, tokens, vocabulary_size)  # one column more, for those that match nothing
@@ -85,7 +85,7 @@ def _without_repeats(logits, tokens, real, column, n):
 def _shifted(x, count):
     """[B, L] moved `count` columns to the right, zeros in front."""
     length = ops.shape(x)[1]
-    return ops.pad(ops.cast(x, "int32"), [(0, 0), (count, 0)])[:, :length] if count else x
+    return ops.pad(ops.cast(x, "int32"), [(0, 0), (count, 0)])[:, :length]
 
 
 def _at(x, column):

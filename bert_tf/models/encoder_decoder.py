@@ -6,6 +6,7 @@ import keras
 from keras import ops
 
 from bert_tf.backend import product_with_transposed
+from bert_tf.errors import ConfigError
 from bert_tf.models.backbone import Backbone, as_tensor
 
 #: The features an encoder-decoder reads; the two `token_ids` are required. Tasks hand over `segment_ids` to every
@@ -24,6 +25,7 @@ class EncoderDecoder(Backbone):
         layers: an `EncoderDecoderLayers`.
         dtype: the dtype policy of the layers.
         name: of the model.
+        pooler: False; there is none.
         output_hidden_states: whether the result holds all layers' outputs.
 
     Call arguments:
@@ -38,6 +40,7 @@ class EncoderDecoder(Backbone):
         `encoder_hidden_states` and `hidden_states`, lists with the embeddings first.
 
     Raises:
+        ConfigError: a pooler is asked for.
         DataError: when called: see `Backbone`.
 
     Example:
@@ -52,7 +55,11 @@ class EncoderDecoder(Backbone):
 
     kind = "encoder_decoder"
 
-    def __init__(self, config, layers, dtype, name, output_hidden_states=False, **arguments):
+    def __init__(self, config, layers, dtype, name, pooler=False, output_hidden_states=False, **arguments):
+        if pooler:
+            raise ConfigError(
+                f"{type(self).__name__} is an encoder-decoder, which has no pooler; the tasks fine-tune encoders and decoders"
+            )
         # === Functional model ===
         inputs = encoder_decoder_inputs()
         encoded = layers.encode(inputs)

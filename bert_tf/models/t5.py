@@ -42,13 +42,9 @@ class T5(EncoderDecoder):
 
     def __init__(self, config, dtype=None, name="t5", **options):
         dtype = policy(dtype)
-        if config.share_layers and config.decoder_layers != config.num_layers:
-            raise ConfigError(
-                f"share_layers needs as many layers in both, got {config.num_layers} and {config.decoder_layers}"
-            )
         # === Layers ===
         encoder = [_block(config, dtype, f"encoder_layer_{i}", decoder=False) for i in range(config.num_layers)]
-        decoder = [_block(config, dtype, f"decoder_layer_{i}", decoder=True) for i in range(config.decoder_layers)]
+        decoder = [_block(config, dtype, f"decoder_layer_{i}", decoder=True) for i in range(config.num_decoder_layers)]
         if config.share_layers:
             for theirs, block in zip(encoder, decoder):
                 theirs.build((None, None, config.hidden_size))
@@ -218,12 +214,10 @@ def _write_form(config):
     if not forms or config.share_layers:
         value = "share_layers" if forms else f"activation={config.activation} with gated={config.gated}"
         raise ConfigError(f"config.json has no name for {value}")
-    gated = config.gated
     return {
         "feed_forward_proj": forms[0],
         "tie_word_embeddings": config.tied,
-        "num_decoder_layers": config.decoder_layers,
-        "is_gated_act": gated,
+        "is_gated_act": config.gated,
         "dense_act_fn": {"gelu_tanh": "gelu_new", "gelu_erf": "gelu"}.get(config.activation, config.activation),
     }
 

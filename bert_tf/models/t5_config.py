@@ -4,6 +4,7 @@ import dataclasses
 from typing import Annotated
 
 from bert_tf.config import Range
+from bert_tf.errors import ConfigError
 from bert_tf.models.encoder_config import Activation, Layers, ModelConfig, Positive, Rate, Width
 from bert_tf.models.family import ExpectedShapes, Family, Preset
 
@@ -19,16 +20,19 @@ class T5Config(ModelConfig):
         num_heads: attention heads.
         head_size: d; num_heads * d need not be H.
         intermediate_size: I, the width inside the feed-forward network, of each half where it is gated.
-        num_decoder_layers: of the decoder; None for `num_layers`.
+        num_decoder_layers: of the decoder; None becomes `num_layers`.
         activation: of the feed-forward network: "relu" (T5 1.0), "gelu_tanh" (the others).
         gated: whether the feed-forward network is gated: T5 1.1, mT5, ByT5.
         tied: whether the output layer is the token table, with x / sqrt(H) before it: T5 1.0.
         share_layers: whether the decoder has the encoder's self-attention and feed-forward networks: "shared" in
-            table 2 of the paper. Needs as many layers in both.
+            table 2 of the paper.
         dropout: on embeddings, on every branch, on attention probabilities, inside the feed-forward networks and on
             the results of encoder and decoder. T5 1.1 was pretrained without.
         layer_norm_epsilon: added to the mean square.
         num_buckets, max_distance: of the relative positions; see `RelativePositionBias`.
+
+    Raises:
+        ConfigError: `share_layers` with another number of layers in the decoder.
 
     Example:
         T5Config(100, 16, num_layers=2, num_heads=2, head_size=8, intermediate_size=32)
@@ -48,10 +52,14 @@ class T5Config(ModelConfig):
     num_buckets: Annotated[int, Range(at_least=4, at_most=65_536)] = 32
     max_distance: Annotated[int, Range(at_least=4, at_most=1 << 24)] = 128
 
-    @property
-    def decoder_layers(self):
-        """`num_decoder_layers` with None resolved."""
-        return self.num_layers if self.num_decoder_layers is None else self.num_decoder_layers
+    def __post_init__(self):
+        super().__post_init__()
+        if self.num_decoder_layers is None:
+            object.__setattr__(self, "num_decoder_layers", self.num_layers)
+        if self.share_layers and self.num_decoder_layers != self.num_layers:
+            raise ConfigError(
+                f"share_layers needs as many layers in both, got {self.num_layers} and {self.num_decoder_layers}"
+            )
 
     @property
     def initializer_range(self):

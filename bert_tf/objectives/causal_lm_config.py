@@ -2,10 +2,8 @@
 
 import dataclasses
 
-from bert_tf.errors import ConfigError
-from bert_tf.objectives.objective import Objective, ObjectiveConfig
+from bert_tf.objectives.objective import Objective, ObjectiveConfig, check_running_text
 from tfrecords.corruption.documents_config import DocumentsConfig
-from tfrecords.shards.config import SINGLE_FORMATS
 
 
 @dataclasses.dataclass(frozen=True)
@@ -23,13 +21,12 @@ class CausalLMConfig(ObjectiveConfig):
     name: str = "causal_lm"
     documents: DocumentsConfig = dataclasses.field(default_factory=DocumentsConfig)
 
+    @property
+    def corrupts(self):
+        return self.documents.separate
+
     def for_shards(self, packing, sequence_length):
-        if packing["format"] not in SINGLE_FORMATS:
-            formats = f"{', '.join(SINGLE_FORMATS[:-1])} or {SINGLE_FORMATS[-1]}"
-            raise ConfigError(
-                f"objective.name={self.name} reads running text, but the shards have the format {packing['format']}; "
-                f"write them with --format {formats}"
-            )
+        check_running_text(self.name, packing)
         return self
 
 

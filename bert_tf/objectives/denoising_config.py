@@ -4,10 +4,8 @@ import dataclasses
 from typing import Annotated
 
 from bert_tf.config import Range
-from bert_tf.errors import ConfigError
-from bert_tf.objectives.objective import Objective, ObjectiveConfig
+from bert_tf.objectives.objective import Objective, ObjectiveConfig, check_running_text
 from tfrecords.corruption.denoising_config import DenoisingConfig
-from tfrecords.shards.config import SINGLE_FORMATS
 
 
 @dataclasses.dataclass(frozen=True)
@@ -28,12 +26,7 @@ class DenoisingObjectiveConfig(ObjectiveConfig):
     z_loss: Annotated[float, Range(at_least=0)] = 0.0
 
     def for_shards(self, packing, sequence_length):
-        if packing["format"] not in SINGLE_FORMATS:
-            formats = f"{', '.join(SINGLE_FORMATS[:-1])} or {SINGLE_FORMATS[-1]}"
-            raise ConfigError(
-                f"objective.name={self.name} reads running text, but the shards have the format {packing['format']}; "
-                f"write them with --format {formats}"
-            )
+        check_running_text(self.name, packing)
         return self
 
 

@@ -6,6 +6,7 @@ from typing import ClassVar
 
 from bert_tf.errors import ConfigError
 from bert_tf.registry import resolve
+from tfrecords.shards.config import SINGLE_FORMATS
 
 
 @dataclasses.dataclass(frozen=True)
@@ -34,6 +35,11 @@ class ObjectiveConfig:
     def needs_pooler(self):
         """Whether the model reads the backbone's `pooled_output`."""
         return False
+
+    @property
+    def corrupts(self):
+        """Whether these settings change the batches of an objective that has a corruption."""
+        return True
 
     def check_model(self, model_config):
         """Raises ConfigError for the configuration of a backbone that the objective cannot train."""
@@ -85,7 +91,7 @@ class Objective:
             is only exported as "embedding".
         unigram: its metrics to which guessing by token frequency can be compared -> names in
             `bert_tf.training.baselines.unigram`.
-        backbone: the kind of model that it trains, "encoder" or "decoder": `Family.kind`.
+        backbone: the kind of model that it trains, "encoder", "decoder" or "encoder_decoder": `Family.kind`.
 
     Example:
         @dataclasses.dataclass(frozen=True)
@@ -118,14 +124,29 @@ class Objective:
     def make_corruption(self, settings, tokenizer, reader):
         """The corruption of an experiment's batches, made from its settings, and tokenizer and `ShardReader` of the shards.
 
-        None if the objective has none, or if the settings of the corruption say `has_effect` False.
+        None if the objective has none, or if its settings change nothing (`ObjectiveConfig.corrupts`).
         """
-        if self.corruption is None:
+        if self.corruption is None or not settings.corrupts:
             return None
-        section = getattr(settings, self.corruption_section)
-        if not getattr(section, "has_effect", True):
-            return None
-        return self.corruption_class.of_shards(reader, tokenizer, section)
+        return self.corruption_class.of_shards(reader, tokenizer, getattr(settings, self.corruption_section))
+
+
+def check_running_text(name, packing):
+    """Refuses shards whose examples are not running text.
+
+    Args:
+        name: the name of the objective.
+        packing: the packing settings of the shards, a dict.
+
+    Raises:
+        ConfigError: names the formats that are.
+    """
+    if packing["format"] not in SINGLE_FORMATS:
+        formats = f"{', '.join(SINGLE_FORMATS[:-1])} or {SINGLE_FORMATS[-1]}"
+        raise ConfigError(
+            f"objective.name={name} reads running text, but the shards have the format {packing['format']}; "
+            f"write them with --format {formats}"
+        )
 
 
 def check_backbone_kind(name, kind, given):
@@ -133,7 +154,7 @@ def check_backbone_kind(name, kind, given):
 
     Args:
         name: the name of the objective.
-        kind: "encoder" or "decoder", of the backbone.
+        kind: "encoder", "decoder" or "encoder_decoder", of the backbone.
         given: what the caller calls the backbone, for the message.
 
     Raises:
@@ -144,8 +165,12 @@ def check_backbone_kind(name, kind, given):
     wanted = OBJECTIVES[name].backbone
     if kind != wanted:
         others = [other for other, record in OBJECTIVES.items() if record.backbone == kind]
-        seen = {"encoder": "sees the tokens after each token, too", "decoder": "sees only the tokens before each token"}
+        does = {
+            "encoder": "sees the tokens after each token, too",
+            "decoder": "sees only the tokens before each token",
+            "encoder_decoder": "reads one text and writes another",
+        }
         raise ConfigError(
-            f"{name} trains {wanted}s, and {given} is of the kind {kind}: it {seen.get(kind, 'is another model')}; "
+            f"{name} trains {wanted}s, and {given} is of the kind {kind}: it {does[kind]}; "
             f"set objective.name={' or '.join(others)}, or use another model"
         )

@@ -143,6 +143,7 @@ KINDS = Registry(
             trainers=(
                 VocabularyTrainer("unigram", "SentencePiece for ALBERT", settings={"family": "albert"}, **_UNIGRAM),
                 VocabularyTrainer("unigram_xlnet", "SentencePiece for XLNet", settings={"family": "xlnet"}, **_UNIGRAM),
+                VocabularyTrainer("unigram_t5", "SentencePiece for T5, 100 sentinels", settings={"family": "t5"}, **_UNIGRAM),
             ),
         ),
         TokenizerKind(

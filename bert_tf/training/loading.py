@@ -15,7 +15,8 @@ and becomes:
 | function | from | gives | used by |
 |---|---|---|---|
 | `load` | any | `Loaded`: encoder, tokenizer, with `pretraining=True` the objective | `bert_tf.load`, `convert` |
-| `load_pretrained` | any with its pretraining heads | objective, tokenizer | `fill-mask`, `export` |
+| `load_pretrained` | any with its pretraining heads | objective, tokenizer | `fill-mask`, `generate` |
+| `load_with_objective` | any | `Loaded`, with the objective where there is one | `export` |
 | `load_encoder` | any | encoder, tokenizer | `finetune --init-from` |
 | `initialize` | any | fills an objective | `train.init_from` |
 | `load_finetuned` | run of fine-tuning | task, model, tokenizer | `evaluate`, `predict`, `export` |
@@ -139,6 +140,16 @@ def load_pretrained(path, precision="float32"):
     with precision_scope(precision):
         loaded = load(path, pretraining=True)
     return loaded.objective, loaded.tokenizer
+
+
+def load_with_objective(path, precision="float32"):
+    """`Loaded` with the objective that `path` was pretrained with; `objective` is None where it has no heads.
+
+    Args, Raises: as `load_pretrained`.
+    """
+    source = open_source(path)
+    with precision_scope(precision):
+        return load_from(source, objective_of(source))
 
 
 def load_encoder(path, trained=True, pooler=True, dropout=None, **outputs):

@@ -225,7 +225,7 @@ def test_a_shell_completes_commands_options_and_their_values(tmp_path):
     for line, expected in (
         ("bert-tf inspe", {"inspect "}),
         ("bert-tf pretrain --eval-", {"--eval-shards "}),
-        ("bert-tf vocab --kind uni", {"unigram", "unigram_xlnet"}),
+        ("bert-tf vocab --kind uni", {"unigram", "unigram_xlnet", "unigram_t5"}),
         ("bert-tf pretrain --config pretrain/bert_lar", {"pretrain/bert_large", "pretrain/bert_large_512"}),
         ("bert-tf pretrain --set train.log", {"train.log_every="}),
     ):

@@ -1,5 +1,6 @@
 """T5: parity with Hugging Face's in float64 (see tests/golden/t5.py), the cache, generation, the checkpoints."""
 
+import dataclasses
 import json
 from pathlib import Path
 
@@ -9,11 +10,14 @@ import pytest
 import tensorflow as tf
 from keras import ops
 
+import bert_tf
 from bert_tf.errors import ConfigError
 from bert_tf.generation import EncoderDecoderSteps, GenerationConfig, Restrictions, beam_search, generate_tokens
 from bert_tf.models import PRESETS, t5
 from bert_tf.models.t5 import T5, T5Config
 from bert_tf.models.weights import export_weights, load_weights
+from bert_tf.objectives import Denoising
+from bert_tf.tokenizers import train_unigram
 
 FIXTURES = Path(__file__).parents[1] / "fixtures" / "models"
 SIZES = dict(vocabulary_size=37, hidden_size=20, num_layers=3, num_decoder_layers=2, num_heads=3, head_size=6)
@@ -140,8 +144,29 @@ def test_mesh_tensorflow_names_there_and_back(case):
     extra = {"global_step": np.zeros(()), "shared/embedding_slot_vr": np.zeros(3)}
     older = {name.replace("encoder/rms_norm", "encoder/final_layer_norm"): value for name, value in arrays.items()}
     load_weights(again, older | extra, t5.TF1_WEIGHTS)
-    sizes = ("num_layers", "decoder_layers", "num_heads", "head_size", "intermediate_size", "gated", "tied", "num_buckets")
+    sizes = ("num_layers", "num_decoder_layers", "num_heads", "head_size", "intermediate_size", "gated", "tied", "num_buckets")
     assert [getattr(config, n) for n in sizes] == [getattr(model.config, n) for n in sizes]
+
+
+@pytest.mark.parametrize("format", ["hf", "tf1"])
+def test_published_folders_there_and_back(case, format, tmp_path):
+    model, golden = case
+    tokenizer = train_unigram(["the state of the union is strong", "people of the union"] * 20, 30, family="t5")
+    # The golden models have fewer rows than T5's tokenizer, whose sentinels alone are 100. The TF1 format has no
+    # configuration: it means the published epsilon and distance.
+    config = dataclasses.replace(
+        model.config, vocabulary_size=tokenizer.vocabulary_size, layer_norm_epsilon=1e-6, max_distance=128
+    )
+    model, inputs = T5(config), features(golden)
+    expected = model(inputs)["sequence_output"]
+    bert_tf.save(Denoising(model), tokenizer, tmp_path / "theirs", format)
+    loaded = bert_tf.load(tmp_path / "theirs", pretraining=True)
+    assert (loaded.family, type(loaded.objective)) == ("t5", Denoising)
+    assert loaded.encoder.config == config
+    np.testing.assert_array_equal(loaded.encoder(inputs)["sequence_output"], expected)
+    assert loaded.tokenizer.encode("<extra_id_0>") == [tokenizer.vocabulary_size - 1]
+    bert_tf.import_run(tmp_path / "theirs", tmp_path / "run")
+    np.testing.assert_array_equal(bert_tf.load(tmp_path / "run").encoder(inputs)["sequence_output"], expected)
 
 
 def test_cached_equals_uncached():

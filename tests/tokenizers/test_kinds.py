@@ -85,8 +85,8 @@ def test_every_record_is_true():
         assert resolve(kind.tokenizer).kind == kind.name == name
         for reference in (kind.load, kind.load_json, kind.recognise, *(t.function for t in kind.trainers)):
             assert reference is None or callable(resolve(reference))
-    assert list(trainers())[:3] == ["wordpiece", "unigram", "unigram_xlnet"]
-    assert list(trainers())[3:6] == ["byte_level_bpe", "byte_level_bpe_gpt2", "bpe"]
+    assert list(trainers())[:4] == ["wordpiece", "unigram", "unigram_xlnet", "unigram_t5"]
+    assert list(trainers())[4:7] == ["byte_level_bpe", "byte_level_bpe_gpt2", "bpe"]
 
 
 def test_it_is_read_without_tensorflow():

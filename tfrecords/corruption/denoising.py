@@ -88,8 +88,8 @@ class DenoisingCorruption:
         if needed > there:
             raise ConfigError(
                 f"denoising.method={self.config.method} with rate={self.config.rate} needs {needed} sentinels for texts "
-                f"of {tokens} tokens, and the vocabulary has {there}; lower the rate, raise mean_span, or train a "
-                "vocabulary with more sentinels"
+                f"of {tokens} tokens, and the vocabulary has {there}; lower the rate, raise mean_span, or use "
+                "a vocabulary with sentinels <extra_id_0>, <extra_id_1>, ... ('bert-tf vocab --kind unigram_t5' makes 100)"
             )
 
     def __call__(self, batch, seed):

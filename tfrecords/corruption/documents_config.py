@@ -17,8 +17,3 @@ class DocumentsConfig:
     """
 
     separate: bool = False
-
-    @property
-    def has_effect(self):
-        """Whether batches are changed at all."""
-        return self.separate
