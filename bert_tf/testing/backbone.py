@@ -9,6 +9,7 @@ import tensorflow as tf
 from bert_tf.backend.randomness import step_randomness
 from bert_tf.config import to_dict
 from bert_tf.errors import DataError
+from bert_tf.models.encoder_config import DROPOUT_RATES
 
 #: Positions of the checked sequences, and of those of them that hold tokens.
 LENGTH, REAL = 9, 6
@@ -63,7 +64,7 @@ def _copy(encoder, rate=None, **changes):
     """A model with the same weights, with dropout of another rate, or with other arguments of its constructor."""
     config = encoder.config
     if rate is not None:
-        rates = {"dropout", "attention_dropout"} & to_dict(config).keys()
+        rates = set(DROPOUT_RATES) & to_dict(config).keys()
         config = dataclasses.replace(config, **dict.fromkeys(rates, rate))
     copy = type(encoder).from_config(encoder.get_config() | {"config": to_dict(config)} | changes)
     _assign(copy, encoder)
@@ -232,7 +233,7 @@ def _check_randomness(dropped, plain, tolerance):
     first, second = tf.constant([1, 2]), tf.constant([1, 3])
     output, gradients = run(first, False)
     np.testing.assert_array_equal(run(first, False)[0], output)
-    rates = {"dropout", "attention_dropout"} & to_dict(dropped.config).keys()
+    rates = set(DROPOUT_RATES) & to_dict(dropped.config).keys()
     if rates:
         assert np.abs(run(second, False)[0] - output).max() > 1e-3, "dropout does not depend on the seed"
     remat_output, remat_gradients = run(first, True)

@@ -22,6 +22,7 @@ SIZES = {
 OWN = {
     "albert": {"embedding_size": 10, "num_layers": 3, "num_groups": 2},
     "electra": {"embedding_size": 10},
+    "transformer": {"num_layers": 1, "num_decoder_layers": 2},
     "t5": {"num_decoder_layers": 1, "head_size": 6, "num_buckets": 8, "max_distance": 6},
     "modernbert": {"num_layers": 3, "local_attention": 4, "global_theta": 50.0, "local_theta": 20.0},
 }
