@@ -8,7 +8,7 @@ from keras import ops
 
 from bert_tf.backend import as_graph
 from bert_tf.errors import ConfigError, DataError
-from bert_tf.generation.prompts import PromptTokenizer, padded
+from bert_tf.generation.prompts import PromptTokenizer, check_unicode, padded
 from bert_tf.parsing import brief
 
 #: Batches of windows that are read before they are sorted by length and computed.
@@ -115,13 +115,14 @@ class TextScorer:
             list of `ContinuationScore`.
 
         Raises:
-            DataError: an empty continuation, a prompt that `PromptTokenizer` refuses, or a pair longer than the
+            DataError: an empty continuation, text that is not Unicode, a prompt that `PromptTokenizer` refuses, or a pair longer than the
                 model's positions.
         """
         rows = []
         for context, continuation in pairs:
             if not continuation:
                 raise DataError(f"the continuation of {brief(context)} is empty; give at least one character")
+            check_unicode(context + continuation)
             rows.append((self._target_row if self.has_source else self._continued_row)(context, continuation))
         results = []
         scored = self._scored([ids for _, ids, _ in rows], [source for source, _, _ in rows])
