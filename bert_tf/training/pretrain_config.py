@@ -11,7 +11,7 @@ from bert_tf.errors import ConfigError
 from bert_tf.models.families import build_config, family_of
 from bert_tf.objectives.masked_lm_config import MaskedLMConfig
 from bert_tf.objectives.objective import ObjectiveConfig, check_backbone_kind
-from bert_tf.training.optimizer_config import OptimizerConfig
+from bert_tf.training.optimizer_config import AdamConfig, OptimizerConfig
 
 
 @dataclasses.dataclass(frozen=True)
@@ -116,7 +116,7 @@ class PretrainConfig:
     model: dict = dataclasses.field(default_factory=lambda: {"preset": "bert_base"})
     data: DataConfig = dataclasses.field(default_factory=DataConfig)
     objective: ObjectiveConfig = dataclasses.field(default_factory=MaskedLMConfig)
-    optimizer: OptimizerConfig = dataclasses.field(default_factory=OptimizerConfig)
+    optimizer: OptimizerConfig = dataclasses.field(default_factory=AdamConfig)
     train: TrainConfig = dataclasses.field(default_factory=TrainConfig)
 
 
