@@ -67,7 +67,8 @@ class TrainConfig:
         seed: of the initial weights, the order of reading, masks and dropout.
         log_every: steps between two lines of metrics.jsonl, which hold means over these steps.
         checkpoint_every: steps between two checkpoints.
-        keep_checkpoints: how many of the newest checkpoints are kept; at least 2 are, whatever is set.
+        keep_checkpoints: how many of the newest checkpoints are kept; at least 2 are, whatever is set. 'bert-tf average'
+            needs as many as it averages.
         eval_every: steps between two evaluations on `data.eval_shards`.
         init_from: a run directory or published checkpoint to start from; None for random weights.
         init_fresh: the parts that start from random weights although `init_from` is set, because it has none of them:
