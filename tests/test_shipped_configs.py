@@ -11,6 +11,7 @@ from bert_tf import config
 from bert_tf.models import preset
 from bert_tf.models.electra_config import generator_config
 from bert_tf.models.families import FAMILIES, build_config
+from bert_tf.prompting import PromptingConfig, make_prompts
 from bert_tf.tasks import TaskConfig
 from bert_tf.training.finetuning import FinetuneConfig
 from bert_tf.training.optimization import make_optimizer
@@ -41,6 +42,19 @@ def test_finetuning(name):
     config.build(TaskConfig, experiment.task, "task")
     assert experiment.train.precision == "auto"
     assert experiment.optimizer.bias_correction
+
+
+@pytest.mark.parametrize("name", names("prompts"))
+def test_prompts(name):
+    """Each says in its first line what it is, and makes prompts of rows that have its columns."""
+    assert (CONFIGS / name).read_text(encoding="utf-8").startswith("# ")
+    experiment = config.load(PromptingConfig, name)
+    if experiment.test is None and experiment.synthetic.name is None:
+        labels = list(experiment.options)
+        rows = [dict.fromkeys(experiment.columns, "x") | {experiment.label: labels[i % len(labels)]} for i in range(6)]
+        experiment = dataclasses.replace(experiment, test=rows)
+    prompts = make_prompts(experiment)
+    assert prompts and all(prompt.expected and not prompt.text.endswith(" ") for prompt in prompts)
 
 
 # What was published, transcribed from the files named, not from the configurations: sequences in a batch, updates,
