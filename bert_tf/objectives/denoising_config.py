@@ -12,6 +12,9 @@ from tfrecords.corruption.denoising_config import DenoisingConfig
 class DenoisingObjectiveConfig(ObjectiveConfig):
     """Denoising: T5, and the objectives that it was compared with.
 
+    A decoder reads input and target one after the other, and only the target is predicted. It sees the input in both
+    directions where its family has `model.prefix` and it is set.
+
     Attributes:
         name: "denoising".
         denoising: how a text becomes an input and a target.
@@ -37,5 +40,5 @@ DENOISING = Objective(
     corruption="tfrecords.corruption.denoising:DenoisingCorruption",
     corruption_section="denoising",
     unigram={"denoising_loss": "masked_lm_loss", "denoising_accuracy": "masked_lm_accuracy"},
-    backbone="encoder_decoder",
+    backbone=("encoder_decoder", "decoder"),
 )

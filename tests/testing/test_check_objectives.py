@@ -24,6 +24,7 @@ CASES = [
     ("permutation_lm", "xlnet", PermutationLMConfig(memory_length=7)),
     ("causal_lm", "gpt2", None),
     ("denoising", "t5", DENOISING),
+    ("denoising", "t5_decoder", DENOISING),
 ]
 OF_RUNNING_TEXT = ("causal_lm", "denoising")
 
@@ -58,9 +59,10 @@ def backbone(family, tokenizer, pooler):
     more = {} if family == "xlnet" else {"max_positions": 32}
     more |= {"embedding_size": 16} if family == "electra" else {}
     sizes = SIZES | NO_DROPOUT | more
-    if family == "t5":
+    if family in ("t5", "t5_decoder"):
         sizes = {"hidden_size": 16, "num_layers": 1, "num_heads": 2, "head_size": 8, "intermediate_size": 32, "dropout": 0.0}
-        return build_encoder(build_config({"family": family} | sizes, tokenizer.vocabulary_size))
+        sizes |= {"prefix": True} if family == "t5_decoder" else {}
+        return build_encoder(build_config({"family": family} | sizes, tokenizer.vocabulary_size), pooler=False)
     config = build_config({"family": family} | sizes, tokenizer.vocabulary_size, tokenizer.pad_id)
     return build_encoder(config, pooler=pooler)
 
