@@ -122,9 +122,12 @@ class Decoder(Backbone):
         return self._decoder_layers.embeddings.token_table
 
     def output_logits(self, x):
-        """The logits of the next token, by the token table: float [..., H] -> float32 [..., V]."""
-        x = ops.cast(x, self.compute_dtype)
-        return ops.cast(product_with_transposed(x, ops.cast(self.embedding_table, self.compute_dtype)), "float32")
+        """The logits of the next token: float [..., H] -> float32 [..., V]."""
+        return ops.cast(product_with_transposed(*self.output_factors(x)), "float32")
+
+    def output_factors(self, x):
+        """A pair (float [..., H], float [V, H]) of the compute dtype; the product with the second transposed is logits."""
+        return ops.cast(x, self.compute_dtype), ops.cast(self.embedding_table, self.compute_dtype)
 
     def outputs_at(self, inputs, positions, training=False):
         """The outputs at some positions only, as heads read them; the last layer is evaluated only there.

@@ -15,7 +15,7 @@ class Denoising(SequenceToSequence):
 
     Args:
         backbone: an `EncoderDecoder` or a `Decoder`; see `SequenceToSequence`.
-        z_loss: see `DenoisingObjectiveConfig`.
+        z_loss, loss_block: see `DenoisingObjectiveConfig`.
 
     Call arguments:
         features: dict of the data contract: `token_ids` int32 [B, S]; for an encoder-decoder `decoder_token_ids`
@@ -41,8 +41,8 @@ class Denoising(SequenceToSequence):
 
     @classmethod
     def around(cls, backbone, settings, **kwargs):
-        return cls(backbone, z_loss=settings.z_loss, **kwargs)
+        return cls(backbone, z_loss=settings.z_loss, loss_block=settings.loss_block, **kwargs)
 
     @property
     def settings(self):
-        return DenoisingObjectiveConfig(z_loss=self.z_loss)
+        return DenoisingObjectiveConfig(z_loss=self.z_loss, loss_block=self.loss_block)

@@ -32,11 +32,17 @@ def smoothing_sum(logits, labels, weights, smoothing, normalization):
     """
     count = logits.shape[-1]
     right = ops.take_along_axis(logits, ops.cast(labels, "int32")[..., None], axis=-1)[..., 0]
-    others, entropy = ops.mean(logits, axis=-1), 0.0
+    others = ops.mean(logits, axis=-1)
     if normalization == "tensor2tensor":
         others = (others * count - right) / (count - 1)
-        entropy = -(1 - smoothing) * math.log(1 - smoothing) - smoothing * math.log(smoothing / (count - 1))
-    return ops.sum((smoothing * (right - others) - entropy) * weights)
+    return ops.sum((smoothing * (right - others) - smoothing_entropy(smoothing, count, normalization)) * weights)
+
+
+def smoothing_entropy(smoothing, count, normalization):
+    """What `smoothing_sum` subtracts for each of `count` labels, a float."""
+    if normalization == "uniform":
+        return 0.0
+    return -(1 - smoothing) * math.log(1 - smoothing) - smoothing * math.log(smoothing / (count - 1))
 
 
 def binary_cross_entropy_sum(logits, labels, weights):

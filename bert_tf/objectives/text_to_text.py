@@ -14,7 +14,7 @@ class TextToText(SequenceToSequence):
     With label smoothing, `text_to_text_nll` is the loss without it.
 
     Args:
-        backbone, z_loss, label_smoothing, label_smoothing_normalization: see `SequenceToSequence`.
+        backbone, z_loss, label_smoothing, label_smoothing_normalization, loss_block: see `SequenceToSequence`.
 
     Call arguments, errors: see `Denoising`.
 
@@ -32,7 +32,7 @@ class TextToText(SequenceToSequence):
     @classmethod
     def around(cls, backbone, settings, **kwargs):
         how = settings.label_smoothing, settings.label_smoothing_normalization
-        return cls(backbone, settings.z_loss, *how, **kwargs)
+        return cls(backbone, settings.z_loss, *how, loss_block=settings.loss_block, **kwargs)
 
     @property
     def settings(self):
@@ -40,4 +40,5 @@ class TextToText(SequenceToSequence):
             label_smoothing=self.label_smoothing,
             label_smoothing_normalization=self.label_smoothing_normalization,
             z_loss=self.z_loss,
+            loss_block=self.loss_block,
         )

@@ -21,6 +21,8 @@ class TextToTextConfig(ObjectiveConfig):
         label_smoothing_normalization: who gets it. "tensor2tensor": each wrong token the same, and the loss of a
             perfect prediction is 0. "uniform": every token the same, the right one too, as Mesh TensorFlow.
         z_loss: the weight of log(Z)^2, of the softmax's normalizer Z, in the loss; T5 has 1e-4.
+        loss_block: how many tokens of targets have their logits in memory at a time; null for all. It saves memory
+            where the vocabulary is large (mT5: 250,112); the numbers are the same.
 
     Example:
         bert_tf.config.build(ObjectiveConfig, {"name": "text_to_text", "label_smoothing": 0.1})
@@ -30,6 +32,7 @@ class TextToTextConfig(ObjectiveConfig):
     label_smoothing: Annotated[float, Range(at_least=0, below=1)] = 0.0
     label_smoothing_normalization: Literal["tensor2tensor", "uniform"] = "tensor2tensor"
     z_loss: Annotated[float, Range(at_least=0)] = 0.0
+    loss_block: Annotated[int | None, Range(at_least=1)] = None
 
     def for_shards(self, packing, sequence_length):
         if packing["format"] != "text_pairs":
