@@ -124,7 +124,7 @@ OBJECTIVES = {"electra": "replaced_token_detection", "xlnet": "permutation_lm", 
 def test_every_family_and_size_has_its_recipe():
     assert {Path(name).stem for name in names("pretrain")} == PUBLISHED.keys() | SMALL
     assert PUBLISHED.keys() == MASKING.keys() | {name for name in PUBLISHED if name.startswith(("xlnet", "gpt"))}
-    assert {name.split("_")[0] for name in PUBLISHED} == FAMILIES.keys() - {"t5", "t5_decoder"}  # no recipe of T5 ships yet
+    assert {name.split("_")[0] for name in PUBLISHED} == FAMILIES.keys() - {"t5", "t5_decoder", "transformer"}  # no recipes of theirs ship yet
 
 
 @pytest.mark.parametrize("name", PUBLISHED)

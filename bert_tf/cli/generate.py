@@ -1,11 +1,14 @@
-"""Continue prompts with a pretrained decoder.
+"""Continue prompts with a decoder, or answer them with an encoder-decoder.
 
-The default is greedy. A seed gives the same text again.
+A decoder (GPT) prints the prompt and what comes after it. An encoder-decoder (T5) reads the prompt and prints the text
+that it writes. The default is greedy. A seed gives the same text again. Several prompts, and beam search, print a line
+for each text: its score, then the text.
 
 example:
   bert-tf generate run "The state of the Union is" --max-new-tokens 40
   bert-tf generate run "My fellow citizens," --set method=sample --set top_p=0.9 --set seed=7
   bert-tf generate run "The state of the Union is" --set method=beam_search --set n_best=3
+  bert-tf generate t5-small "translate English to German: The house is wonderful."
 
 in Python:
   from bert_tf.generation import GenerationConfig, TextGenerator
@@ -17,8 +20,8 @@ in Python:
 
 
 def add_arguments(parser):
-    parser.add_argument("run", help="the run directory of a causal language model, or a published checkpoint")
-    parser.add_argument("prompt", nargs="+", help="texts to continue")
+    parser.add_argument("run", help="the run of a decoder or encoder-decoder, or a published checkpoint")
+    parser.add_argument("prompt", nargs="+", help="texts to continue or to answer")
     parser.add_argument("--max-new-tokens", type=int, default=64, help="the most tokens (default %(default)s)")
     parser.add_argument(
         "--set",
@@ -40,13 +43,14 @@ def run(arguments):
 
     objective, tokenizer = load_pretrained(arguments.run)
     generate = TextGenerator(objective.backbone, tokenizer)
+    begins = [""] * len(arguments.prompt) if generate.prompts.has_source else arguments.prompt
     if len(arguments.prompt) == 1 and config.method != "beam_search":
         pieces = generate.stream(arguments.prompt[0], config)
-        print(arguments.prompt[0] + next(pieces, ""), end="", flush=True)  # after what could be refused
+        print(begins[0] + next(pieces, ""), end="", flush=True)  # after what could be refused
         for piece in pieces:
             print(piece, end="", flush=True)
         print()
         return
-    for prompt, answers in zip(arguments.prompt, generate(arguments.prompt, config)):
+    for begin, answers in zip(begins, generate(arguments.prompt, config)):
         for answer in answers:
-            print(f"{answer.score:9.3f}  {prompt}{answer.text}")
+            print(f"{answer.score:9.3f}  {begin}{answer.text}")

@@ -18,7 +18,7 @@ COMMANDS = {
     "inspect": "print examples of shards, decoded, with what is masked and why",
     "pretrain": "pretrain a model on shards",
     "fill-mask": "fill [MASK] in sentences with a pretrained model",
-    "generate": "continue prompts with a pretrained decoder",
+    "generate": "continue prompts with a decoder, or answer them with an encoder-decoder",
     "finetune": "fine-tune a pretrained model on labelled data",
     "evaluate": "evaluate a fine-tuned model on a labelled file",
     "predict": "apply a fine-tuned model to sentences or a file",

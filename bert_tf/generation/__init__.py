@@ -9,6 +9,7 @@ __getattr__, __all__ = lazy_names(__name__, {
     "beams": ["beam_search"],
     "generation_config": ["GenerationConfig"],
     "generator": ["Generated", "TextGenerator"],
+    "prompts": ["PromptTokenizer"],
     "restrictions": ["Restrictions"],
     "sampling": ["generate_tokens"],
     "scoring": ["ContinuationScore", "Perplexity", "TextScorer"],

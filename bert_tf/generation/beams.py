@@ -114,11 +114,10 @@ class _Search:
         candidates = ops.where(at_index, tokens[:, :, None], candidates)
         ends = is_any(tokens, self.stop_ids)
 
-        # A prompt whose search is over waits for the others unchanged: its texts are those it gets alone.
-        may_finish = ops.logical_and(ends, self._improvable(alive, finished))
+        # A prompt whose search is over goes on until those of the others are, too: no text of it can get better.
+        may_finish = ends
         if self.hugging_face:
-            at_limit = ops.logical_and(index + 1 >= self.limit, self._improvable(alive, finished))
-            may_finish = ops.logical_and(ops.logical_or(may_finish, at_limit), (ops.arange(count) < k)[None])
+            may_finish = ops.logical_and(ops.logical_or(ends, index + 1 >= self.limit), (ops.arange(count) < k)[None])
         scores = ops.where(ops.logical_and(may_finish, best > _NEVER / 2), best / self._penalty(index + 1), _NEVER)
         finished, order = ops.top_k(ops.concatenate([finished, scores], axis=1), k, sorted=True)
         finished_tokens = _rows(ops.concatenate([finished_tokens, candidates], axis=1), order)

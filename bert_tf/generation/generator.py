@@ -6,12 +6,12 @@ import numpy as np
 from keras import ops
 
 from bert_tf.backend import as_graph
-from bert_tf.errors import ConfigError, DataError
+from bert_tf.errors import ConfigError
 from bert_tf.generation.beams import beam_search
 from bert_tf.generation.generation_config import GenerationConfig
+from bert_tf.generation.prompts import PromptTokenizer
 from bert_tf.generation.restrictions import Restrictions
 from bert_tf.generation.sampling import generate_tokens, next_token
-from bert_tf.generation.steps import DecoderSteps
 from bert_tf.parsing import brief
 
 
@@ -36,19 +36,19 @@ class Generated:
 
 
 class TextGenerator:
-    """Continues prompts with a decoder.
+    """Continues prompts with a decoder, or answers them with an encoder-decoder.
 
-    A prompt gets the special tokens that began the texts of the pretraining (`[CLS]`, for example), and none after
-    it. A text ends with the special token that ended those texts, which is not part of it.
+    `PromptTokenizer` says which special tokens a prompt gets, and which of them end a text. Rows of the token table
+    beyond the vocabulary, as T5 has them, are never chosen.
 
     Args:
-        model: a `Decoder`.
+        model: a `Decoder` or an `EncoderDecoder`.
         tokenizer: of its pretraining.
         stop_tokens: further tokens that end a text, spelled as in the vocabulary.
         allowed_tokens: the only tokens that may be generated, spelled so; None for all.
 
     Raises:
-        ConfigError: a model that is no decoder, or a token that the vocabulary lacks.
+        ConfigError: a model or tokenizer that `PromptTokenizer` refuses, or a token that the vocabulary lacks.
 
     Example:
         generate = TextGenerator(gpt, tokenizer)
@@ -58,17 +58,15 @@ class TextGenerator:
     """
 
     def __init__(self, model, tokenizer, stop_tokens=(), allowed_tokens=None):
-        if model.kind != "decoder":
-            raise ConfigError(f"{model.name} is of the kind {model.kind}, which does not continue texts; give a decoder (GPT)")
-        self.model, self.tokenizer = model, tokenizer
-        layout = tokenizer.layout
-        ends = {*layout.after_first, tokenizer.eod_id, tokenizer.sep_id} - {None}
-        self.stop_ids = tuple(sorted(ends | {self._id(token) for token in stop_tokens}))
-        self.allowed_ids = None if allowed_tokens is None else tuple(self._id(token) for token in allowed_tokens)
+        self.model, self.tokenizer, self.prompts = model, tokenizer, PromptTokenizer(model, tokenizer)
+        self.stop_ids = tuple(sorted({*self.prompts.stop_ids, *map(self._id, stop_tokens)}))
+        self.allowed_ids = None if allowed_tokens is None else tuple(map(self._id, allowed_tokens))
+        if self.allowed_ids is None and tokenizer.vocabulary_size < model.config.vocabulary_size:
+            self.allowed_ids = tuple(range(tokenizer.vocabulary_size))
         self._compiled = {}
 
     def __call__(self, prompts, config=GenerationConfig()):
-        """Continues each prompt.
+        """Generates texts for each prompt.
 
         Args:
             prompts: list of str.
@@ -78,10 +76,10 @@ class TextGenerator:
             For each prompt a list of `Generated`, best first: `config.n_best` with beam search, else one.
 
         Raises:
-            DataError: no prompts; a prompt without a token; a prompt with which the text would be longer than the
-                model's positions.
+            DataError: no prompts; a prompt without a token of the vocabulary; a prompt with which the text would be
+                longer than the model's positions.
         """
-        token_ids, mask = self._padded([self._prompt(text, config) for text in prompts])
+        token_ids, mask = self.prompts.rows(prompts, config.max_new_tokens)
         result = self._function(config)(token_ids, mask)
         result = {name: np.asarray(value) for name, value in result.items()}
         if config.method != "beam_search":
@@ -106,10 +104,10 @@ class TextGenerator:
         """
         if config.method == "beam_search":
             raise ConfigError("beam search knows its text at the end only; stream with method greedy or sample")
-        prompt_ids, mask = self._padded([self._prompt(prompt, config)])
+        prompt_ids, mask = self.prompts.rows([prompt], config.max_new_tokens)
         first, following = self._function(config, streamed=True)
         new = np.full((1, config.max_new_tokens), self.tokenizer.pad_id, "int32")
-        token, cache = first(prompt_ids, mask, new)
+        token, state = first(prompt_ids, mask, new)
         shown = ""
         for index in range(config.max_new_tokens):
             new[:, index] = np.asarray(token)
@@ -122,36 +120,12 @@ class TextGenerator:
                 shown = known
             if ended:
                 return
-            token, cache = following(prompt_ids, mask, new, cache, np.int32(index + 1))
+            token, state = following(prompt_ids, mask, new, state, np.int32(index + 1))
 
     def _id(self, token):
         if token not in self.tokenizer.vocabulary:
             raise ConfigError(f"the vocabulary has no token {brief(token)}; spell it as the vocabulary file does")
         return self.tokenizer.token_to_id(token)
-
-    def _prompt(self, text, config):
-        """The ids of one prompt."""
-        ids = [*self.tokenizer.layout.before_first, *self.tokenizer.encode(text)]
-        if not ids:
-            raise DataError(f"the prompt {brief(text)} has no token; give at least one word")
-        longest = self.model.config.max_positions
-        if longest is not None and len(ids) + config.max_new_tokens > longest:
-            raise DataError(
-                f"a prompt of {len(ids)} tokens and max_new_tokens={config.max_new_tokens} are more than the model's "
-                f"{longest} positions; shorten the prompt {brief(text)} or lower max_new_tokens"
-            )
-        return ids
-
-    def _padded(self, prompts):
-        """The prompts as int32 [B, S], padded on the left, and bool [B, S], True at real tokens."""
-        if not prompts:
-            raise DataError("there are no prompts; give at least one")
-        longest = max(len(ids) for ids in prompts)
-        token_ids = np.full((len(prompts), longest), self.tokenizer.pad_id, "int32")
-        mask = np.zeros((len(prompts), longest), bool)
-        for row, ids in enumerate(prompts):
-            token_ids[row, longest - len(ids) :], mask[row, longest - len(ids) :] = ids, True
-        return token_ids, mask
 
     def restrictions(self, config):
         """The `Restrictions` of a configuration, with this generator's tokens."""
@@ -168,7 +142,7 @@ class TextGenerator:
         search = beam_search if config.method == "beam_search" else generate_tokens
 
         def function(token_ids, mask):
-            steps = DecoderSteps(self.model, token_ids, mask, config.max_new_tokens)
+            steps = self.prompts.steps(token_ids, mask, config.max_new_tokens)
             return search(steps, config, self.restrictions(config), filler=self.tokenizer.pad_id)
 
         return as_graph(function, [((None, None), "int32"), ((None, None), "bool")])
@@ -182,21 +156,22 @@ class TextGenerator:
             return next_token(logits, tokens, real, steps.prompt_length + index, index, config, restrictions)
 
         def first(token_ids, mask, new):
-            steps = DecoderSteps(self.model, token_ids, mask, config.max_new_tokens)
+            steps = self.prompts.steps(token_ids, mask, config.max_new_tokens)
             logits, cache = steps.first()
-            return token_of(steps, new, logits, 0), cache
+            return token_of(steps, new, logits, 0), (cache, steps.sources)
 
-        def following(token_ids, mask, new, cache, index):
-            steps = DecoderSteps(self.model, token_ids, mask, config.max_new_tokens)
+        def following(token_ids, mask, new, state, index):
+            cache, sources = state
+            steps = self.prompts.steps(token_ids, mask, config.max_new_tokens, sources)
             logits, cache = steps.next(ops.take(new, index - 1, axis=1), cache, index - 1)
-            return token_of(steps, new, logits, index), cache
+            return token_of(steps, new, logits, index), (cache, sources)
 
         return as_graph(first), as_graph(following)
 
     def _text(self, ids, config):
         """The text of new tokens up to a stop token or stop string, and whether there was one."""
         ended = ids[-1] in self.stop_ids
-        text = self.tokenizer.decode([i for i in ids if i not in self.stop_ids])
+        text = self.prompts.text(i for i in ids if i not in self.stop_ids)
         for stop in config.stop_strings:
             before, found, _ = text.partition(stop)
             if found:

@@ -72,7 +72,7 @@ def _without_repeats(logits, tokens, real, column, n):
     matches = ops.logical_and(real, (columns < column)[None])  # at the last token of each earlier n-gram
     for back in range(1, n):
         earlier, here = _shifted(tokens, back), _at(tokens, column - back)
-        known = ops.logical_and(_shifted(real, back), ops.logical_and(_at(real, column - back), column >= back)[:, None])
+        known = ops.logical_and(_shifted(real, back), _at(real, column - back)[:, None])
         matches = ops.logical_and(matches, ops.logical_and(known, earlier == here[:, None]))
     excluded = ops.where(matches, tokens, vocabulary_size)  # one column more, for those that match nothing
     rows = ops.broadcast_to(ops.arange(batch, dtype="int32")[:, None], ops.shape(tokens))

@@ -8,6 +8,7 @@ from keras import ops
 
 from bert_tf.backend import as_graph
 from bert_tf.errors import ConfigError, DataError
+from bert_tf.generation.prompts import PromptTokenizer, padded
 from bert_tf.parsing import brief
 
 
@@ -17,7 +18,7 @@ class ContinuationScore:
 
     Attributes:
         log_likelihood: float, the sum of the log-probabilities of its tokens.
-        tokens, characters, bytes: int, its length in each.
+        tokens, characters, bytes: int, its length in each; an encoder-decoder's tokens include the one that ends it.
         is_greedy: whether greedy generation after the context would give it.
 
     Example:
@@ -65,17 +66,18 @@ class Perplexity:
 
 
 class TextScorer:
-    """Scores texts with a decoder.
+    """Scores texts with a decoder, or targets after their sources with an encoder-decoder.
 
-    Every text begins with `start_id`, so that its first token is predicted too.
+    Every text that is scored begins with `start_id`, so that its first token is predicted too.
 
     Args:
-        model: a `Decoder`.
+        model: a `Decoder` or an `EncoderDecoder`.
         tokenizer: of its pretraining.
         batch_size: sequences computed together.
 
     Raises:
-        ConfigError: a tokenizer without a special token to begin a text with.
+        ConfigError: a model or tokenizer that `PromptTokenizer` refuses; for a decoder a tokenizer without a special
+            token to begin a text with.
 
     Example:
         scorer = TextScorer(gpt, tokenizer)
@@ -85,40 +87,38 @@ class TextScorer:
 
     def __init__(self, model, tokenizer, batch_size=8):
         self.model, self.tokenizer, self.batch_size = model, tokenizer, batch_size
-        layout = tokenizer.layout
-        # GPT-2 puts its one special token between documents: it ends one and begins the next.
-        starts = [*layout.before_first, *(i for i in (tokenizer.cls_id, tokenizer.eod_id, tokenizer.sep_id) if i is not None)]
-        if not starts:
-            raise ConfigError("the tokenizer has no special token that begins or ends a text; train one with [CLS] or </s>")
-        self.start_id = starts[0]
-        self._scores = as_graph(self._token_scores, [((None, None), "int32"), ((None, None), "bool")])
+        self.prompts = PromptTokenizer(model, tokenizer)
+        self.has_source = self.prompts.has_source
+        self.start_id = self.prompts.start_id if self.has_source else _start_of(tokenizer)
+        shapes = [((None, None), "int32"), ((None, None), "bool")]
+        self._scores = as_graph(self._token_scores, shapes * (2 if self.has_source else 1))
 
     def continuations(self, pairs):
         """Scores continuations after their contexts.
 
-        Context and continuation are tokenized together and split where the continuation begins, so that a space
-        between them belongs in front of the continuation. A token across that border counts as the continuation's.
+        A decoder: context and continuation are tokenized together and split where the continuation begins, so that a
+        space between them belongs in front of the continuation. A token across that border counts as the
+        continuation's. An encoder-decoder reads the context as a prompt; the continuation is the whole text that it
+        writes, with the token that ends it: log p(target | source).
 
         Args:
-            pairs: list of (context, continuation), str each; the context may be empty.
+            pairs: list of (context, continuation), str each; a decoder's context may be empty.
 
         Returns:
             list of `ContinuationScore`.
 
         Raises:
-            DataError: an empty continuation, or a pair longer than the model's positions.
+            DataError: an empty continuation, a prompt that `PromptTokenizer` refuses, or a pair longer than the
+                model's positions.
         """
         rows = []
         for context, continuation in pairs:
             if not continuation:
                 raise DataError(f"the continuation of {brief(context)} is empty; give at least one character")
-            ids, begin = self._split(context, continuation)
-            self._check_length(len(ids) + 1, context + continuation)
-            rows.append(([self.start_id, *ids], begin))
+            rows.append((self._target_row if self.has_source else self._continued_row)(context, continuation))
         results = []
-        for (context, continuation), (ids, begin), (log_p, greedy) in zip(
-            pairs, rows, self._scored([ids for ids, _ in rows])
-        ):
+        scored = self._scored([ids for _, ids, _ in rows], [source for source, _, _ in rows])
+        for (context, continuation), (_, ids, begin), (log_p, greedy) in zip(pairs, rows, scored):
             results.append(
                 ContinuationScore(
                     float(log_p[begin:].sum()),
@@ -145,12 +145,18 @@ class TextScorer:
             A `Perplexity`.
 
         Raises:
-            ConfigError: a length beyond the model's positions, or a stride that is not in 1..length - 1.
+            ConfigError: an encoder-decoder; a length beyond the model's positions, or a stride that is not in
+                1..length - 1.
             DataError: no tokens.
         """
+        if self.has_source:
+            raise ConfigError(
+                f"perplexity needs a decoder, and {self.model.name} is an encoder-decoder; score targets after their "
+                f"sources with continuations([(source, target)])"
+            )
         longest = self.model.config.max_positions
         length = length or longest
-        if longest is not None and length > longest:
+        if length > longest:
             raise ConfigError(f"length={length} is beyond the model's {longest} positions; lower it")
         stride = stride or length - 1
         if not 1 <= stride < length:
@@ -172,38 +178,54 @@ class TextScorer:
             tokens += len(log_p) - (new - 1)
         return Perplexity(nll, tokens, words, size)
 
-    def _split(self, context, continuation):
-        """The ids of both together, and the index of the first that has a character of the continuation."""
+    def _continued_row(self, context, continuation):
+        """A decoder's (source, sequence, index of the first token of the continuation in the sequence - 1)."""
         ids, _, ends = (x[0].numpy() for x in self.tokenizer.tokenize_with_offsets([context + continuation]))
         begin = int((ends <= len(context)).sum())
         if begin == len(ids):
             raise DataError(f"the continuation {brief(continuation)} has no token; give at least one word")
-        return ids.tolist(), begin
+        self._check_length(len(ids) + 1, context + continuation)
+        return None, [self.start_id, *ids.tolist()], begin
+
+    def _target_row(self, source, target):
+        """The same of an encoder-decoder."""
+        source_ids, target_ids = self.prompts.ids(source), self.tokenizer.encode(target)
+        if not target_ids:
+            raise DataError(f"the continuation {brief(target)} has no token; give at least one word")
+        ids = [self.start_id, *target_ids, *self.prompts.end_ids]
+        self._check_length(len(source_ids), source)
+        self._check_length(len(ids) - 1, target)
+        return source_ids, ids, 0
 
     def _check_length(self, length, text):
         longest = self.model.config.max_positions
-        if longest is not None and length > longest:
-            raise DataError(f"{brief(text)} has {length} tokens, the model {longest} positions; shorten the context")
+        if length > longest:
+            raise DataError(f"{brief(text)} has {length} tokens, the model {longest} positions; shorten it")
 
-    def _scored(self, sequences):
-        """For each sequence of ids: the log-probability of each token after the first, and whether it is the best."""
+    def _scored(self, sequences, sources=None):
+        """For each sequence of ids: the log-probability of each token after the first, and whether it is the best.
+
+        `sources` are what an encoder-decoder reads for each.
+        """
         order = sorted(range(len(sequences)), key=lambda i: len(sequences[i]))  # batches of like length
         results = [None] * len(sequences)
         for start in range(0, len(order), self.batch_size):
             chosen = order[start : start + self.batch_size]
-            size = max(len(sequences[i]) for i in chosen)
-            ids, mask = np.full((len(chosen), size), self.tokenizer.pad_id, "int32"), np.zeros((len(chosen), size), bool)
-            for row, i in enumerate(chosen):
-                ids[row, : len(sequences[i])], mask[row, : len(sequences[i])] = sequences[i], True
-            log_p, greedy = (np.asarray(x) for x in self._scores(ids, mask))
+            inputs = padded([sequences[i] for i in chosen], self.tokenizer.pad_id)
+            if self.has_source:
+                inputs += padded([sources[i] for i in chosen], self.tokenizer.pad_id)
+            log_p, greedy = (np.asarray(x) for x in self._scores(*inputs))
             for row, i in enumerate(chosen):
                 count = len(sequences[i]) - 1
                 results[i] = log_p[row, :count], greedy[row, :count]
         return results
 
-    def _token_scores(self, token_ids, padding_mask):
+    def _token_scores(self, token_ids, padding_mask, source_ids=None, source_mask=None):
         """float32 and bool [B, S - 1]: of each token but the first."""
-        inputs = {"token_ids": token_ids, "padding_mask": padding_mask}
+        if self.has_source:
+            inputs = {"token_ids": source_ids, "padding_mask": source_mask, "decoder_token_ids": token_ids}
+        else:
+            inputs = {"token_ids": token_ids, "padding_mask": padding_mask}
         x = self.model(inputs, training=False)["sequence_output"][:, :-1]
 
         def of_row(pair):  # one sequence at a time: the logits of all would be large
@@ -213,6 +235,16 @@ class TextScorer:
             return log_p, ops.cast(ops.argmax(logits, axis=-1), "int32") == ids
 
         return ops.map(of_row, (x, token_ids[:, 1:]))
+
+
+def _start_of(tokenizer):
+    """The token that every text of a decoder begins with, so that its first token has a context."""
+    # GPT-2 puts its one special token between documents: it ends one and begins the next.
+    starts = [*tokenizer.layout.before_first, tokenizer.cls_id, tokenizer.eod_id, tokenizer.sep_id]
+    starts = [i for i in starts if i is not None]
+    if not starts:
+        raise ConfigError("the tokenizer has no special token that begins or ends a text; train one with [CLS] or </s>")
+    return starts[0]
 
 
 def windows_of(total, length, stride):

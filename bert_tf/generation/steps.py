@@ -24,7 +24,7 @@ class DecoderSteps:
         self._model, self.token_ids = model, ops.cast(token_ids, "int32")
         self.padding_mask = ops.cast(padding_mask, "bool")
         self.prompt_length = ops.shape(token_ids)[1]
-        self.max_new_tokens = max_new_tokens
+        self.max_new_tokens, self.sources = max_new_tokens, ()
         self._seen, self._position_ids = _with_new_tokens(self.padding_mask, max_new_tokens)
 
     def first(self):
@@ -59,7 +59,7 @@ class EncoderDecoderSteps:
         padding_mask: bool [B, S], True at real tokens.
         max_new_tokens: N, an int or an int scalar tensor.
         start_id: the token that every written text begins with; it is no part of the result. T5's is padding.
-        sources: of `EncoderDecoder.sources`, where they are known already.
+        sources: of `EncoderDecoder.sources`, where they are known already; an attribute, too.
 
     Example:
         t5 = T5(T5Config(100, 16, num_layers=2, num_heads=2, head_size=8, intermediate_size=32))
@@ -71,7 +71,7 @@ class EncoderDecoderSteps:
         self._model, self._start_id, self.max_new_tokens = model, start_id, max_new_tokens
         self._source_mask = ops.cast(padding_mask, "bool")
         token_ids = ops.cast(token_ids, "int32")
-        self._sources = model.sources(model.encode(token_ids, self._source_mask)) if sources is None else sources
+        self.sources = model.sources(model.encode(token_ids, self._source_mask)) if sources is None else sources
         self.token_ids = ops.zeros_like(token_ids[:, :1]) + start_id
         self.padding_mask = ops.ones_like(self.token_ids, dtype="bool")
         self.prompt_length = 1
@@ -89,11 +89,11 @@ class EncoderDecoderSteps:
         """See `DecoderSteps`."""
         # The encoder does not run again: the shape of its input does not matter any more.
         tokens, mask = (ops.repeat(x, count, axis=0) for x in (self.token_ids, self._source_mask))
-        sources = repeated(self._sources, count)
+        sources = repeated(self.sources, count)
         return EncoderDecoderSteps(self._model, tokens, mask, self.max_new_tokens, self._start_id, sources)
 
     def _decoded(self, token_ids, cache, position):
-        x, cache = self._model.decode(token_ids, cache, position, self._sources, self._source_mask)
+        x, cache = self._model.decode(token_ids, cache, position, self.sources, self._source_mask)
         return ops.cast(self._model.output_logits(x[:, -1]), "float32"), cache
 
 

@@ -13,5 +13,6 @@ from bert_tf.layers.relative_attention import RelativeAttention, RelativePositio
 from bert_tf.layers.relative_block import RelativeBlock
 from bert_tf.layers.relative_position_bias import RelativePositionBias
 from bert_tf.layers.rotary import RotaryPositions
+from bert_tf.layers.sinusoidal_positions import SinusoidalPositions
 from bert_tf.layers.streams import SegmentMemory, SegmentsDiffer, StreamEmbeddings, StreamMask
 from bert_tf.layers.transformer_block import TransformerBlock

@@ -19,7 +19,8 @@ class Attention(keras.layers.Layer):
     Args:
         num_heads: n.
         dropout: rate on the attention probabilities.
-        initializer_range: standard deviation of the truncated normal that fills the kernels.
+        initializer_range: standard deviation of the truncated normal that fills the kernels; or the name of another
+            initializer of Keras, "glorot_uniform" for example.
         query_initializer_range, output_initializer_range: of the query's and the output's kernel; None for
             `initializer_range`.
         head_size: d; None for H / n.

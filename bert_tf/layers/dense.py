@@ -6,22 +6,25 @@ from bert_tf.backend import Dense
 
 
 def dense(layer, units, activation, initializer_range, name, use_bias=True, inputs=None):
-    """A `Dense` inside another layer: its kernel from a truncated normal, its bias zeros.
+    """A `Dense` inside another layer: its kernel from a truncated normal or another distribution, its bias zeros.
 
     Args:
         layer: the layer around it, which gives the dtype policy.
         units: width of the result.
         activation: function or None.
-        initializer_range: standard deviation of the normal.
+        initializer_range: standard deviation of the normal; or the name of another initializer of Keras.
         name: of the layer.
         use_bias: whether it has a bias.
         inputs: width of the input, to build the layer; None to build it later.
     """
+    initializer = initializer_range
+    if not isinstance(initializer, str):
+        initializer = keras.initializers.TruncatedNormal(stddev=initializer_range)
     result = Dense(
         units,
         activation=activation,
         use_bias=use_bias,
-        kernel_initializer=keras.initializers.TruncatedNormal(stddev=initializer_range),
+        kernel_initializer=initializer,
         bias_initializer="zeros",
         dtype=layer.dtype_policy,
         name=name,

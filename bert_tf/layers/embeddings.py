@@ -5,15 +5,17 @@ from keras import ops
 
 from bert_tf.backend import Dropout, LayerNormalization, lookup
 from bert_tf.errors import ConfigError
+from bert_tf.layers.sinusoidal_positions import SinusoidalPositions
 
 
 @keras.saving.register_keras_serializable("bert_tf")
 class Embeddings(keras.layers.Layer):
-    """The sum of token, learned position and segment embeddings, normalized, with dropout.
+    """The sum of token, position and segment embeddings, normalized, with dropout.
 
     BERT (Devlin et al. 2018, section 3 and figure 2); `embedding_postprocessor` in
     google-research/bert `modeling.py`. Families without segments (DistilBERT) or whose positions
-    are elsewhere (ModernBERT) leave those tables out, GPT leaves out the normalization.
+    are elsewhere (ModernBERT) leave those tables out, GPT leaves out the normalization. The Transformer of 2017
+    multiplies the token embeddings by sqrt(E) and adds sinusoids, which are no table.
 
     Args:
         vocabulary_size: rows of the token table.
@@ -30,6 +32,8 @@ class Embeddings(keras.layers.Layer):
             `padding_id` of both tables begins at zero.
         layer_norm_offset: whether the normalization has an offset beside its scale.
         position_initializer_range: of the position table; None for `initializer_range`.
+        scale: a factor of the token embeddings.
+        sinusoids: the layout of `SinusoidalPositions` to add; None for none.
 
     Call arguments:
         token_ids: int32 [B, S].
@@ -62,6 +66,8 @@ class Embeddings(keras.layers.Layer):
         padding_id=None,
         layer_norm_offset=True,
         position_initializer_range=None,
+        scale=1.0,
+        sinusoids=None,
         **kwargs,
     ):
         super().__init__(**kwargs)
@@ -72,6 +78,10 @@ class Embeddings(keras.layers.Layer):
         self.initializer_range = initializer_range
         self.padding_id = padding_id
         self.position_initializer_range = position_initializer_range
+        self.scale = scale
+        self.sinusoids = None
+        if sinusoids is not None:
+            self.sinusoids = SinusoidalPositions(size, sinusoids, dtype=self.dtype_policy, name="sinusoids")
         self.layer_norm = None
         if layer_norm_epsilon is not None:
             self.layer_norm = LayerNormalization(
@@ -106,6 +116,10 @@ class Embeddings(keras.layers.Layer):
 
     def call(self, token_ids, segment_ids=None, position_ids=None, training=False):
         x = lookup(self.token_table, token_ids)  # [B, S, E]
+        if self.scale != 1.0:
+            x = x * self.scale
+        if self.sinusoids is not None:
+            x = x + self.sinusoids(token_ids, position_ids)
         if self.max_positions is not None:
             x = x + self._positions(token_ids, position_ids)
         if self.num_segments > 1 and segment_ids is not None:

@@ -35,13 +35,15 @@ class TransformerBlock(keras.layers.Layer):
         dropout: rate on all branches before they are added.
         attention_dropout: rate on the attention probabilities.
         layer_norm_epsilon: added to the variance.
-        initializer_range: standard deviation of the truncated normal that fills the kernels.
+        initializer_range: standard deviation of the truncated normal that fills the kernels; or the name of another
+            initializer of Keras, "glorot_uniform" for example.
         norm: "post" or "pre".
         rms_norm: divide by the root mean square instead of the standard deviation (Zhang and Sennrich 2019).
         norm_offset: whether a layer normalization has an offset beside its scale.
         attention_norm: whether there is a normalization for the attention. The first layer of ModernBERT, whose
             embeddings are normalized already, has none.
         use_bias: whether the projections have biases.
+        attention_bias: whether those of the attentions have; None for `use_bias`.
         gated: whether the feed-forward network is gated; W1 is then [H, 2 * I].
         cross_attention: whether there is an attention to a `source`.
         head_size, scale, query_initializer_range: of `Attention`.
@@ -94,6 +96,7 @@ class TransformerBlock(keras.layers.Layer):
         norm_offset=True,
         attention_norm=True,
         use_bias=True,
+        attention_bias=None,
         gated=False,
         cross_attention=False,
         head_size=None,
@@ -119,6 +122,7 @@ class TransformerBlock(keras.layers.Layer):
         self.norm_offset = norm_offset
         self.attention_norm = attention_norm
         self.use_bias = use_bias
+        self.attention_bias = use_bias if attention_bias is None else attention_bias
         self.gated = gated
         self.has_cross_attention = cross_attention
         self.head_size = head_size
@@ -181,7 +185,7 @@ class TransformerBlock(keras.layers.Layer):
             output_initializer_range=self.attention_output_range,
             query_initializer_range=self.query_range,
             head_size=self.head_size,
-            use_bias=self.use_bias,
+            use_bias=self.attention_bias,
             scale=self.scale,
             fused=fused,
             dtype=self.dtype_policy,

@@ -12,7 +12,7 @@ from bert_tf.models.albert_config import AlbertConfig
 from bert_tf.models.backbone import policy
 from bert_tf.models.config_map import HF_ENCODER, HF_TIED, REQUIRED, TF1_ACTIVATIONS, ConfigMap
 from bert_tf.models.family import Maps
-from bert_tf.models.transformer import TransformerEncoder, bert_pooler, transformer_block, transformer_layers
+from bert_tf.models.transformer_encoder import TransformerEncoder, bert_pooler, transformer_block, transformer_layers
 from bert_tf.models.weights import TF1_IGNORED, WeightMap
 
 

@@ -11,7 +11,7 @@ from bert_tf.layers.embeddings import check_length
 from bert_tf.layers.heads import last_positions
 from bert_tf.models.backbone import Backbone, as_tensor
 from bert_tf.models.encoder import encoder_inputs
-from bert_tf.models.transformer import run_blocks
+from bert_tf.models.transformer_encoder import run_blocks
 
 #: The features a decoder reads; all but the first may be left out. Tasks hand over `segment_ids` to every backbone;
 #: decoders have no segments and do not read them.

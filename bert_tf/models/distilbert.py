@@ -10,7 +10,7 @@ from bert_tf.models.backbone import policy
 from bert_tf.models.config_map import HF_ENCODER, HF_TIED, REQUIRED, ConfigMap
 from bert_tf.models.distilbert_config import DistilBertConfig
 from bert_tf.models.family import Maps
-from bert_tf.models.transformer import TransformerEncoder, bert_pooler, transformer_layers
+from bert_tf.models.transformer_encoder import TransformerEncoder, bert_pooler, transformer_layers
 from bert_tf.models.weights import WeightMap
 
 

@@ -8,7 +8,7 @@ from bert_tf.models.backbone import policy
 from bert_tf.models.config_map import ConfigMap
 from bert_tf.models.electra_config import GENERATOR_FAMILIES, ElectraConfig
 from bert_tf.models.family import Maps
-from bert_tf.models.transformer import TransformerEncoder, transformer_layers
+from bert_tf.models.transformer_encoder import TransformerEncoder, transformer_layers
 from bert_tf.models.weights import TF1_IGNORED, WeightMap
 
 

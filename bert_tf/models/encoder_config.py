@@ -19,6 +19,8 @@ Positions = Annotated[int, Range(at_least=1, at_most=1 << 24)]
 Segments = Annotated[int, Range(at_least=0, at_most=65_536)]
 Rate = Annotated[float, Range(at_least=0, below=1)]
 Positive = Annotated[float, Range(above=0)]
+#: The settings of all families that are dropout rates: they change training alone.
+DROPOUT_RATES = ("dropout", "attention_dropout", "inner_dropout")
 #: The names of `bert_tf.layers.activation`.
 Activation = Literal["gelu_tanh", "gelu_erf", "relu", "silu", "tanh", "linear"]
 
@@ -92,8 +94,17 @@ class EncoderConfig(ModelConfig):
 
     def __post_init__(self):
         super().__post_init__()
-        if self.hidden_size % self.num_heads:
-            raise ConfigError(f"hidden_size={self.hidden_size} is not a multiple of num_heads={self.num_heads}")
+        check_heads(self)
+
+
+def check_heads(config):
+    """Refuses a width that cannot be divided among the heads.
+
+    Raises:
+        ConfigError: `hidden_size` is not a multiple of `num_heads`.
+    """
+    if config.hidden_size % config.num_heads:
+        raise ConfigError(f"hidden_size={config.hidden_size} is not a multiple of num_heads={config.num_heads}")
 
 
 def published_sizes(num_layers, hidden_size, intermediate_size=None):

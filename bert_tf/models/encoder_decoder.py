@@ -12,8 +12,8 @@ from bert_tf.models.backbone import Backbone, as_tensor
 #: The features an encoder-decoder reads; the two `token_ids` are required. Tasks hand over `segment_ids` to every
 #: backbone; encoder-decoders have no segments and do not read them.
 ENCODER_DECODER_INPUTS = (
-    "token_ids", "segment_ids", "padding_mask", "sequence_ids",
-    "decoder_token_ids", "decoder_padding_mask", "decoder_sequence_ids",
+    "token_ids", "segment_ids", "padding_mask", "sequence_ids", "position_ids",
+    "decoder_token_ids", "decoder_padding_mask", "decoder_sequence_ids", "decoder_position_ids",
 )  # fmt: skip
 
 
@@ -32,7 +32,8 @@ class EncoderDecoder(Backbone):
         inputs: dict: `token_ids` int [B, S] and `decoder_token_ids` int [B, T], the written text moved to the right
             by a start token; where they are not the default `padding_mask`, `decoder_padding_mask` (bool, all real)
             and, for several texts in a row, `sequence_ids` and `decoder_sequence_ids` (text k of one belongs to text
-            k of the other). `segment_ids` are not read.
+            k of the other) and `position_ids` and `decoder_position_ids`, which restart with each text.
+            `segment_ids` are not read, nor are positions by a model with relative ones (T5).
         training: whether dropout is active.
 
     Returns:
@@ -93,8 +94,8 @@ class EncoderDecoder(Backbone):
 
     def encode(self, token_ids, padding_mask=None):
         """The encoder alone: int [B, S], bool [B, S] -> float [B, S, H]."""
-        given = {"token_ids": as_tensor(token_ids), "padding_mask": as_tensor(padding_mask), "sequence_ids": None}
-        return self._parts.encode(given)[-1]
+        given = {"token_ids": as_tensor(token_ids), "padding_mask": as_tensor(padding_mask)}
+        return self._parts.encode(dict.fromkeys(("sequence_ids", "position_ids")) | given)[-1]
 
     def sources(self, encoder_output):
         """What every layer of the decoder needs of the encoder's output: a pair of float [B, n, S, d] each."""
@@ -126,12 +127,12 @@ class EncoderDecoderLayers:
     """The layers of an encoder-decoder, in the order of their calls.
 
     Args:
-        embeddings: from ids [B, S] to [B, S, H], of both texts.
+        embeddings: from ids [B, S] and position ids to [B, S, H], of both texts.
         encoder_mask, decoder_mask, cross_mask: `AttentionMask`s; the second is causal.
         encoder_bias, decoder_bias: `RelativePositionBias`es; None for none.
         encoder_blocks, decoder_blocks: `TransformerBlock`s, bottom first.
         encoder_norm, decoder_norm: from the last layer's output to the result; None for none.
-        output_dropout: after these normalizations.
+        output_dropout: after these normalizations; None for none.
         output: the output layer's table [V, H], a layer with a `kernel`; None for the token table, whose logits are
             multiplied by `logit_scale`.
         logit_scale: float.
@@ -147,7 +148,7 @@ class EncoderDecoderLayers:
     decoder_blocks: list
     encoder_norm: keras.Layer | None
     decoder_norm: keras.Layer | None
-    output_dropout: keras.Layer
+    output_dropout: keras.Layer | None
     output: keras.Layer | None
     logit_scale: float = 1.0
 
@@ -156,7 +157,7 @@ class EncoderDecoderLayers:
         token_ids = inputs["token_ids"]
         mask = self.encoder_mask(token_ids, padding_mask=inputs["padding_mask"], sequence_ids=inputs["sequence_ids"])
         bias = None if self.encoder_bias is None else self.encoder_bias(token_ids)
-        hidden_states = [self.embeddings(token_ids, training=training)]
+        hidden_states = [self.embeddings(token_ids, position_ids=inputs["position_ids"], training=training)]
         for block in self.encoder_blocks:
             hidden_states.append(block(hidden_states[-1], mask, bias=bias, training=training))
         return self._finished(hidden_states, self.encoder_norm, training)
@@ -175,7 +176,7 @@ class EncoderDecoderLayers:
         )
         bias = None if self.decoder_bias is None else self.decoder_bias(token_ids)
         context = {"bias": bias, "source": encoder_output, "source_mask": source_mask, "training": training}
-        hidden_states = [self.embeddings(token_ids, training=training)]
+        hidden_states = [self.embeddings(token_ids, position_ids=inputs["decoder_position_ids"], training=training)]
         for block in self.decoder_blocks:
             hidden_states.append(block(hidden_states[-1], mask, **context))
         return self._finished(hidden_states, self.decoder_norm, training)
@@ -186,7 +187,8 @@ class EncoderDecoderLayers:
         mask = self.decoder_mask(token_ids, **place)
         source_mask = self.cross_mask(token_ids, padding_mask=source_mask)
         bias = None if self.decoder_bias is None else self.decoder_bias(token_ids, **place)
-        x, written = self.embeddings(token_ids), []
+        position_ids = ops.arange(ops.shape(token_ids)[1], dtype="int32")[None] + cache_position
+        x, written = self.embeddings(token_ids, position_ids=position_ids), []
         for block, pair, source in zip(self.decoder_blocks, cache, sources, strict=True):
             options = {"bias": bias, "source_cache": source, "source_mask": source_mask}
             x, pair = block(x, mask, cache=pair, cache_position=cache_position, **options)
@@ -207,7 +209,9 @@ class EncoderDecoderLayers:
 
     def _finished(self, hidden_states, norm, training):
         last = hidden_states[-1] if norm is None else norm(hidden_states[-1])
-        return [*hidden_states[:-1], self.output_dropout(last, training=training)]
+        if self.output_dropout is not None:
+            last = self.output_dropout(last, training=training)
+        return [*hidden_states[:-1], last]
 
 
 def encoder_decoder_inputs():

@@ -18,6 +18,7 @@ from bert_tf.models.roberta_config import ROBERTA
 from bert_tf.models.spanbert_config import SPANBERT
 from bert_tf.models.t5_config import T5_FAMILY
 from bert_tf.models.t5_decoder_config import T5_DECODER
+from bert_tf.models.transformer_config import TRANSFORMER
 from bert_tf.models.xlnet_config import XLNET
 from bert_tf.parsing import brief
 from bert_tf.registry import Registry
@@ -45,7 +46,9 @@ def register_family(record):
     PRESETS.update(record.sizes)
 
 
-for _record in (BERT, ROBERTA, ALBERT, DISTILBERT, MODERNBERT, ELECTRA, SPANBERT, XLNET, T5_FAMILY, T5_DECODER, GPT1, GPT2):
+for _record in (
+    BERT, ROBERTA, ALBERT, DISTILBERT, MODERNBERT, ELECTRA, SPANBERT, XLNET, TRANSFORMER, T5_FAMILY, T5_DECODER, GPT1, GPT2,
+):  # fmt: skip
     register_family(_record)
 
 

@@ -15,7 +15,7 @@ from bert_tf.models.backbone import policy
 from bert_tf.models.config_map import HF_ENCODER, HF_TIED, REQUIRED, ConfigMap, number
 from bert_tf.models.family import Maps
 from bert_tf.models.modernbert_config import ModernBertConfig
-from bert_tf.models.transformer import TransformerEncoder, bert_pooler, run_blocks
+from bert_tf.models.transformer_encoder import TransformerEncoder, bert_pooler, run_blocks
 from bert_tf.models.weights import WeightMap
 from bert_tf.parsing import brief
 

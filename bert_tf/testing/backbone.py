@@ -9,13 +9,14 @@ import tensorflow as tf
 from bert_tf.backend.randomness import step_randomness
 from bert_tf.config import to_dict
 from bert_tf.errors import DataError
+from bert_tf.models.encoder_config import DROPOUT_RATES
 
 #: Positions of the checked sequences, and of those of them that hold tokens.
 LENGTH, REAL = 9, 6
 POSITIONS = np.array([[3, 0, 3], [5, 1, 2]], "int32")
 
 
-def check_backbone(encoder, folder, unreached=(), packing=True, tolerance=1e-4):
+def check_backbone(encoder, folder, unreached=(), packing=True, training=True, tolerance=1e-4):
     """Checks a model of any family and kind, imported ones too.
 
     - Inputs and outputs have the declared names, dtypes and shapes, for static and dynamic batches; inputs that are
@@ -34,6 +35,8 @@ def check_backbone(encoder, folder, unreached=(), packing=True, tolerance=1e-4):
         unreached: paths of weights that are trained only by an objective of the family, such as XLNet's
             "embeddings/query_vector".
         packing: False for a model that does not separate the texts of a packed sequence.
+        training: False leaves out dropout and gradient checkpointing, half of the time: for another model of a class
+            that was checked.
         tolerance: absolute, of outputs of order 1 that must be equal up to rounding.
 
     Raises:
@@ -51,7 +54,8 @@ def check_backbone(encoder, folder, unreached=(), packing=True, tolerance=1e-4):
         _check_outputs_at(plain, tolerance)
     _check_gradients(plain, unreached)
     _check_round_trips(encoder, folder)
-    _check_randomness(_copy(encoder, rate=0.3), plain, tolerance)
+    if training:
+        _check_randomness(_copy(encoder, rate=0.3), plain, tolerance)
     for policy in ("mixed_bfloat16", "mixed_float16"):
         _check_precision(plain, policy)
 
@@ -60,7 +64,7 @@ def _copy(encoder, rate=None, **changes):
     """A model with the same weights, with dropout of another rate, or with other arguments of its constructor."""
     config = encoder.config
     if rate is not None:
-        rates = {"dropout", "attention_dropout"} & to_dict(config).keys()
+        rates = set(DROPOUT_RATES) & to_dict(config).keys()
         config = dataclasses.replace(config, **dict.fromkeys(rates, rate))
     copy = type(encoder).from_config(encoder.get_config() | {"config": to_dict(config)} | changes)
     _assign(copy, encoder)
@@ -229,7 +233,7 @@ def _check_randomness(dropped, plain, tolerance):
     first, second = tf.constant([1, 2]), tf.constant([1, 3])
     output, gradients = run(first, False)
     np.testing.assert_array_equal(run(first, False)[0], output)
-    rates = {"dropout", "attention_dropout"} & to_dict(dropped.config).keys()
+    rates = set(DROPOUT_RATES) & to_dict(dropped.config).keys()
     if rates:
         assert np.abs(run(second, False)[0] - output).max() > 1e-3, "dropout does not depend on the seed"
     remat_output, remat_gradients = run(first, True)

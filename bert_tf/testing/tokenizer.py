@@ -28,6 +28,7 @@ def check_tokenizer(tokenizer, folder, texts=TEXTS, round_trips=()):
     - No text raises an error: empty ones, control characters, thousands of letters. Bytes that are no UTF-8 have the
       ids of the U+FFFD that Python decodes them to.
     - The tables of the vocabulary have its size; random replacements are no special tokens.
+    - `detokenize` gives what `decode` gives: of texts, of random ids, with and without special tokens, in a saved graph.
     - `save` and `load_tokenizer` give a tokenizer of the same class, fingerprint and ids.
 
     Args:
@@ -64,14 +65,15 @@ def check_tokenizer(tokenizer, folder, texts=TEXTS, round_trips=()):
     _check_vocabulary(tokenizer, {i for row in ids for i in row})
     for text in round_trips:
         assert tokenizer.decode(tokenizer.encode(text)) == text
-    assert all(isinstance(tokenizer.decode(row, skip_special_tokens=True), str) for row in ids)
+    mixed = _mixed_ids(tokenizer, ids)
+    _check_texts(tokenizer, mixed)
 
     tokenizer.save(folder / "tokenizer")
     again = load_tokenizer(folder / "tokenizer")
     assert type(again) is type(tokenizer) and again.fingerprint == tokenizer.fingerprint
     assert again.special_ids == tokenizer.special_ids and again.layout == tokenizer.layout
     assert again.tokenize(batch).to_list() == ids
-    _check_saved_graph(tokenizer, folder / "graph", batch, ids)
+    _check_saved_graph(tokenizer, folder / "graph", batch, ids, mixed)
 
 
 def _check_batches(tokenizer, batch, texts, ids):
@@ -111,9 +113,31 @@ def _check_vocabulary(tokenizer, used):
     assert not (used & set(tokenizer.special_ids)) - {tokenizer.unk_id}, "a text without special tokens has some"
 
 
-def _check_saved_graph(tokenizer, folder, batch, ids):
+def _mixed_ids(tokenizer, ids):
+    """Ids of texts, of no text, and random ones, which cut words and characters into pieces."""
+    random = np.random.default_rng(0)
+    lengths = random.integers(1, 12, 200)
+    return [*ids, [], *(random.integers(0, tokenizer.vocabulary_size, length).tolist() for length in lengths)]
+
+
+def _check_texts(tokenizer, ids):
+    rows = tf.ragged.constant(ids, tf.int32)
+    for skip in (False, True):
+        texts = [tokenizer.decode(row, skip_special_tokens=skip) for row in ids]
+        assert [t.decode() for t in tokenizer.detokenize(rows, skip_special_tokens=skip).numpy()] == texts
+    padded, mask = rows.to_tensor(0), tf.sequence_mask(rows.row_lengths())
+    padded, mask = tf.concat([tf.zeros_like(padded), padded], 1), tf.concat([tf.zeros_like(mask), mask], 1)
+    texts = [tokenizer.decode(row) for row in ids]
+    assert [t.decode() for t in tokenizer.detokenize(padded, mask).numpy()] == texts
+
+
+def _check_saved_graph(tokenizer, folder, batch, ids, mixed):
     module = tf.Module()
     module.resources = tokenizer.resources
     module.tokenize = tf.function(tokenizer.tokenize, input_signature=[tf.TensorSpec([None], tf.string)])
+    module.detokenize = tf.function(tokenizer.detokenize, input_signature=[tf.RaggedTensorSpec([None, None], tf.int32)])
     tf.saved_model.save(module, str(folder))
-    assert tf.saved_model.load(str(folder)).tokenize(batch).to_list() == ids
+    loaded = tf.saved_model.load(str(folder))
+    assert loaded.tokenize(batch).to_list() == ids
+    texts = loaded.detokenize(tf.ragged.constant(mixed, tf.int32)).numpy()
+    assert [text.decode() for text in texts] == [tokenizer.decode(row) for row in mixed]

@@ -103,9 +103,8 @@ _BPE_FILES = (
     ("encoder.json", "vocab.bpe"),
     ("encoder_bpe_40000.json", "vocab_40000.bpe"),
 )
-_UNIGRAM = {
-    "function": f"{_HERE}.sentencepiece.training:train_unigram", "cased": {"lowercase": False, "keep_accents": True}
-}  # fmt: skip
+_TRAIN_UNIGRAM = f"{_HERE}.sentencepiece.training:train_unigram"
+_UNIGRAM = {"function": _TRAIN_UNIGRAM, "cased": {"lowercase": False, "keep_accents": True}}
 #: A folder is searched for their files in this order.
 KINDS = Registry(
     "tokenizer kind",
@@ -143,7 +142,9 @@ KINDS = Registry(
             trainers=(
                 VocabularyTrainer("unigram", "SentencePiece for ALBERT", settings={"family": "albert"}, **_UNIGRAM),
                 VocabularyTrainer("unigram_xlnet", "SentencePiece for XLNet", settings={"family": "xlnet"}, **_UNIGRAM),
-                VocabularyTrainer("unigram_t5", "SentencePiece for T5, 100 sentinels", settings={"family": "t5"}, **_UNIGRAM),
+                VocabularyTrainer(
+                    "unigram_t5", "SentencePiece for T5, 100 sentinels; keeps case", _TRAIN_UNIGRAM, {"family": "t5"}
+                ),
             ),
         ),
         TokenizerKind(

@@ -13,6 +13,7 @@ from bert_tf.encodings import is_unicode
 from bert_tf.errors import ConfigError, DataError
 from bert_tf.parsing import brief
 from bert_tf.tokenizers.layout import build_layout
+from bert_tf.tokenizers.ops.detokenization import join_spellings, spelling_tables
 from bert_tf.tokenizers.ops.model_rows import pack
 from bert_tf.tokenizers.ops.normalization import before_normalization, check_normalization, normalize
 from bert_tf.tokenizers.ops.offsets import to_characters
@@ -34,7 +35,7 @@ class Tokenizer:
         `_encode(text, with_offsets)`: from tf.string [M] to (ids int32 [T], splits int32 [M + 1],
             starts, ends int32 [T]); the last two are bytes of each text, or None without offsets;
         `_encoder_resources`: the trackables that `_encode` uses;
-        `_join(tokens)`: the text of a list of tokens;
+        `_spell(token, first, last)`: the bytes of a token in a text of which it is the first or the last, or neither;
         `save(folder)`;
         `_continues(token)`: whether a token of text continues the word before it, where tokens show it;
         `settings`: a dict that JSON can hold, of everything beside the vocabulary that changes ids.
@@ -169,7 +170,30 @@ class Tokenizer:
         """Readable text of ids. What cleaning and normalization changed does not come back."""
         hidden = self.special_ids if skip_special_tokens else ()
         tokens = [self.id_to_token(int(i)) for i in ids if int(i) not in hidden]
-        return self._join(tokens) if tokens else ""
+        last = len(tokens) - 1
+        spelled = b"".join(self._spell(token, i == 0, i == last) for i, token in enumerate(tokens))
+        return spelled.decode("utf-8", "replace")
+
+    def detokenize(self, ids, padding_mask=None, skip_special_tokens=False):
+        """What `decode` gives for each row, in graph operations that a SavedModel can hold.
+
+        Args:
+            ids: tf.RaggedTensor int32 [N, None]; or a tensor int32 [N, S] with a padding mask.
+            padding_mask: bool [N, S], True at the tokens that the text is made of.
+            skip_special_tokens: leave out `special_ids`.
+
+        Returns:
+            tf.string [N], UTF-8.
+
+        Raises:
+            tf.errors.InvalidArgumentError: when run: an id outside the vocabulary.
+        """
+        if padding_mask is not None:
+            ids = tf.ragged.boolean_mask(tf.cast(ids, tf.int32), padding_mask)
+        if skip_special_tokens:
+            hidden = np.isin(np.arange(self.vocabulary_size), self.special_ids)
+            ids = tf.ragged.boolean_mask(ids, ids.with_values(~tf.gather(tf.constant(hidden), ids.values)))
+        return self._texts_of(ids.values, tf.cast(ids.row_splits, tf.int64))
 
     def pack(self, first, second=None, sequence_length=128, dynamic=False):
         """The texts with the special tokens of `layout`, in rows of `sequence_length`; see `model_rows.pack`."""
@@ -224,6 +248,14 @@ class Tokenizer:
         signature = [tf.TensorSpec([None], tf.string, name="text")]
         with tf.init_scope():
             return tf.function(function, input_signature=signature, autograph=False).get_concrete_function()
+
+    @functools.cached_property
+    def _texts_of(self):
+        spellings = spelling_tables(self.vocabulary, self._spell)
+        signature = [tf.TensorSpec([None], tf.int32, name="ids"), tf.TensorSpec([None], tf.int64, name="splits")]
+        with tf.init_scope():
+            function = tf.function(lambda ids, splits: join_spellings(ids, splits, *spellings), signature, autograph=False)
+            return function.get_concrete_function()
 
     def _run_ids(self, text):
         """(ids [T], splits [N + 1])."""

@@ -33,6 +33,7 @@ from bert_tf import config as configuration
 from bert_tf.backend import TrainableModel
 from bert_tf.errors import ConfigError, DataError, RunDirectoryError
 from bert_tf.files import is_there
+from bert_tf.models.encoder_config import DROPOUT_RATES
 from bert_tf.models.families import FAMILIES, build_config, build_encoder, describe
 from bert_tf.models.weights import LoadReport, by_path, part_of
 from bert_tf.objectives.objective import ObjectiveConfig
@@ -171,7 +172,7 @@ def load_encoder(path, trained=True, pooler=True, dropout=None, **outputs):
     source = open_source(path)
     config = source.config
     if dropout is not None:
-        rates = {"dropout", "attention_dropout"} & {field.name for field in dataclasses.fields(config)}
+        rates = set(DROPOUT_RATES) & {field.name for field in dataclasses.fields(config)}
         config = dataclasses.replace(config, **dict.fromkeys(rates, dropout))
     encoder = build_encoder(config, pooler=pooler, **outputs)
     if trained:
@@ -215,7 +216,7 @@ def initialize(objective, tokenizer, path, fresh=()):
     theirs = configuration.to_dict(source.config)
     for name, value in configuration.to_dict(objective.backbone.config).items():
         # Settings of training alone may differ; those that change the outputs may not.
-        if name not in ("dropout", "attention_dropout", "initializer_range") and theirs.get(name) != value:
+        if name not in (*DROPOUT_RATES, "initializer_range") and theirs.get(name) != value:
             raise ConfigError(
                 f"model.{name} is {value!r}, but {path} has {theirs.get(name)!r}; set model.{name} to that value"
             )

@@ -1,9 +1,13 @@
-"""`bert-tf generate` on the small published-format GPT-2 of the fixtures."""
+"""`bert-tf generate` on the small published-format GPT-2 of the fixtures, and on a T5."""
 
 from pathlib import Path
 
+import bert_tf
 from bert_tf.cli.main import main
 from bert_tf.generation import GenerationConfig, TextGenerator
+from bert_tf.models.t5 import T5, T5Config
+from bert_tf.objectives import Denoising
+from bert_tf.tokenizers import train_unigram
 from bert_tf.training.loading import load_pretrained
 
 GPT2 = Path(__file__).parents[1] / "fixtures" / "checkpoints" / "gpt2"
@@ -29,3 +33,15 @@ def test_mistakes_are_one_sentence(capsys):
     bert = GPT2.parent / "bert"
     assert main(["generate", str(bert), "the"]) == 1
     assert "does not continue texts; give a decoder" in capsys.readouterr().err
+
+
+def test_an_encoder_decoder_prints_what_it_writes(tmp_path, capsys):
+    tokenizer = train_unigram(["the state of the union is strong"] * 20, 30, family="t5")
+    sizes = {"num_layers": 1, "num_heads": 2, "head_size": 8, "intermediate_size": 32}
+    model = T5(T5Config(tokenizer.vocabulary_size + 8, 16, **sizes))
+    bert_tf.save(Denoising(model), tokenizer, tmp_path / "t5", "hf")
+    (answer,) = TextGenerator(model, tokenizer)(["the union"], GenerationConfig(max_new_tokens=4))[0]
+    assert main(["generate", str(tmp_path / "t5"), "the union", "--max-new-tokens", "4"]) == 0
+    assert capsys.readouterr().out == f"{answer.text}\n"
+    assert main(["generate", str(tmp_path / "t5"), "the union", "state", "--max-new-tokens", "4"]) == 0
+    assert capsys.readouterr().out.splitlines()[0] == f"{answer.score:9.3f}  {answer.text}"

@@ -50,6 +50,43 @@ def test_with_beams_for_every_text_the_search_is_exhaustive(variant, alpha):
             np.testing.assert_allclose(found["scores"][row, place], score, rtol=1e-5)
 
 
+def few_beams(logits, prompt, limit, k, n_best, alpha, variant, stops):
+    """The search with k beams on Python lists: texts with their scores, best first."""
+    log_p, alive, finished = log_softmax(logits), [(0.0, ())], []
+    for length in range(1, limit + 1):
+        grown = [
+            (score + log_p[(*prompt, *text)[-2], (*prompt, *text)[-1], token], (*text, token))
+            for score, text in alive
+            for token in range(len(logits))
+        ]
+        grown = sorted(grown, reverse=True)[: k * max(2, 1 + len(stops))]
+        ended = [(score, text) for score, text in grown if text[-1] in stops]
+        if variant == "huggingface":
+            ended = [pair for pair in (grown if length == limit else ended) if pair in grown[:k]]
+        finished += [(score / penalty(length, alpha, variant), text) for score, text in ended]
+        finished = sorted(finished, reverse=True)[:k]
+        alive = [pair for pair in grown if pair[1][-1] not in stops][:k]
+        best_possible = alive[0][0] / penalty(limit, alpha, variant)
+        enough = k if variant == "huggingface" else n_best
+        if len(finished) >= enough and best_possible <= finished[-1][0]:
+            break
+    return (finished or [(score / penalty(length, alpha, variant), text) for score, text in alive])[:n_best]
+
+
+@pytest.mark.parametrize("variant", ["tensor2tensor", "huggingface"])
+@pytest.mark.parametrize("stops", [(0,), (0, 1)])
+def test_few_beams(variant, stops):
+    logits, prompts = table(9, seed=2), [[i % 9, (3 * i + 1) % 9] for i in range(12)]
+    config = GenerationConfig(method="beam_search", beams=3, n_best=3, max_new_tokens=8, beam_variant=variant)
+    found = beam_search(MarkovSteps(logits, prompts, 8), config, Restrictions(stop_ids=stops))
+    for row, prompt in enumerate(prompts):
+        expected = few_beams(logits, prompt, 8, 3, 3, config.length_penalty, variant, stops)
+        lengths = np.asarray(found["lengths"][row])
+        texts = [tuple(ids[:n].tolist()) for ids, n in zip(np.asarray(found["token_ids"][row]), lengths) if n]
+        assert texts == [text for _, text in expected]
+        np.testing.assert_allclose(found["scores"][row][: len(texts)], [score for score, _ in expected], rtol=1e-5)
+
+
 @pytest.mark.parametrize("variant", ["tensor2tensor", "huggingface"])
 def test_a_batch_gives_what_each_prompt_gives_alone(variant):
     logits, prompts = table(9, seed=3), [[1, 2], [3, 1], [8, 8], [0, 4]]

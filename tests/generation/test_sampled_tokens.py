@@ -78,6 +78,7 @@ CASES = {
     "temperature": ({"temperature": 0.5}, lambda p: p**2),
     "top_k": ({"top_k": 3}, lambda p: np.where(p >= np.sort(p)[-3], p, 0)),
     "top_p": ({"top_p": 0.7}, lambda p: np.where(p >= crossing(p, 0.7), p, 0)),
+    "top_p of several": ({"top_p": 0.94}, lambda p: np.where(p >= crossing(p, 0.94), p, 0)),
     "top_k and top_p": ({"top_k": 4, "top_p": 0.8}, lambda p: np.where(top(p, 4) >= crossing(top(p, 4), 0.8), p, 0)),
 }
 

@@ -6,12 +6,13 @@ import pytest
 
 from bert_tf.config import build
 from bert_tf.errors import ConfigError
-from bert_tf.models import T5, T5Config
+from bert_tf.models import T5, T5Config, Transformer, TransformerConfig
 from bert_tf.objectives import TextToText, TextToTextConfig
 from bert_tf.objectives.losses import cross_entropy_sums, smoothing_sum
 from bert_tf.objectives.objective import ObjectiveConfig
 
-CONFIG = T5Config(37, 16, num_layers=2, num_heads=2, head_size=8, intermediate_size=24, dropout=0.0)
+SIZES = {"hidden_size": 16, "num_layers": 2, "num_heads": 2, "intermediate_size": 24, "dropout": 0.0}
+CONFIG = T5Config(37, head_size=8, **SIZES)
 SOURCES, TARGETS = [[5, 6, 7, 1], [8, 1], [9, 10, 11, 1]], [[20, 21, 1], [22, 23, 24, 25, 1], [26, 1]]
 
 
@@ -60,18 +61,22 @@ def rows(groups):
         return [np.array([x + [0] * (width - len(x)) for x in values], "int32") for values in (ids, numbers)]
 
     (source, source_numbers), (target, target_numbers) = side(SOURCES), side(TARGETS)
+    positions = [np.array([[row[:i].tolist().count(k) * (k > 0) for i, k in enumerate(row)] for row in numbers], "int32")
+                 for numbers in (source_numbers, target_numbers)]  # fmt: skip
     start = np.pad(target_numbers, [(0, 0), (1, 0)])[:, :-1] != target_numbers
     return {
         "token_ids": source, "padding_mask": source_numbers > 0, "sequence_ids": source_numbers,
         "target_ids": target, "decoder_sequence_ids": target_numbers,
         "decoder_token_ids": np.where(start, 0, np.pad(target, [(0, 0), (1, 0)])[:, :-1]),
+        "position_ids": positions[0], "decoder_position_ids": positions[1],
         "target_weights": (target_numbers > 0).astype("float32"),
     }  # fmt: skip
 
 
-def test_packed_pairs_are_those_alone():
+@pytest.mark.parametrize("make", [lambda: T5(CONFIG), lambda: Transformer(TransformerConfig(37, **SIZES))], ids=["t5", "transformer"])
+def test_packed_pairs_are_those_alone(make):
     keras.utils.set_random_seed(0)
-    model = TextToText(T5(CONFIG), label_smoothing=0.1)
+    model = TextToText(make(), label_smoothing=0.1)
     alone, packed = (model.loss_sums(rows(groups), training=False) for groups in ([[0], [1], [2]], [[0, 1], [2]]))
     assert float(packed[0]["text_to_text"]) == pytest.approx(float(alone[0]["text_to_text"]), rel=1e-5)
     for name in ("text_to_text_accuracy", "text_to_text_nll"):

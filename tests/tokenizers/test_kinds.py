@@ -34,8 +34,8 @@ class WordTokenizer(Tokenizer):
         ids, splits = self._table.lookup(words.values), tf.cast(words.row_splits, tf.int32)
         return ids, splits, tf.cast(starts.values, tf.int32), tf.cast(ends.values, tf.int32)
 
-    def _join(self, tokens):
-        return " ".join(tokens)
+    def _spell(self, token, first, last):
+        return (token if first else f" {token}").encode()
 
     def save(self, folder):
         folder.mkdir(parents=True)

@@ -4,7 +4,7 @@ import functools
 
 import tensorflow as tf
 import tensorflow_text as tf_text
-from tokenizers import decoders, models
+from tokenizers import models
 
 from bert_tf.config import nearest
 from bert_tf.encodings import is_unicode
@@ -138,10 +138,10 @@ class BPETokenizer(Tokenizer):
             "layout": self.layout_name,
         }
 
-    def _join(self, tokens):
-        if not self.end_of_word:
-            return "".join(tokens)
-        return decoders.BPEDecoder(suffix=self.end_of_word).decode(tokens)
+    def _spell(self, token, first, last):
+        # As Hugging Face's BPEDecoder.
+        spelled = token.replace(self.end_of_word, "" if last else " ") if self.end_of_word else token
+        return spelled.encode("utf-8")
 
     def save(self, folder):
         """Writes vocab.json, merges.txt and tokenizer_config.json; RunDirectoryError if it cannot.

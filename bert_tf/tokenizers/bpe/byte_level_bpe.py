@@ -164,10 +164,8 @@ class ByteLevelBPETokenizer(Tokenizer):
             "layout": self.layout_name,
         }
 
-    def _join(self, tokens):
-        return b"".join(self._spelled.get(token) or token.encode("utf-8") for token in tokens).decode(
-            "utf-8", "replace"
-        )
+    def _spell(self, token, first, last):
+        return self._spelled.get(token) or token.encode("utf-8")
 
     def save(self, folder):
         """Writes vocab.json, merges.txt and tokenizer_config.json, as Hugging Face has them; RunDirectoryError if it

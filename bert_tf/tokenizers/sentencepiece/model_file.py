@@ -20,6 +20,12 @@ def pieces_of(model):
     return [piece.piece for piece in parse_model(model).pieces]
 
 
+def byte_pieces(proto):
+    """dict of piece -> the one byte that it stands for: the pieces of a model trained with byte_fallback, as mT5's."""
+    pieces = [piece.piece for piece in proto.pieces if piece.type == proto.SentencePiece.BYTE]
+    return {piece: bytes([int(piece[3:-1], 16)]) for piece in pieces}  # "<0x0A>"
+
+
 def unigram_model(scores, unknown, control, charsmap):
     """The content of a .model file.
 

@@ -6,7 +6,6 @@ from pathlib import Path
 
 import tensorflow as tf
 import tensorflow_text as tf_text
-from tokenizers import decoders
 
 from bert_tf.config import nearest
 from bert_tf.errors import ConfigError, DataError
@@ -23,7 +22,7 @@ from bert_tf.tokenizers.ops.offsets import clean, cut, source_bytes
 from bert_tf.tokenizers.ops.strings import join_bytes, row_ids
 from bert_tf.tokenizers.sentencepiece.digit_commas import DigitCommaCutter
 from bert_tf.tokenizers.sentencepiece.families import FAMILIES, check_family, sentinels
-from bert_tf.tokenizers.sentencepiece.model_file import SPACE, parse_model
+from bert_tf.tokenizers.sentencepiece.model_file import SPACE, byte_pieces, parse_model
 from bert_tf.tokenizers.sentencepiece.pre_tokenization import PRE_TOKENIZATIONS, PreTokenization
 from bert_tf.tokenizers.special_tokens import SpecialToken
 from bert_tf.tokenizers.tokenizer import Tokenizer
@@ -110,6 +109,7 @@ class SentencePieceTokenizer(Tokenizer):
         further = [t for t in default["special"] if t in pieces]
         super().__init__(pieces + extra, roles, (*mask, *further, *extra, *special_tokens), default["layout"])
 
+        self._byte_pieces = byte_pieces(parsed)
         with tf.init_scope():
             charsmap = parsed.normalizer_spec.precompiled_charsmap
             content, table = self.model, b""
@@ -184,8 +184,11 @@ class SentencePieceTokenizer(Tokenizer):
             "special_tokens": self._special_settings(),
         } | self._own_pre_tokenization
 
-    def _join(self, tokens):
-        return decoders.Metaspace(replacement=SPACE).decode(tokens)
+    def _spell(self, token, first, last):
+        # As Hugging Face's Metaspace; bytes as SentencePiece spells characters that are no piece ("<0xE2>").
+        if token in self._byte_pieces:
+            return self._byte_pieces[token]
+        return token.replace(SPACE, "" if first else " ").encode("utf-8")
 
     def save(self, folder):
         """Writes spiece.model and tokenizer_config.json, which Hugging Face reads too; RunDirectoryError if it cannot.

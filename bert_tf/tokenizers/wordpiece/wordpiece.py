@@ -17,6 +17,7 @@ from bert_tf.tokenizers.special_tokens import STANDARD_SPECIAL_TOKENS
 from bert_tf.tokenizers.tokenizer import Tokenizer
 
 PREFIX = "##"
+_DECODER = decoders.WordPiece(prefix=PREFIX, cleanup=True)
 MAX_WORD_CHARACTERS = 100  # longer words are unknown, as in google-research/bert tokenization.py
 _MAX_CHARACTER_BYTES = 4
 _MAX_TOKEN_BYTES = 256  # what a FastWordpiece trie can hold
@@ -187,8 +188,10 @@ class WordPieceTokenizer(Tokenizer):
         ends = tf.where(is_long, word_ends, ends)
         return joined, splits, tf.boolean_mask(starts, keep), tf.boolean_mask(ends, keep)
 
-    def _join(self, tokens):
-        return decoders.WordPiece(prefix=PREFIX, cleanup=True).decode(tokens)
+    def _spell(self, token, first, last):
+        # The clean-up of Hugging Face's decoder ("isn't" without spaces) changes each token by itself.
+        before = [] if first else ["a"]
+        return _DECODER.decode([*before, token])[len(before) :].encode("utf-8")
 
     def save(self, folder):
         """Writes vocab.txt and tokenizer_config.json, which Hugging Face's BertTokenizer reads too.

@@ -1,0 +1,132 @@
+"""Prompts as the rows that a model reads, and the tokens that it writes as text."""
+
+import numpy as np
+
+from bert_tf.errors import ConfigError, DataError
+from bert_tf.generation.steps import DecoderSteps, EncoderDecoderSteps
+from bert_tf.parsing import brief
+
+
+class PromptTokenizer:
+    """The tokenizer of a model that writes text: what stands before, around and after each text.
+
+    | | decoder | encoder-decoder |
+    |---|---|---|
+    | prompt | the tokens that begin a text (`[CLS]`, for example), then the text | the text as `pack` has it: T5 appends `</s>` |
+    | padded | on the left, so that all texts continue in the same column | on the right |
+    | first token written | what follows the prompt | what follows `start_id`, which is padding: so T5 was pretrained |
+    | last token written | the token that ended texts in pretraining | the same |
+
+    Args:
+        model: a `Decoder` or an `EncoderDecoder`.
+        tokenizer: of its pretraining.
+
+    Attributes:
+        has_source: whether the prompt is read apart from the text that is written: by an encoder.
+        start_id: int, the token that the written text of an encoder-decoder begins with.
+        stop_ids: tuple of int, the tokens that end a text.
+        end_ids: tuple of int, what ends a whole text that an encoder-decoder writes.
+
+    Raises:
+        ConfigError: the model is an encoder, or has fewer rows in its token table than the tokenizer has tokens.
+
+    Example:
+        prompts = PromptTokenizer(gpt, tokenizer)
+        token_ids, padding_mask = prompts.rows(["a good film", "the film is"])  # int32 and bool [2, S]
+        prompts.text(token_ids[0])  # '[CLS] a good film'
+    """
+
+    def __init__(self, model, tokenizer):
+        if model.kind not in ("decoder", "encoder_decoder"):
+            raise ConfigError(
+                f"{model.name} is of the kind {model.kind}, which does not continue texts; give a decoder (GPT) or an "
+                f"encoder-decoder (T5)"
+            )
+        if tokenizer.vocabulary_size > model.config.vocabulary_size:
+            raise ConfigError(
+                f"the tokenizer has {tokenizer.vocabulary_size:,} tokens, {model.name} has rows for "
+                f"{model.config.vocabulary_size:,}; give the tokenizer of its pretraining"
+            )
+        self.model, self.tokenizer = model, tokenizer
+        self.has_source = model.kind == "encoder_decoder"
+        layout = tokenizer.layout
+        self.start_id = tokenizer.pad_id
+        self.end_ids = (*layout.after_first, *layout.at_end)
+        self.stop_ids = tuple(sorted({*layout.after_first, tokenizer.eod_id, tokenizer.sep_id} - {None}))
+
+    def ids(self, text):
+        """The ids of one prompt, a list of int.
+
+        Raises:
+            DataError: a text without a token, or one of which the vocabulary has nothing.
+        """
+        tokenizer, layout = self.tokenizer, self.tokenizer.layout
+        ids = tokenizer.encode(text)
+        if not ids and (self.has_source or not layout.before_first):
+            raise DataError(f"the prompt {brief(text)} has no token; give at least one word")
+        unknown = tokenizer.unk_id
+        if unknown in ids and tokenizer.id_to_token(unknown) not in text:
+            if not tokenizer.decode([i for i in ids if i != unknown]).strip():
+                raise DataError(f"the vocabulary has none of the words of the prompt {brief(text)}; give others")
+        return [*layout.before_first, *ids, *(self.end_ids if self.has_source else ())]
+
+    def rows(self, texts, max_new_tokens=0):
+        """The prompts as int32 [B, S], and bool [B, S], True at real tokens.
+
+        Args:
+            texts: list of str.
+            max_new_tokens: the model must have so many positions besides.
+
+        Raises:
+            DataError: as `ids`; no prompts; more tokens than the model has positions.
+        """
+        if not texts:
+            raise DataError("there are no prompts; give at least one")
+        prompts = [self.ids(text) for text in texts]
+        for text, ids in zip(texts, prompts):
+            self._check_length(text, ids, max_new_tokens)
+        return padded(prompts, self.tokenizer.pad_id, on_the_left=not self.has_source)
+
+    def text(self, ids):
+        """The text of written tokens, without padding and the tokens that end a text."""
+        hidden = {*self.stop_ids, self.tokenizer.pad_id}
+        return self.tokenizer.decode([i for i in map(int, ids) if i not in hidden])
+
+    def steps(self, token_ids, padding_mask, max_new_tokens, sources=None):
+        """`DecoderSteps` or `EncoderDecoderSteps` for these rows; `sources` as the latter has them."""
+        if self.has_source:
+            return EncoderDecoderSteps(self.model, token_ids, padding_mask, max_new_tokens, self.start_id, sources)
+        return DecoderSteps(self.model, token_ids, padding_mask, max_new_tokens)
+
+    def _check_length(self, text, ids, max_new_tokens):
+        longest = self.model.config.max_positions
+        if self.has_source:
+            if len(ids) > longest:
+                raise DataError(
+                    f"a prompt of {len(ids)} tokens is longer than the model's {longest} positions; shorten the prompt "
+                    f"{brief(text)}"
+                )
+            if max_new_tokens > longest:
+                raise DataError(
+                    f"max_new_tokens={max_new_tokens} is more than the model's {longest} positions; lower it"
+                )
+        elif len(ids) + max_new_tokens > longest:
+            raise DataError(
+                f"a prompt of {len(ids)} tokens and max_new_tokens={max_new_tokens} are more than the model's "
+                f"{longest} positions; shorten the prompt {brief(text)} or lower max_new_tokens"
+            )
+
+
+def padded(sequences, pad_id, on_the_left=False):
+    """Lists of ids as int32 [B, S], and bool [B, S], True at real tokens.
+
+    Example:
+        padded([[5, 6], [7]], pad_id=0)  # [[5, 6], [7, 0]], [[True, True], [True, False]]
+    """
+    longest = max(map(len, sequences))
+    token_ids = np.full((len(sequences), longest), pad_id, "int32")
+    mask = np.zeros((len(sequences), longest), bool)
+    for row, ids in enumerate(sequences):
+        place = slice(longest - len(ids), None) if on_the_left else slice(len(ids))
+        token_ids[row, place], mask[row, place] = ids, True
+    return token_ids, mask

@@ -1,0 +1,43 @@
+"""Token ids to texts in graph ops: each token has a spelling, which may depend on where in the text it stands."""
+
+import tensorflow as tf
+
+from bert_tf.tokenizers.ops.strings import valid_utf8
+
+#: (first of its text, last of its text), in the order of the numbers that `join_spellings` computes.
+PLACES = ((False, False), (True, False), (False, True), (True, True))
+
+
+def spelling_tables(vocabulary, spell):
+    """The spellings of a vocabulary in each of `PLACES`, as few tables as there are different ones.
+
+    Args:
+        vocabulary: list of str.
+        spell: `spell(token, first, last)` -> bytes.
+
+    Returns:
+        (tables, numbers): a list of lists of bytes by id, and for each of `PLACES` the number of its table.
+    """
+    tables, numbers = [], []
+    for first, last in PLACES:
+        table = [spell(token, first, last) for token in vocabulary]
+        if table not in tables:
+            tables.append(table)
+        numbers.append(tables.index(table))
+    return tables, numbers
+
+
+def join_spellings(ids, splits, tables, numbers):
+    """tf.string [N]: the spellings of the ids [T] of each row, with U+FFFD in place of bytes that are no UTF-8.
+
+    Args:
+        ids: int32 [T], of all rows.
+        splits: int64 [N + 1].
+        tables, numbers: of `spelling_tables`.
+    """
+    rows = tf.RaggedTensor.from_row_splits(ids, splits, validate=False)
+    column = tf.ragged.range(rows.row_lengths()).values
+    last = tf.gather(rows.row_lengths(), rows.value_rowids()) - 1
+    place = tf.cast(column == 0, tf.int32) + 2 * tf.cast(column == last, tf.int32)
+    spelled = tf.gather_nd(tf.constant(tables), tf.stack([tf.gather(tf.constant(numbers), place), ids], axis=1))
+    return valid_utf8(tf.strings.reduce_join(rows.with_values(spelled), axis=-1))

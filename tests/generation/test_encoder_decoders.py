@@ -1,0 +1,131 @@
+"""Text to text with a T5, against `generate` of transformers (tests/golden/t5.py) and loops without a cache."""
+
+import json
+from pathlib import Path
+
+import keras
+import numpy as np
+import pytest
+
+from bert_tf.errors import ConfigError, DataError
+from bert_tf.generation import GenerationConfig, PromptTokenizer, TextGenerator, TextScorer
+from bert_tf.models import BertConfig, BertEncoder, t5
+from bert_tf.models.t5 import T5, T5Config
+from bert_tf.models.weights import load_weights
+from bert_tf.tokenizers import WordPieceTokenizer, train_unigram
+from bert_tf.tokenizers.layout import build_layout
+
+FIXTURES = Path(__file__).parents[1] / "fixtures" / "models"
+TEXTS = ["the state of the union is strong", "the people of the union know it"]
+PROMPTS = ["the", "the people of the union know", "state of it", TEXTS[0]]
+WORDS = ["[PAD]", "[SEP]", "[UNK]", "[CLS]", "[MASK]", *(f"w{i}" for i in range(5, 37))]
+
+
+def test_texts_are_those_of_generate():
+    """The prompts of a batch have unequal lengths. They were read there without </s>, hence the layout."""
+    with np.load(FIXTURES / "t5_relu_tied.npz") as file:
+        golden = dict(file)
+    model = T5(T5Config(**t5.HF_CONFIG.read(json.loads(str(golden["config"])), "config.json")))
+    load_weights(model, {k.removeprefix("weights/"): v for k, v in golden.items() if k.startswith("weights/")}, t5.HF_WEIGHTS)
+    tokenizer = WordPieceTokenizer(WORDS)
+    tokenizer.layout = build_layout("none", None, None)
+    generate = TextGenerator(model, tokenizer)
+    assert (generate.prompts.start_id, generate.stop_ids) == (0, (1,))
+    prompts = [" ".join(WORDS[i] for i in ids[real]) for ids, real in zip(golden["token_ids"], golden["padding_mask"])]
+    np.testing.assert_array_equal(generate.prompts.rows(prompts)[0], golden["token_ids"])
+
+    found = generate(prompts, GenerationConfig(max_new_tokens=10))
+    for (answer,), theirs in zip(found, golden["greedy"], strict=True):
+        end = theirs.tolist().index(1) + 1 if 1 in theirs else 10
+        assert answer.token_ids == theirs[:end].tolist()
+        assert answer.text == tokenizer.decode([i for i in theirs[:end] if i > 1])
+    config = GenerationConfig(
+        method="beam_search", beams=3, n_best=3, length_penalty=0.6, beam_variant="huggingface", max_new_tokens=10
+    )
+    for answers, theirs, scores in zip(generate(prompts, config), golden["beams"], golden["beam_scores"].reshape(-1, 3)):
+        assert [a.token_ids for a in answers] == [t[: t.index(1) + 1] if 1 in t else t for t in theirs.tolist()]
+        np.testing.assert_allclose([a.score for a in answers], scores, rtol=1e-5)
+
+
+@pytest.fixture(scope="module")
+def tokenizer():
+    keras.utils.set_random_seed(1)  # first: it clears TensorFlow's caches, where SentencePiece has its model
+    return train_unigram(TEXTS * 20, 30, family="t5")
+
+
+@pytest.fixture(scope="module")
+def model(tokenizer):
+    """A random T5 with more rows than tokens, as the published ones."""
+    sizes = {"num_layers": 1, "num_heads": 3, "head_size": 6, "intermediate_size": 28}
+    model = T5(T5Config(tokenizer.vocabulary_size + 90, 20, **sizes))
+    for variable in model.weights:
+        variable.assign(variable + 0.3 * np.random.default_rng(1).normal(size=variable.shape))
+    return model
+
+
+def log_p_of(model, source, written):
+    """log p of the token after each of `written`, float64 [T, V]."""
+    x = model({"token_ids": np.array([source]), "decoder_token_ids": np.array([written])})["sequence_output"]
+    logits = np.asarray(model.output_logits(x), "float64")[0]
+    return logits - np.log(np.exp(logits).sum(-1, keepdims=True))
+
+
+def greedily(model, tokenizer, source, new):
+    written, score = [tokenizer.pad_id], 0.0
+    for _ in range(new):
+        log_p = log_p_of(model, source, written)[-1]
+        written.append(int(log_p[: tokenizer.vocabulary_size].argmax()))
+        score += log_p[written[-1]]
+        if written[-1] == tokenizer.sep_id:
+            break
+    return written[1:], score
+
+
+def test_a_prompt_ends_with_the_end_token_and_a_batch_gives_what_each_gives_alone(model, tokenizer):
+    generate, lengths, config = TextGenerator(model, tokenizer), set(), GenerationConfig(max_new_tokens=5)
+    for prompt, (answer,) in zip(PROMPTS, generate(PROMPTS, config), strict=True):
+        source = [*tokenizer.encode(prompt), tokenizer.token_to_id("</s>")]
+        ids, score = greedily(model, tokenizer, source, 5)
+        assert answer.token_ids == ids and answer.score == pytest.approx(score, rel=1e-4)
+        lengths.add(len(source))
+    assert len(lengths) > 2
+    assert "".join(generate.stream(prompt, config)) == answer.text
+    config = GenerationConfig(max_new_tokens=5, method="sample", seed=3)
+    assert generate(PROMPTS, config)[0][0].token_ids == generate(PROMPTS[:1], config)[0][0].token_ids
+
+
+def test_rows_without_a_token_are_never_chosen(model, tokenizer):
+    generate = TextGenerator(model, tokenizer)
+    found = generate(["the"] * 12, GenerationConfig(method="sample", temperature=50.0, max_new_tokens=12))
+    ids = {i for (answer,) in found for i in answer.token_ids}
+    assert max(ids) < tokenizer.vocabulary_size and len(ids) > 50
+
+
+def test_targets_have_the_log_likelihood_of_their_tokens_and_of_the_end(model, tokenizer):
+    scorer = TextScorer(model, tokenizer, batch_size=2)
+    pairs = [("the state of", "the union"), ("the", "people know it"), (TEXTS[0], "union")]
+    greedy = TextGenerator(model, tokenizer)(["the"], GenerationConfig(max_new_tokens=2))[0][0]
+    for (source, target), score in zip(pairs, scorer.continuations(pairs), strict=True):
+        ids = [tokenizer.pad_id, *tokenizer.encode(target), tokenizer.sep_id]
+        log_p = log_p_of(model, [*tokenizer.encode(source), tokenizer.sep_id], ids[:-1])
+        assert score.log_likelihood == pytest.approx(sum(log_p[i, ids[i + 1]] for i in range(len(ids) - 1)), rel=1e-4)
+        assert (score.tokens, score.characters) == (len(ids) - 1, len(target))
+        assert score.is_greedy == (log_p.argmax(-1).tolist() == ids[1:])
+    assert not greedy.finished  # a text that greedy generation does not end is not the greedy one
+    assert not scorer.continuations([("the", greedy.text)])[0].is_greedy
+    with pytest.raises(ConfigError, match="perplexity needs a decoder, and t5 is an encoder-decoder"):
+        scorer.perplexity(["the"])
+
+
+def test_bad_prompts_and_models_are_refused(model, tokenizer):
+    prompts = PromptTokenizer(model, tokenizer)
+    with pytest.raises(DataError, match="the prompt '' has no token"):
+        prompts.rows(["the", ""])
+    with pytest.raises(DataError, match="the vocabulary has none of the words of the prompt '안녕'"):
+        prompts.rows(["안녕"])
+    encoder = BertEncoder(BertConfig(200, hidden_size=4, num_layers=1, num_heads=1, intermediate_size=4))
+    with pytest.raises(ConfigError, match="does not continue texts"):
+        TextScorer(encoder, tokenizer)
+    small = T5(T5Config(50, 4, num_layers=1, num_heads=1, head_size=4, intermediate_size=4))
+    with pytest.raises(ConfigError, match="the tokenizer has .* tokens, t5 has rows for 50"):
+        TextGenerator(small, tokenizer)

@@ -1,0 +1,197 @@
+"""The Transformer of 2017: parity with PyTorch's layers in float64 (see tests/golden/transformer.py), the cache, packing."""
+
+import json
+from pathlib import Path
+
+import keras
+import numpy as np
+import pytest
+import tensorflow as tf
+from keras import ops
+
+from bert_tf.errors import ConfigError
+from bert_tf.generation import EncoderDecoderSteps, GenerationConfig, Restrictions, generate_tokens
+from bert_tf.models import PRESETS, Transformer, TransformerConfig
+from bert_tf.models.weights import WeightMap, export_weights, load_weights
+
+FIXTURES = Path(__file__).parents[1] / "fixtures" / "models"
+SIZES = dict(vocabulary_size=31, hidden_size=12, num_layers=2, num_heads=3, intermediate_size=20, num_decoder_layers=3)
+LAYERS = {"self_attn": "attention", "multihead_attn": "cross_attention"}
+PROJECTIONS = {"query": "query", "key": "key", "value": "value", "out_proj": "output"}
+NORMS = {"encoder": ("attention", "output"), "decoder": ("attention", "cross_attention", "output")}
+
+
+def torch_names(norm):
+    """The `WeightMap` of the names in the golden files, which are PyTorch's."""
+    dense, norms = {}, {}
+    for stack, norm_names in NORMS.items():
+        theirs, ours = f"{stack}.{{layer}}", f"{stack}_layer_{{layer}}"
+        for layer, name in LAYERS.items():
+            if stack == "decoder" or layer == "self_attn":
+                dense |= {f"{theirs}.{layer}.{a}": f"{ours}/{name}/{b}" for a, b in PROJECTIONS.items()}
+        dense |= {f"{theirs}.linear1": f"{ours}/intermediate", f"{theirs}.linear2": f"{ours}/output"}
+        for i, name in enumerate(norm_names, 1):
+            name = "feed_forward" if name == "output" and norm == "pre" else name
+            norms[f"{theirs}.norm{i}"] = f"{ours}/{name}_layer_norm"
+        norms[f"{stack}_norm"] = f"{stack}_layer_norm"
+    return WeightMap(arrays={"tokens.weight": "embeddings/token_embeddings"}, dense=dense, norms=norms)
+
+
+def part(golden, prefix):
+    return {k.removeprefix(prefix): v for k, v in golden.items() if k.startswith(prefix)}
+
+
+def relative_error(ours, theirs):
+    return np.max(np.abs(np.asarray(ours, "float64") - theirs)) / np.max(np.abs(theirs))
+
+
+@pytest.fixture(
+    scope="module", params=["transformer_post_interleaved", "transformer_pre_concatenated", "transformer_post_biases"]
+)
+def case(request):
+    with np.load(FIXTURES / f"{request.param}.npz") as file:
+        golden = dict(file)
+    config = TransformerConfig(**json.loads(str(golden["config"])))
+    model = Transformer(config, output_hidden_states=True)
+    load_weights(model, part(golden, "weights/"), torch_names(config.norm))
+    return model, golden
+
+
+def loss_of(model, golden):
+    targets = golden["target_ids"].astype("int32")
+    outputs = model(
+        {
+            "token_ids": golden["token_ids"].astype("int32"),
+            "padding_mask": golden["padding_mask"],
+            "decoder_token_ids": np.pad(targets, [(0, 0), (1, 0)])[:, :-1],
+        }
+    )
+    logits, weights = model.output_logits(outputs["sequence_output"]), golden["target_weights"].astype("float32")
+    losses = keras.losses.sparse_categorical_crossentropy(targets, logits, from_logits=True)
+    return outputs, logits, ops.sum(losses * weights) / weights.sum()
+
+
+def test_hidden_states_logits_and_loss(case):
+    model, golden = case
+    outputs, logits, loss = loss_of(model, golden)
+    for name, real in (("encoder_hidden_states", golden["padding_mask"]), ("hidden_states", golden["target_weights"])):
+        assert len(outputs[name]) == len(golden[name])
+        for ours, theirs in zip(outputs[name], golden[name]):
+            assert relative_error(np.asarray(ours)[real], theirs[real]) < 1e-5
+    real = golden["target_weights"]
+    assert relative_error(np.asarray(logits)[real], golden["logits"][real]) < 1e-5
+    assert float(loss) == pytest.approx(float(golden["loss"]), rel=1e-5)
+
+
+def test_gradients(case):
+    model, golden = case
+    with tf.GradientTape() as tape:
+        loss = loss_of(model, golden)[2]
+    gradients = tape.gradient(loss, [v.value for v in model.trainable_variables])
+    found = {v.path: tf.convert_to_tensor(g) for v, g in zip(model.trainable_variables, gradients)}
+    ours, theirs = export_weights(found, torch_names(model.config.norm)), part(golden, "gradients/")
+    assert ours.keys() == theirs.keys()
+    for name, gradient in theirs.items():
+        if not name.endswith("key.bias"):  # adds the same to all scores of a query: its gradient is 0
+            assert relative_error(ours[name], gradient) < 2e-5, name
+
+
+def make(seed=3, **changes):
+    keras.utils.set_random_seed(seed)
+    model = Transformer(TransformerConfig(**SIZES | changes))
+    generator = np.random.default_rng(seed)
+    for variable in model.weights:
+        variable.assign(variable + 0.2 * generator.normal(size=variable.shape))
+    return model
+
+
+@pytest.mark.parametrize("norm, positions", [("post", "interleaved"), ("pre", "concatenated")])
+def test_cached_equals_uncached(norm, positions):
+    model, generator = make(norm=norm, positions=positions), np.random.default_rng(0)
+    source, mask = generator.integers(2, 31, (2, 7)).astype("int32"), np.arange(7) < np.array([[7], [4]])
+    written = generator.integers(2, 31, (2, 12)).astype("int32")
+    whole = model({"token_ids": source, "padding_mask": mask, "decoder_token_ids": written})["sequence_output"]
+    sources, cache = model.sources(model.encode(source, mask)), model.empty_cache(2, 12)
+    first, cache = model.decode(written[:, :5], cache, 0, sources, mask)
+    rows = [first]
+    for position in range(5, 12):
+        x, cache = model.decode(written[:, position : position + 1], cache, position, sources, mask)
+        rows.append(x)
+    np.testing.assert_allclose(np.concatenate([np.asarray(x) for x in rows], axis=1), whole, atol=1e-5)
+
+
+def test_generates_what_the_whole_model_finds_likeliest():
+    model, source = make(), np.array([[5, 6, 7, 1]], "int32")
+    steps = EncoderDecoderSteps(model, source, np.ones((1, 4), bool), 6, start_id=0)
+    found = generate_tokens(steps, GenerationConfig(max_new_tokens=6), Restrictions())["token_ids"][0]
+    written = np.concatenate([[0], found[:-1]])[None]
+    outputs = model({"token_ids": source, "decoder_token_ids": written})
+    np.testing.assert_array_equal(found, np.argmax(model.output_logits(outputs["sequence_output"])[0], axis=-1))
+
+
+@pytest.mark.parametrize("norm, positions", [("pre", "interleaved"), ("post", "concatenated")])
+def test_packed_texts_equal_each_alone(norm, positions):
+    model, generator = make(norm=norm, positions=positions), np.random.default_rng(1)
+    source, written = (generator.integers(2, 31, (1, n)).astype("int32") for n in (9, 8))
+    packed = model(
+        {
+            "token_ids": source,
+            "sequence_ids": np.array([[1, 1, 1, 1, 2, 2, 2, 2, 2]]),
+            "position_ids": np.array([[0, 1, 2, 3, 0, 1, 2, 3, 4]]),
+            "decoder_token_ids": written,
+            "decoder_sequence_ids": np.array([[1, 1, 1, 1, 1, 2, 2, 2]]),
+            "decoder_position_ids": np.array([[0, 1, 2, 3, 4, 0, 1, 2]]),
+        }
+    )["sequence_output"]
+    for texts, targets in ((slice(0, 4), slice(0, 5)), (slice(4, 9), slice(5, 8))):
+        alone = model({"token_ids": source[:, texts], "decoder_token_ids": written[:, targets]})["sequence_output"]
+        np.testing.assert_allclose(packed[:, targets], alone, atol=1e-5)
+
+
+def test_there_is_no_longest_text():
+    model = make()
+    outputs = model({"token_ids": np.full((1, 1500), 5), "decoder_token_ids": np.array([[0]])})
+    assert np.isfinite(outputs["encoder_output"]).all()
+
+
+def closed_count(vocabulary, hidden, inner, layers, norm):
+    """Vaswani et al. 2017, section 3: no biases in the attention, biases in the feed-forward network."""
+    attention, network = 4 * hidden**2, 2 * hidden * inner + inner + hidden
+    norms = 2 * hidden  # scale and offset
+    encoder, decoder = attention + network + 2 * norms, 2 * attention + network + 3 * norms
+    return vocabulary * hidden + layers * (encoder + decoder) + (2 * norms if norm == "pre" else 0)
+
+
+@pytest.mark.parametrize(
+    "name, hidden, inner, norm, published",
+    [
+        ("transformer_base", 512, 2048, "post", 65e6),
+        ("transformer_big", 1024, 4096, "post", 213e6),
+        ("transformer_base_v3", 512, 2048, "pre", 65e6),
+    ],
+)
+def test_parameter_counts(name, hidden, inner, norm, published):
+    expected = closed_count(37_000, hidden, inner, 6, norm)
+    with keras.StatelessScope(initialize_variables=False):
+        assert Transformer(PRESETS[name].config).count_params() == PRESETS[name].encoder_parameters == expected
+    assert expected == pytest.approx(published, rel=0.04)  # table 3 rounds, and does not give its vocabulary
+
+
+def test_initial_weights():
+    model = Transformer(TransformerConfig(3000, 64, num_layers=1, num_heads=4, intermediate_size=256))
+    weights = {v.path: np.asarray(v) for v in model.weights}
+    assert np.std(weights["embeddings/token_embeddings"]) == pytest.approx(64**-0.5, rel=0.01)
+    for path, fans in (("cross_attention/value", 128), ("intermediate", 320), ("output", 320)):
+        kernel = weights[f"decoder_layer_0/{path}/kernel"]
+        assert np.std(kernel) == pytest.approx((2 / fans) ** 0.5, rel=0.03)  # Glorot and Bengio 2010, equation 16
+        assert np.abs(kernel).max() < (6 / fans) ** 0.5  # uniform
+    assert not any("attention" in path and path.endswith("/bias") for path in weights)
+
+
+def test_wrong_settings_are_refused():
+    with pytest.raises(ConfigError, match="even hidden_size, got 15"):
+        TransformerConfig(**SIZES | {"hidden_size": 15})
+    with pytest.raises(ConfigError, match="hidden_size=16 is not a multiple of num_heads=3"):
+        TransformerConfig(**SIZES | {"hidden_size": 16})
+    with pytest.raises(ConfigError, match="'positions' is 'learned'"):
+        TransformerConfig(**SIZES, positions="learned")
