@@ -2,14 +2,12 @@
 
 from keras import ops
 
+from bert_tf.backend import largest, product_with_transposed
 from bert_tf.objectives.losses import smoothing_entropy
 
 
 def block_loss_sums(x, table, labels, weights, block, z_loss=0.0, smoothing=0.0, normalization="tensor2tensor"):
     """The sums of a loss over tokens, with the logits of `block` tokens in memory at a time.
-
-    The loss is linear in the losses of the tokens, so that its gradient is computed block by block together with it,
-    and the backward pass only multiplies it by a number: no product is computed twice.
 
     Args:
         x: float [..., H]; the logits are x @ table^T.
@@ -24,78 +22,75 @@ def block_loss_sums(x, table, labels, weights, block, z_loss=0.0, smoothing=0.0,
         (weighted loss, weighted cross-entropy alone, weighted number of correct predictions), float32; only the first
         has a gradient.
     """
-    *leading, size = ops.shape(x)
-    vocabulary = table.shape[0]
+    x, table = ops.reshape(x, (-1, x.shape[-1])), ops.cast(table, x.dtype)
     labels, weights = ops.reshape(ops.cast(labels, "int32"), (-1,)), ops.reshape(weights, (-1,))
-    count = ops.shape(labels)[0]
+    total, plain, correct = _normalizer_sums(x, table, labels, weights, block, z_loss)
+    scores = ops.cast(ops.sum(x * ops.take(table, labels, axis=0), axis=-1), "float32")
+    right = ops.sum(scores * weights)
+    loss = total - right
+    if smoothing:
+        count = table.shape[0]
+        others = ops.cast(ops.matmul(x, ops.mean(table, axis=0)), "float32")
+        if normalization == "tensor2tensor":
+            others = (others * count - scores) / (count - 1)
+        entropy = smoothing_entropy(smoothing, count, normalization)
+        loss = loss + ops.sum((smoothing * (scores - others) - entropy) * weights)
+    return loss, plain - right, correct
+
+
+def _normalizer_sums(x, table, labels, weights, block, z_loss):
+    """Sums over tokens of log(Z) + z_loss * log(Z)^2, of log(Z), and of correct predictions, float32.
+
+    The first is linear in what each token adds, so that its gradient is computed together with it, block by block, and
+    the backward pass only multiplies it by a number: no product is computed twice.
+
+    Args: float [N, H], float [V, H], int32 [N], float32 [N], int, float.
+    """
+    size, count = x.shape[-1], ops.shape(x)[0]
     blocks = (count + block - 1) // block
     fill = blocks * block - count  # of weight 0
     labels, weights = ops.pad(labels, [(0, fill)]), ops.pad(weights, [(0, fill)])
-    tokens = ops.arange(vocabulary, dtype="int32")
 
     @ops.custom_gradient
     def compute(x, table):
-        rows = ops.pad(ops.reshape(x, (-1, size)), [(0, fill), (0, 0)])
+        rows = ops.pad(x, [(0, fill), (0, 0)])
 
-        def step(i, loss, plain, correct, of_rows, of_table):
+        def step(i, total, plain, correct, of_rows, of_table):
             first = i * block
-            own_x = ops.slice(rows, [first, 0], [block, size])
+            own = ops.slice(rows, [first, 0], [block, size])
             own_labels, own_weights = ops.slice(labels, [first], [block]), ops.slice(weights, [first], [block])
-            logits = ops.cast(ops.matmul(own_x, ops.transpose(table)), "float32")
-            losses, nll, gradient = _token_losses(
-                logits, ops.equal(tokens, own_labels[:, None]), z_loss, smoothing, normalization
-            )
-            right = ops.cast(ops.equal(ops.cast(ops.argmax(logits, axis=-1), "int32"), own_labels), "float32")
-            gradient = ops.cast(gradient * own_weights[:, None], x.dtype)
-            # A short block would be a slice with an update, an operation that some back ends lack.
+            logits = ops.cast(product_with_transposed(own, table), "float32")
+            guesses, probabilities = largest(logits), ops.softmax(logits)
+            # log sum exp(x) = max(x) - log(max softmax(x)).
+            top, sure = (ops.take_along_axis(a, guesses[:, None], axis=-1)[:, 0] for a in (logits, probabilities))
+            normalizers = top - ops.log(sure)
+            factors = (own_weights * (1 + 2 * z_loss * normalizers))[:, None]
+            probabilities = ops.cast(probabilities, x.dtype)
+            of_own = ops.cast(ops.matmul(probabilities, table), "float32") * factors
+            products = ops.matmul(ops.transpose(probabilities), own * ops.cast(factors, x.dtype))
+            of_table = of_table + ops.cast(products, "float32")
+            # Not a slice with an update, which is an operation of XLA in a TensorFlow graph.
             columns = ops.arange(blocks * block, dtype="int32") - first
             here = ops.logical_and(columns >= 0, columns < block)[:, None]
-            of_block = ops.take(ops.matmul(gradient, table), ops.clip(columns, 0, block - 1), axis=0)
-            of_table = of_table + ops.cast(ops.matmul(ops.transpose(gradient), own_x), "float32")
+            of_own = ops.take(of_own, ops.clip(columns, 0, block - 1), axis=0)
             # The next block waits for this one: else several would be in memory.
             after = i + 1 + ops.minimum(ops.cast(ops.isnan(of_table[0, 0]), "int32"), 0)
             return (
                 after,
-                loss + ops.sum(losses * own_weights),
-                plain + ops.sum(nll * own_weights),
-                correct + ops.sum(right * own_weights),
-                ops.where(here, of_block, of_rows),
+                total + ops.sum(own_weights * (normalizers + z_loss * ops.square(normalizers))),
+                plain + ops.sum(own_weights * normalizers),
+                correct + ops.sum(own_weights * ops.cast(ops.equal(guesses, own_labels), "float32")),
+                ops.where(here, of_own, of_rows),
                 of_table,
             )
 
         zero = ops.zeros((), "float32")
-        sums = (zero, zero, zero, ops.zeros_like(rows), ops.zeros((vocabulary, size), "float32"))
-        _, loss, plain, correct, of_rows, of_table = ops.while_loop(lambda i, *_: i < blocks, step, (0, *sums))
+        sums = (zero, zero, zero, ops.zeros_like(rows, dtype="float32"), ops.zeros(table.shape, "float32"))
+        _, total, plain, correct, of_rows, of_table = ops.while_loop(lambda i, *_: i < blocks, step, (0, *sums))
 
         def gradient(upstream, *_):
-            of_x = ops.reshape(of_rows[:count], (*leading, size))
-            return of_x * ops.cast(upstream, x.dtype), ops.cast(of_table * upstream, table.dtype)
+            return ops.cast(of_rows[:count] * upstream, x.dtype), ops.cast(of_table * upstream, table.dtype)
 
-        return (loss, plain, correct), gradient
+        return (total, plain, correct), gradient
 
-    return compute(x, ops.cast(table, x.dtype))
-
-
-def _token_losses(logits, is_right, z_loss, smoothing, normalization):
-    """(losses [N], cross-entropies [N], gradients of the losses by the logits [N, V]), all float32.
-
-    Args: float32 [N, V]; bool [N, V], True at the labels; the others as `block_loss_sums`.
-    """
-    count, right = logits.shape[-1], ops.cast(is_right, "float32")
-    largest = ops.max(logits, axis=-1, keepdims=True)
-    exponentials = ops.exp(logits - largest)
-    total = ops.sum(exponentials, axis=-1, keepdims=True)
-    normalizers = (largest + ops.log(total))[:, 0]
-    scores = ops.sum(logits * right, axis=-1)
-    nll = normalizers - scores
-    losses = nll + z_loss * ops.square(normalizers)
-    gradients = exponentials * ((1 + 2 * z_loss * normalizers[:, None]) / total) - right
-    if smoothing:
-        if normalization == "tensor2tensor":
-            others = (ops.sum(logits, axis=-1) - scores) / (count - 1)
-            of_others = (1 - right) / (count - 1)
-        else:
-            others, of_others = ops.mean(logits, axis=-1), 1 / count
-        losses = losses + smoothing * (scores - others) - smoothing_entropy(smoothing, count, normalization)
-        gradients = gradients + smoothing * (right - of_others)
-    return losses, nll, gradients
+    return compute(x, table)

@@ -41,8 +41,7 @@ def as_json(folder):
         file.writelines(json.dumps({"text": text}) + "\n" for text in TEXTS)
 
 
-@pytest.mark.parametrize("write", [as_files, as_json])
-@pytest.mark.parametrize("tokenized", [False, True])
+@pytest.mark.parametrize(("write", "tokenized"), [(as_files, False), (as_json, True)])
 def test_documents_come_back_byte_for_byte(write, tokenized, tokenizer, tmp_path):
     (tmp_path / "corpus").mkdir()
     write(tmp_path / "corpus")

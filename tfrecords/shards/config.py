@@ -165,7 +165,7 @@ class ShardsConfig(CorpusConfig):
                 if getattr(self, name) is not None:
                     raise ConfigError(f"{name} applies only to the format text_pairs, but format is '{self.format}'; remove {name}")
             return
-        for name in ("sentences", "text_field", "one_document_a_line"):
+        for name in ("sentences", "text_field", "one_document_a_line", "keep_text"):
             if getattr(self, name) != getattr(CorpusConfig, name):
                 raise ConfigError(f"{name} does not apply to the format text_pairs, whose files have two columns; remove {name}")
 
