@@ -43,8 +43,8 @@ class T5(EncoderDecoder):
     def __init__(self, config, dtype=None, name="t5", **options):
         dtype = policy(dtype)
         # === Layers ===
-        encoder = [_block(config, dtype, f"encoder_layer_{i}", decoder=False) for i in range(config.num_layers)]
-        decoder = [_block(config, dtype, f"decoder_layer_{i}", decoder=True) for i in range(config.num_decoder_layers)]
+        encoder = [t5_block(config, dtype, f"encoder_layer_{i}", decoder=False) for i in range(config.num_layers)]
+        decoder = [t5_block(config, dtype, f"decoder_layer_{i}", decoder=True) for i in range(config.num_decoder_layers)]
         if config.share_layers:
             for theirs, block in zip(encoder, decoder):
                 theirs.build((None, None, config.hidden_size))
@@ -65,8 +65,8 @@ class T5(EncoderDecoder):
             encoder_mask=AttentionMask(dtype=dtype, name="encoder_mask"),
             decoder_mask=AttentionMask(causal=True, dtype=dtype, name="decoder_mask"),
             cross_mask=AttentionMask(dtype=dtype, name="cross_mask"),
-            encoder_bias=_bias(config, dtype, "encoder_bias", bidirectional=True),
-            decoder_bias=_bias(config, dtype, "decoder_bias", bidirectional=False),
+            encoder_bias=relative_positions(config, dtype, "encoder_bias", bidirectional=True),
+            decoder_bias=relative_positions(config, dtype, "decoder_bias", bidirectional=False),
             encoder_blocks=encoder,
             decoder_blocks=decoder,
             encoder_norm=RMSNormalization(epsilon=config.layer_norm_epsilon, dtype=dtype, name="encoder_layer_norm"),
@@ -80,7 +80,8 @@ class T5(EncoderDecoder):
         self.output_layer = layers.output
 
 
-def _block(config, dtype, name, decoder):
+def t5_block(config, dtype, name, decoder):
+    """One layer; a decoder's also attends to the encoder's output."""
     heads = config.num_heads * config.head_size
     return TransformerBlock(
         num_heads=config.num_heads,
@@ -106,7 +107,8 @@ def _block(config, dtype, name, decoder):
     )
 
 
-def _bias(config, dtype, name, bidirectional):
+def relative_positions(config, dtype, name, bidirectional):
+    """The relative positions of all layers of a stack."""
     return RelativePositionBias(
         config.num_heads,
         num_buckets=config.num_buckets,
