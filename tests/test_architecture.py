@@ -21,7 +21,9 @@ MAY_IMPORT = {
     "checkpoints": {"backend", "layers", "tokenizers", "models", "tfrecords"},
     "tasks": {"backend", "layers", "tokenizers", "models", "tfrecords", "objectives"},
     "training": {"backend", "layers", "tokenizers", "models", "tfrecords", "objectives", "checkpoints", "tasks"},
-    "export": {"backend", "layers", "tokenizers", "models", "tfrecords", "objectives", "tasks", "training"},
+    "export": {
+        "backend", "layers", "tokenizers", "models", "tfrecords", "objectives", "generation", "tasks", "training"
+    },
     "testing": {"backend", "layers", "tokenizers", "models", "tfrecords", "objectives", "tasks", "training", "export"},
 }
 PURE_KERAS = ("layers", "models", "objectives", "generation")

@@ -37,5 +37,6 @@ DENOISING = Objective(
     corruption="tfrecords.corruption.denoising:DenoisingCorruption",
     corruption_section="denoising",
     unigram={"denoising_loss": "masked_lm_loss", "denoising_accuracy": "masked_lm_accuracy"},
+    served="bert_tf.export.generation:ServedGeneration",
     backbone="encoder_decoder",
 )
