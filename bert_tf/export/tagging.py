@@ -21,7 +21,7 @@ class ServedTagger(ServingModule):
 
     Outputs of `ids`, for every token: `tags` string and `probabilities` float32 [N, S] as above,
     `label_probabilities` float32 [N, S, L] of all labels, in the order of assets/labels.txt; at padding they
-    mean nothing. The first token of a word carries its tag.
+    mean nothing. The first token of a word carries its tag, on a decoder the last one.
 
     Args:
         model: returns {"probabilities": [N, S, L]} for the features of the data contract.
@@ -65,7 +65,13 @@ class ServedTagger(ServingModule):
         rows = ids.value_rowids()
         lengths = tf.math.unsorted_segment_sum(tf.cast(begins, tf.int32), rows, ids.nrows())
         column = tf.ragged.range(ids.row_lengths()).values + len(layout.before_first)
-        best = self._best(tf.gather_nd(probabilities, tf.boolean_mask(tf.stack([rows, column], 1), begins)))
+        tagged = begins
+        if self._model().backbones()[""].kind == "decoder":  # the token before the next word, or before the end of the row
+            next_begins = tf.concat([begins[1:], [True]], 0) | tf.concat([rows[1:] != rows[:-1], [True]], 0)
+            started = ids.with_values(tf.cast(begins, tf.int32)).to_tensor()
+            started = tf.gather_nd(tf.cumsum(started, axis=1), tf.stack([rows, column - len(layout.before_first)], 1))
+            tagged = next_begins & (started > 0)
+        best = self._best(tf.gather_nd(probabilities, tf.boolean_mask(tf.stack([rows, column], 1), tagged)))
         return {
             "tags": dense(best["tags"], lengths, ""),
             "starts": dense(spans[:, 0], lengths, -1),

@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from bert_tf.encodings import is_unicode
 from bert_tf.errors import ConfigError, DataError
 from bert_tf.generation.steps import DecoderSteps, EncoderDecoderSteps
 from bert_tf.parsing import brief
@@ -58,8 +59,9 @@ class PromptTokenizer:
         """The ids of one prompt, a list of int.
 
         Raises:
-            DataError: a text without a token, or one of which the vocabulary has nothing.
+            DataError: a text without a token, or one of which the vocabulary has nothing, or that is not Unicode.
         """
+        check_unicode(text)
         tokenizer, layout = self.tokenizer, self.tokenizer.layout
         ids = tokenizer.encode(text)
         if not ids and (self.has_source or not layout.before_first):
@@ -115,6 +117,12 @@ class PromptTokenizer:
                 f"a prompt of {len(ids)} tokens and max_new_tokens={max_new_tokens} are more than the model's "
                 f"{longest} positions; shorten the prompt {brief(text)} or lower max_new_tokens"
             )
+
+
+def check_unicode(text):
+    """Raises DataError for half of a surrogate pair, which a shell makes of bytes that are not UTF-8."""
+    if not is_unicode(text):
+        raise DataError(f"{brief(text)} holds what is not a character of Unicode; give it as UTF-8")
 
 
 def padded(sequences, pad_id, on_the_left=False):

@@ -197,13 +197,14 @@ _FORMS = {
 
 
 def _read_form(theirs):
-    form = theirs.get("feed_forward_proj", "relu")
+    newer = theirs.get("model_type") == "mt5"  # the defaults of MT5Config are those of T5 1.1
+    form = theirs.get("feed_forward_proj", "gated-gelu" if newer else "relu")
     if form not in _FORMS:
         raise ConfigError(f"feed_forward_proj is {brief(form)}; known: {', '.join(_FORMS)}")
     activation, gated = _FORMS[form]
     # transformers 5 writes tie_word_embeddings: true for every T5, and what it computes under the second name.
     key = "scale_decoder_outputs" if "scale_decoder_outputs" in theirs else "tie_word_embeddings"
-    tied = theirs.get(key, True)
+    tied = theirs.get(key, not newer)
     if not isinstance(tied, bool):
         raise ConfigError(f"{key} must be true or false, but is {brief(tied)}")
     return {"activation": activation, "gated": gated, "tied": tied}
@@ -240,7 +241,8 @@ HF_CONFIG = ConfigMap(
     ignored=("dense_act_fn", "feed_forward_proj", "initializer_factor", "is_gated_act", "n_positions", "scale_decoder_outputs",
              "tie_word_embeddings", "tokenizer_class", "is_decoder"),
     derived=(_read_form, _write_form),
-    model_type="t5",
+    model_type="t5",  # T5 1.1 and ByT5 have this name, too
+    other_model_types=("mt5",),  # another name of T5 1.1
     token_ids={"pad_token_id": "pad_id", "eos_token_id": "sep_id", "decoder_start_token_id": "pad_id"},
     architectures={("embeddings",): "T5ForConditionalGeneration", (): "T5Model"},
 )  # fmt: skip

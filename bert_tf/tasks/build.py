@@ -47,14 +47,13 @@ def load_task(folder, tokenizer=None):
         config, task_class, saved = _read(read_json_object(path))
     except ConfigError as error:
         raise DataError(f"{path}: {error}") from None
-    tokenizer = tokenizer or load_tokenizer(Path(folder) / "tokenizer")
-    if tokenizer.fingerprint != saved.tokenizer_fingerprint:
+    task = task_class(config, tokenizer or load_tokenizer(Path(folder) / "tokenizer"))
+    if task.tokenizer_fingerprint != saved.tokenizer_fingerprint:
         raise RunDirectoryError(
             f"{path}: the task was trained with another tokenizer (fingerprint "
-            f"{saved.tokenizer_fingerprint[:12]}, this one's is {tokenizer.fingerprint[:12]}); "
+            f"{saved.tokenizer_fingerprint[:12]}, this one's is {task.tokenizer_fingerprint[:12]}); "
             "use the tokenizer of the run"
         )
-    task = task_class(config, tokenizer)
     task.restore(saved)
     return task
 

@@ -77,6 +77,14 @@ class TaskConfig:
             train.batch_size. None: every batch has train.batch_size examples.
         reinitialize_layers: the number of top layers of the encoder that start from random weights, together
             with its pooler.
+        layout: the special tokens around the texts. None: the tokenizer's own; for texts and pairs a tokenizer
+            without any gets "t5" if it has a separator (GPT-2's <|endoftext|>), else "gpt1". "gpt1": `_start_` text
+            `_classify_`, `_start_` text `_delimiter_` text `_classify_`, three tokens with new rows in the token table;
+            "t5": each text ends with the separator. Only for BPE tokenizers.
+        pair_order: "both": each pair is read in both orders and the two pooled vectors are added, as GPT-1 does for
+            similarity (Radford et al. 2018, section 3.3); "given": in the order of the file.
+        lm_weight: the weight of an auxiliary language modelling loss on the texts, for decoders; GPT-1 has 0.5
+            (equation 5). The loss is a mean over each example's own tokens, then over examples. 0: none.
 
     Example:
         task = build_task(TaskConfig(kind="tagging", labels=("NOUN", "VERB")), tokenizer)
@@ -92,3 +100,6 @@ class TaskConfig:
     dropout: Annotated[float, Range(at_least=0, below=1)] = 0.1
     tokens_per_batch: Annotated[int | None, Range(at_least=1)] = None
     reinitialize_layers: Annotated[int, Range(at_least=0)] = 0
+    layout: Literal["gpt1", "t5", "none"] | None = None
+    pair_order: Literal["given", "both"] = "given"
+    lm_weight: Annotated[float, Range(at_least=0)] = 0.0

@@ -1,7 +1,9 @@
-"""The models of the tasks: an encoder with dropout and one dense layer, trained together.
+"""The models of the tasks: an encoder or a decoder with dropout and one dense layer, trained together.
 
 Section 4.1 of Devlin et al. 2019 (sentences and pairs: the pooled output) and section 5.3 (tagging:
-each token's last hidden state); google-research/bert `run_classifier.py`, `create_model`.
+each token's last hidden state); google-research/bert `run_classifier.py`, `create_model`. A decoder is read at the last
+real token, the only one that has seen the whole text (Radford et al. 2018, section 3.2); its auxiliary language modelling
+loss is that of equation 5, as openai/finetune-transformer-lm `train.py` computes it.
 """
 
 import keras
@@ -11,64 +13,14 @@ from keras import ops
 from bert_tf.backend import TrainableModel, largest
 from bert_tf.errors import ConfigError
 from bert_tf.layers import ClassificationHead, Pooler
+from bert_tf.objectives.losses import cross_entropy_sums
+from bert_tf.tasks.pair_order import check_layout, swapped
 
 INPUTS = ("token_ids", "segment_ids", "padding_mask")
 
 
-class TaskModel(TrainableModel):
-    """Base class of the models of tasks: an encoder with an output layer.
-
-    A subclass defines `call` and `loss_sums` from what `outputs` computes, as `Classifier` does.
-
-    Args:
-        encoder: of a model family. An encoder without a pooler gets a new one (dense, tanh) here.
-        units: the number of outputs.
-        dropout: rate before the output layer.
-        pooled: whether the outputs are computed from the pooled output, or from each token.
-        name: of the Keras model.
-
-    Raises:
-        ConfigError: an encoder-decoder.
-
-    Example:
-        model = TaskModel(encoder, units=3)
-        model.outputs(tokenizer.pack(tokenizer.tokenize(["a film"]), sequence_length=8)).shape  # [1, 3]
-    """
-
-    def __init__(self, encoder, units, dropout=0.1, pooled=True, name="task"):
-        super().__init__(name=name)
-        if encoder.kind == "encoder_decoder":
-            raise ConfigError(
-                f"the tasks fine-tune encoders and decoders, and {type(encoder).__name__} is an encoder-decoder; "
-                "use a model of another family"
-            )
-        self.backbone = encoder
-        config = encoder.config
-        hidden, self.pooled = config.hidden_size, pooled
-        initializer_range = config.initializer_range
-        self.pooler = None
-        if pooled and "pooled_output" not in encoder.output:
-            self.pooler = Pooler(hidden, "tanh", initializer_range, name="pooler")
-            self.pooler.build((None, None, hidden))
-        # float32 also under mixed precision: bfloat16 logits would tie.
-        self.head = ClassificationHead(units, dropout, initializer_range, dtype="float32", name="head")
-        self.head.build((None, hidden) if pooled else (None, None, hidden))
-        self.built = True
-
-    def outputs(self, features, training=False):
-        """float32 [B, units] if pooled, else [B, S, units]."""
-        inputs = {name: features[name] for name in INPUTS}
-        if not self.pooled:
-            hidden = self.backbone(inputs, training=training)["sequence_output"]
-        else:
-            # `outputs_at` always computes the position that an encoder's own pooler reads.
-            first = ops.zeros_like(inputs["token_ids"][:, : 1 if self.pooler else 0])
-            encoded = self.backbone.outputs_at(inputs, first, training=training)
-            hidden = self.pooler(encoded["sequence_output"]) if self.pooler else encoded["pooled_output"]
-        return self.head(hidden, training=training)
-
-    def loss_weights(self, features):
-        return {"label": ops.sum(features["label_weights"])}
+class InferringModel(TrainableModel):
+    """A model of a task, whose `call` answers on one device or on several."""
 
     # Not Keras's predict_on_batch, which under a strategy answers once per replica and without
     # compile() runs through XLA.
@@ -93,6 +45,102 @@ class TaskModel(TrainableModel):
         return self({name: part(tensor) for name, tensor in features.items()}, training=False)
 
 
+class TaskModel(InferringModel):
+    """Base class of the models of tasks: an encoder or a decoder with an output layer.
+
+    A subclass defines `call` and `loss_sums` from what `outputs` computes, as `Classifier` does.
+
+    Args:
+        encoder: of a model family. An encoder without a pooler gets a new one (dense, tanh) here.
+        units: the number of outputs.
+        dropout: rate before the output layer.
+        pooled: whether the outputs are computed from the pooled output, or from each token.
+        both_orders: None, or the `Layout` of pairs that are read in both orders: the two pooled outputs are added.
+        lm_weight: the weight of the auxiliary language modelling loss of a decoder; 0 for none.
+        name: of the Keras model.
+
+    Raises:
+        ConfigError: an encoder-decoder; `lm_weight` with an encoder; a layout that does not show the second text.
+
+    Example:
+        model = TaskModel(encoder, units=3)
+        model.outputs(tokenizer.pack(tokenizer.tokenize(["a film"]), sequence_length=8)).shape  # [1, 3]
+    """
+
+    def __init__(
+        self, encoder, units, dropout=0.1, pooled=True, both_orders=None, lm_weight=0.0, name="task"
+    ):
+        super().__init__(name=name)
+        if encoder.kind == "encoder_decoder":
+            raise ConfigError(
+                f"the tasks fine-tune encoders and decoders, and {type(encoder).__name__} is an encoder-decoder; "
+                "set task.kind=text_to_text, or use a model of another family"
+            )
+        if lm_weight and encoder.kind != "decoder":
+            raise ConfigError(
+                f"task.lm_weight={lm_weight} is for decoders (GPT), and {type(encoder).__name__} is an encoder; "
+                "remove task.lm_weight"
+            )
+        if both_orders is not None:
+            check_layout(both_orders)
+        self.both_orders, self.lm_weight = both_orders, lm_weight
+        self.backbone = encoder
+        config = encoder.config
+        hidden, self.pooled = config.hidden_size, pooled
+        initializer_range = config.initializer_range
+        self.pooler = None
+        if pooled and "pooled_output" not in encoder.output:
+            self.pooler = Pooler(hidden, "tanh", initializer_range, name="pooler")
+            self.pooler.build((None, None, hidden))
+        # float32 also under mixed precision: bfloat16 logits would tie.
+        self.head = ClassificationHead(units, dropout, initializer_range, dtype="float32", name="head")
+        self.head.build((None, hidden) if pooled else (None, None, hidden))
+        self.built = True
+
+    def outputs(self, features, training=False):
+        """float32 [B, units] if pooled, else [B, S, units]."""
+        parts = [self._hidden(inputs, training) for inputs in self._orders(features)]
+        return self.head(sum(parts[1:], parts[0]), training=training)
+
+    def outputs_and_losses(self, features, training):
+        """What `outputs` returns, and the losses beside the task's own: {} or {"language_model": float32 scalar}."""
+        if not self.lm_weight:
+            return self.outputs(features, training=training), {}
+        orders, parts, losses = self._orders(features), [], []
+        rows = _row_weights(features)
+        for inputs in orders:
+            encoded = self.backbone(inputs, training=training)
+            parts.append(encoded["pooled_output"] if self.pooled else encoded["sequence_output"])
+            losses.append(self._language_model_loss(inputs, encoded["sequence_output"], rows))
+        outputs = self.head(sum(parts[1:], parts[0]), training=training)
+        return outputs, {"language_model": self.lm_weight * sum(losses) / len(losses)}
+
+    def _orders(self, features):
+        """The inputs of the backbone: as they are, and where asked for in the other order."""
+        inputs = {name: features[name] for name in INPUTS}
+        return [inputs] if self.both_orders is None else [inputs, swapped(inputs, self.both_orders)]
+
+    def _hidden(self, inputs, training):
+        """What the head reads: float [B, H] if pooled, else [B, S, H]."""
+        if not self.pooled:
+            return self.backbone(inputs, training=training)["sequence_output"]
+        # `outputs_at` always computes the position that an encoder's own pooler reads.
+        first = ops.zeros_like(inputs["token_ids"][:, : 1 if self.pooler else 0])
+        encoded = self.backbone.outputs_at(inputs, first, training=training)
+        return self.pooler(encoded["sequence_output"]) if self.pooler else encoded["pooled_output"]
+
+    def _language_model_loss(self, inputs, hidden, rows):
+        """The sum over examples of the mean cross-entropy of each one's tokens but the first, times `rows` [B]."""
+        counted = ops.cast(inputs["padding_mask"], "float32")[:, 1:]
+        each = rows[:, None] * counted / ops.maximum(ops.sum(counted, axis=1, keepdims=True), 1.0)
+        logits = self.backbone.output_logits(hidden[:, :-1])
+        return cross_entropy_sums(logits, inputs["token_ids"][:, 1:], each)[0]
+
+    def loss_weights(self, features):
+        weights = {"label": ops.sum(features["label_weights"])}
+        return weights | ({"language_model": ops.sum(_row_weights(features))} if self.lm_weight else {})
+
+
 class Classifier(TaskModel):
     """Classifies texts (`pooled=True`, labels [B]) or every token (`pooled=False`, labels [B, S]).
 
@@ -113,12 +161,12 @@ class Classifier(TaskModel):
         return {"logits": logits, "probabilities": ops.softmax(logits)}
 
     def loss_sums(self, features, training):
-        logits = self.outputs(features, training=training)
+        logits, others = self.outputs_and_losses(features, training)
         labels, weights = features["labels"], features["label_weights"]
         # Weighted by the mask rather than gathered: one fused kernel, and exact zeros for filler.
         losses = keras.losses.sparse_categorical_crossentropy(labels, logits, from_logits=True)
         hits = ops.cast(ops.equal(largest(logits), labels), "float32")
-        return {"label": ops.sum(losses * weights)}, {"accuracy": (ops.sum(hits * weights), ops.sum(weights))}
+        return {"label": ops.sum(losses * weights)} | others, {"accuracy": (ops.sum(hits * weights), ops.sum(weights))}
 
 
 class Regressor(TaskModel):
@@ -128,7 +176,7 @@ class Regressor(TaskModel):
     labels from 0 to 1000. The outputs are in the labels' own unit; the loss is the squared error over the variance.
 
     Args:
-        encoder, dropout: as in `TaskModel`.
+        encoder, dropout, options: as in `TaskModel`.
         mean, scale: the mean and the standard deviation of the training labels.
 
     Returns:
@@ -139,8 +187,8 @@ class Regressor(TaskModel):
         model(tokenizer.pack(tokenizer.tokenize(["a film"]), sequence_length=8))["score"].shape  # [1]
     """
 
-    def __init__(self, encoder, dropout=0.1, mean=0.0, scale=1.0, name="task"):
-        super().__init__(encoder, 1, dropout, name=name)
+    def __init__(self, encoder, dropout=0.1, mean=0.0, scale=1.0, name="task", **options):
+        super().__init__(encoder, 1, dropout, name=name, **options)
         self.mean, self.scale = float(mean), float(scale)
 
     def call(self, features, training=False):
@@ -148,8 +196,14 @@ class Regressor(TaskModel):
         return {"score": ops.squeeze(outputs, axis=-1) * self.scale + self.mean}
 
     def loss_sums(self, features, training):
-        outputs = ops.squeeze(self.outputs(features, training=training), axis=-1)
-        weights = features["label_weights"]
+        outputs, others = self.outputs_and_losses(features, training)
+        outputs, weights = ops.squeeze(outputs, axis=-1), features["label_weights"]
         errors = ops.square(outputs - (features["labels"] - self.mean) / self.scale)
         absolute = ops.sum(ops.sqrt(errors) * self.scale * weights)
-        return {"label": ops.sum(errors * weights)}, {"mean_absolute_error": (absolute, ops.sum(weights))}
+        return {"label": ops.sum(errors * weights)} | others, {"mean_absolute_error": (absolute, ops.sum(weights))}
+
+
+def _row_weights(features):
+    """float32 [B]: 1 for an example, 0 for a row that fills a batch up."""
+    weights = features["label_weights"]
+    return weights if len(weights.shape) == 1 else ops.max(weights, axis=1)

@@ -23,6 +23,7 @@ class TaskRecord:
             the better. The first is the default.
         min_labels: the smallest size of a label set in `task.labels`. None: the task has no label set.
         config: the dataclass of the settings; a subclass of `TaskConfig` where the task has settings of its own.
+        without: settings of `TaskConfig` that mean nothing for the task; they are refused.
 
     Example:
         class StarsTask(ClassificationTask):
@@ -38,6 +39,7 @@ class TaskRecord:
     metrics: tuple[str, ...]
     min_labels: int | None = None
     config: type = TaskConfig
+    without: tuple[str, ...] = ()
 
 
 TASKS = Registry(
@@ -63,6 +65,7 @@ TASKS = Registry(
             served="bert_tf.export.tagging:ServedTagger",
             metrics=("f1", "accuracy", "precision", "recall"),
             min_labels=1,
+            without=("pair_order",),
         ),
     ],
 )
@@ -101,6 +104,9 @@ def check_task(config):
         raise ConfigError(
             f"task.metric={config.metric} is no metric of {config.kind}{nearest(config.metric, record.metrics)}"
         )
+    for field in dataclasses.fields(config):
+        if field.name in record.without and getattr(config, field.name) != field.default:
+            raise ConfigError(f"task.{field.name} does not apply to task.kind={record.name}; remove it")
     if config.labels is not None:
         _check_labels(config.labels, record)
     return config

@@ -1,10 +1,38 @@
-"""Random weights for the top layers of a pretrained encoder, which make fine-tuning on small data more stable.
+"""Random weights in a pretrained model: for its top layers, and for new rows of its token table.
 
 Zhang et al. 2021, "Revisiting Few-sample BERT Fine-tuning", section 5: the top layers are the most specialised
-on the pretraining objective.
+on the pretraining objective, and fine-tuning on small data is more stable without them.
 """
 
+import keras
+
 from bert_tf.errors import ConfigError
+from bert_tf.models.weights import by_path
+
+#: The standard deviation of new rows: openai/finetune-transformer-lm train.py has normal(0, 0.02).
+NEW_ROWS_DEVIATION = 0.02
+
+
+def with_vocabulary(backbone, size):
+    """A backbone whose token table has at least `size` rows; itself if it has.
+
+    The new rows are drawn from a normal with a standard deviation of 0.02, as GPT-1's special tokens; all other
+    weights are those of `backbone`.
+    """
+    if backbone.config.vocabulary_size >= size:
+        return backbone
+    settings = backbone.get_config()
+    grown = type(backbone).from_config({**settings, "config": settings["config"] | {"vocabulary_size": size}})
+    known = by_path(backbone)
+    for path, variable in by_path(grown).items():
+        value = keras.ops.convert_to_tensor(known[path])
+        missing = variable.shape[0] - value.shape[0] if value.shape else 0
+        if missing:
+            shape = (missing, *value.shape[1:])
+            rows = keras.random.normal(shape, stddev=NEW_ROWS_DEVIATION, dtype=value.dtype)
+            value = keras.ops.concatenate([value, rows], axis=0)
+        variable.assign(value)
+    return grown
 
 
 def reinitialize_top_layers(encoder, count):

@@ -1,7 +1,8 @@
 """Words to tagged sequences: the pieces of each word, and which of them carries the word's tag.
 
 The first piece of a word carries its tag; the others are in the input and not in the loss (section 5.3
-of Devlin et al. 2019). A sentence that is too long for one sequence is cut between words into several: every word
+of Devlin et al. 2019). On a decoder it is the last piece: where the first one is read, a causal model has not seen the
+rest of the word. A sentence that is too long for one sequence is cut between words into several: every word
 gets a tag.
 """
 
@@ -34,12 +35,13 @@ class TaggedSequences(Sequences):
 
     Attributes:
         words: list of `Words`, one for each example.
-        first_pieces: for each sequence an int array, the positions of its words' first pieces ([CLS] counted).
+        tagged_pieces: for each sequence an int array, the positions of the pieces that carry its words' tags ([CLS]
+            counted).
         owners: for each sequence the index of its example, ascending.
     """
 
     words: list = None
-    first_pieces: list = None
+    tagged_pieces: list = None
     owners: list = None
 
 
@@ -76,7 +78,7 @@ def words_of_texts(tokenizer, texts):
     return result
 
 
-def cut_sequences(words, sequence_length, layout, labels=None):
+def cut_sequences(words, sequence_length, layout, labels=None, last=False):
     """`TaggedSequences` of at most `sequence_length` tokens, special tokens included.
 
     Args:
@@ -84,6 +86,7 @@ def cut_sequences(words, sequence_length, layout, labels=None):
         sequence_length: the largest number of tokens.
         layout: the tokenizer's `Layout`.
         labels: None, or for each example a list of ints, one for each word.
+        last: whether the last piece of a word carries its tag, not the first.
     """
     before, frame = len(layout.before_first), layout.special_tokens_per_sequence
     room = sequence_length - frame
@@ -104,21 +107,22 @@ def cut_sequences(words, sequence_length, layout, labels=None):
         values = [np.array(part, dtype) for part in parts]
         return tf.RaggedTensor.from_row_lengths(np.concatenate(values), np.array([len(v) for v in values], np.int64))
 
-    def at_first_pieces(value_of):
-        return [
-            [x for pieces, label in sequence for x in (value_of(label), *[0] * (len(pieces) - 1))]
-            for sequence in sequences
-        ]
+    def at_tagged_pieces(value_of):
+        def of_word(pieces, label):
+            others = [0] * (len(pieces) - 1)
+            return (*others, value_of(label)) if last else (value_of(label), *others)
+
+        return [[x for word in sequence for x in of_word(*word)] for sequence in sequences]
 
     ids = [[piece for pieces, _ in sequence for piece in pieces] for sequence in sequences]
-    is_first = at_first_pieces(lambda label: 1)
+    is_tagged = at_tagged_pieces(lambda label: 1)
     return TaggedSequences(
         first=ragged(ids, np.int32),
         second=None,
         lengths=np.array([len(sequence) + frame for sequence in ids]),
-        labels=ragged(at_first_pieces(lambda label: label), np.int32) if labels else None,
-        weights=ragged(is_first, np.float32) if labels else None,
+        labels=ragged(at_tagged_pieces(lambda label: label), np.int32) if labels else None,
+        weights=ragged(is_tagged, np.float32) if labels else None,
         words=words,
-        first_pieces=[np.flatnonzero(marks) + before for marks in is_first],
+        tagged_pieces=[np.flatnonzero(marks) + before for marks in is_tagged],
         owners=owners,
     )

@@ -22,9 +22,10 @@ from bert_tf.tasks.task import SavedTask, Task
 
 @dataclasses.dataclass(frozen=True)
 class SavedTagging(SavedTask):
-    """task.json of a tagger; `scheme` of `TaggingTask`."""
+    """task.json of a tagger; `scheme` and `reads_last` of `TaggingTask`."""
 
     scheme: str | None = None
+    reads_last: bool = False
 
 
 class TaggingTask(Task):
@@ -38,8 +39,11 @@ class TaggingTask(Task):
     which is the text as given, or the words joined by spaces. Raw text is split into words at white space and
     punctuation.
 
+    A word's tag is read at its first token, on a decoder at its last one.
+
     Attributes:
         scheme: of the entity tags of the first labelled file; None for other tags.
+        reads_last: whether words are tagged at their last token. `model` sets it.
 
     Example:
         task = TaggingTask({"kind": "tagging", "sequence_length": 32}, tokenizer)
@@ -53,7 +57,7 @@ class TaggingTask(Task):
 
     def __init__(self, config, tokenizer):
         super().__init__(config, tokenizer)
-        self.scheme = None
+        self.scheme, self.reads_last = None, False
         if self.labels is not None:
             self._check_metric()
 
@@ -139,7 +143,7 @@ class TaggingTask(Task):
         else:
             words = words_of_sentences(self.tokenizer, examples.words)
         labels = None if examples.labels is None else self._numbers(examples)
-        return cut_sequences(words, self.config.sequence_length, self.tokenizer.layout, labels)
+        return cut_sequences(words, self.config.sequence_length, self.tokenizer.layout, labels, self.reads_last)
 
     def _numbers(self, examples):
         number = {label: i for i, label in enumerate(self.labels)}
@@ -148,14 +152,18 @@ class TaggingTask(Task):
     def make_model(self, encoder):
         if self.labels is None:
             raise ConfigError("the tags are not known yet; read the training file first, or set task.labels")
-        return Classifier(encoder, len(self.labels), self.config.dropout, pooled=False, name="tagging")
+        if self.reads_last != (encoder.kind == "decoder"):
+            self.reads_last = not self.reads_last
+            self.forget_sequences()
+        options = {"pooled": False, "lm_weight": self.config.lm_weight}
+        return Classifier(encoder, len(self.labels), self.config.dropout, name="tagging", **options)
 
     def _logits(self, examples, outputs):
         """For each example a float array [words, C]."""
         sequences = self.sequences(examples)
         parts = [[] for _ in range(len(examples))]
-        for owner, first_pieces, output in zip(sequences.owners, sequences.first_pieces, outputs):
-            parts[owner].append(output["logits"][first_pieces])
+        for owner, positions, output in zip(sequences.owners, sequences.tagged_pieces, outputs):
+            parts[owner].append(output["logits"][positions])
         return [np.concatenate(part) for part in parts]
 
     def _tags(self, logits):

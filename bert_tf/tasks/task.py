@@ -19,7 +19,8 @@ from bert_tf.files import atomic_write
 from bert_tf.tasks.examples import Examples
 from bert_tf.tasks.heads import INPUTS
 from bert_tf.tasks.record import TASKS, check_task
-from bert_tf.tasks.reinitialization import reinitialize_top_layers
+from bert_tf.tasks.reinitialization import reinitialize_top_layers, with_vocabulary
+from bert_tf.tokenizers.layout import with_layout
 
 TASK_FILE = "task.json"
 #: A larger fraction of unknown tokens means that something is wrong with the text or the tokenizer.
@@ -67,6 +68,7 @@ class Task(abc.ABC):
 
     Attributes:
         config: the config with its preset filled in.
+        tokenizer: the tokenizer with the layout that `config.layout` asks for.
         labels: tuple of str, the label set; None until it is known (from the config, or from the
             first labelled file that is read), and for tasks without labels.
         pairs: whether the texts are pairs; None until the first file is read.
@@ -84,7 +86,7 @@ class Task(abc.ABC):
 
     def __init__(self, config, tokenizer):
         self.config = check_task(config)
-        self.tokenizer = tokenizer
+        self.tokenizer = self.make_tokenizer(tokenizer)
         self.labels = self.config.labels
         self.pairs = None
         self._sequences = weakref.WeakKeyDictionary()  # texts are tokenized once for all epochs and evaluations
@@ -105,6 +107,10 @@ class Task(abc.ABC):
         return self.tokenizer.fingerprint
 
     # -- what a subclass defines -----------------------------------------------------------------
+
+    def make_tokenizer(self, tokenizer):
+        """The tokenizer with the layout of the settings. One that has that layout already is returned as it is."""
+        return with_layout(tokenizer, self.config.layout) if self.config.layout else tokenizer
 
     @abc.abstractmethod
     def read_file(self, path, labelled):
@@ -201,6 +207,10 @@ class Task(abc.ABC):
                 logging.warning("%s: %s", examples.path, _unknown_warning(examples, tokens, unknown))
         return self._sequences[examples]
 
+    def forget_sequences(self):
+        """Has `sequences` compute everything again."""
+        self._sequences.clear()
+
     def unknown_tokens(self, examples):
         """(number of tokens in the examples, number of those that the tokenizer does not know)."""
         return self.sequences(examples).count_tokens(self.tokenizer.unk_id)
@@ -238,6 +248,9 @@ class Task(abc.ABC):
     def model(self, encoder):
         """The `TaskModel` on `encoder`, whose top `config.reinitialize_layers` layers get random weights.
 
+        An encoder whose token table lacks tokens of the task's tokenizer is replaced by one with further rows, the
+        backbone of the result.
+
         Raises:
             ConfigError: sequences longer than the encoder's positions, or labels not known yet.
         """
@@ -247,6 +260,7 @@ class Task(abc.ABC):
                 f"task.sequence_length={wanted} is beyond the encoder's {longest} positions; "
                 f"set task.sequence_length={longest} or less"
             )
+        encoder = with_vocabulary(encoder, self.tokenizer.vocabulary_size)
         model = self.make_model(encoder)
         if self.config.reinitialize_layers:
             reinitialize_top_layers(encoder, self.config.reinitialize_layers)

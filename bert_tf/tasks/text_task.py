@@ -4,7 +4,7 @@ import abc
 
 import numpy as np
 
-from bert_tf.errors import DataError
+from bert_tf.errors import ConfigError, DataError
 from bert_tf.parsing import brief
 from bert_tf.tasks.columns import read_columns
 from bert_tf.tasks.examples import Examples
@@ -13,6 +13,7 @@ from bert_tf.tasks.glue import test_columns
 from bert_tf.tasks.labels import no_label
 from bert_tf.tasks.sequences import Sequences, tokenize
 from bert_tf.tasks.task import Task
+from bert_tf.tokenizers.layout import with_layout
 
 
 class TextTask(Task):
@@ -26,9 +27,22 @@ class TextTask(Task):
         task.examples(["good", "bad"], labels=["pos", "neg"]).labels  # ['pos', 'neg']
     """
 
+    def make_tokenizer(self, tokenizer):
+        layout = self.config.layout
+        if layout is None and tokenizer.layout_name == "none":  # GPT's
+            layout = "gpt1" if tokenizer.sep_id is None else "t5"
+        return with_layout(tokenizer, layout) if layout else tokenizer
+
     @abc.abstractmethod
     def label_array(self, examples):
         """The labels as the model is trained on them: int32 or float32 array [examples]."""
+
+    def model_options(self):
+        """Arguments of `TaskModel` that the settings decide."""
+        both = self.config.pair_order == "both"
+        if both and self.pairs is False:
+            raise ConfigError("task.pair_order=both is for pairs, and the texts are single; remove task.pair_order")
+        return {"lm_weight": self.config.lm_weight, "both_orders": self.tokenizer.layout if both else None}
 
     def parse_labels(self, examples):
         """`examples` with its labels, which are read as str, in the task's own type."""

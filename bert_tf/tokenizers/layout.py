@@ -5,6 +5,9 @@ import dataclasses
 from bert_tf.config import nearest
 from bert_tf.errors import ConfigError
 
+#: GPT-1's three tokens of fine-tuning. The first has no role of its own: layouts know it by its name.
+START_TOKEN, DELIMITER_TOKEN, CLASSIFY_TOKEN = "_start_", "_delimiter_", "_classify_"
+
 
 @dataclasses.dataclass(frozen=True)
 class Layout:
@@ -41,28 +44,73 @@ class Layout:
         return self.special_tokens_per_sequence + len(self.before_second) + len(self.after_second)
 
 
-# Name -> function from (cls_id, sep_id) to the Layout. Sources: convert_examples_to_features of
+# Name -> function from (cls_id, sep_id, start_id) to the Layout. Sources: convert_examples_to_features of
 # google-research/bert (ALBERT's and ELECTRA's are the same) and of zihangdai/xlnet; fairseq's
-# RoBERTa hub_interface.encode, which has one segment only; T5 ends each text with </s>.
+# RoBERTa hub_interface.encode, which has one segment only; T5 ends each text with </s>; openai/finetune-transformer-lm
+# train.py, transform_roc, and figure 1 of Radford et al. 2018.
 LAYOUTS = {
-    "bert": lambda cls, sep: Layout((cls,), (sep,), (), (sep,)),
-    "roberta": lambda cls, sep: Layout((cls,), (sep,), (sep,), (sep,), second_segment=0),
-    "xlnet": lambda cls, sep: Layout((), (sep,), (), (sep,), (cls,)),
-    "t5": lambda cls, sep: Layout((), (sep,), (), (sep,)),
-    "none": lambda cls, sep: Layout(),
+    "bert": lambda cls, sep, start: Layout((cls,), (sep,), (), (sep,)),
+    "roberta": lambda cls, sep, start: Layout((cls,), (sep,), (sep,), (sep,), second_segment=0),
+    "xlnet": lambda cls, sep, start: Layout((), (sep,), (), (sep,), (cls,)),
+    "t5": lambda cls, sep, start: Layout((), (sep,), (), (sep,)),
+    "gpt1": lambda cls, sep, start: Layout((start,), (), (sep,), (), (cls,)),
+    "none": lambda cls, sep, start: Layout(),
 }
 
 
-def build_layout(name, cls_id, sep_id):
-    """The Layout of that name: "bert", "roberta", "xlnet", "t5", or "none" (no special tokens).
+def build_layout(name, cls_id, sep_id, start_id=None):
+    """The Layout of that name: "bert", "roberta", "xlnet", "t5", "gpt1", or "none" (no special tokens).
 
     Raises:
         ConfigError: another name, or a layout that needs a special token that is None.
     """
     if name not in LAYOUTS:
         raise ConfigError(f"unknown layout '{name}'{nearest(name, LAYOUTS)}")
-    layout = LAYOUTS[name](cls_id, sep_id)
-    for role, tokens in (("cls", (*layout.before_first, *layout.at_end)), ("sep", layout.after_first)):
+    layout = LAYOUTS[name](cls_id, sep_id, start_id)
+    if name == "gpt1" and start_id is None:
+        raise ConfigError(f"layout 'gpt1' needs the token '{START_TOKEN}' in the vocabulary")
+    separators = (*layout.after_first, *layout.before_second)
+    for role, tokens in (("cls", (*layout.before_first, *layout.at_end)), ("sep", separators)):
         if None in tokens:
             raise ConfigError(f"layout '{name}' needs a token for the role '{role}'")
     return layout
+
+
+def with_layout(tokenizer, name):
+    """The tokenizer with another layout, as fine-tuning of a GPT needs it; itself if it has that layout.
+
+    With "gpt1" the vocabulary grows by GPT-1's `_start_`, `_delimiter_` (role "sep") and `_classify_` (role "cls").
+
+    Args:
+        tokenizer: a `BPETokenizer` or `ByteLevelBPETokenizer`.
+        name: of the layout; see `build_layout`.
+
+    Raises:
+        ConfigError: a tokenizer of another kind, or without a token that the layout needs.
+
+    Example:
+        from bert_tf.tokenizers import train_byte_level_bpe
+        from bert_tf.tokenizers.layout import with_layout
+
+        tokenizer = with_layout(train_byte_level_bpe(["the law"] * 9, 300), "gpt1")
+        tokenizer.vocabulary[-3:]  # ['_start_', '_delimiter_', '_classify_']
+    """
+    if name == tokenizer.layout_name:
+        return tokenizer
+    own = {"bpe": ("cleaning", "end_of_word"), "byte_level_bpe": ("add_prefix_space", "normalization")}
+    if tokenizer.kind not in own:
+        raise ConfigError(
+            f"the tokenizer is of the kind '{tokenizer.kind}' and has the layout '{tokenizer.layout_name}'; only "
+            f"{' and '.join(own)} tokenizers can get another one, here '{name}'"
+        )
+    roles, added = tokenizer.role_tokens, ()
+    if name == "gpt1":
+        roles, added = roles | {"sep": DELIMITER_TOKEN, "cls": CLASSIFY_TOKEN}, (START_TOKEN, DELIMITER_TOKEN, CLASSIFY_TOKEN)
+    return type(tokenizer)(
+        [*tokenizer.vocabulary, *(token for token in added if token not in tokenizer.vocabulary)],
+        tokenizer.merges,
+        special_tokens=(*tokenizer.special_token_details, *added),
+        role_tokens=roles,
+        layout=name,
+        **{setting: getattr(tokenizer, setting) for setting in own[tokenizer.kind]},
+    )

@@ -12,7 +12,7 @@ import tensorflow as tf
 from bert_tf.encodings import is_unicode
 from bert_tf.errors import ConfigError, DataError
 from bert_tf.parsing import brief
-from bert_tf.tokenizers.layout import build_layout
+from bert_tf.tokenizers.layout import START_TOKEN, build_layout
 from bert_tf.tokenizers.ops.detokenization import join_spellings, spelling_tables
 from bert_tf.tokenizers.ops.model_rows import pack
 from bert_tf.tokenizers.ops.normalization import before_normalization, check_normalization, normalize
@@ -104,7 +104,7 @@ class Tokenizer:
         for role in SPECIAL_ROLES:
             setattr(self, f"{role}_id", self._ids.get(self.role_tokens.get(role)))
         self.layout_name = layout
-        self.layout = build_layout(layout, self.cls_id, self.sep_id)
+        self.layout = build_layout(layout, self.cls_id, self.sep_id, self._ids.get(START_TOKEN))
         self.normalization = check_normalization(normalization)
         self._finders = []  # of special tokens: before normalization, and after it
         for normalized in (False, True):

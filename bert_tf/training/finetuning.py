@@ -130,7 +130,7 @@ def _train_and_measure(config, run, task, data, strategy, begin, writes):
     with strategy.scope(), precision(train.precision):
         keras.utils.set_random_seed(train.seed)  # the head, and the encoder where not pretrained
         dropout = finetuning_dropout(config.init_from) if train.dropout is None else train.dropout
-        encoder, tokenizer = load_encoder(config.init_from, trained=train.pretrained, dropout=dropout)
+        encoder, _ = load_encoder(config.init_from, trained=train.pretrained, dropout=dropout)
         model = task.model(encoder)
         steps = task.steps_per_epoch(examples, train.batch_size, static_shapes=is_tpu(strategy))
         model.compile(
@@ -142,10 +142,10 @@ def _train_and_measure(config, run, task, data, strategy, begin, writes):
         )
         if writes:
             begin()
-            run.keep_tokenizer(tokenizer)
+            run.keep_tokenizer(task.tokenizer)
             with files.explain_disk_errors(run.path):
                 task.save(run.path)
-            record = configuration.to_dict(config) | {"model": describe(encoder.config)}
+            record = configuration.to_dict(config) | {"model": describe(model.backbone.config)}
             configuration.save(record, run.path / CONFIG)
         result = {"metric": task.metric, "seed": train.seed, "baselines": {}}
         result["dev"] = _train(model, task, examples, dev, steps, train, run, writes)

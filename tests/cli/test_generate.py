@@ -30,6 +30,11 @@ def test_mistakes_are_one_sentence(capsys):
     assert error.out == "" and "are more than the model's" in error.err
     assert main(["generate", str(GPT2), "the", "--set", "top_p=0.9"]) == 1
     assert "'top_p' applies only to method=sample" in capsys.readouterr().err
+    for prompt, message in (("", "has no token; give at least one word"), ("\udcff", "not a character of Unicode")):
+        for command in (["generate", str(GPT2), prompt], ["generate", str(GPT2), "the", prompt]):
+            assert main([*command, "--max-new-tokens", "4"]) == 1
+            error = capsys.readouterr()
+            assert error.out == "" and message in error.err
     bert = GPT2.parent / "bert"
     assert main(["generate", str(bert), "the"]) == 1
     assert "does not continue texts; give a decoder" in capsys.readouterr().err

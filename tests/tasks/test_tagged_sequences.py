@@ -50,7 +50,7 @@ def test_long_sentences_are_cut_between_words(tokenizer):
     ]
     assert rows.owners == [0, 1, 1, 1]
     np.testing.assert_array_equal(rows.lengths, [3, 6, 6, 3])
-    assert [heads.tolist() for heads in rows.first_pieces] == [[1], [1, 2, 4], [1, 4], [1]]
+    assert [heads.tolist() for heads in rows.tagged_pieces] == [[1], [1, 2, 4], [1, 4], [1]]
     assert rows.labels.to_list() == [[9], [0, 1, 0, 2], [3, 0, 0, 4], [5]]
     assert rows.weights.to_list() == [[1], [1, 1, 0, 1], [1, 0, 0, 1], [1]]
 
@@ -167,6 +167,6 @@ def test_the_frame_of_a_row_is_the_tokenizers(tokenizer):
     # XLNet: nothing before the text, <sep> and <cls> behind it.
     words = words_of_sentences(tokenizer, [["film", "anna", "film"]])
     rows = cut_sequences(words, 4, build_layout("xlnet", 2, 3), labels=[[7, 8, 9]])
-    assert [heads.tolist() for heads in rows.first_pieces] == [[0, 1], [0]]
+    assert [heads.tolist() for heads in rows.tagged_pieces] == [[0, 1], [0]]
     np.testing.assert_array_equal(rows.lengths, [4, 3])
     assert rows.labels.to_list() == [[7, 8], [9]]

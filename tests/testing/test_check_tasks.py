@@ -3,16 +3,22 @@
 import keras
 import pytest
 
-from bert_tf.models import BertConfig, BertEncoder
+from bert_tf.models import BertConfig, BertEncoder, GPT1Config, GPT1Decoder
 from bert_tf.tasks import TASKS
 from bert_tf.testing import check_task
-from bert_tf.tokenizers import WordPieceTokenizer
+from bert_tf.tokenizers import WordPieceTokenizer, train_bpe
+from bert_tf.tokenizers.bpe.bpe import GPT1_ROLES
 
 FILES = {
     "classification": ("a.tsv", "text\tlabel\na good film\tpos\nbad\tneg\ngood , good\tpos\na bad bad film\tneg\n"),
     "regression": ("a.tsv", "text\tlabel\na good film\t3\nbad\t1.5\ngood , good\t5\n"),
     "tagging": ("a.conll", "Anna B-PER\nmet O\nPaul B-PER\n\nin O\nParis B-LOC\n\ngood O\n"),
 }
+
+
+SIZES = {"hidden_size": 16, "num_layers": 1, "num_heads": 2, "intermediate_size": 32, "max_positions": 32}
+# Wider than the published initializer_range of 0.02: answers must differ by more than rounding.
+SETTINGS = SIZES | {"dropout": 0.0, "attention_dropout": 0.0, "initializer_range": 0.2}
 
 
 # Of tasks that another test registered in this process there are no files here.
@@ -23,11 +29,17 @@ def test_tasks(name, tmp_path):
     words = "a good bad film in paris anna paul met one ,".split()
     tokenizer = WordPieceTokenizer(["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *words])
     keras.utils.set_random_seed(0)
-    sizes = {"hidden_size": 16, "num_layers": 1, "num_heads": 2, "intermediate_size": 32, "max_positions": 32}
-    # Wider than the published initializer_range of 0.02: answers must differ by more than rounding.
-    none = {"dropout": 0.0, "attention_dropout": 0.0}
-    encoder = BertEncoder(BertConfig(tokenizer.vocabulary_size, **sizes, **none, initializer_range=0.2))
+    encoder = BertEncoder(BertConfig(tokenizer.vocabulary_size, **SETTINGS))
     check_task(TASKS[name], path, encoder, tokenizer, tmp_path)
+
+
+def test_tagging_on_a_decoder(tmp_path):
+    path = tmp_path / FILES["tagging"][0]
+    path.write_text(FILES["tagging"][1])
+    tokenizer = train_bpe(["a good bad film in paris anna paul met one ,"] * 3, 40, cleaning="gpt1", role_tokens=GPT1_ROLES, layout="none")
+    keras.utils.set_random_seed(0)
+    decoder = GPT1Decoder(GPT1Config(tokenizer.vocabulary_size, **SETTINGS))
+    check_task(TASKS["tagging"], path, decoder, tokenizer, tmp_path, lm_weight=0.5)
 
 
 def test_every_task_of_the_library_is_checked():

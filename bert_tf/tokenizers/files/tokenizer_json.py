@@ -12,7 +12,7 @@ from bert_tf.errors import ConfigError, DataError
 from bert_tf.parsing import brief, read_json_object
 from bert_tf.tokenizers.files.tokenizer_config import TokenizerConfig, added_token, extend_vocabulary
 from bert_tf.tokenizers.kinds import KINDS
-from bert_tf.tokenizers.layout import LAYOUTS
+from bert_tf.tokenizers.layout import LAYOUTS, START_TOKEN
 from bert_tf.tokenizers.sentencepiece.model_file import check_charsmap
 
 WHOLE = "tokenizer.json"
@@ -152,7 +152,7 @@ def _template(parts):
 
 def _spelled(name, roles):
     """The templates of a layout, in tokens."""
-    layout = LAYOUTS[name](roles.get("cls"), roles.get("sep"))
+    layout = LAYOUTS[name](roles.get("cls"), roles.get("sep"), START_TOKEN)
     single = [*layout.before_first, "A", *layout.after_first]
     pair = [*single, *layout.before_second, "B", *layout.after_second]
     return [*single, *layout.at_end], [*pair, *layout.at_end]

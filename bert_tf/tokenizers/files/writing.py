@@ -7,7 +7,7 @@ from tokenizers import AddedToken, Tokenizer, decoders, models, normalizers, pre
 
 from bert_tf.errors import DataError
 from bert_tf.files import atomic_write
-from bert_tf.tokenizers.layout import build_layout
+from bert_tf.tokenizers.layout import START_TOKEN, build_layout
 
 
 def write_vocabulary(tokenizer, folder):
@@ -83,11 +83,12 @@ def _write_json(whole, tokenizer, folder):
             ]
         )
     roles = tokenizer.role_tokens
-    layout = build_layout(tokenizer.layout_name, roles.get("cls"), roles.get("sep"))
+    layout = build_layout(tokenizer.layout_name, roles.get("cls"), roles.get("sep"), START_TOKEN)
     first = [*layout.before_first, "$A", *layout.after_first]
     second = [f"{part}:{layout.second_segment}" for part in (*layout.before_second, "$B", *layout.after_second)]
     end = [f"{part}:{layout.end_segment}" for part in layout.at_end]
-    named = [(roles[role], tokenizer.token_to_id(roles[role])) for role in ("cls", "sep") if role in roles]
+    used = (*layout.before_first, *layout.after_first, *layout.before_second, *layout.after_second, *layout.at_end)
+    named = [(token, tokenizer.token_to_id(token)) for token in dict.fromkeys(used)]
     whole.post_processor = processors.TemplateProcessing(
         single=[*first, *end], pair=[*first, *second, *end], special_tokens=named
     )
