@@ -96,9 +96,11 @@ class TextScorer:
         self.model, self.tokenizer, self.batch_size = model, tokenizer, batch_size
         self.prompts = PromptTokenizer(model, tokenizer)
         self.has_source = self.prompts.has_source
-        self.start_id = self.prompts.start_id if self.has_source else _start_of(tokenizer)
+        self.start_id = self.prompts.start_id if self.has_source else start_of(tokenizer)
+        if self.start_id is None:
+            raise ConfigError("the tokenizer has no special token that begins or ends a text; train one with [CLS] or </s>")
         shapes = [((None, None), "int32"), ((None, None), "bool")]
-        self._scores = as_graph(self._token_scores, shapes * (2 if self.has_source else 1))
+        self._scores = as_graph(self.token_scores, shapes * (2 if self.has_source else 1))
 
     def continuations(self, pairs):
         """Scores continuations after their contexts.
@@ -242,7 +244,7 @@ class TextScorer:
                 results[i] = log_p[row, :count], greedy[row, :count]
         return results
 
-    def _token_scores(self, token_ids, padding_mask, source_ids=None, source_mask=None):
+    def token_scores(self, token_ids, padding_mask, source_ids=None, source_mask=None):
         """float32 and bool [B, S - 1]: of each token but the first."""
         if self.has_source:
             inputs = {"token_ids": source_ids, "padding_mask": source_mask, "decoder_token_ids": token_ids}
@@ -263,14 +265,11 @@ def _exp(x):
     return math.exp(x) if x < 700 else math.inf  # a text without spaces is one word
 
 
-def _start_of(tokenizer):
-    """The token that every text of a decoder begins with, so that its first token has a context."""
+def start_of(tokenizer):
+    """The token that every text of a decoder begins with, so that its first token has a context; None without one."""
     # GPT-2 puts its one special token between documents: it ends one and begins the next.
     starts = [*tokenizer.layout.before_first, tokenizer.cls_id, tokenizer.eod_id, tokenizer.sep_id]
-    starts = [i for i in starts if i is not None]
-    if not starts:
-        raise ConfigError("the tokenizer has no special token that begins or ends a text; train one with [CLS] or </s>")
-    return starts[0]
+    return next((i for i in starts if i is not None), None)
 
 
 def windows_of(total, length, stride):
