@@ -75,7 +75,8 @@ class Perplexity:
 class TextScorer:
     """Scores texts with a decoder, or targets after their sources with an encoder-decoder.
 
-    Every text that is scored begins with `start_id`, so that its first token is predicted too.
+    Every text that is scored begins with `start_id`, so that its first token is predicted too. A tokenizer without
+    such a special token (GPT-1's) leaves the first token of a document out, and a continuation needs a context.
 
     Args:
         model: a `Decoder` or an `EncoderDecoder`.
@@ -83,8 +84,7 @@ class TextScorer:
         batch_size: sequences computed together.
 
     Raises:
-        ConfigError: a model or tokenizer that `PromptTokenizer` refuses; for a decoder a tokenizer without a special
-            token to begin a text with.
+        ConfigError: a model or tokenizer that `PromptTokenizer` refuses.
 
     Example:
         scorer = TextScorer(gpt, tokenizer)
@@ -96,9 +96,9 @@ class TextScorer:
         self.model, self.tokenizer, self.batch_size = model, tokenizer, batch_size
         self.prompts = PromptTokenizer(model, tokenizer)
         self.has_source = self.prompts.has_source
-        self.start_id = self.prompts.start_id if self.has_source else _start_of(tokenizer)
+        self.start_id = self.prompts.start_id if self.has_source else start_of(tokenizer)
         shapes = [((None, None), "int32"), ((None, None), "bool")]
-        self._scores = as_graph(self._token_scores, shapes * (2 if self.has_source else 1))
+        self._scores = as_graph(self.token_scores, shapes * (2 if self.has_source else 1))
 
     def continuations(self, pairs):
         """Scores continuations after their contexts.
@@ -163,8 +163,8 @@ class TextScorer:
         length, stride = self._window(length, stride)
         windows, total, read, size = [], Perplexity(0.0, 0, 0, 0), 0, _BATCHES * self.batch_size
         for document in documents:
-            ids = [self.start_id, *self.tokenizer.encode(document)]
-            read += len(ids) - 1
+            ids = [*self._start, *self.tokenizer.encode(document)]
+            read += max(len(ids) - 1, 0)
             total = total.plus(words=len(document.split()), bytes=len(document.encode("utf-8", "surrogatepass")))
             windows += [(ids[begin:end], new - begin) for begin, end, new in windows_of(len(ids), length, stride)]
             while len(windows) >= size:
@@ -206,8 +206,14 @@ class TextScorer:
         begin = int((ends <= len(context)).sum())
         if begin == len(ids):
             raise DataError(f"the continuation {brief(continuation)} has no token; give at least one word")
-        self._check_length(len(ids) + 1, context + continuation)
-        return None, [self.start_id, *ids.tolist()], begin
+        ids, begin = [*self._start, *ids.tolist()], begin + len(self._start) - 1
+        if begin < 0:
+            raise DataError(
+                f"the tokenizer has no special token that begins a text, so that {brief(continuation)} needs a context; "
+                f"give one of at least one token"
+            )
+        self._check_length(len(ids), context + continuation)
+        return None, ids, begin
 
     def _target_row(self, source, target):
         """The same of an encoder-decoder."""
@@ -218,6 +224,10 @@ class TextScorer:
         self._check_length(len(source_ids), source)
         self._check_length(len(ids) - 1, target)
         return source_ids, ids, 0
+
+    @property
+    def _start(self):
+        return () if self.start_id is None else (self.start_id,)
 
     def _check_length(self, length, text):
         longest = self.model.config.max_positions
@@ -242,7 +252,7 @@ class TextScorer:
                 results[i] = log_p[row, :count], greedy[row, :count]
         return results
 
-    def _token_scores(self, token_ids, padding_mask, source_ids=None, source_mask=None):
+    def token_scores(self, token_ids, padding_mask, source_ids=None, source_mask=None):
         """float32 and bool [B, S - 1]: of each token but the first."""
         if self.has_source:
             inputs = {"token_ids": source_ids, "padding_mask": source_mask, "decoder_token_ids": token_ids}
@@ -263,14 +273,11 @@ def _exp(x):
     return math.exp(x) if x < 700 else math.inf  # a text without spaces is one word
 
 
-def _start_of(tokenizer):
-    """The token that every text of a decoder begins with, so that its first token has a context."""
+def start_of(tokenizer):
+    """The token that every text of a decoder begins with, so that its first token has a context; None without one."""
     # GPT-2 puts its one special token between documents: it ends one and begins the next.
     starts = [*tokenizer.layout.before_first, tokenizer.cls_id, tokenizer.eod_id, tokenizer.sep_id]
-    starts = [i for i in starts if i is not None]
-    if not starts:
-        raise ConfigError("the tokenizer has no special token that begins or ends a text; train one with [CLS] or </s>")
-    return starts[0]
+    return next((i for i in starts if i is not None), None)
 
 
 def windows_of(total, length, stride):
