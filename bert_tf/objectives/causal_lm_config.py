@@ -2,6 +2,7 @@
 
 import dataclasses
 
+from bert_tf.errors import ConfigError
 from bert_tf.objectives.objective import Objective, ObjectiveConfig, check_running_text
 from tfrecords.corruption.documents_config import DocumentsConfig
 
@@ -25,6 +26,13 @@ class CausalLMConfig(ObjectiveConfig):
     def corrupts(self):
         return self.documents.separate
 
+    def check_model(self, model_config):
+        if getattr(model_config, "prefix", False):
+            raise ConfigError(
+                "model.prefix lets the tokens of a source see each other, and causal_lm has no sources; set "
+                "model.prefix=false, or objective.name=denoising with objective.denoising.method=prefix_lm"
+            )
+
     def for_shards(self, packing, sequence_length):
         check_running_text(self.name, packing)
         return self
@@ -37,5 +45,6 @@ CAUSAL_LM = Objective(
     corruption="tfrecords.corruption.documents:DocumentSeparation",
     corruption_section="documents",
     unigram={"causal_lm_loss": "masked_lm_loss", "causal_lm_accuracy": "masked_lm_accuracy"},
+    served="bert_tf.export.generation:ServedGeneration",
     backbone="decoder",
 )
