@@ -75,7 +75,8 @@ class Perplexity:
 class TextScorer:
     """Scores texts with a decoder, or targets after their sources with an encoder-decoder.
 
-    Every text that is scored begins with `start_id`, so that its first token is predicted too.
+    Every text that is scored begins with `start_id`, so that its first token is predicted too. A tokenizer without
+    such a special token (GPT-1's) leaves the first token of a document out, and a continuation needs a context.
 
     Args:
         model: a `Decoder` or an `EncoderDecoder`.
@@ -83,8 +84,7 @@ class TextScorer:
         batch_size: sequences computed together.
 
     Raises:
-        ConfigError: a model or tokenizer that `PromptTokenizer` refuses; for a decoder a tokenizer without a special
-            token to begin a text with.
+        ConfigError: a model or tokenizer that `PromptTokenizer` refuses.
 
     Example:
         scorer = TextScorer(gpt, tokenizer)
@@ -97,8 +97,6 @@ class TextScorer:
         self.prompts = PromptTokenizer(model, tokenizer)
         self.has_source = self.prompts.has_source
         self.start_id = self.prompts.start_id if self.has_source else start_of(tokenizer)
-        if self.start_id is None:
-            raise ConfigError("the tokenizer has no special token that begins or ends a text; train one with [CLS] or </s>")
         shapes = [((None, None), "int32"), ((None, None), "bool")]
         self._scores = as_graph(self.token_scores, shapes * (2 if self.has_source else 1))
 
@@ -165,8 +163,8 @@ class TextScorer:
         length, stride = self._window(length, stride)
         windows, total, read, size = [], Perplexity(0.0, 0, 0, 0), 0, _BATCHES * self.batch_size
         for document in documents:
-            ids = [self.start_id, *self.tokenizer.encode(document)]
-            read += len(ids) - 1
+            ids = [*self._start, *self.tokenizer.encode(document)]
+            read += max(len(ids) - 1, 0)
             total = total.plus(words=len(document.split()), bytes=len(document.encode("utf-8", "surrogatepass")))
             windows += [(ids[begin:end], new - begin) for begin, end, new in windows_of(len(ids), length, stride)]
             while len(windows) >= size:
@@ -208,8 +206,14 @@ class TextScorer:
         begin = int((ends <= len(context)).sum())
         if begin == len(ids):
             raise DataError(f"the continuation {brief(continuation)} has no token; give at least one word")
-        self._check_length(len(ids) + 1, context + continuation)
-        return None, [self.start_id, *ids.tolist()], begin
+        ids, begin = [*self._start, *ids.tolist()], begin + len(self._start) - 1
+        if begin < 0:
+            raise DataError(
+                f"the tokenizer has no special token that begins a text, so that {brief(continuation)} needs a context; "
+                f"give one of at least one token"
+            )
+        self._check_length(len(ids), context + continuation)
+        return None, ids, begin
 
     def _target_row(self, source, target):
         """The same of an encoder-decoder."""
@@ -220,6 +224,10 @@ class TextScorer:
         self._check_length(len(source_ids), source)
         self._check_length(len(ids) - 1, target)
         return source_ids, ids, 0
+
+    @property
+    def _start(self):
+        return () if self.start_id is None else (self.start_id,)
 
     def _check_length(self, length, text):
         longest = self.model.config.max_positions
