@@ -12,7 +12,7 @@ from bert_tf.generation.prompts import PromptTokenizer, check_unicode, padded
 from bert_tf.parsing import brief
 
 #: Batches of windows that are read before they are sorted by length and computed.
-_BATCHES = 16
+_BATCHES = 4
 
 
 @dataclasses.dataclass(frozen=True)
@@ -97,9 +97,11 @@ class TextScorer:
         self.prompts = PromptTokenizer(model, tokenizer)
         self.has_source = self.prompts.has_source
         self.has_prefix = not self.has_source and model.prefix
-        self.start_id = self.prompts.start_id if self.has_source else _start_of(tokenizer)
+        self.start_id = self.prompts.start_id if self.has_source else start_of(tokenizer)
+        if self.start_id is None:
+            raise ConfigError("the tokenizer has no special token that begins or ends a text; train one with [CLS] or </s>")
         shapes = [((None, None), "int32"), ((None, None), "bool")]
-        self._scores = as_graph(self._token_scores, shapes * (2 if self.has_source or self.has_prefix else 1))
+        self._scores = as_graph(self.token_scores, shapes * (2 if self.has_source or self.has_prefix else 1))
 
     def continuations(self, pairs):
         """Scores continuations after their contexts.
@@ -140,7 +142,7 @@ class TextScorer:
             )
         return results
 
-    def perplexity(self, documents, length=None, stride=None):
+    def perplexity(self, documents, length=None, stride=None, progress=None):
         """The negative log-likelihood of documents, each for itself.
 
         A document longer than `length` is read in windows that begin every `stride` tokens. Each token is predicted
@@ -151,6 +153,8 @@ class TextScorer:
             documents: iterable of str, read as they are needed.
             length: tokens of a window, the start token of the document included; None for all positions of the model.
             stride: None for `length` - 1: windows share one token, the first context of the later one.
+            progress: function(the `Perplexity` so far, the fraction of the tokens read that it has), called every few
+                batches; None for nothing. Before the end the words and bytes are those of all documents read.
 
         Returns:
             A `Perplexity`.
@@ -160,28 +164,21 @@ class TextScorer:
                 1..length - 1.
             DataError: no tokens.
         """
-        result = None
-        for result in self.running_perplexity(documents, length, stride):
-            pass
-        if result is None:
-            raise DataError("the documents have no tokens; give text")
-        return result
-
-    def running_perplexity(self, documents, length=None, stride=None):
-        """Yields the `Perplexity` of the documents read so far, after every few batches; see `perplexity`."""
         length, stride = self._window(length, stride)
-        windows, total = [], Perplexity(0.0, 0, 0, 0)
+        windows, total, read, size = [], Perplexity(0.0, 0, 0, 0), 0, _BATCHES * self.batch_size
         for document in documents:
             ids = [self.start_id, *self.tokenizer.encode(document)]
-            size = len(document.encode("utf-8", "surrogatepass"))
-            total = total.plus(words=len(document.split()), bytes=size)
+            read += len(ids) - 1
+            total = total.plus(words=len(document.split()), bytes=len(document.encode("utf-8", "surrogatepass")))
             windows += [(ids[begin:end], new - begin) for begin, end, new in windows_of(len(ids), length, stride)]
-            while len(windows) >= _BATCHES * self.batch_size:
-                total = self._with(total, windows[: _BATCHES * self.batch_size])
-                windows = windows[_BATCHES * self.batch_size :]
-                yield total
-        if windows:
-            yield self._with(total, windows)
+            while len(windows) >= size:
+                total, windows = self._with(total, windows[:size]), windows[size:]
+                if progress is not None:
+                    progress(total, total.tokens / read)
+        total = self._with(total, windows)
+        if not total.tokens:
+            raise DataError("the documents have no tokens; give text")
+        return total
 
     def _window(self, length, stride):
         """`length` and `stride` with their defaults."""
@@ -254,7 +251,7 @@ class TextScorer:
                 results[i] = log_p[row, :count], greedy[row, :count]
         return results
 
-    def _token_scores(self, token_ids, padding_mask, source_ids=None, source_mask=None):
+    def token_scores(self, token_ids, padding_mask, source_ids=None, source_mask=None):
         """float32 and bool [B, S - 1]: of each token but the first."""
         if self.has_source:
             inputs = {"token_ids": source_ids, "padding_mask": source_mask, "decoder_token_ids": token_ids}
@@ -278,14 +275,11 @@ def _exp(x):
     return math.exp(x) if x < 700 else math.inf  # a text without spaces is one word
 
 
-def _start_of(tokenizer):
-    """The token that every text of a decoder begins with, so that its first token has a context."""
+def start_of(tokenizer):
+    """The token that every text of a decoder begins with, so that its first token has a context; None without one."""
     # GPT-2 puts its one special token between documents: it ends one and begins the next.
     starts = [*tokenizer.layout.before_first, tokenizer.cls_id, tokenizer.eod_id, tokenizer.sep_id]
-    starts = [i for i in starts if i is not None]
-    if not starts:
-        raise ConfigError("the tokenizer has no special token that begins or ends a text; train one with [CLS] or </s>")
-    return starts[0]
+    return next((i for i in starts if i is not None), None)
 
 
 def windows_of(total, length, stride):

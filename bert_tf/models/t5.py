@@ -199,16 +199,18 @@ _FORMS = {
 
 
 def _read_form(theirs):
-    newer = theirs.get("model_type") == "mt5"  # the defaults of MT5Config are those of T5 1.1
+    newer = theirs.get("model_type") == "mt5"
     form = theirs.get("feed_forward_proj", "gated-gelu" if newer else "relu")
     if form not in _FORMS:
         raise ConfigError(f"feed_forward_proj is {brief(form)}; known: {', '.join(_FORMS)}")
     activation, gated = _FORMS[form]
     # transformers 5 writes tie_word_embeddings: true for every T5, and what it computes under the second name.
     key = "scale_decoder_outputs" if "scale_decoder_outputs" in theirs else "tie_word_embeddings"
-    tied = theirs.get(key, not newer)
+    tied = theirs.get(key, True)
     if not isinstance(tied, bool):
         raise ConfigError(f"{key} must be true or false, but is {brief(tied)}")
+    # It writes so for every mT5, too, whose output layer has its own table and whose code never scales.
+    tied = tied and not newer
     return {"activation": activation, "gated": gated, "tied": tied}
 
 

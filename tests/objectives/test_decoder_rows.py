@@ -7,6 +7,7 @@ from keras import ops
 
 from bert_tf.config import build
 from bert_tf.errors import ConfigError
+from bert_tf.export.generation import ServedGeneration
 from bert_tf.generation import GenerationConfig, TextGenerator, TextScorer
 from bert_tf.models import GPT2Config, GPT2Decoder, T5Decoder, T5DecoderConfig
 from bert_tf.objectives import CausalLM, CausalLMConfig, Denoising
@@ -167,6 +168,8 @@ def test_a_continuation_after_a_prefix_has_the_score_of_the_loss():
         assert found.log_likelihood == pytest.approx(-float(loss), rel=1e-5)
     with pytest.raises(ConfigError, match="t5_decoder is a decoder with a prefix; score targets after their sources"):
         scorer.perplexity(["a good film"])
+    with pytest.raises(ConfigError, match="t5_decoder reads its prompt as a prefix, which an export cannot do yet"):
+        ServedGeneration(Denoising(model), tokenizer)
 
 
 def test_parameters_and_the_logits_scale():
