@@ -60,6 +60,11 @@ class ServedGeneration(ServingModule):
         self.config = build(GenerationConfig, settings, base=GenerationConfig())
         self.stop_tokens, self.allowed_tokens = tuple(stop_tokens), allowed_tokens and tuple(allowed_tokens)
         backbone = model.backbone
+        if backbone.kind == "decoder" and backbone.prefix:
+            raise ConfigError(
+                f"{backbone.name} reads its prompt as a prefix, which an export cannot do yet; use `bert-tf generate`, or export "
+                "the vectors with --kind embedding"
+            )
         self._generator = TextGenerator(backbone, tokenizer, stop_tokens, allowed_tokens)
         self._prompts = self._generator.prompts
         self._has_source = self._prompts.has_source

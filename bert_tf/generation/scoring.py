@@ -96,9 +96,10 @@ class TextScorer:
         self.model, self.tokenizer, self.batch_size = model, tokenizer, batch_size
         self.prompts = PromptTokenizer(model, tokenizer)
         self.has_source = self.prompts.has_source
+        self.has_prefix = not self.has_source and model.prefix
         self.start_id = self.prompts.start_id if self.has_source else start_of(tokenizer)
         shapes = [((None, None), "int32"), ((None, None), "bool")]
-        self._scores = as_graph(self.token_scores, shapes * (2 if self.has_source else 1))
+        self._scores = as_graph(self.token_scores, shapes * (2 if self.has_source or self.has_prefix else 1))
 
     def continuations(self, pairs):
         """Scores continuations after their contexts.
@@ -106,7 +107,7 @@ class TextScorer:
         A decoder: context and continuation are tokenized together and split where the continuation begins, so that a
         space between them belongs in front of the continuation. A token across that border counts as the
         continuation's. An encoder-decoder reads the context as a prompt; the continuation is the whole text that it
-        writes, with the token that ends it: log p(target | source).
+        writes, with the token that ends it: log p(target | source). So does a decoder with a prefix, in one row.
 
         Args:
             pairs: list of (context, continuation), str each; a decoder's context may be empty.
@@ -123,7 +124,8 @@ class TextScorer:
             if not continuation:
                 raise DataError(f"the continuation of {brief(context)} is empty; give at least one character")
             check_unicode(context + continuation)
-            rows.append((self._target_row if self.has_source else self._continued_row)(context, continuation))
+            row = self._target_row if self.has_source or self.has_prefix else self._continued_row
+            rows.append(row(context, continuation))
         results = []
         scored = self._scored([ids for _, ids, _ in rows], [source for source, _, _ in rows])
         for (context, continuation), (_, ids, begin), (log_p, greedy) in zip(pairs, rows, scored):
@@ -178,10 +180,11 @@ class TextScorer:
 
     def _window(self, length, stride):
         """`length` and `stride` with their defaults."""
-        if self.has_source:
+        if self.has_source or self.has_prefix:
+            given = "an encoder-decoder" if self.has_source else "a decoder with a prefix"
             raise ConfigError(
-                f"perplexity needs a decoder, and {self.model.name} is an encoder-decoder; score targets after their "
-                f"sources with continuations([(source, target)])"
+                f"perplexity needs a decoder{' without a prefix' if self.has_prefix else ''}, and {self.model.name} is "
+                f"{given}; score targets after their sources with continuations([(source, target)])"
             )
         longest = self.model.config.max_positions
         length = length or longest
@@ -216,10 +219,14 @@ class TextScorer:
         return None, ids, begin
 
     def _target_row(self, source, target):
-        """The same of an encoder-decoder."""
+        """The same of an encoder-decoder, and of a decoder with a prefix."""
         source_ids, target_ids = self.prompts.ids(source), self.tokenizer.encode(target)
         if not target_ids:
             raise DataError(f"the continuation {brief(target)} has no token; give at least one word")
+        if self.has_prefix:
+            ids = [*source_ids, *target_ids, *self.prompts.end_ids]
+            self._check_length(len(ids) - 1, source + target)
+            return source_ids, ids, len(source_ids) - 1
         ids = [self.start_id, *target_ids, *self.prompts.end_ids]
         self._check_length(len(source_ids), source)
         self._check_length(len(ids) - 1, target)
@@ -237,14 +244,14 @@ class TextScorer:
     def _scored(self, sequences, sources=None):
         """For each sequence of ids: the log-probability of each token after the first, and whether it is the best.
 
-        `sources` are what an encoder-decoder reads for each.
+        `sources` are what an encoder-decoder reads for each, and the prefixes for a decoder that has them.
         """
         order = sorted(range(len(sequences)), key=lambda i: len(sequences[i]))  # batches of like length
         results = [None] * len(sequences)
         for start in range(0, len(order), self.batch_size):
             chosen = order[start : start + self.batch_size]
             inputs = padded([sequences[i] for i in chosen], self.tokenizer.pad_id)
-            if self.has_source:
+            if self.has_source or self.has_prefix:
                 inputs += padded([sources[i] for i in chosen], self.tokenizer.pad_id)
             log_p, greedy = (np.asarray(x) for x in self._scores(*inputs))
             for row, i in enumerate(chosen):
@@ -258,6 +265,9 @@ class TextScorer:
             inputs = {"token_ids": source_ids, "padding_mask": source_mask, "decoder_token_ids": token_ids}
         else:
             inputs = {"token_ids": token_ids, "padding_mask": padding_mask}
+            if self.has_prefix:
+                length = ops.sum(ops.cast(source_mask, "int32"), axis=1, keepdims=True)
+                inputs["prefix_mask"] = ops.arange(ops.shape(token_ids)[1], dtype="int32")[None] < length
         x = self.model(inputs, training=False)["sequence_output"][:, :-1]
 
         def of_row(pair):  # one sequence at a time: the logits of all would be large
