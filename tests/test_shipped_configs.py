@@ -152,7 +152,7 @@ def test_every_family_and_size_has_its_recipe():
     assert {Path(name).stem for name in names("pretrain")} == PUBLISHED.keys() | ADAFACTOR.keys() | SMALL
     assert PUBLISHED.keys() == MASKING.keys() | {name for name in PUBLISHED if name.startswith(("xlnet", "gpt"))}
     families = {name.split("_")[0] for name in PUBLISHED.keys() | ADAFACTOR.keys()} - {"mt5"}
-    assert families == FAMILIES.keys() - {"transformer"}  # no recipe of its own ships yet
+    assert families == FAMILIES.keys() - {"t5_decoder", "transformer"}  # no recipes of theirs ship yet
 
 
 @pytest.mark.parametrize("name", PUBLISHED)

@@ -127,7 +127,6 @@ def _cell(value):
 
 def perplexity(scorer, arguments):
     """The `Perplexity` of the corpus, with a line of progress."""
-    from bert_tf.errors import DataError
     from bert_tf.progress import Progress
     from tfrecords.corpus.documents import CorpusReader
     from tfrecords.corpus.files import find_files
@@ -136,11 +135,12 @@ def perplexity(scorer, arguments):
     reader = CorpusReader(files, arguments.text_field, max_document_bytes=1 << 24)
     progress = Progress("score", sum(file.bytes for file in files) / 1e6, "MB")
     texts = (document.text.decode("utf-8") for document in reader)
-    result = None
-    for result in scorer.running_perplexity(texts, arguments.length, arguments.stride):
-        progress.update(reader.position / 1e6, f"{result.tokens:,} tokens  perplexity {result.per_token:.2f}")
-    if result is None:
-        raise DataError(f"{', '.join(arguments.corpus)} has no text; give a corpus with text")
+
+    def show(result, fraction):
+        progress.update(fraction * reader.position / 1e6, f"{result.tokens:,} tokens  perplexity {result.per_token:.2f}")
+
+    result = scorer.perplexity(texts, arguments.length, arguments.stride, show)
+    progress.update(reader.position / 1e6)
     progress.finish()
     return result
 

@@ -13,7 +13,7 @@ class PromptTokenizer:
 
     | | decoder | encoder-decoder |
     |---|---|---|
-    | prompt | the tokens that begin a text (`[CLS]`, for example), then the text | the text as `pack` has it: T5 appends `</s>` |
+    | prompt | the tokens that begin a text (`[CLS]`, for example), then the text; with a prefix, also those that end it | the text as `pack` has it: T5 appends `</s>` |
     | padded | on the left, so that all texts continue in the same column | on the right |
     | first token written | what follows the prompt | what follows `start_id`, which is padding: so T5 was pretrained |
     | last token written | the token that ended texts in pretraining | the same |
@@ -70,7 +70,9 @@ class PromptTokenizer:
         if unknown in ids and tokenizer.id_to_token(unknown) not in text:
             if not tokenizer.decode([i for i in ids if i != unknown]).strip():
                 raise DataError(f"the vocabulary has none of the words of the prompt {brief(text)}; give others")
-        return [*layout.before_first, *ids, *(self.end_ids if self.has_source else ())]
+        # The prompt of a decoder with a prefix is a source, which ended so in training.
+        is_source = self.has_source or self.model.prefix
+        return [*layout.before_first, *ids, *(self.end_ids if is_source else ())]
 
     def rows(self, texts, max_new_tokens=0):
         """The prompts as int32 [B, S], and bool [B, S], True at real tokens.

@@ -12,7 +12,7 @@ from bert_tf.generation.prompts import PromptTokenizer, check_unicode, padded
 from bert_tf.parsing import brief
 
 #: Batches of windows that are read before they are sorted by length and computed.
-_BATCHES = 16
+_BATCHES = 4
 
 
 @dataclasses.dataclass(frozen=True)
@@ -140,7 +140,7 @@ class TextScorer:
             )
         return results
 
-    def perplexity(self, documents, length=None, stride=None):
+    def perplexity(self, documents, length=None, stride=None, progress=None):
         """The negative log-likelihood of documents, each for itself.
 
         A document longer than `length` is read in windows that begin every `stride` tokens. Each token is predicted
@@ -151,6 +151,8 @@ class TextScorer:
             documents: iterable of str, read as they are needed.
             length: tokens of a window, the start token of the document included; None for all positions of the model.
             stride: None for `length` - 1: windows share one token, the first context of the later one.
+            progress: function(the `Perplexity` so far, the fraction of the tokens read that it has), called every few
+                batches; None for nothing. Before the end the words and bytes are those of all documents read.
 
         Returns:
             A `Perplexity`.
@@ -160,28 +162,21 @@ class TextScorer:
                 1..length - 1.
             DataError: no tokens.
         """
-        result = None
-        for result in self.running_perplexity(documents, length, stride):
-            pass
-        if result is None:
-            raise DataError("the documents have no tokens; give text")
-        return result
-
-    def running_perplexity(self, documents, length=None, stride=None):
-        """Yields the `Perplexity` of the documents read so far, after every few batches; see `perplexity`."""
         length, stride = self._window(length, stride)
-        windows, total = [], Perplexity(0.0, 0, 0, 0)
+        windows, total, read, size = [], Perplexity(0.0, 0, 0, 0), 0, _BATCHES * self.batch_size
         for document in documents:
             ids = [self.start_id, *self.tokenizer.encode(document)]
-            size = len(document.encode("utf-8", "surrogatepass"))
-            total = total.plus(words=len(document.split()), bytes=size)
+            read += len(ids) - 1
+            total = total.plus(words=len(document.split()), bytes=len(document.encode("utf-8", "surrogatepass")))
             windows += [(ids[begin:end], new - begin) for begin, end, new in windows_of(len(ids), length, stride)]
-            while len(windows) >= _BATCHES * self.batch_size:
-                total = self._with(total, windows[: _BATCHES * self.batch_size])
-                windows = windows[_BATCHES * self.batch_size :]
-                yield total
-        if windows:
-            yield self._with(total, windows)
+            while len(windows) >= size:
+                total, windows = self._with(total, windows[:size]), windows[size:]
+                if progress is not None:
+                    progress(total, total.tokens / read)
+        total = self._with(total, windows)
+        if not total.tokens:
+            raise DataError("the documents have no tokens; give text")
+        return total
 
     def _window(self, length, stride):
         """`length` and `stride` with their defaults."""

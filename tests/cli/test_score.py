@@ -1,5 +1,6 @@
 """`bert-tf score` on the small published-format GPT-2 of the fixtures."""
 
+import functools
 import json
 import math
 from pathlib import Path
@@ -10,15 +11,23 @@ from bert_tf.cli.main import main
 from bert_tf.errors import DataError
 from bert_tf.generation import TextScorer
 from bert_tf.prompting import read_rows
-from bert_tf.training.loading import load_pretrained
+from bert_tf.training import loading
 
 GPT2 = Path(__file__).parents[1] / "fixtures" / "checkpoints" / "gpt2"
 PAIRS = [("the", " a"), ("the a\tb", " the"), ("", "the")]
 
 
+@pytest.fixture(scope="module", autouse=True)
+def loaded_once():
+    """Each checkpoint is loaded once: most of a command's time is the graph of its tokenizer."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(loading, "load_pretrained", functools.cache(loading.load_pretrained))
+        yield
+
+
 @pytest.fixture(scope="module")
-def scorer():
-    objective, tokenizer = load_pretrained(GPT2)
+def scorer(loaded_once):
+    objective, tokenizer = loading.load_pretrained(str(GPT2))
     return TextScorer(objective.backbone, tokenizer)
 
 

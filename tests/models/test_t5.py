@@ -135,12 +135,14 @@ def test_names_and_settings_there_and_back(case):
 def test_an_mt5_is_a_t5_1_1(case, tmp_path):
     model, golden = case
     theirs = golden["config"] | {"model_type": "mt5", "architectures": ["MT5ForConditionalGeneration"]}
-    assert T5Config(**t5.HF_CONFIG.read(theirs, "config.json")) == model.config
-    # What transformers' MT5Config means by keys that are not there.
-    for key in ("feed_forward_proj", "tie_word_embeddings", "scale_decoder_outputs"):
-        theirs.pop(key, None)
-    read = T5Config(**t5.HF_CONFIG.read(theirs, "config.json"))
-    assert (read.activation, read.gated, read.tied) == ("gelu_tanh", True, False)
+    # transformers 5 writes tie_word_embeddings: true for every mT5; feed_forward_proj may be left out.
+    for changes in ({"tie_word_embeddings": True}, {"tie_word_embeddings": False}, {}):
+        kept = {k: v for k, v in theirs.items() if k not in ("scale_decoder_outputs", "tie_word_embeddings")}
+        read = T5Config(**t5.HF_CONFIG.read(kept | changes, "config.json"))
+        assert read == dataclasses.replace(model.config, tied=False)
+        del kept["feed_forward_proj"]
+        read = T5Config(**t5.HF_CONFIG.read(kept | changes, "config.json"))
+        assert (read.activation, read.gated, read.tied) == ("gelu_tanh", True, False)
     (tmp_path / "config.json").write_text(json.dumps(theirs))
     assert recognize_family(recognize(tmp_path), "config.json").name == "t5"
     assert recognize_family(theirs, "config.json", "t5").name == "t5"

@@ -78,7 +78,7 @@ def taught(tokenizer, answers):
     objective = CausalLM(model)
     targets = np.pad(ids[:, 1:], [(0, 0), (0, 1)])
     features = {"token_ids": ids, "target_ids": targets, "target_weights": (targets > 0).astype("float32")}
-    objective.compile(optimizer=keras.optimizers.Adam(0.01))
+    objective.compile(optimizer=keras.optimizers.Adam(0.01), jit_compile=False)
     objective.fit({k: np.tile(v, (100, 1)) for k, v in features.items()}, batch_size=len(ids), epochs=2, verbose=0)
     return model
 

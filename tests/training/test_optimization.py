@@ -117,6 +117,21 @@ def trained(steps, folder=None):
     return model
 
 
+def test_adafactor_on_two_replicas_is_adafactor_on_one():
+    found = {}
+    for count in (1, 2):
+        with tf.distribute.MirroredStrategy([f"CPU:{i}" for i in range(count)]).scope():
+            model = Product()
+            model.compile(optimizer=make_optimizer(AdafactorConfig(warmup_steps=2), 10))
+        random = np.random.default_rng(5)
+        features = {name: random.normal(size=(24, size)).astype("float32") for name, size in (("x", 128), ("y", 130))}
+        model.fit(tf.data.Dataset.from_tensor_slices(features).batch(8), verbose=0)
+        found[count] = {v.path: np.asarray(v) for v in model.variables + model.optimizer.variables}
+    assert found[1].keys() == found[2].keys()
+    for path, value in found[1].items():
+        np.testing.assert_allclose(found[2][path], value, rtol=1e-4, atol=1e-6, err_msg=path)
+
+
 def test_adafactor_resumes_bit_for_bit(tmp_path):
     Checkpoints(tmp_path).save(trained(2), 2)
     resumed, straight = trained(4, tmp_path), trained(4)
