@@ -48,6 +48,6 @@ def decoder(corpus):
     """A random GPT-2 and its tokenizer: (objective, tokenizer)."""
     tokenizer = train_byte_level_bpe(corpus, 290, role_tokens=GPT2_ROLES, layout="none", normalization=None)
     keras.utils.set_random_seed(0)
-    sizes = {"hidden_size": 24, "num_layers": 2, "num_heads": 3, "intermediate_size": 40, "max_positions": 48}
+    sizes = {"hidden_size": 24, "num_layers": 1, "num_heads": 3, "intermediate_size": 40, "max_positions": 48}
     # Wide initial weights, so that the best token is clearly the best.
     return CausalLM(GPT2Decoder(GPT2Config(tokenizer.vocabulary_size + 6, **sizes, initializer_range=0.6))), tokenizer
