@@ -19,7 +19,7 @@ MAY_IMPORT = {
     "objectives": {"backend", "layers", "tokenizers", "models", "tfrecords"},
     "generation": {"backend", "layers", "tokenizers", "models", "tfrecords", "objectives"},
     "checkpoints": {"backend", "layers", "tokenizers", "models", "tfrecords"},
-    "tasks": {"backend", "layers", "tokenizers", "models", "tfrecords", "objectives"},
+    "tasks": {"backend", "layers", "tokenizers", "models", "tfrecords", "objectives", "generation"},
     "training": {"backend", "layers", "tokenizers", "models", "tfrecords", "objectives", "checkpoints", "tasks"},
     "export": {"backend", "layers", "tokenizers", "models", "tfrecords", "objectives", "tasks", "training"},
     "testing": {"backend", "layers", "tokenizers", "models", "tfrecords", "objectives", "tasks", "training", "export"},

@@ -10,7 +10,7 @@ from bert_tf import config
 from bert_tf.models import preset
 from bert_tf.models.electra_config import generator_config
 from bert_tf.models.families import FAMILIES, build_config
-from bert_tf.tasks import TaskConfig
+from bert_tf.tasks import check_task
 from bert_tf.training.finetuning import FinetuneConfig
 from bert_tf.training.optimization import make_optimizer
 from bert_tf.training.pretrain_config import PretrainConfig, check_training
@@ -35,7 +35,7 @@ def test_pretraining(name):
 @pytest.mark.parametrize("name", names("finetune"))
 def test_finetuning(name):
     experiment = config.load(FinetuneConfig, name)
-    config.build(TaskConfig, experiment.task, "task")
+    check_task(experiment.task)
     assert experiment.train.precision == "auto"
     assert experiment.optimizer.bias_correction
 
