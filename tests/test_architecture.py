@@ -20,6 +20,7 @@ MAY_IMPORT = {
     "generation": {"backend", "layers", "tokenizers", "models", "tfrecords", "objectives"},
     "checkpoints": {"backend", "layers", "tokenizers", "models", "tfrecords"},
     "tasks": {"backend", "layers", "tokenizers", "models", "tfrecords", "objectives", "generation"},
+    "prompting": {"backend", "layers", "tokenizers", "models", "tfrecords", "objectives", "generation", "tasks", "samples"},
     "training": {"backend", "layers", "tokenizers", "models", "tfrecords", "objectives", "checkpoints", "tasks"},
     "export": {"backend", "layers", "tokenizers", "models", "tfrecords", "objectives", "tasks", "training"},
     "testing": {"backend", "layers", "tokenizers", "models", "tfrecords", "objectives", "tasks", "training", "export"},
@@ -63,7 +64,7 @@ def test_imports_stay_on_lower_floors(path):
 
 SETTINGS = """
     bert_tf.models.families bert_tf.training.pretrain_config bert_tf.training.finetune_config
-    bert_tf.training.study_config bert_tf.tasks.record bert_tf.objectives.registry tfrecords.shards.config
+    bert_tf.training.study_config bert_tf.prompting.prompting_config bert_tf.tasks.record bert_tf.objectives.registry tfrecords.shards.config
     tfrecords.corruption.masking_config tfrecords.corruption.permutation_config
 """.split()
 

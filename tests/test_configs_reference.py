@@ -14,6 +14,7 @@ from pathlib import Path
 from bert_tf import config
 from bert_tf.models.families import FAMILIES
 from bert_tf.objectives import OBJECTIVES
+from bert_tf.prompting.prompting_config import PromptingConfig
 from bert_tf.tasks.config import TaskConfig
 from bert_tf.tasks.record import TASKS
 from bert_tf.training.finetune_config import FinetuneConfig
@@ -34,6 +35,7 @@ or out of range is refused with the key's name, before TensorFlow is loaded. The
 | `pretrain/` | `bert-tf pretrain` | [Pretraining](#pretraining) |
 | `finetune/` | `bert-tf finetune` | [Fine-tuning](#fine-tuning) |
 | `ablations/` | `bert-tf study` | [Studies](#studies) |
+| `prompts/` | `bert-tf prompt` | [Prompting](#prompting) |
 
 The settings of `bert-tf shards` are its flags, and the values under `shards` of a study: [Shards](#shards).
 
@@ -66,6 +68,8 @@ def allowed(hint):
         return " or ".join([*(allowed(a) for a in arguments if a is not type(None)), "null"])
     if typing.get_origin(hint) in (list, tuple):
         return f"list of {allowed(arguments[0])}"
+    if typing.get_origin(hint) is dict:
+        return f"mapping of {' to '.join(allowed(a) for a in arguments)}"
     if arguments:
         return " or ".join(allowed(a) for a in arguments)
     return {int: "whole number", float: "number", str: "text", bool: "true or false", dict: "mapping"}[hint]
@@ -143,6 +147,7 @@ def page():
     lines += ["## Shards", "", summary(ShardsConfig), "", *table(ShardsConfig)]
     lines += ["## Studies", "", summary(StudyConfig), "", *table(StudyConfig)]
     lines += ["### a row of `rows`", "", summary(StudyRow), "", *table(StudyRow, "rows.NAME.")]
+    lines += ["## Prompting", "", summary(PromptingConfig), "", *table(PromptingConfig)]
     return "\n".join(lines).rstrip("\n") + "\n"
 
 

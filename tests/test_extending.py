@@ -15,7 +15,6 @@ import tensorflow as tf
 from keras import ops
 
 from bert_tf import config, samples
-from bert_tf.cli.main import main
 from bert_tf.export import ServingModule, export_run
 from bert_tf.layers import ClassificationHead, Embeddings
 from bert_tf.models import FAMILIES, Encoder, Family, ModelConfig, encoder_inputs, register_family
@@ -178,8 +177,3 @@ def test_the_whole_road(tmp_path):
     answers = [answer["count"] for answer in task.predict(model, ["union and union", "of the people"])]
     served = tf.saved_model.load(str(export_run(tmp_path / "task", precision="float32"))).signatures["serving_default"]
     np.testing.assert_allclose(served(text=tf.constant(["union and union", "of the people"]))["count"], answers, rtol=1e-4)
-
-
-def test_inspect_says_that_there_is_nothing_to_explain(tmp_path, capsys):
-    assert main(["inspect", str(tmp_path), "--objective", "length_bucket"]) == 1
-    assert "'length_bucket' changes nothing in its batches, so there is nothing to explain" in capsys.readouterr().err

@@ -2,6 +2,7 @@
 
 import dataclasses
 import math
+import re
 from pathlib import Path
 
 import pytest
@@ -10,11 +11,14 @@ from bert_tf import config
 from bert_tf.models import preset
 from bert_tf.models.electra_config import generator_config
 from bert_tf.models.families import FAMILIES, build_config
+from bert_tf.prompting import PromptingConfig, make_prompts
 from bert_tf.tasks import check_task
 from bert_tf.training.finetuning import FinetuneConfig
 from bert_tf.training.optimization import make_optimizer
+from bert_tf.training.optimizer_config import AdafactorConfig
 from bert_tf.training.pretrain_config import PretrainConfig, check_training
 from bert_tf.training.study import StudyConfig, plan
+from tfrecords import DenoisingConfig
 
 CONFIGS = Path(__file__).parent.parent / "configs"
 
@@ -37,7 +41,35 @@ def test_finetuning(name):
     experiment = config.load(FinetuneConfig, name)
     check_task(experiment.task)
     assert experiment.train.precision == "auto"
-    assert experiment.optimizer.bias_correction
+    assert experiment.optimizer.name == "adafactor" or experiment.optimizer.bias_correction
+
+
+def test_gpt1_and_t5_are_fine_tuned_as_published():
+    # Radford et al. 2018, section 4.1; finetune-transformer-lm train.py and opt.py, warmup_linear.
+    experiment = config.load(FinetuneConfig, "finetune/gpt1")
+    assert (experiment.task["lm_weight"], experiment.task["dropout"], experiment.task["sequence_length"]) == (0.5, 0.1, 512)
+    assert (experiment.train.epochs, experiment.train.batch_size, experiment.optimizer.weight_decay) == (3, 32, 0.01)
+    schedule = make_optimizer(experiment.optimizer, 10_000)._learning_rate
+    for step, expected in ((10, 10 / 20 * 0.999), (20, 0.998), (5000, 0.5)):
+        assert float(schedule(step)) == pytest.approx(6.25e-5 * expected, rel=1e-4)
+    # Raffel et al. 2020, section 3.1.3.
+    experiment = config.load(FinetuneConfig, "finetune/t5")
+    schedule = make_optimizer(experiment.optimizer, 1000)._learning_rate
+    assert [float(schedule(step)) for step in (0, 999)] == pytest.approx([1e-3, 1e-3])
+    assert (experiment.train.batch_size, experiment.task["sequence_length"]) == (128, 512)
+
+
+@pytest.mark.parametrize("name", names("prompts"))
+def test_prompts(name):
+    """Each says in its first line what it is, and makes prompts of rows that have its columns."""
+    assert (CONFIGS / name).read_text(encoding="utf-8").startswith("# ")
+    experiment = config.load(PromptingConfig, name)
+    if experiment.test is None and experiment.synthetic.name is None:
+        labels = list(experiment.options)
+        rows = [dict.fromkeys(experiment.columns, "x") | {experiment.label: labels[i % len(labels)]} for i in range(6)]
+        experiment = dataclasses.replace(experiment, test=rows)
+    prompts = make_prompts(experiment)
+    assert prompts and all(prompt.expected and not prompt.text.endswith(" ") for prompt in prompts)
 
 
 # What was published, transcribed from the files named, not from the configurations: sequences in a batch, updates,
@@ -87,6 +119,16 @@ PUBLISHED = {
         for size, rate in {"small": 6e-4, "medium": 3e-4, "large": 2.5e-4, "xl": 2e-4}.items()
     },
 }
+# Adafactor's learning rate is 1 / sqrt(max(step, 10,000)) in all. Inputs of 512 tokens (mT5: 1024) in a batch, updates,
+# dropout.
+T5 = "Raffel et al. 2020, section 3.7; operative_config.gin of the released models (tokens_per_batch = 2^20)"
+T5_1_1 = "google-research/text-to-text-transfer-transformer released_checkpoints.md"
+MT5 = "Xue et al. 2021, section 3.2"
+ADAFACTOR = {
+    **{f"t5_{size}": (T5, 2**20 // 512, 1_000_000, 0.1) for size in ("small", "base", "large")},
+    "t5_1_1_base": (T5_1_1, 2**20 // 512, 1_000_000, 0.0),
+    "mt5_base": (MT5, 1024, 1_000_000, 0.0),
+}
 SMALL = {"bert_tiny", "bert_laptop"}  # sizes for a laptop, with settings of our own
 # Masking: rate, fraction masked, fraction replaced by random tokens, strategy, tokens predicted in a sequence of so many.
 TOKENS = (0.15, 0.8, 0.1, "token")
@@ -122,9 +164,10 @@ OBJECTIVES = {"electra": "replaced_token_detection", "xlnet": "permutation_lm", 
 
 
 def test_every_family_and_size_has_its_recipe():
-    assert {Path(name).stem for name in names("pretrain")} == PUBLISHED.keys() | SMALL
+    assert {Path(name).stem for name in names("pretrain")} == PUBLISHED.keys() | ADAFACTOR.keys() | SMALL
     assert PUBLISHED.keys() == MASKING.keys() | {name for name in PUBLISHED if name.startswith(("xlnet", "gpt"))}
-    assert {name.split("_")[0] for name in PUBLISHED} == FAMILIES.keys() - {"t5", "transformer"}  # no recipes of theirs ship yet
+    families = {name.split("_")[0] for name in PUBLISHED.keys() | ADAFACTOR.keys()} - {"mt5"}
+    assert families == FAMILIES.keys() - {"t5_decoder", "transformer"}  # no recipes of theirs ship yet
 
 
 @pytest.mark.parametrize("name", PUBLISHED)
@@ -150,6 +193,25 @@ def test_the_recipe_is_the_published_one(name):
     without_dropout = {"dropout": 0.0, "attention_dropout": 0.0} if family == "gpt2" else {}
     assert experiment.model == {"preset": name.removesuffix("_512").removesuffix("_2048") + size} | without_dropout
     assert experiment.objective.name == OBJECTIVES.get(family, "masked_lm")
+
+
+@pytest.mark.parametrize("name", ADAFACTOR)
+def test_the_recipe_of_t5_is_the_published_one(name):
+    experiment = config.load(PretrainConfig, f"pretrain/{name}")
+    source, batch, steps, dropout = ADAFACTOR[name]
+    assert (experiment.train.batch_size, experiment.train.steps) == (batch, steps), source
+    assert experiment.train.batch_size % experiment.train.accumulation_steps == 0
+    model = build_config(experiment.model)
+    assert model == dataclasses.replace(preset(name), dropout=dropout), source
+    assert experiment.optimizer == AdafactorConfig()
+    for step in (0, 9_999, 10_000, 250_000, 999_999):
+        assert rate(name, step) == pytest.approx(max(step, 10_000) ** -0.5, rel=1e-5)
+    objective = experiment.objective
+    assert (objective.name, objective.z_loss, objective.denoising) == ("denoising", 1e-4, DenoisingConfig())
+    # The length of shards that the recipe names, </s> included, and the published length of inputs.
+    length = 1024 if name.startswith("mt5") else 512
+    said = re.search(r"--sequence-length (\d+)", (CONFIGS / "pretrain" / f"{'mt5_base' if length > 512 else 't5_base'}.yaml").read_text())
+    assert objective.denoising.longest_text(length) + 1 == int(said[1])
 
 
 @pytest.mark.parametrize("name", MASKING)

@@ -134,6 +134,26 @@ def _segments(ids, segment_ids, layout):
     return segment_ids
 
 
+class Uncorrupted:
+    """Explains batches that an objective uses as they are: their targets, where they have some."""
+
+    def __call__(self, batch, seed):
+        return batch
+
+    def explain(self, batch, features, seed, tokenizer):
+        """Yields an `Explained` for each row."""
+        for row, mask in enumerate(features["padding_mask"].numpy()):
+            sources = features["token_ids"][row].numpy()[mask].tolist()
+            if "target_ids" not in features:
+                yield Explained("the tokens as they are", [])
+                continue
+            targets = features["target_ids"][row].numpy()[features["target_weights"][row].numpy() > 0].tolist()
+            rule = f"{len(targets)} tokens from an input of {len(sources)}"
+            if "sequence_ids" in features:
+                rule += f"; pairs in this row: {int(features['sequence_ids'][row].numpy().max())}"
+            yield Explained(rule, [], {"writes": " ".join(map(tokenizer.id_to_token, targets))})
+
+
 def inspect_shards(
     folder,
     config=MaskingConfig(),
@@ -153,7 +173,8 @@ def inspect_shards(
         examples: how many of the first examples to show.
         example_index: show this one instead.
         width: characters in a line.
-        corruption: class of a corruption with `of_shards` and `explain`.
+        corruption: class of a corruption with `of_shards` and `explain`; None for batches as they are, which those of
+            the format text_pairs always are.
 
     Raises:
         ConfigError: a number that is negative, or a setting that the corruption refuses.
@@ -181,7 +202,8 @@ def inspect_shards(
     yield from _field("packing", ", ".join(f"{key} {value}" for key, value in packing.items()), width)
     yield ""
     indices = range(min(examples, reader.num_examples)) if example_index is None else [example_index]
-    corrupt = corruption.of_shards(reader, tokenizer, config)
+    as_they_are = corruption is None or manifest.packing["format"] == "text_pairs"
+    corrupt = Uncorrupted() if as_they_are else corruption.of_shards(reader, tokenizer, config)
     for index in indices:
         batch = reader.examples([index], epoch)
         for explanation in explain(batch, tokenizer, corrupt, seed, manifest.pair_task, manifest.row_segments):

@@ -50,19 +50,21 @@ def recognize_family(config, where, family=None):
     Raises:
         ConfigError: an unknown `model_type`, or another than the caller's family has.
     """
-    types = {name: maps.config.model_type for name, maps in maps_of("hf").items()}
+    configs = {name: maps.config for name, maps in maps_of("hf").items()}
+    types = {name: (config_map.model_type, *config_map.other_model_types) for name, config_map in configs.items()}
     if family is not None and family not in types:
         raise ConfigError(f"there is no family '{family}'{nearest(family, types)}")
     model_type = config.get("model_type")
     if family is not None:
-        if model_type not in (None, types[family]):
-            raise ConfigError(f"{where} has model_type {brief(model_type)}; family '{family}' needs '{types[family]}'")
+        if model_type not in (None, *types[family]):
+            needed = " or ".join(f"'{name}'" for name in types[family])
+            raise ConfigError(f"{where} has model_type {brief(model_type)}; family '{family}' needs {needed}")
         return FAMILIES[family]
-    names = [name for name in types if types[name] == model_type]
+    names = [name for name in types if model_type in types[name]]
     if model_type is None:
         raise ConfigError(f"{where} has no 'model_type'; say which family it is, e.g. family='bert'")
     if not names:
-        known = set(types.values())
+        known = {name for names in types.values() for name in names}
         raise ConfigError(f"{where} has model_type {brief(model_type)}{nearest(str(model_type)[:100], known)}")
     return FAMILIES[names[0]]
 

@@ -4,6 +4,7 @@ example:
   bert-tf inspect shards --examples 2
   bert-tf inspect shards --example-index 17 --epoch 3 --set strategy=whole_word
   bert-tf inspect shards --objective permutation_lm --set segments=1 --set bidirectional=false
+  bert-tf inspect pairs --objective text_to_text
 
 in Python:
   from tfrecords import inspect_shards
@@ -20,7 +21,7 @@ def add_arguments(parser):
         "--seed", type=int, default=0, help="the seed of the masks: train.seed of a run (default %(default)s)"
     )
     parser.add_argument(
-        "--objective", default="masked_lm", help="or replaced_token_detection, permutation_lm, causal_lm, denoising (default %(default)s)"
+        "--objective", default="masked_lm", help="or replaced_token_detection, permutation_lm, causal_lm, denoising, text_to_text (default %(default)s)"
     )
     parser.add_argument(
         "--set",
@@ -33,19 +34,16 @@ def add_arguments(parser):
 
 def run(arguments):
     from bert_tf.config import apply_overrides, build
-    from bert_tf.errors import ConfigError
     from bert_tf.objectives import OBJECTIVES
 
     objective = OBJECTIVES[arguments.objective]
-    if objective.corruption is None:
-        raise ConfigError(f"'{objective.name}' changes nothing in its batches, so there is nothing to explain")
-    section = objective.corruption_section
-    settings = build(objective.config, {"name": objective.name, section: apply_overrides({}, arguments.set)})
+    section, given = objective.corruption_section, apply_overrides({}, arguments.set)
+    settings = build(objective.config, {"name": objective.name, **({section: given} if section else given)})
     from tfrecords import inspect_shards
 
     lines = inspect_shards(
         arguments.shards,
-        getattr(settings, section),
+        getattr(settings, section) if section else None,
         seed=arguments.seed,
         epoch=arguments.epoch,
         examples=arguments.examples,

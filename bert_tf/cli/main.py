@@ -19,10 +19,13 @@ COMMANDS = {
     "pretrain": "pretrain a model on shards",
     "fill-mask": "fill [MASK] in sentences with a pretrained model",
     "generate": "continue prompts with a decoder, or answer them with an encoder-decoder",
+    "score": "log-likelihood of continuations, or the perplexity of a corpus",
+    "prompt": "zero-, one- and few-shot tasks, written as text for a pretrained model",
     "finetune": "fine-tune a pretrained model on labelled data",
     "evaluate": "evaluate a fine-tuned model on a labelled file",
     "predict": "apply a fine-tuned model to sentences or a file",
     "study": "pretrain and fine-tune several configurations and compare them in one table",
+    "average": "average the last checkpoints of a pretraining run",
     "convert": "convert published checkpoints to runs, and runs to other libraries' formats",
     "export": "write a SavedModel for TensorFlow Serving, tokenizer included",
 }

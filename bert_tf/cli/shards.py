@@ -2,7 +2,7 @@
 
 The corpus is .txt (an empty line between documents), .jsonl (a "text" field), .tsv or .csv (a column),
 each also gzipped (.gz), or .parquet; or folders and globs of them; or the folder that 'bert-tf tokenize'
-wrote. Run the same command again to resume an interrupted one. The shards do not depend on the
+wrote. With --format text_pairs it is .tsv (source<TAB>target) or .jsonl (fields source and target). Run the same command again to resume an interrupted one. The shards do not depend on the
 number of workers.
 
 With --runner the work runs on Apache Beam (pip install -e '.[beam]' in the clone of this library), and
@@ -17,6 +17,8 @@ example:
   bert-tf shards reviews.csv --text-field comment --tokenizer tokenizer --output shards
   bert-tf shards tokens --output ordered --pair-task sop
   bert-tf shards tokens --output shards1024 --format xlnet --sequence-length 1024
+  bert-tf shards 'src/**/*.py' --keep-text --tokenizer tokenizer --output code --format token_blocks
+  bert-tf shards train.en-de.tsv --format text_pairs --tokenizer tokenizer --output pairs --target-length 128
   bert-tf shards /nfs/corpus --tokenizer tokenizer --output /nfs/shards --runner FlinkRunner \\
       --beam-options --flink_master=host:8081 --environment_type=EXTERNAL --environment_config=localhost:50000
 
@@ -39,7 +41,11 @@ def add_arguments(parser):
     )
     parser.add_argument(
         "--format",
-        help="segment_pair (default), sentence_pair, electra, xlnet, full_sentences, doc_sentences or token_blocks",
+        help="segment_pair (default), sentence_pair, electra, xlnet, full_sentences, doc_sentences, token_blocks or "
+        "text_pairs",
+    )
+    parser.add_argument(
+        "--target-length", type=int, help="text_pairs: tokens of a target (default: those of a source, --sequence-length)"
     )
     parser.add_argument("--pair-task", help="the task that pairs get labels for: nsp (default), sop or none")
     add_corpus_arguments(parser)
@@ -59,11 +65,17 @@ def add_corpus_arguments(parser):
         "number from 0 for a .tsv or .csv without a header",
     )
     parser.add_argument("--one-document-a-line", action="store_true", help="in .txt files every line is a document")
+    parser.add_argument(
+        "--keep-text",
+        action="store_true",
+        help="keep line ends, indentation and all other white space; a .txt is one document (for causal LM)",
+    )
 
 
 def corpus_flags(arguments):
     """The settings of `CorpusConfig` that `add_corpus_arguments` has given."""
     flags = {"text_field": arguments.text_field, "one_document_a_line": arguments.one_document_a_line or None}
+    flags["keep_text"] = arguments.keep_text or None
     return {key: value for key, value in flags.items() if value is not None}
 
 
@@ -89,7 +101,8 @@ def run(arguments):
     from bert_tf.config import apply_overrides, build
     from tfrecords.shards.config import ShardsConfig
 
-    flags = {"sequence_length": arguments.sequence_length, "format": arguments.format, "pair_task": arguments.pair_task}
+    names = ("sequence_length", "format", "pair_task", "target_length")
+    flags = {name: getattr(arguments, name) for name in names}
     flags = {key: value for key, value in flags.items() if value is not None} | corpus_flags(arguments)
     config = build(ShardsConfig, apply_overrides({}, arguments.set) | flags)
     from tfrecords.writing.statistics import report
@@ -104,5 +117,5 @@ def run(arguments):
         overwrite=arguments.overwrite,
         beam=beam_options(arguments),
     )
-    print("\n".join(report(manifest.counts, manifest.sequence_length)))
+    print("\n".join(report(manifest.counts, manifest.sequence_length, manifest.target_length)))
     print(f"next: bert-tf inspect {arguments.output}\n      bert-tf pretrain --shards {arguments.output} --output run")

@@ -30,6 +30,9 @@ class GenerationConfig:
         length_penalty: "beam_search" only: alpha; 0 compares sums of log-probabilities. The published
             Transformer and T5 use 0.6 ("tensor2tensor").
         no_repeat_ngram: no sequence of so many tokens comes twice in prompt and text together; None for no limit.
+        repetition_penalty: logits of tokens of prompt and text are divided by it, negative ones multiplied (Keskar et
+            al. 2019, section 4.1, which has 1.2; negative ones as in transformers). 1 for no penalty. An
+            encoder-decoder's prompt does not count.
         stop_strings: a text ends before the first of these strings.
 
     Raises:
@@ -51,6 +54,7 @@ class GenerationConfig:
     beam_variant: Literal["tensor2tensor", "huggingface"] = "tensor2tensor"
     length_penalty: Annotated[float, Range(at_least=0)] = 0.6
     no_repeat_ngram: Annotated[int | None, Range(at_least=1)] = None
+    repetition_penalty: Annotated[float, Range(above=0)] = 1.0
     stop_strings: tuple[str, ...] = ()
 
     def __post_init__(self):

@@ -129,7 +129,9 @@ class TextGenerator:
 
     def restrictions(self, config):
         """The `Restrictions` of a configuration, with this generator's tokens."""
-        return Restrictions(self.stop_ids, config.min_new_tokens, config.no_repeat_ngram, self.allowed_ids)
+        return Restrictions(
+            self.stop_ids, config.min_new_tokens, config.no_repeat_ngram, self.allowed_ids, config.repetition_penalty
+        )
 
     def _function(self, config, streamed=False):
         """The computation as a graph, made once for each configuration."""

@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from bert_tf.encodings import is_unicode
 from bert_tf.errors import ConfigError, DataError
 from bert_tf.generation.steps import DecoderSteps, EncoderDecoderSteps
 from bert_tf.parsing import brief
@@ -12,7 +13,7 @@ class PromptTokenizer:
 
     | | decoder | encoder-decoder |
     |---|---|---|
-    | prompt | the tokens that begin a text (`[CLS]`, for example), then the text | the text as `pack` has it: T5 appends `</s>` |
+    | prompt | the tokens that begin a text (`[CLS]`, for example), then the text; with a prefix, also those that end it | the text as `pack` has it: T5 appends `</s>` |
     | padded | on the left, so that all texts continue in the same column | on the right |
     | first token written | what follows the prompt | what follows `start_id`, which is padding: so T5 was pretrained |
     | last token written | the token that ended texts in pretraining | the same |
@@ -58,8 +59,9 @@ class PromptTokenizer:
         """The ids of one prompt, a list of int.
 
         Raises:
-            DataError: a text without a token, or one of which the vocabulary has nothing.
+            DataError: a text without a token, or one of which the vocabulary has nothing, or that is not Unicode.
         """
+        check_unicode(text)
         tokenizer, layout = self.tokenizer, self.tokenizer.layout
         ids = tokenizer.encode(text)
         if not ids and (self.has_source or not layout.before_first):
@@ -68,7 +70,9 @@ class PromptTokenizer:
         if unknown in ids and tokenizer.id_to_token(unknown) not in text:
             if not tokenizer.decode([i for i in ids if i != unknown]).strip():
                 raise DataError(f"the vocabulary has none of the words of the prompt {brief(text)}; give others")
-        return [*layout.before_first, *ids, *(self.end_ids if self.has_source else ())]
+        # The prompt of a decoder with a prefix is a source, which ended so in training.
+        is_source = self.has_source or self.model.prefix
+        return [*layout.before_first, *ids, *(self.end_ids if is_source else ())]
 
     def rows(self, texts, max_new_tokens=0):
         """The prompts as int32 [B, S], and bool [B, S], True at real tokens.
@@ -115,6 +119,12 @@ class PromptTokenizer:
                 f"a prompt of {len(ids)} tokens and max_new_tokens={max_new_tokens} are more than the model's "
                 f"{longest} positions; shorten the prompt {brief(text)} or lower max_new_tokens"
             )
+
+
+def check_unicode(text):
+    """Raises DataError for half of a surrogate pair, which a shell makes of bytes that are not UTF-8."""
+    if not is_unicode(text):
+        raise DataError(f"{brief(text)} holds what is not a character of Unicode; give it as UTF-8")
 
 
 def padded(sequences, pad_id, on_the_left=False):

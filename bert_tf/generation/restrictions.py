@@ -1,4 +1,4 @@
-"""Tokens that may not come next: their logits become -1e9, in which no method chooses them."""
+"""Tokens that may not come next, whose logits become -1e9, and tokens that were there before, whose logits fall."""
 
 import dataclasses
 
@@ -20,6 +20,8 @@ class Restrictions:
         no_repeat_ngram: n; a token that would complete n tokens that were there before is not chosen. None for no
             limit.
         allowed_ids: int sequence, the only tokens that may be chosen; None for all. Stop tokens are allowed too.
+        repetition_penalty: what the logits of tokens that were there before are divided by, or multiplied by where
+            they are negative.
 
     Raises:
         ConfigError: nothing may be chosen.
@@ -32,16 +34,17 @@ class Restrictions:
     min_new_tokens: int = 0
     no_repeat_ngram: int | None = None
     allowed_ids: tuple | None = None
+    repetition_penalty: float = 1.0
 
     def __post_init__(self):
         if self.allowed_ids is not None and len(self.allowed_ids) == 0:
             raise ConfigError("allowed_ids is empty; name at least one token")
 
     def apply(self, logits, tokens, real, column, index):
-        """The logits with those of excluded tokens at -1e9.
+        """The logits with those of excluded tokens at -1e9, and those of repeated tokens lowered.
 
         Args:
-            logits: float32 [B, V].
+            logits: float32 [B, V]; in beam search log-probabilities, as in transformers.
             tokens: int32 [B, L], prompt and text as far as it is written.
             real: bool [B, L], False at the padding of prompts.
             column: int scalar, where in `tokens` the next token will be.
@@ -51,6 +54,10 @@ class Restrictions:
             float32 [B, V].
         """
         vocabulary_size = logits.shape[-1]
+        if self.repetition_penalty != 1:
+            written = ops.logical_and(real, (ops.arange(ops.shape(tokens)[1], dtype="int32") < column)[None])
+            lower = ops.where(logits < 0, logits * self.repetition_penalty, logits / self.repetition_penalty)
+            logits = ops.where(_among(tokens, written, vocabulary_size), lower, logits)
         if self.allowed_ids is not None:
             allowed = np.zeros(vocabulary_size, bool)
             allowed[[*self.allowed_ids, *self.stop_ids]] = True
@@ -66,20 +73,24 @@ class Restrictions:
 
 def _without_repeats(logits, tokens, real, column, n):
     """Excludes what followed each earlier occurrence of the last n - 1 tokens."""
-    batch, length = ops.shape(tokens)
-    vocabulary_size = logits.shape[-1]
-    columns = ops.arange(length, dtype="int32")
+    columns = ops.arange(ops.shape(tokens)[1], dtype="int32")
     matches = ops.logical_and(real, (columns < column)[None])  # at the last token of each earlier n-gram
     for back in range(1, n):
         earlier, here = _shifted(tokens, back), _at(tokens, column - back)
         known = ops.logical_and(_shifted(real, back), _at(real, column - back)[:, None])
         matches = ops.logical_and(matches, ops.logical_and(known, earlier == here[:, None]))
-    excluded = ops.where(matches, tokens, vocabulary_size)  # one column more, for those that match nothing
+    return ops.where(_among(tokens, matches, logits.shape[-1]), _NEVER, logits)
+
+
+def _among(tokens, chosen, vocabulary_size):
+    """bool [B, V]: the ids that `tokens` int32 [B, L] has where `chosen`, bool [B, L], is True."""
+    batch = ops.shape(tokens)[0]
+    ids = ops.where(chosen, tokens, vocabulary_size)  # one column more, for those that are not chosen
     rows = ops.broadcast_to(ops.arange(batch, dtype="int32")[:, None], ops.shape(tokens))
-    indices = ops.reshape(ops.stack([rows, excluded], axis=-1), (-1, 2))
-    padded = ops.pad(logits, [(0, 0), (0, 1)])
-    updates = ops.full((ops.shape(indices)[0],), _NEVER, dtype=logits.dtype)
-    return ops.scatter_update(padded, indices, updates)[:, :vocabulary_size]
+    indices = ops.reshape(ops.stack([rows, ids], axis=-1), (-1, 2))
+    nothing = ops.zeros((batch, vocabulary_size + 1), dtype="int32")
+    found = ops.scatter_update(nothing, indices, ops.ones_like(indices[:, 0]))
+    return ops.cast(found[:, :vocabulary_size], "bool")
 
 
 def _shifted(x, count):

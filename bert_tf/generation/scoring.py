@@ -8,8 +8,11 @@ from keras import ops
 
 from bert_tf.backend import as_graph
 from bert_tf.errors import ConfigError, DataError
-from bert_tf.generation.prompts import PromptTokenizer, padded
+from bert_tf.generation.prompts import PromptTokenizer, check_unicode, padded
 from bert_tf.parsing import brief
+
+#: Batches of windows that are read before they are sorted by length and computed.
+_BATCHES = 4
 
 
 @dataclasses.dataclass(frozen=True)
@@ -49,15 +52,19 @@ class Perplexity:
     words: int
     bytes: int
 
+    def plus(self, nll=0.0, tokens=0, words=0, bytes=0):
+        """This and further text."""
+        return Perplexity(self.nll + nll, self.tokens + tokens, self.words + words, self.bytes + bytes)
+
     @property
     def per_token(self):
         """exp(nll / tokens): depends on the vocabulary."""
-        return math.exp(self.nll / self.tokens)
+        return _exp(self.nll / self.tokens)
 
     @property
     def per_word(self):
         """exp(nll / words): comparable between vocabularies, on the same text."""
-        return math.exp(self.nll / self.words)
+        return _exp(self.nll / self.words)
 
     @property
     def bits_per_byte(self):
@@ -108,13 +115,14 @@ class TextScorer:
             list of `ContinuationScore`.
 
         Raises:
-            DataError: an empty continuation, a prompt that `PromptTokenizer` refuses, or a pair longer than the
+            DataError: an empty continuation, text that is not Unicode, a prompt that `PromptTokenizer` refuses, or a pair longer than the
                 model's positions.
         """
         rows = []
         for context, continuation in pairs:
             if not continuation:
                 raise DataError(f"the continuation of {brief(context)} is empty; give at least one character")
+            check_unicode(context + continuation)
             rows.append((self._target_row if self.has_source else self._continued_row)(context, continuation))
         results = []
         scored = self._scored([ids for _, ids, _ in rows], [source for source, _, _ in rows])
@@ -130,16 +138,19 @@ class TextScorer:
             )
         return results
 
-    def perplexity(self, documents, length=None, stride=None):
+    def perplexity(self, documents, length=None, stride=None, progress=None):
         """The negative log-likelihood of documents, each for itself.
 
         A document longer than `length` is read in windows that begin every `stride` tokens. Each token is predicted
-        once, in the first window that has it: with the window's tokens before it, at least `length` - `stride`. A small stride costs more and gives each token more context.
+        once, in the first window that has it: with the window's tokens before it, at least `length` - `stride`. A
+        small stride costs more and gives each token more context.
 
         Args:
-            documents: list of str.
-            length: tokens of a window; None for all positions of the model.
+            documents: iterable of str, read as they are needed.
+            length: tokens of a window, the start token of the document included; None for all positions of the model.
             stride: None for `length` - 1: windows share one token, the first context of the later one.
+            progress: function(the `Perplexity` so far, the fraction of the tokens read that it has), called every few
+                batches; None for nothing. Before the end the words and bytes are those of all documents read.
 
         Returns:
             A `Perplexity`.
@@ -149,6 +160,24 @@ class TextScorer:
                 1..length - 1.
             DataError: no tokens.
         """
+        length, stride = self._window(length, stride)
+        windows, total, read, size = [], Perplexity(0.0, 0, 0, 0), 0, _BATCHES * self.batch_size
+        for document in documents:
+            ids = [self.start_id, *self.tokenizer.encode(document)]
+            read += len(ids) - 1
+            total = total.plus(words=len(document.split()), bytes=len(document.encode("utf-8", "surrogatepass")))
+            windows += [(ids[begin:end], new - begin) for begin, end, new in windows_of(len(ids), length, stride)]
+            while len(windows) >= size:
+                total, windows = self._with(total, windows[:size]), windows[size:]
+                if progress is not None:
+                    progress(total, total.tokens / read)
+        total = self._with(total, windows)
+        if not total.tokens:
+            raise DataError("the documents have no tokens; give text")
+        return total
+
+    def _window(self, length, stride):
+        """`length` and `stride` with their defaults."""
         if self.has_source:
             raise ConfigError(
                 f"perplexity needs a decoder, and {self.model.name} is an encoder-decoder; score targets after their "
@@ -161,22 +190,15 @@ class TextScorer:
         stride = stride or length - 1
         if not 1 <= stride < length:
             raise ConfigError(f"stride={stride} must be at least 1 and below the length of {length} tokens")
-        windows, first_new = [], []
-        words = size = 0
-        for document in documents:
-            ids = [self.start_id, *self.tokenizer.encode(document)]
-            words += len(document.split())
-            size += len(document.encode("utf-8", "surrogatepass"))
-            for begin, end, new in windows_of(len(ids), length, stride):
-                windows.append(ids[begin:end])
-                first_new.append(new - begin)
-        if not windows:
-            raise DataError("the documents have no tokens; give text")
+        return length, stride
+
+    def _with(self, total, windows):
+        """`total` and the new tokens of some windows."""
         nll = tokens = 0
-        for (log_p, _), new in zip(self._scored(windows), first_new):
+        for (log_p, _), (_, new) in zip(self._scored([ids for ids, _ in windows]), windows):
             nll -= float(log_p[new - 1 :].sum(dtype="float64"))
             tokens += len(log_p) - (new - 1)
-        return Perplexity(nll, tokens, words, size)
+        return total.plus(nll=nll, tokens=tokens)
 
     def _continued_row(self, context, continuation):
         """A decoder's (source, sequence, index of the first token of the continuation in the sequence - 1)."""
@@ -235,6 +257,10 @@ class TextScorer:
             return log_p, ops.cast(ops.argmax(logits, axis=-1), "int32") == ids
 
         return ops.map(of_row, (x, token_ids[:, 1:]))
+
+
+def _exp(x):
+    return math.exp(x) if x < 700 else math.inf  # a text without spaces is one word
 
 
 def _start_of(tokenizer):

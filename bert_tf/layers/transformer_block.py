@@ -282,6 +282,7 @@ class TransformerBlock(keras.layers.Layer):
         x,
         attention_mask=None,
         rotation=None,
+        bias=None,
         *,
         cache=None,
         cache_position=None,

@@ -73,6 +73,7 @@ class ConfigMap:
             mapping to a dict of our fields, and from our configuration to a dict of their keys.
             The keys are to be in `ignored`.
         model_type: Hugging Face's name of the family; "" in other formats.
+        other_model_types: its other names of the same model, which are read and not written.
         architectures: the parts of a model beside the encoder (the first words of the variables'
             paths) -> the class that has them; the first whose parts are all there is written.
         file: the name of the configuration file.
@@ -91,6 +92,7 @@ class ConfigMap:
     assumed: dict = dataclasses.field(default_factory=dict)
     derived: tuple | None = None
     model_type: str = ""
+    other_model_types: tuple = ()
     architectures: dict = dataclasses.field(default_factory=dict)
     file: str = "config.json"
     token_ids: dict = dataclasses.field(default_factory=lambda: {"pad_token_id": "pad_id"})

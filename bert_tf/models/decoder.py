@@ -96,6 +96,16 @@ class Decoder(Backbone):
         )
         self._decoder_layers = layers  # not a Keras layer, which would be counted a second time
 
+    @property
+    def prefix(self):
+        """Whether the model is trained with a prefix, whose tokens see each other in both directions."""
+        return False
+
+    @property
+    def head_size(self):
+        """d, the width of a head's keys and values."""
+        return self.config.hidden_size // self.config.num_heads
+
     def complete(self, inputs):
         inputs = super().complete(inputs)
         if inputs.get("position_ids") is None:
@@ -112,9 +122,12 @@ class Decoder(Backbone):
         return self._decoder_layers.embeddings.token_table
 
     def output_logits(self, x):
-        """The logits of the next token, by the token table: float [..., H] -> float32 [..., V]."""
-        x = ops.cast(x, self.compute_dtype)
-        return ops.cast(product_with_transposed(x, ops.cast(self.embedding_table, self.compute_dtype)), "float32")
+        """The logits of the next token: float [..., H] -> float32 [..., V]."""
+        return ops.cast(product_with_transposed(*self.output_factors(x)), "float32")
+
+    def output_factors(self, x):
+        """A pair (float [..., H], float [V, H]) of the compute dtype; the product with the second transposed is logits."""
+        return ops.cast(x, self.compute_dtype), ops.cast(self.embedding_table, self.compute_dtype)
 
     def outputs_at(self, inputs, positions, training=False):
         """The outputs at some positions only, as heads read them; the last layer is evaluated only there.
@@ -143,8 +156,7 @@ class Decoder(Backbone):
             batch: B, an int or an int scalar tensor.
             length: the tokens that it has room for, an int or an int scalar tensor.
         """
-        heads, size = self.config.num_heads, self.config.hidden_size // self.config.num_heads
-        zeros = ops.zeros((batch, heads, length, size), dtype=self.compute_dtype)
+        zeros = ops.zeros((batch, self.config.num_heads, length, self.head_size), dtype=self.compute_dtype)
         return [(zeros, zeros) for _ in self.blocks()]
 
     def decode(self, token_ids, cache, cache_position, padding_mask=None, position_ids=None):
@@ -152,7 +164,8 @@ class Decoder(Backbone):
 
         The prompts of a batch end in the same column: shorter ones are padded on the left, with False in
         `padding_mask` and position 0 at their first real token. The first call has the prompts, each later one a
-        token. The results are those of the whole texts at once.
+        token. The results are those of the whole texts at once. A model that is trained with a prefix (`prefix`) takes
+        the tokens of the first call for it: they see each other in both directions.
 
         Args:
             token_ids: int [B, Q], the tokens in columns `cache_position` to `cache_position` + Q - 1.
@@ -169,7 +182,12 @@ class Decoder(Backbone):
         if position_ids is None:
             columns = ops.arange(ops.shape(token_ids)[1], dtype="int32") + cache_position
             position_ids = ops.broadcast_to(columns[None], ops.shape(token_ids))
-        return self._decoder_layers.decode(token_ids, cache, cache_position, padding_mask, position_ids)
+        prefix_mask = None
+        if self.prefix:
+            # The tokens of this call; those before them are seen anyway, so that later calls are not changed.
+            columns = ops.arange(ops.shape(cache[0][0])[2], dtype="int32")[None] - cache_position
+            prefix_mask = ops.logical_and(columns >= 0, columns < ops.shape(token_ids)[1])
+        return self._decoder_layers.decode(token_ids, cache, cache_position, padding_mask, position_ids, prefix_mask)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -181,12 +199,16 @@ class DecoderLayers:
         embeddings: from ids [B, S] to [B, S, H].
         blocks: `TransformerBlock`s, bottom first.
         final_norm: the normalization of the last layer's output; None for none.
+        bias: a `RelativePositionBias` for all blocks; None for none.
+        output_dropout: after the last normalization; None for none.
     """
 
     mask: keras.Layer
     embeddings: keras.Layer
     blocks: list
     final_norm: keras.Layer | None
+    bias: keras.Layer | None = None
+    output_dropout: keras.Layer | None = None
 
     def encode(self, inputs, positions=None, return_attention_scores=False, training=None):
         """Calls the layers on symbolic inputs or on tensors; see `TransformerLayers.encode`.
@@ -197,19 +219,24 @@ class DecoderLayers:
         seen = {name: inputs[name] for name in ("padding_mask", "sequence_ids", "prefix_mask")}
         mask = self.mask(token_ids, **seen)
         x = self.embeddings(token_ids, position_ids=inputs["position_ids"], training=training)
-        contexts = [(mask,) for _ in self.blocks]
+        bias = None if self.bias is None else self.bias(token_ids)
+        contexts = [(mask, None, bias) for _ in self.blocks]
         hidden_states, scores = run_blocks(self.blocks, x, contexts, positions, return_attention_scores, training)
-        return [*hidden_states[:-1], self._normalized(hidden_states[-1])], scores
+        last = self._normalized(hidden_states[-1])
+        if self.output_dropout is not None:
+            last = self.output_dropout(last, training=training)
+        return [*hidden_states[:-1], last], scores
 
-    def decode(self, token_ids, cache, cache_position, padding_mask, position_ids):
+    def decode(self, token_ids, cache, cache_position, padding_mask, position_ids, prefix_mask=None):
         """See `Decoder.decode`."""
         length = ops.shape(cache[0][0])[2]
         place = {"cache_position": cache_position, "cache_length": length}
-        mask = self.mask(token_ids, padding_mask=padding_mask, **place)
+        mask = self.mask(token_ids, padding_mask=padding_mask, prefix_mask=prefix_mask, **place)
+        bias = None if self.bias is None else self.bias(token_ids, **place)
         x = self.embeddings(token_ids, position_ids=position_ids)
         written = []
         for block, pair in zip(self.blocks, cache, strict=True):
-            x, pair = block(x, mask, cache=pair, cache_position=cache_position)
+            x, pair = block(x, mask, bias=bias, cache=pair, cache_position=cache_position)
             written.append(pair)
         return self._normalized(x), written
 

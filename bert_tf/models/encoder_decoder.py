@@ -88,6 +88,10 @@ class EncoderDecoder(Backbone):
         """The logits of the next token: float [..., H] -> float32 [..., V]."""
         return self._parts.logits(x)
 
+    def output_factors(self, x):
+        """A pair (float [..., H], float [V, H]) of the compute dtype; the product with the second transposed is logits."""
+        return self._parts.factors(x)
+
     def encode(self, token_ids, padding_mask=None):
         """The encoder alone: int [B, S], bool [B, S] -> float [B, S, H]."""
         given = {"token_ids": as_tensor(token_ids), "padding_mask": as_tensor(padding_mask)}
@@ -193,12 +197,15 @@ class EncoderDecoderLayers:
 
     def logits(self, x):
         """float [..., H] -> float32 [..., V]."""
+        return ops.cast(product_with_transposed(*self.factors(x)), "float32")
+
+    def factors(self, x):
+        """See `EncoderDecoder.output_factors`."""
         if self.output is None:
             x, table = x * self.logit_scale, self.embeddings.token_table
         else:
             table = self.output.kernel
-        x = ops.cast(x, self.embeddings.compute_dtype)
-        return ops.cast(product_with_transposed(x, ops.cast(table, x.dtype)), "float32")
+        return tuple(ops.cast(value, self.embeddings.compute_dtype) for value in (x, table))
 
     def _finished(self, hidden_states, norm, training):
         last = hidden_states[-1] if norm is None else norm(hidden_states[-1])

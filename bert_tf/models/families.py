@@ -17,6 +17,7 @@ from bert_tf.models.modernbert_config import MODERNBERT
 from bert_tf.models.roberta_config import ROBERTA
 from bert_tf.models.spanbert_config import SPANBERT
 from bert_tf.models.t5_config import T5_FAMILY
+from bert_tf.models.t5_decoder_config import T5_DECODER
 from bert_tf.models.transformer_config import TRANSFORMER
 from bert_tf.models.xlnet_config import XLNET
 from bert_tf.parsing import brief
@@ -46,7 +47,7 @@ def register_family(record):
 
 
 for _record in (
-    BERT, ROBERTA, ALBERT, DISTILBERT, MODERNBERT, ELECTRA, SPANBERT, XLNET, TRANSFORMER, T5_FAMILY, GPT1, GPT2,
+    BERT, ROBERTA, ALBERT, DISTILBERT, MODERNBERT, ELECTRA, SPANBERT, XLNET, TRANSFORMER, T5_FAMILY, T5_DECODER, GPT1, GPT2,
 ):  # fmt: skip
     register_family(_record)
 

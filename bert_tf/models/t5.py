@@ -43,8 +43,8 @@ class T5(EncoderDecoder):
     def __init__(self, config, dtype=None, name="t5", **options):
         dtype = policy(dtype)
         # === Layers ===
-        encoder = [_block(config, dtype, f"encoder_layer_{i}", decoder=False) for i in range(config.num_layers)]
-        decoder = [_block(config, dtype, f"decoder_layer_{i}", decoder=True) for i in range(config.num_decoder_layers)]
+        encoder = [t5_block(config, dtype, f"encoder_layer_{i}", decoder=False) for i in range(config.num_layers)]
+        decoder = [t5_block(config, dtype, f"decoder_layer_{i}", decoder=True) for i in range(config.num_decoder_layers)]
         if config.share_layers:
             for theirs, block in zip(encoder, decoder):
                 theirs.build((None, None, config.hidden_size))
@@ -65,8 +65,8 @@ class T5(EncoderDecoder):
             encoder_mask=AttentionMask(dtype=dtype, name="encoder_mask"),
             decoder_mask=AttentionMask(causal=True, dtype=dtype, name="decoder_mask"),
             cross_mask=AttentionMask(dtype=dtype, name="cross_mask"),
-            encoder_bias=_bias(config, dtype, "encoder_bias", bidirectional=True),
-            decoder_bias=_bias(config, dtype, "decoder_bias", bidirectional=False),
+            encoder_bias=relative_positions(config, dtype, "encoder_bias", bidirectional=True),
+            decoder_bias=relative_positions(config, dtype, "decoder_bias", bidirectional=False),
             encoder_blocks=encoder,
             decoder_blocks=decoder,
             encoder_norm=RMSNormalization(epsilon=config.layer_norm_epsilon, dtype=dtype, name="encoder_layer_norm"),
@@ -80,7 +80,8 @@ class T5(EncoderDecoder):
         self.output_layer = layers.output
 
 
-def _block(config, dtype, name, decoder):
+def t5_block(config, dtype, name, decoder):
+    """One layer; a decoder's also attends to the encoder's output."""
     heads = config.num_heads * config.head_size
     return TransformerBlock(
         num_heads=config.num_heads,
@@ -106,7 +107,8 @@ def _block(config, dtype, name, decoder):
     )
 
 
-def _bias(config, dtype, name, bidirectional):
+def relative_positions(config, dtype, name, bidirectional):
+    """The relative positions of all layers of a stack."""
     return RelativePositionBias(
         config.num_heads,
         num_buckets=config.num_buckets,
@@ -197,7 +199,8 @@ _FORMS = {
 
 
 def _read_form(theirs):
-    form = theirs.get("feed_forward_proj", "relu")
+    newer = theirs.get("model_type") == "mt5"
+    form = theirs.get("feed_forward_proj", "gated-gelu" if newer else "relu")
     if form not in _FORMS:
         raise ConfigError(f"feed_forward_proj is {brief(form)}; known: {', '.join(_FORMS)}")
     activation, gated = _FORMS[form]
@@ -206,6 +209,8 @@ def _read_form(theirs):
     tied = theirs.get(key, True)
     if not isinstance(tied, bool):
         raise ConfigError(f"{key} must be true or false, but is {brief(tied)}")
+    # It writes so for every mT5, too, whose output layer has its own table and whose code never scales.
+    tied = tied and not newer
     return {"activation": activation, "gated": gated, "tied": tied}
 
 
@@ -240,7 +245,8 @@ HF_CONFIG = ConfigMap(
     ignored=("dense_act_fn", "feed_forward_proj", "initializer_factor", "is_gated_act", "n_positions", "scale_decoder_outputs",
              "tie_word_embeddings", "tokenizer_class", "is_decoder"),
     derived=(_read_form, _write_form),
-    model_type="t5",
+    model_type="t5",  # T5 1.1 and ByT5 have this name, too
+    other_model_types=("mt5",),  # another name of T5 1.1
     token_ids={"pad_token_id": "pad_id", "eos_token_id": "sep_id", "decoder_start_token_id": "pad_id"},
     architectures={("embeddings",): "T5ForConditionalGeneration", (): "T5Model"},
 )  # fmt: skip

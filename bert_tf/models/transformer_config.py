@@ -92,6 +92,6 @@ TRANSFORMER = Family(
             512, 2048, 8, 63_047_680, norm="pre", positions="concatenated", attention_dropout=0.1, inner_dropout=0.1
         ),
     },
-    objective="denoising",
+    objective="text_to_text",
     kind="encoder_decoder",
 )

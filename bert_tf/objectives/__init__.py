@@ -19,4 +19,6 @@ __getattr__, __all__ = lazy_names(__name__, {
     "registry": ["OBJECTIVES", "register_objective"],
     "replaced_token_detection": ["ReplacedTokenDetection"],
     "replaced_token_detection_config": ["ReplacedTokenDetectionConfig"],
+    "text_to_text": ["TextToText"],
+    "text_to_text_config": ["TextToTextConfig"],
 })  # fmt: skip

@@ -2,6 +2,7 @@
 
 import dataclasses
 
+from bert_tf.errors import ConfigError
 from bert_tf.objectives.objective import Objective, ObjectiveConfig, check_running_text
 from tfrecords.corruption.documents_config import DocumentsConfig
 
@@ -24,6 +25,13 @@ class CausalLMConfig(ObjectiveConfig):
     @property
     def corrupts(self):
         return self.documents.separate
+
+    def check_model(self, model_config):
+        if getattr(model_config, "prefix", False):
+            raise ConfigError(
+                "model.prefix lets the tokens of a source see each other, and causal_lm has no sources; set "
+                "model.prefix=false, or objective.name=denoising with objective.denoising.method=prefix_lm"
+            )
 
     def for_shards(self, packing, sequence_length):
         check_running_text(self.name, packing)

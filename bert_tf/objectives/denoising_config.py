@@ -12,10 +12,15 @@ from tfrecords.corruption.denoising_config import DenoisingConfig
 class DenoisingObjectiveConfig(ObjectiveConfig):
     """Denoising: T5, and the objectives that it was compared with.
 
+    A decoder reads input and target one after the other, and only the target is predicted. It sees the input in both
+    directions where its family has `model.prefix` and it is set.
+
     Attributes:
         name: "denoising".
         denoising: how a text becomes an input and a target.
         z_loss: the weight of log(Z)^2, of the softmax's normalizer Z, in the loss; T5 has 1e-4.
+        loss_block: how many tokens of targets have their logits in memory at a time; null for all. It saves memory
+            where the vocabulary is large (mT5: 250,112); the numbers are the same.
 
     Example:
         bert_tf.config.build(ObjectiveConfig, {"name": "denoising", "denoising": {"mean_span": 5.0}, "z_loss": 1e-4})
@@ -24,6 +29,7 @@ class DenoisingObjectiveConfig(ObjectiveConfig):
     name: str = "denoising"
     denoising: DenoisingConfig = dataclasses.field(default_factory=DenoisingConfig)
     z_loss: Annotated[float, Range(at_least=0)] = 0.0
+    loss_block: Annotated[int | None, Range(at_least=1)] = None
 
     def for_shards(self, packing, sequence_length):
         check_running_text(self.name, packing)
@@ -37,5 +43,5 @@ DENOISING = Objective(
     corruption="tfrecords.corruption.denoising:DenoisingCorruption",
     corruption_section="denoising",
     unigram={"denoising_loss": "masked_lm_loss", "denoising_accuracy": "masked_lm_accuracy"},
-    backbone="encoder_decoder",
+    backbone=("encoder_decoder", "decoder"),
 )

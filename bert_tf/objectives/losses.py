@@ -1,5 +1,7 @@
 """Functions of all objectives: sums of losses, and reading a feature of a batch."""
 
+import math
+
 from keras import ops
 
 from bert_tf.backend import cross_entropy, largest
@@ -15,6 +17,32 @@ def cross_entropy_sums(logits, labels, weights):
     guesses = largest(logits)
     correct = ops.cast(ops.equal(guesses, labels), "float32")
     return ops.sum(cross_entropy(logits, labels, guesses) * weights), ops.sum(correct * weights)
+
+
+def smoothing_sum(logits, labels, weights, smoothing, normalization):
+    """What label smoothing adds to the loss of `cross_entropy_sums`, float32.
+
+    With it, the loss is the cross-entropy of a distribution that gives `smoothing` to other tokens:
+    "tensor2tensor": smoothing / (K - 1) to each wrong one; the entropy of that distribution is subtracted, so that
+    the best loss is 0 (`padded_cross_entropy` in tensor2tensor `common_layers.py`).
+    "uniform": smoothing / K to each, the right one included (`softmax_cross_entropy_with_logits` with Mesh
+    TensorFlow's `label_smoothing`).
+
+    Args: float32 [..., K], int [...], float32 [...]; float; "tensor2tensor" or "uniform".
+    """
+    count = logits.shape[-1]
+    right = ops.take_along_axis(logits, ops.cast(labels, "int32")[..., None], axis=-1)[..., 0]
+    others = ops.mean(logits, axis=-1)
+    if normalization == "tensor2tensor":
+        others = (others * count - right) / (count - 1)
+    return ops.sum((smoothing * (right - others) - smoothing_entropy(smoothing, count, normalization)) * weights)
+
+
+def smoothing_entropy(smoothing, count, normalization):
+    """What `smoothing_sum` subtracts for each of `count` labels, a float."""
+    if normalization == "uniform":
+        return 0.0
+    return -(1 - smoothing) * math.log(1 - smoothing) - smoothing * math.log(smoothing / (count - 1))
 
 
 def binary_cross_entropy_sum(logits, labels, weights):

@@ -51,7 +51,7 @@ class MaskedLMConfig(ObjectiveConfig):
         return self.pair_task in PAIR_TASKS
 
     def for_shards(self, packing, sequence_length):
-        refuse_xlnet(self.name, packing)
+        refuse_other_formats(self.name, packing)
         packed = packed_pair_task(packing)
         if self.pair_task not in ("auto", "none", packed):
             raise ConfigError(
@@ -72,8 +72,13 @@ class MaskedLMConfig(ObjectiveConfig):
         return dataclasses.replace(self, span_boundary=False)
 
 
-def refuse_xlnet(objective, packing):
-    """Raises ConfigError for shards of the format xlnet, for objectives that cannot learn from them."""
+def refuse_other_formats(objective, packing):
+    """Raises ConfigError for shards of the formats xlnet and text_pairs, from which an encoder cannot learn."""
+    if packing["format"] == "text_pairs":
+        raise ConfigError(
+            f"objective.name={objective}, but shards of the format text_pairs are only for text_to_text; set "
+            "objective.name=text_to_text and an encoder-decoder or decoder, or write the shards in another format"
+        )
     if packing["format"] == "xlnet":
         raise ConfigError(
             f"objective.name={objective}, but shards of the format xlnet are only for permutation_lm: they "

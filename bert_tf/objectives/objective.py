@@ -91,7 +91,8 @@ class Objective:
             is only exported as "embedding".
         unigram: its metrics to which guessing by token frequency can be compared -> names in
             `bert_tf.training.baselines.unigram`.
-        backbone: the kind of model that it trains, "encoder", "decoder" or "encoder_decoder": `Family.kind`.
+        backbone: the kind of model that it trains, "encoder", "decoder" or "encoder_decoder" (`Family.kind`), or a
+            tuple of kinds.
 
     Example:
         @dataclasses.dataclass(frozen=True)
@@ -109,7 +110,12 @@ class Objective:
     corruption_section: str | None = None
     served: type | str | None = None
     unigram: Mapping = dataclasses.field(default_factory=dict)
-    backbone: str = "encoder"
+    backbone: str | tuple = "encoder"
+
+    @property
+    def backbones(self):
+        """The kinds of `backbone`, a tuple."""
+        return (self.backbone,) if isinstance(self.backbone, str) else self.backbone
 
     @property
     def model_class(self):
@@ -162,15 +168,15 @@ def check_backbone_kind(name, kind, given):
     """
     from bert_tf.objectives.registry import OBJECTIVES
 
-    wanted = OBJECTIVES[name].backbone
-    if kind != wanted:
-        others = [other for other, record in OBJECTIVES.items() if record.backbone == kind]
+    wanted = OBJECTIVES[name].backbones
+    if kind not in wanted:
+        others = [other for other, record in OBJECTIVES.items() if kind in record.backbones]
         does = {
             "encoder": "sees the tokens after each token, too",
             "decoder": "sees only the tokens before each token",
             "encoder_decoder": "reads one text and writes another",
         }
         raise ConfigError(
-            f"{name} trains {wanted}s, and {given} is of the kind {kind}: it {does[kind]}; "
+            f"{name} trains {'s and '.join(wanted)}s, and {given} is of the kind {kind}: it {does[kind]}; "
             f"set objective.name={' or '.join(others)}, or use another model"
         )

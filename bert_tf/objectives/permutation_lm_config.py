@@ -5,6 +5,7 @@ from typing import Annotated
 
 from bert_tf.config import Range
 from bert_tf.errors import ConfigError
+from bert_tf.objectives.masked_lm_config import refuse_other_formats
 from bert_tf.objectives.objective import Objective, ObjectiveConfig
 from tfrecords.corruption.permutation_config import PermutationConfig
 from tfrecords.packing.xlnet import check_permutation, reuse_length
@@ -35,6 +36,8 @@ class PermutationLMConfig(ObjectiveConfig):
 
     def for_shards(self, packing, sequence_length):
         needed = None
+        if packing["format"] == "text_pairs":
+            refuse_other_formats(self.name, packing)
         if packing["format"] == "xlnet":
             check_permutation(self.permutation, packing, sequence_length)
             needed = reuse_length(sequence_length, packing["segments"])

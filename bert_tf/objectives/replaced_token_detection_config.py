@@ -7,7 +7,7 @@ from bert_tf.config import Range
 from bert_tf.errors import ConfigError
 from bert_tf.models.electra_config import generator_config
 from bert_tf.models.families import build_config
-from bert_tf.objectives.masked_lm_config import refuse_xlnet
+from bert_tf.objectives.masked_lm_config import refuse_other_formats
 from bert_tf.objectives.objective import Objective, ObjectiveConfig
 from tfrecords.corruption.masking_config import MaskingConfig
 
@@ -50,7 +50,7 @@ class ReplacedTokenDetectionConfig(ObjectiveConfig):
             )
 
     def for_shards(self, packing, sequence_length):
-        refuse_xlnet(self.name, packing)
+        refuse_other_formats(self.name, packing)
         return self
 
     def for_parts(self, parts, pair_task=None, generator=None):

@@ -7,7 +7,8 @@ def unigram(dataset, tokenizer, examples=50_000):
     """Loss and accuracy of guessing masked tokens by frequency, from the first examples of a dataset.
 
     Args:
-        dataset: uncorrupted batches with `token_ids` and `padding_mask` [B, S].
+        dataset: uncorrupted batches with `token_ids` and `padding_mask` [B, S]; where they have `target_ids` and
+            `target_weights` [B, T], the targets are guessed.
         tokenizer: its special tokens are left out, as masking leaves them out; [UNK] too, even where
             `masking.predict_unknown` is set.
         examples: how many to count at most.
@@ -21,8 +22,11 @@ def unigram(dataset, tokenizer, examples=50_000):
     rows = tokens = 0
     for batch in dataset.as_numpy_iterator():
         real = batch["token_ids"][batch["padding_mask"]]
-        counts += np.bincount(real, minlength=len(counts))
         rows, tokens = rows + len(batch["token_ids"]), tokens + len(real)
+        if "target_ids" in batch:
+            real = batch["target_ids"][batch["target_weights"] > 0]
+            tokens += len(real)
+        counts += np.bincount(real, minlength=len(counts))
         if rows >= examples:
             break
     counts[list(tokenizer.special_ids)] = 0

@@ -90,6 +90,25 @@ class Checkpoints:
         """The folders of the checkpoints, damaged ones among them, oldest first."""
         return sorted((f for f in list_folder(self.folder) if _step(f) is not None), key=_step)
 
+    def newest(self, count):
+        """(folder, state) of the newest undamaged checkpoints, oldest first; fewer where there are fewer.
+
+        Damaged ones are logged, and older ones take their places.
+
+        Raises:
+            RunDirectoryError: one may not be read.
+        """
+        found = []
+        for folder in reversed(self.all()):
+            if len(found) == count:
+                break
+            problem, state = _inspect(folder)
+            if problem:
+                logging.warning("checkpoint %s %s; using one before it", folder, problem)
+            else:
+                found.insert(0, (folder, state))
+        return found
+
     def latest(self):
         """(folder, state) of the newest undamaged checkpoint; None where none was saved yet.
 

@@ -69,13 +69,27 @@ def convert(path, output, to, family=None, encoder_only=False):
         "imported_from": str(path),
         "objective": {} if loaded.objective is None else configuration.to_dict(loaded.objective.settings),
     }
+    write_run(output, record, loaded.tokenizer, {v.path: np.ascontiguousarray(v) for v in model.weights})
+    return loaded
+
+
+def write_run(output, record, tokenizer, tensors, step=0):
+    """Writes a run directory with one checkpoint, without an optimizer: a run that starts from it makes its own.
+
+    Args:
+        output: a folder that does not exist yet, or is empty.
+        record: the content of config.yaml.
+        tokenizer: a `Tokenizer`.
+        tensors: dict from the path of a variable to an array.
+        step: the number of the checkpoint.
+
+    Raises:
+        RunDirectoryError: the folder holds something, or cannot be written.
+    """
     with atomic_folder(output) as folder:
         configuration.save(record, folder / CONFIG)
-        RunDirectory(folder).keep_tokenizer(loaded.tokenizer)
-        checkpoint = (
-            folder / "checkpoints" / "step-00000000"
-        )  # without an optimizer; a run that starts from it makes its own
+        RunDirectory(folder).keep_tokenizer(tokenizer)
+        checkpoint = folder / "checkpoints" / f"step-{step:08d}"
         checkpoint.mkdir(parents=True)
-        save_file({v.path: np.ascontiguousarray(v) for v in model.weights}, checkpoint / MODEL)
-        write_state(checkpoint, [MODEL], step=0)
-    return loaded
+        save_file(tensors, checkpoint / MODEL)
+        write_state(checkpoint, [MODEL], step=step)

@@ -6,7 +6,7 @@ from typing import Annotated, Literal
 from bert_tf.config import Range, check
 from bert_tf.errors import ConfigError
 from bert_tf.tasks.record import check_task
-from bert_tf.training.optimizer_config import OptimizerConfig
+from bert_tf.training.optimizer_config import AdamConfig, OptimizerConfig
 
 
 @dataclasses.dataclass(frozen=True)
@@ -81,7 +81,7 @@ class FinetuneConfig:
     task: dict = dataclasses.field(default_factory=dict)
     data: FinetuneDataConfig = FinetuneDataConfig()
     init_from: str = ""
-    optimizer: OptimizerConfig = OptimizerConfig(learning_rate=2e-5, warmup_fraction=0.1, bias_correction=True)
+    optimizer: OptimizerConfig = AdamConfig(learning_rate=2e-5, warmup_fraction=0.1, bias_correction=True)
     train: FinetuneTrainConfig = FinetuneTrainConfig()
 
 

@@ -4,6 +4,9 @@ from bert_tf.backend import WarmupDecay
 from bert_tf.registry import resolve
 from bert_tf.training.optimizer_config import OPTIMIZERS
 
+#: Our names of settings -> Keras's of arguments, where they differ.
+_KERAS_NAMES = {"clip_norm": "global_clipnorm"}
+
 
 def make_optimizer(config, total_steps):
     """The optimizer that `config.name` names, on a `WarmupDecay` over `total_steps` updates."""
@@ -18,7 +21,8 @@ def make_optimizer(config, total_steps):
         power=config.power,
         variant=config.schedule,
         decay=config.decay,
+        first_step=config.first_step,
     )
     record = OPTIMIZERS[config.name]
-    arguments = {name: getattr(config, name) for name in record.arguments}
-    return resolve(record.optimizer)(schedule, global_clipnorm=config.clip_norm, **arguments)
+    arguments = {_KERAS_NAMES.get(name, name): getattr(config, name) for name in record.arguments}
+    return resolve(record.optimizer)(schedule, **arguments)

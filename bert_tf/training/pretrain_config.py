@@ -11,7 +11,7 @@ from bert_tf.errors import ConfigError
 from bert_tf.models.families import build_config, family_of
 from bert_tf.objectives.masked_lm_config import MaskedLMConfig
 from bert_tf.objectives.objective import ObjectiveConfig, check_backbone_kind
-from bert_tf.training.optimizer_config import OptimizerConfig
+from bert_tf.training.optimizer_config import AdamConfig, OptimizerConfig
 
 
 @dataclasses.dataclass(frozen=True)
@@ -67,7 +67,8 @@ class TrainConfig:
         seed: of the initial weights, the order of reading, masks and dropout.
         log_every: steps between two lines of metrics.jsonl, which hold means over these steps.
         checkpoint_every: steps between two checkpoints.
-        keep_checkpoints: how many of the newest checkpoints are kept; at least 2 are, whatever is set.
+        keep_checkpoints: how many of the newest checkpoints are kept; at least 2 are, whatever is set. 'bert-tf average'
+            needs as many as it averages.
         eval_every: steps between two evaluations on `data.eval_shards`.
         init_from: a run directory or published checkpoint to start from; None for random weights.
         init_fresh: the parts that start from random weights although `init_from` is set, because it has none of them:
@@ -116,7 +117,7 @@ class PretrainConfig:
     model: dict = dataclasses.field(default_factory=lambda: {"preset": "bert_base"})
     data: DataConfig = dataclasses.field(default_factory=DataConfig)
     objective: ObjectiveConfig = dataclasses.field(default_factory=MaskedLMConfig)
-    optimizer: OptimizerConfig = dataclasses.field(default_factory=OptimizerConfig)
+    optimizer: OptimizerConfig = dataclasses.field(default_factory=AdamConfig)
     train: TrainConfig = dataclasses.field(default_factory=TrainConfig)
 
 

@@ -149,7 +149,7 @@ def _datasets(config, reader, tokenizer, step, strategy):
     if not data.eval_shards:
         return dataset, None
     held_out = ShardReader(data.eval_shards, tokenizer)
-    for field in ("sequence_length", "pair_task", "row_segments"):
+    for field in ("sequence_length", "target_length", "pair_task", "row_segments"):
         ours, theirs = getattr(reader.manifest, field), getattr(held_out.manifest, field)
         if ours != theirs:
             raise ConfigError(f"data.eval_shards were packed with {field} {theirs}, data.shards with {ours}")

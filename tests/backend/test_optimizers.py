@@ -80,8 +80,46 @@ def test_schedule_power_and_end():
     assert float(WarmupDecay(1.0, 100, 0, end_learning_rate=0.2, power=2.0)(50)) == pytest.approx(0.2 + 0.8 * 0.25)
 
 
+def rate(schedule, steps):
+    return [float(schedule(step)) for step in steps]
+
+
+STEPS = (0, 1, 2, 399, 3999, 4000, 4001, 7999, 8000, 30_000, 99_999)
+
+
+def test_inverse_square_root_of_the_papers():
+    """Vaswani et al. 2017, equation 3, in float64: the number of an update is from 1."""
+    for hidden, warmup in ((512, 4000), (1024, 4000)):
+        expected = [hidden**-0.5 * min((s + 1) ** -0.5, (s + 1) * warmup**-1.5) for s in STEPS]
+        schedule = WarmupDecay((hidden * warmup) ** -0.5, 100_000, warmup, decay="rsqrt", first_step=1)
+        np.testing.assert_allclose(rate(schedule, STEPS), expected, rtol=1e-6)
+
+
+@pytest.mark.parametrize("variant", ["replace", "multiply", "after"])
+def test_inverse_square_root_of_tensor2tensor(variant):
+    """learning_rate.py: constant*linear_warmup*rsqrt_decay*rsqrt_hidden_size, the constant 2, updates from 0."""
+    expected = [2.0 * min(s / 8000, 1) / max(s, 8000) ** 0.5 * 512**-0.5 for s in STEPS]
+    schedule = WarmupDecay(2.0 * (512 * 8000) ** -0.5, 100_000, 8000, decay="rsqrt", variant=variant)
+    np.testing.assert_allclose(rate(schedule, STEPS), expected, rtol=1e-6)
+
+
+def test_inverse_square_root_of_t5():
+    """Raffel et al. 2020, section 3.1.2: 1 / sqrt(max(n, k)) with k = 10^4."""
+    steps = (0, 1, 9999, 10_000, 10_001, 524_288, 1_000_000)
+    schedule = WarmupDecay(0.01, 1_000_000, 10_000, decay="rsqrt", variant="hold")
+    np.testing.assert_allclose(rate(schedule, steps), [max(s, 10_000) ** -0.5 for s in steps], rtol=1e-6)
+    assert WarmupDecay.from_config(schedule.get_config()).get_config() == schedule.get_config()
+
+
+def test_hold_is_the_peak_and_then_the_decay():
+    schedule = WarmupDecay(1.0, 100, 20, variant="hold")
+    np.testing.assert_allclose(rate(schedule, (0, 19, 20, 60, 100)), [1, 1, 1, 0.5, 0], atol=1e-6)
+
+
 def test_schedule_refuses_nonsense():
-    with pytest.raises(ConfigError, match="none of replace, multiply, after"):
+    with pytest.raises(ConfigError, match="'rsqrt' begins where the warm-up ends"):
+        WarmupDecay(1.0, 100, decay="rsqrt")
+    with pytest.raises(ConfigError, match="none of replace, multiply, after, hold"):
         WarmupDecay(1.0, 100, variant="add")
     with pytest.raises(ConfigError, match="longer than the run"):
         WarmupDecay(1.0, 100, 101)

@@ -1,6 +1,9 @@
 """`bert-tf generate` on the small published-format GPT-2 of the fixtures, and on a T5."""
 
+import functools
 from pathlib import Path
+
+import pytest
 
 import bert_tf
 from bert_tf.cli.main import main
@@ -8,13 +11,21 @@ from bert_tf.generation import GenerationConfig, TextGenerator
 from bert_tf.models.t5 import T5, T5Config
 from bert_tf.objectives import Denoising
 from bert_tf.tokenizers import train_unigram
-from bert_tf.training.loading import load_pretrained
+from bert_tf.training import loading
 
 GPT2 = Path(__file__).parents[1] / "fixtures" / "checkpoints" / "gpt2"
 
 
+@pytest.fixture(scope="module", autouse=True)
+def loaded_once():
+    """Each checkpoint is loaded once: most of a command's time is the graph of its tokenizer."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(loading, "load_pretrained", functools.cache(loading.load_pretrained))
+        yield
+
+
 def test_it_prints_what_the_generator_returns(capsys):
-    objective, tokenizer = load_pretrained(GPT2)
+    objective, tokenizer = loading.load_pretrained(str(GPT2))
     generate = TextGenerator(objective.backbone, tokenizer)
     (answer,) = generate(["the"], GenerationConfig(max_new_tokens=4))[0]
     assert main(["generate", str(GPT2), "the", "--max-new-tokens", "4"]) == 0
@@ -30,6 +41,11 @@ def test_mistakes_are_one_sentence(capsys):
     assert error.out == "" and "are more than the model's" in error.err
     assert main(["generate", str(GPT2), "the", "--set", "top_p=0.9"]) == 1
     assert "'top_p' applies only to method=sample" in capsys.readouterr().err
+    for prompt, message in (("", "has no token; give at least one word"), ("\udcff", "not a character of Unicode")):
+        for command in (["generate", str(GPT2), prompt], ["generate", str(GPT2), "the", prompt]):
+            assert main([*command, "--max-new-tokens", "4"]) == 1
+            error = capsys.readouterr()
+            assert error.out == "" and message in error.err
     bert = GPT2.parent / "bert"
     assert main(["generate", str(bert), "the"]) == 1
     assert "does not continue texts; give a decoder" in capsys.readouterr().err

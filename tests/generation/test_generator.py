@@ -154,7 +154,10 @@ def test_perplexity_counts_every_token_once(model, tokenizer):
         logits = logits_of(model, ids[begin:end]).astype("float64")
         log_p = logits - np.log(np.exp(logits).sum(-1, keepdims=True))
         expected -= sum(log_p[i - 1 - begin, ids[i]] for i in range(new, end))
-    found = scorer.perplexity([text], length=20, stride=8)
+    shown = []
+    scorer.batch_size = 1  # as many calls as there are
+    found = scorer.perplexity([text], length=20, stride=8, progress=lambda result, fraction: shown.append(fraction))
+    assert 0 < shown[0] < 1 and shown == sorted(shown)
     assert found.nll == pytest.approx(expected, rel=1e-4)
     assert (found.tokens, found.words, found.bytes) == (len(ids) - 1, len(text.split()), len(text.encode()))
     assert found.per_token == pytest.approx(np.exp(expected / found.tokens), rel=1e-4)

@@ -67,6 +67,43 @@ def test_padding_on_the_left_counts_for_no_ngram():
     np.testing.assert_array_equal(generate_tokens(padded, config, restrictions)["token_ids"], expected)
 
 
+@pytest.mark.parametrize("penalty", [3.0, 0.5])
+def test_repeated_tokens_are_penalized(penalty):
+    """As `RepetitionPenaltyLogitsProcessor` of transformers: once a token, however often it is there."""
+
+    def restrict(scores, tokens, index):
+        for token in set(tokens):
+            scores[token] = scores[token] * penalty if scores[token] < 0 else scores[token] / penalty
+        return scores
+
+    prompts, restrictions = [[1, 2, 1, 2], [5, 5, 5, 5], [3, 1, 4, 1]], Restrictions(repetition_penalty=penalty)
+    steps = MarkovSteps(LOGITS, prompts, 8)
+    found = np.asarray(generate_tokens(steps, GenerationConfig(max_new_tokens=8), restrictions)["token_ids"])
+    plain = np.asarray(generate_tokens(steps, GenerationConfig(max_new_tokens=8), Restrictions())["token_ids"])
+    assert (found != plain).any()
+    for row, prompt in enumerate(prompts):
+        tokens = list(prompt)
+        for index in range(8):
+            tokens.append(int(np.argmax(restrict(LOGITS[tokens[-2], tokens[-1]].copy(), tokens, index))))
+        assert found[row].tolist() == tokens[4:]
+    padded = MarkovSteps(LOGITS, [[7, 8, 5, 5]], 8, padding_mask=[[0, 0, 1, 1]])
+    found = generate_tokens(padded, GenerationConfig(max_new_tokens=8), restrictions)["token_ids"]
+    alone = generate_tokens(MarkovSteps(LOGITS, [[5, 5]], 8), GenerationConfig(max_new_tokens=8), restrictions)
+    np.testing.assert_array_equal(found, alone["token_ids"])
+
+
+def test_of_equal_logits_exactly_k_stay_and_the_token_that_crosses_p_stays():
+    def drawn(p, **settings):
+        logits = ops.convert_to_tensor(np.tile(np.log(p), (4000, 1)).astype("float32"))
+        return set(np.asarray(sample(logits, GenerationConfig(method="sample", **settings), 0)).tolist())
+
+    assert drawn([0.2, 0.2, 0.2, 0.4], top_k=3) == {3, 0, 1}
+    assert drawn([0.5, 0.3, 0.2], top_p=0.4) == {0}
+    assert drawn([0.5, 0.3, 0.2], top_p=0.6) == {0, 1}
+    assert drawn([0.5, 0.3, 0.2], top_p=1e-9) == {0}
+    assert drawn([0.25, 0.25, 0.25, 0.25], top_p=0.3) == {0, 1, 2, 3}  # equal tokens have equal rights
+
+
 def test_only_allowed_tokens_come():
     restrictions = Restrictions(stop_ids=(STOP,), allowed_ids=(3, 5))
     result = generate_tokens(MarkovSteps(LOGITS, [[1, 2]], 20), GenerationConfig(max_new_tokens=20), restrictions, filler=3)

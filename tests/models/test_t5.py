@@ -11,6 +11,7 @@ import tensorflow as tf
 from keras import ops
 
 import bert_tf
+from bert_tf.checkpoints.hugging_face import recognize, recognize_family
 from bert_tf.errors import ConfigError
 from bert_tf.generation import EncoderDecoderSteps, GenerationConfig, Restrictions, beam_search, generate_tokens
 from bert_tf.models import PRESETS, t5
@@ -129,6 +130,24 @@ def test_names_and_settings_there_and_back(case):
     np.testing.assert_array_equal(
         again(features(golden))["sequence_output"], model(features(golden))["sequence_output"]
     )
+
+
+def test_an_mt5_is_a_t5_1_1(case, tmp_path):
+    model, golden = case
+    theirs = golden["config"] | {"model_type": "mt5", "architectures": ["MT5ForConditionalGeneration"]}
+    # transformers 5 writes tie_word_embeddings: true for every mT5; feed_forward_proj may be left out.
+    for changes in ({"tie_word_embeddings": True}, {"tie_word_embeddings": False}, {}):
+        kept = {k: v for k, v in theirs.items() if k not in ("scale_decoder_outputs", "tie_word_embeddings")}
+        read = T5Config(**t5.HF_CONFIG.read(kept | changes, "config.json"))
+        assert read == dataclasses.replace(model.config, tied=False)
+        del kept["feed_forward_proj"]
+        read = T5Config(**t5.HF_CONFIG.read(kept | changes, "config.json"))
+        assert (read.activation, read.gated, read.tied) == ("gelu_tanh", True, False)
+    (tmp_path / "config.json").write_text(json.dumps(theirs))
+    assert recognize_family(recognize(tmp_path), "config.json").name == "t5"
+    assert recognize_family(theirs, "config.json", "t5").name == "t5"
+    with pytest.raises(ConfigError, match="family 't5' needs 't5' or 'mt5'"):
+        recognize_family(theirs | {"model_type": "umt5"}, "config.json", "t5")
 
 
 def test_mesh_tensorflow_names_there_and_back(case):

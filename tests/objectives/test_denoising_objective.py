@@ -70,7 +70,7 @@ def test_settings_there_and_back(tmp_path):
 
 
 def test_refusals():
-    with pytest.raises(ConfigError, match="denoising trains encoder_decoders, and BertEncoder is of the kind encoder"):
+    with pytest.raises(ConfigError, match="denoising trains encoder_decoders and decoders, and BertEncoder is of the kind encoder"):
         Denoising(BertEncoder(BertConfig(30, 16, 2, 2, 32)))
     with pytest.raises(DataError, match="the batch has no 'decoder_token_ids'"):
         Denoising(T5(CONFIG))({"token_ids": batch()["token_ids"]})

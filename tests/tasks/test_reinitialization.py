@@ -40,7 +40,7 @@ OTHERS = {"albert", *(name for name in FAMILIES if FAMILIES[name].kind == "encod
 
 @pytest.mark.parametrize("family", sorted(FAMILIES.keys() - OTHERS) + ["albert with inner groups"])
 def test_every_family(family):
-    own = {"embedding_size": 8} if family == "electra" else {}
+    own = {"electra": {"embedding_size": 8}, "t5_decoder": {"head_size": 8}}.get(family, {})
     if family.startswith("albert"):
         family, own = "albert", {"embedding_size": 8, "share": "none", "inner_groups": 2}
     encoder = build_encoder(build_config({"family": family} | SIZES | own), pooler=True)
@@ -52,7 +52,7 @@ def test_every_family(family):
     top = "transformer_group_2_" if family == "albert" else "transformer_layer_2/"
     pooler = {path for path in before if path.startswith("pooler/")}
     assert changed == {path for path in before if path.startswith(top)} | pooler
-    assert len(changed) > 5 and (pooler or family in ("electra", "gpt1", "gpt2"))  # whose poolers have no weights
+    assert len(changed) > 5 and (pooler or family in ("electra", "gpt1", "gpt2", "t5_decoder"))  # whose poolers have no weights
     with pytest.raises(ConfigError, match="the encoder has 3 layers; give 0 to 3"):
         reinitialize_top_layers(encoder, 4)
 

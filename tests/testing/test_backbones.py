@@ -2,6 +2,8 @@
 
 from pathlib import Path
 
+import dataclasses
+
 import keras
 import pytest
 
@@ -24,6 +26,7 @@ OWN = {
     "electra": {"embedding_size": 10},
     "transformer": {"num_layers": 1, "num_decoder_layers": 2},
     "t5": {"num_decoder_layers": 1, "head_size": 6, "num_buckets": 8, "max_distance": 6},
+    "t5_decoder": {"head_size": 6, "num_buckets": 8, "max_distance": 6, "prefix": True},
     "modernbert": {"num_layers": 3, "local_attention": 4, "global_theta": 50.0, "local_theta": 20.0},
 }
 #: The vector of XLNet's query stream is trained by its objective.
@@ -31,11 +34,12 @@ UNREACHED = {"xlnet": ["embeddings/query_vector"]}
 
 
 # Families that another test registered in this process have sizes of their own.
-@pytest.mark.parametrize("family", [name for name in FAMILIES if FAMILIES[name].sizes])
+@pytest.mark.parametrize("family", [name for name in FAMILIES if FAMILIES[name].sizes or name in OWN])
 def test_families(family, tmp_path):
     keras.utils.set_random_seed(1)
     pair = FAMILIES[family].kind == "encoder_decoder"
-    sizes = {key: value for key, value in SIZES.items() if not (pair and key == "initializer_range")}
+    fields = {field.name for field in dataclasses.fields(FAMILIES[family].config)}
+    sizes = {key: value for key, value in SIZES.items() if key in fields}
     config = build_config({"family": family} | sizes | OWN.get(family, {}))
     assert build_config(describe(config)) == config
     encoder = build_encoder(config, dtype="float32", **({} if pair else {"pooler": True}))

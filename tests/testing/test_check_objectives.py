@@ -6,7 +6,7 @@ import keras
 import pytest
 
 from bert_tf.models import build_config, build_encoder
-from bert_tf.objectives import OBJECTIVES, DenoisingObjectiveConfig, MaskedLMConfig, Objective, ObjectiveConfig, PermutationLMConfig, PretrainingModel
+from bert_tf.objectives import OBJECTIVES, DenoisingObjectiveConfig, MaskedLMConfig, Objective, ObjectiveConfig, PermutationLMConfig, PretrainingModel, TextToTextConfig
 from bert_tf.testing import check_objective
 from bert_tf.tokenizers import WordPieceTokenizer
 from tfrecords import DenoisingConfig, MaskingConfig, ShardReader, ShardsConfig, write_shards
@@ -24,8 +24,10 @@ CASES = [
     ("permutation_lm", "xlnet", PermutationLMConfig(memory_length=7)),
     ("causal_lm", "gpt2", None),
     ("denoising", "t5", DENOISING),
+    ("denoising", "t5_decoder", DENOISING),
+    ("text_to_text", "t5", TextToTextConfig(label_smoothing=0.1)),
 ]
-OF_RUNNING_TEXT = ("causal_lm", "denoising")
+FORMATS = {"causal_lm": "full_sentences", "denoising": "full_sentences", "text_to_text": "text_pairs"}
 
 
 @pytest.fixture(scope="module")
@@ -45,7 +47,10 @@ def readers(tokenizer, tmp_path_factory):
     for name in ("segment_pair", "full_sentences"):
         config = ShardsConfig(sequence_length=32, format=name)
         write_shards([folder / "corpus.txt"], folder / name, tokenizer, config, workers=1)
-    return {name: ShardReader(folder / name, tokenizer) for name in ("segment_pair", "full_sentences")}
+    (folder / "pairs.tsv").write_text("".join(f"{sentences[i % 4]}\t{sentences[i % 3]}\n" for i in range(16)))
+    config = ShardsConfig(sequence_length=12, format="text_pairs")
+    write_shards([folder / "pairs.tsv"], folder / "text_pairs", tokenizer, config, workers=1)
+    return {name: ShardReader(folder / name, tokenizer) for name in ("segment_pair", "full_sentences", "text_pairs")}
 
 
 @pytest.fixture(scope="module")
@@ -58,18 +63,20 @@ def backbone(family, tokenizer, pooler):
     more = {} if family == "xlnet" else {"max_positions": 32}
     more |= {"embedding_size": 16} if family == "electra" else {}
     sizes = SIZES | NO_DROPOUT | more
-    if family == "t5":
+    if family in ("t5", "t5_decoder"):
         sizes = {"hidden_size": 16, "num_layers": 1, "num_heads": 2, "head_size": 8, "intermediate_size": 32, "dropout": 0.0}
-        return build_encoder(build_config({"family": family} | sizes, tokenizer.vocabulary_size))
+        sizes |= {"prefix": True} if family == "t5_decoder" else {}
+        return build_encoder(build_config({"family": family} | sizes, tokenizer.vocabulary_size), pooler=False)
     config = build_config({"family": family} | sizes, tokenizer.vocabulary_size, tokenizer.pad_id)
     return build_encoder(config, pooler=pooler)
 
 
 @pytest.mark.parametrize(("name", "family", "settings"), CASES, ids=lambda value: value if isinstance(value, str) else "")
 def test_objectives(name, family, settings, tokenizer, readers, tmp_path):
-    reader = readers["full_sentences" if name in OF_RUNNING_TEXT else "segment_pair"]
+    reader = readers[FORMATS.get(name, "segment_pair")]
     pooler = settings is None and name == "masked_lm"
-    encoder, xla = backbone(family, tokenizer, pooler), family != "spanbert"  # once for each model is enough
+    encoder = backbone(family, tokenizer, pooler)
+    xla = family not in ("spanbert", "t5_decoder") and name != "text_to_text"  # once for each model is enough
     check_objective(OBJECTIVES[name], encoder, reader, tokenizer, tmp_path, settings, xla)
 
 

@@ -41,7 +41,9 @@ def corrupted(config, data, seed=0):
 
 
 def rows_of(result):
-    """(text, input, target) lists of each row, without </s> and padding."""
+    """(input, target) lists of each row, without </s> and padding."""
+    shifted = np.pad(result["target_ids"], [(0, 0), (1, 0)], constant_values=PAD)[:, :-1]
+    np.testing.assert_array_equal(result["decoder_token_ids"], shifted)
     for ids, mask, targets, weights in zip(*(result[k] for k in ("token_ids", "padding_mask", "target_ids", "target_weights"))):
         inputs, outputs = ids[mask].tolist(), targets[weights > 0].tolist()
         assert inputs[-1] == outputs[-1] == END

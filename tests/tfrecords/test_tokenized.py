@@ -93,7 +93,7 @@ def test_the_files_and_their_manifest(tokens, corpus, tokenizer):
     manifest = TokenizedCorpus.load(tokens)
     assert manifest.tokenizer_fingerprint == tokenizer.fingerprint and len(manifest.files) >= 5
     settings = {"sentences": "auto", "text_field": "text", "errors": "strict", "shard_bytes": 1 << 14}
-    assert manifest.reading == settings | {"one_document_a_line": False}
+    assert manifest.reading == settings | {"one_document_a_line": False, "keep_text": False}
     ids, chunks = [], list(manifest.chunks(tokens))
     for chunk in chunks:
         part = chunk.tokens(None)

@@ -5,6 +5,7 @@ from collections import deque
 from typing import NamedTuple
 
 from tfrecords.corpus.documents import CorpusReader
+from tfrecords.corpus.text_pairs import TextPairReader
 
 
 class Chunk(NamedTuple):
@@ -13,7 +14,7 @@ class Chunk(NamedTuple):
     Attributes:
         index: its number, from 0, which is its shard's.
         documents: list of bytes, the texts.
-        begun: how many documents begin here; one that was cut is counted once.
+        begins: list of bool, False at the later parts of a document that was cut.
         replaced: how many U+FFFD were put into these texts.
         sha256: hex checksum of the texts and their borders.
         position: bytes of the corpus on disk read up to its end.
@@ -21,10 +22,15 @@ class Chunk(NamedTuple):
 
     index: int
     documents: list
-    begun: int
+    begins: list
     replaced: int
     sha256: str
     position: int
+
+    @property
+    def begun(self):
+        """How many documents begin here; one that was cut is counted once."""
+        return sum(self.begins)
 
     @property
     def text_bytes(self):
@@ -32,7 +38,15 @@ class Chunk(NamedTuple):
 
     def tokens(self, tokenize):
         """The `Tokens` of the documents; `tokenize` is a `tokens.DocumentTokenizer`."""
-        return tokenize(self.documents)
+        return tokenize(self.documents, self.begins)
+
+
+def corpus_reader(files, config, max_document_bytes=1 << 20):
+    """The reader of the documents of a corpus, with the settings of a `CorpusConfig`."""
+    if config.text_pairs:
+        return TextPairReader(files, errors=config.errors, max_document_bytes=max_document_bytes)
+    options = {"one_document_a_line": config.one_document_a_line, "keep_text": config.keep_text}
+    return CorpusReader(files, config.text_field, config.errors, max_document_bytes, **options)
 
 
 def read_chunks(files, config):
@@ -41,7 +55,7 @@ def read_chunks(files, config):
     A chunk ends with the document that reaches the size; the last one has between half and one
     and a half times the size, so that it also has documents to draw random sentences from.
     """
-    reader = CorpusReader(files, config.text_field, config.errors, config.shard_bytes // 4, config.one_document_a_line)
+    reader = corpus_reader(files, config, config.shard_bytes // 4)
     waiting, size, index, replaced = deque(), 0, 0, 0
     for document in reader:
         waiting.append(document)
@@ -63,5 +77,5 @@ def _chunk(index, documents, reader, replaced_before):
     for text in texts:
         digest.update(b"%d\n" % len(text))
         digest.update(text)
-    begun = sum(document.begins for document in documents)
-    return Chunk(index, texts, begun, reader.replaced - replaced_before, digest.hexdigest(), reader.position)
+    begins = [document.begins for document in documents]
+    return Chunk(index, texts, begins, reader.replaced - replaced_before, digest.hexdigest(), reader.position)

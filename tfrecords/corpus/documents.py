@@ -18,12 +18,14 @@ from tfrecords.corpus.tables import read_delimited, read_parquet
 
 _BOM = b"\xef\xbb\xbf"
 _READ_LIMIT = 1 << 20
+_SEARCHED = 1 << 16  # bytes before the end of a part in which white space is looked for
 MAX_LINE_BYTES = 256 << 20
+_NAME_THE_FIELD = "name the field with --text-field (in Python: text_field)"
 _REPLACE = "put U+FFFD for such bytes with --set errors=replace (vocab: --replace-invalid)"
 
 
 class Document(NamedTuple):
-    """UTF-8 `text` with "\\n" line ends; `begins` is False for the later parts of a document that was cut."""
+    """UTF-8 `text`, with "\\n" line ends unless it is kept; `begins` is False for the later parts of a cut document."""
 
     text: bytes
     begins: bool
@@ -46,6 +48,8 @@ class CorpusReader:
         errors: "strict", or "replace" to replace bytes that are not UTF-8 by U+FFFD.
         max_document_bytes: the longest document that stays whole, in bytes of UTF-8.
         one_document_a_line: in .txt every line is a document, as in a file of one review a line.
+        keep_text: every document is its text as it is: white space at its ends and line ends are kept, and a .txt is
+            one document. One that is cut is cut before white space, of which nothing is lost.
 
     Attributes:
         replaced: how many U+FFFD were put so far.
@@ -57,9 +61,15 @@ class CorpusReader:
     """
 
     def __init__(
-        self, files, text_field="text", errors="strict", max_document_bytes=1 << 20, one_document_a_line=False
+        self,
+        files,
+        text_field="text",
+        errors="strict",
+        max_document_bytes=1 << 20,
+        one_document_a_line=False,
+        keep_text=False,
     ):
-        self._files, self._field, self._errors = files, text_field, errors
+        self._files, self._field, self._errors, self._keep = files, text_field, errors, keep_text
         self._bound, self._lines_are_documents = max_document_bytes, one_document_a_line
         self._before, self._within = 0, lambda: 0
         self.replaced = 0
@@ -88,16 +98,33 @@ class CorpusReader:
             self._within = raw.tell
             is_gzip = path.suffix == ".gz"
             stream = gzip.open(raw) if is_gzip else raw
-            kind = (path.with_suffix("") if is_gzip else path).suffix
-            if kind in (".tsv", ".csv"):
-                yield from self._table(stream, path, "\t" if kind == ".tsv" else ",")
-            elif kind == ".jsonl":
-                yield from self._json_lines(stream, path)
-            elif self._lines_are_documents:
-                for line, number in self._lines(stream, path):
-                    yield from self._cut_document(_clean(self._check(line, path, number)), path, number)
-            else:
-                yield from self._text(stream, path)
+            yield from self._documents(stream, path, (path.with_suffix("") if is_gzip else path).suffix)
+
+    def _documents(self, stream, path, kind):
+        """The documents of an open file; `kind` is its suffix, such as ".tsv"."""
+        if kind in (".tsv", ".csv"):
+            yield from self._table(stream, path, "\t" if kind == ".tsv" else ",")
+        elif kind == ".jsonl":
+            yield from self._json_lines(stream, path)
+        elif self._lines_are_documents:
+            for line, number in self._lines(stream, path):
+                line = self._check(line, path, number).removesuffix(b"\n").removesuffix(b"\r")
+                yield from self._cut_document(self._clean(line), path, number)
+        elif self._keep:
+            yield from self._whole_text(stream, path)
+        else:
+            yield from self._text(stream, path)
+
+    def _whole_text(self, stream, path):
+        """A file as one document, in parts of at most `max_document_bytes`."""
+        text, begins, line = b"", True, 1
+        for block in iter(functools.partial(stream.read, self._bound), b""):
+            text = text + block if text or not begins else block.removeprefix(_BOM)
+            while len(text) > self._bound:
+                head, text = _cut_before_space(text, self._bound)
+                yield from self._finish([head], begins, path, line)
+                begins, line = False, line + head.count(b"\n")
+        yield from self._finish([text], begins, path, line)
 
     def _text(self, stream, path):
         parts, size, begins = [], 0, True  # the document so far, and whether it begins with `parts`
@@ -134,25 +161,27 @@ class CorpusReader:
             yield from self._finish(parts, begins, path, first)
 
     def _finish(self, parts, begins, path, line):
-        text = self._check(b"".join(parts), path, line).strip()
+        text = self._check(b"".join(parts), path, line)
+        text = text if self._keep else text.strip()
         if text:
             yield Document(text, begins)
 
     def _json_lines(self, stream, path):
         for line, number in self._lines(stream, path):
             if line and not line.isspace():
-                text = self._field_text(self._check(line, path, number).decode(), path, number)
+                line = self._json_object(self._check(line, path, number).decode(), path, number)
+                text = self._field_text(line, self._field, path, number)
                 yield from self._cut_document(text, path, number)
 
     def _table(self, stream, path, separator):
         lines = (self._check(line, path, number).decode() for line, number in self._lines(stream, path))
         for text, number in read_delimited(lines, separator, self._field, path):
-            yield from self._cut_document(_clean(text), path, number)
+            yield from self._cut_document(self._clean(text), path, number)
 
     def _parquet(self, file):
         for text, number, fraction in read_parquet(file.path, self._field):
             self._within = lambda done=int(fraction * file.bytes): done
-            yield from self._cut_document(_clean(text), file.path, number)
+            yield from self._cut_document(self._clean(text), file.path, number)
 
     def _lines(self, stream, path):
         """The lines with their numbers, without the byte order mark of the file."""
@@ -162,14 +191,14 @@ class CorpusReader:
             yield line.removeprefix(_BOM) if number == 1 else line, number
 
     def _cut_document(self, text, path, number):
-        begins = True
+        begins, cut = True, _cut_before_space if self._keep else _cut
         while len(text) > self._bound:
-            head, text = _cut(text, self._bound)
+            head, text = cut(text, self._bound)
             yield from self._finish([head], begins, path, number)
             begins = False
         yield from self._finish([text], begins, path, number)
 
-    def _field_text(self, line, path, number):
+    def _json_object(self, line, path, number):
         try:
             value = json.loads(line)  # not `parse_json`, which refuses values such as NaN in other fields
         except (ValueError, RecursionError) as error:
@@ -178,24 +207,29 @@ class CorpusReader:
             ) from None
         if not isinstance(value, dict):
             raise DataError(f'{path}:{number}: the line is not a JSON object like {{"{self._field}": ...}}')
-        text = value.get(self._field)
-        if self._field not in value:
-            raise DataError(
-                f"{path}:{number}: no field '{self._field}'{nearest(self._field, value)}; "
-                "name the field with --text-field (in Python: text_field)"
-            )
+        return value
+
+    def _field_text(self, value, field, path, number, advice=_NAME_THE_FIELD):
+        text = value.get(field)
+        if field not in value:
+            raise DataError(f"{path}:{number}: no field '{field}'{nearest(field, value)}; {advice}")
         if not isinstance(text, str):
-            raise DataError(f"{path}:{number}: the field '{self._field}' is {type(text).__name__}, not a string")
+            raise DataError(f"{path}:{number}: the field '{field}' is {type(text).__name__}, not a string")
         try:
             data = text.encode()
         except UnicodeEncodeError:  # an unpaired surrogate, written as an escape
             if self._errors == "strict":
                 raise DataError(
-                    f"{path}:{number}: '{self._field}' holds half a surrogate pair; fix it, or {_REPLACE}"
+                    f"{path}:{number}: '{field}' holds half a surrogate pair; fix it, or {_REPLACE}"
                 ) from None
             data = text.encode("utf-16", "surrogatepass").decode("utf-16", "replace").encode()
             self.replaced += data.count(b"\xef\xbf\xbd") - text.count("\ufffd")
-        return _clean(data)
+        return self._clean(data)
+
+    def _clean(self, text):
+        """A text, str or bytes of UTF-8, as bytes; with "\n" line ends and stripped unless it is kept."""
+        text = text.encode() if isinstance(text, str) else text
+        return text if self._keep else text.replace(b"\r\n", b"\n").strip()
 
     def _check(self, data, path, line):
         """`data` if it is UTF-8; else DataError, or, with `errors` "replace", `data` with U+FFFD."""
@@ -215,17 +249,24 @@ class CorpusReader:
             ) from None
 
 
-def _clean(text):
-    """A text, str or bytes of UTF-8, as bytes with "\n" line ends."""
-    return (text.encode() if isinstance(text, str) else text).replace(b"\r\n", b"\n").strip()
-
-
 def _cut(text, bound):
     """Cuts `text`, which is longer than `bound`, into a head of at most `bound` bytes and the rest."""
     for mark in (b"\n", b" "):
         at = text.rfind(mark, 1, bound + 1)
         if at > 0:
             return text[:at], text[at + 1 :]
+    return _cut_at_character(text, bound)
+
+
+def _cut_before_space(text, bound):
+    """The same, without loss: before white space after a word, where tokenizers cut the whole text, too."""
+    for at in range(bound, max(bound - _SEARCHED, 0), -1):
+        if text[at : at + 1].isspace() and not text[at - 1 : at].isspace():
+            return text[:at], text[at:]
+    return _cut_at_character(text, bound)
+
+
+def _cut_at_character(text, bound):
     at = bound
     while at > max(bound - 3, 1) and text[at] & 0xC0 == 0x80:  # never within a character
         at -= 1

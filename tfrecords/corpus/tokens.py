@@ -7,6 +7,7 @@ import numpy as np
 import tensorflow as tf
 
 from tfrecords.corpus.sentences import document_sentences
+from tfrecords.corpus.text_pairs import BETWEEN
 from tfrecords.packing.spans import drop_empty
 from tfrecords.shards.schema import id_dtype
 
@@ -29,18 +30,19 @@ class Tokens(NamedTuple):
 
 
 class DocumentTokenizer:
-    """Cuts documents into sentences and sentences into ids.
+    """Cuts documents into sentences, or other pieces, and these into ids.
 
     Byte-level BPE has different tokens for a word after a space and at the beginning of a text, so all
     sentences of a document except the first get the space that was before them.
 
     Args:
         tokenizer: a tokenizer.
-        sentences: how to find sentences, as `sentences.document_sentences` takes it.
+        pieces: how to find sentences, as `sentences.document_sentences` takes it; "whole" for each document as one
+            piece, its later parts too where it was cut; "pairs" for the source and the target of each pair.
     """
 
-    def __init__(self, tokenizer, sentences):
-        self._sentences, self._between = sentences, tokenizer.between_sentences
+    def __init__(self, tokenizer, pieces):
+        self._pieces, self._between = pieces, tokenizer.between_sentences
 
         # Tokenizers are made of TensorFlow ops; AutoGraph would take a second to find that out.
         @tf.function(input_signature=[tf.TensorSpec([None], tf.string)], autograph=False)
@@ -50,12 +52,16 @@ class DocumentTokenizer:
 
         self._tokenize = tokenize
 
-    def __call__(self, documents):
-        """The `Tokens` of a list of documents (UTF-8 bytes)."""
+    def __call__(self, documents, begins=None):
+        """The `Tokens` of a list of documents (UTF-8 bytes).
+
+        `begins`, a list of bool, is False where a document is the later part of the one before; None for nowhere.
+        """
         sentences, document_ends = [], [0]
-        for text in documents:
-            found = document_sentences(text.decode(), self._sentences)
-            sentences += found[:1] + [self._between + sentence for sentence in found[1:]]
+        for number, text in enumerate(documents):
+            if self._pieces == "whole" and number and begins is not None and not begins[number]:
+                document_ends.pop()
+            sentences += self._cut(text.decode())
             document_ends.append(len(sentences))
         ids, lengths = [np.zeros(0, np.int32)], [np.zeros(0, np.int64)]
         for first in range(0, len(sentences), _BATCH):
@@ -63,7 +69,18 @@ class DocumentTokenizer:
             ids.append(values.numpy())
             lengths.append(rows.numpy())
         splits = np.concatenate([[0], np.cumsum(np.concatenate(lengths))])
-        return Tokens(np.concatenate(ids), *drop_empty(splits, np.array(document_ends)))
+        if self._pieces != "pairs":  # an empty source or target still is one
+            return Tokens(np.concatenate(ids), *drop_empty(splits, np.array(document_ends)))
+        return Tokens(np.concatenate(ids), splits, np.array(document_ends))
+
+    def _cut(self, text):
+        """The pieces of a document, a list of str."""
+        if self._pieces == "whole":
+            return [text]
+        if self._pieces == "pairs":
+            return text.split(BETWEEN)
+        found = document_sentences(text, self._pieces)
+        return found[:1] + [self._between + sentence for sentence in found[1:]]
 
 
 def encode(tokens, vocabulary_size):

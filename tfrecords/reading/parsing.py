@@ -2,6 +2,7 @@
 
 import tensorflow as tf
 
+from tfrecords.reading.text_pairs import parse_pairs
 from tfrecords.shards import schema
 
 
@@ -14,7 +15,9 @@ def parse(records, example_index, manifest, pad_id):
         manifest: the `Manifest` of the shards.
         pad_id: the token id of padding.
     """
-    length, segments = manifest.sequence_length, manifest.row_segments
+    length, segments = manifest.sequence_length + manifest.target_length, manifest.row_segments
+    if manifest.target_length and manifest.packing["pack_pairs"]:
+        segments = min(manifest.sequence_length, manifest.target_length)  # a text has a token at least
     features = tf.io.parse_example(
         records,
         {
@@ -27,6 +30,8 @@ def parse(records, example_index, manifest, pad_id):
     lengths = tf.io.decode_raw(features[schema.SEGMENT_LENGTHS], tf.uint16, fixed_length=4 * segments)
     ids = tf.cast(ids, tf.int32)  # [B, S], zeros after the last token
     lengths = tf.cast(lengths, tf.int32)
+    if manifest.target_length:
+        return parse_pairs(ids, lengths, example_index, manifest, pad_id)
 
     position = tf.range(length)[None, :]
     first_end = lengths[:, ::2]  # [B, segments]

@@ -118,6 +118,8 @@ class ShardReader:
                 example_index: int64 [B], the example's number in the shards
                 epoch: int64 [B]
                 backward: bool [B], shards of the format xlnet only: the row is in reverse order
+                decoder_token_ids, target_ids, target_weights, ...: shards of the format text_pairs only, see
+                    `text_pairs.parse_pairs`
             or what `corrupt` returns for them.
 
         Raises:

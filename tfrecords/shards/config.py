@@ -30,6 +30,9 @@ class CorpusConfig:
         shard_bytes: bytes of text in a chunk of the corpus, which becomes one shard. A document
             of over a quarter of it is cut. Random next sentences come from the same chunk.
         one_document_a_line: in .txt every line is a document; else blank lines separate documents.
+        keep_text: the tokens of a document are those of its whole text as it is: line ends, indentation and other
+            white space are kept, and a .txt is one document. For causal LM, on code for example; needs a tokenizer
+            that knows white space (byte-level BPE) and a format without segments.
 
     Raises:
         ConfigError: a value out of range.
@@ -45,9 +48,20 @@ class CorpusConfig:
     errors: Literal["strict", "replace"] = "strict"
     shard_bytes: Annotated[int, Range(at_least=1 << 12, at_most=1 << 28)] = 4 << 20
     one_document_a_line: bool = False
+    keep_text: bool = False
+
+    #: Whether the corpus is pairs of texts: `ShardsConfig` with its format text_pairs.
+    text_pairs: ClassVar[bool] = False
 
     def __post_init__(self):
         check_fields(self)
+        if self.keep_text and self.sentences != "auto":
+            raise ConfigError(f"sentences={self.sentences} splits documents, and keep_text keeps them whole; remove one of the two")
+
+    @property
+    def pieces(self):
+        """What documents are cut into before they are tokenized: see `corpus.tokens.DocumentTokenizer`."""
+        return "whole" if self.keep_text else self.sentences
 
 
 @dataclass(frozen=True)
@@ -74,10 +88,14 @@ class ShardsConfig(CorpusConfig):
             packed to a random shorter length; None for the original's: 0.1 and 0.05.
         segments: xlnet only: how many segments a row of `sequence_length` tokens holds, between which
             there is memory; None for 2. Published: segments of 512 tokens, so 1024 for two.
+        target_length: text_pairs only: the most tokens of a target in an example, the one that ends it included;
+            None for `sequence_length`.
+        pack_pairs: text_pairs only: whether an example holds several pairs, as many as fit; they do not see each
+            other. None for true.
         duplicates: passes over the corpus, each with other draws. The original made 10, each with its own
             masks; here masks are drawn when shards are read, so 1 is enough.
         seed: of the draws of pairs and lengths.
-        sentences, text_field, errors, shard_bytes, one_document_a_line: see `CorpusConfig`.
+        sentences, text_field, errors, shard_bytes, one_document_a_line, keep_text: see `CorpusConfig`.
 
     Raises:
         ConfigError: a value out of range, or one that the format does not use.
@@ -95,16 +113,24 @@ class ShardsConfig(CorpusConfig):
     # Segment lengths are stored as uint16.
     sequence_length: Annotated[int, Range(at_least=8, at_most=65535)] = 128
     format: Literal[
-        "segment_pair", "sentence_pair", "electra", "xlnet", "full_sentences", "doc_sentences", "token_blocks"
+        "segment_pair", "sentence_pair", "electra", "xlnet", "full_sentences", "doc_sentences", "token_blocks", "text_pairs"
     ] = "segment_pair"
     pair_task: Literal["nsp", "sop", "none"] | None = None
     short_sequence_probability: Annotated[float | None, Range(at_least=0, at_most=1)] = None
     segments: Annotated[int | None, Range(at_least=2)] = None
+    target_length: Annotated[int | None, Range(at_least=2, at_most=32767)] = None
+    pack_pairs: bool | None = None
     duplicates: Annotated[int, Range(at_least=1, at_most=1000)] = 1
     seed: int = 0
 
     def __post_init__(self):
         super().__post_init__()
+        self._check_text_pairs()
+        if self.keep_text and self.format not in SINGLE_FORMATS:
+            raise ConfigError(
+                f"keep_text keeps documents whole, and {self.format} needs their sentences; use one of the formats "
+                f"{', '.join(SINGLE_FORMATS)}"
+            )
         if self.format not in PAIR_FORMATS and self.pair_task not in (None, "none"):
             makes = "makes examples of one" if self.format in SINGLE_FORMATS else "has no label of them"
             raise ConfigError(
@@ -133,14 +159,37 @@ class ShardsConfig(CorpusConfig):
                 "random and masks are drawn when read; leave duplicates at 1"
             )
 
+    def _check_text_pairs(self):
+        if not self.text_pairs:
+            for name in ("target_length", "pack_pairs"):
+                if getattr(self, name) is not None:
+                    raise ConfigError(f"{name} applies only to the format text_pairs, but format is '{self.format}'; remove {name}")
+            return
+        for name in ("sentences", "text_field", "one_document_a_line", "keep_text"):
+            if getattr(self, name) != getattr(CorpusConfig, name):
+                raise ConfigError(f"{name} does not apply to the format text_pairs, whose files have two columns; remove {name}")
+
+    @property
+    def text_pairs(self):
+        return self.format == "text_pairs"
+
+    @property
+    def pieces(self):
+        return "pairs" if self.text_pairs else super().pieces
+
     @property
     def packing(self):
         """The settings as a dict, as the manifest records them: with None resolved."""
         resolved = {"pair_task": PAIR_TASKS[self.label_task], "short_sequence_probability": self.short_sequences}
         packing = {"pair" if key == "pair_task" else key: value for key, value in (to_dict(self) | resolved).items()}
+        # Settings of one format only, so that shards from before them are the same.
+        for name in ("segments", "target_length", "pack_pairs"):
+            del packing[name]
         if self.format == "xlnet":
-            return packing | {"segments": self.row_segments}
-        del packing["segments"]  # so that shards from before it are the same
+            packing["segments"] = self.row_segments
+        if self.text_pairs:
+            packing["target_length"] = self.target_length or self.sequence_length
+            packing["pack_pairs"] = self.pack_pairs is not False
         return packing
 
     @property

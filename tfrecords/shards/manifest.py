@@ -84,6 +84,9 @@ class Manifest:
             raise ConfigError(
                 f"'packing.pair' is {brief(self.packing['pair'])}; known: {', '.join(PAIR_TASKS.values())}"
             )
+        target_length = self.packing.get("target_length", None if self.packing["format"] == "text_pairs" else 0)
+        if type(target_length) is not int or not 0 <= target_length < 1 << 15:
+            raise ConfigError(f"'packing.target_length' is {brief(target_length)}; it must be a number of tokens below 32768")
         segments = self.packing.get("segments", None if self.alternates else 1)
         if type(segments) is not int or segments < 1 or self.sequence_length % segments:
             raise ConfigError(
@@ -99,6 +102,11 @@ class Manifest:
     def row_segments(self):
         """How many segments a row holds, each with its own two texts; see `schema`."""
         return self.packing.get("segments", 1)
+
+    @property
+    def target_length(self):
+        """The most tokens of the targets of an example, the ones that end them included; 0 where there are none."""
+        return self.packing["target_length"] if self.packing["format"] == "text_pairs" else 0
 
     @property
     def alternates(self):

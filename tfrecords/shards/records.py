@@ -64,6 +64,20 @@ def serialize_rows(rows, lengths, vocabulary_size):
         yield frame[0] + parts.tobytes() + frame[1] + row.tobytes()
 
 
+def serialize_pairs(rows, vocabulary_size):
+    """Yields one serialized `tf.train.Example` per row of text pairs.
+
+    Args:
+        rows: iterable of (list of ids, list of lengths), see `schema`.
+        vocabulary_size: decides the width of the stored ids.
+    """
+    dtype = id_dtype(vocabulary_size)
+    for ids, lengths in rows:
+        ids, lengths = np.array(ids, dtype).tobytes(), np.array(lengths, _LENGTH_DTYPE).tobytes()
+        before_lengths, before_ids = _frame(NO_PAIR, len(ids), len(lengths))
+        yield before_lengths + lengths + before_ids + ids
+
+
 def write_records(path, records):
     """Writes `records` (iterable of bytes) as a shard, atomically.
 

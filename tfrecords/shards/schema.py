@@ -15,6 +15,10 @@ Rows of the format xlnet hold several segments of equal length, each with its ow
 `segment_lengths` has two uint16 for each segment, and what a segment has beyond both is its
 `at_end`. Rows 1, 3, ... of a shard are in reverse order, and every shard has an even number of rows.
 
+Examples of the format text_pairs hold one source and target or several: the ids of all sources, each with the token
+that ends it, then those of all targets. `segment_lengths` has two uint16 for each pair: tokens of its source and of its
+target. A source has at most `sequence_length` tokens, a target at most `target_length`; all of an example together, too.
+
 The ids are bytes, not int64 lists, because one op decodes a whole batch of fixed-width bytes: some eighteen times
 faster than parsing varints one example at a time.
 """

@@ -14,10 +14,11 @@ from bert_tf.files import atomic_write
 from bert_tf.tokenizers import load_tokenizer
 from tfrecords.corpus.tokens import DocumentTokenizer, encode, token_counts
 from tfrecords.packing.formats import COUNTS, count, pack
+from tfrecords.packing.text_pairs import text_pair_rows
 from tfrecords.packing.xlnet import xlnet_rows
 from tfrecords.shards.config import CorpusConfig, ShardsConfig
 from tfrecords.shards.manifest import Manifest, Shard
-from tfrecords.shards.records import serialize, serialize_rows, write_records
+from tfrecords.shards.records import serialize, serialize_pairs, serialize_rows, write_records
 from tfrecords.shards.schema import MANIFEST_NAME, SCHEMA_VERSION, TOKENIZER_FOLDER, TOKENS_MANIFEST_NAME
 from tfrecords.shards.tokenized import TokenFile, TokenizedCorpus
 from tfrecords.writing.output_folder import Kind
@@ -47,7 +48,7 @@ class Job:
         """Prepares `write` and returns it."""
         if self.tokenizer is None:
             self.tokenizer = load_tokenizer(self.output / TOKENIZER_FOLDER)
-        self._tokenize = DocumentTokenizer(self.tokenizer, self.config.sentences)
+        self._tokenize = DocumentTokenizer(self.tokenizer, self.config.pieces)
         return self.write
 
     def write(self, chunk):
@@ -83,6 +84,11 @@ class ShardJob(Job):
             raise ConfigError(
                 f"{self.config.format} puts a separator between documents, and the tokenizer has none; use doc_sentences"
             )
+        if self.config.text_pairs and self.tokenizer.sep_id is None:
+            raise ConfigError(
+                "text_pairs end each text with the token of the role 'sep' (</s>), and the tokenizer has none; train one "
+                "with `bert-tf vocab --kind unigram_t5`"
+            )
         if self.config.format == "xlnet" and self.tokenizer.layout_name != "xlnet":
             raise ConfigError(
                 "xlnet puts <sep> after each of two texts and <cls> at the end, and the tokenizer has another layout; "
@@ -105,6 +111,12 @@ class ShardJob(Job):
     def _records(self, index, tokens, counts):
         """Yields the serialized sequences of a chunk, pass by pass, and adds them to `counts`."""
         config, tokenizer = self.config, self.tokenizer
+        if config.text_pairs:
+            packing = config.packing
+            lengths = packing["sequence_length"], packing["target_length"]
+            rows = text_pair_rows(tokens, tokenizer.sep_id, *lengths, packing["pack_pairs"], counts)
+            yield from serialize_pairs(rows, tokenizer.vocabulary_size)
+            return
         for number in range(config.duplicates):
             seed = _seed(config.seed, index, number)
             if config.format == "xlnet":

@@ -4,8 +4,7 @@ import dataclasses
 from pathlib import Path
 
 from bert_tf.errors import ConfigError, DataError
-from tfrecords.corpus.chunks import read_chunks
-from tfrecords.corpus.documents import CorpusReader
+from tfrecords.corpus.chunks import corpus_reader, read_chunks
 from tfrecords.corpus.files import find_files
 from tfrecords.shards.config import CorpusConfig, ShardsConfig
 from tfrecords.shards.schema import TOKENS_MANIFEST_NAME
@@ -23,7 +22,7 @@ class TextSource:
     def of(cls, inputs, config):
         """The files that `inputs` name; DataError where there are none, or no text in them."""
         source = cls(find_files(inputs), config)
-        if next(iter(CorpusReader(source.files, config.text_field, config.errors)), None) is None:
+        if next(iter(corpus_reader(source.files, config)), None) is None:
             raise source.empty()
         return source
 
@@ -85,6 +84,8 @@ class TokenSource:
 
     def adopt(self, config):
         """`config` (`ShardsConfig`) with the settings of the tokenized corpus; ConfigError for one set otherwise."""
+        if config.text_pairs:
+            raise ConfigError(f"{self.folder} is a tokenized corpus, and text_pairs are read from text; name .tsv or .jsonl files")
         for name, value in self.tokens.reading.items():
             if getattr(config, name) not in (value, getattr(ShardsConfig, name)):
                 raise ConfigError(

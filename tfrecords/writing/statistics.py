@@ -36,8 +36,12 @@ def report_text(counts):
     return _text_lines(counts) + _text_warnings(counts)
 
 
-def report(counts, sequence_length):
-    """`Manifest.counts` as lines for people; warnings come last and begin with "warning:"."""
+def report(counts, sequence_length, target_length=0):
+    """`Manifest.counts` as lines for people; warnings come last and begin with "warning:".
+
+    `target_length` is that of the manifest, for the format text_pairs.
+    """
+    sequence_length += target_length
     per_example = counts["tokens_per_example"]
     fill = per_example / sequence_length
     truncated = _ratio(counts["truncated_tokens"], counts["packed_tokens"])
@@ -48,7 +52,10 @@ def report(counts, sequence_length):
         f"({_percent(fill)} of {sequence_length})",
     )
     lines[2] += f", cut off by truncation {100 * truncated:.1f} % of tokens"
-    if counts.get("two_segments") or counts.get("lone_segments"):
+    if "pairs" in counts:
+        cut = (f"{name} {_number_and_rate(counts[f'truncated_{name}'], counts['pairs'])}" for name in ("sources", "targets"))
+        lines.append(f"{_number_of(counts['pairs'], 'pair')}; truncated: {', '.join(cut)}")
+    elif counts.get("two_segments") or counts.get("lone_segments"):
         lines.append(_pair_line(counts))
     if fill < FILL_LOW:
         lines.append(
@@ -76,6 +83,10 @@ def _pair_line(counts):
 
 
 def _packing_warnings(counts, truncated):
+    if "pairs" in counts:
+        if truncated <= TRUNCATED_HIGH:
+            return []
+        return [f"warning: {_percent(truncated)} of the tokens are cut off; raise sequence_length and target_length"]
     random_next = _ratio(counts["random_next"], counts["examples"])
     ends = _ratio(counts.get("random_next_ends", 0), counts["examples"])
     lone = _ratio(counts.get("lone_segments", 0), counts["examples"])
@@ -137,6 +148,10 @@ def _text_warnings(counts):
             "of this language and case? Train one on this corpus with `bert-tf vocab`"
         )
     return lines
+
+
+def _number_and_rate(number, of):
+    return f"{number:,} ({100 * _ratio(number, of):.1f} %)"
 
 
 def _percent(fraction):

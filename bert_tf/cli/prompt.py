@@ -1,0 +1,91 @@
+"""Ask a pretrained model tasks that are written as text: zero-, one- and few-shot prompting.
+
+The configuration says how an example becomes a prompt, and how the answer is found: the most probable of several
+options, or what the model writes. --show prints prompts. Printed are the accuracy with its standard error, that of
+chance (options), and that of the most frequent right answer.
+
+example:
+  bert-tf prompt gpt --config prompts/translation --show 1
+  bert-tf prompt gpt --config prompts/word_scrambling --set shots=10 --set synthetic.name=reversed_words
+  bert-tf prompt gpt --config prompts/sentiment --set test=reviews.tsv --output answers.jsonl
+
+in Python:
+  from bert_tf import config
+  from bert_tf.prompting import PromptingConfig, run_prompts
+  from bert_tf.training.loading import load_pretrained
+  objective, tokenizer = load_pretrained("gpt")
+  run_prompts(objective.backbone, tokenizer, config.load(PromptingConfig, "prompts/translation")).accuracy
+"""
+
+from bert_tf.cli import settings
+
+
+def add_arguments(parser):
+    parser.add_argument("run", help="the run of a decoder or encoder-decoder, or a published checkpoint")
+    settings.add_config(parser, "prompts/translation", _config_class)
+    parser.add_argument("--show", type=int, default=0, metavar="N", help="print the first N prompts with their answers")
+    parser.add_argument("--output", help="write a line of JSON for each prompt here")
+    parser.add_argument("--json", action="store_true", help="print the result as one line of JSON")
+    parser.add_argument("--batch-size", type=int, default=8, help="texts of a batch (default %(default)s)")
+
+
+def _config_class():
+    from bert_tf.prompting.prompting_config import PromptingConfig
+
+    return PromptingConfig
+
+
+def run(arguments):
+    import json
+
+    from bert_tf.errors import ConfigError
+    from bert_tf.files import atomic_write
+
+    config = settings.load(_config_class(), arguments)
+    if arguments.batch_size < 1:
+        raise ConfigError(f"--batch-size is {arguments.batch_size}; it must be at least 1")
+
+    from bert_tf.prompting import run_prompts
+    from bert_tf.training.loading import load_pretrained
+
+    objective, tokenizer = load_pretrained(arguments.run)
+    result = run_prompts(objective.backbone, tokenizer, config, arguments.batch_size, _shown_progress())
+    for answer in result.answers[: arguments.show]:
+        print(f"{answer['prompt']}\n  [answer {answer['answer']!r}, expected {answer['expected']!r}]\n")
+    if arguments.output:
+        with atomic_write(arguments.output) as file:
+            file.writelines(json.dumps(answer) + "\n" for answer in result.answers)
+    print_result(result, arguments.json)
+
+
+def _shown_progress():
+    """What `run_prompts` calls: a line of progress from the second batch on."""
+    from bert_tf.progress import Progress
+
+    line = None
+
+    def show(done, total):
+        nonlocal line
+        if done < total:
+            line = line or Progress("prompts", total, "prompts", done)
+            line.update(done)
+        elif line is not None:
+            line.update(done)
+            line.finish()
+
+    return show
+
+
+def print_result(result, as_json):
+    import dataclasses
+    import json
+    import math
+
+    if as_json:
+        values = {k: v for k, v in dataclasses.asdict(result).items() if k != "answers"}
+        print(json.dumps({k: None if isinstance(v, float) and math.isnan(v) else v for k, v in values.items()}))
+        return
+    print(f"  accuracy  {result.accuracy:.4f}  (standard error {result.standard_error:.4f}, {result.count} prompts)")
+    if result.chance is not None:
+        print(f"  chance    {result.chance:.4f}")
+    print(f"  majority  {result.majority:.4f}")

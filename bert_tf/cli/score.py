@@ -1,0 +1,159 @@
+"""Score text: the log-likelihood of continuations, or the perplexity of a corpus.
+
+Continuations: two strings, or a file with the columns context and continuation (TSV or CSV with a header, or JSON
+lines). A space between the two belongs in front of the continuation. For an encoder-decoder (T5) the context is what
+it reads, and the continuation the whole text that it writes. Printed are the natural log-likelihood, the tokens of the
+continuation, and whether greedy generation would give it.
+
+--corpus: perplexity of files, folders and globs, as `bert-tf shards` reads them, with a decoder. exp(nll / tokens),
+exp(nll / words), and bits per byte: the last two compare models with different vocabularies. A document longer than
+--length tokens is read in windows that begin every --stride tokens; a smaller stride costs more and gives a lower
+perplexity. State both with a result.
+
+example:
+  bert-tf score gpt "The capital of France is" " Paris"
+  bert-tf score gpt --file pairs.tsv --output scored.tsv
+  bert-tf score gpt --corpus test.txt --stride 256
+
+in Python:
+  from bert_tf.generation import TextScorer
+  from bert_tf.training.loading import load_pretrained
+  objective, tokenizer = load_pretrained("gpt")
+  scorer = TextScorer(objective.backbone, tokenizer)
+  scorer.continuations([("The capital of France is", " Paris")])[0].log_likelihood
+  scorer.perplexity(["One document.", "Another."], stride=256).per_word
+"""
+
+COLUMNS = ("log_likelihood", "tokens", "is_greedy", "context", "continuation")
+
+
+def add_arguments(parser):
+    parser.add_argument("run", help="the run of a decoder or encoder-decoder, or a published checkpoint")
+    parser.add_argument("text", nargs="*", metavar="CONTEXT CONTINUATION", help="one pair")
+    parser.add_argument("--file", help="pairs in the columns context and continuation: TSV, CSV or JSON lines")
+    parser.add_argument("--output", help="write the scored pairs here, .tsv or .jsonl, instead of printing them")
+    parser.add_argument("--corpus", nargs="+", help=".txt, .jsonl, .tsv, .csv (also .gz), .parquet, folders, globs")
+    parser.add_argument("--text-field", default="text", help="field or column of the text (default %(default)s)")
+    parser.add_argument("--length", type=int, help="tokens of a window (default: the model's positions)")
+    parser.add_argument("--stride", type=int, help="tokens between two windows (default: length - 1)")
+    parser.add_argument("--batch-size", type=int, default=8, help="sequences of a batch (default %(default)s)")
+    parser.add_argument("--json", action="store_true", help="print the perplexity as one line of JSON")
+
+
+def run(arguments):
+    check(arguments)
+
+    from bert_tf.generation import TextScorer
+    from bert_tf.training.loading import load_pretrained
+
+    pairs = None if arguments.corpus else pairs_of(arguments)
+    objective, tokenizer = load_pretrained(arguments.run)
+    scorer = TextScorer(objective.backbone, tokenizer, arguments.batch_size)
+    if arguments.corpus:
+        print_perplexity(perplexity(scorer, arguments), arguments)
+    else:
+        print_scores(pairs, scores_of(scorer, pairs), arguments.output)
+
+
+def check(arguments):
+    """Rejects wrong arguments before TensorFlow is imported."""
+    from bert_tf.errors import ConfigError
+
+    if [bool(arguments.text), bool(arguments.file), bool(arguments.corpus)].count(True) != 1:
+        raise ConfigError("give a context and a continuation, or --file, or --corpus; one of the three")
+    if arguments.text and len(arguments.text) != 2:
+        raise ConfigError(f"{len(arguments.text)} texts are given; give a context and a continuation, each in quotes")
+    for flag in ("length", "stride", "batch_size"):
+        value = getattr(arguments, flag)
+        if value is not None and value < 1:
+            raise ConfigError(f"--{flag.replace('_', '-')} is {value}; it must be at least 1")
+    if not arguments.corpus and (arguments.length or arguments.stride or arguments.json):
+        raise ConfigError("--length, --stride and --json are for --corpus; remove them")
+    if arguments.output and (arguments.corpus or not arguments.output.endswith((".tsv", ".jsonl"))):
+        raise ConfigError("--output is for scored pairs and ends with .tsv or .jsonl")
+
+
+def pairs_of(arguments):
+    """The list of (context, continuation)."""
+    from bert_tf.prompting import read_rows
+
+    if arguments.text:
+        return [tuple(arguments.text)]
+    rows = read_rows(arguments.file, ("context", "continuation"))
+    return [(row["context"], row["continuation"]) for row in rows]
+
+
+def scores_of(scorer, pairs):
+    """The list of `ContinuationScore`, with a line of progress where there are many."""
+    from bert_tf.progress import Progress
+
+    size = 32 * scorer.batch_size
+    if len(pairs) <= size:
+        return scorer.continuations(pairs)
+    progress, scores = Progress("score", len(pairs), "pairs"), []
+    for begin in range(0, len(pairs), size):
+        scores += scorer.continuations(pairs[begin : begin + size])
+        progress.update(len(scores))
+    progress.finish()
+    return scores
+
+
+def print_scores(pairs, scores, output):
+    import json
+
+    from bert_tf.files import atomic_write
+
+    rows = [
+        dict(zip(COLUMNS, (round(score.log_likelihood, 6), score.tokens, score.is_greedy, *pair)))
+        for pair, score in zip(pairs, scores)
+    ]
+    if output and output.endswith(".jsonl"):
+        lines = [json.dumps(row, ensure_ascii=False) for row in rows]
+    else:
+        lines = ["\t".join(COLUMNS), *("\t".join(map(_cell, row.values())) for row in rows)]
+    if not output:
+        print("\n".join(lines))
+        return
+    with atomic_write(output) as file:
+        file.writelines(line + "\n" for line in lines)
+    print(f"{len(rows)} scores in {output}")
+
+
+def _cell(value):
+    """A value of a TSV row: tabs and line ends are written as JSON writes them."""
+    text = value if isinstance(value, str) else str(value).lower()
+    return text.replace("\\", "\\\\").replace("\t", "\\t").replace("\n", "\\n").replace("\r", "\\r")
+
+
+def perplexity(scorer, arguments):
+    """The `Perplexity` of the corpus, with a line of progress."""
+    from bert_tf.progress import Progress
+    from tfrecords.corpus.documents import CorpusReader
+    from tfrecords.corpus.files import find_files
+
+    files = find_files(arguments.corpus)
+    reader = CorpusReader(files, arguments.text_field, max_document_bytes=1 << 24)
+    progress = Progress("score", sum(file.bytes for file in files) / 1e6, "MB")
+    texts = (document.text.decode("utf-8") for document in reader)
+
+    def show(result, fraction):
+        progress.update(fraction * reader.position / 1e6, f"{result.tokens:,} tokens  perplexity {result.per_token:.2f}")
+
+    result = scorer.perplexity(texts, arguments.length, arguments.stride, show)
+    progress.update(reader.position / 1e6)
+    progress.finish()
+    return result
+
+
+def print_perplexity(result, arguments):
+    import dataclasses
+    import json
+
+    values = {name: getattr(result, name) for name in ("per_token", "per_word", "bits_per_byte")}
+    if arguments.json:
+        print(json.dumps(dataclasses.asdict(result) | values))
+        return
+    print(f"  perplexity per token  {result.per_token:,.4f}")
+    print(f"  perplexity per word   {result.per_word:,.4f}")
+    print(f"  bits per byte         {result.bits_per_byte:.4f}")
+    print(f"  {result.nll:,.1f} nats over {result.tokens:,} tokens, {result.words:,} words, {result.bytes:,} bytes")

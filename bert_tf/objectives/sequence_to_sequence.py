@@ -1,0 +1,82 @@
+"""The common part of denoising and text to text: a model that reads one text and writes another."""
+
+from keras import ops
+
+from bert_tf.models.encoder_decoder import ENCODER_DECODER_INPUTS
+from bert_tf.objectives.block_loss import block_loss_sums
+from bert_tf.objectives.decoder_rows import source_then_target
+from bert_tf.objectives.losses import cross_entropy_sums, feature, smoothing_sum
+from bert_tf.objectives.objective import check_backbone_kind
+from bert_tf.objectives.pretraining_model import PretrainingModel
+
+
+class SequenceToSequence(PretrainingModel):
+    """An encoder-decoder or a decoder that is trained to write targets; the base of `Denoising` and `TextToText`.
+
+    An encoder-decoder reads the source with its encoder. A decoder reads source and target in one row (Raffel et al.
+    2020, section 3.2.1); where it has a prefix (`Decoder.prefix`), the source is the prefix. Only targets are
+    predicted, by both: the loss is a mean over the tokens of the targets.
+
+    Args:
+        backbone: an `EncoderDecoder` or a `Decoder`.
+        z_loss: the weight of log(Z)^2, of the softmax's normalizer Z, in the loss.
+        label_smoothing: the probability that is taken from the right token.
+        label_smoothing_normalization: see `smoothing_sum`.
+        loss_block: how many tokens' logits are in memory at a time; None for all. See `block_loss_sums`.
+
+    A subclass sets `objective`, the name of its record, which is that of its loss.
+    """
+
+    objective = None
+
+    def __init__(
+        self,
+        backbone,
+        z_loss=0.0,
+        label_smoothing=0.0,
+        label_smoothing_normalization="tensor2tensor",
+        loss_block=None,
+        name=None,
+        **kwargs,
+    ):
+        super().__init__(name=name or self.objective, dtype=backbone.dtype_policy, **kwargs)
+        check_backbone_kind(self.objective, backbone.kind, type(backbone).__name__)
+        self.backbone, self.z_loss, self.loss_block = backbone, z_loss, loss_block
+        self.label_smoothing = label_smoothing
+        self.label_smoothing_normalization = label_smoothing_normalization
+        self.built = True
+
+    def call(self, features, training=False):
+        return {f"{self.objective}_logits": self.backbone.output_logits(self._vectors(features, training))}
+
+    def _vectors(self, features, training):
+        """The backbone's vectors that predict the targets: float [B, T, H]."""
+        if self.backbone.kind == "decoder":
+            inputs, positions = source_then_target(features, self.backbone.prefix)
+            return self.backbone.outputs_at(inputs, positions, training=training)["sequence_output"]
+        feature(features, "decoder_token_ids")
+        inputs = {key: features[key] for key in ENCODER_DECODER_INPUTS if key in features}
+        return self.backbone(inputs, training=training)["sequence_output"]
+
+    def loss_weights(self, features):
+        return {self.objective: ops.sum(ops.cast(feature(features, "target_weights"), "float32"))}
+
+    def loss_sums(self, features, training):
+        labels, weights = feature(features, "target_ids"), ops.cast(feature(features, "target_weights"), "float32")
+        smoothing = self.label_smoothing, self.label_smoothing_normalization
+        if self.loss_block:
+            x, table = self.backbone.output_factors(self._vectors(features, training))
+            loss, nll, correct = block_loss_sums(x, table, labels, weights, self.loss_block, self.z_loss, *smoothing)
+        else:
+            logits = self(features, training=training)[f"{self.objective}_logits"]
+            nll, correct = cross_entropy_sums(logits, labels, weights)
+            loss = nll
+            if self.label_smoothing:
+                loss = loss + smoothing_sum(logits, labels, weights, *smoothing)
+            if self.z_loss:
+                loss = loss + self.z_loss * ops.sum(weights * ops.square(ops.logsumexp(logits, axis=-1)))
+        total = ops.sum(weights)
+        metrics = {f"{self.objective}_accuracy": (correct, total)}
+        if self.label_smoothing:
+            metrics[f"{self.objective}_nll"] = (nll, total)  # without smoothing, to compare with other models
+        return {self.objective: loss}, metrics

@@ -1,0 +1,124 @@
+"""A model's answers to prompts, and how many are right."""
+
+import collections
+import dataclasses
+import math
+
+from bert_tf.generation import GenerationConfig, TextGenerator, TextScorer
+from bert_tf.prompting.prompts import make_prompts
+
+
+@dataclasses.dataclass(frozen=True)
+class PromptingResult:
+    """How many prompts were answered right.
+
+    Attributes:
+        accuracy: float, the fraction.
+        standard_error: float, of the accuracy as a mean over examples: sqrt(a (1 - a) / (n - 1)); nan for one.
+        count: int, n.
+        chance: float, of an option drawn at random; None for written answers.
+        majority: float, the accuracy of always giving the most frequent right answer of these examples.
+        answers: list of dict, for each prompt `prompt`, `expected`, `answer`, `correct`; with options also `scores`,
+            label -> float, what was compared.
+
+    Example:
+        rows = [{"text": "a film", "label": "good"}, {"text": "a bad film", "label": "bad"}]
+        config = PromptingConfig(context="{text} is", options={"good": " good", "bad": " bad"}, test=rows)
+        result = run_prompts(gpt, tokenizer, config)
+        result.accuracy, result.chance
+    """
+
+    accuracy: float
+    standard_error: float
+    count: int
+    chance: float | None
+    majority: float
+    answers: list
+
+
+def run_prompts(model, tokenizer, config, batch_size=8, progress=None):
+    """Asks a model all prompts of a configuration.
+
+    Args:
+        model: a `Decoder` or an `EncoderDecoder`, which reads the prompt as its source.
+        tokenizer: of its pretraining.
+        config: a `PromptingConfig`.
+        batch_size: texts computed together.
+        progress: function(prompts answered, all prompts), called now and then; None for nothing.
+
+    Returns:
+        A `PromptingResult`.
+
+    Raises:
+        ConfigError, DataError: as `make_prompts`, `TextScorer` and `TextGenerator`.
+
+    Example:
+        rows = [{"english": "a film", "french": "film"}, {"english": "the film", "french": "film"}]
+        config = PromptingConfig(context="{english} in paris", answer="{french}", test=rows, max_new_tokens=4)
+        run_prompts(gpt, tokenizer, config).accuracy
+    """
+    prompts, answers = make_prompts(config), []
+    answer = _Choosing(model, tokenizer, config, batch_size) if config.options else _Writing(model, tokenizer, config)
+    for begin in range(0, len(prompts), batch_size):
+        answers += answer(prompts[begin : begin + batch_size])
+        if progress is not None:
+            progress(len(answers), len(prompts))
+    accuracy, count = sum(a["correct"] for a in answers) / len(answers), len(answers)
+    most = collections.Counter(prompt.expected for prompt in prompts).most_common(1)[0][1]
+    return PromptingResult(
+        accuracy=accuracy,
+        standard_error=math.sqrt(accuracy * (1 - accuracy) / (count - 1)) if count > 1 else math.nan,
+        count=count,
+        chance=1 / len(config.options) if config.options else None,
+        majority=most / count,
+        answers=answers,
+    )
+
+
+class _Choosing:
+    """Chooses the most probable option."""
+
+    def __init__(self, model, tokenizer, config, batch_size):
+        self.scorer, self.config = TextScorer(model, tokenizer, batch_size), config
+        self.unconditional = {}  # option -> its log-likelihood without the example
+
+    def __call__(self, prompts):
+        pairs = [(prompt.text, option) for prompt in prompts for option in prompt.options.values()]
+        scores = iter([self._compared(*pair) for pair in zip(pairs, self.scorer.continuations(pairs))])
+        answers = []
+        for prompt in prompts:
+            found = {label: next(scores) for label in prompt.options}
+            answer = max(found, key=found.get)
+            shown = {"prompt": prompt.text, "expected": prompt.expected, "answer": answer}
+            answers.append(shown | {"correct": answer == prompt.expected, "scores": found})
+        return answers
+
+    def _compared(self, pair, score):
+        """What of an option is compared; see `PromptingConfig.scoring`."""
+        if self.config.scoring == "unconditional":
+            return score.log_likelihood - self._without_example(pair[1])
+        divisor = {"sum": 1, "mean": score.tokens, "bytes": score.bytes}[self.config.scoring]
+        return score.log_likelihood / divisor
+
+    def _without_example(self, option):
+        if option not in self.unconditional:
+            (score,) = self.scorer.continuations([(self.config.unconditional, option)])
+            self.unconditional[option] = score.log_likelihood
+        return self.unconditional[option]
+
+
+class _Writing:
+    """Writes an answer, which is right if it equals the expected one."""
+
+    def __init__(self, model, tokenizer, config):
+        stop_strings = () if config.stop is None else (config.stop,)
+        self.generate = TextGenerator(model, tokenizer)
+        self.config = GenerationConfig(max_new_tokens=config.max_new_tokens, stop_strings=stop_strings)
+
+    def __call__(self, prompts):
+        answers = []
+        for prompt, (generated,) in zip(prompts, self.generate([prompt.text for prompt in prompts], self.config)):
+            answer = generated.text.strip()
+            shown = {"prompt": prompt.text, "expected": prompt.expected.strip(), "answer": answer}
+            answers.append(shown | {"correct": answer == shown["expected"]})
+        return answers

@@ -1,0 +1,105 @@
+"""Examples as prompts."""
+
+import dataclasses
+import random
+
+from bert_tf.config import nearest
+from bert_tf.errors import ConfigError, DataError
+from bert_tf.prompting.rows import read_rows
+from bert_tf.prompting.synthetic import synthetic_rows
+
+
+@dataclasses.dataclass(frozen=True)
+class Prompt:
+    """One example as text.
+
+    Attributes:
+        text: str, what the model reads.
+        options: dict: label -> the text that would follow; empty where the model writes its answer.
+        expected: the label of the right option, or the right answer.
+
+    Example:
+        config = PromptingConfig(synthetic=SyntheticConfig("reversed_words", count=3), shots=1, separator="")
+        make_prompts(config)[0].text
+    """
+
+    text: str
+    options: dict
+    expected: str
+
+
+def make_prompts(config):
+    """The prompts of a `PromptingConfig`.
+
+    Each prompt draws its shots for itself, from (`config.seed`, its number); from `test` never the example that is
+    asked.
+
+    Returns:
+        list of `Prompt`.
+
+    Raises:
+        ConfigError: there are no examples, or fewer than there are shots.
+        DataError: a file that cannot be read; a row without a column that a template names, or with another label
+            than those of the options.
+
+    Example:
+        rows = [{"english": "thanks", "french": "merci"}, {"english": "hello", "french": "bonjour"}]
+        config = PromptingConfig(context="{english} ->", answer=" {french}", test=rows[1:], examples=rows[:1], shots=1)
+        make_prompts(config)[0].text  # 'thanks -> merci\\nhello ->'
+    """
+    rows, pool = _asked(config), config.examples
+    pool = rows if pool is None else _rows(pool, config, "examples")
+    own = config.examples is None
+    if config.shots > len(pool) - own:
+        raise ConfigError(
+            f"shots={config.shots} needs as many examples beside the one that is asked, and there are "
+            f"{len(pool) - own}; lower shots or set examples"
+        )
+    return [
+        _prompt(config, row, [pool[j] for j in _shots(config, i, len(pool), own)])
+        for i, row in enumerate(rows[: config.limit])
+    ]
+
+
+def _asked(config):
+    if (config.test is None) == (config.synthetic.name is None):
+        raise ConfigError(
+            "set either test, the examples that are asked (--set test=FILE), or synthetic.name, which makes them"
+        )
+    return _rows(synthetic_rows(config.synthetic) if config.test is None else config.test, config, "test")
+
+
+def _rows(given, config, where):
+    """The rows of a file or list, each with the columns that the templates name."""
+    rows = read_rows(given, config.columns) if isinstance(given, str) else given
+    if not rows:
+        raise ConfigError(f"{where} has no rows; give at least one example")
+    for number, row in enumerate(rows, 1):
+        for column in config.columns:
+            if column not in row:
+                raise DataError(f"{where}, example {number}: there is no column '{column}'{nearest(column, row)}")
+        if config.options and row[config.label] not in config.options:
+            raise DataError(
+                f"{where}, example {number}: the label is '{row[config.label]}', which options does not name"
+                f"{nearest(row[config.label], config.options)}"
+            )
+    return rows
+
+
+def _shots(config, index, count, own):
+    """The indices of the shots of prompt number `index`; with `own` never `index` itself."""
+    if config.draw == "first":
+        chosen = range(config.shots)
+    else:
+        chosen = random.Random(f"{config.seed} {index}").sample(range(count - own), config.shots)
+    return [j + (own and j >= index) for j in chosen]
+
+
+def _prompt(config, row, shots):
+    def answer(row):
+        return (config.options[row[config.label]] if config.options else config.answer).format_map(row)
+
+    examples = [config.context.format_map(shot) + answer(shot) for shot in shots]
+    text = (config.instruction or "") + config.separator.join([*examples, config.context.format_map(row)])
+    options = {label: template.format_map(row) for label, template in config.options.items()}
+    return Prompt(text, options, row[config.label] if options else answer(row))

@@ -1,0 +1,143 @@
+"""The optimizers that settings name: what they refuse, and Adafactor in a run: its memory, and resuming."""
+
+import keras
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from bert_tf import config
+from bert_tf.backend import Adafactor, AdamW, TrainableModel
+from bert_tf.errors import ConfigError
+from bert_tf.models import T5, preset
+from bert_tf.training.checkpoints import Checkpoints
+from bert_tf.training.optimization import make_optimizer
+from bert_tf.training.optimizer_config import AdafactorConfig, AdamConfig, OptimizerConfig
+from bert_tf.training.pretrain_config import PretrainConfig
+
+
+def build(**settings):
+    return config.build(OptimizerConfig, settings, "optimizer")
+
+
+def test_the_name_chooses_the_settings():
+    assert type(build()) is AdamConfig and type(build(name="lamb")) is AdamConfig
+    made = make_optimizer(build(name="adafactor", clip_threshold=None, decay_exponent=0.5), 20_000)
+    assert type(made) is Adafactor and (made.clip_threshold, made.decay_exponent) == (None, 0.5)
+    assert (made.scale_by_parameters, made.global_clipnorm) == (True, None)
+    assert float(made._learning_rate(15_000)) == pytest.approx(15_000**-0.5)
+    assert make_optimizer(build(clip_norm=0.5), 10).global_clipnorm == 0.5
+
+
+@pytest.mark.parametrize(
+    "setting, value", [("clip_norm", 1.0), ("clip_norm", None), ("beta_1", 0.9), ("weight_decay", 0.0)]
+)
+def test_adafactor_refuses_the_settings_of_adam(setting, value):
+    message = f"'optimizer.{setting}' applies only to adamw and lamb, but optimizer.name is 'adafactor'; remove"
+    with pytest.raises(ConfigError, match=message):
+        build(name="adafactor", **{setting: value})
+
+
+def test_adam_refuses_the_clip_of_adafactor():
+    with pytest.raises(
+        ConfigError, match="'optimizer.clip_threshold' applies only to adafactor, but optimizer.name is 'adamw'"
+    ):
+        build(clip_threshold=1.0)
+    with pytest.raises(ConfigError, match="'optimizer.clip_threshold' is 0.0; it must be above 0"):
+        build(name="adafactor", clip_threshold=0.0)
+
+
+def test_rsqrt_needs_a_warm_up():
+    with pytest.raises(
+        ConfigError, match="^optimizer: decay 'rsqrt' begins where the warm-up ends; set warmup_steps to 1"
+    ):
+        build(decay="rsqrt", warmup_steps=0)
+    with pytest.raises(ConfigError, match="set warmup_steps to 1 or more"):
+        make_optimizer(build(decay="rsqrt"), 20)  # a hundredth of the run, rounded down
+
+
+def test_a_run_of_an_older_version_keeps_its_settings():
+    """Its optimizer section has no `first_step`, and its keys are in another order."""
+    old = {"optimizer": {"name": "adamw", "learning_rate": 3e-4, "weight_decay": 0.1, "clip_norm": None}}
+    found = config.build(PretrainConfig, config.upgrade(PretrainConfig, old)).optimizer
+    assert found == AdamConfig(learning_rate=3e-4, weight_decay=0.1, clip_norm=None)
+
+
+def slot_bytes(optimizer, variables):
+    optimizer.build(variables)
+    others = {"iteration", "learning_rate"}
+    return sum(4 * int(np.prod(v.shape)) for v in optimizer.variables if v.path.split("/")[-1] not in others)
+
+
+def test_memory_of_the_slots_of_t5_small():
+    """The figures in bert_tf/training/README.md."""
+    with keras.StatelessScope(initialize_variables=False):
+        shapes = {v.path: v.shape for v in T5(preset("t5_small")).trainable_variables}
+    variables = [keras.Variable("zeros", shape=s, name=path.replace("/", "_")) for path, s in shapes.items()]
+    found = {name: slot_bytes(make(), variables) for name, make in (("adamw", AdamW), ("adafactor", Adafactor))}
+    count = 60_506_624
+    assert found["adamw"] == 2 * 4 * count == 484_052_992
+    # A factored [m, n] keeps m + n: the token table, 6 * 4 + 6 * 8 kernels of attention, 12 pairs of kernels of the
+    # feed-forward networks. Relative positions (2 of 32 * 8) and normalizations (32 of 512) are kept whole.
+    table, attention, network = 32_128 + 512, (24 + 48) * (512 + 512), 24 * (512 + 2048)
+    assert found["adafactor"] == 4 * (table + attention + network + 2 * 32 * 8 + 32 * 512) == 738_816
+
+
+class Product(TrainableModel):
+    """y = x kernel, with a kernel large enough to be factored, and an offset that is not."""
+
+    def __init__(self):
+        super().__init__(name="product")
+        normal = keras.initializers.RandomNormal(stddev=0.1, seed=3)
+        self.kernel = self.add_weight(shape=(128, 130), name="kernel", initializer=normal)
+        self.offset = self.add_weight(shape=(130,), name="offset", initializer="zeros")
+        self.built = True
+
+    def call(self, features, training=False):
+        return keras.ops.matmul(features["x"], self.kernel) + self.offset
+
+    def loss_weights(self, features):
+        return {"loss": keras.ops.cast(keras.ops.size(features["y"]), "float32")}
+
+    def loss_sums(self, features, training):
+        return {"loss": keras.ops.sum((self(features) - features["y"]) ** 2)}, {}
+
+
+def trained(steps, folder=None):
+    """The model after these updates, the first of them of a checkpoint in `folder` if there is one."""
+    model = Product()
+    settings = AdafactorConfig(warmup_steps=2)
+    model.compile(optimizer=make_optimizer(settings, 10), seed=1)
+    state = folder and Checkpoints(folder).restore(model)
+    start = state["step"] if state else 0
+    for step in range(start, steps):
+        random = np.random.default_rng(step)
+        batch = {"x": random.normal(size=(4, 128)), "y": random.normal(size=(4, 130))}
+        features = {name: tf.constant(value, tf.float32) for name, value in batch.items()}
+        model.fit(tf.data.Dataset.from_tensors(features), verbose=0)
+    return model
+
+
+def test_adafactor_on_two_replicas_is_adafactor_on_one():
+    found = {}
+    for count in (1, 2):
+        with tf.distribute.MirroredStrategy([f"CPU:{i}" for i in range(count)]).scope():
+            model = Product()
+            model.compile(optimizer=make_optimizer(AdafactorConfig(warmup_steps=2), 10))
+        random = np.random.default_rng(5)
+        features = {name: random.normal(size=(24, size)).astype("float32") for name, size in (("x", 128), ("y", 130))}
+        model.fit(tf.data.Dataset.from_tensor_slices(features).batch(8), verbose=0)
+        found[count] = {v.path: np.asarray(v) for v in model.variables + model.optimizer.variables}
+    assert found[1].keys() == found[2].keys()
+    for path, value in found[1].items():
+        np.testing.assert_allclose(found[2][path], value, rtol=1e-4, atol=1e-6, err_msg=path)
+
+
+def test_adafactor_resumes_bit_for_bit(tmp_path):
+    Checkpoints(tmp_path).save(trained(2), 2)
+    resumed, straight = trained(4, tmp_path), trained(4)
+    for ours, theirs in zip(
+        resumed.variables + resumed.optimizer.variables, straight.variables + straight.optimizer.variables, strict=True
+    ):
+        assert ours.path == theirs.path
+        np.testing.assert_array_equal(ours, theirs, err_msg=ours.path)
+    assert int(resumed.optimizer.iterations) == 4
