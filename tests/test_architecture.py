@@ -19,7 +19,7 @@ MAY_IMPORT = {
     "objectives": {"backend", "layers", "tokenizers", "models", "tfrecords"},
     "generation": {"backend", "layers", "tokenizers", "models", "tfrecords", "objectives"},
     "checkpoints": {"backend", "layers", "tokenizers", "models", "tfrecords"},
-    "tasks": {"backend", "layers", "tokenizers", "models", "tfrecords", "objectives"},
+    "tasks": {"backend", "layers", "tokenizers", "models", "tfrecords", "objectives", "generation"},
     "prompting": {"backend", "layers", "tokenizers", "models", "tfrecords", "objectives", "generation", "tasks", "samples"},
     "training": {"backend", "layers", "tokenizers", "models", "tfrecords", "objectives", "checkpoints", "tasks"},
     "export": {

@@ -16,6 +16,7 @@ from bert_tf.models.families import FAMILIES
 from bert_tf.objectives import OBJECTIVES
 from bert_tf.prompting.prompting_config import PromptingConfig
 from bert_tf.tasks.config import TaskConfig
+from bert_tf.tasks.record import TASKS
 from bert_tf.training.finetune_config import FinetuneConfig
 from bert_tf.training.pretrain_config import PretrainConfig
 from bert_tf.training.study_config import StudyConfig, StudyRow
@@ -89,11 +90,16 @@ def default(field, base):
     return f"`{json.dumps(value)}`".replace('`"', "`").replace('"`', "`")
 
 
-def table(cls, prefix="", base=None, shown=None):
-    """Lines of Markdown: a table of the fields of `cls`, and after it those of its sections, each class once."""
+def table(cls, prefix="", base=None, shown=None, without=()):
+    """Lines of Markdown: a table of the fields of `cls`, and after it those of its sections, each class once.
+
+    `without`: names of fields that are left out.
+    """
     hints, words, shown = typing.get_type_hints(cls, include_extras=True), explanations(cls), {} if shown is None else shown
     rows, below = [], []
     for field in dataclasses.fields(cls):
+        if field.name in without:
+            continue
         hint, path = hints[field.name], prefix + field.name
         classes = list(dict.fromkeys(hint.choices().values())) if hasattr(hint, "choices") else [hint]
         if not all(dataclasses.is_dataclass(inner) for inner in classes):
@@ -126,6 +132,11 @@ def page():
         lines += [f"## {title}", "", summary(cls), "", *table(cls)]
         if cls is FinetuneConfig:
             lines += ["### `task`", "", summary(TaskConfig), "", *table(TaskConfig, "task.")]
+            general = {field.name for field in dataclasses.fields(TaskConfig)}
+            for record in TASKS.values():
+                if record.config is not TaskConfig and isinstance(record.task, str):  # of the library
+                    own = table(record.config, "task.", without=general)
+                    lines += [f"### `task` with `task.kind: {record.name}`", "", summary(record.config), "", *own]
     lines += ["## Models", "", "The section `model`: a `preset`, one of the published sizes, with any key below to change; or a "]
     lines[-1] += "`family` with all keys that have no default."
     lines += [""]

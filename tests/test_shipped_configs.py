@@ -12,7 +12,7 @@ from bert_tf.models import preset
 from bert_tf.models.electra_config import generator_config
 from bert_tf.models.families import FAMILIES, build_config
 from bert_tf.prompting import PromptingConfig, make_prompts
-from bert_tf.tasks import TaskConfig
+from bert_tf.tasks import check_task
 from bert_tf.training.finetuning import FinetuneConfig
 from bert_tf.training.optimization import make_optimizer
 from bert_tf.training.optimizer_config import AdafactorConfig
@@ -39,9 +39,24 @@ def test_pretraining(name):
 @pytest.mark.parametrize("name", names("finetune"))
 def test_finetuning(name):
     experiment = config.load(FinetuneConfig, name)
-    config.build(TaskConfig, experiment.task, "task")
+    check_task(experiment.task)
     assert experiment.train.precision == "auto"
-    assert experiment.optimizer.bias_correction
+    assert experiment.optimizer.name == "adafactor" or experiment.optimizer.bias_correction
+
+
+def test_gpt1_and_t5_are_fine_tuned_as_published():
+    # Radford et al. 2018, section 4.1; finetune-transformer-lm train.py and opt.py, warmup_linear.
+    experiment = config.load(FinetuneConfig, "finetune/gpt1")
+    assert (experiment.task["lm_weight"], experiment.task["dropout"], experiment.task["sequence_length"]) == (0.5, 0.1, 512)
+    assert (experiment.train.epochs, experiment.train.batch_size, experiment.optimizer.weight_decay) == (3, 32, 0.01)
+    schedule = make_optimizer(experiment.optimizer, 10_000)._learning_rate
+    for step, expected in ((10, 10 / 20 * 0.999), (20, 0.998), (5000, 0.5)):
+        assert float(schedule(step)) == pytest.approx(6.25e-5 * expected, rel=1e-4)
+    # Raffel et al. 2020, section 3.1.3.
+    experiment = config.load(FinetuneConfig, "finetune/t5")
+    schedule = make_optimizer(experiment.optimizer, 1000)._learning_rate
+    assert [float(schedule(step)) for step in (0, 999)] == pytest.approx([1e-3, 1e-3])
+    assert (experiment.train.batch_size, experiment.task["sequence_length"]) == (128, 512)
 
 
 @pytest.mark.parametrize("name", names("prompts"))

@@ -1,13 +1,16 @@
 """Fine-tune a pretrained model on labelled data.
 
 The files are TSV, CSV or JSON with named columns (text or sentence; sentence1 and sentence2 for
-pairs; label), or CoNLL for tagging. Set task.columns if your columns have other names, or
-task.preset for a GLUE task. Run the same command again to resume an interrupted run.
+pairs; label), or CoNLL for tagging; for text_to_text the columns source and target. Set
+task.columns if your columns have other names, task.preset for a GLUE task, or task.format for a
+data set that T5 was trained on. Run the same command again to resume an interrupted run.
 
 example:
   bert-tf finetune --init-from run --train train.tsv --dev dev.tsv --output sentiment
   bert-tf finetune --config finetune/tagging --init-from run --train train.conll --dev dev.conll \\
       --output tagger --set train.seeds=3
+  bert-tf finetune --config finetune/t5 --init-from t5 --train rte/train.tsv --dev rte/dev.tsv \\
+      --output rte --set task.format=rte
 
 in Python:
   from bert_tf import config
@@ -36,6 +39,7 @@ def _config_class():
 
 
 def run(arguments):
+    from bert_tf.tasks import TASKS, check_task
     from bert_tf.training.finetune_config import FinetuneConfig, check_finetuning
 
     config = settings.load(
@@ -51,8 +55,10 @@ def run(arguments):
 
     summary = finetune(config, arguments.output)
     print_summary(summary)
-    commands = (f"tensorboard --logdir {arguments.output}", f'bert-tf predict {arguments.output} "Some text."')
-    print("next: " + "\n      ".join([*commands, f"bert-tf export {arguments.output}"]))
+    commands = [f"tensorboard --logdir {arguments.output}", f'bert-tf predict {arguments.output} "Some text."']
+    if TASKS[check_task(config.task).kind].served is not None:
+        commands.append(f"bert-tf export {arguments.output}")
+    print("next: " + "\n      ".join(commands))
 
 
 def print_summary(summary):

@@ -70,7 +70,7 @@ def _served_module(run_directory, kind, sequence_length, precision, settings):
         task, model, tokenizer = load_finetuned(run_directory, precision)
         backbone = model.backbone
         own, served = task.kind, resolve(TASKS[task.kind].served)
-        make = functools.partial(served.of_task, task, model)
+        make = functools.partial(served.of_task, task, model) if served else None
         trained = task.config.sequence_length
     else:
         loaded = load_with_objective(run_directory, precision)

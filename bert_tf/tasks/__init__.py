@@ -25,4 +25,7 @@ __getattr__, __all__ = lazy_names(__name__, {
     "tagging": ["TaggingTask"],
     "task": ["SavedTask", "Task"],
     "text_task": ["TextTask"],
+    "text_to_text": ["TextToTextTask"],
+    "text_to_text_config": ["TextToTextConfig"],
+    "text_to_text_model": ["TextToText"],
 })

@@ -14,7 +14,16 @@ from bert_tf.tasks.labels import no_label
 _TEXTS = {"text": "text", "text_pair": "second text"}
 
 
-def read_columns(path, format, columns, labelled=True, pairs=None, labels=()):
+@dataclasses.dataclass(frozen=True)
+class UsualNames:
+    """The usual names of columns, in lower case and in the order of preference."""
+
+    text: tuple = TEXT_NAMES
+    text_pair: tuple = PAIR_NAMES
+    label: tuple = LABEL_NAMES
+
+
+def read_columns(path, format, columns, labelled=True, pairs=None, labels=(), usual=UsualNames()):
     """Reads a TSV, CSV, JSON or plain text file into `Examples` of texts.
 
     Args:
@@ -25,6 +34,7 @@ def read_columns(path, format, columns, labelled=True, pairs=None, labels=()):
             answers of `predict`.
         pairs: whether there must (True) or must not (False) be a second text; None: either.
         labels: the configured label set, which may contain "nan".
+        usual: the `UsualNames` of the columns.
 
     Returns:
         `Examples` whose labels are str.
@@ -35,9 +45,9 @@ def read_columns(path, format, columns, labelled=True, pairs=None, labels=()):
     table = read_table(path, format, columns.quoted)
     if format == "lines":
         columns = dataclasses.replace(columns, text=0, header=False)
-    names, rows = _split_header(table, columns)
+    names, rows = split_header(table, columns, usual.text)
     find = _Finder(path, names, None if table.keyed else len(table.first()))
-    chosen = _choose(find, columns, labelled, pairs)
+    chosen = _choose(find, columns, labelled, pairs, usual)
     lines, ids, skipped = [], [], []
     values = {role: [] for role in chosen}
     lacking = []
@@ -130,8 +140,13 @@ def read_words(path, columns, labelled=True):
     )
 
 
-def _split_header(table, columns):
-    """The column names (None without a header), and the rows without the header."""
+def split_header(table, columns, text_names=TEXT_NAMES):
+    """The column names (None without a header), and the rows without the header.
+
+    Raises:
+        DataError: no column has one of `text_names` (None: any will do) and `columns` names none; or there is nothing
+            but a header.
+    """
     if table.keyed:
         return list(table.first()), table.rows
     numbered = any(isinstance(column, int) for column in (columns.text, columns.text_pair, columns.label))
@@ -140,7 +155,7 @@ def _split_header(table, columns):
     position = next(i for i, (_, row) in enumerate(table.rows) if row is not None)
     line, row = table.rows[position]
     names, rows = [name.strip() for name in row], table.rows[:position] + table.rows[position + 1 :]
-    if columns.text is None and not any(name.lower() in TEXT_NAMES for name in names):
+    if columns.text is None and text_names is not None and not any(name.lower() in text_names for name in names):
         shown = ", ".join(f"'{name[:30]}'" for name in names[:20])
         if len(names) == 1 and ";" in names[0]:
             advice = "the columns are separated by semicolons; save the file with commas or tabs"
@@ -151,18 +166,18 @@ def _split_header(table, columns):
             )
         raise DataError(
             f"{table.path}, line {line}: none of the columns {shown} has a usual name of a text "
-            f"({', '.join(TEXT_NAMES)}); {advice}"
+            f"({', '.join(text_names)}); {advice}"
         )
     if all(row is None for _, row in rows):
         raise DataError(f"{table.path} holds a header and no example; it must hold at least one")
     return names, rows
 
 
-def _choose(find, columns, labelled, pairs):
+def _choose(find, columns, labelled, pairs, usual):
     """{"text", "text_pair", "label"} -> column, of those that exist and are needed; sets the finder's `id_column`."""
-    text = find(columns.text, TEXT_NAMES, "text")
-    pair = find(columns.text_pair, PAIR_NAMES, "text_pair", required=bool(pairs))
-    label = find(columns.label, LABEL_NAMES, "label") if labelled else None
+    text = find(columns.text, usual.text, "text")
+    pair = find(columns.text_pair, usual.text_pair, "text_pair", required=bool(pairs))
+    label = find(columns.label, usual.label, "label") if labelled else None
     if pairs is False and pair is not None:
         raise DataError(
             f"{find.path} has a second text in the column {pair!r}, but the task was trained on single texts and would "

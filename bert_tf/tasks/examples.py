@@ -23,6 +23,7 @@ class Examples:
             {"line": 7, "error": "the line is empty"}.
         skipped: malformed rows that were left out on request.
         columns: what was read from where, e.g. {"text": "sentence", "label": "label"}.
+        details: for each example what else the task keeps of it; None for nothing.
 
     Example:
         examples = Examples(texts=["good", "bad"], labels=["pos", "neg"], path="a.tsv", lines=[2, 3])
@@ -40,6 +41,7 @@ class Examples:
     lacking: list = dataclasses.field(default_factory=list)
     skipped: int = 0
     columns: dict = dataclasses.field(default_factory=dict)
+    details: list | None = None
 
     def __len__(self):
         return len(self.words if self.texts is None else self.texts)

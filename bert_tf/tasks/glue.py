@@ -60,20 +60,30 @@ def resolve(config):
         raise ConfigError(
             f"task.preset={config.preset} is {preset.kind}, but task.kind={config.kind}; remove one of the two"
         )
-    given, default = vars(config.columns), vars(ColumnsConfig())
     return dataclasses.replace(
         config,
         kind=preset.kind,
-        columns=dataclasses.replace(preset.columns, **{k: v for k, v in given.items() if v != default[k]}),
+        columns=columns_of(config.preset, config.columns),
         labels=config.labels or preset.labels,
         metric=config.metric or preset.metric,
     )
 
 
-def test_columns(config):
-    """The columns of the preset's unlabelled test.tsv if they are not those of train.tsv, else None."""
-    preset = GLUE_TASKS.get(config.preset)
-    if preset is None or preset.test_columns is None or preset.columns.text != config.columns.text:
+def columns_of(name, columns):
+    """The columns of a GLUE task's files, those that are set in `columns` replaced."""
+    given, default = vars(columns), vars(ColumnsConfig())
+    return dataclasses.replace(GLUE_TASKS[name].columns, **{k: v for k, v in given.items() if v != default[k]})
+
+
+def test_columns(name, columns):
+    """The columns of a GLUE task's unlabelled test.tsv if they are not `columns`, those of train.tsv, else None.
+
+    Args:
+        name: of the task; None or another name for no columns.
+        columns: a `ColumnsConfig`.
+    """
+    preset = GLUE_TASKS.get(name)
+    if preset is None or preset.test_columns is None or preset.columns.text != columns.text:
         return None
-    how = {name: getattr(config.columns, name) for name in ("quoted", "skip_malformed", "format")}
+    how = {key: getattr(columns, key) for key in ("quoted", "skip_malformed", "format")}
     return dataclasses.replace(preset.test_columns, **how)

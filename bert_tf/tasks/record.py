@@ -9,6 +9,7 @@ from bert_tf.parsing import brief
 from bert_tf.registry import Registry
 from bert_tf.tasks import glue
 from bert_tf.tasks.config import TaskConfig
+from bert_tf.tasks.text_to_text_config import TextToTextConfig
 
 
 @dataclasses.dataclass(frozen=True)
@@ -18,7 +19,7 @@ class TaskRecord:
     Attributes:
         name: the value of `task.kind`.
         task: the subclass of `bert_tf.tasks.Task`: reads files, makes features and the model, computes metrics.
-        served: the subclass of `bert_tf.export.ServingModule` that `export` writes for the task.
+        served: the subclass of `bert_tf.export.ServingModule` that `export` writes for the task; None for none.
         metrics: names of metrics in what `Task.scores` returns that may choose the best epoch; the higher,
             the better. The first is the default.
         min_labels: the smallest size of a label set in `task.labels`. None: the task has no label set.
@@ -35,7 +36,7 @@ class TaskRecord:
 
     name: str
     task: type | str
-    served: type | str
+    served: type | str | None
     metrics: tuple[str, ...]
     min_labels: int | None = None
     config: type = TaskConfig
@@ -66,6 +67,18 @@ TASKS = Registry(
             metrics=("f1", "accuracy", "precision", "recall"),
             min_labels=1,
             without=("pair_order",),
+        ),
+        TaskRecord(
+            "text_to_text",
+            task="bert_tf.tasks.text_to_text:TextToTextTask",
+            served=None,
+            metrics=(
+                "token_accuracy", "exact_match", "accuracy", "f1", "f1_macro", "matthews", "question_exact_match",
+                "pearson", "spearman", "answer_em", "answer_f1", "bleu", "rouge1", "rouge2", "rougeLsum",
+            ),
+            min_labels=2,
+            config=TextToTextConfig,
+            without=("preset", "dropout", "pair_order", "lm_weight", "reinitialize_layers"),
         ),
     ],
 )

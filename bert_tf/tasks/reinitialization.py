@@ -29,7 +29,8 @@ def with_vocabulary(backbone, size):
         missing = variable.shape[0] - value.shape[0] if value.shape else 0
         if missing:
             shape = (missing, *value.shape[1:])
-            rows = keras.random.normal(shape, stddev=NEW_ROWS_DEVIATION, dtype=value.dtype)
+            # A generator of its own is seeded by Python's random numbers, as initializers are.
+            rows = keras.random.normal(shape, stddev=NEW_ROWS_DEVIATION, dtype=value.dtype, seed=keras.random.SeedGenerator())
             value = keras.ops.concatenate([value, rows], axis=0)
         variable.assign(value)
     return grown

@@ -22,10 +22,9 @@ from bert_tf.tasks.task import SavedTask, Task
 
 @dataclasses.dataclass(frozen=True)
 class SavedTagging(SavedTask):
-    """task.json of a tagger; `scheme` and `reads_last` of `TaggingTask`."""
+    """task.json of a tagger; `scheme` of `TaggingTask`."""
 
     scheme: str | None = None
-    reads_last: bool = False
 
 
 class TaggingTask(Task):
@@ -43,7 +42,6 @@ class TaggingTask(Task):
 
     Attributes:
         scheme: of the entity tags of the first labelled file; None for other tags.
-        reads_last: whether words are tagged at their last token. `model` sets it.
 
     Example:
         task = TaggingTask({"kind": "tagging", "sequence_length": 32}, tokenizer)
@@ -57,7 +55,7 @@ class TaggingTask(Task):
 
     def __init__(self, config, tokenizer):
         super().__init__(config, tokenizer)
-        self.scheme, self.reads_last = None, False
+        self.scheme = None
         if self.labels is not None:
             self._check_metric()
 
@@ -143,7 +141,8 @@ class TaggingTask(Task):
         else:
             words = words_of_sentences(self.tokenizer, examples.words)
         labels = None if examples.labels is None else self._numbers(examples)
-        return cut_sequences(words, self.config.sequence_length, self.tokenizer.layout, labels, self.reads_last)
+        last = self.backbone_kind == "decoder"
+        return cut_sequences(words, self.config.sequence_length, self.tokenizer.layout, labels, last)
 
     def _numbers(self, examples):
         number = {label: i for i, label in enumerate(self.labels)}
@@ -152,9 +151,6 @@ class TaggingTask(Task):
     def make_model(self, encoder):
         if self.labels is None:
             raise ConfigError("the tags are not known yet; read the training file first, or set task.labels")
-        if self.reads_last != (encoder.kind == "decoder"):
-            self.reads_last = not self.reads_last
-            self.forget_sequences()
         options = {"pooled": False, "lm_weight": self.config.lm_weight}
         return Classifier(encoder, len(self.labels), self.config.dropout, name="tagging", **options)
 

@@ -36,6 +36,7 @@ class SavedTask:
     Attributes:
         labels, pairs: of `Task`.
         tokenizer_fingerprint: of the tokenizer that the task was trained with.
+        backbone_kind: of `Task`.
 
     Example:
         @dataclasses.dataclass(frozen=True)
@@ -46,6 +47,7 @@ class SavedTask:
     labels: tuple[str, ...] | None
     pairs: bool | None
     tokenizer_fingerprint: str
+    backbone_kind: str = "encoder"
 
 
 class Task(abc.ABC):
@@ -72,6 +74,7 @@ class Task(abc.ABC):
         labels: tuple of str, the label set; None until it is known (from the config, or from the
             first labelled file that is read), and for tasks without labels.
         pairs: whether the texts are pairs; None until the first file is read.
+        backbone_kind: the kind of the model, which decides how some tasks encode texts. `model` sets it.
 
     Example:
         task = build_task({"kind": "classification", "sequence_length": 32}, tokenizer)
@@ -83,12 +86,16 @@ class Task(abc.ABC):
 
     #: The dataclass of task.json; each of its fields is an attribute of the task.
     saved = SavedTask
+    #: Whether the task's model reads the pooled output.
+    pooler = True
+    #: The features that the model's `infer` takes, where they are there.
+    inferred = INPUTS
 
     def __init__(self, config, tokenizer):
         self.config = check_task(config)
         self.tokenizer = self.make_tokenizer(tokenizer)
         self.labels = self.config.labels
-        self.pairs = None
+        self.pairs, self.backbone_kind = None, "encoder"
         self._sequences = weakref.WeakKeyDictionary()  # texts are tokenized once for all epochs and evaluations
 
     @property
@@ -207,10 +214,6 @@ class Task(abc.ABC):
                 logging.warning("%s: %s", examples.path, _unknown_warning(examples, tokens, unknown))
         return self._sequences[examples]
 
-    def forget_sequences(self):
-        """Has `sequences` compute everything again."""
-        self._sequences.clear()
-
     def unknown_tokens(self, examples):
         """(number of tokens in the examples, number of those that the tokenizer does not know)."""
         return self.sequences(examples).count_tokens(self.tokenizer.unk_id)
@@ -261,6 +264,9 @@ class Task(abc.ABC):
                 f"set task.sequence_length={longest} or less"
             )
         encoder = with_vocabulary(encoder, self.tokenizer.vocabulary_size)
+        if self.backbone_kind != encoder.kind:
+            self.backbone_kind = encoder.kind
+            self._sequences.clear()
         model = self.make_model(encoder)
         if self.config.reinitialize_layers:
             reinitialize_top_layers(encoder, self.config.reinitialize_layers)
@@ -349,7 +355,7 @@ class Task(abc.ABC):
             full = -(-max(len(indexes) for indexes, _ in plan) // replicas) * replicas
         results = [None] * len(sequences.lengths)
         dataset = sequences.dataset(plan, self.tokenizer, self.config.sequence_length, static_size=full)
-        dataset = dataset.map(lambda features: {name: features[name] for name in INPUTS})
+        dataset = dataset.map(lambda features: {name: features[name] for name in self.inferred if name in features})
         # One trace for all shapes, where calling `infer` would make one for each of the first few.
         infer = model.infer.get_concrete_function(dataset.element_spec)
         for (indexes, _), features in zip(plan, dataset, strict=True):

@@ -28,10 +28,7 @@ class TextTask(Task):
     """
 
     def make_tokenizer(self, tokenizer):
-        layout = self.config.layout
-        if layout is None and tokenizer.layout_name == "none":  # GPT's
-            layout = "gpt1" if tokenizer.sep_id is None else "t5"
-        return with_layout(tokenizer, layout) if layout else tokenizer
+        return with_separators(tokenizer, self.config.layout)
 
     @abc.abstractmethod
     def label_array(self, examples):
@@ -61,7 +58,7 @@ class TextTask(Task):
                 f"{path}: plain text has no labels, only predict takes it; if the file has columns, name its format, "
                 "e.g. --set task.columns.format=tsv"
             )
-        other = None if labelled else test_columns(self.config)
+        other = None if labelled else test_columns(self.config.preset, columns)
         if other and format == "tsv" and other.text in read_table(path, format).first():
             columns = other
         examples = read_columns(path, format, columns, labelled, self.pairs, self.labels)
@@ -119,3 +116,13 @@ class TextTask(Task):
         examples = self.parse_labels(examples)
         self.learn(examples)
         return examples
+
+
+def with_separators(tokenizer, layout):
+    """The tokenizer with the layout of that name; None for its own.
+
+    One whose own layout has no special tokens, as GPT's, gets "t5" if it has a separator, else "gpt1".
+    """
+    if layout is None and tokenizer.layout_name == "none":
+        layout = "gpt1" if tokenizer.sep_id is None else "t5"
+    return with_layout(tokenizer, layout) if layout else tokenizer

@@ -1,0 +1,143 @@
+"""Metrics of generated texts: exact match, labels, numbers, answers to questions, BLEU and ROUGE."""
+
+import collections
+import importlib
+import re
+import string
+
+import numpy as np
+
+from bert_tf.errors import ConfigError
+from bert_tf.tasks import metrics
+from bert_tf.tasks.t5_formats import class_of, names_referent, number_of
+
+#: What `task.text_metrics` names -> (the package, the metrics).
+TEXT_METRICS = {
+    "bleu": ("sacrebleu", ("bleu",)),
+    "rouge": ("rouge_score", ("rouge1", "rouge2", "rougeLsum")),
+}
+#: What targets are -> the metrics that are always there.
+SCORES = {
+    "labels": ("accuracy", "f1", "f1_macro", "matthews", "question_exact_match"),
+    "number": ("pearson", "spearman"),
+    "answers": ("answer_em", "answer_f1"),
+    "referent": ("accuracy",),
+    "texts": (),
+}
+
+
+def check_packages(names):
+    """Refuses metrics whose packages are not installed.
+
+    Raises:
+        ConfigError: names the package and the extra that has it.
+    """
+    for name in names:
+        package, _ = TEXT_METRICS[name]
+        try:
+            importlib.import_module(package)
+        except ImportError:
+            raise ConfigError(
+                f"task.text_metrics has '{name}', which needs the package {package.replace('_', '-')}, and it is not "
+                "installed; install it with pip install 'bert_tf[text-metrics]', or set task.text_metrics=[]"
+            ) from None
+
+
+def label_scores(targets, texts, labels, groups=None):
+    """Accuracy, F1 and Matthews correlation of texts that should be labels, as fractions.
+
+    A text that is no label counts as the number -1, which is always wrong: `unparsable` is how many there are.
+    `f1`, with two labels, is of the second one.
+
+    Args:
+        targets, texts: lists of str.
+        labels: tuple of str.
+        groups: None, or what the examples of one question have in common (MultiRC): then `question_exact_match` is the
+            fraction of questions of which every example is right.
+    """
+    from sklearn.metrics import f1_score, matthews_corrcoef
+
+    wanted, found = (np.array([class_of(text, labels) for text in side]) for side in (targets, texts))
+    scores = {"accuracy": metrics.accuracy(wanted, found), "unparsable": int(np.sum(found < 0))}
+    if len(labels) == 2:
+        # As T5 has it: in place of -1 the label that is wrong.
+        judged = np.where(found < 0, 1 - wanted, found)
+        scores["f1"] = float(f1_score(wanted, judged, labels=[1], average=None, zero_division=0)[0])
+    present = sorted({*wanted, *found} - {-1})
+    scores["f1_macro"] = float(f1_score(wanted, found, labels=present, average="macro", zero_division=0))
+    scores["matthews"] = float(matthews_corrcoef(wanted, found))
+    if groups is not None:
+        right = collections.defaultdict(lambda: True)
+        for group, a, b in zip(groups, wanted, found):
+            right[group] &= bool(a == b)
+        scores["question_exact_match"] = float(np.mean(list(right.values())))
+    return scores
+
+
+def number_scores(targets, texts):
+    """Correlations of texts that should be numbers; one that is none counts as -1, `unparsable` counts them."""
+    wanted, found = (np.array([number_of(text) for text in side]) for side in (targets, texts))
+    return {
+        "pearson": metrics.pearson(wanted, found),
+        "spearman": metrics.spearman(wanted, found),
+        "unparsable": int(np.sum(found == -1.0)),
+    }
+
+
+def referent_scores(targets, texts, labels):
+    """WSC: `accuracy` of whether the text names the target, compared with the bools `labels`."""
+    found = np.array([names_referent(text, target) for text, target in zip(texts, targets)])
+    return {"accuracy": metrics.accuracy(np.array(labels, int), found), "unparsable": int(np.sum(found < 0))}
+
+
+def answer_scores(answers, texts):
+    """SQuAD's exact match and F1 of words, each the largest over the accepted answers.
+
+    Rajpurkar et al. 2016, section 6.1: without capitals, punctuation, articles and further white space.
+
+    Args:
+        answers: list of lists of str.
+        texts: list of str.
+    """
+    pairs = [([_normalized(a) for a in accepted], _normalized(text)) for accepted, text in zip(answers, texts)]
+    return {
+        "answer_em": float(np.mean([max(a == text for a in accepted) for accepted, text in pairs])),
+        "answer_f1": float(np.mean([max(_word_f1(a, text) for a in accepted) for accepted, text in pairs])),
+    }
+
+
+def _normalized(text):
+    text = "".join(c for c in text.lower() if c not in string.punctuation)
+    return " ".join(re.sub(r"\b(a|an|the)\b", " ", text).split())
+
+
+def _word_f1(target, text):
+    given, wanted = text.split(), target.split()
+    same = sum((collections.Counter(given) & collections.Counter(wanted)).values())
+    return 2 * same / (len(given) + len(wanted)) if same else 0.0
+
+
+def free_text_scores(targets, texts, names, bleu_tokenize="intl"):
+    """The metrics that `names`, of TEXT_METRICS, stand for.
+
+    Returns:
+        "bleu": 0 to 100, with "bleu_signature" (str), both by sacrebleu; "rouge1", "rouge2", "rougeLsum": means of the
+        examples' F-measures, 0 to 1, by rouge-score. As T5 has it, " . " ends a sentence for rougeLsum. rouge-score
+        compares only the letters a to z and digits: in other scripts it finds nothing.
+    """
+    scores = {}
+    if "bleu" in names:
+        from sacrebleu.metrics import BLEU
+
+        bleu = BLEU(tokenize=bleu_tokenize)
+        scores["bleu"] = float(bleu.corpus_score(texts, [targets]).score)
+        scores["bleu_signature"] = str(bleu.get_signature())
+    if "rouge" in names:
+        from rouge_score.rouge_scorer import RougeScorer
+
+        kinds = TEXT_METRICS["rouge"][1]
+        scorer = RougeScorer(kinds)
+        sides = [[text.replace(" . ", " .\n") for text in side] for side in (targets, texts)]
+        each = [scorer.score(target=target, prediction=text) for target, text in zip(*sides)]
+        scores |= {kind: float(np.mean([one[kind].fmeasure for one in each])) for kind in kinds}
+    return scores

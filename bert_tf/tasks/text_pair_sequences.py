@@ -1,0 +1,157 @@
+"""Sources and targets as token ids, and batches of them."""
+
+import dataclasses
+
+import numpy as np
+import tensorflow as tf
+
+from bert_tf.errors import ConfigError
+from bert_tf.tasks.batching import bucket_bounds
+from bert_tf.tasks.sequences import Sequences, _as_it_is, _gather, tokenize
+
+
+@dataclasses.dataclass(frozen=True)
+class Frame:
+    """The special tokens of a source and a target, and where the padding of sources is.
+
+    Attributes:
+        before, after: tuples of int, the ids before and after a source.
+        end: int, the id that ends a target.
+        on_the_left: whether sources are padded on the left: a decoder writes on after them.
+    """
+
+    before: tuple
+    after: tuple
+    end: int
+    on_the_left: bool
+
+
+def frame_of(layout, kind):
+    """The `Frame` of a tokenizer's `Layout` on a model of this kind.
+
+    An encoder-decoder reads the source as a single text and ends its target as one: T5 appends `</s>` to both. A decoder
+    reads source and target as a pair of texts.
+
+    Raises:
+        ConfigError: nothing stands at the end of a target.
+    """
+    if kind == "decoder":
+        after, end = (*layout.after_first, *layout.before_second), (*layout.after_second, *layout.at_end)
+    else:
+        after = end = (*layout.after_first, *layout.at_end)
+    if not end:
+        raise ConfigError(
+            "the layout of the tokenizer has no token at the end of a text, so that a target would never end; set "
+            "task.layout=t5, or task.layout=gpt1 where the tokenizer has no separator"
+        )
+    return Frame(layout.before_first, after, end[0], kind == "decoder")
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class TextPairSequences(Sequences):
+    """Sources and targets: `first` are the sources without special tokens, cut to fit.
+
+    Attributes:
+        targets: int32 `tf.RaggedTensor` [R, None], each ending with the token that ends it; None for unlabelled
+            examples.
+        trained: float32 [R], 0 for targets that are measured but not trained on.
+        frame: a `Frame`.
+        target_length: the largest number of tokens in a target.
+    """
+
+    targets: tf.RaggedTensor | None = None
+    trained: np.ndarray | None = None
+    frame: Frame | None = None
+    target_length: int = 0
+
+    def dataset(self, plan, tokenizer, sequence_length, start_step=0, static_size=None):
+        """See `Sequences.dataset`.
+
+        Returns:
+            Dicts of `token_ids`, `segment_ids` int32 [B, S], `padding_mask` bool [B, S], and, if there are targets,
+            `target_ids` int32 and `target_weights` float32 [B, T].
+        """
+        indexes = tf.constant(np.concatenate([chosen for chosen, _ in plan]).astype(np.int64))
+        splits = tf.constant(np.cumsum([0] + [len(chosen) for chosen, _ in plan]))
+        bounds = tf.constant(np.array([bound for _, bound in plan], np.int32))
+        target_bounds = tf.constant(bucket_bounds(self.target_length), tf.int32)
+        frame, pad_id = self.frame, tokenizer.pad_id
+
+        @_as_it_is
+        def batch(step):
+            chosen = indexes[splits[step] : splits[step + 1]]
+            real = tf.shape(chosen)[0]
+            if static_size:
+                chosen = tf.pad(chosen, [[0, static_size - real]])
+            rows = tf.shape(chosen)[0]
+            parts = [_constant(frame.before, rows), _gather(self.first, chosen), _constant(frame.after, rows)]
+            width = sequence_length if static_size else bounds[step]
+            features = _padded_rows(tf.concat(parts, axis=1), width, pad_id, frame.on_the_left)
+            features["segment_ids"] = tf.zeros_like(features["token_ids"])
+            if self.targets is not None:
+                targets = _gather(self.targets, chosen)
+                longest = tf.cast(tf.reduce_max(targets.row_lengths()), tf.int32)
+                width = target_bounds[-1] if static_size else tf.reduce_min(target_bounds[target_bounds >= longest])
+                padded = _padded_rows(targets, width, pad_id)
+                weights = tf.gather(tf.constant(self.trained), chosen) * tf.cast(tf.range(rows) < real, tf.float32)
+                features["target_ids"] = padded["token_ids"]
+                features["target_weights"] = tf.cast(padded["padding_mask"], tf.float32) * weights[:, None]
+            if not static_size:
+                return features
+            lengths = {name: self.target_length if name.startswith("target") else sequence_length for name in features}
+            return {name: tf.ensure_shape(x, (static_size, lengths[name])) for name, x in features.items()}
+
+        steps = tf.data.Dataset.range(start_step, len(plan))
+        return steps.map(batch, num_parallel_calls=tf.data.AUTOTUNE).prefetch(tf.data.AUTOTUNE)
+
+
+def encode_pairs(tokenizer, sources, targets, trained, frame, sequence_length, target_length):
+    """`TextPairSequences` of texts: both are cut before the special tokens are added, so that each text ends.
+
+    Args:
+        tokenizer: of the model.
+        sources: list of str.
+        targets: list of str, or None.
+        trained: list of bool, or None for all.
+        frame: of `frame_of`.
+        sequence_length, target_length: the largest numbers of tokens, special tokens included.
+    """
+    added = len(frame.before) + len(frame.after)
+    if sequence_length <= added:
+        raise ConfigError(
+            f"task.sequence_length={sequence_length} leaves no room beside {added} special tokens; raise it"
+        )
+    first = tokenize(tokenizer, sources)[:, : sequence_length - added]
+    if targets is not None:
+        ids = tokenize(tokenizer, targets)[:, : target_length - 1]
+        targets = tf.concat([ids, _constant((frame.end,), ids.nrows(), ids.row_splits.dtype)], axis=1)
+    trained = np.ones(len(sources), np.float32) if trained is None else np.array(trained, np.float32)
+    return TextPairSequences(
+        first=first,
+        second=None,
+        lengths=first.row_lengths().numpy() + added,
+        targets=targets,
+        trained=trained,
+        frame=frame,
+        target_length=target_length,
+    )
+
+
+def _constant(ids, rows, splits_dtype=tf.int32):
+    """The same ids in each row: int32 RaggedTensor [rows, len(ids)]."""
+    values = tf.tile(tf.constant(ids, tf.int32, shape=[len(ids)]), [rows])
+    return tf.RaggedTensor.from_uniform_row_length(
+        values, tf.cast(len(ids), splits_dtype), nrows=tf.cast(rows, splits_dtype)
+    )
+
+
+def _padded_rows(ragged, width, pad_id, on_the_left=False):
+    """`token_ids` int32 and `padding_mask` bool, [B, width]."""
+    lengths = tf.cast(ragged.row_lengths(), tf.int32)[:, None]
+    column = tf.range(width, dtype=tf.int32)[None]
+    begin = width - lengths if on_the_left else tf.zeros_like(lengths)
+    mask = (column >= begin) & (column < begin + lengths)
+    index = tf.cast(ragged.row_starts(), tf.int32)[:, None] + column - begin
+    values = tf.concat([ragged.values, [pad_id]], 0)  # the last for padding
+    token_ids = tf.gather(values, tf.where(mask, index, tf.size(values) - 1))
+    return {"token_ids": token_ids, "padding_mask": mask}

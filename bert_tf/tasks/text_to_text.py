@@ -1,0 +1,251 @@
+"""Text to text: one text is read and another is written (Raffel et al. 2020)."""
+
+import numpy as np
+
+from bert_tf.errors import ConfigError, DataError
+from bert_tf.generation import Restrictions
+from bert_tf.parsing import brief
+from bert_tf.tasks import metrics, text_metrics
+from bert_tf.tasks.examples import Examples
+from bert_tf.tasks.labels import no_label, not_in_label_set
+from bert_tf.tasks.t5_formats import T5_FORMATS, UNKNOWN, class_of
+from bert_tf.tasks.task import Task
+from bert_tf.tasks.text_pair_sequences import encode_pairs, frame_of
+from bert_tf.tasks.text_task import with_separators
+from bert_tf.tasks.text_to_text_files import format_examples, read_format, read_sources
+from bert_tf.tasks.text_to_text_model import TextToText
+
+
+class TextToTextTask(Task):
+    """A target text for each source text, on an encoder-decoder (T5) or a decoder (GPT).
+
+    `evaluate` gives `loss` (nats a token of the targets) and `token_accuracy`, both with the true target before each
+    token; and of the generated texts `exact_match`, and by what the targets are:
+
+        labels (`task.labels`, or a format's): `accuracy`, `f1` (two labels, of the second), `f1_macro`, `matthews`,
+            `unparsable` (texts that are no label), for MultiRC `question_exact_match`
+        numbers (STS-B): `pearson`, `spearman`, `unparsable`
+        answers to questions: `answer_em`, `answer_f1`, the largest over the accepted answers
+        free texts: `bleu` with `bleu_signature`, `rouge1`, `rouge2`, `rougeLsum`; see `TextToTextConfig.text_metrics`
+
+    `predict` gives {"generated": str, "score": float, "finished": bool}, with labels also "label" (None for a text that
+    is none), with `generation.n_best` above 1 also "n_best": [{"generated", "score", "finished"}]. It takes sources as
+    str; with a format also rows of its files as dicts, and pairs for GLUE's. A str is then the format's only text, or a whole source where the
+    format has several.
+
+    Example:
+        settings = {"kind": "text_to_text", "sequence_length": 16, "target_length": 8, "text_metrics": []}
+        task = TextToTextTask(settings, tokenizer)
+        train = task.examples(["a good film", "a bad film"], targets=["good", "bad"])
+        model = task.model(gpt)
+        task.evaluate(model, train)["exact_match"]
+        task.predict(model, ["a good film"])[0]["generated"]
+    """
+
+    pooler = False
+    inferred = (*Task.inferred, "target_ids", "target_weights")
+
+    def __init__(self, config, tokenizer):
+        super().__init__(config, tokenizer)
+        self.format = T5_FORMATS[self.config.format] if self.config.format else None
+        self.pairs = False
+        if self.format is not None and self.labels is None:
+            self.labels = self.format.labels
+        if self.format is None and self.config.columns.text_pair is not None:
+            raise ConfigError(
+                "task.columns.text_pair is for the formats of GLUE (task.format); name the source with "
+                "task.columns.text and the target with task.columns.label"
+            )
+        if self.metric not in self._metric_names():
+            raise ConfigError(
+                f"task.metric={self.metric} is not measured here; choose one of {', '.join(self._metric_names())}"
+            )
+
+    @property
+    def judged_as(self):
+        """What the targets are; a key of `text_metrics.SCORES`."""
+        return self.format.judged_as if self.format else "labels" if self.labels else "texts"
+
+    @property
+    def metric(self):
+        own = self.format.metric if self.format else "accuracy" if self.labels else "token_accuracy"
+        missing = own in ("bleu", "rougeLsum") and own not in self._metric_names()
+        return self.config.metric or ("token_accuracy" if missing else own)
+
+    @property
+    def text_metrics(self):
+        """The names of TEXT_METRICS that are computed."""
+        chosen = self.config.text_metrics
+        return (("bleu", "rouge") if self.judged_as == "texts" else ()) if chosen is None else chosen
+
+    def _metric_names(self):
+        names = [
+            n
+            for n in text_metrics.SCORES[self.judged_as]
+            if n != "question_exact_match" or self.config.format == "multirc"
+        ]
+        if self.judged_as == "labels" and len(self.labels) != 2:
+            names.remove("f1")
+        names += [n for chosen in self.text_metrics for n in text_metrics.TEXT_METRICS[chosen][1]]
+        return ["token_accuracy", "exact_match", *names]
+
+    def make_tokenizer(self, tokenizer):
+        return with_separators(tokenizer, self.config.layout)
+
+    # -- data ------------------------------------------------------------------------------------
+
+    def read_file(self, path, labelled):
+        if self.format is None:
+            return read_sources(path, self.config.columns, labelled, self.labels)
+        return read_format(path, self.format, self.config.columns, labelled)
+
+    def from_list(self, inputs):
+        wanted = "a text"
+        if self.format is not None:
+            pairs = self.format.glue is not None and self.format.field is None
+            wanted = "a text, a pair of texts or a row of its files" if pairs else "a text or a row of its files"
+        for index, given in enumerate(inputs):
+            is_pair = isinstance(given, (tuple, list)) and len(given) == 2 and all(isinstance(t, str) for t in given)
+            row = self.format is not None and isinstance(given, dict)
+            if not (isinstance(given, str) or row or (is_pair and "pair" in wanted)):
+                raise DataError(f"input {index} must be {wanted}, got {brief(given)}")
+        return Examples(texts=inputs) if self.format is None else format_examples(self.format, inputs)
+
+    def examples(self, sources, targets=None):
+        """Examples from Python lists of str, checked as those of a file are. A format's sources are whole ones."""
+        for name, texts in (("sources", sources), ("targets", targets or [])):
+            if name == "targets" and targets is not None and len(texts) != len(sources):
+                raise DataError(f"there are {len(sources)} sources and {len(texts)} targets; there must be as many")
+            for index, text in enumerate(texts):
+                if not isinstance(text, str):
+                    raise DataError(f"example {index} of the {name} is {brief(text)}; it must be a str")
+        examples = Examples(texts=list(sources), labels=None if targets is None else list(targets))
+        if targets is not None:
+            self.learn(examples)
+        return examples
+
+    def learn(self, examples):
+        text_metrics.check_packages(self.text_metrics)
+        for index, target in enumerate(examples.labels):
+            if self.labels is not None and target not in self.labels:
+                raise DataError(f"{examples.where(index)}: {not_in_label_set('label', target, self.labels)}")
+            if self.labels is None and not target.strip():
+                raise DataError(f"{examples.where(index)}: {no_label(target)}")
+
+    def encode(self, examples):
+        settings = self.config
+        trained = examples.details and [pair.label and pair.target not in (None, UNKNOWN) for pair in examples.details]
+        return encode_pairs(
+            self.tokenizer,
+            [(settings.prefix or "") + text for text in examples.texts],
+            examples.labels,
+            trained,
+            frame_of(self.tokenizer.layout, self.backbone_kind),
+            settings.sequence_length,
+            settings.target_length,
+        )
+
+    # -- model -----------------------------------------------------------------------------------
+
+    def make_model(self, encoder):
+        longest, settings = encoder.config.max_positions, self.config
+        written = max(settings.target_length, settings.generation.max_new_tokens)
+        needed = written + (settings.sequence_length if encoder.kind == "decoder" else 0)
+        if needed > longest:
+            raise ConfigError(
+                f"task.sequence_length={settings.sequence_length}, task.target_length={settings.target_length} and "
+                f"task.generation.max_new_tokens={settings.generation.max_new_tokens} need {needed} positions, and the "
+                f"model has {longest}; lower them"
+            )
+        frame, rules = frame_of(self.tokenizer.layout, encoder.kind), settings.generation
+        size = self.tokenizer.vocabulary_size
+        # Rows of the token table beyond the vocabulary, as T5 has them, are never chosen.
+        allowed = tuple(range(size)) if size < encoder.config.vocabulary_size else None
+        restrictions = Restrictions((frame.end,), rules.min_new_tokens, rules.no_repeat_ngram, allowed)
+        return TextToText(encoder, rules, restrictions, self.tokenizer.pad_id)
+
+    def _written(self, output):
+        """The texts of one example, best first: a list of {"generated", "score", "finished"}."""
+        end, texts = frame_of(self.tokenizer.layout, self.backbone_kind).end, []
+        for ids, length, score in zip(output["generated_ids"], output["lengths"], output["scores"]):
+            ids = ids[:length].tolist()
+            finished = end in ids
+            text = self.tokenizer.decode([i for i in ids if i not in (end, self.tokenizer.pad_id)]).strip()
+            for stop in self.config.generation.stop_strings:
+                text, found, _ = text.partition(stop)
+                finished = finished or bool(found)
+            if length:  # fewer texts than n_best may have been found
+                texts.append({"generated": text, "score": float(score), "finished": finished})
+        return texts or [{"generated": "", "score": 0.0, "finished": True}]
+
+    # -- results ---------------------------------------------------------------------------------
+
+    def scores(self, examples, outputs):
+        texts = [self._written(output)[0]["generated"] for output in outputs]
+        loss, correct, weight = (
+            sum(float(output[name]) for output in outputs) for name in ("loss", "correct", "weight")
+        )
+        scores = {"loss": loss / max(weight, 1.0), "token_accuracy": correct / max(weight, 1.0)}
+        scores |= self._scores_of_texts(examples, texts) | {"examples": len(examples), "collapsed": False}
+        if len(texts) > 1 and len(set(texts)) == 1 and len(set(examples.labels)) > 1:
+            scores["collapsed"] = True
+            scores["warning"] = (
+                f"collapsed: every source is answered by {brief(texts[0])}; try another learning rate, more epochs or a "
+                "model that was pretrained longer"
+            )
+        return scores
+
+    def _scores_of_texts(self, examples, texts):
+        """The metrics of generated texts, a list of str."""
+        targets, details = [target.strip() for target in examples.labels], examples.details
+        scores = {"exact_match": float(np.mean([a == b for a, b in zip(targets, texts)]))}
+        if self.judged_as == "labels":
+            groups = [pair.group for pair in details] if details and self.config.format == "multirc" else None
+            scores |= text_metrics.label_scores(targets, texts, self.labels, groups)
+        elif self.judged_as == "number":
+            scores |= text_metrics.number_scores(targets, texts)
+        elif self.judged_as == "referent":
+            right = [pair.label for pair in details] if details else [True] * len(texts)
+            scores |= text_metrics.referent_scores(targets, texts, right)
+        elif self.judged_as == "answers":
+            scores |= text_metrics.answer_scores(*_once_a_question(targets, texts, details))
+        return scores | text_metrics.free_text_scores(targets, texts, self.text_metrics, self.config.bleu_tokenize)
+
+    def report(self, examples, outputs):
+        if self.judged_as != "labels":
+            return super().report(examples, outputs)
+        texts = [self._written(output)[0]["generated"] for output in outputs]
+        wanted, found = (np.array([class_of(t, self.labels) for t in side]) for side in (examples.labels, texts))
+        return {"labels": metrics.by_label(wanted, found, self.labels)}
+
+    def answers(self, examples, outputs):
+        answers = []
+        for output in outputs:
+            texts = self._written(output)
+            answer = dict(texts[0])
+            if self.judged_as == "labels":
+                answer["label"] = answer["generated"] if answer["generated"] in self.labels else None
+            if self.config.generation.n_best > 1:
+                answer["n_best"] = texts
+            answers.append(answer)
+        return answers
+
+    def baselines(self, train, examples):
+        """{"majority class": metrics} of always writing the most frequent label of `train`; {} for other targets."""
+        if self.judged_as != "labels":
+            return {}
+        most = max(self.labels, key=train.labels.count)
+        return {"majority class": self._scores_of_texts(examples, [most] * len(examples))}
+
+
+def _once_a_question(targets, texts, details):
+    """(accepted answers, texts), one for each question: ReCoRD has an example for each answer."""
+    if not details:
+        return [[target] for target in targets], texts
+    seen, answers, kept = set(), [], []
+    for pair, text in zip(details, texts):
+        if pair.group is None or pair.group not in seen:
+            seen.add(pair.group)
+            answers.append(list(pair.answers) or [pair.target])
+            kept.append(text)
+    return answers, kept

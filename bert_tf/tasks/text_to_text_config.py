@@ -1,0 +1,53 @@
+"""The settings of text to text. No TensorFlow is imported."""
+
+import dataclasses
+from typing import Annotated, Literal
+
+from bert_tf.config import Range, nearest
+from bert_tf.errors import ConfigError
+from bert_tf.generation.generation_config import GenerationConfig
+from bert_tf.tasks.config import TaskConfig
+from bert_tf.tasks.t5_formats import T5_FORMATS
+
+
+@dataclasses.dataclass(frozen=True)
+class TextToTextConfig(TaskConfig):
+    """The settings of the task text_to_text: those of `TaskConfig` and these.
+
+    `sequence_length` is the largest number of tokens in a source, special tokens included.
+
+    Attributes:
+        format: one of T5's formats (`bert_tf.tasks.t5_formats`), such as "rte", "squad" or "translate_en_de": it reads
+            that data set's own files and writes its sources and targets as T5 does. None: the columns of the file are
+            the source and the target.
+        prefix: a text before each source, such as "simplify: "; None for none. A format has its own.
+        target_length: the largest number of tokens in a target, the token that ends it included. T5 has 84 for GLUE,
+            62 for SuperGLUE, 97 for SQuAD and 512 for all else.
+        generation: how texts are generated in evaluation and prediction; see `GenerationConfig`.
+        text_metrics: further metrics of free texts: "bleu" by the package sacrebleu, "rouge" by rouge-score. None: both,
+            and none where targets are labels, numbers or answers to questions.
+        bleu_tokenize: sacrebleu's tokenizer of BLEU. T5 has "intl"; "char" suits scripts without spaces.
+
+    Raises:
+        ConfigError: an unknown format, or a format together with a prefix or labels.
+
+    Example:
+        TextToTextConfig(kind="text_to_text", format="translate_en_de", target_length=128)
+    """
+
+    format: str | None = None
+    prefix: str | None = None
+    target_length: Annotated[int, Range(at_least=2, at_most=1 << 20)] = 64
+    generation: GenerationConfig = GenerationConfig()
+    text_metrics: tuple[Literal["bleu", "rouge"], ...] | None = None
+    bleu_tokenize: Literal["intl", "13a", "char", "zh", "none"] = "intl"
+
+    def __post_init__(self):
+        if self.format is None:
+            return
+        if self.format not in T5_FORMATS:
+            raise ConfigError(f"task.format is '{self.format}'{nearest(self.format, T5_FORMATS)}")
+        labels = T5_FORMATS[self.format].labels
+        if self.prefix or self.labels not in (None, labels):
+            given = "task.prefix" if self.prefix else "task.labels"
+            raise ConfigError(f"task.format={self.format} has its own prefix and labels; remove {given}")

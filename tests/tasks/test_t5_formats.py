@@ -1,0 +1,191 @@
+"""T5's formats, letter by letter: what `t5/data/preprocessors.py` makes of one example of each data set."""
+
+import json
+
+import pytest
+
+from bert_tf.errors import DataError
+from bert_tf.tasks.config import ColumnsConfig
+from bert_tf.tasks.t5_formats import T5_FORMATS, class_of, names_referent, number_of
+from bert_tf.tasks.text_to_text_files import read_format
+
+PAIR = {"sentence1": "A plane.", "sentence2": "An air plane."}
+RTE = {"premise": "It rained.", "hypothesis": "It was dry."}
+MULTIRC = {
+    "idx": 4,
+    "passage": {
+        "text": "<b>Sent 1: </b>Anna left.<br><b>Sent 2: </b>Paul came.<br>",
+        "questions": [
+            {
+                "question": "Who left?",
+                "idx": 7,
+                "answers": [{"text": "Anna", "idx": 1, "label": 1}, {"text": "Paul", "idx": 2, "label": 0}],
+            }
+        ],
+    },
+}
+RECORD = {
+    "idx": 3,
+    "passage": {
+        "text": 'Anna met Paul in Rome."\n@highlight\nPaul left\n@highlight\nAnna stayed',
+        "entities": [
+            {"start": 9, "end": 12},
+            {"start": 0, "end": 3},
+            {"start": 35, "end": 38},
+            {"start": 17, "end": 20},
+        ],
+    },
+    "qas": [
+        {"idx": 5, "query": "@placeholder left.", "answers": [{"text": "Paul"}, {"text": "Anna"}, {"text": "Paul"}]}
+    ],
+}
+WSC = {
+    "text": "Mark told Pete many lies about himself .",
+    "target": {"span1_index": 0, "span1_text": "Mark", "span2_index": 6, "span2_text": "himself"},
+    "label": True,
+}
+SQUAD = {
+    "context": "Super Bowl 50 (2016) was it's game.", "question": "Which game?", "id": "q1",
+    "answers": [{"text": "it's game.", "answer_start": 25}, {"text": "game", "answer_start": 30}],
+}  # fmt: skip
+RECORD_SOURCE = 'record query: @placeholder left. entities: Anna, Paul, Rome passage: Anna met Paul in Rome." Paul left. Anna stayed'
+
+# format, row, source, target: of the docstrings of preprocessors.py, or worked out by hand from its code.
+EXAMPLES = [
+    ("cola", {"sentence": "Bill whistled.", "label": "1"}, "cola sentence: Bill whistled.", "acceptable"),
+    ("sst2", {"sentence": "uneasy mishmash ", "label": 0}, "sst2 sentence: uneasy mishmash ", "negative"),
+    ("mrpc", PAIR | {"label": 0}, "mrpc sentence1: A plane. sentence2: An air plane.", "not_equivalent"),
+    ("qqp", {"question1": "Why do I easily get bored of my friends?", "question2": "Why do I get bored of friends so quickly?", "label": 1},
+     "qqp question1: Why do I easily get bored of my friends? question2: Why do I get bored of friends so quickly?", "duplicate"),
+    ("stsb", {"sentence1": "Three more US soldiers killed in Afghanistan", "sentence2": "NATO Soldier Killed in Afghanistan", "label": 1.8},
+     "stsb sentence1: Three more US soldiers killed in Afghanistan sentence2: NATO Soldier Killed in Afghanistan", "1.8"),
+    ("stsb", PAIR | {"score": "2.57"}, "stsb sentence1: A plane. sentence2: An air plane.", "2.6"),
+    ("stsb", PAIR | {"score": "2.5"}, "stsb sentence1: A plane. sentence2: An air plane.", "2.4"),
+    ("stsb", PAIR | {"score": "5.000"}, "stsb sentence1: A plane. sentence2: An air plane.", "5.0"),
+    ("mnli", RTE | {"label": 2}, "mnli hypothesis: It was dry. premise: It rained.", "contradiction"),
+    ("qnli", {"question": "Who?", "sentence": "He.", "label": "not_entailment"}, "qnli question: Who? sentence: He.", "not_entailment"),
+    ("rte", PAIR | {"label": 0}, "rte sentence1: A plane. sentence2: An air plane.", "entailment"),
+    ("wnli", PAIR | {"label": "1"}, "wnli sentence1: A plane. sentence2: An air plane.", "entailment"),
+    ("boolq", {"question": "is it", "passage": "It is.", "label": True}, "boolq passage: It is. question: is it", "True"),
+    ("cb", RTE | {"label": "neutral"}, "cb hypothesis: It was dry. premise: It rained.", "neutral"),
+    ("copa", {"premise": "My body cast a shadow.", "choice1": "The sun was rising.", "choice2": "The grass was cut.", "question": "cause", "label": 0},
+     "copa choice1: The sun was rising. choice2: The grass was cut. premise: My body cast a shadow. question: cause", "choice1"),
+    ("multirc", MULTIRC, "multirc question: Who left? answer: Anna paragraph: Sent 1: Anna left. Sent 2: Paul came. ", "True"),
+    ("record", RECORD, RECORD_SOURCE, "Anna"),
+    ("superglue_rte", RTE | {"label": "not_entailment"}, "rte hypothesis: It was dry. premise: It rained.", "not_entailment"),
+    ("axb", PAIR | {"label": "entailment"}, "rte hypothesis: An air plane. premise: A plane.", "entailment"),
+    ("axg", RTE | {"label": "entailment"}, "rte hypothesis: It was dry. premise: It rained.", "entailment"),
+    ("wic", {"word": "place", "sentence1": "a place", "sentence2": "to place", "label": False, "start1": 2},
+     "wic sentence1: a place sentence2: to place word: place", "False"),
+    ("wsc", WSC, "wsc: Mark told Pete many lies about *himself* .", "Mark"),
+    ("squad", SQUAD, "question: Which game ? context: Super Bowl 50 ( 2016 ) was it ' s game . ", "it ' s game . "),
+    ("squad_trivia", SQUAD, "squad trivia question: Which game ? ", "it ' s game . "),
+    ("nq", {"question": "who won", "answer": ["Ann", "Bo"]}, "nq question: who won", "Ann"),
+    ("trivia_qa", {"question": "Who?", "answer": {"value": "Ann", "aliases": ["A."]}}, "trivia_qa question: Who?", "Ann"),
+    ("wq", {"question": "who", "answers": ["Ann"]}, "wq question: who", "Ann"),
+    ("summarize", {"article": "Long text.", "highlights": "Text."}, "summarize: Long text.", "Text."),
+    ("translate_de_en", {"de": "Das ist gut.", "en": "That is good."}, "translate German to English: Das ist gut.", "That is good."),
+    ("translate_en_ro", {"translation": {"en": "Yes.", "ro": "Da."}}, "translate English to Romanian: Yes.", "Da."),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("name", "row", "source", "target"), EXAMPLES)
+def test_sources_and_targets(name, row, source, target):
+    pair = T5_FORMATS[name].convert(row)[0]
+    assert (pair.source, pair.target) == (source, target)
+
+
+def test_every_format_has_an_example():
+    assert {name for name, *_ in EXAMPLES} | {n for n in T5_FORMATS if n.startswith("translate")} == T5_FORMATS.keys()
+
+
+def test_rows_of_several_examples():
+    anna, paul = T5_FORMATS["multirc"].convert(MULTIRC)
+    assert paul.source == anna.source.replace("answer: Anna", "answer: Paul") and paul.target == "False"
+    assert paul.group == anna.group and (anna.identifier, paul.identifier) == (1, 2)
+    first, second = T5_FORMATS["record"].convert(RECORD)
+    assert (first.target, second.target, second.answers) == ("Anna", "Paul", ("Anna", "Paul"))
+    assert first.group == second.group and second.source == RECORD_SOURCE
+    official = {
+        "version": "1.1",
+        "data": [{"title": "t", "paragraphs": [{"context": SQUAD["context"], "qas": [SQUAD, SQUAD]}]}],
+    }
+    assert [pair.source for pair in T5_FORMATS["squad"].convert(official)] == [EXAMPLES[22][2]] * 2
+
+
+def test_the_two_odd_pronouns_of_wsc():
+    """`_wsc_inputs` writes these two by hand."""
+    text = 'The boy continued to whip the pony , and eventually the pony threw him over. John laughed out quite loud. "Good for him," he said. '
+    row = {"text": text, "target": {"span1_text": "the boy", "span2_index": 22, "span2_text": "him"}, "label": False}
+    (pair,) = T5_FORMATS["wsc"].convert(row)
+    assert pair.source.rstrip() == (
+        "wsc: The boy continued to whip the pony , and eventually the pony threw him over. John laughed out quite loud. "
+        '"Good for *him* ," he said.'
+    )
+    assert (pair.target, pair.label) == ("the boy", False)
+    row = {
+        "text": "they might want to use it , but",
+        "target": {"span1_text": "a", "span2_index": 4, "span2_text": "it"},
+    }
+    assert T5_FORMATS["wsc"].convert(row)[0].source == "wsc: they might want to use *it* , but"
+
+
+def test_answers_become_labels_again():
+    assert [class_of(text, ("False", "True")) for text in ("True", "true", "")] == [1, -1, -1]
+    assert [number_of(text) for text in ("2.6", "2.6 or so", "", "nan", "inf")] == [2.6, -1, -1, -1, -1]
+    cases = [
+        ("Mark", "Mark", 1),
+        ("the fuzzy Bunny", "bunny", 1),
+        ("Bob", "Bob's hat", 0),
+        ("the", "Mark", -1),
+        ("Pete", "Mark", 0),
+    ]
+    assert [names_referent(answer, referent) for answer, referent, _ in cases] == [right for *_, right in cases]
+
+
+def test_files(tmp_path):
+    (tmp_path / "cola.tsv").write_text("gj04\t1\t\tOur friends won't buy this.\ngj04\t0\t*\tThe \"book.\n")
+    cola = read_format(tmp_path / "cola.tsv", T5_FORMATS["cola"], ColumnsConfig(), labelled=True)
+    assert (cola.texts[1], cola.labels, cola.lines) == (
+        'cola sentence: The "book.',
+        ["acceptable", "unacceptable"],
+        [1, 2],
+    )
+    (tmp_path / "test.tsv").write_text("index\tsentence\n5\tBill whistled.\n")
+    test = read_format(tmp_path / "test.tsv", T5_FORMATS["cola"], ColumnsConfig(), labelled=False)
+    assert (test.texts, test.ids, test.labels) == (["cola sentence: Bill whistled."], [{"id": "5"}], None)
+    (tmp_path / "qqp.tsv").write_text(
+        "id\tqid1\tqid2\tquestion1\tquestion2\tis_duplicate\n1\t2\t3\tHow?\tWhy?\t0\n4\t5\tbroken\n"
+    )
+    qqp = read_format(tmp_path / "qqp.tsv", T5_FORMATS["qqp"], ColumnsConfig(), labelled=True)
+    assert (qqp.texts, qqp.skipped) == (["qqp question1: How? question2: Why?"], 1)
+    (tmp_path / "mnli.tsv").write_text("sentence1\tsentence2\tgold_label\nCream\tProduct\tneutral\n")
+    mnli = read_format(tmp_path / "mnli.tsv", T5_FORMATS["mnli"], ColumnsConfig(), labelled=True)
+    assert (mnli.texts, mnli.labels) == (["mnli hypothesis: Product premise: Cream"], ["neutral"])
+    (tmp_path / "a.jsonl").write_text("".join(json.dumps(row) + "\n" for row in (MULTIRC, MULTIRC)))
+    multirc = read_format(tmp_path / "a.jsonl", T5_FORMATS["multirc"], ColumnsConfig(), labelled=True)
+    assert (multirc.lines, multirc.labels) == ([1, 1, 2, 2], ["True", "False"] * 2)
+    (tmp_path / "ende.tsv").write_text("en\tde\nYes.\tJa.\n")
+    pairs = read_format(tmp_path / "ende.tsv", T5_FORMATS["translate_en_de"], ColumnsConfig(), labelled=True)
+    assert (pairs.texts, pairs.labels) == (["translate English to German: Yes."], ["Ja."])
+    (tmp_path / "lines.txt").write_text("Yes.\n\nNo.\n")
+    lines = read_format(tmp_path / "lines.txt", T5_FORMATS["translate_en_de"], ColumnsConfig(), labelled=False)
+    assert lines.texts[1] == "translate English to German: No." and lines.lacking == [
+        {"line": 2, "error": "the line is empty"}
+    ]
+
+
+@pytest.mark.parametrize(
+    ("name", "row", "message"),
+    [
+        ("rte", {"sentence1": "a", "label": 0}, "line 1: there is no key 'sentence2', which task.format=rte reads; its keys are sentence1, label"),
+        ("rte", PAIR | {"label": "maybe"}, "line 1: the label 'maybe' is none of entailment, not_entailment, nor a number below 2"),
+        ("rte", PAIR, "line 1: the row has no label, which only predict allows"),
+        ("wsc", WSC | {"text": "no pronoun here at all in this one"}, "line 1: span2_text 'himself' is not word 6 of the text"),
+        ("record", {"passage": "a", "query": "b", "entities": 3, "idx": 1}, "line 1: the row is not as the files of task.format=record"),
+    ],
+)  # fmt: skip
+def test_messages(name, row, message, tmp_path):
+    (tmp_path / "a.jsonl").write_text(json.dumps(row) + "\n")
+    with pytest.raises(DataError, match=message.replace("(", r"\(")):
+        read_format(tmp_path / "a.jsonl", T5_FORMATS[name], ColumnsConfig(), labelled=True)

@@ -1,0 +1,245 @@
+"""Text to text: losses in NumPy, batches against texts alone, and a T5 and a GPT that learn a small rule."""
+
+import json
+import random
+
+import numpy as np
+import pytest
+from scipy.special import log_softmax
+
+from bert_tf import config as configuration
+from bert_tf.backend import AdamW
+from bert_tf.config import to_dict
+from bert_tf.errors import ConfigError, DataError
+from bert_tf.generation import GenerationConfig, TextGenerator
+from bert_tf.models import GPT2Config, GPT2Decoder
+from bert_tf.models.families import describe
+from bert_tf.models.t5 import T5, T5Config
+from bert_tf.objectives import OBJECTIVES
+from bert_tf.tasks import build_task, load_task
+from bert_tf.tasks.record import TASKS
+from bert_tf.testing import check_task
+from bert_tf.tokenizers import train_byte_level_bpe, train_unigram
+from bert_tf.tokenizers.special_tokens import GPT2_ROLES
+from bert_tf.training.finetuning import FinetuneConfig, finetune
+from bert_tf.training.loading import load_finetuned
+from bert_tf.training.run_directory import RunDirectory
+import tiny
+
+WORDS = {"red": "rot", "blue": "blau", "green": "gruen"}
+SOURCES = ["red", "blue", "the green one is red", "green blue"]
+TARGETS = ["rot", "blau", "gruen rot", "gruen blau"]
+SETTINGS = {"kind": "text_to_text", "sequence_length": 16, "target_length": 8, "generation": {"max_new_tokens": 8}}
+
+
+@pytest.fixture(scope="module")
+def tokenizer():
+    texts = [*SOURCES, *TARGETS, "true false entailment not_entailment rte sentence1: sentence2:"]
+    return train_unigram(texts * 20, 90, family="t5")
+
+
+@pytest.fixture(scope="module")
+def gpt_tokenizer():
+    texts = [*SOURCES, *TARGETS] * 9
+    return train_byte_level_bpe(texts, 300, role_tokens=GPT2_ROLES, layout="none", normalization=None)
+
+
+def t5(tokenizer):
+    """A T5 with more rows than tokens, as the published ones."""
+    random.seed(2)  # what initializers draw their seeds from
+    sizes = {"num_layers": 1, "num_heads": 2, "head_size": 16, "intermediate_size": 64, "dropout": 0.0}
+    return T5(T5Config(tokenizer.vocabulary_size + 20, 32, **sizes))
+
+
+def gpt(tokenizer):
+    random.seed(2)  # what initializers draw their seeds from
+    sizes = {"hidden_size": 32, "num_layers": 1, "num_heads": 2, "intermediate_size": 64, "max_positions": 32}
+    return GPT2Decoder(
+        GPT2Config(tokenizer.vocabulary_size, **sizes, dropout=0.0, attention_dropout=0.0, initializer_range=0.2)
+    )
+
+
+MODELS = {"t5": ("tokenizer", t5), "gpt": ("gpt_tokenizer", gpt)}
+
+
+@pytest.fixture(scope="module", params=MODELS)
+def made(request):
+    name, make = MODELS[request.param]
+    tokenizer = request.getfixturevalue(name)
+    task = build_task(SETTINGS, tokenizer)
+    examples = task.examples(SOURCES, TARGETS)
+    return task, examples, task.model(make(tokenizer)), request.param
+
+
+def test_the_loss_is_that_of_the_targets_alone(made):
+    task, examples, model, name = made
+    end = task.tokenizer.sep_id
+    losses, counts = [], 0
+    for source, target in zip(SOURCES, TARGETS):
+        prompt = [*task.tokenizer.encode(source)[:15], end]
+        target = [*task.tokenizer.encode(target)[:7], end]  # cut, then ended
+        if name == "t5":
+            inputs = {"token_ids": [prompt], "decoder_token_ids": [[task.tokenizer.pad_id, *target[:-1]]]}
+        else:
+            inputs = {"token_ids": [[*prompt, *target[:-1]]]}
+        hidden = model.backbone({key: np.array(value) for key, value in inputs.items()})["sequence_output"]
+        logs = log_softmax(np.float64(model.backbone.output_logits(hidden))[0, -len(target) :], -1)
+        losses.append(-logs[np.arange(len(target)), target].sum())
+        counts += len(target)
+    (features,) = task.dataset(examples, 4)
+    sums, accuracy = model.loss_sums(features, training=False)
+    np.testing.assert_allclose(float(sums["target"]), sum(losses), rtol=1e-5)
+    assert float(model.loss_weights(features)["target"]) == float(accuracy["token_accuracy"][1]) == counts
+    assert task.evaluate(model, examples)["loss"] == pytest.approx(sum(losses) / counts, rel=1e-5)
+
+
+def test_texts_of_a_batch_are_those_of_each_alone(made):
+    task, _, model, name = made
+    together = task.predict(model, SOURCES, batch_size=4)
+    alone = [task.predict(model, [source])[0] for source in SOURCES]
+    assert [a["generated"] for a in together] == [a["generated"] for a in alone]
+    np.testing.assert_allclose([a["score"] for a in together], [a["score"] for a in alone], rtol=1e-4)
+    if name == "t5":
+        generate = TextGenerator(model.backbone, task.tokenizer)
+        answers = generate(SOURCES, GenerationConfig(max_new_tokens=8))
+        assert [answer.text.strip() for (answer,) in answers] == [a["generated"] for a in together]
+
+
+def test_beams(tokenizer):
+    rules = {"method": "beam_search", "beams": 3, "n_best": 2, "max_new_tokens": 6}
+    task = build_task(SETTINGS | {"generation": rules}, tokenizer)
+    model = task.model(t5(tokenizer))
+    (answer,) = task.predict(model, SOURCES[:1])
+    assert answer["n_best"][0]["generated"] == answer["generated"] and len(answer["n_best"]) == 2
+    assert answer["n_best"][0]["score"] >= answer["n_best"][1]["score"]
+    config = GenerationConfig(**rules)
+    assert TextGenerator(model.backbone, tokenizer)(SOURCES[:1], config)[0][0].score == pytest.approx(
+        answer["score"], rel=1e-4
+    )
+
+
+def test_the_contract_of_tasks(tokenizer, tmp_path):
+    (tmp_path / "a.tsv").write_text("source\ttarget\n" + "".join(f"{a}\t{b}\n" for a, b in zip(SOURCES, TARGETS)))
+    small = {"target_length": 8, "generation": {"max_new_tokens": 6}, "sequence_length": 16}
+    check_task(TASKS["text_to_text"], tmp_path / "a.tsv", t5(tokenizer), tokenizer, tmp_path, **small)
+
+
+def test_a_decoder_learns_to_translate_words(gpt_tokenizer):
+    task = build_task(SETTINGS | {"text_metrics": ["bleu"]}, gpt_tokenizer)
+    examples = task.examples(list(WORDS) * 8, list(WORDS.values()) * 8)
+    model = task.model(gpt(gpt_tokenizer))
+    model.compile(AdamW(1e-2, weight_decay=0.0))
+    for epoch in range(12):
+        model.fit(task.dataset(examples, 8, training=True, seed=1, epoch=epoch), verbose=0)
+    scores = task.evaluate(model, examples)
+    assert (scores["exact_match"], scores["token_accuracy"], scores["collapsed"]) == (1.0, 1.0, False)
+    assert "bleu_signature" in scores and "rouge1" not in scores
+    answers = task.predict(model, ["green"])
+    assert answers == [{"generated": "gruen", "score": pytest.approx(answers[0]["score"]), "finished": True}]
+
+
+def test_labels_and_a_format(tokenizer, tmp_path):
+    rows = [("red", "red", "entailment"), ("red", "blue", "not_entailment"), ("blue", "blue", "entailment")]
+    (tmp_path / "rte.tsv").write_text(
+        "index\tsentence1\tsentence2\tlabel\n" + "".join(f"{i}\t{a}\t{b}\t{c}\n" for i, (a, b, c) in enumerate(rows))
+    )
+    task = build_task(SETTINGS | {"format": "rte"}, tokenizer)
+    examples = task.read(tmp_path / "rte.tsv")
+    assert task.labels == ("entailment", "not_entailment") and task.metric == "accuracy"
+    assert examples.texts[1] == "rte sentence1: red sentence2: blue"
+    model = task.model(t5(tokenizer))
+    scores = task.evaluate(model, examples, report=True)
+    assert (
+        scores["unparsable"] == 3
+        and scores["accuracy"] == 0.0
+        and scores["report"]["labels"]["entailment"]["support"] == 2
+    )
+    assert task.baselines(examples, examples)["majority class"]["accuracy"] == pytest.approx(2 / 3)
+    (of_pair,), (of_row,) = (
+        task.predict(model, [given]) for given in (("red", "blue"), {"sentence1": "red", "sentence2": "blue"})
+    )
+    assert of_pair == of_row and of_pair["label"] is None
+    task.save(tmp_path)
+    again = load_task(tmp_path, tokenizer)
+    assert (again.labels, again.config, again.backbone_kind) == (task.labels, task.config, "encoder_decoder")
+    plain = build_task(SETTINGS | {"labels": ["rot", "blau"]}, tokenizer)
+    with pytest.raises(DataError, match="example 1: the label 'gruen' is not in the label set"):
+        plain.examples(["red", "green"], ["rot", "gruen"])
+
+
+def test_wsc_trains_on_right_referents_alone(tokenizer, tmp_path):
+    row = {"text": "the red one is blue .", "target": {"span1_text": "red", "span2_index": 2, "span2_text": "one"}}
+    (tmp_path / "a.jsonl").write_text("".join(json.dumps(row | {"label": label}) + "\n" for label in (True, False)))
+    task = build_task(SETTINGS | {"format": "wsc"}, tokenizer)
+    examples = task.read(tmp_path / "a.jsonl")
+    (features,) = task.dataset(examples, 2)
+    weights = features["target_weights"].numpy().sum(axis=1)
+    assert weights[0] > 0 and weights[1] == 0
+    assert task.evaluate(task.model(t5(tokenizer)), examples)["accuracy"] == 0.5  # a random T5 names no referent
+
+
+@pytest.fixture(scope="module")
+def run(tokenizer, tmp_path_factory):
+    """A pretrained run of no training."""
+    backbone = t5(tokenizer)
+    settings = OBJECTIVES["denoising"].config()
+    objective = OBJECTIVES["denoising"].model_class.around(backbone, settings)
+    objective.compile(AdamW())
+    objective.optimizer.build(objective.trainable_variables)
+    run = RunDirectory(tmp_path_factory.mktemp("pretrained") / "run")
+    run.keep_tokenizer(tokenizer)
+    run.checkpoints.save(objective, 0)
+    configuration.save({"model": describe(backbone.config), "objective": to_dict(settings)}, run.path / "config.yaml")
+    return run.path
+
+
+def test_from_a_pretrained_run_to_predictions(run, tmp_path):
+    (tmp_path / "a.csv").write_text("source,target\n" + "".join(f"{a},{b}\n" for a, b in WORDS.items()))
+    experiment = configuration.load(FinetuneConfig, "finetune/text_to_text", [
+        f"init_from={run}", f"data.train={tmp_path}/a.csv", f"data.dev={tmp_path}/a.csv", "task.sequence_length=16",
+        "task.target_length=8", "task.generation.max_new_tokens=8", "train.epochs=2", "train.batch_size=2",
+        "train.strategy=one", "optimizer.learning_rate=0.01", 'task.prefix="say: "',
+    ])  # fmt: skip
+    summary = finetune(experiment, tmp_path / "run")
+    assert (
+        summary["metric"] == "token_accuracy" and {"bleu", "rougeLsum", "exact_match"} <= summary["dev"]["mean"].keys()
+    )
+    task, model, _ = load_finetuned(tmp_path / "run")
+    examples = task.read(tmp_path / "a.csv")
+    assert task.evaluate(model, examples)["loss"] == pytest.approx(summary["dev"]["mean"]["loss"], rel=1e-5)
+    (tmp_path / "a.txt").write_text("red\n\n")
+    first, second = task.predict(model, task.read(tmp_path / "a.txt", labelled=False))
+    assert {"line", "text", "generated", "score", "finished"} == first.keys() and first["text"] == "red"
+    assert second == {"line": 2, "error": "the line is empty"}
+    assert finetune(experiment, tmp_path / "run") == summary, "a finished run is not trained again"
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"format": "rt"}, "task.format is 'rt'; did you mean 'rte'"),
+        ({"format": "rte", "prefix": "x "}, "task.format=rte has its own prefix and labels; remove task.prefix"),
+        ({"metric": "bleu", "labels": ["a", "b"]}, "task.metric=bleu is not measured here; choose one of token_accuracy, exact_match, accuracy, f1,"),
+        ({"dropout": 0.3}, "task.dropout does not apply to task.kind=text_to_text; remove it"),
+        ({"columns": {"text_pair": "b"}}, "task.columns.text_pair is for the formats of GLUE"),
+        ({"generation": {"beams": 2}}, "'beams' applies only to method=beam_search"),
+        ({"layout": "none"}, "has no token at the end of a text"),
+    ],
+)  # fmt: skip
+def test_settings(settings, message, gpt_tokenizer):
+    with pytest.raises(ConfigError, match=message):
+        task = build_task(SETTINGS | settings, gpt_tokenizer)
+        task.model(gpt(gpt_tokenizer))
+
+
+def test_messages(gpt_tokenizer, tokenizer):
+    task = build_task(SETTINGS | {"sequence_length": 30}, gpt_tokenizer)
+    with pytest.raises(ConfigError, match="max_new_tokens=8 need 38 positions, and the model has 32; lower them"):
+        task.model(gpt(gpt_tokenizer))
+    task = build_task(SETTINGS, tiny.tokenizer())
+    with pytest.raises(ConfigError, match="needs a model that writes: .* and BertEncoder is of the kind encoder"):
+        task.model(tiny.encoder())
+    with pytest.raises(DataError, match="input 0 must be a text, got"):
+        task.from_list([("a", "b")])
+    with pytest.raises(DataError, match="there are 2 sources and 1 targets; there must be as many"):
+        task.examples(["a", "b"], ["a"])
