@@ -85,7 +85,7 @@ def _served_module(run_directory, kind, sequence_length, precision, settings):
         possible += (EMBEDDING,)
     if not possible:
         raise ConfigError(
-            f"{run_directory} is an encoder-decoder whose objective is not served; export a run of "
+            f"{run_directory} is an encoder-decoder whose task or objective is not served; export a run of "
             f"{' or '.join(name for name, record in OBJECTIVES.items() if record.served)}"
         )
     kind = possible[0] if kind is None else kind
