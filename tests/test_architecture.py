@@ -22,7 +22,9 @@ MAY_IMPORT = {
     "tasks": {"backend", "layers", "tokenizers", "models", "tfrecords", "objectives", "generation"},
     "prompting": {"backend", "layers", "tokenizers", "models", "tfrecords", "objectives", "generation", "tasks", "samples"},
     "training": {"backend", "layers", "tokenizers", "models", "tfrecords", "objectives", "checkpoints", "tasks"},
-    "export": {"backend", "layers", "tokenizers", "models", "tfrecords", "objectives", "tasks", "training"},
+    "export": {
+        "backend", "layers", "tokenizers", "models", "tfrecords", "objectives", "generation", "tasks", "training"
+    },
     "testing": {"backend", "layers", "tokenizers", "models", "tfrecords", "objectives", "tasks", "training", "export"},
 }
 PURE_KERAS = ("layers", "models", "objectives", "generation")

@@ -129,6 +129,9 @@ ADAFACTOR = {
     "t5_1_1_base": (T5_1_1, 2**20 // 512, 1_000_000, 0.0),
     "mt5_base": (MT5, 1024, 1_000_000, 0.0),
 }
+# H, the warm-up, updates, checkpoints that are averaged.
+ATTENTION = "Vaswani et al. 2017, sections 5.1 (25,000 tokens of source and of target), 5.2, 5.3, 5.4, 6.1"
+TRANSFORMER = {"transformer_base": (512, 4000, 100_000, 5), "transformer_big": (1024, 4000, 300_000, 20)}
 SMALL = {"bert_tiny", "bert_laptop"}  # sizes for a laptop, with settings of our own
 # Masking: rate, fraction masked, fraction replaced by random tokens, strategy, tokens predicted in a sequence of so many.
 TOKENS = (0.15, 0.8, 0.1, "token")
@@ -164,10 +167,10 @@ OBJECTIVES = {"electra": "replaced_token_detection", "xlnet": "permutation_lm", 
 
 
 def test_every_family_and_size_has_its_recipe():
-    assert {Path(name).stem for name in names("pretrain")} == PUBLISHED.keys() | ADAFACTOR.keys() | SMALL
+    assert {Path(name).stem for name in names("pretrain")} == PUBLISHED.keys() | ADAFACTOR.keys() | TRANSFORMER.keys() | SMALL
     assert PUBLISHED.keys() == MASKING.keys() | {name for name in PUBLISHED if name.startswith(("xlnet", "gpt"))}
-    families = {name.split("_")[0] for name in PUBLISHED.keys() | ADAFACTOR.keys()} - {"mt5"}
-    assert families == FAMILIES.keys() - {"t5_decoder", "transformer"}  # no recipes of theirs ship yet
+    families = {name.split("_")[0] for name in PUBLISHED.keys() | ADAFACTOR.keys() | TRANSFORMER.keys()} - {"mt5"}
+    assert families == FAMILIES.keys() - {"t5_decoder"}  # of T5's table of architectures: configs/ablations
 
 
 @pytest.mark.parametrize("name", PUBLISHED)
@@ -212,6 +215,28 @@ def test_the_recipe_of_t5_is_the_published_one(name):
     length = 1024 if name.startswith("mt5") else 512
     said = re.search(r"--sequence-length (\d+)", (CONFIGS / "pretrain" / f"{'mt5_base' if length > 512 else 't5_base'}.yaml").read_text())
     assert objective.denoising.longest_text(length) + 1 == int(said[1])
+
+
+@pytest.mark.parametrize("name", TRANSFORMER)
+def test_the_recipe_of_the_transformer_is_the_published_one(name):
+    experiment = config.load(PretrainConfig, f"pretrain/{name}")
+    hidden, warmup, steps, averaged = TRANSFORMER[name]
+    assert build_config(experiment.model) == preset(name), ATTENTION
+    for step in (0, 1, 100, warmup - 1, warmup, 50_000, steps - 1):  # equation 3; its first update is number 1
+        expected = hidden**-0.5 * min((step + 1) ** -0.5, (step + 1) * warmup**-1.5)
+        assert rate(name, step) == pytest.approx(expected, rel=1e-6), ATTENTION
+    optimizer, train = experiment.optimizer, experiment.train
+    moments = (optimizer.beta_1, optimizer.beta_2, optimizer.epsilon, optimizer.bias_correction)
+    assert moments == (0.9, 0.98, 1e-9, True), ATTENTION
+    assert (optimizer.weight_decay, optimizer.clip_norm) == (0.0, None), "tensor2tensor, transformer_base_v1"
+    assert (train.steps, train.keep_checkpoints) == (steps, averaged), ATTENTION
+    assert train.batch_size % train.accumulation_steps == 0
+    assert 256 * train.batch_size == pytest.approx(25_000, rel=0.01), ATTENTION
+    hours = {"transformer_base": 12, "transformer_big": 84}[name]
+    assert train.checkpoint_every / steps * hours * 60 == pytest.approx(10, abs=0.2), ATTENTION
+    objective = experiment.objective
+    smoothing = (objective.label_smoothing, objective.label_smoothing_normalization)
+    assert (objective.name, *smoothing) == ("text_to_text", 0.1, "tensor2tensor"), ATTENTION
 
 
 @pytest.mark.parametrize("name", MASKING)

@@ -189,10 +189,11 @@ def _folded(x, shift):
 
 
 def uniform_of(seed, rows, index):
-    """Random numbers in (0, 1), float32 [B]: a pure function of an int, int32 [B] and an int scalar.
+    """Random numbers in (0, 1), float32 [B]: a pure function of an int or int32 [B], int32 [B] and an int scalar.
 
     The hash of `_random_bits`, on every backend that multiplies unsigned numbers.
     """
     first, second = keras.ops.cast(rows, "uint32"), keras.ops.cast(index, "uint32")
-    bits = _hash(_hash(_hash(first + np.uint32(0x9E3779B9)) + np.uint32(seed)) + second)
+    seed = keras.ops.cast(seed, "uint32")
+    bits = _hash(_hash(_hash(first + np.uint32(0x9E3779B9)) + seed) + second)
     return (keras.ops.cast(keras.ops.right_shift(bits, np.uint32(8)), "float32") + 0.5) / _RANGE

@@ -1,12 +1,13 @@
 """Write a SavedModel for TensorFlow Serving that contains the tokenizer and takes plain text.
 
-A fine-tuned run is exported as its task. A pretrained run is exported as a model that fills masks,
-or as embeddings with --kind embedding. The export is written to RUN/export/<version>, loaded, and
+A fine-tuned run is exported as its task. A pretrained run is exported as a model that fills masks or that
+generates text, or as embeddings with --kind embedding. The export is written to RUN/export/<version>, loaded, and
 compared with the model in memory before it gets its version number.
 
 example:
   bert-tf export sentiment
   bert-tf export run --kind embedding --output models/encoder --version 3
+  bert-tf export gpt --set method=beam_search --set n_best=3 --set max_new_tokens=64
 
 in Python:
   from bert_tf.export import export_run
@@ -17,7 +18,7 @@ in Python:
 def add_arguments(parser):
     from bert_tf.tasks import TASKS
 
-    kinds = (*TASKS, "masked_lm", "embedding")
+    kinds = (*TASKS, "masked_lm", "generation", "embedding")
     parser.add_argument("run", help="the run directory")
     parser.add_argument("--kind", choices=kinds, help="what the export computes (default: the task or objective of the run)")
     parser.add_argument("--output", help="the folder that holds the versions (default RUN/export)")
@@ -36,18 +37,32 @@ def add_arguments(parser):
         choices=("auto", "float32", "mixed_bfloat16"),
         help="number format of the computation; auto: the faster one on this machine (default %(default)s)",
     )
-    parser.add_argument("--top-k", type=int, help="masked_lm: answers for each mask (default 5)")
+    parser.add_argument(
+        "--top-k", type=int, help="masked_lm: answers for each mask (default 5); generation: the setting top_k"
+    )
     parser.add_argument(
         "--words", choices=("punctuation", "whitespace"), help="tagging: what ends a word (default punctuation)"
+    )
+    parser.add_argument(
+        "--set",
+        action="append",
+        default=[],
+        metavar="KEY=VALUE",
+        help="generation: a setting of GenerationConfig (method, max_new_tokens, n_best, top_p, ...), stop_tokens or "
+        "allowed_tokens; may be repeated",
     )
 
 
 def run(arguments):
+    from bert_tf.config import apply_overrides
+
+    given = {"top_k": arguments.top_k, "words": arguments.words}
+    options = apply_overrides({name: value for name, value in given.items() if value is not None}, arguments.set)
+
     from bert_tf.export import export_run
     from bert_tf.export.saved_model import SETTINGS
     from bert_tf.parsing import read_json_object
 
-    options = {"top_k": arguments.top_k, "words": arguments.words}
     path = export_run(
         arguments.run,
         output=arguments.output,
@@ -56,7 +71,7 @@ def run(arguments):
         sequence_length=arguments.sequence_length,
         static=arguments.static,
         precision=arguments.precision,
-        **{name: value for name, value in options.items() if value is not None},
+        **options,
     )
     length = read_json_object(path / "assets" / SETTINGS)["sequence_length"]
     print(f"texts are truncated after {length:,} tokens, special tokens included; --sequence-length sets that")

@@ -42,7 +42,8 @@ def main(arguments=None):
         arguments: list of str; None for those of the process.
 
     Returns:
-        The exit status: 0; 1 after a `UserError`; 130 after Ctrl-C; 143 after SIGTERM.
+        The exit status: 0; 1 after a `UserError`; 130 after Ctrl-C; 141 where the reader of the
+        output ended; 143 after SIGTERM.
     """
     arguments = sys.argv[1:] if arguments is None else list(arguments)
     parser = make_parser(only=arguments[0] if arguments and "_ARGCOMPLETE" not in os.environ else None)
@@ -62,6 +63,9 @@ def main(arguments=None):
     except Interrupted as interrupted:
         print(f"\nbert-tf {options.command}: {interrupted.message}", file=sys.stderr)
         return interrupted.exit_status
+    except BrokenPipeError:  # the reader of the output had enough: `bert-tf inspect shards | head`
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # Python flushes at its exit
+        return 141
 
 
 def make_parser(only=None):

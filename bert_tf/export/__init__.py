@@ -3,6 +3,7 @@
 from bert_tf.export.classification import ServedClassifier, ServedRegressor
 from bert_tf.export.embedding import ServedEmbedding
 from bert_tf.export.fill_mask import ServedMaskedLM
+from bert_tf.export.generation import ServedGeneration
 from bert_tf.export.run import export_run
 from bert_tf.export.saved_model import ExportError, write_saved_model
 from bert_tf.export.signatures import ServingModule

@@ -38,13 +38,30 @@ def check_ids(features, vocabulary_size, num_segments):
     return _after([*alike, some, *known], features)
 
 
-def check_pairs(text, text_pair):
-    """Checks the texts of `serving_default`, string [N] each; a single `text_pair` would be broadcast otherwise."""
-    sizes = tf.size(text), tf.size(text_pair)
-    alike = _refuse(
-        sizes[0] == sizes[1], ["there must be as many text_pair as text, there are", sizes[1], "and", sizes[0]]
-    )
-    return _after([alike], {"text": text, "text_pair": text_pair}).values()
+def check_as_many(text, **others):
+    """The inputs [N] of a signature, after an assertion; a single one would be broadcast otherwise."""
+    alike = [
+        _refuse(
+            tf.size(text) == tf.size(other),
+            [f"there must be as many {name} as text, there are", tf.size(other), "and", tf.size(text)],
+        )
+        for name, other in others.items()
+    ]
+    return _after(alike, {"text": text, **others}).values()
+
+
+def check_between(name, values, low, high, above=False):
+    """Numbers [N] from `low` (only above it, if `above`) to `high`, after an assertion."""
+    fits = (values > low if above else values >= low) & (values <= high)
+    limits = f"{'above' if above else 'at least'} {low} and at most {high}"
+    checked = _refuse(tf.reduce_all(fits), [f"{name} must be {limits}; there is", tf.boolean_mask(values, ~fits)[:1]])
+    return _after([checked], {name: values})[name]
+
+
+def refuse_texts(wrong, texts, message, tensor):
+    """`tensor`, after an assertion that none of the texts [N] is `wrong`; the first that is stands in the message."""
+    right = _refuse(~tf.reduce_any(wrong), ["the text", tf.boolean_mask(texts, wrong)[:1], message])
+    return _after([right], {"": tensor})[""]
 
 
 def _check_range(name, ids, count):

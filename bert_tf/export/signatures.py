@@ -15,7 +15,7 @@ import tensorflow as tf
 
 from bert_tf.errors import ConfigError
 from bert_tf.export.length_bucketing import apply_in_buckets
-from bert_tf.export.requests import check_ids, check_pairs
+from bert_tf.export.requests import check_as_many, check_ids
 from bert_tf.export.storage import cast_once, check_finite
 
 TEXT = tf.TensorSpec([None], tf.string)
@@ -82,6 +82,8 @@ class ServingModule(tf.Module):
     tolerance = 1e-4
     #: The names of further arguments that `export_run` may pass, such as "top_k".
     options = ()
+    #: The value of `--kind`, where it is not the name of the task or objective.
+    kind = None
 
     def __init__(self, model, tokenizer, sequence_length=128, pairs=False, static=False):
         super().__init__()
@@ -111,6 +113,11 @@ class ServingModule(tf.Module):
             settings: `sequence_length`, `static`, and further arguments of the class.
         """
         return cls(model, task.tokenizer, pairs=bool(task.pairs), **settings)
+
+    @classmethod
+    def default_length(cls, backbone, trained, settings):
+        """The default `sequence_length`, for a backbone trained on sequences of `trained` tokens."""
+        return trained
 
     def answer(self, features):
         """The outputs for a batch of `token_ids`, `segment_ids`, `padding_mask` [N, S]: dict of tensors."""
@@ -174,16 +181,19 @@ class ServingModule(tf.Module):
         tokenize = self.tokenizer.tokenize
         if text_pair is None:
             return self._pack(tokenize(text))
-        text, text_pair = check_pairs(text, text_pair)
+        text, text_pair = check_as_many(text=text, text_pair=text_pair)
         return self._pack(tokenize(text), tokenize(text_pair))
+
+    def inputs_of(self, name, texts):
+        """The inputs of a signature for some texts: dict of tensors."""
+        inputs = {"text": tf.constant(texts, tf.string)}
+        if self.pairs:
+            inputs["text_pair"] = tf.constant(texts[::-1], tf.string)
+        return self.features(**inputs) if name == "ids" else inputs
 
     def trial_inputs(self, name):
         """The inputs of a signature on which an export is compared: dict of tensors."""
-        trials = TRIAL_TEXTS * 5  # more than one length bucket
-        texts = {"text": tf.constant(trials)}
-        if self.pairs:
-            texts["text_pair"] = tf.constant(trials[::-1])
-        return self.features(**texts) if name == "ids" else texts
+        return self.inputs_of(name, TRIAL_TEXTS * 5)  # more than one length bucket
 
     def files(self):
         """Text files that go into `assets/`, beside `export.json`: dict from name to content."""

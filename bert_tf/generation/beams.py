@@ -15,13 +15,13 @@ that end may join the finished, the best k of the others stay alive.
 import keras
 from keras import ops
 
-from bert_tf.generation.sampling import is_any
+from bert_tf.generation.sampling import SAME, is_any, of_texts
 from bert_tf.generation.steps import repeated
 
 _NEVER = -1e9
 
 
-def beam_search(steps, config, restrictions, filler=0):
+def beam_search(steps, config, restrictions, filler=0, each=SAME):
     """The `config.n_best` best of `config.beams` texts for each prompt.
 
     Wu et al. 2016 (arXiv:1609.08144), section 7; `tensor2tensor/utils/beam_search.py`, or transformers, by
@@ -32,6 +32,7 @@ def beam_search(steps, config, restrictions, filler=0):
         config: a `GenerationConfig` with method "beam_search".
         restrictions: a `Restrictions`; its `stop_ids` end a text.
         filler: the id after the end of a text.
+        each: of `generate_tokens`; `max_new_tokens` and `min_new_tokens`.
 
     Returns:
         dict, best first: `token_ids` int32 [B, n, N], the new tokens, stop token included; `lengths` int32 [B, n];
@@ -43,7 +44,7 @@ def beam_search(steps, config, restrictions, filler=0):
         config = GenerationConfig(method="beam_search", beams=3, n_best=2, max_new_tokens=4)
         beam_search(steps, config, Restrictions(stop_ids=(3,)))["token_ids"]  # [1, 2, 4]
     """
-    search = _Search(steps, config, restrictions, filler)
+    search = _Search(steps, config, restrictions, filler, each)
     logits, cache = steps.first()
     state = search.start(repeated(logits, config.beams), repeated(cache, config.beams))
     state = keras.ops.while_loop(search.goes_on, search.step, state)
@@ -56,12 +57,14 @@ class _Search:
     Tokens are [B, k, N], scores and lengths [B, k], the cache [B * k, ...].
     """
 
-    def __init__(self, steps, config, restrictions, filler):
-        self.steps, self.restrictions, self.beams = steps.repeated(config.beams), restrictions, config.beams
+    def __init__(self, steps, config, restrictions, filler, each):
+        self.steps, self.beams = steps.repeated(config.beams), config.beams
+        self.restrictions = of_texts(restrictions, each, config.beams)
         self.limit, self.prompt_length, self.filler = steps.max_new_tokens, steps.prompt_length, filler
         self.hugging_face, self.alpha = config.beam_variant == "huggingface", config.length_penalty
         self.n_best, self.stop_ids = config.n_best, tuple(restrictions.stop_ids)
         self.batch = ops.shape(steps.token_ids)[0]
+        self.limits = each["max_new_tokens"][:, None] if "max_new_tokens" in each else self.limit  # [B, 1] or a scalar
         self.real = ops.concatenate(
             [self.steps.padding_mask, ops.ones((self.batch * self.beams, self.limit), dtype="bool")], axis=1
         )
@@ -84,11 +87,11 @@ class _Search:
 
     def goes_on(self, index, last, alive_tokens, alive, finished_tokens, finished, lengths, cache):
         """Whether an alive text may still become better than a finished one."""
-        return ops.logical_and(index < self.limit, ops.any(self._improvable(alive, finished)))
+        return ops.any(ops.logical_and(index < self.limits, self._improvable(alive, finished)))
 
     def _improvable(self, alive, finished):
         """bool [B, 1]."""
-        best_possible = alive[:, :1] / self._penalty(self.limit)
+        best_possible = alive[:, :1] / self._penalty(self.limits)
         if self.hugging_face:
             return best_possible > finished[:, -1:]  # a free slot is -1e9
         taken = finished > _NEVER / 2
@@ -115,20 +118,23 @@ class _Search:
         ends = is_any(tokens, self.stop_ids)
 
         # A prompt whose search is over goes on until those of the others are, too: no text of it can get better.
-        may_finish = ends
+        short = index < self.limits
+        may_finish = ops.logical_and(ends, short)
         if self.hugging_face:
-            may_finish = ops.logical_and(ops.logical_or(ends, index + 1 >= self.limit), (ops.arange(count) < k)[None])
+            at_limit = ops.equal(index + 1, self.limits)
+            may_finish = ops.logical_and(ops.logical_or(may_finish, at_limit), (ops.arange(count) < k)[None])
         scores = ops.where(ops.logical_and(may_finish, best > _NEVER / 2), best / self._penalty(index + 1), _NEVER)
         finished, order = ops.top_k(ops.concatenate([finished, scores], axis=1), k, sorted=True)
         finished_tokens = _rows(ops.concatenate([finished_tokens, candidates], axis=1), order)
         new_lengths = ops.zeros_like(tokens) + index + 1
         lengths = ops.take_along_axis(ops.concatenate([lengths, new_lengths], axis=1), order, axis=1)
 
-        alive, order = ops.top_k(ops.where(ends, best + _NEVER, best), k, sorted=True)
+        new_alive, order = ops.top_k(ops.where(ends, best + _NEVER, best), k, sorted=True)
+        alive = ops.where(short, new_alive, alive)
         sources, last = (ops.take_along_axis(x, order, axis=1) for x in (sources, tokens))
         rows = ops.reshape(sources + ops.arange(self.batch, dtype="int32")[:, None] * k, (-1,))
         cache = keras.tree.map_structure(lambda x: ops.take(x, rows, axis=0), cache)
-        alive_tokens = _rows(candidates, order)
+        alive_tokens = ops.where(ops.expand_dims(short, -1), _rows(candidates, order), alive_tokens)
         return index + 1, ops.reshape(last, (-1,)), alive_tokens, alive, finished_tokens, finished, lengths, cache
 
     def result(self, state):
@@ -136,8 +142,9 @@ class _Search:
         if not self.hugging_face:
             none = ops.logical_not(ops.any(scores > _NEVER / 2, axis=1, keepdims=True))
             tokens = ops.where(none[:, :, None], alive_tokens, tokens)
-            scores = ops.where(none, alive / self._penalty(index), scores)
-            lengths = ops.where(none, index, lengths)
+            size = ops.minimum(index, self.limits)
+            scores = ops.where(none, alive / self._penalty(size), scores)
+            lengths = ops.where(none, size, lengths)
         found = scores > _NEVER / 2
         beyond = ops.arange(self.limit, dtype="int32")[None, None] >= lengths[:, :, None]
         tokens = ops.where(ops.logical_or(beyond, ops.logical_not(found)[:, :, None]), self.filler, tokens)

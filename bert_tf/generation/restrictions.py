@@ -16,7 +16,7 @@ class Restrictions:
 
     Args:
         stop_ids: int sequence, the tokens that end a text.
-        min_new_tokens: no stop token is chosen before so many others.
+        min_new_tokens: int, or int32 [B] for each text: no stop token is chosen before so many others.
         no_repeat_ngram: n; a token that would complete n tokens that were there before is not chosen. None for no
             limit.
         allowed_ids: int sequence, the only tokens that may be chosen; None for all. Stop tokens are allowed too.
@@ -62,10 +62,12 @@ class Restrictions:
             allowed = np.zeros(vocabulary_size, bool)
             allowed[[*self.allowed_ids, *self.stop_ids]] = True
             logits = ops.where(allowed, logits, _NEVER)
-        if self.min_new_tokens and len(self.stop_ids):
+        never = isinstance(self.min_new_tokens, int) and self.min_new_tokens == 0
+        if len(self.stop_ids) and not never:
             is_stop = np.zeros(vocabulary_size, bool)
             is_stop[list(self.stop_ids)] = True
-            logits = ops.where(ops.logical_and(index < self.min_new_tokens, is_stop), _NEVER, logits)
+            too_short = ops.reshape(index < self.min_new_tokens, (-1, 1))
+            logits = ops.where(ops.logical_and(too_short, is_stop), _NEVER, logits)
         if self.no_repeat_ngram is not None:
             logits = _without_repeats(logits, tokens, real, column, self.no_repeat_ngram)
         return logits

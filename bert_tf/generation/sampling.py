@@ -1,5 +1,8 @@
 """One text a prompt: the most probable token at each step, or a random one."""
 
+import dataclasses
+import types
+
 import keras
 from keras import ops
 
@@ -8,7 +11,12 @@ from bert_tf.backend.randomness import uniform_of
 from bert_tf.errors import ConfigError
 
 
-def generate_tokens(steps, config, restrictions, filler=0):
+#: The settings of a `GenerationConfig` that may differ between the texts of a batch.
+TEXT_SETTINGS = ("max_new_tokens", "min_new_tokens", "seed", "temperature", "top_k", "top_p")
+SAME = types.MappingProxyType({})
+
+
+def generate_tokens(steps, config, restrictions, filler=0, each=SAME):
     """Generates greedily or by sampling until every text has a stop token or `config.max_new_tokens` tokens.
 
     Args:
@@ -16,6 +24,8 @@ def generate_tokens(steps, config, restrictions, filler=0):
         config: a `GenerationConfig` with method "greedy" or "sample".
         restrictions: a `Restrictions`; its `stop_ids` end a text.
         filler: the id after the end of a text.
+        each: dict, the settings that each text has of its own: one of `TEXT_SETTINGS` -> tensor [B]. A text with a
+            seed of its own draws from the stream (seed, 0), wherever it is in the batch.
 
     Returns:
         dict: `token_ids` int32 [B, N], the new tokens, stop token included, `filler` after it; `lengths` int32 [B],
@@ -30,6 +40,8 @@ def generate_tokens(steps, config, restrictions, filler=0):
         raise ConfigError(f"generate_tokens takes method greedy or sample, got '{config.method}'; use beam_search")
     batch, prompt_length = ops.shape(steps.token_ids)
     limit = steps.max_new_tokens
+    limits = each.get("max_new_tokens", limit)
+    restrictions = of_texts(restrictions, each)
     tokens = ops.concatenate(
         [steps.token_ids, ops.zeros((batch, limit), dtype="int32") + ops.cast(filler, "int32")], axis=1
     )
@@ -40,14 +52,14 @@ def generate_tokens(steps, config, restrictions, filler=0):
     def chosen(index, logits, tokens, ended, lengths, scores):
         """The state with new token number `index`."""
         column = prompt_length + index
-        token = next_token(logits, tokens, real, column, index, config, restrictions)
+        token = next_token(logits, tokens, real, column, index, config, restrictions, each)
         log_p = ops.take_along_axis(ops.log_softmax(logits, axis=-1), token[:, None], axis=-1)[:, 0]
         written = ops.logical_and(columns == column, ops.logical_not(ended)[:, None])
         return (
             index + 1,
             token,
             ops.where(written, token[:, None], tokens),
-            ops.logical_or(ended, is_any(token, stop_ids)),
+            ops.logical_or(ended, ops.logical_or(is_any(token, stop_ids), index + 1 >= limits)),
             lengths + ops.cast(ops.logical_not(ended), "int32"),
             scores + ops.where(ended, 0.0, log_p),
         )
@@ -67,13 +79,20 @@ def generate_tokens(steps, config, restrictions, filler=0):
     return {"token_ids": tokens[:, prompt_length:], "lengths": lengths, "scores": scores}
 
 
-def next_token(logits, tokens, real, column, index, config, restrictions):
+def next_token(logits, tokens, real, column, index, config, restrictions, each=SAME):
     """int32 [B]: the tokens that `config.method` chooses; the other arguments are those of `Restrictions.apply`."""
     logits = restrictions.apply(logits, tokens, real, column, index)
-    return largest(logits) if config.method == "greedy" else sample(logits, config, index)
+    return largest(logits) if config.method == "greedy" else sample(logits, config, index, each)
 
 
-def sample(logits, config, index):
+def of_texts(restrictions, each, count=1):
+    """The `Restrictions` with each text's own minimum length, `count` times one after the other."""
+    if "min_new_tokens" not in each:
+        return restrictions
+    return dataclasses.replace(restrictions, min_new_tokens=ops.repeat(each["min_new_tokens"], count))
+
+
+def sample(logits, config, index, each=SAME):
     """A random token a row: int32 [B] from float32 [B, V].
 
     By inversion: one uniform number a row, compared with the cumulative probabilities. It is a pure function of
@@ -84,19 +103,24 @@ def sample(logits, config, index):
         logits: float32 [B, V].
         config: a `GenerationConfig`.
         index: int scalar, the number of the new token.
+        each: of `generate_tokens`. A text's own `top_k` is at most `config.top_k`.
     """
-    logits = logits / config.temperature
+    columns = {name: value[:, None] for name, value in each.items()}  # [B, 1]
+    logits = logits / columns.get("temperature", config.temperature)
+    top_p = columns.get("top_p", config.top_p)
     ids = None
-    if config.top_k is not None or config.top_p is not None:
+    if config.top_k is not None or top_p is not None or "top_k" in each:
         logits, ids = ops.top_k(logits, min(config.top_k or logits.shape[-1], logits.shape[-1]), sorted=True)
+        if "top_k" in each:
+            logits = ops.where(ops.arange(logits.shape[-1], dtype="int32") < columns["top_k"], logits, -1e9)
     probabilities = ops.softmax(logits, axis=-1)
     cumulative = ops.cumsum(probabilities, axis=-1)
-    if config.top_p is not None:
-        kept = ops.logical_or(cumulative - probabilities < config.top_p, probabilities == probabilities[:, :1])
+    if top_p is not None:
+        kept = ops.logical_or(cumulative - probabilities < top_p, probabilities == probabilities[:, :1])
         cumulative = ops.cumsum(ops.where(kept, probabilities, 0.0), axis=-1)
     total = cumulative[:, -1:]
-    rows = ops.arange(ops.shape(logits)[0], dtype="int32")
-    below = uniform_of(config.seed, rows, index)[:, None] * total
+    numbers = ops.arange(ops.shape(logits)[0], dtype="int32") * (0 if "seed" in each else 1)
+    below = uniform_of(each.get("seed", config.seed), numbers, index)[:, None] * total
     choice = ops.sum(ops.cast(cumulative <= below, "int32"), axis=-1, keepdims=True)
     choice = ops.minimum(choice, logits.shape[-1] - 1)
     return ops.cast(choice if ids is None else ops.take_along_axis(ids, choice, axis=-1), "int32")[:, 0]

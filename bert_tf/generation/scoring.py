@@ -75,7 +75,8 @@ class Perplexity:
 class TextScorer:
     """Scores texts with a decoder, or targets after their sources with an encoder-decoder.
 
-    Every text that is scored begins with `start_id`, so that its first token is predicted too.
+    Every text that is scored begins with `start_id`, so that its first token is predicted too. A tokenizer without
+    such a special token (GPT-1's) leaves the first token of a document out, and a continuation needs a context.
 
     Args:
         model: a `Decoder` or an `EncoderDecoder`.
@@ -83,8 +84,7 @@ class TextScorer:
         batch_size: sequences computed together.
 
     Raises:
-        ConfigError: a model or tokenizer that `PromptTokenizer` refuses; for a decoder a tokenizer without a special
-            token to begin a text with.
+        ConfigError: a model or tokenizer that `PromptTokenizer` refuses.
 
     Example:
         scorer = TextScorer(gpt, tokenizer)
@@ -96,9 +96,10 @@ class TextScorer:
         self.model, self.tokenizer, self.batch_size = model, tokenizer, batch_size
         self.prompts = PromptTokenizer(model, tokenizer)
         self.has_source = self.prompts.has_source
-        self.start_id = self.prompts.start_id if self.has_source else _start_of(tokenizer)
+        self.has_prefix = not self.has_source and model.prefix
+        self.start_id = self.prompts.start_id if self.has_source else start_of(tokenizer)
         shapes = [((None, None), "int32"), ((None, None), "bool")]
-        self._scores = as_graph(self._token_scores, shapes * (2 if self.has_source else 1))
+        self._scores = as_graph(self.token_scores, shapes * (2 if self.has_source or self.has_prefix else 1))
 
     def continuations(self, pairs):
         """Scores continuations after their contexts.
@@ -106,7 +107,7 @@ class TextScorer:
         A decoder: context and continuation are tokenized together and split where the continuation begins, so that a
         space between them belongs in front of the continuation. A token across that border counts as the
         continuation's. An encoder-decoder reads the context as a prompt; the continuation is the whole text that it
-        writes, with the token that ends it: log p(target | source).
+        writes, with the token that ends it: log p(target | source). So does a decoder with a prefix, in one row.
 
         Args:
             pairs: list of (context, continuation), str each; a decoder's context may be empty.
@@ -123,7 +124,8 @@ class TextScorer:
             if not continuation:
                 raise DataError(f"the continuation of {brief(context)} is empty; give at least one character")
             check_unicode(context + continuation)
-            rows.append((self._target_row if self.has_source else self._continued_row)(context, continuation))
+            row = self._target_row if self.has_source or self.has_prefix else self._continued_row
+            rows.append(row(context, continuation))
         results = []
         scored = self._scored([ids for _, ids, _ in rows], [source for source, _, _ in rows])
         for (context, continuation), (_, ids, begin), (log_p, greedy) in zip(pairs, rows, scored):
@@ -163,8 +165,8 @@ class TextScorer:
         length, stride = self._window(length, stride)
         windows, total, read, size = [], Perplexity(0.0, 0, 0, 0), 0, _BATCHES * self.batch_size
         for document in documents:
-            ids = [self.start_id, *self.tokenizer.encode(document)]
-            read += len(ids) - 1
+            ids = [*self._start, *self.tokenizer.encode(document)]
+            read += max(len(ids) - 1, 0)
             total = total.plus(words=len(document.split()), bytes=len(document.encode("utf-8", "surrogatepass")))
             windows += [(ids[begin:end], new - begin) for begin, end, new in windows_of(len(ids), length, stride)]
             while len(windows) >= size:
@@ -178,10 +180,11 @@ class TextScorer:
 
     def _window(self, length, stride):
         """`length` and `stride` with their defaults."""
-        if self.has_source:
+        if self.has_source or self.has_prefix:
+            given = "an encoder-decoder" if self.has_source else "a decoder with a prefix"
             raise ConfigError(
-                f"perplexity needs a decoder, and {self.model.name} is an encoder-decoder; score targets after their "
-                f"sources with continuations([(source, target)])"
+                f"perplexity needs a decoder{' without a prefix' if self.has_prefix else ''}, and {self.model.name} is "
+                f"{given}; score targets after their sources with continuations([(source, target)])"
             )
         longest = self.model.config.max_positions
         length = length or longest
@@ -206,18 +209,32 @@ class TextScorer:
         begin = int((ends <= len(context)).sum())
         if begin == len(ids):
             raise DataError(f"the continuation {brief(continuation)} has no token; give at least one word")
-        self._check_length(len(ids) + 1, context + continuation)
-        return None, [self.start_id, *ids.tolist()], begin
+        ids, begin = [*self._start, *ids.tolist()], begin + len(self._start) - 1
+        if begin < 0:
+            raise DataError(
+                f"the tokenizer has no special token that begins a text, so that {brief(continuation)} needs a context; "
+                f"give one of at least one token"
+            )
+        self._check_length(len(ids), context + continuation)
+        return None, ids, begin
 
     def _target_row(self, source, target):
-        """The same of an encoder-decoder."""
+        """The same of an encoder-decoder, and of a decoder with a prefix."""
         source_ids, target_ids = self.prompts.ids(source), self.tokenizer.encode(target)
         if not target_ids:
             raise DataError(f"the continuation {brief(target)} has no token; give at least one word")
+        if self.has_prefix:
+            ids = [*source_ids, *target_ids, *self.prompts.end_ids]
+            self._check_length(len(ids) - 1, source + target)
+            return source_ids, ids, len(source_ids) - 1
         ids = [self.start_id, *target_ids, *self.prompts.end_ids]
         self._check_length(len(source_ids), source)
         self._check_length(len(ids) - 1, target)
         return source_ids, ids, 0
+
+    @property
+    def _start(self):
+        return () if self.start_id is None else (self.start_id,)
 
     def _check_length(self, length, text):
         longest = self.model.config.max_positions
@@ -227,14 +244,14 @@ class TextScorer:
     def _scored(self, sequences, sources=None):
         """For each sequence of ids: the log-probability of each token after the first, and whether it is the best.
 
-        `sources` are what an encoder-decoder reads for each.
+        `sources` are what an encoder-decoder reads for each, and the prefixes for a decoder that has them.
         """
         order = sorted(range(len(sequences)), key=lambda i: len(sequences[i]))  # batches of like length
         results = [None] * len(sequences)
         for start in range(0, len(order), self.batch_size):
             chosen = order[start : start + self.batch_size]
             inputs = padded([sequences[i] for i in chosen], self.tokenizer.pad_id)
-            if self.has_source:
+            if self.has_source or self.has_prefix:
                 inputs += padded([sources[i] for i in chosen], self.tokenizer.pad_id)
             log_p, greedy = (np.asarray(x) for x in self._scores(*inputs))
             for row, i in enumerate(chosen):
@@ -242,12 +259,15 @@ class TextScorer:
                 results[i] = log_p[row, :count], greedy[row, :count]
         return results
 
-    def _token_scores(self, token_ids, padding_mask, source_ids=None, source_mask=None):
+    def token_scores(self, token_ids, padding_mask, source_ids=None, source_mask=None):
         """float32 and bool [B, S - 1]: of each token but the first."""
         if self.has_source:
             inputs = {"token_ids": source_ids, "padding_mask": source_mask, "decoder_token_ids": token_ids}
         else:
             inputs = {"token_ids": token_ids, "padding_mask": padding_mask}
+            if self.has_prefix:
+                length = ops.sum(ops.cast(source_mask, "int32"), axis=1, keepdims=True)
+                inputs["prefix_mask"] = ops.arange(ops.shape(token_ids)[1], dtype="int32")[None] < length
         x = self.model(inputs, training=False)["sequence_output"][:, :-1]
 
         def of_row(pair):  # one sequence at a time: the logits of all would be large
@@ -263,14 +283,11 @@ def _exp(x):
     return math.exp(x) if x < 700 else math.inf  # a text without spaces is one word
 
 
-def _start_of(tokenizer):
-    """The token that every text of a decoder begins with, so that its first token has a context."""
+def start_of(tokenizer):
+    """The token that every text of a decoder begins with, so that its first token has a context; None without one."""
     # GPT-2 puts its one special token between documents: it ends one and begins the next.
     starts = [*tokenizer.layout.before_first, tokenizer.cls_id, tokenizer.eod_id, tokenizer.sep_id]
-    starts = [i for i in starts if i is not None]
-    if not starts:
-        raise ConfigError("the tokenizer has no special token that begins or ends a text; train one with [CLS] or </s>")
-    return starts[0]
+    return next((i for i in starts if i is not None), None)
 
 
 def windows_of(total, length, stride):

@@ -45,5 +45,6 @@ CAUSAL_LM = Objective(
     corruption="tfrecords.corruption.documents:DocumentSeparation",
     corruption_section="documents",
     unigram={"causal_lm_loss": "masked_lm_loss", "causal_lm_accuracy": "masked_lm_accuracy"},
+    served="bert_tf.export.generation:ServedGeneration",
     backbone="decoder",
 )

@@ -44,4 +44,5 @@ DENOISING = Objective(
     corruption_section="denoising",
     unigram={"denoising_loss": "masked_lm_loss", "denoising_accuracy": "masked_lm_accuracy"},
     backbone=("encoder_decoder", "decoder"),
+    served="bert_tf.export.generation:ServedGeneration",
 )

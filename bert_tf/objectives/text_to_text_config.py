@@ -49,4 +49,5 @@ TEXT_TO_TEXT = Objective(
     model="bert_tf.objectives.text_to_text:TextToText",
     unigram={"text_to_text_loss": "masked_lm_loss", "text_to_text_accuracy": "masked_lm_accuracy"},
     backbone=("encoder_decoder", "decoder"),
+    served="bert_tf.export.generation:ServedGeneration",
 )

@@ -251,6 +251,7 @@ def test_a_shell_completes_commands_options_and_their_values(tmp_path):
         ("shards", "sequence_lenght=3"),
         ("tokenize", "sentence=3"),
         ("inspect", "strategy=word"),
+        ("prompt", "scorring=sum"),
     ],
 )
 def test_a_wrong_setting_is_refused_before_tensorflow_is_imported(command, setting):
@@ -258,6 +259,7 @@ def test_a_wrong_setting_is_refused_before_tensorflow_is_imported(command, setti
     others = {
         "pretrain": ["--shards", "s"], "finetune": ["--init-from", "r", "--train", "t", "--dev", "d"],
         "study": ["--corpus", "c", "--tokenizer", "t"], "shards": ["c"], "tokenize": ["c", "--tokenizer", "t"], "inspect": ["s"],
+        "prompt": ["r"],
     }[command] + ["--output", "x"] * (command != "inspect")  # fmt: skip
     script = (
         "import sys; sys.modules['tensorflow'] = sys.modules['keras'] = None\n"
@@ -292,6 +294,10 @@ def test_help_of_every_command(command, capsys):
         (["predict", "nowhere", "text", "--set", "task.columns.txt=a"], "unknown key 'task.columns.txt'; did you mean 'text'"),
         (["export", "nowhere"], "nowhere is not a run directory"),
         (["inspect", "nowhere"], "nowhere"),
+        (["score", "nowhere"], "give a context and a continuation, or --file, or --corpus"),
+        (["score", "nowhere", "a", " b"], "nowhere is not a run directory"),
+        (["prompt", "nowhere"], "nowhere is not a run directory"),
+        (["prompt", "nowhere", "--config", "prompts/tranlation"], "did you mean 'prompts/translation'"),
     ],
 )
 def test_mistakes_are_one_sentence_without_a_traceback(arguments, message, capsys, tmp_path, monkeypatch):

@@ -7,13 +7,12 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import keras
-import numpy as np
 import pytest
 import tensorflow as tf
-from exports import LABELS, LENGTH, TAGS, TEXTS, VOCABULARY, bert
+from exports import LABELS, LENGTH, TAGS, TEXTS, VOCABULARY, bert, decoder
 
-from bert_tf.export import ServedClassifier, ServedEmbedding, ServedMaskedLM, ServedRegressor, ServedTagger
-from bert_tf.export import write_saved_model
+from bert_tf.export import ServedClassifier, ServedEmbedding, ServedGeneration, ServedMaskedLM, ServedRegressor
+from bert_tf.export import ServedTagger, write_saved_model
 from bert_tf.objectives.masked_lm import MaskedLM
 from bert_tf.tasks.heads import Classifier, Regressor
 from bert_tf.tokenizers import WordPieceTokenizer
@@ -48,6 +47,7 @@ def exports(models, tokenizer, tmp_path_factory):
         "tagger_whitespace": ServedTagger(models.tagger, tokenizer, TAGS, LENGTH, static=True, words="whitespace"),
         "masked_lm": ServedMaskedLM(models.masked_lm, tokenizer, LENGTH, top_k=4),
         "embedding": ServedEmbedding(models.masked_lm.backbone, tokenizer, LENGTH),
+        "generation": ServedGeneration(*decoder(TEXTS), LENGTH, method="sample", top_k=20, max_new_tokens=4),
     }
     folder = tmp_path_factory.mktemp("exports")
     return {
@@ -63,15 +63,9 @@ def requests(exports):
     for name, export in exports.items():
         batches = [TEXTS, TEXTS[1:2], TEXTS[2:3]]
         for batch in batches:
-            inputs = {"text": text_array(batch)}
-            if export.module.pairs:
-                inputs["text_pair"] = text_array(batch[::-1])
             for signature in export.module.signatures():
-                if signature == "ids":
-                    features = export.module.features(**{k: tf.constant(v) for k, v in inputs.items()})
-                    result.append((name, signature, {k: v.numpy() for k, v in features.items()}))
-                else:
-                    result.append((name, signature, inputs))
+                inputs = export.module.inputs_of(signature, batch)
+                result.append((name, signature, {k: v.numpy() for k, v in inputs.items()}))
     return result
 
 
@@ -106,7 +100,3 @@ def ask(exports, requests, tmp_path_factory):
         return pickle.loads((folder / "answers").read_bytes())
 
     return run
-
-
-def text_array(texts):
-    return np.array([text.encode("utf-8") for text in texts], object)

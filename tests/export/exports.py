@@ -2,9 +2,13 @@
 
 import functools
 
+import keras
 import tensorflow as tf
 
-from bert_tf.models import BertConfig, BertEncoder
+from bert_tf.models import BertConfig, BertEncoder, GPT2Config, GPT2Decoder
+from bert_tf.objectives.causal_lm import CausalLM
+from bert_tf.tokenizers.bpe.training import train_byte_level_bpe
+from bert_tf.tokenizers.special_tokens import GPT2_ROLES
 
 LENGTH = 24
 LABELS = ("negative", "neutral", "größer")
@@ -38,3 +42,12 @@ def bert(pooler=True, dtype=None):
         initializer_range=0.3,  # answers that differ between texts
     )
     return BertEncoder(config, pooler=pooler, dtype=dtype)
+
+
+def decoder(corpus):
+    """A random GPT-2 and its tokenizer: (objective, tokenizer)."""
+    tokenizer = train_byte_level_bpe(corpus, 290, role_tokens=GPT2_ROLES, layout="none", normalization=None)
+    keras.utils.set_random_seed(0)
+    sizes = {"hidden_size": 24, "num_layers": 1, "num_heads": 3, "intermediate_size": 40, "max_positions": 48}
+    # Wide initial weights, so that the best token is clearly the best.
+    return CausalLM(GPT2Decoder(GPT2Config(tokenizer.vocabulary_size + 6, **sizes, initializer_range=0.6))), tokenizer

@@ -7,7 +7,7 @@ import keras
 import numpy as np
 import pytest
 import tensorflow as tf
-from exports import LENGTH, bert, load
+from exports import LENGTH, bert, decoder, load
 
 from bert_tf import config as configuration
 from bert_tf.backend import AdamW
@@ -15,6 +15,7 @@ from bert_tf.cli.main import main
 from bert_tf.errors import ConfigError, DataError, RunDirectoryError
 from bert_tf.export import ServingModule, export_run, run
 from bert_tf.export.fill_mask import fill_mask
+from bert_tf.generation import GenerationConfig, TextGenerator
 from bert_tf.models.families import build_config, build_encoder, describe
 from bert_tf.objectives import MaskedLM, PermutationLM
 from bert_tf.tasks import build_task
@@ -122,6 +123,24 @@ def test_a_pretrained_run_fills_masks(pretrained_run, unwritten):
         for j, best in enumerate(masks):
             assert [t.decode() for t in answer["tokens"][i, j]] == [token for token, _ in best]
             np.testing.assert_allclose(answer["probabilities"][i, j], [p for _, p in best], atol=1e-6)
+
+
+def test_a_causal_language_model_writes_what_it_writes_in_python(tmp_path, unwritten, capsys):
+    model, tokenizer = decoder(TEXTS)
+    settings = {"objective": {"name": "causal_lm"}, "data": {"sequence_length": 36}}
+    leave_run(tmp_path, model, tokenizer, **settings)
+    module = export_run(tmp_path, min_new_tokens=2, max_new_tokens=4)
+    assert (module.kind, module.sequence_length) == ("generation", 32)
+    objective, tokenizer = load_pretrained(tmp_path)
+    config = GenerationConfig(min_new_tokens=2, max_new_tokens=4)
+    wanted = TextGenerator(objective.backbone, tokenizer)(TEXTS, config)
+    texts = [[text.decode() for text in row] for row in ask(module, text=TEXTS)["texts"]]
+    assert texts == [[generated.text for generated in row] for row in wanted]
+    assert export_run(tmp_path, max_new_tokens=24).sequence_length == 18  # at least half of the training's
+    assert export_run(tmp_path, kind="embedding").options == ()
+    arguments = ["export", str(tmp_path), "--precision", "float32", "--set", "beams=3"]
+    assert main(arguments) == 1
+    assert "'beams' applies only to method=beam_search, but method is 'greedy'" in capsys.readouterr().err
 
 
 def test_fill_mask_wants_a_mask_and_a_model_that_fills_it(pretrained_run):

@@ -164,6 +164,23 @@ def test_perplexity_counts_every_token_once(model, tokenizer):
     assert found.bits_per_byte == pytest.approx(expected / found.bytes / np.log(2), rel=1e-4)
 
 
+def test_without_a_start_token_the_first_token_is_context(model, tokenizer):
+    scorer, text = TextScorer(model, tokenizer), "the state of the union"
+    scorer.start_id = None  # as with GPT-1's tokenizer
+    ids = tokenizer.encode(text)
+    logits = logits_of(model, ids).astype("float64")
+    log_p = logits - np.log(np.exp(logits).sum(-1, keepdims=True))
+    values = [log_p[i - 1, ids[i]] for i in range(1, len(ids))]
+    begin = len(tokenizer.encode("the state"))
+    (score,) = scorer.continuations([("the state", " of the union")])
+    assert score.log_likelihood == pytest.approx(sum(values[begin - 1 :]), rel=1e-4)
+    assert score.tokens == len(ids) - begin
+    found = scorer.perplexity([text, ""], length=8, stride=7)
+    assert found.tokens == len(values) > 4
+    with pytest.raises(DataError, match="'the' needs a context"):
+        scorer.continuations([("", "the")])
+
+
 @pytest.mark.parametrize("total, length, stride", [(10, 6, 3), (10, 6, 5), (7, 7, 6), (30, 8, 1), (2, 8, 4), (1, 8, 4)])
 def test_windows(total, length, stride):
     windows = list(windows_of(total, length, stride))

@@ -7,7 +7,8 @@ from keras import ops
 
 from bert_tf.config import build
 from bert_tf.errors import ConfigError
-from bert_tf.generation import GenerationConfig, TextGenerator
+from bert_tf.export.generation import ServedGeneration
+from bert_tf.generation import GenerationConfig, TextGenerator, TextScorer
 from bert_tf.models import GPT2Config, GPT2Decoder, T5Decoder, T5DecoderConfig
 from bert_tf.objectives import CausalLM, CausalLMConfig, Denoising
 from bert_tf.objectives.decoder_rows import source_then_target
@@ -148,6 +149,27 @@ def test_greedy_texts_after_a_prefix_equal_those_without_a_cache():
             logits[tokenizer.sep_id] = -np.inf  # which would end the text
             ids = [*ids, int(logits.argmax())]
         assert answer.token_ids == ids[source:]
+
+
+def test_a_continuation_after_a_prefix_has_the_score_of_the_loss():
+    tokenizer = WordPieceTokenizer("[PAD] [UNK] [CLS] [SEP] [MASK] a good bad film in paris the one is . ,".split())
+    model = T5Decoder(T5DecoderConfig(16, head_size=8, prefix=True, **SIZES), pooler=False)
+    scorer = TextScorer(model, tokenizer)
+    pairs = [("a good film", "in paris"), ("the one", "bad . film")]
+    for (source, target), found in zip(pairs, scorer.continuations(pairs)):
+        source, target = [[*tokenizer.encode(text), tokenizer.sep_id] for text in (source, target)]
+        target = np.array([target])
+        batch = {
+            "token_ids": np.array([[tokenizer.cls_id, *source]]),
+            "target_ids": target,
+            "target_weights": np.ones(target.shape),
+        }
+        loss = Denoising(model).loss_sums(batch, training=False)[0]["denoising"]
+        assert found.log_likelihood == pytest.approx(-float(loss), rel=1e-5)
+    with pytest.raises(ConfigError, match="t5_decoder is a decoder with a prefix; score targets after their sources"):
+        scorer.perplexity(["a good film"])
+    with pytest.raises(ConfigError, match="t5_decoder reads its prompt as a prefix, which an export cannot do yet"):
+        ServedGeneration(Denoising(model), tokenizer)
 
 
 def test_parameters_and_the_logits_scale():

@@ -52,6 +52,15 @@ def pack(first, second=None, *, layout, pad_id, sequence_length, dynamic=False):
     return _join(pieces, pad_id, None if dynamic else sequence_length)
 
 
+def padded(ids, pad_id, width, on_the_left=False):
+    """Ragged ids as int32 [N, `width`], and bool [N, `width`], True at real tokens; no row is longer."""
+    lengths = tf.cast(ids.row_lengths(), tf.int32)[:, None]
+    column = tf.range(width)[None] + (lengths - width if on_the_left else 0)
+    mask = (column >= 0) & (column < lengths)
+    index = tf.where(mask, tf.cast(ids.row_starts(), tf.int32)[:, None] + column, tf.size(ids.values))
+    return tf.gather(tf.concat([ids.values, [pad_id]], 0), index), mask
+
+
 def _special(ids, segment):
     return [(token, 1, segment) for token in ids]
 

@@ -1,12 +1,11 @@
 """Special tokens spelled in the text: found first, and kept from the rest of the tokenizer."""
 
-import re
 from typing import NamedTuple
 
 import tensorflow as tf
 import tensorflow_text as tf_text
 
-from bert_tf.tokenizers.ops.strings import row_ids, string_table
+from bert_tf.tokenizers.ops.strings import escape, row_ids, string_table
 
 # Unicode's White_Space, which \s of RE2 is not.
 WHITE_SPACE = r"[\t-\r \x{85}\x{A0}\x{1680}\x{2000}-\x{200A}\x{2028}\x{2029}\x{202F}\x{205F}\x{3000}]"
@@ -46,7 +45,7 @@ class SpecialTokenFinder:
     def __init__(self, tokens):
         by_length = sorted(tokens.items(), key=lambda item: -len(item[0].content))
         patterns = [
-            (WHITE_SPACE + "*") * token.lstrip + _escape(token.content) + (WHITE_SPACE + "*") * token.rstrip
+            (WHITE_SPACE + "*") * token.lstrip + escape(token.content) + (WHITE_SPACE + "*") * token.rstrip
             for token, _ in by_length
         ]
         self._delimiter = "|".join(patterns)
@@ -110,9 +109,4 @@ def insert_special(chunks, ids, splits, starts, ends):
 
 
 def _any_of(items):
-    return "|".join(_escape(token.content) for token, _ in items)
-
-
-def _escape(token):
-    """`token` as a pattern of RE2, which knows an escape for ASCII punctuation only."""
-    return re.sub(r"([!-/:-@\[-`{-~])", r"\\\1", token)
+    return "|".join(escape(token.content) for token, _ in items)

@@ -1,5 +1,7 @@
 """Small graph operations on string tensors and on the segments of flat tensors."""
 
+import re
+
 import tensorflow as tf
 
 # Two ranges: for one of all characters RE2 also takes overlong forms, surrogates and what lies above U+10FFFF.
@@ -11,6 +13,11 @@ def string_table(ids, default):
     ids = ids or {b"\xff": default}  # a table cannot be empty; no text has this byte
     keys, values = tf.constant(list(ids), tf.string), tf.constant(list(ids.values()), tf.int32)
     return tf.lookup.StaticHashTable(tf.lookup.KeyValueTensorInitializer(keys, values), default)
+
+
+def escape(text):
+    """`text` as a pattern of RE2, which knows an escape for ASCII punctuation only."""
+    return re.sub(r"([!-/:-@\[-`{-~])", r"\\\1", text)
 
 
 def segment_begins(lengths):

@@ -1,0 +1,172 @@
+"""Served generation and scoring, against `TextGenerator` and `TextScorer` in Python."""
+
+import dataclasses
+import json
+
+import keras
+import numpy as np
+import pytest
+import tensorflow as tf
+from exports import decoder, load
+
+from bert_tf.errors import ConfigError
+from bert_tf.export import ServedGeneration, write_saved_model
+from bert_tf.generation import GenerationConfig, TextGenerator, TextScorer
+from bert_tf.models import T5Config
+from bert_tf.models.t5 import T5
+from bert_tf.objectives.denoising import Denoising
+from bert_tf.testing import check_served
+from bert_tf.tokenizers import train_bpe, train_unigram
+from bert_tf.tokenizers.bpe.bpe import GPT1_ROLES
+
+CORPUS = ["the state of the union is strong, and the people of the union know it.", "안녕하세요 여러분, 🙂 다시."] * 30
+PROMPTS = ["the", "the people of the union", "안녕 여러분 🙂", "strong, and the\n"]
+CONTINUATIONS = [" union", ",", " 다시", " it"]
+LENGTH, NEW = 40, 8
+
+
+@pytest.fixture(scope="module")
+def gpt():
+    """(objective, tokenizer)"""
+    return decoder(CORPUS)
+
+
+@pytest.fixture(scope="module")
+def t5():
+    keras.utils.set_random_seed(3)  # first: it clears TensorFlow's caches, where SentencePiece has its model
+    tokenizer = train_unigram(CORPUS, 90, family="t5", character_coverage=1.0)
+    sizes = {"num_layers": 1, "num_heads": 2, "head_size": 6, "intermediate_size": 28}
+    model = T5(T5Config(tokenizer.vocabulary_size + 10, 20, **sizes))
+    for variable in model.trainable_variables:  # wide, so that the best token is clearly the best
+        variable.assign(variable + 0.3 * np.random.default_rng(1).normal(size=variable.shape))
+    return Denoising(model), tokenizer
+
+
+def ask(function, **inputs):
+    return {name: value.numpy() for name, value in function(**{k: tf.constant(v) for k, v in inputs.items()}).items()}
+
+
+def check_texts(answer, wanted):
+    """An answer is that of `TextGenerator`."""
+    texts = [[text.decode() for text in row] for row in answer["texts"]]
+    assert texts == [[generated.text for generated in row] for row in wanted]
+    assert answer["lengths"].tolist() == [[len(generated.token_ids) for generated in row] for row in wanted]
+    scores = [[generated.score for generated in row] for row in wanted]
+    np.testing.assert_allclose(answer["scores"], scores, rtol=1e-4, atol=1e-5)
+
+
+SAMPLE = {"method": "sample", "top_k": 20, "top_p": 0.9, "seed": 4, "stop_strings": ("th", "e.")}
+BEAMS = {"method": "beam_search", "beams": 3, "n_best": 2, "no_repeat_ngram": 2, "min_new_tokens": 2}
+
+
+@pytest.mark.parametrize(
+    "kind, settings, static",
+    [("gpt", {}, True), ("gpt", SAMPLE, False), ("gpt", BEAMS, False), ("t5", SAMPLE, True)],
+    ids=["gpt-greedy-static", "gpt-sample", "gpt-beams", "t5-sample-static"],
+)
+def test_texts_are_those_of_python(kind, settings, static, request):
+    objective, tokenizer = request.getfixturevalue(kind)
+    config = GenerationConfig(max_new_tokens=NEW, **settings)
+    module = ServedGeneration(objective, tokenizer, LENGTH, static=static, max_new_tokens=NEW, **settings)
+    wanted = TextGenerator(objective.backbone, tokenizer)(PROMPTS, config)
+    assert len({g.text for row in wanted for g in row}) > 3
+    traced = module.signatures()["serving_default"].traced()
+    check_texts(ask(traced, text=PROMPTS), wanted)
+
+
+@pytest.mark.parametrize("kind, method", [("gpt", "sample"), ("gpt", "beam_search"), ("t5", "beam_search")])
+def test_settings_of_each_text(kind, method, request):
+    """Each text of a batch with settings of its own is that which it gets alone from Python."""
+    objective, tokenizer = request.getfixturevalue(kind)
+    each = {"max_new_tokens": [2, 8], "min_new_tokens": [0, 3]}
+    if method == "sample":
+        each |= {"seed": [5, 2**31 - 1], "temperature": [0.5, 2.0], "top_k": [20, 9], "top_p": [1.0, 0.8]}
+    settings = {"top_k": 20} if method == "sample" else {"beams": 3, "n_best": 3}
+    module = ServedGeneration(objective, tokenizer, LENGTH, method=method, max_new_tokens=NEW, **settings)
+    generate = TextGenerator(objective.backbone, tokenizer)
+    answer = ask(module.signatures()["generate"].traced(), text=PROMPTS[:2], **cast(each))
+    for i, prompt in enumerate(PROMPTS[:2]):
+        own = {name: values[i] for name, values in each.items()}
+        config = dataclasses.replace(module.config, **own)
+        check_texts({name: value[i : i + 1] for name, value in answer.items()}, generate([prompt], config))
+
+
+def cast(each):
+    return {
+        name: np.array(values, "float32" if isinstance(values[0], float) else "int32") for name, values in each.items()
+    }
+
+
+@pytest.mark.parametrize("kind, static", [("gpt", True), ("gpt", False), ("t5", False)])
+def test_scores_are_those_of_python(kind, static, request):
+    objective, tokenizer = request.getfixturevalue(kind)
+    module = ServedGeneration(objective, tokenizer, LENGTH, static=static, max_new_tokens=NEW)
+    wanted = TextScorer(objective.backbone, tokenizer).continuations(list(zip(PROMPTS, CONTINUATIONS)))
+    answer = ask(module.signatures()["score"].traced(), text=PROMPTS, continuation=CONTINUATIONS)
+    np.testing.assert_allclose(answer["log_likelihood"], [score.log_likelihood for score in wanted], rtol=1e-4)
+    assert answer["tokens"].tolist() == [score.tokens for score in wanted]
+
+
+def test_long_and_empty_prompts(gpt, tmp_path):
+    objective, tokenizer = gpt
+    module = ServedGeneration(objective, tokenizer, 6, max_new_tokens=NEW)
+    long = "the people know it, " + PROMPTS[1]
+    kept = tokenizer.decode(tokenizer.encode(long)[-6:])
+    ((wanted,),) = TextGenerator(objective.backbone, tokenizer)([kept], module.config)
+    answer = ask(module.answer_text, text=[long, "", tokenizer.special_tokens[0]])
+    assert answer["texts"][0, 0].decode() == wanted.text
+    assert answer["texts"][1] == answer["texts"][2] and answer["texts"][1, 0]
+    # A context too long to be scored loses its begin: six tokens of prompt and eight new, start token included.
+    score = ask(module.answer_score, text=[long * 3], continuation=[" union"])
+    count = int(score["tokens"][0])
+    kept = tokenizer.decode(tokenizer.encode(long * 3 + " union")[-13:-count])
+    (alone,) = TextScorer(objective.backbone, tokenizer).continuations([(kept, " union")])
+    assert score["log_likelihood"][0] == pytest.approx(alone.log_likelihood, rel=1e-4)
+
+
+def test_wrong_requests(gpt):
+    objective, tokenizer = gpt
+    module = ServedGeneration(objective, tokenizer, LENGTH, method="sample", top_k=9, max_new_tokens=NEW)
+    right = {"max_new_tokens": [2], "min_new_tokens": [0], "seed": [0], "top_k": [3]}
+    right = {key: np.array(value, "int32") for key, value in right.items()}
+    right |= {"temperature": np.array([1.0], "float32"), "top_p": np.array([1.0], "float32")}
+    for name, wrong, message in (
+        ("max_new_tokens", 9, "max_new_tokens must be at least 1 and at most 8; there is(?s:.*)9"),
+        ("min_new_tokens", -1, "min_new_tokens must be at least 0"),
+        ("top_k", 10, "top_k must be at least 1 and at most 9"),
+        ("temperature", 0.0, "temperature must be above 0"),
+        ("top_p", 1.5, "top_p must be above 0.0 and at most 1.0"),
+    ):
+        with pytest.raises(tf.errors.InvalidArgumentError, match=message):
+            ask(module.answer_with, text=["the"], **right | {name: np.array([wrong], right[name].dtype)})
+    with pytest.raises(tf.errors.InvalidArgumentError, match="as many seed as text"):
+        ask(module.answer_with, text=["the"], **right | {"seed": np.zeros(2, "int32")})
+    for continuation, message in (("", "has no token to be scored"), ("the people of it " * 19, "more than 47 tokens")):
+        with pytest.raises(tf.errors.InvalidArgumentError, match=message):
+            ask(module.answer_score, text=["the", "the"], continuation=[" union", continuation])
+    with pytest.raises(ConfigError, match="model has 48 positions"):
+        ServedGeneration(objective, tokenizer, 45, max_new_tokens=NEW)
+    with pytest.raises(ConfigError, match="'seed' applies only to method=sample"):
+        ServedGeneration(objective, tokenizer, LENGTH, seed=3)
+
+
+def test_a_tokenizer_without_special_tokens(gpt):
+    """GPT-1's: no signature `score`, and a prompt must have a token."""
+    objective, _ = gpt
+    tokenizer = train_bpe(CORPUS, 120, cleaning="gpt1", role_tokens=GPT1_ROLES, layout="none")
+    module = ServedGeneration(objective, tokenizer, 8, max_new_tokens=4)
+    assert set(module.signatures()) == {"serving_default", "generate"}
+    assert b"" not in module.trial_inputs("serving_default")["text"].numpy().tolist()
+    with pytest.raises(tf.errors.InvalidArgumentError, match="has no token; give at least one word"):
+        module.answer_text(tf.constant(["the", " "]))
+
+
+def test_a_written_t5(t5, tmp_path):
+    objective, tokenizer = t5
+    module = ServedGeneration(objective, tokenizer, LENGTH, max_new_tokens=NEW, **BEAMS)
+    path = write_saved_model(module, tmp_path)
+    answer = check_served(path, PROMPTS)
+    check_texts(answer, TextGenerator(objective.backbone, tokenizer)(PROMPTS, module.config))
+    assert set(load(path).signatures) == {"serving_default", "generate", "score"}
+    said = json.loads((path / "assets" / "export.json").read_text())
+    assert said["sequence_length"] == LENGTH and said["generation"]["max_new_tokens"] == NEW
