@@ -35,7 +35,7 @@ class TextToTextTask(Task):
 
     Example:
         settings = {"kind": "text_to_text", "sequence_length": 16, "target_length": 8, "text_metrics": []}
-        task = TextToTextTask(settings, tokenizer)
+        task = TextToTextTask(settings | {"generation": {"max_new_tokens": 8}}, tokenizer)
         train = task.examples(["a good film", "a bad film"], targets=["good", "bad"])
         model = task.model(gpt)
         task.evaluate(model, train)["exact_match"]

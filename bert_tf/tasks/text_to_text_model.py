@@ -94,8 +94,11 @@ class TextToText(InferringModel):
             inputs = {"token_ids": token_ids, "padding_mask": mask, "decoder_token_ids": shifted}
             return self.backbone(inputs, training=training)["sequence_output"]
         # The source ends in the same column of every row, as in `DecoderSteps`.
+        source, nothing = mask, ops.zeros_like(written, dtype="bool")
         mask = ops.concatenate([mask, ops.ones_like(written, dtype="bool")], axis=1)
         positions = ops.maximum(ops.cumsum(ops.cast(mask, "int32"), axis=1) - 1, 0)
         tokens = ops.concatenate([token_ids, written], axis=1)
         inputs = {"token_ids": tokens, "padding_mask": mask, "position_ids": positions}
+        if self.backbone.prefix:
+            inputs["prefix_mask"] = ops.concatenate([source, nothing], axis=1)
         return self.backbone(inputs, training=training)["sequence_output"][:, ops.shape(token_ids)[1] - 1 :]

@@ -9,9 +9,11 @@ from bert_tf.config import build
 from bert_tf.errors import ConfigError
 from bert_tf.export.generation import ServedGeneration
 from bert_tf.generation import GenerationConfig, TextGenerator, TextScorer
+from bert_tf.generation.restrictions import Restrictions
 from bert_tf.models import GPT2Config, GPT2Decoder, T5Decoder, T5DecoderConfig
 from bert_tf.objectives import CausalLM, CausalLMConfig, Denoising
 from bert_tf.objectives.decoder_rows import source_then_target
+from bert_tf.tasks.text_to_text_model import TextToText
 from bert_tf.tokenizers import WordPieceTokenizer
 from bert_tf.training.pretrain_config import PretrainConfig, check_pretraining
 
@@ -170,6 +172,19 @@ def test_a_continuation_after_a_prefix_has_the_score_of_the_loss():
         scorer.perplexity(["a good film"])
     with pytest.raises(ConfigError, match="t5_decoder reads its prompt as a prefix, which an export cannot do yet"):
         ServedGeneration(Denoising(model), tokenizer)
+
+
+@pytest.mark.parametrize("prefix", [False, True])
+def test_fine_tuning_has_the_same_loss(prefix):
+    """The task text_to_text makes its rows in another way: sources padded on the left, then targets."""
+    model, batch = t5_decoder(prefix), features()
+    loss = Denoising(model).loss_sums(batch, training=False)[0]["denoising"]
+    fill = [4 - len(source) for source in SOURCES]
+    left = {
+        name: np.stack([np.roll(row, n) for row, n in zip(batch[name], fill)]) for name in ("token_ids", "padding_mask")
+    }
+    task = TextToText(model, GenerationConfig(max_new_tokens=4), Restrictions(stop_ids=(1,)), pad_id=0)
+    assert float(task.loss_sums(batch | left, training=False)[0]["target"]) == pytest.approx(float(loss), rel=1e-5)
 
 
 def test_parameters_and_the_logits_scale():

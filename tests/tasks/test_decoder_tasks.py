@@ -158,7 +158,7 @@ def test_a_published_gpt1_fine_tunes_answers_and_exports(tmp_path):
     (tmp_path / "train.tsv").write_text("\n".join(["sentence1\tsentence2\tlabel", *rows]) + "\n")
     experiment = configuration.load(FinetuneConfig, "finetune/gpt1", [
         f"init_from={GPT1}", f"data.train={tmp_path}/train.tsv", f"data.dev={tmp_path}/train.tsv",
-        "task.sequence_length=16", "task.pair_order=both", "train.epochs=2", "train.batch_size=2", "train.strategy=one",
+        "task.sequence_length=16", "task.pair_order=both", "train.epochs=1", "train.batch_size=2", "train.strategy=one",
     ])  # fmt: skip
     summary = finetune(experiment, tmp_path / "run")
     task, model, tokenizer = load_finetuned(tmp_path / "run")

@@ -24,6 +24,7 @@ from bert_tf.tokenizers.sentencepiece.digit_commas import DigitCommaCutter
 from bert_tf.tokenizers.sentencepiece.families import FAMILIES, check_family, sentinels
 from bert_tf.tokenizers.sentencepiece.model_file import SPACE, byte_pieces, parse_model
 from bert_tf.tokenizers.sentencepiece.pre_tokenization import PRE_TOKENIZATIONS, PreTokenization
+from bert_tf.tokenizers.sentencepiece.shared_model import SharedSentencepiece
 from bert_tf.tokenizers.special_tokens import SpecialToken
 from bert_tf.tokenizers.tokenizer import Tokenizer
 from bert_tf.tokenizers.word_starts import sentencepiece_word_starts
@@ -118,7 +119,7 @@ class SentencePieceTokenizer(Tokenizer):
                 parsed.normalizer_spec.precompiled_charsmap = b""
                 content, table, charsmap = parsed.SerializeToString(), charsmap, b""
             try:
-                self._pieces = tf_text.SentencepieceTokenizer(content, out_type=tf.int32)
+                self._pieces = SharedSentencepiece(content, out_type=tf.int32)
                 self._pieces.tokenize(tf.constant(["a"]))
             except tf.errors.OpError as error:
                 raise DataError(f"this SentencePiece model cannot be used: {error.message}") from None
