@@ -9,12 +9,10 @@ import dataclasses
 import io
 import json
 import math
-import random
 import shutil
 import statistics
 
 import keras
-import numpy as np
 import tensorflow as tf
 
 from bert_tf import config as configuration
@@ -130,7 +128,7 @@ def _train_and_measure(config, run, task, data, strategy, begin, writes):
     """Trains and returns the content of finished.json. Only the chief writes, and evaluates the test file."""
     train, examples, dev, test = config.train, data["train"], data["dev"], data.get("test")
     with strategy.scope(), precision(train.precision):
-        _seed(train.seed)  # the head, and the encoder where not pretrained
+        keras.utils.set_random_seed(train.seed)  # the head, and the encoder where not pretrained
         dropout = finetuning_dropout(config.init_from) if train.dropout is None else train.dropout
         encoder, _ = load_encoder(config.init_from, trained=train.pretrained, pooler=task.pooler, dropout=dropout)
         model = task.model(encoder)
@@ -157,16 +155,6 @@ def _train_and_measure(config, run, task, data, strategy, begin, writes):
             result["test"] = task.evaluate(model, test, train.batch_size)
             result["baselines"]["test"] = task.baselines(examples, test)
     return result
-
-
-def _seed(number):
-    """Seeds what initializers draw from: Python's random numbers, and NumPy's.
-
-    `keras.utils.set_random_seed` would seed TensorFlow's own as well, which nothing here uses, and with that clear a cache
-    in which SentencePiece keeps its model: the task's tokenizer could not be used any more.
-    """
-    random.seed(number)
-    np.random.seed(number)
 
 
 def _train(model, task, examples, dev, steps, train, run, writes):
