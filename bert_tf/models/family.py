@@ -86,7 +86,7 @@ class Family:
         objective: the name of the objective that its published models were pretrained with.
         pair_task: the task of their pair head, as `objective.pair_task` names it; None for no such head.
         expected_shapes: function from a configuration to its `ExpectedShapes`; None for no such check.
-        kind: "encoder", or "decoder": causal, see `bert_tf.models.decoder`.
+        kind: "encoder", "decoder" or "encoder_decoder": see `bert_tf.models.decoder` and `encoder_decoder`.
 
     Example:
         @dataclasses.dataclass(frozen=True, kw_only=True)

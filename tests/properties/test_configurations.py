@@ -6,6 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bert_tf import config, parsing
+from bert_tf.prompting.prompting_config import PromptingConfig
 from bert_tf.training.finetune_config import FinetuneConfig, check_finetuning
 from bert_tf.training.pretrain_config import PretrainConfig, check_pretraining
 from bert_tf.training.study_config import StudyConfig
@@ -16,7 +17,9 @@ CHECKS = {
     FinetuneConfig: check_finetuning,
     StudyConfig: lambda _: None,
     ShardsConfig: lambda _: None,
+    PromptingConfig: lambda _: None,
 }
+FOLDERS = {"pretrain": PretrainConfig, "finetune": FinetuneConfig, "ablations": StudyConfig, "prompts": PromptingConfig}
 KEYS = {cls: config.keys(cls) for cls in CHECKS}
 SHIPPED = sorted(config.shipped())
 
@@ -43,7 +46,7 @@ def test_settings_on_the_command_line(given_):
 def test_shipped_configurations_with_damage(data):
     name = data.draw(st.sampled_from(SHIPPED))
     whole = config.read_yaml(config.find(name))
-    cls = {"pretrain": PretrainConfig, "finetune": FinetuneConfig, "ablations": StudyConfig}[name.split("/")[0]]
+    cls = FOLDERS[name.split("/")[0]]
     with answer_or_user_error():
         text = as_json(data.draw(damaged(whole)))  # JSON is YAML
         settings = parsing.parse_yaml(text, name)
@@ -61,5 +64,5 @@ def test_any_text_as_yaml(tmp_path_factory, text):
 
 @pytest.mark.parametrize("name", SHIPPED)
 def test_every_shipped_configuration_is_right_before_damage(name):
-    cls = {"pretrain": PretrainConfig, "finetune": FinetuneConfig, "ablations": StudyConfig}[name.split("/")[0]]
+    cls = FOLDERS[name.split("/")[0]]
     config.load(cls, name)
