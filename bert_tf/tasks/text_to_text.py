@@ -161,7 +161,9 @@ class TextToTextTask(Task):
         size = self.tokenizer.vocabulary_size
         # Rows of the token table beyond the vocabulary, as T5 has them, are never chosen.
         allowed = tuple(range(size)) if size < encoder.config.vocabulary_size else None
-        restrictions = Restrictions((frame.end,), rules.min_new_tokens, rules.no_repeat_ngram, allowed)
+        restrictions = Restrictions(
+            (frame.end,), rules.min_new_tokens, rules.no_repeat_ngram, allowed, rules.repetition_penalty
+        )
         return TextToText(encoder, rules, restrictions, self.tokenizer.pad_id)
 
     def _written(self, output):
