@@ -9,6 +9,7 @@ from bert_tf import config
 from bert_tf.backend import Adafactor, AdamW, TrainableModel
 from bert_tf.errors import ConfigError
 from bert_tf.models import T5, preset
+from bert_tf.training import strategies
 from bert_tf.training.checkpoints import Checkpoints
 from bert_tf.training.optimization import make_optimizer
 from bert_tf.training.optimizer_config import AdafactorConfig, AdamConfig, OptimizerConfig
@@ -119,8 +120,8 @@ def trained(steps, folder=None):
 
 def test_adafactor_on_two_replicas_is_adafactor_on_one():
     found = {}
-    for count in (1, 2):
-        with tf.distribute.MirroredStrategy([f"CPU:{i}" for i in range(count)]).scope():
+    for count, name in ((1, "one"), (2, "mirrored")):
+        with strategies.make_strategy(name).scope():
             model = Product()
             model.compile(optimizer=make_optimizer(AdafactorConfig(warmup_steps=2), 10))
         random = np.random.default_rng(5)
