@@ -8,7 +8,6 @@ import tensorflow as tf
 from bert_tf.errors import ConfigError, DataError
 from bert_tf.models import BertConfig, BertEncoder, XLNetConfig, XLNetEncoder
 from bert_tf.objectives import PermutationLM
-from bert_tf.training.strategies import make_strategy
 
 CONFIG = XLNetConfig(
     vocabulary_size=50, hidden_size=24, num_layers=2, num_heads=3, intermediate_size=40, initializer_range=0.3
@@ -174,17 +173,13 @@ def test_mixed_bfloat16_is_close():
     assert 1e-4 < np.sqrt((error**2).mean()) < 0.05 * logits_of(model, features).std()
 
 
-def test_fit_learns_and_replicas_change_nothing():
+def test_fit_learns():
     config = dataclasses.replace(CONFIG, num_layers=1, dropout=0.0, attention_dropout=0.0, initializer_range=0.1)
     dataset = tf.data.Dataset.from_tensors(batch(rows=6)).repeat(15)
-    histories = []
-    for strategy in (tf.distribute.get_strategy(), make_strategy("mirrored")):
-        with strategy.scope():
-            model = make(config=config)
-            model.compile(keras.optimizers.Adam(1e-2))
-        histories.append(model.fit(dataset, epochs=2, verbose=0).history["loss"])
-    assert histories[0][0] > 1.5 * histories[0][1]
-    np.testing.assert_allclose(histories[1], histories[0], rtol=1e-3)
+    model = make(config=config)
+    model.compile(keras.optimizers.Adam(1e-2))
+    first, last = model.fit(dataset, epochs=2, verbose=0).history["loss"]
+    assert first > 1.5 * last
 
 
 def test_save_and_load(tmp_path):

@@ -15,7 +15,6 @@ from bert_tf.models.modernbert import ModernBertEncoder
 from bert_tf.models.roberta import RobertaEncoder
 from bert_tf.models.xlnet import XLNetEncoder
 from bert_tf.objectives import ReplacedTokenDetection
-from bert_tf.training.strategies import make_strategy
 
 CONFIG = ElectraConfig(
     vocabulary_size=50,
@@ -181,25 +180,6 @@ def test_the_embeddings_are_one_layer():
     bare = ElectraEncoder(CONFIG, pooler=False)
     own = [p for p in paths if not p.startswith(("generator/", "discriminator_head/"))]
     assert sorted(own) == sorted(v.path for v in bare.variables)
-
-
-def test_two_replicas_are_one_device():
-    # The samples are functions of the features, so that not even they differ.
-    results = []
-    strategies = (tf.distribute.OneDeviceStrategy("/cpu:0"), make_strategy("mirrored"))
-    for strategy in strategies:
-        with strategy.scope():
-            model = make(SHALLOW)
-            model.compile(keras.optimizers.SGD(0.01))
-            batches = [batch(rows=8, seed=seed) for seed in range(3)]
-            stacked = {k: np.concatenate([b[k] for b in batches]) for k in batches[0]}
-            data = tf.data.Dataset.from_tensor_slices(stacked).batch(8, drop_remainder=True)
-            results.append((model.fit(data, verbose=0).history, model.get_weights()))
-    for one, two in zip(results[0][1], results[1][1]):
-        np.testing.assert_allclose(one, two, atol=2e-6)
-    one, two = ({k: v[0] for k, v in history.items()} for history, _ in results)
-    assert set(one) >= {"loss", "masked_lm_loss", "discriminator_loss", "discriminator_recall"}
-    assert one == pytest.approx(two, rel=1e-5)
 
 
 @pytest.mark.parametrize("dtype", ["float32", "mixed_bfloat16"])

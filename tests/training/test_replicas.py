@@ -2,6 +2,7 @@
 
 import functools
 import json
+import shutil
 import signal
 from pathlib import Path
 
@@ -13,7 +14,6 @@ from safetensors.numpy import load_file
 
 from bert_tf import config, samples
 from bert_tf.tokenizers import train_wordpiece
-from bert_tf.training.checkpoints import Checkpoints
 from bert_tf.training.pretraining import PretrainConfig, pretrain
 from bert_tf.training.run_directory import RunDirectory
 from bert_tf.training.strategies import make_strategy
@@ -34,19 +34,20 @@ ROWS = {
         "model": {"family": "xlnet"},
         "objective": {"name": "permutation_lm", "memory_length": 8, "permutation": {"permutation_size": 8}},
     },
-    # Micro-batches, and several updates a call; with the other pair head and the span boundary objective.
+    # Micro-batches; with the other pair head and the span boundary objective. Several updates a call are tested on a
+    # smaller model (tests/backend/test_trainable_model.py): here each would be compiled for every replica again.
     "accumulated": {
         "model": {"family": "bert", "max_positions": 32},
         "pair": "sop",
         "objective": {"span_boundary": True, "masking": {"strategy": "span"}},
-        "train": {"accumulation_steps": 2, "steps_per_execution": 4},
+        "train": {"accumulation_steps": 2},
     },
 }
-# How many processes, devices in each, and what they train; several rows where it costs little.
+# How many processes, devices in each, and what they train; all rows where it costs little.
 PLACES = {
     "one": (1, 1, tuple(ROWS)),
     "two_devices": (1, 2, tuple(ROWS)),
-    "two_workers": (2, 2, ("masked_lm", "replaced_token_detection")),
+    "two_workers": (2, 2, ("masked_lm",)),
 }
 PAIRS = [(place, row) for place, (_, _, rows) in PLACES.items() for row in rows if place != "one"]
 
@@ -76,6 +77,9 @@ def runs(tmp_path_factory):
             config.save(settings, folder / place / f"{row}.yaml")
             arguments += [folder / place / f"{row}.yaml", folder / place / row]
         if workers > 1:
+            kill_workers(folder / place, cpus)
+            # One start of the processes for all: the killed run is resumed, too.
+            arguments += [folder / place / "killed.yaml", folder / place / "killed"]
             arguments += ["plain_fit", folder / place / "plain_fit"]
             check(run_workers("worker.py", *arguments, workers=workers, logical_cpus=cpus))
         return folder / place
@@ -83,12 +87,23 @@ def runs(tmp_path_factory):
     return runs
 
 
+def kill_workers(folder, cpus):
+    """Kills the chief of two workers while it writes the checkpoint of step 8; "killed" holds step 4 then."""
+    settings = config.build(PretrainConfig, experiment(folder.parent, folder.name, "masked_lm", checkpoint_every=4))
+    config.save(settings, folder / "killed.yaml")
+    arguments = folder / "killed.yaml", folder / "killed", 8, "checkpoint"
+    killed, left = run_workers("killed_run.py", *arguments, logical_cpus=cpus)
+    check([killed], -signal.SIGKILL)
+    assert left[0] == 1 and "WorkerLostError: another worker of the cluster ended" in left[1], left[1][-3000:]
+    assert RunDirectory.open(folder / "killed").checkpoints.latest()[1]["step"] == 4
+
+
 def experiment(folder, place, row, **train):
     settings = {"pair": "nsp"} | ROWS[row]
     pair = settings.pop("pair")
     workers, cpus, _ = PLACES[place]
     strategy = "multi_worker" if workers > 1 else "mirrored" if cpus > 1 else "one"
-    common = {"steps": 12, "batch_size": 8, "log_every": 4, "checkpoint_every": 12, "eval_every": 12, "strategy": strategy}
+    common = {"steps": 12, "batch_size": 8, "log_every": 4, "checkpoint_every": 8, "eval_every": 12, "strategy": strategy}
     return settings | {
         "model": SIZES | {"dropout": 0.0, "attention_dropout": 0.0} | settings["model"],
         # Of the dev shards' last batch there is no row for some replicas.
@@ -113,9 +128,9 @@ def test_replicas_train_the_model_of_one(runs, place, row):
     one, many = (RunDirectory.open(runs(p) / row) for p in ("one", place))
     for expected, found in zip(one.metrics(), many.metrics(), strict=True):
         assert found.keys() == expected.keys()
-        for name, rounding in {"loss": 1e-6, "eval_loss": 1e-6, "gradient_norm": 2e-5}.items():
-            if name in expected:
-                assert found[name] == pytest.approx(expected[name], rel=rounding), (expected["step"], name)
+        for name in expected.keys() - {"tokens_per_second"}:  # losses, accuracies, held-out ones too
+            rounding = 2e-5 if name == "gradient_norm" else 1e-6
+            assert found[name] == pytest.approx(expected[name], rel=rounding), (expected["step"], name)
     assert one.metrics()[0]["gradient_norm"] > 0.1
     assert_close(final_weights(many), final_weights(one))
 
@@ -135,34 +150,20 @@ def test_a_script_of_its_own_that_fits_measures_and_predicts(runs):
         np.testing.assert_allclose(of_worker["predictions"], one["predictions"], atol=1e-6)  # in this order
 
 
-def test_a_run_goes_on_with_another_number_of_replicas(runs, tmp_path, monkeypatch):
-    one = runs("one")
-    save = Checkpoints.save
-
-    def save_and_stop(checkpoints, model, step, **state):
-        save(checkpoints, model, step, **state)
-        raise KeyboardInterrupt
-
-    settings = experiment(one.parent, "two_devices", "masked_lm", checkpoint_every=8)
-    monkeypatch.setattr(Checkpoints, "save", save_and_stop)
-    with pytest.raises(KeyboardInterrupt):
-        pretrain(config.build(PretrainConfig, settings), tmp_path / "run")
-    monkeypatch.setattr(Checkpoints, "save", save)
-    settings["train"]["strategy"] = "one"
+def test_a_run_goes_on_with_another_number_of_replicas(runs, tmp_path):
+    one, two = runs("one"), runs("two_devices")
+    shutil.copytree(two / "masked_lm", tmp_path / "run")
+    run = RunDirectory.open(tmp_path / "run")
+    shutil.rmtree(run.checkpoints.latest()[0])  # as if it had ended after step 8
+    assert run.checkpoints.latest()[1]["step"] == 8
+    settings = experiment(one.parent, "one", "masked_lm")
     run, _ = pretrain(config.build(PretrainConfig, settings), tmp_path / "run")
+    assert run.checkpoints.latest()[1]["step"] == 12
     assert_close(final_weights(run), final_weights(RunDirectory.open(one / "masked_lm")))
 
 
-def test_killed_workers_continue_bitwise(runs, tmp_path):
-    uninterrupted = runs("two_workers")
-    settings = experiment(uninterrupted.parent, "two_workers", "masked_lm", checkpoint_every=4)
-    config.save(config.build(PretrainConfig, settings), tmp_path / "experiment.yaml")
-    killed, left = run_workers("killed_run.py", tmp_path / "experiment.yaml", tmp_path / "run", 8, "checkpoint", logical_cpus=2)
-    check([killed], -signal.SIGKILL)
-    assert left[0] == 1 and "WorkerLostError: another worker of the cluster ended" in left[1], left[1][-3000:]
-    assert RunDirectory.open(tmp_path / "run").checkpoints.latest()[1]["step"] == 4
-    check(run_workers("worker.py", tmp_path / "experiment.yaml", tmp_path / "run", logical_cpus=2))
-    run, whole = RunDirectory.open(tmp_path / "run"), RunDirectory.open(uninterrupted / "masked_lm")
+def test_killed_workers_continue_bitwise(runs):
+    run, whole = (RunDirectory.open(runs("two_workers") / name) for name in ("killed", "masked_lm"))
     assert [(m["step"], m.get("loss")) for m in run.metrics()] == [(m["step"], m.get("loss")) for m in whole.metrics()]
     for name in ("model.safetensors", "optimizer.safetensors"):
         assert (run.checkpoints.latest()[0] / name).read_bytes() == (whole.checkpoints.latest()[0] / name).read_bytes()
