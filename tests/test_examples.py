@@ -6,6 +6,7 @@ without importing them. It may also use the objects and files below, which are m
 """
 
 import dataclasses
+import functools
 import importlib
 import inspect
 import os
@@ -70,17 +71,16 @@ def gpt():
 
 
 def dataset():
-    tokenizer = NAMES["WordPieceTokenizer"](WORDS)
     shards(Path("shards-of-dataset"))
-    reader = NAMES["ShardReader"]("shards-of-dataset", tokenizer)
-    corruption = NAMES["MaskedLMCorruption"](tokenizer, NAMES["MaskingConfig"]())
+    reader = NAMES["ShardReader"]("shards-of-dataset", tokenizer())
+    corruption = NAMES["MaskedLMCorruption"](tokenizer(), NAMES["MaskingConfig"]())
     return reader.dataset(4, seed=0, corrupt=corruption).take(2)
 
 
 def shards(path):
     books(Path("books-of-shards"))
     config = NAMES["ShardsConfig"](sequence_length=32)
-    NAMES["write_shards"](["books-of-shards"], path, NAMES["WordPieceTokenizer"](WORDS), config, workers=1)
+    NAMES["write_shards"](["books-of-shards"], path, tokenizer(), config, workers=1)
 
 
 def books(path):
@@ -98,7 +98,7 @@ def conll(path):
 
 
 def published(path):
-    bert_tf.save(encoder(), NAMES["WordPieceTokenizer"](WORDS), path)
+    bert_tf.save(encoder(), tokenizer(), path)
 
 
 def run(path):
@@ -106,9 +106,19 @@ def run(path):
     bert_tf.import_run("published-of-run", path)
 
 
+@functools.cache
+def tokenizer():
+    """One for all examples: nothing changes a tokenizer, and each has a slow graph of its own."""
+    return NAMES["WordPieceTokenizer"](WORDS)
+
+
+def exported(path):
+    NAMES["write_saved_model"](NAMES["ServedEmbedding"](encoder(), tokenizer(), 32), path)
+
+
 #: Name of an object -> function that makes it.
 OBJECTS = {
-    "tokenizer": lambda: NAMES["WordPieceTokenizer"](WORDS),
+    "tokenizer": tokenizer,
     "encoder": encoder,
     "gpt": gpt,
     "dataset": dataset,
@@ -125,6 +135,7 @@ FILES = {
     "train.conll": conll,
     "vocab.txt": lambda path: path.write_text("\n".join(WORDS)),
     "bert-base-uncased": published,
+    "exported": exported,
     "run": run,
 }
 

@@ -47,8 +47,7 @@ def check_served(path, texts=TEXTS, tolerance=1e-4):
         The answer of `serving_default` to `texts`: dict of arrays.
 
     Example:
-        path = write_saved_model(ServedEmbedding(encoder, tokenizer, 32), "served")
-        check_served(path, ["a good film", "good"])["mean"].shape  # (2, 16)
+        check_served("exported/1", ["a good film", "good"])["mean"].shape  # (2, 16)
     """
     serve = tf.saved_model.load(str(path)).signatures["serving_default"]
     names = serve.structured_input_signature[1]
