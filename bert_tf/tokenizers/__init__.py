@@ -10,6 +10,7 @@ __getattr__, __all__ = lazy_names(__name__, {
     "bpe.bpe": ["BPETokenizer"],
     "bpe.byte_level_bpe": ["ByteLevelBPETokenizer"],
     "bpe.training": ["train_bpe", "train_byte_level_bpe"],
+    "byte.byte": ["ByteTokenizer"],
     "files.loading": ["load_tokenizer"],
     "kinds": ["KINDS", "TokenizerKind", "VocabularyTrainer"],
     "layout": ["Layout"],
