@@ -152,8 +152,11 @@ class Tokenizer:
     @property
     def sentinel_ids(self):
         """list of int, the ids of T5's sentinels <extra_id_0>, <extra_id_1>, ... as far as the vocabulary has them."""
-        names = itertools.takewhile(self._ids.__contains__, (f"<extra_id_{i}>" for i in itertools.count()))
-        return [self._ids[name] for name in names]
+        return self._numbered_ids("<extra_id_{}>")
+
+    def _numbered_ids(self, spelling):
+        names = map(spelling.format, itertools.count())
+        return [self._ids[name] for name in itertools.takewhile(self._ids.__contains__, names)]
 
     @functools.cached_property
     def fingerprint(self):
