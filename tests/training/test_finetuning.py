@@ -5,6 +5,7 @@ import signal
 from pathlib import Path
 
 import keras
+import numpy as np
 import pytest
 
 from bert_tf import config as configuration
@@ -14,12 +15,13 @@ from bert_tf.errors import ConfigError, DataError, RunDirectoryError
 from bert_tf.training.loading import load_finetuned
 from bert_tf.interrupts import Interrupted
 from bert_tf.models.families import build_config, build_encoder, describe
-from bert_tf.objectives import MaskedLM
+from bert_tf.objectives import Denoising, MaskedLM
 from bert_tf.tasks import load_task
 from bert_tf.tasks.classification import ClassificationTask
 from bert_tf.tasks.heads import TaskModel
 from bert_tf.tokenizers import WordPieceTokenizer
 from bert_tf.training import finetuning
+from bert_tf.training.converting import write_run
 from bert_tf.training.finetuning import FinetuneConfig, finetune
 from bert_tf.training.run_directory import RunDirectory
 
@@ -36,6 +38,9 @@ MODEL = {
 }
 
 
+T5 = {"family": "t5", "hidden_size": 16, "num_layers": 1, "num_heads": 2, "head_size": 8, "intermediate_size": 16}
+
+
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
     """A pretrained run of no training, and labelled files whose label one word decides."""
@@ -50,6 +55,9 @@ def folder(tmp_path_factory):
     run.keep_tokenizer(tokenizer)
     run.checkpoints.save(objective, 0)
     configuration.save({"model": describe(encoder.config)}, run.path / "config.yaml")
+    t5 = Denoising(build_encoder(build_config(T5, tokenizer.vocabulary_size)))
+    record = {"model": describe(t5.backbone.config), "objective": {"name": "denoising"}}
+    write_run(folder / "t5", record, tokenizer, {v.path: np.ascontiguousarray(v) for v in t5.weights})
     rows = [f"the {film} {word}\t{label}" for word, label in zip(WORDS, "1100") for film in ("film", "plot", "a")]
     for split in ("train", "dev", "test"):
         (folder / f"{split}.tsv").write_text("\n".join(["text\tlabel", *rows]) + "\n")
@@ -70,6 +78,18 @@ def experiment(folder, *overrides):
 @pytest.fixture(scope="module")
 def finished(folder):
     return finetune(experiment(folder), folder / "finished"), RunDirectory(folder / "finished")
+
+
+@pytest.fixture(scope="module")
+def finished_text_to_text(folder):
+    return finetune(text_to_text(folder), folder / "text_to_text"), RunDirectory(folder / "text_to_text")
+
+
+def text_to_text(folder, *overrides):
+    """The same files: the label is the target."""
+    settings = ("target_length=4", "generation.max_new_tokens=3", "text_metrics=[]")
+    settings = ["task.kind=text_to_text", f"init_from={folder / 't5'}", *(f"task.{setting}" for setting in settings)]
+    return experiment(folder, *settings, *overrides)
 
 
 def test_it_learns_and_reports(finished):
@@ -101,8 +121,11 @@ class Killed(BaseException):
     """Stands for SIGKILL: nothing in the library catches it."""
 
 
-def test_an_interrupted_run_continues_bitwise(finished, folder, tmp_path, monkeypatch):
-    _, uninterrupted = finished
+@pytest.mark.parametrize(
+    "experiment, uninterrupted", [(experiment, "finished"), (text_to_text, "finished_text_to_text")]
+)
+def test_an_interrupted_run_continues_bitwise(experiment, uninterrupted, folder, tmp_path, monkeypatch, request):
+    _, uninterrupted = request.getfixturevalue(uninterrupted)
     steps = finetuning._Steps.on_train_batch_end
 
     def end_in_the_third_epoch(self, batch, logs=None):
