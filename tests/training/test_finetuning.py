@@ -80,18 +80,6 @@ def finished(folder):
     return finetune(experiment(folder), folder / "finished"), RunDirectory(folder / "finished")
 
 
-@pytest.fixture(scope="module")
-def finished_text_to_text(folder):
-    return finetune(text_to_text(folder), folder / "text_to_text"), RunDirectory(folder / "text_to_text")
-
-
-def text_to_text(folder, *overrides):
-    """The same files: the label is the target."""
-    settings = ("target_length=4", "generation.max_new_tokens=3", "text_metrics=[]")
-    settings = ["task.kind=text_to_text", f"init_from={folder / 't5'}", *(f"task.{setting}" for setting in settings)]
-    return experiment(folder, *settings, *overrides)
-
-
 def test_it_learns_and_reports(finished):
     summary, run = finished
     assert summary["test"]["mean"]["accuracy"] > 0.9
@@ -121,11 +109,8 @@ class Killed(BaseException):
     """Stands for SIGKILL: nothing in the library catches it."""
 
 
-@pytest.mark.parametrize(
-    "experiment, uninterrupted", [(experiment, "finished"), (text_to_text, "finished_text_to_text")]
-)
-def test_an_interrupted_run_continues_bitwise(experiment, uninterrupted, folder, tmp_path, monkeypatch, request):
-    _, uninterrupted = request.getfixturevalue(uninterrupted)
+def test_an_interrupted_run_continues_bitwise(finished, folder, tmp_path, monkeypatch):
+    _, uninterrupted = finished
     steps = finetuning._Steps.on_train_batch_end
 
     def end_in_the_third_epoch(self, batch, logs=None):
@@ -154,11 +139,36 @@ def test_an_interrupted_run_continues_bitwise(experiment, uninterrupted, folder,
     with pytest.raises(RunDirectoryError, match=f"was trained on other data: data.dev={labelled[1]} has sha256"):
         finetune(experiment(folder, *moved), tmp_path / "run")
     finetune(experiment(folder), tmp_path / "run")
-    run = RunDirectory(tmp_path / "run")
+    check_same(RunDirectory(tmp_path / "run"), uninterrupted)
+
+
+def check_same(run, uninterrupted):
     assert run.metrics() == uninterrupted.metrics()
     for name in ("model.safetensors", "optimizer.safetensors"):
         ours, theirs = (r.checkpoints.latest()[0] / name for r in (run, uninterrupted))
         assert ours.read_bytes() == theirs.read_bytes()
+
+
+def test_text_to_text_continues_bitwise(folder, tmp_path, monkeypatch):
+    """A T5 whose targets are the labels of the same files."""
+    task = {"task.kind": "text_to_text", "task.target_length": 2, "task.generation.max_new_tokens": 2, "task.text_metrics": []}
+    settings = task | {"init_from": folder / "t5", "data.test": "null", "train.epochs": 2}
+    chosen = experiment(folder, *(f"{key}={value}" for key, value in settings.items()))
+    finetune(chosen, tmp_path / "straight")
+
+    def end_in_the_second_epoch(self, batch, logs=None, original=finetuning._Steps.on_train_batch_end):
+        original(self, batch, logs)
+        if self.done == 3 + 2:
+            raise Killed
+
+    with monkeypatch.context() as patch:
+        patch.setattr(finetuning._Steps, "on_train_batch_end", end_in_the_second_epoch)
+        with pytest.raises(Killed):
+            finetune(chosen, tmp_path / "run")
+    finetune(chosen, tmp_path / "run")
+    straight = RunDirectory(tmp_path / "straight")
+    assert [m["epoch"] for m in straight.metrics()] == [0, 1]
+    check_same(RunDirectory(tmp_path / "run"), straight)
 
 
 def test_a_run_killed_while_it_measures_does_not_train_again(finished, folder, tmp_path, monkeypatch):
