@@ -12,6 +12,7 @@ __getattr__, __all__ = lazy_names(__name__, {
     "bpe.training": ["train_bpe", "train_byte_level_bpe"],
     "byte.byte": ["ByteTokenizer"],
     "files.loading": ["load_tokenizer"],
+    "frame": ["Frame"],
     "kinds": ["KINDS", "TokenizerKind", "VocabularyTrainer"],
     "layout": ["Layout"],
     "sentencepiece.sentencepiece": ["SentencePieceTokenizer"],

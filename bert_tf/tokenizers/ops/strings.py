@@ -20,6 +20,18 @@ def escape(text):
     return re.sub(r"([!-/:-@\[-`{-~])", r"\\\1", text)
 
 
+def contains_any(text, strings):
+    """bool [N]: which of the texts, valid UTF-8, have one of `strings`, str; there must be at least one."""
+    return tf.strings.regex_full_match(text, f"(?s).*(?:{'|'.join(map(escape, strings))}).*")
+
+
+def up_to_any(text, strings):
+    """The texts [N], valid UTF-8, up to the first of `strings`, a list of str."""
+    for string in strings:
+        text = tf.strings.regex_replace(text, f"(?s){escape(string)}.*", "", replace_global=False)
+    return text
+
+
 def segment_begins(lengths):
     """bool [sum of lengths]: True at the first element of each segment that is not empty."""
     starts = tf.cumsum(lengths, exclusive=True)
