@@ -30,19 +30,18 @@ def timed(turn):
 
 def measured(a, generate, made=None):
     """What `side_by_side` wants, of a function from the number of new tokens to nothing."""
-    seconds = timed(lambda: generate(a.new_tokens))
-    made = seconds - timed(lambda: generate(a.new_tokens)) if made is None else made
+    start, seconds = timed(lambda: generate(a.new_tokens)), []
 
     def turn():
-        generate(a.new_tokens)
+        seconds.append(timed(lambda: generate(a.new_tokens)))
         return a.batch * a.new_tokens
 
     def more():
         generate(1)
-        first = sorted(timed(lambda: generate(1)) for _ in range(5))[2]
+        first = min(timed(lambda: generate(1)) for _ in range(3))
         return {
             "first token": f"{1000 * first:.0f} ms",
-            "made": f"{made:.1f} s",
+            "made": f"{start - seconds[0] if made is None else made:.1f} s",
             "cache": f"{cache_megabytes(a):.1f} MB",
         }
 

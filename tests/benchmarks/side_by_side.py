@@ -39,6 +39,7 @@ def main(implementations, parser, reference):
         return
     workers = [_Worker(name, arguments) for name in arguments.only or implementations]
     workers = [worker for worker in workers if worker.start()]
+    print(f"started: {', '.join(worker.name for worker in workers)}", file=sys.stderr, flush=True)
     for number in range(arguments.rounds):
         for worker in workers:
             time.sleep(0.5)  # threads of the one before still look for work for a while
