@@ -3,7 +3,8 @@
 A benchmark defines functions from its arguments to (name of the unit, function that does one turn and
 returns how many units it did) and calls `main`; a third function may return more to print, by name. Each implementation is set up in its own
 process, does one turn that is not counted, and then they take turns: whatever else the machine does
-slows all of them alike, so that their ratios hold where the absolute figures do not.
+slows all of them alike, so that their ratios hold where the absolute figures do not. CPU seconds are those of
+all threads of the process: on a machine that others use too they vary less, but count threads that wait in a loop.
 """
 
 import argparse
@@ -29,7 +30,7 @@ def main(implementations, parser, reference):
     parser.add_argument("--only", nargs="+", choices=implementations, metavar="NAME", help="instead of all")
     parser.add_argument("--rounds", type=int, default=7)
     parser.add_argument("--cores", default=None, help="as taskset has it, e.g. 0,1")
-    parser.add_argument("--torch-python", default=sys.executable, help="the Python that has PyTorch")
+    parser.add_argument("--torch-python", default=sys.executable, help="the Python that has PyTorch and ctranslate2")
     parser.add_argument("--json", type=Path, help="where the figures go")
     parser.add_argument("--worker", help=argparse.SUPPRESS)
     arguments = parser.parse_args()
@@ -38,6 +39,7 @@ def main(implementations, parser, reference):
         return
     workers = [_Worker(name, arguments) for name in arguments.only or implementations]
     workers = [worker for worker in workers if worker.start()]
+    print(f"started: {', '.join(worker.name for worker in workers)}", file=sys.stderr, flush=True)
     for number in range(arguments.rounds):
         for worker in workers:
             time.sleep(0.5)  # threads of the one before still look for work for a while
@@ -88,10 +90,11 @@ def paced(model, data, steps):
 class _Worker:
     def __init__(self, name, arguments):
         self.name, self.arguments = name, arguments
-        self.seconds, self.units = [], []
+        self.seconds, self.cpu_seconds, self.units = [], [], []
 
     def start(self):
-        python = self.arguments.torch_python if "PyTorch" in self.name else sys.executable
+        needs_torch = "PyTorch" in self.name or "ctranslate2" in self.name
+        python = self.arguments.torch_python if needs_torch else sys.executable
         command = [python, *sys.argv, "--worker", self.name]
         if self.arguments.cores:
             command = ["taskset", "-c", self.arguments.cores, *command]
@@ -109,6 +112,7 @@ class _Worker:
         self.process.stdin.flush()
         answer = self._answer()
         self.seconds.append(answer["seconds"])
+        self.cpu_seconds.append(answer["cpu_seconds"])
         self.units.append(answer["units"])
         self.peak = answer["peak"]
 
@@ -127,6 +131,7 @@ class _Worker:
             "unit": self.ready["unit"],
             "rate": statistics.median(rates),
             "rates": rates,
+            "rate_per_cpu": statistics.median(units / seconds for units, seconds in zip(self.units, self.cpu_seconds)),
             "seconds_per_turn": statistics.median(self.seconds),
             "start_seconds": self.ready["seconds"],
             "peak_gigabytes": self.peak,
@@ -140,11 +145,13 @@ def _work(setup, arguments):
     turn()
     print("@" + json.dumps({"unit": unit, "seconds": time.perf_counter() - start}), flush=True)
     for _ in sys.stdin:
-        start = time.perf_counter()
+        start, cpu_start = time.perf_counter(), time.process_time()
         units = turn()
-        seconds = time.perf_counter() - start
+        seconds, cpu_seconds = time.perf_counter() - start, time.process_time() - cpu_start
         peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e6
-        print("@" + json.dumps({"seconds": seconds, "units": units, "peak": peak}), flush=True)
+        print(
+            "@" + json.dumps({"seconds": seconds, "cpu_seconds": cpu_seconds, "units": units, "peak": peak}), flush=True
+        )
     print("@" + json.dumps(more[0]() if more else {}), flush=True)
     os._exit(0)  # whatever threads still wait
 
@@ -163,16 +170,33 @@ def cpu():
 def _print(found, base):
     print(f"CPU: {cpu()}\n")
     first = next(iter(found.values()))
-    columns = [f"{first['unit']}/s", "ratio", "ms a turn", "first turn after", "peak memory", *first["more"]]
+    unit = first["unit"]
+    columns = [
+        f"{unit}/s",
+        "ratio",
+        f"{unit}/CPU second",
+        "ratio",
+        "ms a turn",
+        "first turn after",
+        "peak memory",
+        *first["more"],
+    ]
     print("| |", " | ".join(columns), "|")
     print("|---" * (len(columns) + 1) + "|")
     for name, row in found.items():
         cells = [
-            f"{row['rate']:,.0f}",
-            f"{row['rate'] / base['rate']:.2f}" if base else "",
+            *(
+                cell
+                for key in ("rate", "rate_per_cpu")
+                for cell in (_rounded(row[key]), f"{row[key] / base[key]:.2f}" if base else "")
+            ),
             f"{1000 * row['seconds_per_turn']:,.1f}",
             f"{row['start_seconds']:.0f} s",
             f"{row['peak_gigabytes']:.1f} GB",
             *map(str, row["more"].values()),
         ]
         print(f"| {name} |", " | ".join(cells), "|")
+
+
+def _rounded(rate):
+    return f"{rate:,.0f}" if rate >= 100 else f"{rate:.1f}"

@@ -47,12 +47,12 @@ def bert_tf(policy):
         model = MaskedLM(BertEncoder(config, pooler=False, dtype=policy))
         model.compile(optimizer=AdamW(RATE, global_clipnorm=1.0))
         data = tf.data.Dataset.from_tensors(make_batch(a)).repeat()
-        return "tokens", _turn(model, data, a)
+        return "tokens", fit_steps(model, data, a)
 
     return setup
 
 
-def _turn(model, data, a):
+def fit_steps(model, data, a):
     train = paced(model, data, a.steps)
     return lambda: (train(), a.steps * a.batch * a.length)[1]
 
@@ -147,7 +147,7 @@ def keras_hub(policy):
         batch = make_batch(a)
         inputs = {key: batch[key] for key in ("token_ids", "segment_ids", "padding_mask", "mask_positions")}
         data = tf.data.Dataset.from_tensors((inputs, batch["mask_ids"], batch["mask_weights"])).repeat()
-        return "tokens", _turn(model, data, a)
+        return "tokens", fit_steps(model, data, a)
 
     return setup
 
