@@ -119,15 +119,17 @@ PUBLISHED = {
         for size, rate in {"small": 6e-4, "medium": 3e-4, "large": 2.5e-4, "xl": 2e-4}.items()
     },
 }
-# Adafactor's learning rate is 1 / sqrt(max(step, 10,000)) in all. Inputs of 512 tokens (mT5: 1024) in a batch, updates,
+# Adafactor's learning rate is 1 / sqrt(max(step, 10,000)) in all. Inputs of 512 tokens (mT5, ByT5: 1024) in a batch, updates,
 # dropout.
 T5 = "Raffel et al. 2020, section 3.7; operative_config.gin of the released models (tokens_per_batch = 2^20)"
 T5_1_1 = "google-research/text-to-text-transfer-transformer released_checkpoints.md"
 MT5 = "Xue et al. 2021, section 3.2"
+BYT5 = "google-research/byt5 README.md (1,048,576 tokens per batch, inputs of 1024, targets of 189), tasks.py"
 ADAFACTOR = {
     **{f"t5_{size}": (T5, 2**20 // 512, 1_000_000, 0.1) for size in ("small", "base", "large")},
     "t5_1_1_base": (T5_1_1, 2**20 // 512, 1_000_000, 0.0),
     "mt5_base": (MT5, 1024, 1_000_000, 0.0),
+    "byt5_base": (BYT5, 2**20 // 1024, 1_000_000, 0.0),
 }
 # H, the warm-up, updates, checkpoints that are averaged.
 ATTENTION = "Vaswani et al. 2017, sections 5.1 (25,000 tokens of source and of target), 5.2, 5.3, 5.4, 6.1"
@@ -169,7 +171,7 @@ OBJECTIVES = {"electra": "replaced_token_detection", "xlnet": "permutation_lm", 
 def test_every_family_and_size_has_its_recipe():
     assert {Path(name).stem for name in names("pretrain")} == PUBLISHED.keys() | ADAFACTOR.keys() | TRANSFORMER.keys() | SMALL
     assert PUBLISHED.keys() == MASKING.keys() | {name for name in PUBLISHED if name.startswith(("xlnet", "gpt"))}
-    families = {name.split("_")[0] for name in PUBLISHED.keys() | ADAFACTOR.keys() | TRANSFORMER.keys()} - {"mt5"}
+    families = {name.split("_")[0] for name in PUBLISHED.keys() | ADAFACTOR.keys() | TRANSFORMER.keys()} - {"mt5", "byt5"}
     assert families == FAMILIES.keys() - {"t5_decoder"}  # of T5's table of architectures: configs/ablations
 
 
@@ -210,10 +212,11 @@ def test_the_recipe_of_t5_is_the_published_one(name):
     for step in (0, 9_999, 10_000, 250_000, 999_999):
         assert rate(name, step) == pytest.approx(max(step, 10_000) ** -0.5, rel=1e-5)
     objective = experiment.objective
-    assert (objective.name, objective.z_loss, objective.denoising) == ("denoising", 1e-4, DenoisingConfig())
+    noise = DenoisingConfig(mean_span=20.0) if name.startswith("byt5") else DenoisingConfig()
+    assert (objective.name, objective.z_loss, objective.denoising) == ("denoising", 1e-4, noise)
     # The length of shards that the recipe names, </s> included, and the published length of inputs.
-    length = 1024 if name.startswith("mt5") else 512
-    said = re.search(r"--sequence-length (\d+)", (CONFIGS / "pretrain" / f"{'mt5_base' if length > 512 else 't5_base'}.yaml").read_text())
+    length, recipe = (1024, name) if name.startswith(("mt5", "byt5")) else (512, "t5_base")
+    said = re.search(r"--sequence-length (\d+)", (CONFIGS / "pretrain" / f"{recipe}.yaml").read_text())
     assert objective.denoising.longest_text(length) + 1 == int(said[1])
 
 

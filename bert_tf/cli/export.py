@@ -1,12 +1,13 @@
 """Write a SavedModel for TensorFlow Serving that contains the tokenizer and takes plain text.
 
-A fine-tuned run is exported as its task. A pretrained run is exported as a model that fills masks or that
-generates text, or as embeddings with --kind embedding. The export is written to RUN/export/<version>, loaded, and
+A fine-tuned run is exported as its task; one of the task text_to_text writes what `bert-tf predict` writes. A pretrained
+run is exported as a model that fills masks or that generates text, or as embeddings with --kind embedding. The export is written to RUN/export/<version>, loaded, and
 compared with the model in memory before it gets its version number.
 
 example:
   bert-tf export sentiment
   bert-tf export run --kind embedding --output models/encoder --version 3
+  bert-tf export summaries --set max_new_tokens=64
   bert-tf export gpt --set method=beam_search --set n_best=3 --set max_new_tokens=64
 
 in Python:

@@ -1,8 +1,9 @@
-"""Continue prompts with a decoder, or answer them with an encoder-decoder.
+"""Continue prompts with a language model, or answer them with a model that was trained to answer sources.
 
-A decoder (GPT) prints the prompt and what comes after it. An encoder-decoder (T5) reads the prompt and prints the text
-that it writes. The default is greedy. A seed gives the same text again. Several prompts, and beam search, print a line
-for each text: its score, then the text.
+A language model (GPT) prints the prompt and what comes after it. An encoder-decoder (T5) and a run of the task or
+objective text_to_text read the prompt as a source and print the text that they write. The default is greedy, for a
+fine-tuned run what its task.generation says. A seed gives the same text again. Several prompts, and beam search, print
+a line for each text: its score, then the text.
 
 example:
   bert-tf generate run "The state of the Union is" --max-new-tokens 40
@@ -12,9 +13,9 @@ example:
 
 in Python:
   from bert_tf.generation import GenerationConfig, TextGenerator
-  from bert_tf.training.loading import load_pretrained
-  model, tokenizer = load_pretrained("run")
-  generate = TextGenerator(model.backbone, tokenizer)
+  from bert_tf.training.loading import load_for_generation
+  model, tokenizer, frame = load_for_generation("run")
+  generate = TextGenerator(model, tokenizer, frame=frame)
   generate(["The state of the Union is"], GenerationConfig(max_new_tokens=40))[0][0].text
 """
 
@@ -22,7 +23,7 @@ in Python:
 def add_arguments(parser):
     parser.add_argument("run", help="the run of a decoder or encoder-decoder, or a published checkpoint")
     parser.add_argument("prompt", nargs="+", help="texts to continue or to answer")
-    parser.add_argument("--max-new-tokens", type=int, default=64, help="the most tokens (default %(default)s)")
+    parser.add_argument("--max-new-tokens", type=int, help="the most tokens (default 64, or that of a fine-tuned run)")
     parser.add_argument(
         "--set",
         action="append",
@@ -36,14 +37,15 @@ def run(arguments):
     from bert_tf.config import apply_overrides, build
     from bert_tf.generation.generation_config import GenerationConfig
 
-    config = build(GenerationConfig, apply_overrides({"max_new_tokens": arguments.max_new_tokens}, arguments.set))
+    given = {} if arguments.max_new_tokens is None else {"max_new_tokens": arguments.max_new_tokens}
+    config = build(GenerationConfig, apply_overrides(given, arguments.set), base=run_settings(arguments.run))
 
     from bert_tf.generation import TextGenerator
-    from bert_tf.training.loading import load_pretrained
+    from bert_tf.training.loading import load_for_generation
 
-    objective, tokenizer = load_pretrained(arguments.run)
-    generate = TextGenerator(objective.backbone, tokenizer)
-    begins = [""] * len(arguments.prompt) if generate.prompts.has_source else arguments.prompt
+    model, tokenizer, frame = load_for_generation(arguments.run)
+    generate = TextGenerator(model, tokenizer, frame=frame)
+    begins = [""] * len(arguments.prompt) if generate.prompts.frame.is_source else arguments.prompt
     if len(arguments.prompt) == 1 and config.method != "beam_search":
         pieces = generate.stream(arguments.prompt[0], config)
         print(begins[0] + next(pieces, ""), end="", flush=True)  # after what could be refused
@@ -54,3 +56,18 @@ def run(arguments):
     for begin, answers in zip(begins, generate(arguments.prompt, config)):
         for answer in answers:
             print(f"{answer.score:9.3f}  {begin}{answer.text}")
+
+
+def run_settings(run):
+    """The `GenerationConfig` that a run was fine-tuned with; the default for other models. TensorFlow is not imported."""
+    from pathlib import Path
+
+    from bert_tf.config import read_yaml, upgrade
+    from bert_tf.files import is_there
+    from bert_tf.generation.generation_config import GenerationConfig
+    from bert_tf.tasks.record import check_task
+    from bert_tf.training.finetune_config import FinetuneConfig
+
+    file = Path(run) / "config.yaml"
+    task = upgrade(FinetuneConfig, read_yaml(file)).get("task") if is_there(file) else None
+    return getattr(check_task(task), "generation", GenerationConfig()) if task else GenerationConfig()

@@ -12,9 +12,9 @@ example:
 in Python:
   from bert_tf import config
   from bert_tf.prompting import PromptingConfig, run_prompts
-  from bert_tf.training.loading import load_pretrained
-  objective, tokenizer = load_pretrained("gpt")
-  run_prompts(objective.backbone, tokenizer, config.load(PromptingConfig, "prompts/translation")).accuracy
+  from bert_tf.training.loading import load_for_generation
+  model, tokenizer, frame = load_for_generation("gpt")
+  run_prompts(model, tokenizer, config.load(PromptingConfig, "prompts/translation"), frame=frame).accuracy
 """
 
 from bert_tf.cli import settings
@@ -46,10 +46,10 @@ def run(arguments):
         raise ConfigError(f"--batch-size is {arguments.batch_size}; it must be at least 1")
 
     from bert_tf.prompting import run_prompts
-    from bert_tf.training.loading import load_pretrained
+    from bert_tf.training.loading import load_for_generation
 
-    objective, tokenizer = load_pretrained(arguments.run)
-    result = run_prompts(objective.backbone, tokenizer, config, arguments.batch_size, _shown_progress())
+    model, tokenizer, frame = load_for_generation(arguments.run)
+    result = run_prompts(model, tokenizer, config, arguments.batch_size, _shown_progress(), frame)
     for answer in result.answers[: arguments.show]:
         print(f"{answer['prompt']}\n  [answer {answer['answer']!r}, expected {answer['expected']!r}]\n")
     if arguments.output:

@@ -1,8 +1,8 @@
 """Score text: the log-likelihood of continuations, or the perplexity of a corpus.
 
 Continuations: two strings, or a file with the columns context and continuation (TSV or CSV with a header, or JSON
-lines). A space between the two belongs in front of the continuation. For an encoder-decoder (T5) the context is what
-it reads, and the continuation the whole text that it writes. Printed are the natural log-likelihood, the tokens of the
+lines). A space between the two belongs in front of the continuation. For a model that answers sources (T5, a run of the
+task or objective text_to_text) the context is the source, and the continuation the whole target. Printed are the natural log-likelihood, the tokens of the
 continuation, and whether greedy generation would give it.
 
 --corpus: perplexity of files, folders and globs, as `bert-tf shards` reads them, with a decoder. exp(nll / tokens),
@@ -17,9 +17,9 @@ example:
 
 in Python:
   from bert_tf.generation import TextScorer
-  from bert_tf.training.loading import load_pretrained
-  objective, tokenizer = load_pretrained("gpt")
-  scorer = TextScorer(objective.backbone, tokenizer)
+  from bert_tf.training.loading import load_for_generation
+  model, tokenizer, frame = load_for_generation("gpt")
+  scorer = TextScorer(model, tokenizer, frame=frame)
   scorer.continuations([("The capital of France is", " Paris")])[0].log_likelihood
   scorer.perplexity(["One document.", "Another."], stride=256).per_word
 """
@@ -44,11 +44,11 @@ def run(arguments):
     check(arguments)
 
     from bert_tf.generation import TextScorer
-    from bert_tf.training.loading import load_pretrained
+    from bert_tf.training.loading import load_for_generation
 
     pairs = None if arguments.corpus else pairs_of(arguments)
-    objective, tokenizer = load_pretrained(arguments.run)
-    scorer = TextScorer(objective.backbone, tokenizer, arguments.batch_size)
+    model, tokenizer, frame = load_for_generation(arguments.run)
+    scorer = TextScorer(model, tokenizer, arguments.batch_size, frame)
     if arguments.corpus:
         print_perplexity(perplexity(scorer, arguments), arguments)
     else:

@@ -1,4 +1,4 @@
-"""Train a subword vocabulary on a corpus.
+"""Train a subword vocabulary on a corpus, or write ByT5's tokenizer, which needs none.
 
 The corpus is .txt (an empty line between documents), .jsonl (a "text" field), .tsv or .csv (a column),
 each also gzipped (.gz), or .parquet; or folders and globs of them. The tokenizer's folder appears only
@@ -9,6 +9,7 @@ example:
   bert-tf vocab korean/*.jsonl --output tokenizer --size 32000 --cased
   bert-tf vocab chinese/ --output tokenizer --size 21128 --alphabet 8000
   bert-tf vocab corpus/ --output tokenizer --size 50265 --kind byte_level_bpe
+  bert-tf vocab --output tokenizer --kind byte
 
 in Python:
   from bert_tf.tokenizers import train_wordpiece
@@ -22,12 +23,13 @@ from pathlib import Path
 from bert_tf.tokenizers.kinds import KINDS, trainers
 
 CONFIG = "tokenizer_config.json"
+SIZE = 30522  # BERT's
 
 
 def add_arguments(parser):
-    parser.add_argument("corpus", nargs="+", help="files, folders or globs of text")
+    parser.add_argument("corpus", nargs="*", help=f"files, folders or globs of text; none with --kind {_without_corpus()}")
     parser.add_argument("--output", required=True, help="folder for the tokenizer")
-    parser.add_argument("--size", type=int, default=30522, help="entries of the vocabulary (default %(default)s)")
+    parser.add_argument("--size", type=int, help=f"entries of the vocabulary (default {SIZE})")
     families = "; ".join(f"{name}: {trainer.families}" for name, trainer in trainers().items())
     parser.add_argument(
         "--kind",
@@ -68,6 +70,16 @@ def run(arguments):
         raise ConfigError(f"--cased is for {_names('cased')}, not for {kind} ({trainer.families})")
     if arguments.alphabet is not None and not trainer.has_alphabet:
         raise ConfigError(f"--alphabet is for {_names('has_alphabet')}, not for {kind}")
+    if not trainer.has_corpus:
+        if arguments.corpus or arguments.size is not None:
+            given = f"the corpus {arguments.corpus[0]}" if arguments.corpus else f"--size {arguments.size}"
+            raise ConfigError(f"--kind {kind} learns no vocabulary: its tokens are the bytes; remove {given}")
+        _check_output(arguments)
+        return _write(arguments, trainer.train((), 0))
+    if not arguments.corpus:
+        raise ConfigError(
+            f"--kind {kind} needs a corpus: name files, folders or globs of text; only --kind {_without_corpus()} needs none"
+        )
     _check_output(arguments)
     # The trainers are long calls of C++ and Rust, during which Python can neither answer a signal nor show progress.
     return run_in_child(lambda report: _train(arguments, report), f"training the vocabulary ({kind})")
@@ -77,6 +89,10 @@ def _names(attribute):
     """The choices of --kind that have something, e.g. "wordpiece and bpe"."""
     *names, last = [name for name, trainer in trainers().items() if getattr(trainer, attribute)]
     return f"{', '.join(names)} and {last}"
+
+
+def _without_corpus():
+    return " or ".join(name for name, trainer in trainers().items() if not trainer.has_corpus)
 
 
 def _check_output(arguments):
@@ -107,25 +123,30 @@ def _check_output(arguments):
 
 def _train(arguments, report):
     """Trains and saves; calls `report(done, total)` with the number of bytes read."""
-    from bert_tf.files import atomic_folder
     from tfrecords.corpus.documents import CorpusReader
     from tfrecords.corpus.files import find_files
 
-    cased, output = arguments.cased, arguments.output
+    cased, size = arguments.cased, SIZE if arguments.size is None else arguments.size
     files = find_files(arguments.corpus)
     reader = CorpusReader(files, arguments.text_field, "replace" if arguments.replace_invalid else "strict")
     texts = _reported(reader, sum(file.bytes for file in files), report)
-    tokenizer = trainers()[arguments.kind].train(texts, arguments.size, cased, arguments.alphabet)
+    tokenizer = trainers()[arguments.kind].train(texts, size, cased, arguments.alphabet)
     _check_output(arguments)  # which may have been written meanwhile
-    with atomic_folder(output, replace=arguments.overwrite) as temporary:
-        tokenizer.save(temporary)
-    print(f"{tokenizer.vocabulary_size:,} tokens in {output}")
+    _write(arguments, tokenizer)
     jamo = sum(any("\u1100" <= c <= "\u11ff" for c in token) for token in tokenizer.vocabulary)
     if not cased and jamo * 20 > tokenizer.vocabulary_size:
         print(
             f"note: {jamo:,} of them are Hangul letters (jamo): a lowercasing vocabulary splits syllables into letters, and "
             "texts get two to three times as many tokens; --cased keeps whole syllables"
         )
+
+
+def _write(arguments, tokenizer):
+    from bert_tf.files import atomic_folder
+
+    with atomic_folder(arguments.output, replace=arguments.overwrite) as temporary:
+        tokenizer.save(temporary)
+    print(f"{tokenizer.vocabulary_size:,} tokens in {arguments.output}")
 
 
 def _reported(reader, total, report):

@@ -1,4 +1,4 @@
-"""Served generation: a prompt, or the source of an encoder-decoder, to the texts that the model writes."""
+"""Served generation: a prompt or a source to the texts that the model writes."""
 
 import dataclasses
 
@@ -8,16 +8,15 @@ from bert_tf.config import build, to_dict
 from bert_tf.errors import ConfigError
 from bert_tf.export.requests import check_as_many, check_between, refuse_texts
 from bert_tf.export.signatures import TEXT, TRIAL_TEXTS, ServingModule, Signature
-from bert_tf.generation import GenerationConfig, TextGenerator, TextScorer, beam_search, generate_tokens
-from bert_tf.generation.scoring import start_of
+from bert_tf.generation import GenerationConfig, PromptTokenizer, TextGenerator, TextScorer, find_texts
 from bert_tf.tokenizers.ops.model_rows import padded
-from bert_tf.tokenizers.ops.strings import escape, valid_utf8
+from bert_tf.tokenizers.ops.strings import valid_utf8
 
 _NUMBERS, _FRACTIONS = tf.TensorSpec([None], tf.int32), tf.TensorSpec([None], tf.float32)
 
 
 class ServedGeneration(ServingModule):
-    """Text to the texts that a decoder continues it with, or that an encoder-decoder writes for it.
+    """Text to the texts that a model continues it with, or that it answers it with as a source.
 
     Outputs of `serving_default` and `generate`, for n texts a prompt (`n_best` of beam search, else 1), best first:
         texts: string [N, n], without the prompt, stop tokens and stop strings.
@@ -28,18 +27,24 @@ class ServedGeneration(ServingModule):
     and `top_k` int32, `temperature` and `top_p` float32. A text with a seed of its own is a function of this seed and
     its prompt, wherever it is in the batch.
 
-    Outputs of `score`, which takes `text` and `continuation`; see `TextScorer.continuations`. A decoder whose tokenizer
-    has no special token to begin a text with (GPT-1's) has no such signature.
+    Outputs of `score`, which takes `text` and `continuation`; see `TextScorer.continuations`. A model that continues
+    prompts, and whose tokenizer has no special token to begin a text with (GPT-1's), has no such signature.
         log_likelihood: float32 [N], of the continuation after the text, or of the target for a source.
         tokens: int32 [N], those of the continuation.
 
     A prompt of more than `sequence_length` tokens loses those at its begin; a source those at its end. An empty prompt
-    of a decoder begins with the special token that begins its texts; without one it is refused.
+    begins with the special token that begins texts; without one it is refused.
+
+    Of a task (text_to_text) the texts are those of `predict`, for sources as str: the task's prefix is put before each.
+    A source of one of T5's formats is given whole, as in "rte sentence1: A man. sentence2: Someone.".
 
     Args:
-        model: an objective around a `Decoder` or `EncoderDecoder`.
+        model: an objective around a `Decoder` or `EncoderDecoder`, or the model of a task that has a `frame`.
         tokenizer, sequence_length, static: as in `ServingModule`, of the prompts.
         stop_tokens, allowed_tokens: of `TextGenerator`.
+        frame: the `Frame` in which prompts are read; None for that of the objective.
+        base: a `GenerationConfig`, the defaults of `settings`.
+        target_length: the most tokens of a target that `score` takes, if it is above `max_new_tokens`.
         settings: those of `GenerationConfig`. `max_new_tokens` and `top_k` are also the most that a request can set.
 
     Raises:
@@ -54,40 +59,49 @@ class ServedGeneration(ServingModule):
     options = (*(field.name for field in dataclasses.fields(GenerationConfig)), "stop_tokens", "allowed_tokens")
 
     def __init__(
-        self, model, tokenizer, sequence_length=128, static=False, stop_tokens=(), allowed_tokens=None, **settings
+        self,
+        model,
+        tokenizer,
+        sequence_length=128,
+        static=False,
+        stop_tokens=(),
+        allowed_tokens=None,
+        frame=None,
+        base=GenerationConfig(),
+        target_length=0,
+        **settings,
     ):
         super().__init__(model, tokenizer, sequence_length, static=static)
-        self.config = build(GenerationConfig, settings, base=GenerationConfig())
+        self.config = build(GenerationConfig, settings, base=base)
         self.stop_tokens, self.allowed_tokens = tuple(stop_tokens), allowed_tokens and tuple(allowed_tokens)
-        backbone = model.backbone
-        if backbone.kind == "decoder" and backbone.prefix:
+        backbone, frame = model.backbone, frame or model.frame(tokenizer)
+        self._generator = TextGenerator(backbone, tokenizer, stop_tokens, allowed_tokens, frame)
+        self._prompts, self._stop_strings = self._generator.prompts, self._generator.stop_strings(self.config)
+        self._frame, self._has_encoder = self._prompts.frame, self._prompts.has_encoder
+        new, longest = self.config.max_new_tokens, backbone.config.max_positions
+        read = 0 if self._has_encoder else sequence_length
+        around = len(self._frame.before) + len(self._frame.after)
+        if sequence_length <= around or read + new > longest:
             raise ConfigError(
-                f"{backbone.name} reads its prompt as a prefix, which an export cannot do yet; use `bert-tf generate`, or export "
-                "the vectors with --kind embedding"
+                f"sequence_length={sequence_length} and max_new_tokens={new}: the model has {longest} positions, and a "
+                f"prompt {around} special tokens; lower one of them"
             )
-        self._generator = TextGenerator(backbone, tokenizer, stop_tokens, allowed_tokens)
-        self._prompts = self._generator.prompts
-        self._has_source = self._prompts.has_source
-        new, before = self.config.max_new_tokens, self._before
-        used = new if self._has_source else sequence_length + new
-        if sequence_length <= len(before) or used > backbone.config.max_positions:
-            raise ConfigError(
-                f"sequence_length={sequence_length} and max_new_tokens={new}: the model has "
-                f"{backbone.config.max_positions} positions, and a prompt {len(before)} special tokens; lower one of them"
-            )
-        self._start_id = self._prompts.start_id if self._has_source else start_of(tokenizer)
-        self._scorer = None if self._start_id is None else TextScorer(backbone, tokenizer)
+        self._room = max(new, min(target_length, longest - read))  # for a target, its end included
+        self._scorer = TextScorer(backbone, tokenizer, frame=self._frame)
+        self._has_score = self._frame.is_source or self._scorer.start_id is not None
 
     @classmethod
     def of_task(cls, task, model, **settings):
-        return cls(model, task.tokenizer, **settings)
+        given = {"frame": task.frame, "base": task.config.generation, "target_length": task.config.target_length}
+        return cls(model, task.tokenizer, **given, **settings)
 
     @classmethod
-    def default_length(cls, backbone, trained, settings):
-        if backbone.kind == "encoder_decoder":
+    def default_length(cls, model, tokenizer, trained, settings):
+        backbone, new = model.backbone, settings.get("max_new_tokens", GenerationConfig.max_new_tokens)
+        prompts, room = PromptTokenizer(backbone, tokenizer, model.frame(tokenizer)), backbone.config.max_positions - new
+        if prompts.has_encoder:
             return trained
-        new = settings.get("max_new_tokens", GenerationConfig.max_new_tokens)
-        return max(1, min(max(trained - new, trained // 2), backbone.config.max_positions - new))
+        return max(1, min(trained if prompts.frame.is_source else max(trained - new, trained // 2), room))
 
     def signatures(self):
         text = {"text": TEXT}
@@ -98,7 +112,7 @@ class ServedGeneration(ServingModule):
             "serving_default": Signature(self.answer_text, text),
             "generate": Signature(self.answer_with, text | limits),
         }
-        if self._scorer is not None:
+        if self._has_score:
             signatures["score"] = Signature(self.answer_score, text | {"continuation": TEXT})
         return signatures
 
@@ -114,9 +128,10 @@ class ServedGeneration(ServingModule):
     def answer_score(self, text, continuation):
         """What `score` computes; refuses continuations without a token, and ones that are too long."""
         text, continuation = map(valid_utf8, check_as_many(text=text, continuation=continuation))
-        ids, begins, inputs = (self._target if self._has_source else self._continued)(text, continuation)
+        ids, begins, inputs = (self._target if self._frame.is_source else self._continued)(text, continuation)
         lengths = tf.cast(ids.row_lengths(), tf.int32)
-        width = self._room + 1 if self.static else tf.maximum(tf.reduce_max(lengths), 2)
+        width = (1 if self._has_encoder else self.sequence_length) + self._room
+        width = width if self.static else tf.maximum(tf.reduce_max(lengths), 2)
         log_p, _ = self._scorer.token_scores(*padded(ids, self.tokenizer.pad_id, width), *inputs)
         column = tf.range(1, width)[None]  # the first token is not scored
         scored = (column > begins[:, None]) & (column < lengths[:, None])
@@ -140,22 +155,17 @@ class ServedGeneration(ServingModule):
         return {key: inputs[key] for key in self.signatures()[name].inputs}
 
     def trial_inputs(self, name):
-        # Where no special token can begin it, a prompt without a token is refused.
-        return self.inputs_of(name, TRIAL_TEXTS[self._start_id is None :])
+        # A prompt without a token is refused where no special token stands in its row.
+        return self.inputs_of(name, TRIAL_TEXTS[0 if self._has_tokens or self._frame.start is not None else 1 :])
 
     def settings(self):
         generation = to_dict(self.config) | {"stop_tokens": self.stop_tokens, "allowed_tokens": self.allowed_tokens}
-        return super().settings() | {"generation": generation}
+        return super().settings() | {"text_before": self._frame.text_before, "generation": generation}
 
     @property
-    def _before(self):
-        """The special tokens that every prompt begins with."""
-        return () if self._has_source else self.tokenizer.layout.before_first
-
-    @property
-    def _room(self):
-        """How many tokens can be scored, for a decoder those of the text included."""
-        return self.config.max_new_tokens + (0 if self._has_source else self.sequence_length - 1)
+    def _has_tokens(self):
+        """Whether every prompt has special tokens."""
+        return bool(self._frame.before or self._frame.after)
 
     def _limits(self):
         """The arguments of `check_between` for each setting of a request."""
@@ -169,76 +179,70 @@ class ServedGeneration(ServingModule):
         }
 
     def _generate(self, text, each):
-        token_ids, mask = self._read(text)
+        token_ids, mask = self._padded(self._prompt_ids(text))
         limit = self.config.max_new_tokens
         if "max_new_tokens" in each and not self.static:
             limit = tf.maximum(tf.reduce_max(each["max_new_tokens"]), 1)  # there may be no text
-        search = beam_search if self.config.method == "beam_search" else generate_tokens
         steps, restrictions = self._prompts.steps(token_ids, mask, limit), self._generator.restrictions(self.config)
-        found = search(steps, self.config, restrictions, filler=self.tokenizer.pad_id, each=each)
-        if self.config.method != "beam_search":
-            found = {name: value[:, None] for name, value in found.items()}
-        texts = self._texts(found["token_ids"], found["lengths"])
-        return {"texts": texts, "scores": found["scores"], "lengths": found["lengths"]}
+        found = find_texts(steps, self.config, restrictions, self.tokenizer.pad_id, each, self._stop_strings)
+        size = tf.shape(found["token_ids"])
+        texts = self._stop_strings.texts(
+            tf.reshape(found["token_ids"], [-1, size[2]]), tf.reshape(found["lengths"], [-1])
+        )
+        return {"texts": tf.reshape(texts, size[:2]), "scores": found["scores"], "lengths": found["lengths"]}
 
-    def _read(self, text):
-        """The prompts as int32 [N, S], and bool [N, S], True at real tokens."""
-        if self._has_source:
-            return self._sources(text)
-        ids, before = self.tokenizer.tokenize(text), self._before
-        begins = tf.fill([tf.size(text)], True)
-        if not before:
-            before, begins = (self._start_id,), ids.row_lengths() == 0
-        if None in before:
-            ids = refuse_texts(begins, text, "has no token; give at least one word", ids)
-        else:
-            counts = len(before) * tf.cast(begins, tf.int32)
-            first = tf.tile(tf.constant(before, tf.int32), [tf.reduce_sum(tf.cast(begins, tf.int32))])
-            first = tf.RaggedTensor.from_row_lengths(first, counts, validate=False).with_row_splits_dtype(tf.int64)
-            ids = tf.concat([first, ids[:, len(self._before) - self.sequence_length :]], axis=1)
+    def _padded(self, ids):
+        """Prompts as int32 [N, S], and bool [N, S], True at real tokens."""
         width = self.sequence_length if self.static else tf.maximum(tf.reduce_max(ids.row_lengths()), 1)
-        return padded(ids, self.tokenizer.pad_id, tf.cast(width, tf.int32), on_the_left=True)
+        on_the_left = not self._has_encoder
+        return padded(ids, self.tokenizer.pad_id, tf.cast(width, tf.int32), on_the_left=on_the_left)
 
-    def _sources(self, text):
-        features = self.features(text)
-        missing = tf.maximum(1 - tf.shape(features["token_ids"])[1], 0)  # a batch of no texts has no column
-        return tuple(tf.pad(features[name], [[0, 0], [0, missing]]) for name in ("token_ids", "padding_mask"))
+    def _prompt_ids(self, text):
+        """The prompts as a RaggedTensor int32 [N, None], each with the special tokens of its frame."""
+        frame = self._frame
+        ids = self.tokenizer.tokenize(tf.strings.join([frame.text_before, text]) if frame.text_before else text)
+        room = self.sequence_length - len(frame.before) - len(frame.after)
+        ids = ids[:, :room] if frame.is_source else ids[:, -room:]
+        if self._has_tokens:
+            return tf.concat([self._of_each(frame.before, ids), ids, self._of_each(frame.after, ids)], axis=1)
+        empty = ids.row_lengths() == 0
+        if frame.start is None:
+            return refuse_texts(empty, text, "has no token; give at least one word", ids)
+        first = tf.fill([tf.reduce_sum(tf.cast(empty, tf.int32))], frame.start)
+        first = tf.RaggedTensor.from_row_lengths(first, tf.cast(empty, tf.int64), validate=False)
+        return tf.concat([first, ids], axis=1)
 
     def _continued(self, text, continuation):
-        """What a decoder scores: (ids, begin of the continuation in them, further inputs of the scorer)."""
+        """What is scored of a continuation: (ids, begin of the continuation in them, further inputs of the scorer)."""
         ids, _, ends = self.tokenizer.tokenize_with_offsets(tf.strings.join([text, continuation]))
         length = tf.strings.length(text, unit="UTF8_CHAR")
         # A token across the border counts as the continuation's, as in `TextScorer`.
         begins = tf.reduce_sum(tf.cast(ends <= length[:, None], tf.int32), axis=1)
         count = tf.cast(ids.row_lengths(), tf.int32) - begins
-        ids = self._checked(ids, count, continuation)
-        dropped = tf.maximum(begins + count - self._room, 0)
-        return self._started(ids[:, -self._room :]), begins - dropped, ()
+        room = self.sequence_length - 1 + self._room
+        ids = self._checked(ids, count, continuation, room)
+        dropped = tf.maximum(begins + count - room, 0)
+        return tf.concat([self._of_each((self._frame.start,), ids), ids[:, -room:]], axis=1), begins - dropped, ()
 
     def _target(self, text, continuation):
-        """The same of an encoder-decoder, whose target ends with the token that ends texts."""
-        ids = self.tokenizer.tokenize(continuation)
-        end = self._prompts.end_ids
+        """The same of a target after its source."""
+        ids, end = self.tokenizer.tokenize(continuation), () if self._frame.end is None else (self._frame.end,)
         count = tf.cast(ids.row_lengths(), tf.int32)
-        ids = self._checked(ids, tf.where(count > 0, count + len(end), 0), continuation)
-        ids = tf.concat([ids, tf.tile(tf.constant([end], tf.int32), [tf.size(text), 1])], axis=1)
-        return self._started(ids), tf.zeros_like(count), self._sources(text)
+        ids = self._checked(ids, tf.where(count > 0, count + len(end), 0), continuation, self._room)
+        ids = tf.concat([ids, self._of_each(end, ids)], axis=1)
+        if self._has_encoder:
+            ids = tf.concat([self._of_each((self._scorer.start_id,), ids), ids], axis=1)
+            return ids, tf.zeros_like(count), self._padded(self._prompt_ids(text))
+        sources = self._prompt_ids(text)
+        inputs = self._padded(sources) if self._scorer.has_prefix else ()
+        return tf.concat([sources, ids], axis=1), tf.cast(sources.row_lengths(), tf.int32) - 1, inputs
 
-    def _checked(self, ids, count, continuation):
+    def _checked(self, ids, count, continuation, room):
         ids = refuse_texts(count == 0, continuation, "has no token to be scored; give at least one word", ids)
-        long = f"has more than {self._room} tokens; shorten it, or export with a larger max_new_tokens"
-        return refuse_texts(count > self._room, continuation, long, ids)
+        long = f"has more than {room} tokens; shorten it, or export with a larger max_new_tokens"
+        return refuse_texts(count > room, continuation, long, ids)
 
-    def _started(self, ids):
-        return tf.concat([tf.fill([ids.nrows(), 1], self._start_id), ids], axis=1)
-
-    def _texts(self, token_ids, lengths):
-        """string [N, n] of int32 [N, n, M] and [N, n]."""
-        size = tf.shape(token_ids)
-        hidden = sorted({*self._generator.stop_ids, *self._prompts.stop_ids, self.tokenizer.pad_id})
-        is_hidden = tf.reduce_any(token_ids[..., None] == tf.constant(hidden), axis=-1)
-        shown, flat = tf.sequence_mask(lengths, size[2]) & ~is_hidden, [-1, size[2]]
-        texts = self.tokenizer.detokenize(tf.reshape(token_ids, flat), tf.reshape(shown, flat))
-        for stop in self.config.stop_strings:
-            texts = tf.strings.regex_replace(texts, f"(?s){escape(stop)}.*", "", replace_global=False)
-        return tf.reshape(texts, size[:2])
+    @staticmethod
+    def _of_each(special, ids):
+        """The same special tokens for each row of `ids`: int32 [N, len(special)]."""
+        return tf.tile(tf.constant([special], tf.int32, shape=[1, len(special)]), [tf.cast(ids.nrows(), tf.int32), 1])

@@ -35,16 +35,18 @@ def export_run(
     Args:
         run_directory: of `pretrain` or `finetune`.
         output: the model's base path; None is `export/` in the run directory.
-        kind: None is the run's own: its task (a name of `bert_tf.tasks.TASKS`), or after pretraining "masked_lm" or
-            "generation", where its objective is served so. Encoders and decoders can be exported as "embedding".
+        kind: None is the run's own: its task (a name of `bert_tf.tasks.TASKS`; text_to_text is "generation"), or after
+            pretraining "masked_lm" or "generation", where its objective is served so. Encoders and decoders can be
+            exported as "embedding".
         version: positive int; None takes the next free number.
         sequence_length: longer texts are truncated to so many tokens. None is the length it was
-            trained on: the task's, or after pretraining the shards'; for a decoder's prompts less `max_new_tokens`.
+            trained on: the task's, or after pretraining the shards'; for prompts that are continued less
+            `max_new_tokens`.
         static: pad every text to `sequence_length` (GPU, TPU) instead of the batch's longest (CPU).
         precision: "float32" or "mixed_bfloat16", whatever it was trained in; "auto" chooses for this
             machine, see `bert_tf.training.precision.choose`.
         options: further arguments of the served module: `top_k` of masked_lm, `words` of tagging, of generation the
-            settings of `GenerationConfig`, `stop_tokens` and `allowed_tokens`.
+            settings of `GenerationConfig` (their defaults are the task's), `stop_tokens` and `allowed_tokens`.
 
     Returns:
         The path of the version.
@@ -66,21 +68,21 @@ def export_run(
 
 
 def _served_module(run_directory, kind, sequence_length, precision, settings):
-    if is_finetuned(run_directory):
+    finetuned = is_finetuned(run_directory)
+    if finetuned:
         task, model, tokenizer = load_finetuned(run_directory, precision)
         backbone = model.backbone
-        own, served = task.kind, resolve(TASKS[task.kind].served)
+        name, served = task.kind, resolve(TASKS[task.kind].served)
         make = functools.partial(served.of_task, task, model) if served else None
         trained = task.config.sequence_length
     else:
         loaded = load_with_objective(run_directory, precision)
         model, backbone, tokenizer = loaded.objective, loaded.encoder, loaded.tokenizer
-        own = None if model is None else model.settings.name
-        served = own and resolve(OBJECTIVES[own].served)
-        own = served.kind or own if served else None
+        name = None if model is None else model.settings.name
+        served = name and resolve(OBJECTIVES[name].served)
         make = functools.partial(served, model, tokenizer) if served else None
         trained = trained_length(run_directory) if sequence_length is None else None
-    possible = (own,) if served else ()
+    possible = (served.kind or name,) if served else ()
     if backbone.kind != "encoder_decoder":
         possible += (EMBEDDING,)
     if not possible:
@@ -88,7 +90,7 @@ def _served_module(run_directory, kind, sequence_length, precision, settings):
             f"{run_directory} is an encoder-decoder whose task or objective is not served; export a run of "
             f"{' or '.join(name for name, record in OBJECTIVES.items() if record.served)}"
         )
-    kind = possible[0] if kind is None else kind
+    kind = possible[0] if kind is None or (served and kind == name) else kind
     if kind not in possible:
         raise ConfigError(f"{run_directory} cannot be exported as '{kind}'{nearest(str(kind), possible)}")
     if kind == EMBEDDING:
@@ -98,5 +100,5 @@ def _served_module(run_directory, kind, sequence_length, precision, settings):
             known = f"it takes {', '.join(served.options)}" if served.options else "it takes no options"
             raise ConfigError(f"'{name}' is no option of an export of kind '{kind}'; {known}")
     if sequence_length is None:
-        sequence_length = served.default_length(backbone, trained, settings)
+        sequence_length = trained if finetuned else served.default_length(model, tokenizer, trained, settings)
     return make(sequence_length=sequence_length, **settings)

@@ -115,8 +115,8 @@ class ServingModule(tf.Module):
         return cls(model, task.tokenizer, pairs=bool(task.pairs), **settings)
 
     @classmethod
-    def default_length(cls, backbone, trained, settings):
-        """The default `sequence_length`, for a backbone trained on sequences of `trained` tokens."""
+    def default_length(cls, model, tokenizer, trained, settings):
+        """The default `sequence_length`, for a pretraining model trained on sequences of `trained` tokens."""
         return trained
 
     def answer(self, features):

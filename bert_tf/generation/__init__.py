@@ -13,5 +13,7 @@ __getattr__, __all__ = lazy_names(__name__, {
     "restrictions": ["Restrictions"],
     "sampling": ["generate_tokens"],
     "scoring": ["ContinuationScore", "Perplexity", "TextScorer"],
+    "search": ["find_texts"],
     "steps": ["DecoderSteps", "EncoderDecoderSteps"],
+    "stop_strings": ["StopStrings"],
 })  # fmt: skip

@@ -33,7 +33,8 @@ class GenerationConfig:
         repetition_penalty: logits of tokens of prompt and text are divided by it, negative ones multiplied (Keskar et
             al. 2019, section 4.1, which has 1.2; negative ones as in transformers). 1 for no penalty. An
             encoder-decoder's prompt does not count.
-        stop_strings: a text ends before the first of these strings.
+        stop_strings: a text ends before the first of these strings. Greedy generation and sampling stop there, and the
+            score counts the tokens up to it; beam search goes on to a stop token, and its texts are cut afterwards.
 
     Raises:
         ConfigError: a value out of its range, or settings of another method.

@@ -7,11 +7,12 @@ from keras import ops
 
 from bert_tf.backend import as_graph
 from bert_tf.errors import ConfigError
-from bert_tf.generation.beams import beam_search
 from bert_tf.generation.generation_config import GenerationConfig
 from bert_tf.generation.prompts import PromptTokenizer
 from bert_tf.generation.restrictions import Restrictions
-from bert_tf.generation.sampling import generate_tokens, next_token
+from bert_tf.generation.sampling import next_token
+from bert_tf.generation.search import find_texts
+from bert_tf.generation.stop_strings import StopStrings
 from bert_tf.parsing import brief
 
 
@@ -36,16 +37,18 @@ class Generated:
 
 
 class TextGenerator:
-    """Continues prompts with a decoder, or answers them with an encoder-decoder.
+    """Continues prompts, or answers them as sources: what the model was trained to do.
 
-    `PromptTokenizer` says which special tokens a prompt gets, and which of them end a text. Rows of the token table
-    beyond the vocabulary, as T5 has them, are never chosen.
+    `Frame` says which special tokens a prompt gets, and which of them end a text. Rows of the token table beyond the
+    vocabulary, as T5 has them, are never chosen.
 
     Args:
         model: a `Decoder` or an `EncoderDecoder`.
         tokenizer: of its pretraining.
         stop_tokens: further tokens that end a text, spelled as in the vocabulary.
         allowed_tokens: the only tokens that may be generated, spelled so; None for all.
+        frame: of `PromptTokenizer`: how the model was trained to read prompts. `objective.frame(tokenizer)` of a
+            pretraining model, `task.frame` of a fine-tuned one; `load_for_generation` returns it.
 
     Raises:
         ConfigError: a model or tokenizer that `PromptTokenizer` refuses, or a token that the vocabulary lacks.
@@ -57,9 +60,9 @@ class TextGenerator:
             print(piece, end="")
     """
 
-    def __init__(self, model, tokenizer, stop_tokens=(), allowed_tokens=None):
-        self.model, self.tokenizer, self.prompts = model, tokenizer, PromptTokenizer(model, tokenizer)
-        self.stop_ids = tuple(sorted({*self.prompts.stop_ids, *map(self._id, stop_tokens)}))
+    def __init__(self, model, tokenizer, stop_tokens=(), allowed_tokens=None, frame=None):
+        self.model, self.tokenizer, self.prompts = model, tokenizer, PromptTokenizer(model, tokenizer, frame)
+        self.stop_ids = tuple(sorted({*self.prompts.frame.stop_ids, *map(self._id, stop_tokens)}))
         self.allowed_ids = None if allowed_tokens is None else tuple(map(self._id, allowed_tokens))
         if self.allowed_ids is None and tokenizer.vocabulary_size < model.config.vocabulary_size:
             self.allowed_ids = tuple(range(tokenizer.vocabulary_size))
@@ -82,8 +85,6 @@ class TextGenerator:
         token_ids, mask = self.prompts.rows(prompts, config.max_new_tokens)
         result = self._function(config)(token_ids, mask)
         result = {name: np.asarray(value) for name, value in result.items()}
-        if config.method != "beam_search":
-            result = {name: value[:, None] for name, value in result.items()}
         return [
             [
                 self._generated(ids[:length].tolist(), float(score), config)
@@ -133,6 +134,10 @@ class TextGenerator:
             self.stop_ids, config.min_new_tokens, config.no_repeat_ngram, self.allowed_ids, config.repetition_penalty
         )
 
+    def stop_strings(self, config):
+        """The `StopStrings` of a configuration."""
+        return StopStrings(config.stop_strings, self.tokenizer, (*self.stop_ids, self.tokenizer.pad_id))
+
     def _function(self, config, streamed=False):
         """The computation as a graph, made once for each configuration."""
         key = config, streamed
@@ -141,11 +146,11 @@ class TextGenerator:
         return self._compiled[key]
 
     def _whole(self, config):
-        search = beam_search if config.method == "beam_search" else generate_tokens
+        restrictions, ends = self.restrictions(config), self.stop_strings(config)
 
         def function(token_ids, mask):
             steps = self.prompts.steps(token_ids, mask, config.max_new_tokens)
-            return search(steps, config, self.restrictions(config), filler=self.tokenizer.pad_id)
+            return find_texts(steps, config, restrictions, self.tokenizer.pad_id, ends=ends)
 
         return as_graph(function, [((None, None), "int32"), ((None, None), "bool")])
 
@@ -172,13 +177,8 @@ class TextGenerator:
 
     def _text(self, ids, config):
         """The text of new tokens up to a stop token or stop string, and whether there was one."""
-        ended = ids[-1] in self.stop_ids
-        text = self.prompts.text(i for i in ids if i not in self.stop_ids)
-        for stop in config.stop_strings:
-            before, found, _ = text.partition(stop)
-            if found:
-                text, ended = before, True
-        return text, ended
+        text, found = self.stop_strings(config).cut(self.prompts.text(i for i in ids if i not in self.stop_ids))
+        return text, found or ids[-1] in self.stop_ids
 
     def _generated(self, ids, score, config):
         text, ended = self._text(ids, config)

@@ -6,27 +6,27 @@ from bert_tf.encodings import is_unicode
 from bert_tf.errors import ConfigError, DataError
 from bert_tf.generation.steps import DecoderSteps, EncoderDecoderSteps
 from bert_tf.parsing import brief
+from bert_tf.tokenizers.frame import Frame
 
 
 class PromptTokenizer:
-    """The tokenizer of a model that writes text: what stands before, around and after each text.
+    """The tokenizer of a model that writes text: a prompt in its `Frame`, as the model reads it.
 
     | | decoder | encoder-decoder |
     |---|---|---|
-    | prompt | the tokens that begin a text (`[CLS]`, for example), then the text; with a prefix, also those that end it | the text as `pack` has it: T5 appends `</s>` |
-    | padded | on the left, so that all texts continue in the same column | on the right |
+    | prompt | padded on the left, so that all texts go on in the same column | padded on the right |
     | first token written | what follows the prompt | what follows `start_id`, which is padding: so T5 was pretrained |
-    | last token written | the token that ended texts in pretraining | the same |
 
     Args:
         model: a `Decoder` or an `EncoderDecoder`.
         tokenizer: of its pretraining.
+        frame: the `Frame` that the model was trained with; None for `Frame.answering` with an encoder-decoder or a
+            decoder with a prefix, and `Frame.continuing` with another decoder.
 
     Attributes:
-        has_source: whether the prompt is read apart from the text that is written: by an encoder.
+        frame: the `Frame`.
+        has_encoder: whether the prompt is read by an encoder.
         start_id: int, the token that the written text of an encoder-decoder begins with.
-        stop_ids: tuple of int, the tokens that end a text.
-        end_ids: tuple of int, what ends a whole text that an encoder-decoder writes.
 
     Raises:
         ConfigError: the model is an encoder, or has fewer rows in its token table than the tokenizer has tokens.
@@ -37,7 +37,7 @@ class PromptTokenizer:
         prompts.text(token_ids[0])  # '[CLS] a good film'
     """
 
-    def __init__(self, model, tokenizer):
+    def __init__(self, model, tokenizer, frame=None):
         if model.kind not in ("decoder", "encoder_decoder"):
             raise ConfigError(
                 f"{model.name} is of the kind {model.kind}, which does not continue texts; give a decoder (GPT) or an "
@@ -49,11 +49,10 @@ class PromptTokenizer:
                 f"{model.config.vocabulary_size:,}; give the tokenizer of its pretraining"
             )
         self.model, self.tokenizer = model, tokenizer
-        self.has_source = model.kind == "encoder_decoder"
-        layout = tokenizer.layout
+        self.has_encoder = model.kind == "encoder_decoder"
         self.start_id = tokenizer.pad_id
-        self.end_ids = (*layout.after_first, *layout.at_end)
-        self.stop_ids = tuple(sorted({*layout.after_first, tokenizer.eod_id, tokenizer.sep_id} - {None}))
+        usual = Frame.answering if self.has_encoder or model.prefix else Frame.continuing
+        self.frame = usual(tokenizer) if frame is None else frame
 
     def ids(self, text):
         """The ids of one prompt, a list of int.
@@ -62,17 +61,15 @@ class PromptTokenizer:
             DataError: a text without a token, or one of which the vocabulary has nothing, or that is not Unicode.
         """
         check_unicode(text)
-        tokenizer, layout = self.tokenizer, self.tokenizer.layout
-        ids = tokenizer.encode(text)
-        if not ids and (self.has_source or not layout.before_first):
+        tokenizer, frame = self.tokenizer, self.frame
+        ids = tokenizer.encode(frame.text_before + text)
+        if not ids and (frame.is_source or not frame.before):
             raise DataError(f"the prompt {brief(text)} has no token; give at least one word")
         unknown = tokenizer.unk_id
         if unknown in ids and tokenizer.id_to_token(unknown) not in text:
             if not tokenizer.decode([i for i in ids if i != unknown]).strip():
                 raise DataError(f"the vocabulary has none of the words of the prompt {brief(text)}; give others")
-        # The prompt of a decoder with a prefix is a source, which ended so in training.
-        is_source = self.has_source or self.model.prefix
-        return [*layout.before_first, *ids, *(self.end_ids if is_source else ())]
+        return [*frame.before, *ids, *frame.after]
 
     def rows(self, texts, max_new_tokens=0):
         """The prompts as int32 [B, S], and bool [B, S], True at real tokens.
@@ -89,22 +86,22 @@ class PromptTokenizer:
         prompts = [self.ids(text) for text in texts]
         for text, ids in zip(texts, prompts):
             self._check_length(text, ids, max_new_tokens)
-        return padded(prompts, self.tokenizer.pad_id, on_the_left=not self.has_source)
+        return padded(prompts, self.tokenizer.pad_id, on_the_left=not self.has_encoder)
 
     def text(self, ids):
         """The text of written tokens, without padding and the tokens that end a text."""
-        hidden = {*self.stop_ids, self.tokenizer.pad_id}
+        hidden = {*self.frame.stop_ids, self.tokenizer.pad_id}
         return self.tokenizer.decode([i for i in map(int, ids) if i not in hidden])
 
     def steps(self, token_ids, padding_mask, max_new_tokens, sources=None):
         """`DecoderSteps` or `EncoderDecoderSteps` for these rows; `sources` as the latter has them."""
-        if self.has_source:
+        if self.has_encoder:
             return EncoderDecoderSteps(self.model, token_ids, padding_mask, max_new_tokens, self.start_id, sources)
         return DecoderSteps(self.model, token_ids, padding_mask, max_new_tokens)
 
     def _check_length(self, text, ids, max_new_tokens):
         longest = self.model.config.max_positions
-        if self.has_source:
+        if self.has_encoder:
             if len(ids) > longest:
                 raise DataError(
                     f"a prompt of {len(ids)} tokens is longer than the model's {longest} positions; shorten the prompt "

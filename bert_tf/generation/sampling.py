@@ -16,8 +16,8 @@ TEXT_SETTINGS = ("max_new_tokens", "min_new_tokens", "seed", "temperature", "top
 SAME = types.MappingProxyType({})
 
 
-def generate_tokens(steps, config, restrictions, filler=0, each=SAME):
-    """Generates greedily or by sampling until every text has a stop token or `config.max_new_tokens` tokens.
+def generate_tokens(steps, config, restrictions, filler=0, each=SAME, ends=None):
+    """Generates greedily or by sampling until every text has ended or has `config.max_new_tokens` tokens.
 
     Args:
         steps: a `DecoderSteps`.
@@ -26,10 +26,12 @@ def generate_tokens(steps, config, restrictions, filler=0, each=SAME):
         filler: the id after the end of a text.
         each: dict, the settings that each text has of its own: one of `TEXT_SETTINGS` -> tensor [B]. A text with a
             seed of its own draws from the stream (seed, 0), wherever it is in the batch.
+        ends: function(the tokens written so far int32 [B, N], their number int32 [B]) -> bool [B], which texts end
+            with their last token, such as a `StopStrings`; None where stop tokens alone end a text.
 
     Returns:
-        dict: `token_ids` int32 [B, N], the new tokens, stop token included, `filler` after it; `lengths` int32 [B],
-        tokens of each text, stop token included; `scores` float32 [B], the sum of the log-probabilities that the
+        dict: `token_ids` int32 [B, N], the new tokens, with the one that ends the text, `filler` after it; `lengths`
+        int32 [B], tokens of each text, with the one that ends it; `scores` float32 [B], the sum of the log-probabilities that the
         model gives to these tokens (before temperature, top_k, top_p and restrictions).
 
     Example:
@@ -55,14 +57,13 @@ def generate_tokens(steps, config, restrictions, filler=0, each=SAME):
         token = next_token(logits, tokens, real, column, index, config, restrictions, each)
         log_p = ops.take_along_axis(ops.log_softmax(logits, axis=-1), token[:, None], axis=-1)[:, 0]
         written = ops.logical_and(columns == column, ops.logical_not(ended)[:, None])
-        return (
-            index + 1,
-            token,
-            ops.where(written, token[:, None], tokens),
-            ops.logical_or(ended, ops.logical_or(is_any(token, stop_ids), index + 1 >= limits)),
-            lengths + ops.cast(ops.logical_not(ended), "int32"),
-            scores + ops.where(ended, 0.0, log_p),
-        )
+        tokens = ops.where(written, token[:, None], tokens)
+        lengths = lengths + ops.cast(ops.logical_not(ended), "int32")
+        scores = scores + ops.where(ended, 0.0, log_p)
+        last = ops.logical_or(is_any(token, stop_ids), index + 1 >= limits)
+        if ends:
+            last = ops.logical_or(last, ends(tokens[:, prompt_length:], lengths))
+        return index + 1, token, tokens, ops.logical_or(ended, last), lengths, scores
 
     def unfinished(index, token, tokens, ended, lengths, scores, cache):
         return ops.logical_and(index < limit, ops.logical_not(ops.all(ended)))

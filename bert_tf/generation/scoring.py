@@ -73,15 +73,16 @@ class Perplexity:
 
 
 class TextScorer:
-    """Scores texts with a decoder, or targets after their sources with an encoder-decoder.
+    """Scores texts with a decoder that continues them, or targets with a model that was trained to answer sources.
 
-    Every text that is scored begins with `start_id`, so that its first token is predicted too. A tokenizer without
+    Every text that is continued begins with `start_id`, so that its first token is predicted too. A tokenizer without
     such a special token (GPT-1's) leaves the first token of a document out, and a continuation needs a context.
 
     Args:
         model: a `Decoder` or an `EncoderDecoder`.
         tokenizer: of its pretraining.
         batch_size: sequences computed together.
+        frame: of `PromptTokenizer`: how the model was trained to read prompts; see `TextGenerator`.
 
     Raises:
         ConfigError: a model or tokenizer that `PromptTokenizer` refuses.
@@ -92,39 +93,39 @@ class TextScorer:
         scorer.perplexity(["a good film.", "in paris."]).per_token
     """
 
-    def __init__(self, model, tokenizer, batch_size=8):
+    def __init__(self, model, tokenizer, batch_size=8, frame=None):
         self.model, self.tokenizer, self.batch_size = model, tokenizer, batch_size
-        self.prompts = PromptTokenizer(model, tokenizer)
-        self.has_source = self.prompts.has_source
-        self.has_prefix = not self.has_source and model.prefix
-        self.start_id = self.prompts.start_id if self.has_source else start_of(tokenizer)
+        self.prompts = PromptTokenizer(model, tokenizer, frame)
+        self.frame, self.has_encoder = self.prompts.frame, self.prompts.has_encoder
+        self.has_prefix = not self.has_encoder and model.prefix
+        self.start_id = self.prompts.start_id if self.has_encoder else self.frame.start
         shapes = [((None, None), "int32"), ((None, None), "bool")]
-        self._scores = as_graph(self.token_scores, shapes * (2 if self.has_source or self.has_prefix else 1))
+        self._scores = as_graph(self.token_scores, shapes * (2 if self.has_encoder or self.has_prefix else 1))
 
     def continuations(self, pairs):
         """Scores continuations after their contexts.
 
-        A decoder: context and continuation are tokenized together and split where the continuation begins, so that a
-        space between them belongs in front of the continuation. A token across that border counts as the
-        continuation's. An encoder-decoder reads the context as a prompt; the continuation is the whole text that it
-        writes, with the token that ends it: log p(target | source). So does a decoder with a prefix, in one row.
+        A model that continues texts: context and continuation are tokenized together and split where the continuation
+        begins, so that a space between them belongs in front of the continuation. A token across that border counts
+        as the continuation's. A model that answers sources (`Frame.is_source`): the context is the source, and the
+        continuation the whole target, with the token that ends it: log p(target | source).
 
         Args:
-            pairs: list of (context, continuation), str each; a decoder's context may be empty.
+            pairs: list of (context, continuation), str each; a context that is continued may be empty.
 
         Returns:
             list of `ContinuationScore`.
 
         Raises:
-            DataError: an empty continuation, text that is not Unicode, a prompt that `PromptTokenizer` refuses, or a pair longer than the
-                model's positions.
+            DataError: an empty continuation, text that is not Unicode, a prompt that `PromptTokenizer` refuses, or a
+                pair longer than the model's positions.
         """
         rows = []
         for context, continuation in pairs:
             if not continuation:
                 raise DataError(f"the continuation of {brief(context)} is empty; give at least one character")
             check_unicode(context + continuation)
-            row = self._target_row if self.has_source or self.has_prefix else self._continued_row
+            row = self._target_row if self.frame.is_source else self._continued_row
             rows.append(row(context, continuation))
         results = []
         scored = self._scored([ids for _, ids, _ in rows], [source for source, _, _ in rows])
@@ -158,7 +159,7 @@ class TextScorer:
             A `Perplexity`.
 
         Raises:
-            ConfigError: an encoder-decoder; a length beyond the model's positions, or a stride that is not in
+            ConfigError: a model that answers sources; a length beyond the model's positions, or a stride that is not in
                 1..length - 1.
             DataError: no tokens.
         """
@@ -180,11 +181,14 @@ class TextScorer:
 
     def _window(self, length, stride):
         """`length` and `stride` with their defaults."""
-        if self.has_source or self.has_prefix:
-            given = "an encoder-decoder" if self.has_source else "a decoder with a prefix"
+        if self.frame.is_source:
+            if self.has_encoder:
+                given = "an encoder-decoder"
+            else:
+                given = "a decoder with a prefix" if self.has_prefix else "trained to answer sources"
             raise ConfigError(
-                f"perplexity needs a decoder{' without a prefix' if self.has_prefix else ''}, and {self.model.name} is "
-                f"{given}; score targets after their sources with continuations([(source, target)])"
+                f"perplexity needs a decoder that continues texts, and {self.model.name} is {given}; score targets after "
+                f"their sources with continuations([(source, target)])"
             )
         longest = self.model.config.max_positions
         length = length or longest
@@ -219,15 +223,17 @@ class TextScorer:
         return None, ids, begin
 
     def _target_row(self, source, target):
-        """The same of an encoder-decoder, and of a decoder with a prefix."""
+        """The same of a model that answers sources."""
         source_ids, target_ids = self.prompts.ids(source), self.tokenizer.encode(target)
         if not target_ids:
             raise DataError(f"the continuation {brief(target)} has no token; give at least one word")
-        if self.has_prefix:
-            ids = [*source_ids, *target_ids, *self.prompts.end_ids]
-            self._check_length(len(ids) - 1, source + target)
+        if self.frame.end is not None:
+            target_ids = [*target_ids, self.frame.end]
+        if not self.has_encoder:
+            ids = [*source_ids, *target_ids]
+            self._check_length(len(ids), source + target)
             return source_ids, ids, len(source_ids) - 1
-        ids = [self.start_id, *target_ids, *self.prompts.end_ids]
+        ids = [self.start_id, *target_ids]
         self._check_length(len(source_ids), source)
         self._check_length(len(ids) - 1, target)
         return source_ids, ids, 0
@@ -251,7 +257,7 @@ class TextScorer:
         for start in range(0, len(order), self.batch_size):
             chosen = order[start : start + self.batch_size]
             inputs = padded([sequences[i] for i in chosen], self.tokenizer.pad_id)
-            if self.has_source or self.has_prefix:
+            if self.has_encoder or self.has_prefix:
                 inputs += padded([sources[i] for i in chosen], self.tokenizer.pad_id)
             log_p, greedy = (np.asarray(x) for x in self._scores(*inputs))
             for row, i in enumerate(chosen):
@@ -261,7 +267,7 @@ class TextScorer:
 
     def token_scores(self, token_ids, padding_mask, source_ids=None, source_mask=None):
         """float32 and bool [B, S - 1]: of each token but the first."""
-        if self.has_source:
+        if self.has_encoder:
             inputs = {"token_ids": source_ids, "padding_mask": source_mask, "decoder_token_ids": token_ids}
         else:
             inputs = {"token_ids": token_ids, "padding_mask": padding_mask}
@@ -281,13 +287,6 @@ class TextScorer:
 
 def _exp(x):
     return math.exp(x) if x < 700 else math.inf  # a text without spaces is one word
-
-
-def start_of(tokenizer):
-    """The token that every text of a decoder begins with, so that its first token has a context; None without one."""
-    # GPT-2 puts its one special token between documents: it ends one and begins the next.
-    starts = [*tokenizer.layout.before_first, tokenizer.cls_id, tokenizer.eod_id, tokenizer.sep_id]
-    return next((i for i in starts if i is not None), None)
 
 
 def windows_of(total, length, stride):

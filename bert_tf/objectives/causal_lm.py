@@ -4,6 +4,7 @@ import keras
 from keras import ops
 
 from bert_tf.models.decoder import DECODER_INPUTS
+from bert_tf.objectives.block_loss import block_loss_sums
 from bert_tf.objectives.causal_lm_config import CausalLMConfig
 from bert_tf.objectives.losses import cross_entropy_sums, feature
 from bert_tf.objectives.objective import check_backbone_kind
@@ -20,6 +21,7 @@ class CausalLM(PretrainingModel):
 
     Args:
         backbone: a decoder, such as `GPT2Decoder`.
+        loss_block: how many tokens' logits are in memory at a time; None for all. See `block_loss_sums`.
 
     Call arguments:
         features: dict of the data contract: `token_ids` int32 [B, S], and where they are not the default
@@ -39,33 +41,40 @@ class CausalLM(PretrainingModel):
         model.fit(dataset)  # its elements are dicts of features
     """
 
-    def __init__(self, backbone, name="causal_lm", **kwargs):
+    def __init__(self, backbone, loss_block=None, name="causal_lm", **kwargs):
         super().__init__(name=name, dtype=backbone.dtype_policy, **kwargs)
         check_backbone_kind("causal_lm", backbone.kind, type(backbone).__name__)
-        self.backbone = backbone
+        self.backbone, self.loss_block = backbone, loss_block
         self.built = True
 
     def call(self, features, training=False):
+        return {"causal_lm_logits": self.backbone.output_logits(self._vectors(features, training))}
+
+    def _vectors(self, features, training):
+        """The backbone's vectors that predict the next tokens: float [B, S, H]."""
         inputs = {key: features[key] for key in DECODER_INPUTS if key in features}
-        x = self.backbone(inputs, training=training)["sequence_output"]
-        return {"causal_lm_logits": self.backbone.output_logits(x)}
+        return self.backbone(inputs, training=training)["sequence_output"]
 
     def loss_weights(self, features):
         return {"causal_lm": ops.sum(_targets(features)[1])}
 
     def loss_sums(self, features, training):
-        logits = self(features, training=training)["causal_lm_logits"]
         target_ids, weights = _targets(features)
-        loss, correct = cross_entropy_sums(logits, target_ids, weights)
+        if self.loss_block:
+            x, table = self.backbone.output_factors(self._vectors(features, training))
+            loss, _, correct = block_loss_sums(x, table, target_ids, weights, self.loss_block)
+        else:
+            logits = self(features, training=training)["causal_lm_logits"]
+            loss, correct = cross_entropy_sums(logits, target_ids, weights)
         return {"causal_lm": loss}, {"causal_lm_accuracy": (correct, ops.sum(weights))}
 
     @classmethod
     def around(cls, backbone, settings, **kwargs):
-        return cls(backbone, **kwargs)
+        return cls(backbone, settings.loss_block, **kwargs)
 
     @property
     def settings(self):
-        return CausalLMConfig()  # how rows are read is no part of the model
+        return CausalLMConfig(loss_block=self.loss_block)  # how rows are read is no part of the model
 
 
 def _targets(features):

@@ -4,6 +4,8 @@ import keras
 
 from bert_tf.objectives.denoising_config import DenoisingObjectiveConfig
 from bert_tf.objectives.sequence_to_sequence import SequenceToSequence
+from bert_tf.tokenizers.frame import Frame
+from tfrecords.corruption.denoising_config import DenoisingConfig
 
 
 @keras.saving.register_keras_serializable("bert_tf")
@@ -15,7 +17,7 @@ class Denoising(SequenceToSequence):
 
     Args:
         backbone: an `EncoderDecoder` or a `Decoder`; see `SequenceToSequence`.
-        z_loss, loss_block: see `DenoisingObjectiveConfig`.
+        z_loss, loss_block, denoising: see `DenoisingObjectiveConfig`.
 
     Call arguments:
         features: dict of the data contract: `token_ids` int32 [B, S]; for an encoder-decoder `decoder_token_ids`
@@ -39,10 +41,19 @@ class Denoising(SequenceToSequence):
 
     objective = "denoising"
 
+    def __init__(self, backbone, z_loss=0.0, loss_block=None, denoising=DenoisingConfig(), **kwargs):
+        super().__init__(backbone, z_loss=z_loss, loss_block=loss_block, **kwargs)
+        self.denoising = denoising
+
+    def frame(self, tokenizer):
+        if self.denoising.method == "lm" and self.backbone.kind == "decoder":
+            return Frame.continuing(tokenizer, before=(tokenizer.sep_id,))  # the source was empty: the separator alone
+        return super().frame(tokenizer)
+
     @classmethod
     def around(cls, backbone, settings, **kwargs):
-        return cls(backbone, z_loss=settings.z_loss, loss_block=settings.loss_block, **kwargs)
+        return cls(backbone, settings.z_loss, settings.loss_block, settings.denoising, **kwargs)
 
     @property
     def settings(self):
-        return DenoisingObjectiveConfig(z_loss=self.z_loss, loss_block=self.loss_block)
+        return DenoisingObjectiveConfig(denoising=self.denoising, z_loss=self.z_loss, loss_block=self.loss_block)

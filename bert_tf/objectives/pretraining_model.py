@@ -35,6 +35,16 @@ class PretrainingModel(TrainableModel):
         """
         raise NotImplementedError(f"{cls.__name__} must define around")
 
+    def frame(self, tokenizer):
+        """The `Frame` in which the model was trained to read prompts, if it writes text; None for the usual one.
+
+        The usual one is what `PromptTokenizer` takes: that of the tokenizer's layout for this kind of backbone.
+
+        Args:
+            tokenizer: of the shards.
+        """
+        return None
+
     @property
     def settings(self):
         """The `ObjectiveConfig` from which `around` makes this model again."""

@@ -8,6 +8,7 @@ from bert_tf.objectives.decoder_rows import source_then_target
 from bert_tf.objectives.losses import cross_entropy_sums, feature, smoothing_sum
 from bert_tf.objectives.objective import check_backbone_kind
 from bert_tf.objectives.pretraining_model import PretrainingModel
+from bert_tf.tokenizers.frame import Frame
 
 
 class SequenceToSequence(PretrainingModel):
@@ -45,6 +46,9 @@ class SequenceToSequence(PretrainingModel):
         self.label_smoothing = label_smoothing
         self.label_smoothing_normalization = label_smoothing_normalization
         self.built = True
+
+    def frame(self, tokenizer):
+        return None if tokenizer.sep_id is None else Frame.answering_as_in_shards(tokenizer)
 
     def call(self, features, training=False):
         return {f"{self.objective}_logits": self.backbone.output_logits(self._vectors(features, training))}

@@ -36,15 +36,16 @@ class PromptingResult:
     answers: list
 
 
-def run_prompts(model, tokenizer, config, batch_size=8, progress=None):
+def run_prompts(model, tokenizer, config, batch_size=8, progress=None, frame=None):
     """Asks a model all prompts of a configuration.
 
     Args:
-        model: a `Decoder` or an `EncoderDecoder`, which reads the prompt as its source.
+        model: a `Decoder` or an `EncoderDecoder`.
         tokenizer: of its pretraining.
         config: a `PromptingConfig`.
         batch_size: texts computed together.
         progress: function(prompts answered, all prompts), called now and then; None for nothing.
+        frame: of `TextGenerator`: how the model was trained to read prompts.
 
     Returns:
         A `PromptingResult`.
@@ -58,7 +59,10 @@ def run_prompts(model, tokenizer, config, batch_size=8, progress=None):
         run_prompts(gpt, tokenizer, config).accuracy
     """
     prompts, answers = make_prompts(config), []
-    answer = _Choosing(model, tokenizer, config, batch_size) if config.options else _Writing(model, tokenizer, config)
+    if config.options:
+        answer = _Choosing(TextScorer(model, tokenizer, batch_size, frame), config)
+    else:
+        answer = _Writing(TextGenerator(model, tokenizer, frame=frame), config)
     for begin in range(0, len(prompts), batch_size):
         answers += answer(prompts[begin : begin + batch_size])
         if progress is not None:
@@ -78,8 +82,8 @@ def run_prompts(model, tokenizer, config, batch_size=8, progress=None):
 class _Choosing:
     """Chooses the most probable option."""
 
-    def __init__(self, model, tokenizer, config, batch_size):
-        self.scorer, self.config = TextScorer(model, tokenizer, batch_size), config
+    def __init__(self, scorer, config):
+        self.scorer, self.config = scorer, config
         self.unconditional = {}  # option -> its log-likelihood without the example
 
     def __call__(self, prompts):
@@ -110,9 +114,9 @@ class _Choosing:
 class _Writing:
     """Writes an answer, which is right if it equals the expected one."""
 
-    def __init__(self, model, tokenizer, config):
+    def __init__(self, generate, config):
         stop_strings = () if config.stop is None else (config.stop,)
-        self.generate = TextGenerator(model, tokenizer)
+        self.generate = generate
         self.config = GenerationConfig(max_new_tokens=config.max_new_tokens, stop_strings=stop_strings)
 
     def __call__(self, prompts):

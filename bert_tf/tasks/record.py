@@ -71,7 +71,7 @@ TASKS = Registry(
         TaskRecord(
             "text_to_text",
             task="bert_tf.tasks.text_to_text:TextToTextTask",
-            served=None,
+            served="bert_tf.export.generation:ServedGeneration",
             metrics=(
                 "token_accuracy", "exact_match", "accuracy", "f1", "f1_macro", "matthews", "question_exact_match",
                 "pearson", "spearman", "answer_em", "answer_f1", "bleu", "rouge1", "rouge2", "rougeLsum",

@@ -88,6 +88,8 @@ class Task(abc.ABC):
     saved = SavedTask
     #: Whether the task's model reads the pooled output.
     pooler = True
+    #: Of a task that writes texts the `Frame` in which its model reads sources; None for other tasks.
+    frame = None
     #: The features that the model's `infer` takes, where they are there.
     inferred = INPUTS
 

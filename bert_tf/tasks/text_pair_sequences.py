@@ -8,43 +8,7 @@ import tensorflow as tf
 from bert_tf.errors import ConfigError
 from bert_tf.tasks.batching import bucket_bounds
 from bert_tf.tasks.sequences import Sequences, _as_it_is, _gather, tokenize
-
-
-@dataclasses.dataclass(frozen=True)
-class Frame:
-    """The special tokens of a source and a target, and where the padding of sources is.
-
-    Attributes:
-        before, after: tuples of int, the ids before and after a source.
-        end: int, the id that ends a target.
-        on_the_left: whether sources are padded on the left: a decoder writes on after them.
-    """
-
-    before: tuple
-    after: tuple
-    end: int
-    on_the_left: bool
-
-
-def frame_of(layout, kind):
-    """The `Frame` of a tokenizer's `Layout` on a model of this kind.
-
-    An encoder-decoder reads the source as a single text and ends its target as one: T5 appends `</s>` to both. A decoder
-    reads source and target as a pair of texts.
-
-    Raises:
-        ConfigError: nothing stands at the end of a target.
-    """
-    if kind == "decoder":
-        after, end = (*layout.after_first, *layout.before_second), (*layout.after_second, *layout.at_end)
-    else:
-        after = end = (*layout.after_first, *layout.at_end)
-    if not end:
-        raise ConfigError(
-            "the layout of the tokenizer has no token at the end of a text, so that a target would never end; set "
-            "task.layout=t5, or task.layout=gpt1 where the tokenizer has no separator"
-        )
-    return Frame(layout.before_first, after, end[0], kind == "decoder")
+from bert_tf.tokenizers.frame import Frame
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -55,13 +19,15 @@ class TextPairSequences(Sequences):
         targets: int32 `tf.RaggedTensor` [R, None], each ending with the token that ends it; None for unlabelled
             examples.
         trained: float32 [R], 0 for targets that are measured but not trained on.
-        frame: a `Frame`.
+        frame: the `Frame` of the sources and targets.
+        on_the_left: whether sources are padded on the left: a decoder writes on after them.
         target_length: the largest number of tokens in a target.
     """
 
     targets: tf.RaggedTensor | None = None
     trained: np.ndarray | None = None
     frame: Frame | None = None
+    on_the_left: bool = False
     target_length: int = 0
 
     def dataset(self, plan, tokenizer, sequence_length, start_step=0, static_size=None):
@@ -86,7 +52,7 @@ class TextPairSequences(Sequences):
             rows = tf.shape(chosen)[0]
             parts = [_constant(frame.before, rows), _gather(self.first, chosen), _constant(frame.after, rows)]
             width = sequence_length if static_size else bounds[step]
-            features = _padded_rows(tf.concat(parts, axis=1), width, pad_id, frame.on_the_left)
+            features = _padded_rows(tf.concat(parts, axis=1), width, pad_id, self.on_the_left)
             features["segment_ids"] = tf.zeros_like(features["token_ids"])
             if self.targets is not None:
                 targets = _gather(self.targets, chosen)
@@ -105,7 +71,7 @@ class TextPairSequences(Sequences):
         return steps.map(batch, num_parallel_calls=tf.data.AUTOTUNE).prefetch(tf.data.AUTOTUNE)
 
 
-def encode_pairs(tokenizer, sources, targets, trained, frame, sequence_length, target_length):
+def encode_pairs(tokenizer, sources, targets, trained, frame, on_the_left, sequence_length, target_length):
     """`TextPairSequences` of texts: both are cut before the special tokens are added, so that each text ends.
 
     Args:
@@ -113,7 +79,7 @@ def encode_pairs(tokenizer, sources, targets, trained, frame, sequence_length, t
         sources: list of str.
         targets: list of str, or None.
         trained: list of bool, or None for all.
-        frame: of `frame_of`.
+        frame, on_the_left: of `TextPairSequences`.
         sequence_length, target_length: the largest numbers of tokens, special tokens included.
     """
     added = len(frame.before) + len(frame.after)
@@ -121,7 +87,7 @@ def encode_pairs(tokenizer, sources, targets, trained, frame, sequence_length, t
         raise ConfigError(
             f"task.sequence_length={sequence_length} leaves no room beside {added} special tokens; raise it"
         )
-    first = tokenize(tokenizer, sources)[:, : sequence_length - added]
+    first = tokenize(tokenizer, [frame.text_before + text for text in sources])[:, : sequence_length - added]
     if targets is not None:
         ids = tokenize(tokenizer, targets)[:, : target_length - 1]
         targets = tf.concat([ids, _constant((frame.end,), ids.nrows(), ids.row_splits.dtype)], axis=1)
@@ -133,6 +99,7 @@ def encode_pairs(tokenizer, sources, targets, trained, frame, sequence_length, t
         targets=targets,
         trained=trained,
         frame=frame,
+        on_the_left=on_the_left,
         target_length=target_length,
     )
 

@@ -1,19 +1,22 @@
 """Text to text: one text is read and another is written (Raffel et al. 2020)."""
 
+import dataclasses
+
 import numpy as np
 
 from bert_tf.errors import ConfigError, DataError
-from bert_tf.generation import Restrictions
+from bert_tf.generation import Restrictions, StopStrings
 from bert_tf.parsing import brief
 from bert_tf.tasks import metrics, text_metrics
 from bert_tf.tasks.examples import Examples
 from bert_tf.tasks.labels import no_label, not_in_label_set
 from bert_tf.tasks.t5_formats import T5_FORMATS, UNKNOWN, class_of
 from bert_tf.tasks.task import Task
-from bert_tf.tasks.text_pair_sequences import encode_pairs, frame_of
+from bert_tf.tasks.text_pair_sequences import encode_pairs
 from bert_tf.tasks.text_task import with_separators
 from bert_tf.tasks.text_to_text_files import format_examples, read_format, read_sources
 from bert_tf.tasks.text_to_text_model import TextToText
+from bert_tf.tokenizers.frame import Frame
 
 
 class TextToTextTask(Task):
@@ -30,8 +33,8 @@ class TextToTextTask(Task):
 
     `predict` gives {"generated": str, "score": float, "finished": bool}, with labels also "label" (None for a text that
     is none), with `generation.n_best` above 1 also "n_best": [{"generated", "score", "finished"}]. It takes sources as
-    str; with a format also rows of its files as dicts, and pairs for GLUE's. A str is then the format's only text, or a whole source where the
-    format has several.
+    str; with a format also rows of its files as dicts, and pairs for GLUE's. A str is then the format's only text, or a
+    whole source where the format has several.
 
     Example:
         settings = {"kind": "text_to_text", "sequence_length": 16, "target_length": 8, "text_metrics": []}
@@ -89,6 +92,29 @@ class TextToTextTask(Task):
         names += [n for chosen in self.text_metrics for n in text_metrics.TEXT_METRICS[chosen][1]]
         return ["token_accuracy", "exact_match", *names]
 
+    @property
+    def frame(self):
+        """The `Frame` of sources and targets: single texts with an encoder-decoder, a pair of texts with a decoder.
+
+        Raises:
+            ConfigError: nothing stands at the end of a target.
+        """
+        make = Frame.answering_in_pairs if self.backbone_kind == "decoder" else Frame.answering
+        frame = make(self.tokenizer)
+        if frame.end is None:
+            raise ConfigError(
+                "the layout of the tokenizer has no token at the end of a text, so that a target would never end; set "
+                "task.layout=t5, or task.layout=gpt1 where the tokenizer has no separator"
+            )
+        return dataclasses.replace(frame, text_before=self.config.prefix or "")
+
+    @property
+    def stop_strings(self):
+        """The `StopStrings` of `config.generation`."""
+        return StopStrings(
+            self.config.generation.stop_strings, self.tokenizer, (*self.frame.stop_ids, self.tokenizer.pad_id)
+        )
+
     def make_tokenizer(self, tokenizer):
         return with_separators(tokenizer, self.config.layout)
 
@@ -137,10 +163,11 @@ class TextToTextTask(Task):
         trained = examples.details and [pair.label and pair.target not in (None, UNKNOWN) for pair in examples.details]
         return encode_pairs(
             self.tokenizer,
-            [(settings.prefix or "") + text for text in examples.texts],
+            examples.texts,
             examples.labels,
             trained,
-            frame_of(self.tokenizer.layout, self.backbone_kind),
+            self.frame,
+            self.backbone_kind == "decoder",
             settings.sequence_length,
             settings.target_length,
         )
@@ -157,33 +184,32 @@ class TextToTextTask(Task):
                 f"task.generation.max_new_tokens={settings.generation.max_new_tokens} need {needed} positions, and the "
                 f"model has {longest}; lower them"
             )
-        frame, rules = frame_of(self.tokenizer.layout, encoder.kind), settings.generation
-        size = self.tokenizer.vocabulary_size
+        rules, size = settings.generation, self.tokenizer.vocabulary_size
         # Rows of the token table beyond the vocabulary, as T5 has them, are never chosen.
         allowed = tuple(range(size)) if size < encoder.config.vocabulary_size else None
         restrictions = Restrictions(
-            (frame.end,), rules.min_new_tokens, rules.no_repeat_ngram, allowed, rules.repetition_penalty
+            self.frame.stop_ids, rules.min_new_tokens, rules.no_repeat_ngram, allowed, rules.repetition_penalty
         )
-        return TextToText(encoder, rules, restrictions, self.tokenizer.pad_id)
+        return TextToText(encoder, rules, restrictions, self.tokenizer.pad_id, self.stop_strings)
 
     def _written(self, output):
         """The texts of one example, best first: a list of {"generated", "score", "finished"}."""
-        end, texts = frame_of(self.tokenizer.layout, self.backbone_kind).end, []
+        stop, end, texts = self.stop_strings, self.frame.end, []
         for ids, length, score in zip(output["generated_ids"], output["lengths"], output["scores"]):
             ids = ids[:length].tolist()
-            finished = end in ids
-            text = self.tokenizer.decode([i for i in ids if i not in (end, self.tokenizer.pad_id)]).strip()
-            for stop in self.config.generation.stop_strings:
-                text, found, _ = text.partition(stop)
-                finished = finished or bool(found)
+            text, found = stop.cut(self.tokenizer.decode([i for i in ids if i not in stop.hidden_ids]))
             if length:  # fewer texts than n_best may have been found
-                texts.append({"generated": text, "score": float(score), "finished": finished})
+                texts.append({"generated": text, "score": float(score), "finished": found or end in ids})
         return texts or [{"generated": "", "score": 0.0, "finished": True}]
+
+    def _answer_texts(self, outputs):
+        """The best text of each example, without white space around it, which no metric counts."""
+        return [self._written(output)[0]["generated"].strip() for output in outputs]
 
     # -- results ---------------------------------------------------------------------------------
 
     def scores(self, examples, outputs):
-        texts = [self._written(output)[0]["generated"] for output in outputs]
+        texts = self._answer_texts(outputs)
         loss, correct, weight = (
             sum(float(output[name]) for output in outputs) for name in ("loss", "correct", "weight")
         )
@@ -216,7 +242,7 @@ class TextToTextTask(Task):
     def report(self, examples, outputs):
         if self.judged_as != "labels":
             return super().report(examples, outputs)
-        texts = [self._written(output)[0]["generated"] for output in outputs]
+        texts = self._answer_texts(outputs)
         wanted, found = (np.array([class_of(t, self.labels) for t in side]) for side in (examples.labels, texts))
         return {"labels": metrics.by_label(wanted, found, self.labels)}
 
@@ -226,7 +252,8 @@ class TextToTextTask(Task):
             texts = self._written(output)
             answer = dict(texts[0])
             if self.judged_as == "labels":
-                answer["label"] = answer["generated"] if answer["generated"] in self.labels else None
+                text = answer["generated"].strip()
+                answer["label"] = text if text in self.labels else None
             if self.config.generation.n_best > 1:
                 answer["n_best"] = texts
             answers.append(answer)

@@ -4,7 +4,7 @@ from keras import ops
 
 from bert_tf.errors import ConfigError
 from bert_tf.backend import cross_entropy, largest
-from bert_tf.generation import DecoderSteps, EncoderDecoderSteps, beam_search, generate_tokens
+from bert_tf.generation import DecoderSteps, EncoderDecoderSteps, find_texts
 from bert_tf.tasks.heads import InferringModel
 
 
@@ -21,6 +21,7 @@ class TextToText(InferringModel):
         config: a `GenerationConfig`, for what `call` writes.
         restrictions: a `Restrictions`; its `stop_ids` end a target.
         pad_id: int, of padding; also what an encoder-decoder's targets begin with, as T5's.
+        ends: of `find_texts`.
         name: of the Keras model.
 
     Call arguments:
@@ -40,14 +41,15 @@ class TextToText(InferringModel):
         model(source)["generated_ids"].shape  # [1, 1, 4]
     """
 
-    def __init__(self, backbone, config, restrictions, pad_id, name="text_to_text"):
+    def __init__(self, backbone, config, restrictions, pad_id, ends=None, name="text_to_text"):
         super().__init__(name=name)
         if backbone.kind not in ("decoder", "encoder_decoder"):
             raise ConfigError(
                 f"task.kind=text_to_text needs a model that writes: a decoder (GPT) or an encoder-decoder (T5), and "
                 f"{type(backbone).__name__} is of the kind {backbone.kind}; set another task.kind or init_from"
             )
-        self.backbone, self.config, self.restrictions, self.pad_id = backbone, config, restrictions, pad_id
+        self.backbone, self.config, self.restrictions = backbone, config, restrictions
+        self.pad_id, self.ends = pad_id, ends
         self.built = True
 
     def call(self, features, training=False):
@@ -58,10 +60,7 @@ class TextToText(InferringModel):
             steps = DecoderSteps(self.backbone, token_ids, mask, count)
         else:
             steps = EncoderDecoderSteps(self.backbone, token_ids, mask, count, self.pad_id)
-        search = beam_search if self.config.method == "beam_search" else generate_tokens
-        result = search(steps, self.config, self.restrictions, filler=self.pad_id)
-        if self.config.method != "beam_search":
-            result = {key: value[:, None] for key, value in result.items()}
+        result = find_texts(steps, self.config, self.restrictions, self.pad_id, ends=self.ends)
         outputs = {"generated_ids": result["token_ids"], "lengths": result["lengths"], "scores": result["scores"]}
         if "target_ids" in features:
             loss, correct = self._of_tokens(features, training=False)

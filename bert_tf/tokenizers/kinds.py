@@ -22,6 +22,7 @@ class VocabularyTrainer:
         settings: dict, what this choice sets.
         cased: dict, what --cased sets; None where there is no choice.
         has_alphabet: whether the function takes `limit_alphabet`.
+        has_corpus: whether there is a vocabulary to learn; without, the function takes neither texts nor a size.
 
     Example:
         from bert_tf.tokenizers import VocabularyTrainer, train_bpe
@@ -36,10 +37,13 @@ class VocabularyTrainer:
     settings: dict = dataclasses.field(default_factory=dict)
     cased: dict | None = None
     has_alphabet: bool = False
+    has_corpus: bool = True
 
     def train(self, texts, vocabulary_size, cased=False, limit_alphabet=None):
-        """A tokenizer with a vocabulary learned from `texts`, an iterable of str."""
+        """A tokenizer with a vocabulary learned from `texts`, an iterable of str; without `has_corpus` the one there is."""
         settings = self.settings | (self.cased if cased else {})
+        if not self.has_corpus:
+            return resolve(self.function)(**settings)
         if self.has_alphabet:
             settings = settings | {"limit_alphabet": limit_alphabet}
         return resolve(self.function)(texts, vocabulary_size, **settings)
@@ -183,6 +187,29 @@ KINDS = Registry(
                     f"{_HERE}.bpe.training:train_bpe",
                     settings={"cleaning": "gpt1"},
                     has_alphabet=True,
+                ),
+            ),
+        ),
+        TokenizerKind(
+            name="byte",
+            tokenizer=f"{_HERE}.byte.byte:ByteTokenizer",
+            load=f"{_HERE}.files.byte:load_byte",
+            files=(("tokenizer_config.json",),),
+            classes=("ByT5Tokenizer",),
+            recognise=f"{_HERE}.files.byte:is_byte",
+            trainers=(
+                VocabularyTrainer(
+                    "byte",
+                    "ByT5: the 256 bytes of every text in any script; needs no corpus",
+                    f"{_HERE}.byte.byte:ByteTokenizer",
+                    has_corpus=False,
+                ),
+                VocabularyTrainer(
+                    "byte_extra_ids",
+                    "the same with 125 sentinels apart from the bytes, which ByT5's checkpoints do not know",
+                    f"{_HERE}.byte.byte:ByteTokenizer",
+                    settings={"sentinels": "extra_ids"},
+                    has_corpus=False,
                 ),
             ),
         ),

@@ -3,6 +3,7 @@
 import dataclasses
 import functools
 import hashlib
+import itertools
 import json
 import re
 
@@ -62,6 +63,7 @@ class Tokenizer:
         between_sentences: str, what a sentence needs in front of it where another is before it.
         drops_invalid_bytes: whether `_encode` itself leaves out bytes that are no UTF-8; to look for them first takes
             a tenth of WordPiece's time.
+        decoding_errors: what bytes that are no UTF-8 become in `decode`: "replace" (U+FFFD) or "ignore" (nothing).
 
     Raises:
         DataError: a special token is missing from the vocabulary, or a token is there twice.
@@ -78,6 +80,7 @@ class Tokenizer:
     marks_words = True
     splits_punctuation = False
     drops_invalid_bytes = False
+    decoding_errors = "replace"
     between_sentences = ""
     eod_id = None
 
@@ -146,6 +149,15 @@ class Tokenizer:
         drawable = [i for i, t in enumerate(self.vocabulary) if i not in special and not _UNUSED.fullmatch(t)]
         return np.array(drawable, np.int32)
 
+    @property
+    def sentinel_ids(self):
+        """list of int, the ids of T5's sentinels <extra_id_0>, <extra_id_1>, ... as far as the vocabulary has them."""
+        return self._numbered_ids("<extra_id_{}>")
+
+    def _numbered_ids(self, spelling):
+        names = map(spelling.format, itertools.count())
+        return [self._ids[name] for name in itertools.takewhile(self._ids.__contains__, names)]
+
     @functools.cached_property
     def fingerprint(self):
         """SHA-256 in hex of everything that decides which ids a text becomes."""
@@ -172,7 +184,7 @@ class Tokenizer:
         tokens = [self.id_to_token(int(i)) for i in ids if int(i) not in hidden]
         last = len(tokens) - 1
         spelled = b"".join(self._spell(token, i == 0, i == last) for i, token in enumerate(tokens))
-        return spelled.decode("utf-8", "replace")
+        return spelled.decode("utf-8", self.decoding_errors)
 
     def detokenize(self, ids, padding_mask=None, skip_special_tokens=False):
         """What `decode` gives for each row, in graph operations that a SavedModel can hold.
@@ -254,7 +266,9 @@ class Tokenizer:
         spellings = spelling_tables(self.vocabulary, self._spell)
         signature = [tf.TensorSpec([None], tf.int32, name="ids"), tf.TensorSpec([None], tf.int64, name="splits")]
         with tf.init_scope():
-            function = tf.function(lambda ids, splits: join_spellings(ids, splits, *spellings), signature, autograph=False)
+            function = tf.function(
+                lambda ids, splits: join_spellings(ids, splits, *spellings, self.decoding_errors), signature, autograph=False
+            )
             return function.get_concrete_function()
 
     def _run_ids(self, text):

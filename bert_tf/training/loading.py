@@ -15,7 +15,8 @@ and becomes:
 | function | from | gives | used by |
 |---|---|---|---|
 | `load` | any | `Loaded`: encoder, tokenizer, with `pretraining=True` the objective | `bert_tf.load`, `convert` |
-| `load_pretrained` | any with its pretraining heads | objective, tokenizer | `fill-mask`, `generate` |
+| `load_pretrained` | any with its pretraining heads | objective, tokenizer | `fill-mask` |
+| `load_for_generation` | any that writes text | backbone, tokenizer, `Frame` | `generate`, `score`, `prompt` |
 | `load_with_objective` | any | `Loaded`, with the objective where there is one | `export` |
 | `load_encoder` | any | encoder, tokenizer | `finetune --init-from` |
 | `initialize` | any | fills an objective | `train.init_from` |
@@ -25,6 +26,7 @@ and becomes:
 """
 
 import dataclasses
+from pathlib import Path
 
 import keras
 from absl import logging
@@ -226,6 +228,28 @@ def initialize(objective, tokenizer, path, fresh=()):
             f"{path} has no {', '.join(missing)}; to initialize them randomly, list them in train.init_fresh"
         )
     _warn(source, source.fill(objective, partly=True, fresh=fresh))
+
+
+def load_for_generation(path, precision="float32"):
+    """What `TextGenerator` and `TextScorer` need of a model that writes text.
+
+    Args:
+        path: what `bert_tf.load` opens: a run of pretraining, or of fine-tuning (text_to_text reads prompts as its
+            sources), or a published checkpoint.
+        precision: what the model computes in, whatever it was trained in.
+
+    Returns:
+        (backbone, tokenizer, the `Frame` in which it was trained to read prompts; None for the usual one).
+
+    Raises:
+        RunDirectoryError, DataError, ConfigError: as `load_pretrained` and `load_finetuned`.
+    """
+    if is_there(Path(path) / CONFIG) and is_finetuned(path):
+        task, model, _ = load_finetuned(path, precision)
+        if task.frame is not None:
+            return model.backbone, task.tokenizer, task.frame
+    objective, tokenizer = load_pretrained(path, precision)
+    return objective.backbone, tokenizer, objective.frame(tokenizer)
 
 
 def is_finetuned(path):

@@ -3,15 +3,18 @@
 import functools
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 import bert_tf
 from bert_tf.cli.main import main
-from bert_tf.generation import GenerationConfig, TextGenerator
+from bert_tf.generation import GenerationConfig, TextGenerator, TextScorer
 from bert_tf.models.t5 import T5, T5Config
+from bert_tf.models import describe
 from bert_tf.objectives import Denoising
-from bert_tf.tokenizers import train_unigram
+from bert_tf.tokenizers import Frame, train_unigram
 from bert_tf.training import loading
+from bert_tf.training.converting import write_run
 
 GPT2 = Path(__file__).parents[1] / "fixtures" / "checkpoints" / "gpt2"
 
@@ -61,3 +64,21 @@ def test_an_encoder_decoder_prints_what_it_writes(tmp_path, capsys):
     assert capsys.readouterr().out == f"{answer.text}\n"
     assert main(["generate", str(tmp_path / "t5"), "the union", "state", "--max-new-tokens", "4"]) == 0
     assert capsys.readouterr().out.splitlines()[0] == f"{answer.score:9.3f}  {answer.text}"
+
+
+def test_a_decoder_trained_on_pairs_answers_its_prompt(tmp_path, capsys):
+    objective, tokenizer = loading.load_pretrained(str(GPT2))
+    model = objective.backbone
+    record = {"model": describe(model.config), "objective": {"name": "text_to_text"}}
+    write_run(tmp_path / "run", record, tokenizer, {v.path: np.ascontiguousarray(v) for v in model.weights}, 1)
+    frame = Frame.answering_as_in_shards(tokenizer)
+    generate, scorer = TextGenerator(model, tokenizer, frame=frame), TextScorer(model, tokenizer, frame=frame)
+    assert generate.prompts.ids("the")[-1] == tokenizer.sep_id
+    (answer,) = generate(["the"], GenerationConfig(max_new_tokens=4))[0]
+    assert main(["generate", str(tmp_path / "run"), "the", "--max-new-tokens", "4"]) == 0
+    assert capsys.readouterr().out == f"{answer.text}\n"  # without the prompt
+    (score,) = scorer.continuations([("the", "a the")])
+    assert main(["score", str(tmp_path / "run"), "the", "a the"]) == 0
+    assert float(capsys.readouterr().out.splitlines()[1].split("\t")[0]) == pytest.approx(score.log_likelihood, abs=1e-5)
+    assert main(["score", str(tmp_path / "run"), "--corpus", __file__]) == 1
+    assert "gpt2 is trained to answer sources; score targets after their sources" in capsys.readouterr().err

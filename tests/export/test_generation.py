@@ -12,9 +12,10 @@ from exports import decoder, load
 from bert_tf.errors import ConfigError
 from bert_tf.export import ServedGeneration, write_saved_model
 from bert_tf.generation import GenerationConfig, TextGenerator, TextScorer
-from bert_tf.models import T5Config
+from bert_tf.models import T5Config, T5Decoder, T5DecoderConfig
 from bert_tf.models.t5 import T5
 from bert_tf.objectives.denoising import Denoising
+from bert_tf.objectives.text_to_text import TextToText
 from bert_tf.testing import check_served
 from bert_tf.tokenizers import train_bpe, train_unigram
 from bert_tf.tokenizers.bpe.bpe import GPT1_ROLES
@@ -42,6 +43,24 @@ def t5():
     return Denoising(model), tokenizer
 
 
+@pytest.fixture(scope="module")
+def pairs(gpt):
+    """A GPT that was pretrained on pairs of texts."""
+    return TextToText(gpt[0].backbone), gpt[1]
+
+
+@pytest.fixture(scope="module")
+def prefix(t5):
+    """A decoder that reads its source in both directions."""
+    keras.utils.set_random_seed(3)
+    sizes = {"num_layers": 1, "num_heads": 2, "head_size": 6, "intermediate_size": 28}
+    return Denoising(T5Decoder(T5DecoderConfig(t5[1].vocabulary_size + 10, 20, **sizes, prefix=True))), t5[1]
+
+
+def generator(objective, tokenizer):
+    return TextGenerator(objective.backbone, tokenizer, frame=objective.frame(tokenizer))
+
+
 def ask(function, **inputs):
     return {name: value.numpy() for name, value in function(**{k: tf.constant(v) for k, v in inputs.items()}).items()}
 
@@ -61,14 +80,17 @@ BEAMS = {"method": "beam_search", "beams": 3, "n_best": 2, "no_repeat_ngram": 2,
 
 @pytest.mark.parametrize(
     "kind, settings, static",
-    [("gpt", {}, True), ("gpt", SAMPLE, False), ("gpt", BEAMS, False), ("t5", SAMPLE, True)],
-    ids=["gpt-greedy-static", "gpt-sample", "gpt-beams", "t5-sample-static"],
+    [
+        ("gpt", {}, True), ("gpt", SAMPLE, False), ("gpt", BEAMS, False), ("t5", SAMPLE, True), ("pairs", {}, False),
+        ("prefix", BEAMS, True),
+    ],
+    ids=["gpt-greedy-static", "gpt-sample", "gpt-beams", "t5-sample-static", "pairs-greedy", "prefix-beams-static"],
 )
 def test_texts_are_those_of_python(kind, settings, static, request):
     objective, tokenizer = request.getfixturevalue(kind)
     config = GenerationConfig(max_new_tokens=NEW, **settings)
     module = ServedGeneration(objective, tokenizer, LENGTH, static=static, max_new_tokens=NEW, **settings)
-    wanted = TextGenerator(objective.backbone, tokenizer)(PROMPTS, config)
+    wanted = generator(objective, tokenizer)(PROMPTS, config)
     assert len({g.text for row in wanted for g in row}) > 3
     traced = module.signatures()["serving_default"].traced()
     check_texts(ask(traced, text=PROMPTS), wanted)
@@ -97,11 +119,14 @@ def cast(each):
     }
 
 
-@pytest.mark.parametrize("kind, static", [("gpt", True), ("gpt", False), ("t5", False)])
+@pytest.mark.parametrize(
+    "kind, static", [("gpt", True), ("gpt", False), ("t5", False), ("pairs", False), ("prefix", True)]
+)
 def test_scores_are_those_of_python(kind, static, request):
     objective, tokenizer = request.getfixturevalue(kind)
     module = ServedGeneration(objective, tokenizer, LENGTH, static=static, max_new_tokens=NEW)
-    wanted = TextScorer(objective.backbone, tokenizer).continuations(list(zip(PROMPTS, CONTINUATIONS)))
+    scorer = TextScorer(objective.backbone, tokenizer, frame=objective.frame(tokenizer))
+    wanted = scorer.continuations(list(zip(PROMPTS, CONTINUATIONS)))
     answer = ask(module.signatures()["score"].traced(), text=PROMPTS, continuation=CONTINUATIONS)
     np.testing.assert_allclose(answer["log_likelihood"], [score.log_likelihood for score in wanted], rtol=1e-4)
     assert answer["tokens"].tolist() == [score.tokens for score in wanted]

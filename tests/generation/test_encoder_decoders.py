@@ -110,7 +110,7 @@ def test_targets_have_the_log_likelihood_of_their_tokens_and_of_the_end(model, t
         assert score.is_greedy == (log_p.argmax(-1).tolist() == ids[1:])
     assert not greedy.finished  # a text that greedy generation does not end is not the greedy one
     assert not scorer.continuations([("the", greedy.text)])[0].is_greedy
-    with pytest.raises(ConfigError, match="perplexity needs a decoder, and t5 is an encoder-decoder"):
+    with pytest.raises(ConfigError, match="perplexity needs a decoder that continues texts, and t5 is an encoder-decoder"):
         scorer.perplexity(["the"])
 
 

@@ -87,6 +87,8 @@ def test_a_text_ends_before_a_stop_string(model, tokenizer):
     config = GenerationConfig(max_new_tokens=16, stop_strings=(stop,))
     answer = generate(["the people"], config)[0][0]
     assert answer.text == whole[: whole.index(stop)] and answer.finished
+    assert stop in tokenizer.decode(answer.token_ids) and stop not in tokenizer.decode(answer.token_ids[:-1])
+    assert len(answer.token_ids) < 16  # the computation stops there, too
     assert "".join(generate.stream("the people", config)) == answer.text
 
 

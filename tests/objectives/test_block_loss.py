@@ -6,8 +6,8 @@ import pytest
 import tensorflow as tf
 from keras import ops
 
-from bert_tf.models import T5, T5Config, T5Decoder, T5DecoderConfig
-from bert_tf.objectives import Denoising, TextToText
+from bert_tf.models import GPT2Config, GPT2Decoder, T5, T5Config, T5Decoder, T5DecoderConfig
+from bert_tf.objectives import CausalLM, Denoising, TextToText
 from bert_tf.objectives.block_loss import block_loss_sums
 from bert_tf.objectives.losses import cross_entropy_sums, smoothing_sum
 
@@ -47,14 +47,16 @@ def features():
     weights = (np.arange(7) < np.array([[7], [3], [5]])).astype("float32")
     shifted = np.pad(target_ids, [(0, 0), (1, 0)])[:, :-1]
     source = draw.integers(2, 37, (3, 5)).astype("int32")
-    return {"token_ids": source, "decoder_token_ids": shifted, "target_ids": target_ids, "target_weights": weights}
+    padding_mask = np.arange(5) < np.array([[5], [2], [4]])
+    return {"token_ids": source, "padding_mask": padding_mask, "decoder_token_ids": shifted, "target_ids": target_ids, "target_weights": weights}
 
 
 @pytest.mark.parametrize("make", [
     lambda block: Denoising(T5(T5Config(37, 16, **SIZES)), z_loss=1e-3, loss_block=block),
     lambda block: TextToText(T5(T5Config(37, 16, tied=False, **SIZES)), label_smoothing=0.1, loss_block=block),
     lambda block: Denoising(T5Decoder(T5DecoderConfig(37, 16, prefix=True, **SIZES), pooler=False), loss_block=block),
-], ids=["tied", "untied", "decoder"])  # fmt: skip
+    lambda block: CausalLM(GPT2Decoder(GPT2Config(37, 16, num_layers=1, num_heads=2, intermediate_size=24, dropout=0.0)), block),
+], ids=["tied", "untied", "decoder", "causal_lm"])  # fmt: skip
 def test_models(make):
     results = []
     for block in (None, 4):

@@ -7,15 +7,15 @@ from keras import ops
 
 from bert_tf.config import build
 from bert_tf.errors import ConfigError
-from bert_tf.export.generation import ServedGeneration
-from bert_tf.generation import GenerationConfig, TextGenerator, TextScorer
+from bert_tf.generation import GenerationConfig, PromptTokenizer, TextGenerator, TextScorer
 from bert_tf.generation.restrictions import Restrictions
 from bert_tf.models import GPT2Config, GPT2Decoder, T5Decoder, T5DecoderConfig
-from bert_tf.objectives import CausalLM, CausalLMConfig, Denoising
+from bert_tf.objectives import CausalLM, CausalLMConfig, Denoising, TextToText
 from bert_tf.objectives.decoder_rows import source_then_target
-from bert_tf.tasks.text_to_text_model import TextToText
+from bert_tf.tasks.text_to_text_model import TextToText as TextToTextTaskModel
 from bert_tf.tokenizers import WordPieceTokenizer
 from bert_tf.training.pretrain_config import PretrainConfig, check_pretraining
+from tfrecords import DenoisingConfig
 
 SIZES = {"hidden_size": 16, "num_layers": 2, "num_heads": 2, "intermediate_size": 24, "dropout": 0.0}
 SOURCES = [[5, 6, 7, 1], [8, 1], [9, 10, 11, 12]]
@@ -135,43 +135,60 @@ def test_cached_equals_uncached_and_the_prompt_is_the_prefix(prefix):
     assert (np.abs(without - whole)[real].max() > 1e-3) == prefix
 
 
-def test_greedy_texts_after_a_prefix_equal_those_without_a_cache():
-    tokenizer = WordPieceTokenizer("[PAD] [UNK] [CLS] [SEP] [MASK] a good bad film in paris the one is . ,".split())
+@pytest.fixture(scope="module")
+def tokenizer():
+    return WordPieceTokenizer("[PAD] [UNK] [CLS] [SEP] [MASK] a good bad film in paris the one is . ,".split())
+
+
+@pytest.fixture(scope="module", params=[False, True], ids=["causal", "prefix"])
+def trained(request):
+    """A decoder that was pretrained on sources and targets."""
     keras.utils.set_random_seed(2)
-    model = T5Decoder(T5DecoderConfig(16, head_size=8, prefix=True, **SIZES), pooler=False)
-    prompts = ["a good film in paris", "the one"]
-    answers = TextGenerator(model, tokenizer)(prompts, GenerationConfig(max_new_tokens=5, min_new_tokens=5))
+    config = T5DecoderConfig(16, head_size=8, prefix=request.param, **SIZES)
+    return TextToText(T5Decoder(config, pooler=False))
+
+
+def test_greedy_texts_after_a_source_equal_those_without_a_cache(trained, tokenizer):
+    """A prompt is read as sources were in training: with the separator at its end, and no other special token."""
+    model, prompts = trained.backbone, ["a good film in paris", "the one"]
+    generate = TextGenerator(model, tokenizer, frame=trained.frame(tokenizer))
+    answers = generate(prompts, GenerationConfig(max_new_tokens=5, min_new_tokens=5))
     for prompt, (answer,) in zip(prompts, answers):
-        ids = [tokenizer.cls_id, *tokenizer.encode(prompt), tokenizer.sep_id]
+        ids = [*tokenizer.encode(prompt), tokenizer.sep_id]
         source = len(ids)
         for _ in range(5):
-            mask = np.arange(len(ids))[None] < source
-            x = model({"token_ids": np.array([ids]), "prefix_mask": mask})["sequence_output"]
+            inputs = {"prefix_mask": np.arange(len(ids))[None] < source} if model.prefix else {}
+            x = model({"token_ids": np.array([ids]), **inputs})["sequence_output"]
             logits = np.array(model.output_logits(x))[0, -1]
             logits[tokenizer.sep_id] = -np.inf  # which would end the text
             ids = [*ids, int(logits.argmax())]
         assert answer.token_ids == ids[source:]
 
 
-def test_a_continuation_after_a_prefix_has_the_score_of_the_loss():
-    tokenizer = WordPieceTokenizer("[PAD] [UNK] [CLS] [SEP] [MASK] a good bad film in paris the one is . ,".split())
-    model = T5Decoder(T5DecoderConfig(16, head_size=8, prefix=True, **SIZES), pooler=False)
-    scorer = TextScorer(model, tokenizer)
+def test_a_target_after_a_source_has_the_score_of_the_loss(trained, tokenizer):
+    scorer = TextScorer(trained.backbone, tokenizer, frame=trained.frame(tokenizer))
     pairs = [("a good film", "in paris"), ("the one", "bad . film")]
     for (source, target), found in zip(pairs, scorer.continuations(pairs)):
         source, target = [[*tokenizer.encode(text), tokenizer.sep_id] for text in (source, target)]
         target = np.array([target])
-        batch = {
-            "token_ids": np.array([[tokenizer.cls_id, *source]]),
-            "target_ids": target,
-            "target_weights": np.ones(target.shape),
-        }
-        loss = Denoising(model).loss_sums(batch, training=False)[0]["denoising"]
+        batch = {"token_ids": np.array([source]), "target_ids": target, "target_weights": np.ones(target.shape)}
+        loss = trained.loss_sums(batch, training=False)[0]["text_to_text"]
         assert found.log_likelihood == pytest.approx(-float(loss), rel=1e-5)
-    with pytest.raises(ConfigError, match="t5_decoder is a decoder with a prefix; score targets after their sources"):
+    given = "a decoder with a prefix" if trained.backbone.prefix else "trained to answer sources"
+    with pytest.raises(ConfigError, match=f"and t5_decoder is {given}; score targets after their sources"):
         scorer.perplexity(["a good film"])
-    with pytest.raises(ConfigError, match="t5_decoder reads its prompt as a prefix, which an export cannot do yet"):
-        ServedGeneration(Denoising(model), tokenizer)
+
+
+def test_prompts_without_a_known_training_have_the_frame_of_their_layout(tokenizer):
+    gpt, prefix = PromptTokenizer(gpt2(), tokenizer), PromptTokenizer(t5_decoder(prefix=True), tokenizer)
+    cls, sep = tokenizer.cls_id, tokenizer.sep_id
+    assert gpt.ids("a film") == [cls, *tokenizer.encode("a film")] and not gpt.frame.is_source
+    assert prefix.ids("a film") == [cls, *tokenizer.encode("a film"), sep] and prefix.frame.end == sep
+    # Language modelling by denoising: the source was empty, so that prompts are continued after its separator.
+    lm = Denoising(gpt2(), denoising=DenoisingConfig(method="lm"))
+    assert PromptTokenizer(lm.backbone, tokenizer, lm.frame(tokenizer)).ids("a film") == [sep, *tokenizer.encode("a film")]
+    assert lm.frame(tokenizer).start == sep and Denoising.around(gpt2(), lm.settings).frame(tokenizer) == lm.frame(tokenizer)
+    assert CausalLM(gpt2()).frame(tokenizer) is None
 
 
 @pytest.mark.parametrize("prefix", [False, True])
@@ -183,7 +200,7 @@ def test_fine_tuning_has_the_same_loss(prefix):
     left = {
         name: np.stack([np.roll(row, n) for row, n in zip(batch[name], fill)]) for name in ("token_ids", "padding_mask")
     }
-    task = TextToText(model, GenerationConfig(max_new_tokens=4), Restrictions(stop_ids=(1,)), pad_id=0)
+    task = TextToTextTaskModel(model, GenerationConfig(max_new_tokens=4), Restrictions(stop_ids=(1,)), pad_id=0)
     assert float(task.loss_sums(batch | left, training=False)[0]["target"]) == pytest.approx(float(loss), rel=1e-5)
 
 

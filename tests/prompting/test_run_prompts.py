@@ -13,7 +13,7 @@ from bert_tf.models import GPT2Config, GPT2Decoder
 from bert_tf.models.t5 import T5, T5Config
 from bert_tf.objectives import CausalLM
 from bert_tf.prompting import PromptingConfig, run_prompts
-from bert_tf.tokenizers import WordPieceTokenizer
+from bert_tf.tokenizers import Frame, WordPieceTokenizer
 from bert_tf.tokenizers.layout import build_layout
 
 WORDS = "[PAD] [UNK] [CLS] [SEP] [MASK] red green blue one two three is colour number . a ##b".split()
@@ -113,6 +113,8 @@ def test_a_model_that_knows_the_answers_has_them_all_right(tokenizer, tmp_path, 
 def test_an_encoder_decoder_reads_the_prompt(tokenizer):
     model = T5(T5Config(len(WORDS), 16, num_layers=1, num_heads=2, head_size=8, intermediate_size=32))
     config = PromptingConfig(context="{word} is", options=OPTIONS, test=ROWS[:2], scoring="sum")
-    result = run_prompts(model, tokenizer, config)
-    (expected,) = TextScorer(model, tokenizer).continuations([("red is", " colour")])
+    frame = Frame.answering_as_in_shards(tokenizer)
+    result = run_prompts(model, tokenizer, config, frame=frame)
+    (expected,) = TextScorer(model, tokenizer, frame=frame).continuations([("red is", " colour")])
+    assert expected.tokens == 2  # "colour" and the separator
     assert result.answers[0]["scores"]["colour"] == pytest.approx(expected.log_likelihood, rel=1e-4)

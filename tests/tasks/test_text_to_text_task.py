@@ -5,13 +5,16 @@ import random
 
 import numpy as np
 import pytest
+import tensorflow as tf
 from scipy.special import log_softmax
 
 from bert_tf import config as configuration
 from bert_tf.backend import AdamW
+from bert_tf.cli.main import main
 from bert_tf.config import to_dict
 from bert_tf.errors import ConfigError, DataError
-from bert_tf.generation import GenerationConfig, TextGenerator
+from bert_tf.export import ServedGeneration, export_run, run as export_run_module
+from bert_tf.generation import GenerationConfig, TextGenerator, TextScorer
 from bert_tf.models import GPT2Config, GPT2Decoder
 from bert_tf.models.families import describe
 from bert_tf.models.t5 import T5, T5Config
@@ -102,20 +105,19 @@ def test_texts_of_a_batch_are_those_of_each_alone(made):
     if name == "t5":
         generate = TextGenerator(model.backbone, task.tokenizer)
         answers = generate(SOURCES, GenerationConfig(max_new_tokens=8))
-        assert [answer.text.strip() for (answer,) in answers] == [a["generated"] for a in together]
+        assert [answer.text for (answer,) in answers] == [a["generated"] for a in together]
 
 
 def test_beams(tokenizer):
     rules = {"method": "beam_search", "beams": 3, "n_best": 2, "max_new_tokens": 6}
-    task = build_task(SETTINGS | {"generation": rules}, tokenizer)
+    task = build_task(SETTINGS | {"generation": rules, "prefix": "the "}, tokenizer)
     model = task.model(t5(tokenizer))
     (answer,) = task.predict(model, SOURCES[:1])
     assert answer["n_best"][0]["generated"] == answer["generated"] and len(answer["n_best"]) == 2
     assert answer["n_best"][0]["score"] >= answer["n_best"][1]["score"]
-    config = GenerationConfig(**rules)
-    assert TextGenerator(model.backbone, tokenizer)(SOURCES[:1], config)[0][0].score == pytest.approx(
-        answer["score"], rel=1e-4
-    )
+    ((best, _),) = TextGenerator(model.backbone, tokenizer)(["the " + SOURCES[0]], GenerationConfig(**rules))
+    assert best.score == pytest.approx(answer["score"], rel=1e-4)
+    assert check_served(task, model, SOURCES).settings()["generation"]["n_best"] == 2
 
 
 def test_the_contract_of_tasks(tokenizer, tmp_path):
@@ -136,6 +138,31 @@ def test_a_decoder_learns_to_translate_words(gpt_tokenizer):
     assert "bleu_signature" in scores and "rouge1" not in scores
     answers = task.predict(model, ["green"])
     assert answers == [{"generated": "gruen", "score": pytest.approx(answers[0]["score"]), "finished": True}]
+    check_served(task, model, [*WORDS, "the red one is blue", ""], static=True)
+    generate = TextGenerator(model.backbone, gpt_tokenizer, frame=task.frame)
+    assert generate(["green"], task.config.generation)[0][0].text == "gruen"
+    (right, wrong) = TextScorer(model.backbone, gpt_tokenizer, frame=task.frame).continuations(
+        [("green", "gruen"), ("green", "rot")]
+    )
+    assert right.is_greedy and not wrong.is_greedy and right.log_likelihood > wrong.log_likelihood
+
+
+def check_served(task, model, sources, **settings):
+    """An export of the task writes what `predict` writes, and scores as the loss does; returns the module."""
+    module = ServedGeneration.of_task(task, model, sequence_length=task.config.sequence_length, **settings)
+    traced = {name: signature.traced() for name, signature in module.signatures().items()}
+    answer = traced["serving_default"](text=tf.constant(sources))
+    predicted = task.predict(model, sources)
+    found = [a.get("n_best", [a]) for a in predicted]
+    assert [[t.decode() for t in row] for row in answer["texts"].numpy()] == [[t["generated"] for t in row] for row in found]
+    np.testing.assert_allclose(answer["scores"], [[t["score"] for t in row] for row in found], rtol=1e-4)
+    target = "gruen"
+    score = traced["score"](text=tf.constant(sources), continuation=tf.fill([len(sources)], target))
+    loss = task.evaluate(model, task.examples(sources, [target] * len(sources)))["loss"]
+    count = len(task.tokenizer.encode(target)) + 1
+    assert score["tokens"].numpy().tolist() == [count] * len(sources)
+    assert float(np.mean(score["log_likelihood"])) / count == pytest.approx(-loss, rel=1e-4)
+    return module
 
 
 def test_labels_and_a_format(tokenizer, tmp_path):
@@ -193,7 +220,7 @@ def run(tokenizer, tmp_path_factory):
     return run.path
 
 
-def test_from_a_pretrained_run_to_predictions(run, tmp_path):
+def test_from_a_pretrained_run_to_predictions(run, tmp_path, monkeypatch, capsys):
     (tmp_path / "a.csv").write_text("source,target\n" + "".join(f"{a},{b}\n" for a, b in WORDS.items()))
     experiment = configuration.load(FinetuneConfig, "finetune/text_to_text", [
         f"init_from={run}", f"data.train={tmp_path}/a.csv", f"data.dev={tmp_path}/a.csv", "task.sequence_length=16",
@@ -212,6 +239,19 @@ def test_from_a_pretrained_run_to_predictions(run, tmp_path):
     assert {"line", "text", "generated", "score", "finished"} == first.keys() and first["text"] == "red"
     assert second == {"line": 2, "error": "the line is empty"}
     assert finetune(experiment, tmp_path / "run") == summary, "a finished run is not trained again"
+
+    # What is written and loaded again is checked by `check_task`.
+    monkeypatch.setattr(export_run_module, "write_saved_model", lambda module, folder, version: module)
+    module = export_run(tmp_path / "run", precision="float32", min_new_tokens=3)
+    assert (module.kind, module.sequence_length, module.config.max_new_tokens) == ("generation", 16, 8)
+    assert module.settings()["text_before"] == "say: " and module.config.min_new_tokens == 3
+    with pytest.raises(ConfigError, match="cannot be exported as 'embedding'; known: generation"):
+        export_run(tmp_path / "run", kind="embedding", precision="float32")
+    capsys.readouterr()
+    assert main(["generate", str(tmp_path / "run"), "red"]) == 0
+    assert capsys.readouterr().out == first["generated"] + "\n"
+    assert main(["generate", str(tmp_path / "run"), "red", "--set", "n_best=2"]) == 1
+    assert "'n_best' applies only to method=beam_search" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(

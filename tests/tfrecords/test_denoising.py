@@ -15,8 +15,8 @@ PAD, END, UNKNOWN, TEXT, SENTINELS = 0, 1, 2, range(3, 900), 100
 VOCABULARY = ["<pad>", "</s>", "<unk>", *(f"t{i}" for i in TEXT), *(f"<extra_id_{i}>" for i in range(SENTINELS - 1, -1, -1))]
 FIRST_SENTINEL = len(VOCABULARY) - 1
 TOKENIZER = types.SimpleNamespace(
-    vocabulary=VOCABULARY, sep_id=END, pad_id=PAD, unk_id=UNKNOWN, special_ids=(PAD, END, UNKNOWN),
-    random_ids=np.array(TEXT), token_to_id=VOCABULARY.index,
+    sep_id=END, pad_id=PAD, unk_id=UNKNOWN, special_ids=(PAD, END, UNKNOWN),
+    random_ids=np.array(TEXT), sentinel_ids=range(FIRST_SENTINEL, FIRST_SENTINEL - SENTINELS, -1),
 )  # fmt: skip
 
 
@@ -165,8 +165,7 @@ def test_too_few_sentinels_are_an_error_before_the_first_step():
 
 
 def test_a_text_that_draws_more_spans_than_sentinels_keeps_the_rest():
-    few = types.SimpleNamespace(**vars(TOKENIZER) | {"vocabulary": VOCABULARY[:900] + VOCABULARY[-5:]})
-    few.token_to_id = VOCABULARY.index
+    few = types.SimpleNamespace(**vars(TOKENIZER) | {"sentinel_ids": TOKENIZER.sentinel_ids[:5]})
     data = batch([32] * 200, 33)
     corrupt = DenoisingCorruption(few, DenoisingConfig(method="replace_spans"))
     result = {k: v.numpy() for k, v in corrupt(data, 0).items()}

@@ -11,6 +11,7 @@ from tokenizers import BertWordPieceTokenizer
 from bert_tf.errors import UserError
 from bert_tf.tokenizers import (
     ByteLevelBPETokenizer,
+    ByteTokenizer,
     WordPieceTokenizer,
     load_tokenizer,
     train_byte_level_bpe,
@@ -44,6 +45,7 @@ def folders(tmp_path_factory):
         (top / "byte_level" / name).unlink()  # tokenizer.json is then read
     ByteLevelBPETokenizer(trained.vocabulary, trained.merges).save(top / "roberta")
     train_unigram(["some text of few words, 1999"] * 9, 40, "albert", character_coverage=1.0).save(top / "unigram")
+    ByteTokenizer(2, special_tokens=["<ent>"]).save(top / "byte")
     for folder in top.iterdir():
         load_tokenizer(folder)
     return sorted(top.iterdir())

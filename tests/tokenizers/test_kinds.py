@@ -87,6 +87,7 @@ def test_every_record_is_true():
             assert reference is None or callable(resolve(reference))
     assert list(trainers())[:4] == ["wordpiece", "unigram", "unigram_xlnet", "unigram_t5"]
     assert list(trainers())[4:7] == ["byte_level_bpe", "byte_level_bpe_gpt2", "bpe"]
+    assert list(trainers())[7:9] == ["byte", "byte_extra_ids"]
 
 
 def test_it_is_read_without_tensorflow():

@@ -5,6 +5,7 @@ import signal
 from pathlib import Path
 
 import keras
+import numpy as np
 import pytest
 
 from bert_tf import config as configuration
@@ -14,12 +15,13 @@ from bert_tf.errors import ConfigError, DataError, RunDirectoryError
 from bert_tf.training.loading import load_finetuned
 from bert_tf.interrupts import Interrupted
 from bert_tf.models.families import build_config, build_encoder, describe
-from bert_tf.objectives import MaskedLM
+from bert_tf.objectives import Denoising, MaskedLM
 from bert_tf.tasks import load_task
 from bert_tf.tasks.classification import ClassificationTask
 from bert_tf.tasks.heads import TaskModel
 from bert_tf.tokenizers import WordPieceTokenizer
 from bert_tf.training import finetuning
+from bert_tf.training.converting import write_run
 from bert_tf.training.finetuning import FinetuneConfig, finetune
 from bert_tf.training.run_directory import RunDirectory
 
@@ -36,6 +38,9 @@ MODEL = {
 }
 
 
+T5 = {"family": "t5", "hidden_size": 16, "num_layers": 1, "num_heads": 2, "head_size": 8, "intermediate_size": 16}
+
+
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
     """A pretrained run of no training, and labelled files whose label one word decides."""
@@ -50,6 +55,9 @@ def folder(tmp_path_factory):
     run.keep_tokenizer(tokenizer)
     run.checkpoints.save(objective, 0)
     configuration.save({"model": describe(encoder.config)}, run.path / "config.yaml")
+    t5 = Denoising(build_encoder(build_config(T5, tokenizer.vocabulary_size)))
+    record = {"model": describe(t5.backbone.config), "objective": {"name": "denoising"}}
+    write_run(folder / "t5", record, tokenizer, {v.path: np.ascontiguousarray(v) for v in t5.weights})
     rows = [f"the {film} {word}\t{label}" for word, label in zip(WORDS, "1100") for film in ("film", "plot", "a")]
     for split in ("train", "dev", "test"):
         (folder / f"{split}.tsv").write_text("\n".join(["text\tlabel", *rows]) + "\n")
@@ -131,11 +139,36 @@ def test_an_interrupted_run_continues_bitwise(finished, folder, tmp_path, monkey
     with pytest.raises(RunDirectoryError, match=f"was trained on other data: data.dev={labelled[1]} has sha256"):
         finetune(experiment(folder, *moved), tmp_path / "run")
     finetune(experiment(folder), tmp_path / "run")
-    run = RunDirectory(tmp_path / "run")
+    check_same(RunDirectory(tmp_path / "run"), uninterrupted)
+
+
+def check_same(run, uninterrupted):
     assert run.metrics() == uninterrupted.metrics()
     for name in ("model.safetensors", "optimizer.safetensors"):
         ours, theirs = (r.checkpoints.latest()[0] / name for r in (run, uninterrupted))
         assert ours.read_bytes() == theirs.read_bytes()
+
+
+def test_text_to_text_continues_bitwise(folder, tmp_path, monkeypatch):
+    """A T5 whose targets are the labels of the same files."""
+    task = {"task.kind": "text_to_text", "task.target_length": 2, "task.generation.max_new_tokens": 2, "task.text_metrics": []}
+    settings = task | {"init_from": folder / "t5", "data.test": "null", "train.epochs": 2}
+    chosen = experiment(folder, *(f"{key}={value}" for key, value in settings.items()))
+    finetune(chosen, tmp_path / "straight")
+
+    def end_in_the_second_epoch(self, batch, logs=None, original=finetuning._Steps.on_train_batch_end):
+        original(self, batch, logs)
+        if self.done == 3 + 2:
+            raise Killed
+
+    with monkeypatch.context() as patch:
+        patch.setattr(finetuning._Steps, "on_train_batch_end", end_in_the_second_epoch)
+        with pytest.raises(Killed):
+            finetune(chosen, tmp_path / "run")
+    finetune(chosen, tmp_path / "run")
+    straight = RunDirectory(tmp_path / "straight")
+    assert [m["epoch"] for m in straight.metrics()] == [0, 1]
+    check_same(RunDirectory(tmp_path / "run"), straight)
 
 
 def test_a_run_killed_while_it_measures_does_not_train_again(finished, folder, tmp_path, monkeypatch):

@@ -17,7 +17,7 @@ from bert_tf.backend.model import NonFiniteError
 from bert_tf.errors import ConfigError, DataError, RunDirectoryError
 from bert_tf.files import lock_directory
 from bert_tf.interrupts import Interrupted
-from bert_tf.tokenizers import train_wordpiece
+from bert_tf.tokenizers import load_tokenizer, train_wordpiece
 from bert_tf.training.baselines import unigram
 from bert_tf.training.monitor import Monitor
 from bert_tf.training.pretraining import PretrainConfig, pretrain
@@ -91,12 +91,36 @@ def test_a_killed_run_continues_bitwise(made, uninterrupted, tmp_path, step, whe
     assert not list((run.path / "checkpoints").glob(".*.tmp")), "what the kill left behind is removed"
 
 
-def test_an_interrupted_run_saves_its_step_and_continues_bitwise_with_moved_shards(made, uninterrupted, tmp_path, monkeypatch):
-    def interrupt(self, batch, logs=None, original=Monitor.on_train_batch_end):
-        if self.step == 6:
-            os.kill(os.getpid(), signal.SIGINT)
-        original(self, batch, logs)
+def interrupt(self, batch, logs=None, original=Monitor.on_train_batch_end):
+    if self.step == 6:
+        os.kill(os.getpid(), signal.SIGINT)
+    original(self, batch, logs)
 
+
+def test_denoising_with_adafactor_continues_bitwise(made, tmp_path, monkeypatch):
+    """A T5 of which Adafactor factors the token table and not the other variables."""
+    tokenizer = load_tokenizer(made / "shards" / "tokenizer")
+    shards = ShardsConfig(sequence_length=32, format="token_blocks")
+    write_shards([made / "corpus.jsonl"], tmp_path / "blocks", tokenizer, shards, progress=False)
+    sizes = {"hidden_size": 128, "num_layers": 1, "num_heads": 2, "head_size": 8, "intermediate_size": 16}
+    settings = config.build(PretrainConfig, {
+        "model": {"family": "t5", **sizes},
+        "data": {"shards": str(tmp_path / "blocks")},
+        "objective": {"name": "denoising", "denoising": {"method": "prefix_lm"}},
+        "optimizer": {"name": "adafactor", "warmup_steps": 3},
+        "train": {"steps": STEPS, "batch_size": 8, "log_every": 3, "checkpoint_every": 4, "seed": 5, "strategy": "one"},
+    })  # fmt: skip
+    straight, _ = pretrain(settings, tmp_path / "straight")
+    with monkeypatch.context() as patch:
+        patch.setattr(Monitor, "on_train_batch_end", interrupt)
+        with pytest.raises(Interrupted, match="step 7 of 12 is saved"):
+            pretrain(settings, tmp_path / "run")
+    run, _ = pretrain(settings, tmp_path / "run")
+    assert final_bytes(run) == final_bytes(straight)
+    assert run.metrics()[-1]["denoising_loss"] == straight.metrics()[-1]["denoising_loss"]
+
+
+def test_an_interrupted_run_saves_its_step_and_continues_bitwise_with_moved_shards(made, uninterrupted, tmp_path, monkeypatch):
     with monkeypatch.context() as patch:
         patch.setattr(Monitor, "on_train_batch_end", interrupt)
         with pytest.raises(Interrupted, match="step 7 of 12 is saved in .*run, the same command continues from there"):

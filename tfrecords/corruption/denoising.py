@@ -24,15 +24,15 @@ class DenoisingCorruption:
 
     As in the original: spans and the text between them are random partitions of the exact number of noise tokens and
     of the others, so that the first token is never noise and the last always is, and no sentinel ends a target.
-    Sentinels descend from the end of the vocabulary (<extra_id_0> first). With "replace_spans" the target of a text
+    Sentinels descend from the end of the vocabulary (<extra_id_0> first; ByT5's from the last byte). With "replace_spans" the target of a text
     that begins with noise begins with that noise, without a sentinel.
 
     Otherwise than the original: where tokens drawn one by one need more sentinels than there are, the later ones stay
     in the text (the original takes ids of ordinary tokens as sentinels).
 
     Args:
-        tokenizer: gives `special_ids`, `sep_id` (the token that ends inputs and targets), `random_ids` and the
-            sentinels "<extra_id_0>", "<extra_id_1>", ...
+        tokenizer: gives `special_ids`, `sep_id` (the token that ends inputs and targets), `random_ids` and
+            `sentinel_ids`.
         config: a `DenoisingConfig`.
 
     Call arguments:
@@ -67,7 +67,7 @@ class DenoisingCorruption:
             raise ConfigError("denoising ends texts with the token of the role 'sep' (</s>), and the tokenizer has none")
         self.config, self.end_id, self.pad_id = config, int(tokenizer.sep_id), int(tokenizer.pad_id)
         self.special_ids = tuple(tokenizer.special_ids)
-        self.sentinels = _sentinels(tokenizer)
+        self.sentinels = [int(i) for i in tokenizer.sentinel_ids]
         self._never = [i for i in self.special_ids if i != tokenizer.unk_id]
         self.random_ids = tf.constant(tokenizer.random_ids, tf.int32)
 
@@ -89,7 +89,8 @@ class DenoisingCorruption:
             raise ConfigError(
                 f"denoising.method={self.config.method} with rate={self.config.rate} needs {needed} sentinels for texts "
                 f"of {tokens} tokens, and the vocabulary has {there}; lower the rate, raise mean_span, or use "
-                "a vocabulary with sentinels <extra_id_0>, <extra_id_1>, ... ('bert-tf vocab --kind unigram_t5' makes 100)"
+                "a vocabulary with sentinels <extra_id_0>, <extra_id_1>, ... ('bert-tf vocab --kind unigram_t5' makes "
+                "100, '--kind byte_extra_ids' 125)"
             )
 
     def __call__(self, batch, seed):
@@ -224,11 +225,3 @@ class DenoisingCorruption:
 def _begins(flags):
     """Where runs of `flags` (bool [B, S]) begin."""
     return flags & ~tf.pad(flags, [[0, 0], [1, 0]])[:, :-1]
-
-
-def _sentinels(tokenizer):
-    """The ids of <extra_id_0>, <extra_id_1>, ... as far as the vocabulary has them."""
-    known, ids = set(tokenizer.vocabulary), []
-    while (token := f"<extra_id_{len(ids)}>") in known:
-        ids.append(tokenizer.token_to_id(token))
-    return ids

@@ -18,7 +18,7 @@ def load_tokenizer(path, lowercase=None):
     Args:
         path: a folder as `save` or Hugging Face writes it: tokenizer_config.json, which names the class, and vocab.txt
             (WordPiece), vocab.json and merges.txt or encoder.json and vocab.bpe (byte-level BPE, BPE), spiece.model
-            (SentencePiece), or tokenizer.json alone. Where no class is named, the files tell. special_tokens_map.json
+            (SentencePiece), or tokenizer.json alone; ByT5 has no other file. Where no class is named, the files tell. special_tokens_map.json
             and added_tokens.json of older folders are read too. Or one file: a vocab.txt, a .model or .spm, a
             tokenizer.json; the settings are then its family's.
         lowercase: overrides what the folder says, for WordPiece and SentencePiece. Where neither says it, a WordPiece
@@ -80,6 +80,6 @@ def _kind_of_folder(path):
     if has_json and (not found or name is not None and found[0].name != "wordpiece"):
         return None
     if not found:
-        needed = dict.fromkeys(" and ".join(kind.files[0]) for kind in KINDS.values())
+        needed = dict.fromkeys(" and ".join(kind.files[0]) for kind in KINDS.values() if kind.files[0] != (CONFIG,))
         raise DataError(f"no tokenizer in {path}: it has neither {', nor '.join(needed)}, nor {WHOLE}")
     return found[0]

@@ -20,6 +20,18 @@ def escape(text):
     return re.sub(r"([!-/:-@\[-`{-~])", r"\\\1", text)
 
 
+def contains_any(text, strings):
+    """bool [N]: which of the texts, valid UTF-8, have one of `strings`, str; there must be at least one."""
+    return tf.strings.regex_full_match(text, f"(?s).*(?:{'|'.join(map(escape, strings))}).*")
+
+
+def up_to_any(text, strings):
+    """The texts [N], valid UTF-8, up to the first of `strings`, a list of str."""
+    for string in strings:
+        text = tf.strings.regex_replace(text, f"(?s){escape(string)}.*", "", replace_global=False)
+    return text
+
+
 def segment_begins(lengths):
     """bool [sum of lengths]: True at the first element of each segment that is not empty."""
     starts = tf.cumsum(lengths, exclusive=True)
@@ -33,15 +45,15 @@ def join_bytes(strings):
     return tf.io.decode_raw(tf.strings.reduce_join(strings), tf.uint8)
 
 
-def valid_utf8(text):
-    """The texts, with U+FFFD in place of bytes that are no UTF-8."""
+def valid_utf8(text, errors="replace"):
+    """The texts, with U+FFFD in place of bytes that are no UTF-8; with errors="ignore" without these bytes."""
     valid = tf.cond(
         tf.reduce_all(join_bytes(text) < 128),
         lambda: True,
         lambda: tf.reduce_all(tf.strings.regex_full_match(text, _VALID)),
     )
     # Transcoding costs a tenth of tokenizing: it is left out where it would change nothing.
-    return tf.cond(valid, lambda: text, lambda: tf.strings.unicode_transcode(text, "UTF-8", "UTF-8", errors="replace"))
+    return tf.cond(valid, lambda: text, lambda: tf.strings.unicode_transcode(text, "UTF-8", "UTF-8", errors=errors))
 
 
 def row_ids(splits):

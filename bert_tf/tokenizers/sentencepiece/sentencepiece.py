@@ -54,6 +54,7 @@ class SentencePieceTokenizer(Tokenizer):
         split_digit_commas: cut a piece that ends with a digit and a comma before the comma ("2004," is "2004" and
             ","), as ALBERT's and XLNet's authors do and Hugging Face does not. Default True for these two families.
         extra_ids: so many sentinels <extra_id_0>, ... follow the pieces, the last first. Default 100 for "t5", else 0.
+            0 for mT5, whose model has its 100 sentinels among its 250,100 pieces.
         pre_tokenization: how words are separated: "authors" as in the authors' code; "words", "stripped" or
             "last_blank" as in a tokenizer.json, with the ids of the `tokenizers` package; see pre_tokenization.py. With
             these three, marks are dropped that the authors keep, and the model's own table says what white space is.
@@ -70,7 +71,7 @@ class SentencePieceTokenizer(Tokenizer):
         tokenizer = SentencePieceTokenizer(trained.model, "albert", lowercase=False)
 
     Source: google-research/albert tokenization.py; zihangdai/xlnet prepro_utils.py; T5's sentinels as in seqio's
-    SentencePieceVocabulary (ids) and Hugging Face's T5Tokenizer (spelling).
+    SentencePieceVocabulary (ids) and Hugging Face's T5Tokenizer (spelling); mT5's as in mc4.250000.100extra.
     """
 
     kind = "sentencepiece"
@@ -110,6 +111,7 @@ class SentencePieceTokenizer(Tokenizer):
         further = [t for t in default["special"] if t in pieces]
         super().__init__(pieces + extra, roles, (*mask, *further, *extra, *special_tokens), default["layout"])
 
+        self.special_ids = tuple(sorted({*self.special_ids, *self.sentinel_ids}))
         self._byte_pieces = byte_pieces(parsed)
         with tf.init_scope():
             charsmap = parsed.normalizer_spec.precompiled_charsmap
@@ -161,6 +163,11 @@ class SentencePieceTokenizer(Tokenizer):
         starts = sentencepiece_word_starts(self.vocabulary, SPACE, non_english=self.family == "albert")
         starts[list(self.special_ids)] = True
         return starts
+
+    @property
+    def sentinel_ids(self):
+        """As of every tokenizer. mT5's model has its 100 as pieces with a space before them, "▁<extra_id_0>"."""
+        return super().sentinel_ids or self._numbered_ids(SPACE + "<extra_id_{}>")
 
     @property
     def eod_id(self):

@@ -1,0 +1,1 @@
+"""Bytes of UTF-8 as tokens."""
