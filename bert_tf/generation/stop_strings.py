@@ -48,7 +48,7 @@ class StopStrings:
 
     def _shown(self, token_ids, lengths):
         """The whole texts."""
-        shown = ops.arange(ops.shape(token_ids)[1], dtype="int32")[None] < lengths[:, None]
+        shown = ops.arange(ops.shape(token_ids)[1], dtype="int32")[None] < ops.cast(lengths, "int32")[:, None]
         for hidden in self.hidden_ids:
             shown = ops.logical_and(shown, token_ids != hidden)
         return self.tokenizer.detokenize(token_ids, shown)

@@ -17,6 +17,7 @@ def test_product_with_transposed_and_its_gradients():
     np.testing.assert_allclose(y, np.einsum("bph,vh->bpv", x, matrix))
     np.testing.assert_allclose(of_x, np.einsum("bpv,vh->bph", upstream, matrix))
     np.testing.assert_allclose(of_matrix, np.einsum("bpv,bph->vh", upstream, x))
+    np.testing.assert_allclose(product_with_transposed(x[:, 0], matrix), y[:, 0])  # one row a text
 
 
 def test_the_largest_of_equals_is_the_first():
