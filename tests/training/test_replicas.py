@@ -129,7 +129,7 @@ def test_replicas_train_the_model_of_one(runs, place, row):
     for expected, found in zip(one.metrics(), many.metrics(), strict=True):
         assert found.keys() == expected.keys()
         for name in expected.keys() - {"tokens_per_second"}:  # losses, accuracies, held-out ones too
-            rounding = 2e-5 if name == "gradient_norm" else 1e-6
+            rounding = 1e-5 if name != "gradient_norm" else 5e-5
             assert found[name] == pytest.approx(expected[name], rel=rounding), (expected["step"], name)
     assert one.metrics()[0]["gradient_norm"] > 0.1
     assert_close(final_weights(many), final_weights(one))
