@@ -158,7 +158,8 @@ def _format_of(rows, config, path):
     if format is None or format.name == "columns":
         dicts = [row for _, row in rows.rows if isinstance(row, dict)]
         if not dicts:
-            raise DataError(f"{path} holds no example; it must hold one at least")
+            line, error = next((item for item in rows.rows if item[1] is not None), (1, "there is no question"))
+            raise DataError(f"{path}, {rows.unit} {line}: {error}")
         return table_format(dicts, config, path)
     return format
 
