@@ -91,9 +91,10 @@ def print_report(report):
 
 
 def _training_file(run):
-    from bert_tf.training.run_directory import RunDirectory
+    from bert_tf.training.sources import open_source
 
-    return (RunDirectory.open(run).config().get("data") or {}).get("train")
+    source = open_source(run)
+    return None if source.format != "run" else (source.run.config().get("data") or {}).get("train")
 
 
 def _read(task, path):

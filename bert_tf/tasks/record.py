@@ -78,7 +78,7 @@ TASKS = Registry(
             ),
             min_labels=2,
             config=TextToTextConfig,
-            without=("preset", "dropout", "pair_order", "lm_weight", "reinitialize_layers"),
+            without=("preset", "head", "dropout", "pair_order", "lm_weight", "reinitialize_layers"),
         ),
     ],
 )

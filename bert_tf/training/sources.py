@@ -65,8 +65,12 @@ class RunSource:
         return "task" in self.run.config()
 
     @functools.cached_property
+    def paths(self):
+        return self.run.checkpoints.read(tensor_names)
+
+    @property
     def parts(self):
-        return {part_of(name) for name in self.run.checkpoints.read(tensor_names)}
+        return {part_of(path) for path in self.paths}
 
     def tokenizer(self):
         return self.run.tokenizer()
@@ -75,7 +79,8 @@ class RunSource:
         """As `Source.fill`, except that parts which the model lacks are always left out."""
         variables = by_path(model)
         kept = [path for path in variables if part_of(path) in fresh and part_of(path) not in self.parts]
-        wanted = [variable for path, variable in variables.items() if path not in kept]
+        wanted = {path: variable for path, variable in variables.items() if path not in kept}
+        wanted = wanted if isinstance(model, dict) else list(wanted.values())
         unused = self.run.checkpoints.read(lambda file: assign(wanted, file, others_allowed=True))
         return LoadReport(unused=tuple(sorted(unused)), fresh=tuple(sorted(kept)))
 
