@@ -73,7 +73,9 @@ def publish(task, model, where):
     heads = getattr(family_of(config).maps("hf"), "heads", {})
     published = heads.get(task.head_kind)
     if published is None or task.kind not in KINDS:
-        raise ConfigError(f"{where}: Hugging Face has no class for {task.kind} with '{family_of(config).name}'; {advice}")
+        raise ConfigError(
+            f"{where}: Hugging Face has no class for {task.kind} with '{family_of(config).name}'; {advice}"
+        )
     if _layers(task_head(config, task.head_kind, "hugging_face")) != _layers(model.task_head):
         raise ConfigError(
             f"{where}: {published.architecture} has other layers in its head than this model; fine-tune with "

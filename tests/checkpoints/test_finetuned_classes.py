@@ -41,7 +41,9 @@ def test_logits_there_and_back(family, name, tmp_path):
     assert (loaded.report.unused, task.config.head) == ((), "hugging_face")
     tagging, wanted = "Token" in name, arrays[f"{name}/logits"]
     keep = arrays["padding_mask"] if tagging else ...
-    assert task.labels == {"tagging": ("B-PER", "I-PER", "O"), "regression": None}.get(task.kind, ("neg", "pos", "LABEL_2"))
+    assert task.labels == {"tagging": ("B-PER", "I-PER", "O"), "regression": None}.get(
+        task.kind, ("neg", "pos", "LABEL_2")
+    )
     np.testing.assert_allclose(outputs(model, features(arrays))[keep], wanted[keep], atol=1e-5 * np.abs(wanted).max())
     if not tagging:
         for what, text in (("single", SINGLE), ("pair", PAIR)):
