@@ -10,6 +10,7 @@ example:
   bert-tf convert bert-base-NER tagger                   # then: bert-tf predict tagger "Anna met Paul."
   bert-tf convert sentiment published --to hf            # a fine-tuned run, for the transformers library
   bert-tf convert uncased_L-12_H-768_A-12 bert --to hf   # from TensorFlow 1 to Hugging Face
+  bert-tf convert hf://google-bert/bert-base-uncased bert
 
 in Python:
   import bert_tf
@@ -20,7 +21,7 @@ in Python:
 
 
 def add_arguments(parser):
-    parser.add_argument("source", help="a checkpoint or run directory")
+    parser.add_argument("source", help="a checkpoint, a run directory, or hf://owner/name")
     parser.add_argument("output", help="a folder that does not exist yet, or is empty")
     parser.add_argument("--to", choices=("run", "hf", "tf1", "numpy"), default="run", help="what to write (default %(default)s)")
     parser.add_argument(
