@@ -23,7 +23,7 @@ REPORT_LABELS = 20
 
 
 def add_arguments(parser):
-    parser.add_argument("run", help="the fine-tuned run directory")
+    parser.add_argument("run", help="the fine-tuned run directory, or a Hugging Face directory of a fine-tuned class")
     parser.add_argument("file", help="a labelled file in the format of the training file")
     parser.add_argument("--report", action="store_true", help="print the scores of each label, however many there are")
     parser.add_argument("--json", action="store_true", help="print everything as one line of JSON")

@@ -33,7 +33,7 @@ def export_run(
 
     Args:
         run_directory: of `pretrain` or `finetune`; or a published checkpoint, such as a Hugging Face directory.
-        output: the model's base path; None is `export/` in the run directory.
+        output: the model's base path; None is `export/` in the run directory. A published checkpoint needs one.
         kind: None is the run's own: its task (a name of `bert_tf.tasks.TASKS`; text_to_text is "generation"), or after
             pretraining "masked_lm" or "generation", where its objective is served so. Encoders and decoders can be
             exported as "embedding".
@@ -60,8 +60,11 @@ def export_run(
     Example:
         export_run("run", kind="embedding", precision="float32", sequence_length=16)  # writes run/export/1
     """
+    source = open_source(run_directory)
+    if output is None and source.format != "run":
+        raise ConfigError(f"{run_directory} is no run directory; say where the export is written: output (--output)")
     if precision == AUTO:
-        precision = choose(open_source(run_directory).config, REQUESTS, stored=True)
+        precision = choose(source.config, REQUESTS, stored=True)
     module = _served_module(run_directory, kind, sequence_length, precision, {"static": static} | options)
     return write_saved_model(module, Path(run_directory) / "export" if output is None else output, version)
 

@@ -9,6 +9,7 @@ from bert_tf.files import is_there
 from bert_tf.hub import local_model
 from bert_tf.models.families import build_config, family_of
 from bert_tf.models.weights import LoadReport, by_path, part_of
+from bert_tf.tasks.task import TASK_FILE
 from bert_tf.training import inputs
 from bert_tf.training.checkpoints import MODEL, assign, tensor_names
 from bert_tf.training.run_directory import CONFIG, RunDirectory
@@ -64,7 +65,7 @@ class RunSource:
 
     @property
     def is_finetuned(self):
-        return "task" in self.run.config()
+        return is_there(self.path / TASK_FILE)
 
     @functools.cached_property
     def paths(self):

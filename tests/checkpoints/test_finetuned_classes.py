@@ -5,6 +5,7 @@ import shutil
 
 import numpy as np
 import pytest
+import tensorflow as tf
 from published_models import PAIR, SINGLE, golden, published
 from safetensors.numpy import load_file, save_file
 
@@ -12,6 +13,7 @@ import bert_tf
 from bert_tf.checkpoints.saving import write_finetuned
 from bert_tf.cli.main import main
 from bert_tf.errors import ConfigError, DataError
+from bert_tf.export import export_run
 from bert_tf.training.converting import convert
 from bert_tf.training.loading import load_finetuned, load_finetuned_from
 from bert_tf.training.published_tasks import publish
@@ -136,3 +138,19 @@ def test_the_commands_take_a_published_classifier(tmp_path, capsys):
     assert json.loads(capsys.readouterr().out)["label"] == ("neg", "pos", "LABEL_2")[np.argmax(logits)]
     assert main(["convert", str(tmp_path / "run"), str(tmp_path / "tf1"), "--to", "tf1"]) == 1
     assert "cannot be written as 'tf1'" in capsys.readouterr().err
+
+
+def test_a_published_classifier_is_served_with_one_call(tmp_path):
+    folder, arrays = published("bert", "BertForSequenceClassification", tmp_path / "theirs"), golden("bert")
+    with pytest.raises(ConfigError, match="is no run directory; say where the export is written"):
+        export_run(folder, precision="float32")
+    served = tf.saved_model.load(str(export_run(folder, tmp_path / "served", precision="float32"))).signatures
+    asked = {
+        "single": ("serving_default", {"text": [SINGLE]}),
+        "pair": ("pairs", dict(zip(("text", "text_pair"), zip(PAIR)))),
+    }
+    for what, (signature, texts) in asked.items():
+        answer = served[signature](**{name: tf.constant(text) for name, text in texts.items()})
+        logits = arrays[f"BertForSequenceClassification/{what}_logits"].astype("float64")
+        np.testing.assert_allclose(answer["probabilities"][0], np.exp(logits) / np.exp(logits).sum(), atol=1e-5)
+        assert answer["labels"].numpy()[0].tolist() == [b"neg", b"pos", b"LABEL_2"]
