@@ -152,7 +152,7 @@ class TaggingTask(Task):
     def make_model(self, encoder):
         if self.labels is None:
             raise ConfigError("the tags are not known yet; read the training file first, or set task.labels")
-        options = {"head": self.head(encoder.config), "lm_weight": self.config.lm_weight}
+        options = {"head": self.head_of(encoder.config), "lm_weight": self.config.lm_weight}
         return Classifier(encoder, len(self.labels), self.config.dropout, name="tagging", **options)
 
     def _logits(self, examples, outputs):

@@ -254,13 +254,13 @@ class Task(abc.ABC):
 
     # -- model -----------------------------------------------------------------------------------
 
-    def head(self, config):
+    def head_of(self, config):
         """The `TaskHead` on a model of the configuration `config`, by `task.head`."""
         return task_head(config, self.head_kind, self.config.head)
 
     def needs_pooler(self, config):
         """Whether the task's model reads the pooled output of a model of the configuration `config`."""
-        return self.pooler and self.head(config).reads == "pooled"
+        return self.pooler and self.head_of(config).reads == "pooled"
 
     def model(self, encoder):
         """The `TaskModel` on `encoder`, whose top `config.reinitialize_layers` layers get random weights.

@@ -40,7 +40,7 @@ class TextTask(Task):
         if both and self.pairs is False:
             raise ConfigError("task.pair_order=both is for pairs, and the texts are single; remove task.pair_order")
         return {
-            "head": self.head(encoder.config),
+            "head": self.head_of(encoder.config),
             "lm_weight": self.config.lm_weight,
             "both_orders": self.tokenizer.layout if both else None,
         }

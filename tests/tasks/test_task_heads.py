@@ -15,7 +15,7 @@ from bert_tf.models.families import FAMILIES, preset, task_head
 from bert_tf.tasks import build_task, load_task
 from bert_tf.tasks.heads import Classifier
 from bert_tf.training.checkpoints import Checkpoints
-from bert_tf.training.converting import publish
+from bert_tf.training.published_tasks import publish
 from bert_tf.training.loading import load_encoder, load_finetuned, load_head
 
 FIXTURES = Path(__file__).parents[1] / "fixtures" / "checkpoints"
