@@ -22,7 +22,7 @@ from bert_tf.cli import labelled
 
 
 def add_arguments(parser):
-    parser.add_argument("run", help="the fine-tuned run directory")
+    parser.add_argument("run", help="the fine-tuned run directory, or a Hugging Face directory of a fine-tuned class")
     parser.add_argument("text", nargs="*", help="sentences")
     parser.add_argument(
         "--pair", nargs=2, action="append", default=[], metavar=("FIRST", "SECOND"), help="a pair; may be repeated"

@@ -87,7 +87,7 @@ TASKS = Registry(
             ),
             min_labels=2,
             config=TextToTextConfig,
-            without=("preset", "dropout", "pair_order", "lm_weight", "reinitialize_layers"),
+            without=("preset", "head", "dropout", "pair_order", "lm_weight", "reinitialize_layers"),
         ),
     ],
 )
