@@ -320,6 +320,14 @@ class Task(abc.ABC):
         answers = self.answers(examples, self._infer(model, examples, batch_size)) if len(examples) else []
         return answers if examples.lines is None else examples.one_a_line(answers)
 
+    def tuned(self, metrics):
+        """The task with what the dev file determines, such as a threshold; itself where that is nothing.
+
+        Args:
+            metrics: of the best epoch on the dev file, as `evaluate` returns them.
+        """
+        return self
+
     def not_above(self, scores, baselines):
         """A warning if `scores` (of `evaluate`, or means of several) are not above every baseline, else None."""
         if not baselines:
