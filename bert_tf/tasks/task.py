@@ -180,6 +180,10 @@ class Task(abc.ABC):
         """The scores of each label, as `evaluate` returns them under "report". Arguments as for `scores`."""
         raise ConfigError(f"the task {self.kind} has no report by label; evaluate it without one")
 
+    def official(self, answers):
+        """What `predict` returned, in the form that the official scorer of the data set reads, for JSON."""
+        raise ConfigError(f"there is no official form of predictions for the task {self.kind}; leave out --official")
+
     # -- data ------------------------------------------------------------------------------------
 
     def read(self, path, labelled=True):

@@ -19,7 +19,7 @@ def read_questions(path, columns, labelled=True):
 
     A JSON object with "data" is read as SQuAD (Rajpurkar et al. 2016 and 2018; KorQuAD 1.0 has the same form), JSON
     lines that begin with a "header" as MRQA (Fisch et al. 2019). All else is a table with the columns question and
-    context, and for labels JSON with "answers": [{"text", "answer_start"}], or {"text": [...], "answer_start": [...]}.
+    context, and for labels JSON or Parquet with "answers": [{"text", "answer_start"}], or {"text": [...], "answer_start": [...]}.
 
     Args:
         path: the file.
@@ -29,7 +29,8 @@ def read_questions(path, columns, labelled=True):
     Raises:
         DataError: with file and question id.
     """
-    if columns.format in (None, "jsonl"):
+    format = file_format(path, columns.format)
+    if format == "jsonl":
         text = read_text(path)
         if text.lstrip().startswith("{"):
             beginning = text.lstrip().split("\n", 1)[0]
@@ -38,7 +39,7 @@ def read_questions(path, columns, labelled=True):
             articles = _squad_articles(path, text)
             if articles is not None:
                 return _collect(path, _squad(path, articles), columns, labelled)
-    return _read_table(path, columns, labelled)
+    return _read_table(path, format, columns, labelled)
 
 
 def _squad_articles(path, text):
@@ -116,11 +117,10 @@ def _detected(answers, where):
     return found
 
 
-def _read_table(path, columns, labelled):
-    format = file_format(path, columns.format)
-    if format not in ("jsonl", "tsv", "csv") or (labelled and format != "jsonl"):
+def _read_table(path, format, columns, labelled):
+    if format not in ("jsonl", "parquet") + (() if labelled else ("tsv", "csv")):
         raise DataError(
-            f"{path}: question answering reads SQuAD and MRQA files, JSON lines with question, context and answers, and, "
+            f"{path}: question answering reads SQuAD and MRQA files, JSON and Parquet with question, context and answers, and, "
             "for predict alone, TSV and CSV with question and context; if this is one of them, set task.columns.format"
         )
     table = read_columns(path, format, columns, labelled=False, pairs=True, usual=USUAL)
@@ -129,6 +129,12 @@ def _read_table(path, columns, labelled):
         shared = {}
         contexts = [shared.setdefault(context, context) for context in table.text_pairs]
         return Questions(**fields | {"text_pairs": contexts})
+    wrong = [row for row in table.lacking if row["error"] != "the line is empty"]
+    if wrong and not columns.skip_malformed:
+        raise DataError(
+            f"{path}, {table.unit} {wrong[0][table.unit]}: {wrong[0]['error']}; correct the row, or leave out such rows with "
+            "--set task.columns.skip_malformed=true"
+        )
     rows = dict(read_table(path, format).rows)
     key = columns.label if isinstance(columns.label, str) else "answers"
 

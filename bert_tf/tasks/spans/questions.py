@@ -41,7 +41,7 @@ class Questions(Examples):
 
     def where(self, index):
         """ "dev.json, question '5a1'", for messages."""
-        name = (self.ids or [{}])[index if self.ids else 0].get("id")
+        name = self.ids[index].get("id") if self.ids else None
         return super().where(index) if name is None else f"{self.path}, question '{name}'"
 
     def one_a_line(self, answers):
@@ -51,15 +51,6 @@ class Questions(Examples):
             about = {self.unit: self.lines[index]} | (self.ids[index] if self.ids else {})
             numbered.append(about | {"text": self.texts[index]} | answer)
         return sorted(numbered, key=lambda answer: answer[self.unit])
-
-    def by_id(self, answers):
-        """{id: answer}, the form that the official scorers read."""
-        return {self.id_of(index): answer["answer"] for index, answer in enumerate(answers)}
-
-    def id_of(self, index):
-        """The id of a question as str; its number in the file, or in the list, where it has none."""
-        name = self.ids[index].get("id") if self.ids else None
-        return str(name if name is not None else self.lines[index] if self.lines else index)
 
 
 def check_answers(spans, context, impossible, where):

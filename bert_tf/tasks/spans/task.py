@@ -138,6 +138,10 @@ class QuestionAnsweringTask(Task):
             )
         if self.head is None:
             self.head = published_head(describe(encoder.config)["family"], self.impossible)
+        if self.config.beam is not None and not self.null_alone:
+            raise ConfigError(
+                f"task.beam={self.config.beam} is for the heads electra and xlnet, and this model has bert's"
+            )
         if self.threshold is None:
             self.threshold = HEADS[self.head].default_threshold
         config = self.config
@@ -210,6 +214,9 @@ class QuestionAnsweringTask(Task):
             "null_odds": found.null_odds,
             "n_best": best,
         }
+
+    def official(self, answers):
+        return {str(answer.get("id", index)): answer.get("answer", "") for index, answer in enumerate(answers)}
 
     def baselines(self, train, examples):
         """Metrics of answers without a model.
