@@ -60,6 +60,26 @@ def test_gpt1_and_t5_are_fine_tuned_as_published():
     assert (experiment.train.batch_size, experiment.task["sequence_length"]) == (128, 512)
 
 
+def test_multiple_choice_is_fine_tuned_as_published():
+    """The rate, its warm-up, epochs, the batch and the cuts: google-research/bert issue 38 and section 4.4 of the paper;
+    google-research/albert run_race.py; fairseq README.race.md; openai/finetune-transformer-lm train.py."""
+    published = {
+        "swag": (2e-5, None, 3, 16, 128, None, "last"),
+        "race": (1e-5, 1000, 4, 32, 512, 128, "last"),
+        "race_roberta": (1e-5, 0, 5, 16, 512, 126, "first"),
+        "gpt1_rocstories": (6.25e-5, None, 3, 8, 512, 254, "first"),
+    }
+    for name, expected in published.items():
+        experiment = config.load(FinetuneConfig, f"finetune/{name}")
+        task, optimizer, train = check_task(experiment.task), experiment.optimizer, experiment.train
+        found = (optimizer.learning_rate, optimizer.warmup_steps, train.epochs, train.batch_size)
+        assert found + (task.sequence_length, task.option_length, task.option_kept) == expected, name
+        assert task.order == ("option" if name == "race_roberta" else "context")
+    assert task.lm_weight == 0.5 and task.layout == "gpt1" and task.context_length == 254
+    schedule = make_optimizer(config.load(FinetuneConfig, "finetune/race_roberta").optimizer, 1000)._learning_rate
+    assert [float(schedule(step)) for step in (0, 999)] == pytest.approx([1e-5, 1e-5])
+
+
 @pytest.mark.parametrize("name", names("prompts"))
 def test_prompts(name):
     """Each says in its first line what it is, and makes prompts of rows that have its columns."""

@@ -1,5 +1,6 @@
 """SavedModels with the tokenizer inside, which stock TF Serving loads: text in, answer out."""
 
+from bert_tf.export.choices import ServedMultipleChoice
 from bert_tf.export.classification import ServedClassifier, ServedRegressor
 from bert_tf.export.embedding import ServedEmbedding
 from bert_tf.export.fill_mask import ServedMaskedLM

@@ -15,6 +15,9 @@ from bert_tf.lazy import lazy_names
 
 __getattr__, __all__ = lazy_names(__name__, {
     "build": ["build_task", "load_task"],
+    "choices.choices_config": ["MultipleChoiceConfig"],
+    "choices.model": ["MultipleChoice"],
+    "choices.task": ["MultipleChoiceTask"],
     "classification": ["ClassificationTask"],
     "config": ["ColumnsConfig", "TaskConfig"],
     "examples": ["Examples"],

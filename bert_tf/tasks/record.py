@@ -8,6 +8,7 @@ from bert_tf.errors import ConfigError
 from bert_tf.parsing import brief
 from bert_tf.registry import Registry
 from bert_tf.tasks import glue
+from bert_tf.tasks.choices.choices_config import MultipleChoiceConfig
 from bert_tf.tasks.config import TaskConfig
 from bert_tf.tasks.text_to_text_config import TextToTextConfig
 
@@ -67,6 +68,14 @@ TASKS = Registry(
             metrics=("f1", "accuracy", "precision", "recall"),
             min_labels=1,
             without=("pair_order",),
+        ),
+        TaskRecord(
+            "multiple_choice",
+            task="bert_tf.tasks.choices.task:MultipleChoiceTask",
+            served="bert_tf.export.choices:ServedMultipleChoice",
+            metrics=("accuracy", "accuracy_middle", "accuracy_high"),
+            config=MultipleChoiceConfig,
+            without=("preset", "pair_order"),
         ),
         TaskRecord(
             "text_to_text",
