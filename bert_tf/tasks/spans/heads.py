@@ -69,8 +69,10 @@ class BertSpanHead(SpanHead):
     def __init__(self, hidden, initializer_range, beam, dropout, name="head"):
         super().__init__(hidden, initializer_range, beam, dropout, name)
         self.dropout = Dropout(dropout, name="dropout")
-        self.dense = dense(self, 2, None, initializer_range, "dense", inputs=hidden)
-        self.built = True
+        self.dense = dense(self, 2, None, initializer_range, "dense")
+
+    def build(self, shape):
+        self.dense.build(shape)
 
     def _logits(self, hidden, features, training=False):
         logits = self.dense(self.dropout(hidden, training=training))
@@ -148,12 +150,20 @@ class ElectraSpanHead(JointSpanHead):
     def __init__(self, hidden, initializer_range, beam, dropout, name="head"):
         super().__init__(hidden, initializer_range, beam, dropout, name)
         gelu, glorot = activation("gelu_erf"), "glorot_uniform"
-        self.start = dense(self, 1, None, glorot, "start", inputs=hidden)
-        self.end_hidden = dense(self, self.width, None, glorot, "end_hidden", inputs=2 * hidden)
-        self.end = dense(self, 1, None, glorot, "end", inputs=self.width)
-        self.answerable_hidden = dense(self, self.width, gelu, glorot, "answerable_hidden", inputs=2 * hidden)
-        self.answerable = dense(self, 1, None, glorot, "answerable", inputs=self.width)
-        self.gelu, self.built = gelu, True
+        self.gelu = gelu
+        self.start = dense(self, 1, None, glorot, "start")
+        self.end_hidden = dense(self, self.width, None, glorot, "end_hidden")
+        self.end = dense(self, 1, None, glorot, "end")
+        self.answerable_hidden = dense(self, self.width, gelu, glorot, "answerable_hidden")
+        self.answerable = dense(self, 1, None, glorot, "answerable")
+
+    def build(self, shape):
+        hidden = shape[-1]
+        self.start.build((None, None, hidden))
+        self.end_hidden.build((None, None, 2 * hidden))
+        self.end.build((None, None, self.width))
+        self.answerable_hidden.build((None, 2 * hidden))
+        self.answerable.build((None, self.width))
 
     def allowed(self, null, features):
         # The context with the separator after it, as segment 1 has them, and [CLS].
@@ -183,15 +193,22 @@ class XLNetSpanHead(JointSpanHead):
 
     def __init__(self, hidden, initializer_range, beam, dropout, name="head"):
         super().__init__(hidden, initializer_range, beam, dropout, name)
-        self.start = dense(self, 1, None, initializer_range, "start", inputs=hidden)
-        self.end_hidden = dense(self, hidden, None, initializer_range, "end_hidden", inputs=2 * hidden)
+        self.start = dense(self, 1, None, initializer_range, "start")
+        self.end_hidden = dense(self, hidden, None, initializer_range, "end_hidden")
         self.end_norm = LayerNormalization(epsilon=1e-12, dtype="float32", name="end_norm")
-        self.end_norm.build((None, None, None, hidden))
-        self.end = dense(self, 1, None, initializer_range, "end", inputs=hidden)
-        self.answer_hidden = dense(self, hidden, ops.tanh, initializer_range, "answer_hidden", inputs=2 * hidden)
+        self.end = dense(self, 1, None, initializer_range, "end")
+        self.answer_hidden = dense(self, hidden, ops.tanh, initializer_range, "answer_hidden")
         self.dropout = Dropout(dropout, name="dropout")
-        self.answer = dense(self, 1, None, initializer_range, "answer", use_bias=False, inputs=hidden)
-        self.built = True
+        self.answer = dense(self, 1, None, initializer_range, "answer", use_bias=False)
+
+    def build(self, shape):
+        hidden = shape[-1]
+        self.start.build((None, None, hidden))
+        self.end_hidden.build((None, None, 2 * hidden))
+        self.end_norm.build((None, None, None, hidden))
+        self.end.build((None, None, hidden))
+        self.answer_hidden.build((None, 2 * hidden))
+        self.answer.build((None, hidden))
 
     def allowed(self, null, features):
         return features["context_mask"] | null

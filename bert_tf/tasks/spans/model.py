@@ -67,6 +67,7 @@ class SpanModel(InferringModel):
         else:
             beam = n_best
         self.head = of_head(config.hidden_size, config.initializer_range, beam, dropout)
+        self.head.build((None, None, config.hidden_size))
         self.kept = min(beam * beam, SPANS_PER_ANSWER * n_best)
         self.built = True
 

@@ -17,8 +17,8 @@ def run(*arguments):
 def test_from_files_to_a_served_model(tmp_path, capsys):
     squad = tiny.write_squad(tmp_path / "squad.json")
     bert_tf.save(tiny.encoder(), tiny.tokenizer(), tmp_path / "bert")
-    values = ["task.sequence_length=32", "task.max_query_length=6", "task.stride=4", "task.n_best=3", "train.epochs=10"]
-    values += ["train.batch_size=8", "train.precision=float32", "optimizer.learning_rate=1e-2", "train.seeds=1"]
+    values = ["task.sequence_length=32", "task.max_query_length=6", "task.stride=16", "task.n_best=3", "train.epochs=12"]
+    values += ["train.batch_size=2", "train.precision=float32", "optimizer.learning_rate=1e-2", "train.seeds=1"]
     files = ["--train", squad, "--dev", squad, "--test", squad, "--output", tmp_path / "run"]
     options = [part for value in values for part in ("--set", value)]
     run("finetune", "--config", "finetune/squad2", "--init-from", tmp_path / "bert", *files, *options)
@@ -40,7 +40,7 @@ def test_from_files_to_a_served_model(tmp_path, capsys):
     assert official == {a["id"]: a["answer"] for a in answers} and official.keys() == set("abcd")
     run("export", tmp_path / "run", "--precision", "float32", "--set", "n_best=2")
     written = json.loads((tmp_path / "run" / "export" / "1" / "assets" / "export.json").read_text())
-    assert (written["threshold"], written["n_best"], written["stride"]) == (saved["threshold"], 2, 4)
+    assert (written["threshold"], written["n_best"], written["stride"]) == (saved["threshold"], 2, 16)
     serve = tf.saved_model.load(str(tmp_path / "run" / "export" / "1")).signatures["serving_default"]
     questions = {name: (question, tiny.CONTEXTS[number]) for name, number, question, _ in tiny.QUESTIONS}
     question, context = zip(*questions.values())
