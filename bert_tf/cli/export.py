@@ -53,7 +53,7 @@ def add_arguments(parser):
         default=[],
         metavar="KEY=VALUE",
         help="generation: a setting of GenerationConfig (method, max_new_tokens, n_best, top_p, ...), stop_tokens or "
-        "allowed_tokens; may be repeated",
+        "allowed_tokens; question_answering: n_best; may be repeated",
     )
 
 
@@ -77,6 +77,7 @@ def run(arguments):
         precision=arguments.precision,
         **options,
     )
-    length = read_json_object(path / "assets" / SETTINGS)["sequence_length"]
-    print(f"texts are truncated after {length:,} tokens, special tokens included; --sequence-length sets that")
+    written = read_json_object(path / "assets" / SETTINGS)
+    how = "read in windows of" if "stride" in written else "truncated after"
+    print(f"texts are {how} {written['sequence_length']:,} tokens, special tokens included; --sequence-length sets that")
     print(f"{path}\nto see its inputs and outputs: saved_model_cli show --dir {path} --all")

@@ -10,6 +10,7 @@ from bert_tf.registry import Registry
 from bert_tf.tasks import glue
 from bert_tf.tasks.choices.choices_config import MultipleChoiceConfig
 from bert_tf.tasks.config import TaskConfig
+from bert_tf.tasks.spans.question_answering_config import QuestionAnsweringConfig
 from bert_tf.tasks.text_to_text_config import TextToTextConfig
 
 
@@ -88,6 +89,14 @@ TASKS = Registry(
             min_labels=2,
             config=TextToTextConfig,
             without=("preset", "head", "dropout", "pair_order", "lm_weight", "reinitialize_layers"),
+        ),
+        TaskRecord(
+            "question_answering",
+            task="bert_tf.tasks.spans.task:QuestionAnsweringTask",
+            served="bert_tf.export.spans:ServedQuestionAnswering",
+            metrics=("f1", "em", "best_f1", "best_em"),
+            config=QuestionAnsweringConfig,
+            without=("preset", "pair_order", "lm_weight"),
         ),
     ],
 )

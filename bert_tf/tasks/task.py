@@ -183,6 +183,10 @@ class Task(abc.ABC):
         """The scores of each label, as `evaluate` returns them under "report". Arguments as for `scores`."""
         raise ConfigError(f"the task {self.kind} has no report by label; evaluate it without one")
 
+    def official(self, answers):
+        """What `predict` returned, in the form that the official scorer of the data set reads, for JSON."""
+        raise ConfigError(f"there is no official form of predictions for the task {self.kind}; leave out --official")
+
     # -- data ------------------------------------------------------------------------------------
 
     def read(self, path, labelled=True):
@@ -331,6 +335,14 @@ class Task(abc.ABC):
         examples = inputs if isinstance(inputs, Examples) else self.from_list(list(inputs))
         answers = self.answers(examples, self._infer(model, examples, batch_size)) if len(examples) else []
         return answers if examples.lines is None else examples.one_a_line(answers)
+
+    def tuned(self, metrics):
+        """The task with what the dev file determines, such as a threshold; itself where that is nothing.
+
+        Args:
+            metrics: of the best epoch on the dev file, as `evaluate` returns them.
+        """
+        return self
 
     def not_above(self, scores, baselines):
         """A warning if `scores` (of `evaluate`, or means of several) are not above every baseline, else None."""

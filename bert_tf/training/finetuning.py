@@ -153,6 +153,10 @@ def _train_and_measure(config, run, task, data, strategy, begin, writes):
             configuration.save(record, run.path / CONFIG)
         result = {"metric": task.metric, "seed": train.seed, "baselines": {}}
         result["dev"] = _train(model, task, examples, dev, steps, train, run, writes)
+        task = task.tuned(result["dev"])
+        if writes:
+            with files.explain_disk_errors(run.path):
+                task.save(run.path)
         result["baselines"]["dev"] = task.baselines(examples, dev)
         if test is not None and writes:
             run.checkpoints.restore(model)

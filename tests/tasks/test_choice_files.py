@@ -82,6 +82,15 @@ def test_a_data_set_is_recognized_or_named(name, write):
     assert format.question_joins == ("context" if name == "copa" else "option")
 
 
+def test_parquet_is_read_as_the_package_datasets_writes_it(tmp_path):
+    parquet, table = pytest.importorskip("pyarrow.parquet"), pytest.importorskip("pyarrow").Table
+    parquet.write_table(table.from_pylist([ARC_FLAT]), tmp_path / "a.parquet")
+    parquet.write_table(table.from_pylist([COPA | {"label": "choice2"}, COPA | {"label": None}]), tmp_path / "b.parquet")
+    assert read(str(tmp_path / "a.parquet"))[0].details == [FILES["arc_flat"][2]]
+    examples, format = read(str(tmp_path / "b.parquet"), labelled=False)
+    assert (format.name, [q.label for q in examples.details], examples.unit) == ("copa", [1, None], "row")
+
+
 def test_options_of_arc_may_be_numbered_from_1(write):
     question = read(write(*FILES["arc"][:2]))[0].details[1]
     assert (question.letters, question.label) == (("1", "2", "3", "4"), 1)

@@ -78,8 +78,9 @@ def _copa(row):
     asked = text_of(row, "question").strip()
     if asked not in COPA_QUESTIONS:
         raise MalformedRow(f"'question' is '{asked}'; it must be cause or effect")
-    label = label_of(row.get("label"), numbers(len(options)))
-    question = COPA_QUESTIONS[asked]
+    # Parquet files of the datasets package name the classes.
+    names = ("choice1", "choice2") if str(row.get("label")).startswith("choice") else numbers(len(options))
+    label, question = label_of(row.get("label"), names), COPA_QUESTIONS[asked]
     return [Question(text_of(row, "premise"), question, options, label, identifier=_identifier(row, "idx"))]
 
 

@@ -92,14 +92,14 @@ def label_of(value, names):
     """The number of the option that a label names; None for an absent label.
 
     Args:
-        value: str or int; "" and None are absent labels.
+        value: str or int; "", None and -1, the datasets package's number of an unknown class, are absent labels.
         names: str of each option, such as its letter.
 
     Raises:
         MalformedRow: a label that names none of the options.
     """
     label = "" if value is None else str(value).strip()
-    if not label:
+    if label in ("", "-1"):
         return None
     if label not in names:
         raise MalformedRow(f"the label {brief(label)} is none of {', '.join(map(brief, names))}; correct it")

@@ -133,22 +133,27 @@ def _checked(question, labelled):
 
 def _read_file(path, config):
     """(`ChoiceFormat`, `_Rows`) of one file."""
-    text = read_text(path)
-    json_inside = text.lstrip()[:1] in ("{", "[") and Path(path).suffix.lower() not in (".csv", ".tsv")
-    kind = config.columns.format or ("jsonl" if json_inside else file_format(path))
-    if kind not in ("jsonl", "csv", "tsv"):
+    kind = config.columns.format or _kind_of(path)
+    if kind in ("csv", "tsv"):
+        return _read_table(path, kind, config)
+    if kind not in ("jsonl", "parquet"):
         raise DataError(
             f"{path} has no columns, and multiple_choice reads questions with options; if it is a table, name its format, "
             "e.g. --set task.columns.format=csv"
         )
-    if kind != "jsonl":
-        return _read_table(path, kind, config)
-    if re.match(r"\s*\[\s*\[", text):
+    if kind == "jsonl" and re.match(r"\s*\[\s*\[", text := read_text(path)):
         rows = _dialogues(path, text)
     else:
         table = read_table(path, kind)
         rows = _Rows(table.rows, table.unit)
     return _format_of(rows, config, path), rows
+
+
+def _kind_of(path):
+    """The format of a file. RACE's articles are JSON in .txt files, DREAM is an array of arrays."""
+    if Path(path).suffix.lower() in (".json", ".jsonl", ".txt") and read_text(path).lstrip()[0] in "{[":
+        return "jsonl"
+    return file_format(path)
 
 
 def _format_of(rows, config, path):
