@@ -46,6 +46,7 @@ class MultipleChoiceTask(Task):
     """
 
     saved = SavedChoices
+    head_kind = "choices"
     inferred = (*INPUTS, "option_mask")
 
     def __init__(self, config, tokenizer):
@@ -115,7 +116,8 @@ class MultipleChoiceTask(Task):
         return encode_questions(self.tokenizer, examples.details, labels, self.rows, self.config.sequence_length)
 
     def make_model(self, encoder):
-        return MultipleChoice(encoder, self.config.dropout, name="multiple_choice", lm_weight=self.config.lm_weight)
+        options = {"head": self.head_of(encoder.config), "lm_weight": self.config.lm_weight}
+        return MultipleChoice(encoder, self.config.dropout, name="multiple_choice", **options)
 
     # -- results ---------------------------------------------------------------------------------
 
