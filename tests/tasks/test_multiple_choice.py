@@ -12,10 +12,10 @@ import tensorflow as tf
 import tiny
 from scipy.special import log_softmax
 
-import bert_tf
 from bert_tf import config as configuration
+from bert_tf.backend import AdamW
 from bert_tf.errors import ConfigError, DataError
-from bert_tf.export import export_run
+from bert_tf.export import ServedMultipleChoice
 from bert_tf.models import BertConfig, BertEncoder, GPT1Config, GPT1Decoder, bert, gpt1
 from bert_tf.models.weights import load_weights
 from bert_tf.tasks import MultipleChoice, build_task, load_task
@@ -23,8 +23,7 @@ from bert_tf.tasks.choices.option_rows import OptionRows
 from bert_tf.tokenizers import load_tokenizer
 from bert_tf.tokenizers.layout import build_layout
 from bert_tf.tokenizers.ops.model_rows import pack
-from bert_tf.training.finetuning import FinetuneConfig, finetune
-from bert_tf.training.loading import load_finetuned
+from bert_tf.training.finetune_config import FinetuneConfig
 from bert_tf.training.strategies import make_strategy
 
 FIXTURES = Path(__file__).parent.parent / "fixtures"
@@ -274,35 +273,26 @@ def test_baselines_and_groups(task, tmp_path):
     assert load_task(tmp_path, task.tokenizer).rows == task.rows and task.rows.blank == "_"
 
 
-def test_a_run_learns_and_is_served_as_it_predicts(tokenizer, tmp_path):
+def test_a_rule_is_learned_and_served_as_it_is_predicted(task, tmp_path):
     random = np.random.default_rng(0)
     lines = ["question,option0,option1,option2,label"]
-    for _ in range(60):
+    for _ in range(48):
         options = random.permutation(["good plot", "bad plot", random.choice(["awful film", ""])])
         options = sorted(options, key=lambda option: option == "")
         lines.append(",".join(["the actor was", *options, str(options.index("good plot"))]))
     (tmp_path / "train.csv").write_text("\n".join(lines) + "\n")
-    published = tmp_path / "published"
-
-    bert_tf.save(tiny.encoder(), tokenizer, published)
-    settings = [f"init_from={published}", f"data.train={tmp_path / 'train.csv'}", f"data.dev={tmp_path / 'train.csv'}"]
-    settings += [
-        "task.sequence_length=16",
-        "optimizer.learning_rate=5e-3",
-        "train.dropout=0.0",
-        "train.precision=float32",
-    ]
-    experiment = configuration.load(FinetuneConfig, "finetune/multiple_choice", settings)
-    summary = finetune(experiment, tmp_path / "run")
-    assert summary["dev"]["mean"]["accuracy"] == 1.0 and not summary["warnings"]
-    task, model, _ = load_finetuned(tmp_path / "run")
-    answers = task.predict(model, QUESTIONS)
-    served = tf.saved_model.load(str(export_run(tmp_path / "run", precision="float32"))).signatures["serving_default"]
+    examples, model = task.read(tmp_path / "train.csv"), task.model(tiny.encoder())
+    model.compile(AdamW(1e-2))
+    for epoch in range(6):
+        model.fit(task.dataset(examples, 8, training=True, epoch=epoch), verbose=0)
+    scores = task.evaluate(model, examples)
+    assert scores["accuracy"] == 1.0 and task.not_above(scores, task.baselines(examples, examples)) is None
+    module = ServedMultipleChoice.of_task(task, model, sequence_length=32)
     options = [q["options"] + [""] * (5 - len(q["options"])) for q in QUESTIONS]
-    given = {key: [q.get(key, "") for q in QUESTIONS] for key in ("context", "question")}
-    out = served(**{k: tf.constant(v) for k, v in given.items()}, options=tf.constant(options))
-    for i, answer in enumerate(answers):
+    context, question = ([q.get(key, "") for q in QUESTIONS] for key in ("context", "question"))
+    served = module.answer_text(*map(tf.constant, (context, question, options)))
+    for i, answer in enumerate(task.predict(model, QUESTIONS)):
         count = len(answer["probabilities"])
-        np.testing.assert_allclose(out["probabilities"][i, :count], answer["probabilities"], atol=1e-5)
-        assert not out["probabilities"][i, count:].numpy().any()
-        assert (int(out["label"][i]), out["answer"][i].numpy().decode()) == (answer["label"], answer["answer"])
+        np.testing.assert_allclose(served["probabilities"][i, :count], answer["probabilities"], atol=1e-5)
+        assert not served["probabilities"][i, count:].numpy().any()
+        assert (int(served["label"][i]), served["answer"][i].numpy().decode()) == (answer["label"], answer["answer"])
