@@ -26,6 +26,8 @@ from bert_tf.tasks import build_task
 from bert_tf.training import inputs
 from bert_tf.training.checkpoints import Checkpoints
 from bert_tf.training.finetune_config import FinetuneConfig, check_finetuning  # noqa: F401
+from bert_tf.training.freezing import Freezing
+from bert_tf.training.layer_decay import set_layer_decay
 from bert_tf.training.loading import finetuning_dropout, load_encoder
 from bert_tf.training.optimization import make_optimizer
 from bert_tf.training.precision import precision, resolve
@@ -133,13 +135,18 @@ def _train_and_measure(config, run, task, data, strategy, begin, writes):
         encoder, _ = load_encoder(config.init_from, trained=train.pretrained, pooler=task.pooler, dropout=dropout)
         model = task.model(encoder)
         steps = task.steps_per_epoch(examples, train.batch_size, static_shapes=is_tpu(strategy))
+        freezing = Freezing(model, train, open_source(config.init_from))
+        optimizer = make_optimizer(config.optimizer, steps * train.epochs)
+        if train.layer_decay:
+            set_layer_decay(optimizer, model, train.layer_decay, train.layer_decay_variant)
         model.compile(
-            optimizer=make_optimizer(config.optimizer, steps * train.epochs),
+            optimizer=optimizer,
             accumulation_steps=train.accumulation_steps,
             remat=train.remat,
             xla=train.xla,
             seed=train.seed,
         )
+        freezing.build(model.optimizer)
         if writes:
             begin()
             run.keep_tokenizer(task.tokenizer)
@@ -148,7 +155,7 @@ def _train_and_measure(config, run, task, data, strategy, begin, writes):
             record = configuration.to_dict(config) | {"model": describe(model.backbone.config)}
             configuration.save(record, run.path / CONFIG)
         result = {"metric": task.metric, "seed": train.seed, "baselines": {}}
-        result["dev"] = _train(model, task, examples, dev, steps, train, run, writes)
+        result["dev"] = _train(model, task, examples, dev, steps, train, run, writes, freezing)
         result["baselines"]["dev"] = task.baselines(examples, dev)
         if test is not None and writes:
             run.checkpoints.restore(model)
@@ -157,7 +164,7 @@ def _train_and_measure(config, run, task, data, strategy, begin, writes):
     return result
 
 
-def _train(model, task, examples, dev, steps, train, run, writes):
+def _train(model, task, examples, dev, steps, train, run, writes, freezing):
     """Trains epoch by epoch; the data of an epoch depends only on the seed and the epoch.
 
     `checkpoints/` receives each epoch that is the best so far; later commands load its newest one.
@@ -185,7 +192,12 @@ def _train(model, task, examples, dev, steps, train, run, writes):
             if train.early_stopping and history and epoch - _best(history, task.metric) > train.early_stopping:
                 break
             data = _epoch(model.distribute_strategy, task, examples, train, epoch)
-            shown = _Steps(progress, epoch * steps, compiling=epoch == first)
+            changed = freezing.set_epoch(epoch)
+            if changed:
+                model.make_train_function(force=True)
+            if writes and freezing.active and (changed or epoch == first):
+                freezing.say(epoch)
+            shown = _Steps(progress, epoch * steps, compiling=changed or epoch == first)
             fitted = model.fit(data, steps_per_epoch=steps, epochs=1, verbose=0, callbacks=[shown]).history
             step = (epoch + 1) * steps
             metrics = task.evaluate(model, dev, train.batch_size) if writes else {task.metric: 0.0}

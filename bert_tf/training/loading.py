@@ -43,7 +43,6 @@ from bert_tf.objectives.registry import OBJECTIVES
 from bert_tf.tasks import load_task
 from bert_tf.tasks.task import TASK_FILE
 from bert_tf.tokenizers import Tokenizer
-from bert_tf.training.checkpoints import assign
 from bert_tf.training.precision import precision as precision_scope
 from bert_tf.training.run_directory import CONFIG, RunDirectory
 from bert_tf.training.sources import open_source
@@ -290,7 +289,7 @@ def load_finetuned(path, precision="float32"):
     task = load_task(run.path, tokenizer)
     with precision_scope(precision):
         model = task.model(build_encoder(build_config(run.section("model"))))
-    run.checkpoints.read(lambda file: assign(model.variables, file))
+    run.assign(model.variables)
     return task, model, tokenizer
 
 

@@ -24,7 +24,7 @@ from bert_tf.files import atomic_folder, atomic_write, bare_name, explain_disk_e
 from bert_tf.parsing import brief, parse_json
 from bert_tf.tokenizers import load_tokenizer
 from bert_tf.training import inputs
-from bert_tf.training.checkpoints import Checkpoints, sha256
+from bert_tf.training.checkpoints import Checkpoints, assign, sha256
 from bert_tf.training.finetune_config import FinetuneConfig
 from bert_tf.training.pretrain_config import PretrainConfig
 
@@ -153,6 +153,13 @@ class RunDirectory:
             holds = "has no" if section is None else f"holds {brief(section)} as"
             raise RunDirectoryError(f"{self.path / CONFIG} {holds} {name}; restore the file from a copy")
         return section
+
+    def assign(self, variables, others_allowed=False):
+        """`assign` from the newest undamaged checkpoint. LoRA's factors are added to the kernels beside them."""
+        train = self.config().get("train") or {}
+        rank = train.get("lora_rank")
+        scale = rank and (train.get("lora_alpha") or rank) / rank
+        return self.checkpoints.read(lambda file: assign(variables, file, others_allowed, lora_scale=scale))
 
     def tokenizer(self):
         """The run's tokenizer; raises RunDirectoryError if its files were changed since they were saved."""
