@@ -17,7 +17,8 @@ def load(path, pretraining=False, pooler=None, fresh=(), family=None, dtype=None
         path: a Hugging Face directory (config.json, model.safetensors or its shards, tokenizer
             files); a folder with a TensorFlow 1 checkpoint of the original authors and its
             configuration (bert_config.json, vocab.txt, .ckpt), or the checkpoint's prefix in it;
-            the same with a BERT of the TensorFlow Model Garden; or a run directory.
+            the same with a BERT of the TensorFlow Model Garden; or a run directory. `hf://owner/name` and
+            `hf://owner/name@revision` are fetched from the Hugging Face Hub.
         pretraining: whether to load `objective` too, the pretraining model with its heads.
         pooler: whether the encoder has a pooler; None: if the source has one.
         fresh: parts that may be randomly initialized if the source does not have them: "pooler",

@@ -7,6 +7,7 @@ converted too. A weight or a setting that is not understood is an error.
 example:
   bert-tf convert bert-base-uncased run                  # then: bert-tf finetune --init-from run ...
   bert-tf convert uncased_L-12_H-768_A-12 bert --to hf   # from TensorFlow 1 to Hugging Face
+  bert-tf convert hf://google-bert/bert-base-uncased bert
   bert-tf convert run published --to hf                  # a run, for the transformers library
 
 in Python:
@@ -18,7 +19,7 @@ in Python:
 
 
 def add_arguments(parser):
-    parser.add_argument("source", help="a checkpoint or run directory")
+    parser.add_argument("source", help="a checkpoint, a run directory, or hf://owner/name")
     parser.add_argument("output", help="a folder that does not exist yet, or is empty")
     parser.add_argument("--to", choices=("run", "hf", "tf1", "numpy"), default="run", help="what to write (default %(default)s)")
     parser.add_argument(

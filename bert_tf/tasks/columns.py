@@ -28,7 +28,7 @@ def read_columns(path, format, columns, labelled=True, pairs=None, labels=(), us
 
     Args:
         path: the file.
-        format: "tsv", "csv", "jsonl" or "lines".
+        format: "tsv", "csv", "jsonl", "parquet" or "lines".
         columns: `ColumnsConfig`.
         labelled: whether every row must have a label. False: rows without a text are kept as `lacking`, for the
             answers of `predict`.
@@ -97,13 +97,13 @@ def read_columns(path, format, columns, labelled=True, pairs=None, labels=(), us
     )
 
 
-def read_words(path, columns, labelled=True):
-    """Reads JSON of tagged words, {"words": [...], "tags": [...]}, into `Examples` of words.
+def read_words(path, format, columns, labelled=True):
+    """Reads JSON or Parquet of tagged words, {"words": [...], "tags": [...]}, into `Examples` of words.
 
     Raises:
         DataError: a missing key, or lists of different lengths; with file and line.
     """
-    table = read_table(path, "jsonl")
+    table = read_table(path, format)
     find = _Finder(path, list(table.first()))
     words_key = find(columns.text, WORDS_NAMES, "text")
     tags_key = find(columns.label, TAGS_NAMES, "label") if labelled else None

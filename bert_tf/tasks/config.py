@@ -40,7 +40,7 @@ class ColumnsConfig:
         skip_malformed: skip and count rows with the wrong number of fields, without a text or without
             a label, where the default is to stop.
         format: how the file is read; None: by its ending (.tsv, .csv, .json, .jsonl, .conll, .conllu,
-            .iob, .bio, .txt), and where that says nothing by what it holds.
+            .iob, .bio, .txt, .parquet), and where that says nothing by what it holds.
 
     Example:
         TaskConfig(kind="classification", columns=ColumnsConfig(text="review", label="stars"))
@@ -52,7 +52,7 @@ class ColumnsConfig:
     header: bool | None = None
     quoted: bool | None = None
     skip_malformed: bool = False
-    format: Literal["tsv", "csv", "jsonl", "conll", "lines"] | None = None
+    format: Literal["tsv", "csv", "jsonl", "conll", "lines", "parquet"] | None = None
 
 
 @dataclasses.dataclass(frozen=True)

@@ -1,4 +1,4 @@
-"""Reads task files as tables: TSV, CSV, JSON and plain lines, every row with its line number.
+"""Reads task files as tables: TSV, CSV, JSON, Parquet and plain lines, every row with its line number.
 
 `columns.py` chooses the columns of a table; `conll.py` reads sentences of tagged words.
 """
@@ -12,6 +12,7 @@ from bert_tf.encodings import conversion_advice
 from bert_tf.errors import DataError
 from bert_tf.parsing import brief, parse_json
 from bert_tf.tasks.sniffing import SAMPLE_BYTES, sniff
+from tfrecords.corpus.tables import opened_parquet
 
 FORMATS = {
     ".tsv": "tsv",
@@ -23,6 +24,7 @@ FORMATS = {
     ".iob": "conll",
     ".bio": "conll",
     ".txt": "lines",
+    ".parquet": "parquet",
 }
 NAMES = {
     "tsv": "TSV (columns separated by tabs)",
@@ -30,14 +32,16 @@ NAMES = {
     "jsonl": "JSON (an object a line, or an array of objects)",
     "conll": "CoNLL (a word a line with its tags)",
     "lines": "plain text (a text a line)",
+    "parquet": "Parquet",
 }
 #: What a file with the ending of a format cannot hold. A CoNLL file of one sentence looks like TSV.
 _CONTRADICTIONS = {
-    "tsv": ("csv", "jsonl"),
-    "csv": ("tsv", "jsonl"),
-    "jsonl": ("tsv", "csv", "conll"),
-    "conll": ("csv", "jsonl"),
-    "lines": ("tsv", "csv", "jsonl"),
+    "tsv": ("csv", "jsonl", "parquet"),
+    "csv": ("tsv", "jsonl", "parquet"),
+    "jsonl": ("tsv", "csv", "conll", "parquet"),
+    "conll": ("csv", "jsonl", "parquet"),
+    "lines": ("tsv", "csv", "jsonl", "parquet"),
+    "parquet": ("tsv", "csv", "jsonl", "conll"),
 }
 
 
@@ -47,10 +51,10 @@ class Table:
 
     Attributes:
         path: the file.
-        rows: pairs (number, row). A row is a list of str (TSV, CSV, lines), a dict (JSON), or None for an empty
-            line. The number is that of its first line, counted from 1; in a JSON array that of the item.
+        rows: pairs (number, row). A row is a list of str (TSV, CSV, lines), a dict (JSON, Parquet), or None for an
+            empty line. The number is that of its first line, counted from 1; in a JSON array that of the item.
         keyed: whether the rows are dicts.
-        unit: what the numbers count: "line" or "item".
+        unit: what the numbers count: "line", "item" or "row" (Parquet).
     """
 
     path: str
@@ -133,16 +137,18 @@ def read_text(path):
 
 
 def read_table(path, format, quoted=None):
-    """The `Table` of a TSV, CSV, JSON or plain text file, with at least one row that is not empty.
+    """The `Table` of a TSV, CSV, JSON, Parquet or plain text file, with at least one row that is not empty.
 
     Args:
         path: the file.
-        format: "tsv", "csv", "jsonl" or "lines".
+        format: "tsv", "csv", "jsonl", "parquet" or "lines".
         quoted: see `ColumnsConfig`.
 
     Raises:
-        DataError: an unreadable or empty file, an unfinished quotation, invalid JSON.
+        DataError: an unreadable or empty file, an unfinished quotation, invalid JSON, no pyarrow for Parquet.
     """
+    if format == "parquet":
+        return Table(str(path), _parquet_rows(path), keyed=True, unit="row")
     text = read_text(path)
     if format == "jsonl":
         if text.lstrip().startswith("["):
@@ -159,6 +165,36 @@ def read_table(path, format, quoted=None):
     if all(row is None for _, row in rows):
         raise DataError(f"{path} is empty; it must hold at least one example")
     return Table(str(path), rows)
+
+
+def _parquet_rows(path):
+    with opened_parquet(path) as file:
+        rows, names = file.read().to_pylist(), _class_names(path, file.schema_arrow.metadata or {})
+    if not rows:
+        raise DataError(f"{path} has no rows; it must hold at least one example")
+    for row in rows:
+        row.update({column: _named(row[column], of_column) for column, of_column in names.items() if column in row})
+    return list(enumerate(rows, start=1))
+
+
+def _class_names(path, metadata):
+    """Column -> names of its classes, which the package datasets stores as numbers; {} where it did not write the file."""
+    if b"huggingface" not in metadata:
+        return {}
+    about = parse_json(metadata[b"huggingface"].decode("utf-8", "replace"), f"{path}: its metadata 'huggingface'")
+    names = {}
+    for column, feature in ((about.get("info") or {}).get("features") or {}).items():
+        feature = feature.get("feature", feature) if isinstance(feature, dict) else {}
+        if isinstance(feature, dict) and feature.get("_type") == "ClassLabel":
+            names[column] = feature["names"]
+    return names
+
+
+def _named(value, names):
+    """The name of a class, or of each in a list; None for -1, the number of an unknown one."""
+    if isinstance(value, list):
+        return [_named(item, names) for item in value]
+    return names[value] if isinstance(value, int) and 0 <= value < len(names) else None
 
 
 def numbered_lines(text):

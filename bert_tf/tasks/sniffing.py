@@ -17,12 +17,14 @@ def sniff(text):
     """The format of the beginning of a file.
 
     Returns:
-        "jsonl" (also for an array of objects), "conll", "tsv" (nearly all lines have the same number of
+        "parquet", "jsonl" (also for an array of objects), "conll", "tsv" (nearly all lines have the same number of
         tabs), "csv" (the first line names a usual column), or None.
 
     Example:
         sniff("text\\tlabel\\ngood\\t1\\n")  # 'tsv'
     """
+    if text.startswith("PAR1"):
+        return "parquet"
     if _JSON.match(text):
         return "jsonl"
     lines = [line.removesuffix("\r") for line in text.split("\n")]

@@ -77,10 +77,10 @@ class TaggingTask(Task):
     def read_file(self, path, labelled):
         columns = self.config.columns
         format = file_format(path, columns.format, tagged=True)
-        if format == "jsonl":
+        if format in ("jsonl", "parquet"):
             first = read_table(path, format).first()
             if labelled or columns.text in first or any(name in first for name in WORDS_NAMES):
-                return read_words(path, columns, labelled)
+                return read_words(path, format, columns, labelled)
         if format == "conll" or (format == "lines" and labelled):
             for key, column in (("text", columns.text), ("label", columns.label)):
                 if isinstance(column, str):

@@ -16,6 +16,7 @@ from absl import logging
 from bert_tf.config import to_dict
 from bert_tf.errors import ConfigError, DataError
 from bert_tf.files import atomic_write
+from bert_tf.hub import local_file
 from bert_tf.tasks.examples import Examples
 from bert_tf.tasks.heads import INPUTS
 from bert_tf.tasks.record import TASKS, check_task
@@ -195,7 +196,7 @@ class Task(abc.ABC):
         Raises:
             DataError: a file that cannot be used; with file, line and what to do.
         """
-        examples = self.read_file(str(path), labelled)
+        examples = self.read_file(str(local_file(path)), labelled)
         if labelled:
             self.learn(examples)
             if examples.skipped:

@@ -42,7 +42,7 @@ def read_format(path, format, columns, labelled):
     kind = _table_format(path, columns, labelled)
     if kind == "lines":
         return _converted(format, path, "line", _keyed_lines(format, path))
-    if format.glue is None or kind == "jsonl":
+    if format.glue is None or kind in ("jsonl", "parquet"):
         table = read_table(path, kind, columns.quoted)
         names, rows = split_header(table, columns, None)
         if not table.keyed:

@@ -95,7 +95,7 @@ class FinetuneConfig:
     Attributes:
         task: the task; see `bert_tf.tasks.config.TaskConfig`.
         data: the labelled files.
-        init_from: the run directory or published checkpoint whose encoder and tokenizer are used.
+        init_from: the run directory or published checkpoint (also hf://owner/name) whose encoder and tokenizer are used.
         optimizer: the optimizer and the schedule of its learning rate.
         train: duration, batches, devices and seeds.
     """

@@ -19,6 +19,7 @@ from bert_tf import config as configuration
 from bert_tf import files, interrupts
 from bert_tf.backend.model import NonFiniteError
 from bert_tf.backend.tpu import is_tpu
+from bert_tf.hub import local_file
 from bert_tf.interrupts import Interrupted
 from bert_tf.models.families import describe
 from bert_tf.progress import Progress
@@ -86,7 +87,7 @@ def finetune(config, output):
         config = resolve(config, folder, strategy, source.config, tokens)
         paths = {split: path for split, path in dataclasses.asdict(config.data).items() if path}
         data = {split: task.read(path) for split, path in paths.items()}
-        identities = {f"data.{split}": (path, inputs.of_file(path)) for split, path in paths.items()}
+        identities = {f"data.{split}": (path, inputs.of_file(local_file(path))) for split, path in paths.items()}
         identities["init_from"] = (config.init_from, identity_of(source))
         inputs.check(folder.path, identities)
 

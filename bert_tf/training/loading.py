@@ -9,6 +9,7 @@ A path is one of these (`open_source`):
 | ELECTRA's two Hugging Face folders | discriminator/config.json and generator/config.json |
 | TensorFlow 1 checkpoint: its folder or its prefix | one .index file, with the family's configuration |
 | Model Garden checkpoint of BERT: its folder or its prefix | the same, with an object graph inside |
+| `hf://owner/name` of the Hugging Face Hub | becomes a Hugging Face folder in the cache (`bert_tf.hub`) |
 
 and becomes:
 

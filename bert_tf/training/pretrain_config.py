@@ -70,7 +70,7 @@ class TrainConfig:
         keep_checkpoints: how many of the newest checkpoints are kept; at least 2 are, whatever is set. 'bert-tf average'
             needs as many as it averages.
         eval_every: steps between two evaluations on `data.eval_shards`.
-        init_from: a run directory or published checkpoint to start from; None for random weights.
+        init_from: a run directory or published checkpoint (also hf://owner/name) to start from; None for random weights.
         init_fresh: the parts that start from random weights although `init_from` is set, because it has none of them:
             for example ["masked_lm_head", "pair_head"].
     """

@@ -6,6 +6,7 @@ from pathlib import Path
 from bert_tf.checkpoints import is_checkpoint, open_checkpoint
 from bert_tf.errors import RunDirectoryError
 from bert_tf.files import is_there
+from bert_tf.hub import local_model
 from bert_tf.models.families import build_config, family_of
 from bert_tf.models.weights import LoadReport, by_path, part_of
 from bert_tf.training import inputs
@@ -27,6 +28,7 @@ def open_source(path, family=None):
         RunDirectoryError: there is nothing at `path`, or a damaged run.
         DataError, ConfigError: neither of the two, or a published checkpoint that cannot be read.
     """
+    path = local_model(path)
     if is_there(Path(path) / CONFIG):
         return RunSource(path)
     if is_checkpoint(path) or is_there(path):

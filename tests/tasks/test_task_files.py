@@ -245,12 +245,12 @@ def test_conll_messages(write, content, columns, message):
 
 def test_words_in_jsonl(write):
     path = write("a.jsonl", '{"tokens": ["a", "b"], "ner_tags": ["O", "B-X"]}\n')
-    examples = read_words(path, ColumnsConfig())
+    examples = read_words(path, "jsonl", ColumnsConfig())
     assert (examples.words, examples.labels) == ([["a", "b"]], [["O", "B-X"]])
     with pytest.raises(DataError, match="line 1: 2 tokens and 1 tags; every word must have one tag"):
-        read_words(write("b.jsonl", '{"tokens": ["a", "b"], "tags": ["O"]}\n'), ColumnsConfig())
+        read_words(write("b.jsonl", '{"tokens": ["a", "b"], "tags": ["O"]}\n'), "jsonl", ColumnsConfig())
     with pytest.raises(DataError, match="line 1: 'words' must be a list of strings"):
-        read_words(write("c.jsonl", '{"words": "a b", "tags": ["O"]}\n'), ColumnsConfig())
+        read_words(write("c.jsonl", '{"words": "a b", "tags": ["O"]}\n'), "jsonl", ColumnsConfig())
 
 
 def test_table_lines_of_the_blank_lines_are_counted(write):

@@ -11,6 +11,7 @@ from pathlib import Path
 from absl import logging
 
 from bert_tf.errors import DataError
+from bert_tf.hub import local_data
 
 TEXT_SUFFIXES = (".txt", ".jsonl", ".txt.gz", ".jsonl.gz")
 TABLE_SUFFIXES = (".tsv", ".csv", ".tsv.gz", ".csv.gz", ".parquet")
@@ -50,6 +51,7 @@ def find_files(inputs):
     """
     files, left_out = {}, []
     for item in [inputs] if isinstance(inputs, (str, Path)) else inputs:
+        item = local_data(item)
         try:
             for path, name in _named(item, Path(item).expanduser(), left_out):
                 _check(path)

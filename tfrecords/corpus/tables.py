@@ -1,5 +1,6 @@
 """Texts out of a column of a table: .tsv and .csv, either gzipped, and .parquet; row by row."""
 
+import contextlib
 import csv
 
 from bert_tf.config import nearest
@@ -88,7 +89,27 @@ def read_parquet(path, column):
     """Yields each text in one column of a .parquet file, the number of its row (from 1), and the fraction read so far.
 
     Raises:
-        DataError: pyarrow is not installed, the file is not Parquet, no such column, or it holds no strings.
+        DataError: as `opened_parquet`; or no such column, or it holds no strings.
+    """
+    with opened_parquet(path) as file:
+        name = _choose_column(file.schema_arrow.names, column, path)
+        kind = str(file.schema_arrow.field(name).type)
+        if kind not in ("string", "large_string"):
+            raise DataError(f"{path}: the column '{name}' holds {kind}, not strings; name another with --text-field")
+        rows, number = max(file.metadata.num_rows, 1), 0
+        for batch in file.iter_batches(_ROWS_AT_ONCE, columns=[name]):
+            for text in batch.column(0).to_pylist():
+                number += 1
+                if text is not None:
+                    yield text, number, number / rows
+
+
+@contextlib.contextmanager
+def opened_parquet(path):
+    """The `pyarrow.parquet.ParquetFile` at `path`.
+
+    Raises:
+        DataError: pyarrow is not installed, there is no such file, or it is damaged or not Parquet, also while it is read.
     """
     try:
         import pyarrow
@@ -97,18 +118,9 @@ def read_parquet(path, column):
         raise DataError(f"{path}: reading Parquet needs the package pyarrow; pip install pyarrow") from None
     try:
         with parquet.ParquetFile(path) as file:
-            name = _choose_column(file.schema_arrow.names, column, path)
-            kind = file.schema_arrow.field(name).type
-            if not (pyarrow.types.is_string(kind) or pyarrow.types.is_large_string(kind)):
-                raise DataError(
-                    f"{path}: the column '{name}' holds {kind}, not strings; name another with --text-field"
-                )
-            rows, number = max(file.metadata.num_rows, 1), 0
-            for batch in file.iter_batches(_ROWS_AT_ONCE, columns=[name]):
-                for text in batch.column(0).to_pylist():
-                    number += 1
-                    if text is not None:
-                        yield text, number, number / rows
+            yield file
+    except FileNotFoundError:
+        raise DataError(f"cannot read {path}: there is no such file") from None
     except (pyarrow.ArrowException, UnicodeDecodeError) as error:
         reason = str(error).splitlines()[0]
         raise DataError(f"{path} is damaged or not Parquet ({reason}); fetch or write it again") from None

@@ -9,6 +9,7 @@ from pathlib import Path
 
 from bert_tf.errors import ConfigError
 from bert_tf.files import atomic_folder, lock_directory
+from bert_tf.hub import local_data
 from bert_tf.progress import Progress
 from bert_tf.tokenizers import load_tokenizer
 from tfrecords.shards.config import CorpusConfig, ShardsConfig
@@ -150,7 +151,7 @@ def _paths(inputs, output, beam):
     inputs = [inputs] if isinstance(inputs, (str, Path)) else list(inputs)
     if beam is None:
         return inputs, Path(output)
-    return [os.path.abspath(os.path.expanduser(path)) for path in inputs], Path(output).resolve()
+    return [os.path.abspath(os.path.expanduser(local_data(path))) for path in inputs], Path(output).resolve()
 
 
 def _check_workers(workers, beam):

@@ -3,6 +3,7 @@
 from pathlib import Path
 
 from bert_tf.errors import ConfigError, DataError
+from bert_tf.hub import local_tokenizer
 from bert_tf.parsing import read_json_object
 from bert_tf.registry import resolve
 from bert_tf.tokenizers.files.tokenizer_config import CONFIG, check_type
@@ -20,7 +21,7 @@ def load_tokenizer(path, lowercase=None):
             (WordPiece), vocab.json and merges.txt or encoder.json and vocab.bpe (byte-level BPE, BPE), spiece.model
             (SentencePiece), or tokenizer.json alone; ByT5 has no other file. Where no class is named, the files tell. special_tokens_map.json
             and added_tokens.json of older folders are read too. Or one file: a vocab.txt, a .model or .spm, a
-            tokenizer.json; the settings are then its family's.
+            tokenizer.json; the settings are then its family's. Also `hf://owner/name`, see `bert_tf.hub`.
         lowercase: overrides what the folder says, for WordPiece and SentencePiece. Where neither says it, a WordPiece
             vocabulary without any capital letter is taken for an uncased one.
 
@@ -37,7 +38,7 @@ def load_tokenizer(path, lowercase=None):
         train_wordpiece(["the law of the people"], 40, min_frequency=1).save("tokenizer")
         load_tokenizer("tokenizer").encode("The people")
     """
-    path = Path(path)
+    path = Path(local_tokenizer(path))
     if not path.exists():
         raise DataError(f"no tokenizer at {path}: there is no such file or folder")
     kind = _kind_of_folder(path) if path.is_dir() else _kind_of_file(path)

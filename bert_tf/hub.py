@@ -1,0 +1,155 @@
+"""Models and data of the Hugging Face Hub: `hf://owner/name` wherever a path of this machine is taken.
+
+huggingface_hub fetches the files into its cache (HF_HOME), continues what was interrupted, shows the progress, logs in
+(`hf auth login`, HF_TOKEN) and works offline from the cache (HF_HUB_OFFLINE=1). Only files of `MODEL` and `DATA` are fetched:
+they hold weights, vocabularies, settings and text. Nothing that runs code when it is opened is.
+"""
+
+import functools
+import glob
+import re
+from pathlib import Path
+
+from bert_tf.errors import DataError
+
+#: What tokenizers are read from.
+TOKENIZER = (
+    "tokenizer.json", "tokenizer_config.json", "special_tokens_map.json", "added_tokens.json", "vocab.txt", "vocab.json",
+    "merges.txt", "encoder.json", "vocab.bpe", "*.model", "*.spm",
+)  # fmt: skip
+#: What models are read from.
+MODEL = ("config.json", "model.safetensors", "model-*-of-*.safetensors", "model.safetensors.index.json", *TOKENIZER)
+#: Corpora and labelled files.
+_TEXT = (".txt", ".jsonl", ".json", ".tsv", ".csv")
+DATA = (*_TEXT, *(f"{ending}.gz" for ending in _TEXT), ".parquet", ".conll", ".conllu", ".iob", ".bio")
+
+_PREFIX = "hf://"
+_ADDRESS = re.compile(
+    r"hf://(?P<kind>(datasets|models)/)?(?P<repository>[^/@\s]+/[^/@\s]+)"
+    r"(@(?P<revision>refs/(pr|convert)/[^/]+|[^/]+))?(/(?P<inside>.+?))?/?"
+)
+
+
+def local_model(path):
+    """The folder of a model: `path`, or for hf:// the fetched one.
+
+    Args:
+        path: a path, or `hf://owner/name`, `hf://owner/name@revision`, `hf://owner/name/folder`. A revision is a
+            branch, a tag or a commit; a commit never changes.
+
+    Raises:
+        DataError: an address that is none; no such model or revision, or one that needs a login; no connection and
+            not in the cache; no safetensors in it.
+
+    Example:
+        local_model("runs/bert")  # 'runs/bert'
+        local_model("hf://google-bert/bert-base-uncased@86b5e09")  # a folder in the cache
+    """
+    if not is_address(path):
+        return path
+    folder = _fetched(str(path), "models", MODEL)
+    if not any(Path(folder).glob("*.safetensors")):
+        raise DataError(
+            f"{path} holds no model.safetensors, and pickles (pytorch_model.bin) are not fetched, because they can run "
+            "code when they are opened; give a revision that has it, e.g. a conversion that somebody proposed "
+            f"(hf://{_ADDRESS.fullmatch(path)['repository']}@refs/pr/1), or download the model where PyTorch is installed and convert it there"
+        )
+    return folder
+
+
+def local_tokenizer(path):
+    """As `local_model`, without the weights; `path` may also name one file, as `hf://owner/name/vocab.txt`."""
+    return _fetched(str(path), "models", TOKENIZER) if is_address(path) else path
+
+
+def local_data(path):
+    """A file, folder or glob of text: `path`, or for hf:// the fetched one.
+
+    Args:
+        path: a path, or `hf://datasets/owner/name[@revision][/file, folder or glob]`.
+
+    Raises:
+        DataError: as `local_model`; or nothing in it ends as text does.
+    """
+    return _fetched(str(path), "datasets", tuple(f"*{ending}" for ending in DATA)) if is_address(path) else path
+
+
+def local_file(path):
+    """As `local_data` for one file; a glob must match one."""
+    found = local_data(path)
+    if found == path:
+        return path
+    files = [found] if Path(found).is_file() else sorted(glob.glob(str(found)))
+    if len(files) != 1 or not Path(files[0]).is_file():
+        names = ", ".join(sorted(Path(name).name for name in files)[:5])
+        raise DataError(f"{path} must be one file, but is {names or 'none'}; name one of its files")
+    return files[0]
+
+
+def is_address(path):
+    """Whether a path begins with hf://."""
+    return str(path).startswith(_PREFIX)
+
+
+@functools.lru_cache(maxsize=None)  # one look at the hub for each address in a process, so that all see the same files
+def _fetched(address, kind, endings):
+    """The local path of what an address names; `endings` are the patterns of the files that may be fetched."""
+    match = _ADDRESS.fullmatch(address)
+    if not match:
+        example = "hf://datasets/owner/name/train.tsv" if kind == "datasets" else "hf://owner/name"
+        raise DataError(f"{address} is no address of the Hugging Face Hub; it must look like {example}, or with a "
+                        "revision like hf://owner/name@main")  # fmt: skip
+    if (match["kind"] or "models/") != f"{kind}/":
+        wanted = "the files of a data set, hf://datasets/owner/name/..." if kind == "datasets" else "a model, hf://owner/name"
+        raise DataError(f"{address}: here stands {wanted}")
+    inside = match["inside"]
+    if inside is None:
+        patterns = list(endings)
+    elif any(Path(inside).match(ending) for ending in endings):
+        patterns = [inside]
+    else:
+        patterns = [f"{inside}/{ending}" for ending in endings]
+    folder = Path(_snapshot(address, match["repository"], kind, match["revision"], patterns))
+    path = folder / inside if inside else folder
+    if not (path.is_file() or any(folder.glob(inside) if inside and glob.has_magic(inside) else path.rglob("*"))):
+        raise DataError(f"{address} holds none of the files that are read: {', '.join(endings)}")
+    return str(path)
+
+
+def _snapshot(address, repository, kind, revision, patterns):
+    """The folder of a commit in the cache, with the files of these patterns."""
+    from huggingface_hub import constants, errors, snapshot_download
+
+    what, page = kind.removesuffix("s"), f"{constants.ENDPOINT}/{'' if kind == 'models' else 'datasets/'}{repository}"
+    try:
+        return snapshot_download(
+            repository, repo_type="dataset" if kind == "datasets" else "model", revision=revision, allow_patterns=patterns
+        )
+    except errors.HFValidationError as error:
+        raise DataError(f"{address} is no address of the Hugging Face Hub: {_one_line(error)}") from None
+    except errors.GatedRepoError:
+        raise DataError(
+            f"{address}: its owners let in only those who accept their conditions; accept them at {page}, then log in "
+            "with 'hf auth login', or set HF_TOKEN"
+        ) from None
+    except errors.RevisionNotFoundError:
+        raise DataError(f"{address}: there is no revision '{revision}'; its branches and commits are at {page}") from None
+    except errors.RepositoryNotFoundError:
+        raise DataError(
+            f"{address}: there is no such {what} at {constants.ENDPOINT}, or it is private; check the name, and for a "
+            "private one log in with 'hf auth login', or set HF_TOKEN"
+        ) from None
+    except errors.LocalEntryNotFoundError as error:
+        why = "HF_HUB_OFFLINE is set" if constants.HF_HUB_OFFLINE else f"{constants.ENDPOINT} did not answer: {_one_line(error)}"
+        raise DataError(
+            f"{address} is not in the cache {constants.HF_HUB_CACHE}, and {why}; connect to fetch it once, or copy the cache "
+            "from a machine that has it"
+        ) from None
+    except (OSError, errors.HTTPError) as error:
+        raise DataError(
+            f"{address}: fetching it failed ({_one_line(error)}); the same command continues where it stopped"
+        ) from None
+
+
+def _one_line(error):
+    return " ".join(str(error).split())[:300] or type(error).__name__

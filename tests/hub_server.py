@@ -1,0 +1,134 @@
+"""A server on the loopback address that speaks the protocol of the Hugging Face Hub, as far as downloads need it."""
+
+import contextlib
+import hashlib
+import http.server
+import json
+import re
+import threading
+import urllib.parse
+
+_API = re.compile(r"/api/(models|datasets)/([^/]+/[^/]+)/(revision|tree)/([^/?]+)")
+_FILE = re.compile(r"/(?:(datasets)/)?([^/]+/[^/]+)/resolve/([^/]+)/(.+)")
+
+
+class Hub:
+    """What the server holds and what it was asked.
+
+    Attributes:
+        repositories: ("models" or "datasets", "owner/name") -> {revision: {file: bytes}}.
+        gated: the names of repositories that refuse everyone.
+        requests: (method, path) of each request for a file.
+        cut: file -> the number of bytes after which the next answer breaks off.
+        url: of the server.
+    """
+
+    def __init__(self):
+        self.repositories, self.gated, self.requests, self.cut, self.url = {}, set(), [], {}, None
+
+    def add(self, kind, name, files, *revisions):
+        """Publishes files as a commit, which it returns; `revisions` are further names of it ("main", ...)."""
+        commit = hashlib.sha1(repr((kind, name, sorted(files.items()))).encode()).hexdigest()
+        repository = self.repositories.setdefault((kind, name), {})
+        repository.update(dict.fromkeys((commit, *(revisions or ("main",))), (commit, files)))
+        return commit
+
+    @property
+    def fetched(self):
+        """The names of the files that were downloaded."""
+        return [urllib.parse.unquote(_FILE.fullmatch(path)[4]) for method, path in self.requests if method == "GET"]
+
+
+@contextlib.contextmanager
+def serving():
+    """A `Hub`, served on a free port."""
+    hub = Hub()
+
+    class Handler(http.server.BaseHTTPRequestHandler):
+        protocol_version = "HTTP/1.1"
+
+        def log_message(self, *args):
+            pass
+
+        def do_HEAD(self):
+            self._answer("HEAD")
+
+        def do_GET(self):
+            self._answer("GET")
+
+        def _answer(self, method):
+            path = self.path.split("?")[0]
+            if match := _API.fullmatch(path):
+                self._about(*match.groups())
+            elif match := _FILE.fullmatch(path):
+                hub.requests.append((method, path))
+                self._file(method, match[1] or "models", match[2], match[3], urllib.parse.unquote(match[4]))
+            else:
+                self._error(404, "RepoNotFound")
+
+        def _found(self, kind, name, revision):
+            """(commit, files), or None after an error was answered."""
+            if name in hub.gated:
+                return self._error(403, "GatedRepo")
+            if (kind, name) not in hub.repositories:
+                return self._error(401, "RepoNotFound")
+            found = hub.repositories[kind, name].get(urllib.parse.unquote(revision))
+            return found or self._error(404, "RevisionNotFound")
+
+        def _about(self, kind, name, what, revision):
+            found = self._found(kind, name, revision)
+            if found:
+                commit, files = found
+                if what == "revision":
+                    self._json({"id": name, "sha": commit, "siblings": [{"rfilename": file} for file in files]})
+                else:
+                    self._json([{"type": "file", "path": f, "size": len(d), "oid": "0" * 40} for f, d in files.items()])
+
+        def _file(self, method, kind, name, revision, file):
+            found = self._found(kind, name, revision)
+            if not found:
+                return
+            commit, files = found
+            if file not in files:
+                self._error(404, "EntryNotFound")
+                return
+            data = files[file]
+            begin = int(re.fullmatch(r"bytes=(\d+)-.*", self.headers.get("Range", "bytes=0-"))[1])
+            self.send_response(206 if "Range" in self.headers else 200)
+            self.send_header("ETag", f'"{hashlib.sha1(data).hexdigest()}"')
+            self.send_header("X-Repo-Commit", commit)
+            self.send_header("Content-Length", str(len(data) - begin))
+            if "Range" in self.headers:
+                self.send_header("Content-Range", f"bytes {begin}-{len(data) - 1}/{len(data)}")
+            self.end_headers()
+            if method == "GET":
+                end = hub.cut.pop(file, None)
+                self.wfile.write(data[begin:end])
+                if end is not None:
+                    self.close_connection = True
+
+        def _json(self, content):
+            data = json.dumps(content).encode()
+            self.send_response(200)
+            self.send_header("Content-Type", "application/json")
+            self.send_header("Content-Length", str(len(data)))
+            self.end_headers()
+            self.wfile.write(data)
+
+        def _error(self, status, code):
+            self.send_response(status)
+            self.send_header("X-Error-Code", code)
+            self.send_header("Content-Length", "0")
+            self.end_headers()
+
+    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    server.daemon_threads = True
+    hub.url = f"http://127.0.0.1:{server.server_address[1]}"
+    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True)
+    thread.start()
+    try:
+        yield hub
+    finally:
+        server.shutdown()
+        server.server_close()
+        thread.join()
