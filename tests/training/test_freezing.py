@@ -76,7 +76,7 @@ class Killed(BaseException):
 
 def test_gradual_unfreezing_with_layer_decay_is_resumed(folder, tmp_path, monkeypatch, capsys):
     config = experiment(folder, gradual_unfreezing=True, freeze=0, layer_decay=0.8)
-    monkeypatch.setattr(finetuning, "_best", lambda history, metric, *_: len(history) - 1)  # every epoch is kept
+    monkeypatch.setattr(finetuning, "_best", lambda history, task: len(history) - 1)  # every epoch is kept
     finetune(config, tmp_path / "straight")
     printed = re.findall(r"epoch (\d) trains ([\d,]+) of ([\d,]+) parameters", capsys.readouterr().err)
     every = EMBEDDINGS + LAYERS * LAYER + POOLER + HEAD
