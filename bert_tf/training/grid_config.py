@@ -23,7 +23,7 @@ class Combination:
     """One fine-tuning of a grid.
 
     Attributes:
-        name: of its folder, such as "learning_rate=2e-05,batch_size=16".
+        name: of its folder, such as "learning_rate=2e-05,epochs=3".
         settings: dotted key -> value, of the settings that the grid varies.
         config: the `FinetuneConfig`.
     """

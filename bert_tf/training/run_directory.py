@@ -129,7 +129,10 @@ class RunDirectory:
         if not is_there(summary):
             return run
         best = configuration.read_record(Summary, summary).best
-        return run if best == "." else cls.open(run.path / bare_name(best, f"{summary}: best"))
+        if best == ".":
+            return run
+        chosen = cls(run.path / bare_name(best, f"{summary}: best"))
+        return cls.open(chosen.path) if is_there(chosen.path / SUMMARY) else chosen  # a combination of several seeds
 
     def check_in_place(self, done):
         """Raises if the directory was moved, deleted or emptied, so that `done`, such as "step 100", cannot be saved."""

@@ -74,22 +74,21 @@ class Killed(BaseException):
     """Stands for SIGKILL."""
 
 
-def test_gradual_unfreezing_with_layer_decay_is_resumed(folder, tmp_path, monkeypatch, capsys):
-    config = experiment(folder, gradual_unfreezing=True, freeze=0, layer_decay=0.8)
+def test_gradual_unfreezing_with_layer_decay_resumes_bitwise(folder, tmp_path, monkeypatch, capsys):
+    config = experiment(folder, gradual_unfreezing=True, freeze=1, layer_decay=0.8, epochs=2)
     monkeypatch.setattr(finetuning, "_best", lambda history, task: len(history) - 1)  # every epoch is kept
     finetune(config, tmp_path / "straight")
     printed = re.findall(r"epoch (\d) trains ([\d,]+) of ([\d,]+) parameters", capsys.readouterr().err)
     every = EMBEDDINGS + LAYERS * LAYER + POOLER + HEAD
-    counts = [POOLER + HEAD, POOLER + HEAD + LAYER, POOLER + HEAD + 2 * LAYER]
+    counts = [POOLER + HEAD, POOLER + HEAD + LAYER]
     assert printed == [(str(i + 1), f"{trained:,}", f"{every:,}") for i, trained in enumerate(counts)]
     straight, before = RunDirectory(tmp_path / "straight"), newest(RunDirectory(folder / "run"))
     after = newest(straight)
     for path, value in before.items():
-        assert np.array_equal(after[path], value) == path.startswith("embeddings"), path
+        assert np.array_equal(after[path], value) == path.startswith(("embeddings", "transformer_layer_0")), path
     slots = load_file(straight.checkpoints.latest()[0] / "optimizer.safetensors")
-    assert not [name for name in slots if "embeddings" in name] and [
-        name for name in slots if "transformer_layer_0" in name
-    ]
+    assert not [name for name in slots if "embeddings" in name or "transformer_layer_0" in name]
+    assert [name for name in slots if "transformer_layer_1" in name]
     original = finetuning._Steps.on_train_batch_end
 
     def end_in_the_second_epoch(self, batch, logs=None):
@@ -103,12 +102,9 @@ def test_gradual_unfreezing_with_layer_decay_is_resumed(folder, tmp_path, monkey
     first = newest(RunDirectory(tmp_path / "run"))
     assert all(np.array_equal(first[path], value) for path, value in before.items() if "pooler" not in path)
     finetune(config, tmp_path / "run")
-    resumed = RunDirectory(tmp_path / "run")
-    (second, _), (of_second, _) = straight.checkpoints.all(), resumed.checkpoints.all()
     for name in ("model.safetensors", "optimizer.safetensors"):
-        assert (second / name).read_bytes() == (of_second / name).read_bytes()
-    for path, value in newest(resumed).items():
-        np.testing.assert_allclose(value, after[path], atol=1e-6, err_msg=path)  # the third stage is compiled again
+        ours, theirs = (RunDirectory(tmp_path / r).checkpoints.latest()[0] / name for r in ("run", "straight"))
+        assert ours.read_bytes() == theirs.read_bytes()
 
 
 def test_lora_trains_factors_alone_and_is_merged_when_loaded(folder, tmp_path, capsys):
