@@ -28,7 +28,7 @@ from bert_tf.tasks import TASKS
 from bert_tf.tokenizers import KINDS
 
 PACKAGES = [f"bert_tf.{name}" for name in (
-    "backend", "checkpoints", "export", "generation", "layers", "models", "objectives", "prompting", "tasks", "testing", "tokenizers", "training"
+    "backend", "checkpoints", "export", "generation", "layers", "models", "objectives", "prompting", "reporting", "tasks", "testing", "tokenizers", "training"
 )] + ["tfrecords", "bert_tf"]  # fmt: skip
 
 
