@@ -1,7 +1,7 @@
 """Pretrained language models of the BERT era in Keras 3 and TensorFlow.
 
-`load` opens a run directory or a published checkpoint; `save` writes one for other libraries. Keras and
-TensorFlow are imported when one of them is called.
+`load` opens a run directory or a published checkpoint, `load_finetuned` one with the head of a task; `save` writes one for
+other libraries. Keras and TensorFlow are imported when one of them is called.
 """
 
 __version__ = "0.1.0"
@@ -46,6 +46,27 @@ def load(path, pretraining=False, pooler=None, fresh=(), family=None, dtype=None
     from bert_tf.training import loading
 
     return loading.load(path, pretraining, pooler, fresh, family, dtype, **outputs)
+
+
+def load_finetuned(path, precision="float32", family=None):
+    """Loads a fine-tuned model: a run directory, or a Hugging Face directory of a fine-tuned class.
+
+    See `bert_tf.training.loading.load_finetuned`.
+
+    Returns:
+        (task, model, tokenizer); `task.predict(model, texts)` answers.
+
+    Raises:
+        RunDirectoryError, DataError, ConfigError: as `load`; also a model that is not fine-tuned, or for a task that this
+            library does not have.
+
+    Example:
+        task, model, tokenizer = bert_tf.load_finetuned("bert-base-NER")
+        task.predict(model, ["Anna met Paul."])
+    """
+    from bert_tf.training import loading
+
+    return loading.load_finetuned(path, precision, family)
 
 
 def save(model, tokenizer, path, format="hf"):

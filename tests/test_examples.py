@@ -22,10 +22,12 @@ import pytest
 import tensorflow as tf
 
 import bert_tf
+from bert_tf.checkpoints.saving import write_finetuned
 from bert_tf.models import FAMILIES
 from bert_tf.objectives import OBJECTIVES
 from bert_tf.tasks import TASKS
 from bert_tf.tokenizers import KINDS
+from bert_tf.training.published_tasks import publish
 
 PACKAGES = [f"bert_tf.{name}" for name in (
     "backend", "checkpoints", "export", "generation", "layers", "models", "objectives", "prompting", "reporting", "tasks", "testing", "tokenizers", "training"
@@ -101,6 +103,13 @@ def published(path):
     bert_tf.save(encoder(), tokenizer(), path)
 
 
+def tagger(path):
+    task = NAMES["build_task"]({"kind": "tagging", "labels": ["O", "B-PER"], "sequence_length": 32}, tokenizer())
+    model = task.model(encoder())
+    described, arrays = publish(task, model, path)
+    write_finetuned(model.backbone, arrays, described, task.tokenizer, path)
+
+
 def run(path):
     published(Path("published-of-run"))
     bert_tf.import_run("published-of-run", path)
@@ -135,6 +144,7 @@ FILES = {
     "train.conll": conll,
     "vocab.txt": lambda path: path.write_text("\n".join(WORDS)),
     "bert-base-uncased": published,
+    "bert-base-NER": tagger,
     "exported": exported,
     "run": run,
 }

@@ -16,6 +16,7 @@ from bert_tf.tasks import check_task
 from bert_tf.training.finetuning import FinetuneConfig
 from bert_tf.training.optimization import make_optimizer
 from bert_tf.training.optimizer_config import AdafactorConfig
+from bert_tf.training.glue_config import GlueConfig
 from bert_tf.training.pretrain_config import PretrainConfig, check_training
 from bert_tf.training.study import StudyConfig, plan
 from tfrecords import DenoisingConfig
@@ -57,6 +58,26 @@ def test_gpt1_and_t5_are_fine_tuned_as_published():
     schedule = make_optimizer(experiment.optimizer, 1000)._learning_rate
     assert [float(schedule(step)) for step in (0, 999)] == pytest.approx([1e-3, 1e-3])
     assert (experiment.train.batch_size, experiment.task["sequence_length"]) == (128, 512)
+
+
+def test_multiple_choice_is_fine_tuned_as_published():
+    """The rate, its warm-up, epochs, the batch and the cuts: google-research/bert issue 38 and section 4.4 of the paper;
+    google-research/albert run_race.py; fairseq README.race.md; openai/finetune-transformer-lm train.py."""
+    published = {
+        "swag": (2e-5, None, 3, 16, 128, None, "last"),
+        "race": (1e-5, 1000, 4, 32, 512, 128, "last"),
+        "race_roberta": (1e-5, 0, 5, 16, 512, 126, "first"),
+        "gpt1_rocstories": (6.25e-5, None, 3, 8, 512, 254, "first"),
+    }
+    for name, expected in published.items():
+        experiment = config.load(FinetuneConfig, f"finetune/{name}")
+        task, optimizer, train = check_task(experiment.task), experiment.optimizer, experiment.train
+        found = (optimizer.learning_rate, optimizer.warmup_steps, train.epochs, train.batch_size)
+        assert found + (task.sequence_length, task.option_length, task.option_kept) == expected, name
+        assert task.order == ("option" if name == "race_roberta" else "context")
+    assert task.lm_weight == 0.5 and task.layout == "gpt1" and task.context_length == 254
+    schedule = make_optimizer(config.load(FinetuneConfig, "finetune/race_roberta").optimizer, 1000)._learning_rate
+    assert [float(schedule(step)) for step in (0, 999)] == pytest.approx([1e-5, 1e-5])
 
 
 @pytest.mark.parametrize("name", names("prompts"))
@@ -295,6 +316,12 @@ def test_gpts_rates_fall_by_a_cosine():
     assert rate("gpt2_small", 1000) == pytest.approx(3e-4)
     assert rate("gpt1", 1_500_000) == pytest.approx(1.25e-4, rel=1e-4)
     assert rate("gpt1", 3_000_000) == pytest.approx(0, abs=1e-10)
+
+
+def test_glue_is_what_the_paper_says():
+    glue = config.load(GlueConfig, "benchmarks/glue")
+    settings = config.build(FinetuneConfig, glue.finetune)
+    assert (settings.train.epochs, settings.train.batch_size, settings.optimizer.learning_rate) == (3, 32, 2e-5)
 
 
 def test_version_2_of_albert_differs_in_dropout_alone():

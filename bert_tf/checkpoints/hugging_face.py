@@ -10,6 +10,7 @@ import numpy as np
 from safetensors import SafetensorError, safe_open
 from safetensors.numpy import save_file
 
+from bert_tf.checkpoints.finetuned import write_task
 from bert_tf.checkpoints.sizes import MAX_ARRAYS
 from bert_tf.config import nearest
 from bert_tf.errors import ConfigError, DataError
@@ -138,7 +139,7 @@ class SafetensorsArrays(collections.abc.Mapping):
         return len(self._files)
 
 
-def write(folder, family, config, weights, parts, tokenizer):
+def write(folder, family, config, weights, parts, tokenizer, task=None):
     """Writes config.json, model.safetensors and the tokenizer's files into an existing folder.
 
     Args:
@@ -147,11 +148,13 @@ def write(folder, family, config, weights, parts, tokenizer):
         weights: dict of `export_weights`.
         parts: the parts of the model, which say which class it is.
         tokenizer: is saved in the same folder, or None.
+        task: the `PublishedTask` of a fine-tuned model; None for another.
     """
     maps = family.maps("hf")
-    architecture = maps.config.architecture(parts)
+    architecture = task.published.architecture if task else maps.config.architecture(parts)
     theirs = {"architectures": [architecture], "model_type": maps.config.model_type}
     theirs |= maps.config.write(config)
+    theirs |= write_task(task, theirs) if task else {}
     if tokenizer is not None:
         if theirs.get("pad_token_id", tokenizer.pad_id) != tokenizer.pad_id:
             raise ConfigError(

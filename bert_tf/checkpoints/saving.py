@@ -12,6 +12,25 @@ from bert_tf.models.weights import by_path, export_weights, part_of
 FORMATS = ("hf", "tf1", "numpy")
 
 
+def write_finetuned(encoder, arrays, task, tokenizer, path):
+    """Writes a fine-tuned model as Hugging Face's class of its family: whole, or not at all.
+
+    Args:
+        encoder: the encoder or decoder in the model.
+        arrays: dict from the path of a variable to an array, of the whole model.
+        task: a `PublishedTask`.
+        tokenizer: is saved in the same folder.
+        path: a folder that does not exist yet, or is empty.
+
+    Raises:
+        ConfigError, DataError, RunDirectoryError: as `write_checkpoint`.
+    """
+    family = family_of(encoder.config)
+    weights = export_weights(arrays, task.published.weights(family.maps("hf").weights))
+    with atomic_folder(path) as temporary:
+        hugging_face.write(temporary, family, encoder.config, weights, (), tokenizer, task)
+
+
 def write_checkpoint(model, tokenizer, path, format="hf"):
     """Writes a folder that the originals' loaders open; whole, or not at all.
 

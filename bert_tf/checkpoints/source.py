@@ -6,7 +6,7 @@ from pathlib import Path
 
 import numpy as np
 
-from bert_tf.checkpoints import gpt1_numpy, hugging_face, tensorflow1
+from bert_tf.checkpoints import finetuned, gpt1_numpy, hugging_face, tensorflow1
 from bert_tf.checkpoints.model_garden import OTHER_HEADS, GardenArrays
 from bert_tf.checkpoints.sizes import check_sizes
 from bert_tf.config import build
@@ -32,6 +32,7 @@ class Source:
         padding_id: the padding id that its configuration names, or None.
         generator: the configuration of ELECTRA's generator, where it is in the same checkpoint.
         objective: None: published checkpoints do not name the objective that they were trained with.
+        theirs: the content of config.json of a Hugging Face directory.
 
     Example:
         bert_tf.save(encoder, tokenizer, "published")
@@ -49,6 +50,37 @@ class Source:
     padding_id: int | None = None
     generator: object | None = None
     objective: dict | None = None
+    theirs: Mapping = dataclasses.field(default_factory=dict)
+
+    @property
+    def is_finetuned(self):
+        """Whether it is a model with the head of a task that this library has."""
+        return self._published_head is not None
+
+    @property
+    def _published_head(self):
+        return finetuned.published_head(self.theirs, FAMILIES[self.family].maps("hf").heads) if self.theirs else None
+
+    def task(self):
+        """The `PublishedTask` of a fine-tuned model.
+
+        Raises:
+            DataError: it is not one.
+            ConfigError: a task or labels that cannot be read.
+        """
+        file = self.path / hugging_face.CONFIG
+        if not self.is_finetuned:
+            raise DataError(
+                f"{self.path} holds no fine-tuned model: the architectures in its configuration are "
+                f"{brief(self.theirs.get('architectures'))}; give a run of bert-tf finetune, or a directory of a class such "
+                "as BertForSequenceClassification"
+            )
+        return finetuned.read_task(self.theirs, *self._published_head, file)
+
+    @property
+    def paths(self):
+        """The paths of the variables that it fills, a set."""
+        return {target[0] for name in self.arrays if (target := self.place(name))}
 
     @property
     def parts(self):
@@ -56,7 +88,7 @@ class Source:
 
         A masked LM head without its output bias does not count: ModernBERT's classifiers keep the layers before it.
         """
-        paths = {target[0] for name in self.arrays if (target := self.place(name))}
+        paths = self.paths
         parts = {part_of(path) for path in paths}
         return parts if "masked_lm_head/output_bias" in paths else parts - {"masked_lm_head"}
 
@@ -98,6 +130,22 @@ class Source:
         heads = {"hf": hugging_face.TASK_HEADS, "garden": OTHER_HEADS}.get(self.format, ())
         try:
             return load_weights(model, self.arrays, self.weight_map, partly, heads, fresh)
+        except DataError as error:
+            raise DataError(f"{self.path}: {error}") from None
+
+    def fill_task(self, model):
+        """Sets all variables of the model of a fine-tuned checkpoint's task; parts that the task does not need are left.
+
+        Returns:
+            A `LoadReport`.
+
+        Raises:
+            DataError: as `fill`.
+        """
+        _, published = self._published_head
+        try:
+            names = published.weights(self.weight_map)
+            return load_weights(model, self.arrays, names, partly=True, other_heads=hugging_face.TASK_HEADS)
         except DataError as error:
             raise DataError(f"{self.path}: {error}") from None
 
@@ -217,6 +265,7 @@ def open_checkpoint(path, family=None):
                 readable = ", ".join(maps_of("garden"))
                 raise DataError(f"{prefix} was saved by TensorFlow 2; of the Model Garden only {readable} can be read")
             arrays, kind = GardenArrays(arrays), "garden"
-    source = Source(folder, kind, record.name, config, arrays, record.maps(kind).weights, padding_id, generator)
+    weights = record.maps(kind).weights
+    source = Source(folder, kind, record.name, config, arrays, weights, padding_id, generator, theirs=theirs or {})
     source.check_sizes()
     return source

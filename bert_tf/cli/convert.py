@@ -2,13 +2,15 @@
 
 The format of the source is recognized: a Hugging Face directory, a TensorFlow 1 checkpoint of the
 original authors, a BERT of the TensorFlow Model Garden, or a run directory. Pretraining heads are
-converted too. A weight or a setting that is not understood is an error.
+converted too, and so are the heads of fine-tuned models between runs and Hugging Face's classes
+for sequence and token classification. A weight or a setting that is not understood is an error.
 
 example:
   bert-tf convert bert-base-uncased run                  # then: bert-tf finetune --init-from run ...
+  bert-tf convert bert-base-NER tagger                   # then: bert-tf predict tagger "Anna met Paul."
+  bert-tf convert sentiment published --to hf            # a fine-tuned run, for the transformers library
   bert-tf convert uncased_L-12_H-768_A-12 bert --to hf   # from TensorFlow 1 to Hugging Face
   bert-tf convert hf://google-bert/bert-base-uncased bert
-  bert-tf convert run published --to hf                  # a run, for the transformers library
 
 in Python:
   import bert_tf
@@ -35,10 +37,14 @@ def run(arguments):
     from bert_tf.training.converting import convert
 
     loaded = convert(arguments.source, arguments.output, arguments.to, arguments.family, arguments.encoder_only)
-    model = loaded.objective or loaded.encoder
+    model = loaded.task_model or loaded.objective or loaded.encoder
     print(f"{arguments.output}: {loaded.family}, {model.count_params():,} parameters, as {arguments.to}")
     for what, names in (("held no weight", loaded.report.ignored), ("not used", loaded.report.unused)):
         if names:
             print(f"  {what}: {', '.join(names)}")
-    if arguments.to == "run":
+    if loaded.task is not None:
+        print(f"  task: {loaded.task.kind}" + (f" with the labels {', '.join(loaded.task.labels)}" if loaded.task.labels else ""))
+    if arguments.to == "run" and loaded.task is not None:
+        print(f'next: bert-tf predict {arguments.output} "Some text."\n      bert-tf export {arguments.output}')
+    elif arguments.to == "run":
         print(f"next: bert-tf finetune --init-from {arguments.output} --train train.tsv --dev dev.tsv --output tuned")

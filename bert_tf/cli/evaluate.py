@@ -23,7 +23,7 @@ REPORT_LABELS = 20
 
 
 def add_arguments(parser):
-    parser.add_argument("run", help="the fine-tuned run directory")
+    parser.add_argument("run", help="the fine-tuned run directory, or a Hugging Face directory of a fine-tuned class")
     parser.add_argument("file", help="a labelled file in the format of the training file")
     parser.add_argument("--report", action="store_true", help="print the scores of each label, however many there are")
     parser.add_argument("--json", action="store_true", help="print everything as one line of JSON")
@@ -91,9 +91,10 @@ def print_report(report):
 
 
 def _training_file(run):
-    from bert_tf.training.run_directory import RunDirectory
+    from bert_tf.training.sources import open_source
 
-    return (RunDirectory.open(run).config().get("data") or {}).get("train")
+    source = open_source(run)
+    return None if source.format != "run" else (source.run.config().get("data") or {}).get("train")
 
 
 def _read(task, path):

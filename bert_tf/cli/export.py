@@ -1,11 +1,14 @@
 """Write a SavedModel for TensorFlow Serving that contains the tokenizer and takes plain text.
 
-A fine-tuned run is exported as its task; one of the task text_to_text writes what `bert-tf predict` writes. A pretrained
-run is exported as a model that fills masks or that generates text, or as embeddings with --kind embedding. The export is written to RUN/export/<version>, loaded, and
-compared with the model in memory before it gets its version number.
+A fine-tuned run, or a published checkpoint of a fine-tuned class, is exported as its task; one of
+the task text_to_text writes what `bert-tf predict` writes. A pretrained run is exported as a model
+that fills masks or that generates text, or as embeddings with --kind embedding. The export is
+written to RUN/export/<version>, loaded, and compared with the model in memory before it gets its
+version number.
 
 example:
   bert-tf export sentiment
+  bert-tf export bert-base-NER --output models/ner      # a Hugging Face directory, or hf://owner/name
   bert-tf export run --kind embedding --output models/encoder --version 3
   bert-tf export summaries --set max_new_tokens=64
   bert-tf export gpt --set method=beam_search --set n_best=3 --set max_new_tokens=64
@@ -20,7 +23,7 @@ def add_arguments(parser):
     from bert_tf.tasks import TASKS
 
     kinds = (*TASKS, "masked_lm", "generation", "embedding")
-    parser.add_argument("run", help="the run directory")
+    parser.add_argument("run", help="the run directory, or a published checkpoint")
     parser.add_argument("--kind", choices=kinds, help="what the export computes (default: the task or objective of the run)")
     parser.add_argument("--output", help="the folder that holds the versions (default RUN/export)")
     parser.add_argument("--version", type=int, help="version number (default: the newest version plus one)")
@@ -50,7 +53,7 @@ def add_arguments(parser):
         default=[],
         metavar="KEY=VALUE",
         help="generation: a setting of GenerationConfig (method, max_new_tokens, n_best, top_p, ...), stop_tokens or "
-        "allowed_tokens; may be repeated",
+        "allowed_tokens; question_answering: n_best; may be repeated",
     )
 
 
@@ -74,6 +77,7 @@ def run(arguments):
         precision=arguments.precision,
         **options,
     )
-    length = read_json_object(path / "assets" / SETTINGS)["sequence_length"]
-    print(f"texts are truncated after {length:,} tokens, special tokens included; --sequence-length sets that")
+    written = read_json_object(path / "assets" / SETTINGS)
+    how = "read in windows of" if "stride" in written else "truncated after"
+    print(f"texts are {how} {written['sequence_length']:,} tokens, special tokens included; --sequence-length sets that")
     print(f"{path}\nto see its inputs and outputs: saved_model_cli show --dir {path} --all")

@@ -24,6 +24,7 @@ COMMANDS = {
     "finetune": "fine-tune a pretrained model on labelled data",
     "evaluate": "evaluate a fine-tuned model on a labelled file",
     "predict": "apply a fine-tuned model to sentences or a file",
+    "glue": "fine-tune on the tasks of GLUE, compare with published numbers, write the submission",
     "study": "pretrain and fine-tune several configurations and compare them in one table",
     "report": "write report.html of a run or a study, or of several runs together",
     "average": "average the last checkpoints of a pretraining run",
@@ -31,7 +32,7 @@ COMMANDS = {
     "export": "write a SavedModel for TensorFlow Serving, tokenizer included",
 }
 #: Commands that resume when they are run again after an interruption.
-RESUMABLE = ("tokenize", "shards", "pretrain", "finetune", "study")
+RESUMABLE = ("tokenize", "shards", "pretrain", "finetune", "glue", "study")
 
 LOG_LEVELS = ("debug", "info", "warning", "error")
 

@@ -10,6 +10,8 @@ example:
   bert-tf predict paraphrase --pair "He left." "He went away."
   bert-tf predict sentiment --file reviews.txt --output answers.jsonl
   bert-tf predict sentiment --file reviews.csv --set task.columns.text=document
+  bert-tf predict squad --pair "Where was Anna born?" "Anna was born in Paris."
+  bert-tf predict squad --file dev-v2.0.json --output answers.jsonl --official predictions.json
 
 in Python:
   from bert_tf.training.loading import load_finetuned
@@ -22,17 +24,24 @@ from bert_tf.cli import labelled
 
 
 def add_arguments(parser):
-    parser.add_argument("run", help="the fine-tuned run directory")
+    parser.add_argument("run", help="the fine-tuned run directory, or a Hugging Face directory of a fine-tuned class")
     parser.add_argument("text", nargs="*", help="sentences")
     parser.add_argument(
         "--pair", nargs=2, action="append", default=[], metavar=("FIRST", "SECOND"), help="a pair; may be repeated"
     )
     parser.add_argument("--file", help="TSV, CSV, JSON, CoNLL, or .txt with one text a line; labels are not needed")
     parser.add_argument("--output", help="write the answers here instead of printing them")
+    parser.add_argument(
+        "--official",
+        metavar="JSON",
+        help="also write the answers as the official scorer of the data set reads them: of question answering an object "
+        "from id to answer",
+    )
     labelled.add_arguments(parser)
 
 
 def run(arguments):
+    import json
     import sys
 
     from bert_tf.errors import ConfigError
@@ -49,6 +58,9 @@ def run(arguments):
     labelled.set_columns(task, arguments.set)
     examples = task.read(arguments.file, labelled=False) if arguments.file else task.from_list(inputs)
     answers = task.predict(model, examples, arguments.batch_size)
+    if arguments.official:
+        with atomic_write(arguments.official) as file:
+            json.dump(task.official(answers), file)
     if inputs:
         answers = [_given(text) | answer for text, answer in zip(inputs, answers)]
     lines = [_line(answer) for answer in answers]

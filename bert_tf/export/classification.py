@@ -8,7 +8,7 @@ from bert_tf.export.signatures import ServingModule, lines
 class ServedClassifier(ServingModule):
     """Text (or a pair) to a label.
 
-    Outputs of `serving_default` and `ids`:
+    Outputs of `serving_default` and `ids` (and `pairs`, see `ServingModule`):
         label: string [N], the most probable.
         probabilities: float32 [N, L].
         labels: string [N, L], the label of each probability, also in assets/labels.txt. The same for every text:
@@ -30,7 +30,7 @@ class ServedClassifier(ServingModule):
 
     @classmethod
     def of_task(cls, task, model, **settings):
-        return cls(model, task.tokenizer, task.labels, pairs=bool(task.pairs), **settings)
+        return cls(model, task.tokenizer, task.labels, pairs=task.pairs, **settings)
 
     def answer(self, features):
         probabilities = self.bucketed_output(features, "probabilities", [len(self.labels)])
@@ -54,6 +54,10 @@ class ServedRegressor(ServingModule):
         module = ServedRegressor(Regressor(encoder, mean=2.5, scale=1.5), tokenizer, sequence_length=32)
         module.answer_text(["a good film", "bad"])["score"]  # [2]
     """
+
+    @classmethod
+    def of_task(cls, task, model, **settings):
+        return cls(model, task.tokenizer, pairs=task.pairs, **settings)
 
     def answer(self, features):
         return {"score": self.bucketed_output(features, "score", [])}

@@ -38,16 +38,14 @@ def check_ids(features, vocabulary_size, num_segments):
     return _after([*alike, some, *known], features)
 
 
-def check_as_many(text, **others):
-    """The inputs [N] of a signature, after an assertion; a single one would be broadcast otherwise."""
+def check_as_many(**inputs):
+    """The inputs [N, ...] of a signature, after an assertion; a single one would be broadcast otherwise."""
+    (first, given), *others = ((name, tf.shape(value)[0]) for name, value in inputs.items())
     alike = [
-        _refuse(
-            tf.size(text) == tf.size(other),
-            [f"there must be as many {name} as text, there are", tf.size(other), "and", tf.size(text)],
-        )
-        for name, other in others.items()
+        _refuse(given == count, [f"there must be as many {name} as {first}, there are", count, "and", given])
+        for name, count in others
     ]
-    return _after(alike, {"text": text, **others}).values()
+    return _after(alike, inputs).values()
 
 
 def check_between(name, values, low, high, above=False):

@@ -7,13 +7,12 @@ from bert_tf.config import nearest
 from bert_tf.errors import ConfigError
 from bert_tf.export.embedding import ServedEmbedding
 from bert_tf.export.saved_model import write_saved_model
-from bert_tf.models.families import build_config
 from bert_tf.objectives import OBJECTIVES
 from bert_tf.registry import resolve
 from bert_tf.tasks import TASKS
 from bert_tf.training.loading import is_finetuned, load_finetuned, load_with_objective, trained_length
 from bert_tf.training.precision import AUTO, choose
-from bert_tf.training.run_directory import RunDirectory
+from bert_tf.training.sources import open_source
 
 #: Tokens of the requests that a precision is chosen for: of a short text, and of a batch.
 REQUESTS = (16, 512)
@@ -33,8 +32,8 @@ def export_run(
     """Writes the model of a run as a SavedModel with its tokenizer inside: `<output>/<version>/`.
 
     Args:
-        run_directory: of `pretrain` or `finetune`.
-        output: the model's base path; None is `export/` in the run directory.
+        run_directory: of `pretrain` or `finetune`; or a published checkpoint, such as a Hugging Face directory.
+        output: the model's base path; None is `export/` in the run directory. A published checkpoint needs one.
         kind: None is the run's own: its task (a name of `bert_tf.tasks.TASKS`; text_to_text is "generation"), or after
             pretraining "masked_lm" or "generation", where its objective is served so. Encoders and decoders can be
             exported as "embedding".
@@ -61,8 +60,11 @@ def export_run(
     Example:
         export_run("run", kind="embedding", precision="float32", sequence_length=16)  # writes run/export/1
     """
+    source = open_source(run_directory)
+    if output is None and source.format != "run":
+        raise ConfigError(f"{run_directory} is no run directory; say where the export is written: output (--output)")
     if precision == AUTO:
-        precision = choose(build_config(RunDirectory.open(run_directory).section("model")), REQUESTS, stored=True)
+        precision = choose(source.config, REQUESTS, stored=True)
     module = _served_module(run_directory, kind, sequence_length, precision, {"static": static} | options)
     return write_saved_model(module, Path(run_directory) / "export" if output is None else output, version)
 

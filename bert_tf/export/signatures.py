@@ -62,7 +62,8 @@ class ServingModule(tf.Module):
             the weights that its layers cast are stored cast.
         tokenizer: of the model's pretraining.
         sequence_length: longer texts are truncated to so many tokens, special tokens included.
-        pairs: whether the signature takes `text` and `text_pair`, or `text` alone.
+        pairs: whether the signature takes `text` and `text_pair`, or `text` alone. None, for a published model that may
+            take either: `serving_default` takes `text`, and a further signature `pairs` takes both.
         static: pad every text to `sequence_length` (GPU, TPU: one shape, one compilation); False
             pads to the longest text of the batch (CPU: short texts cost little).
 
@@ -129,11 +130,13 @@ class ServingModule(tf.Module):
 
     def signatures(self):
         """dict from signature name to `Signature`."""
-        texts = {"text": TEXT} | ({"text_pair": TEXT} if self.pairs else {})
+        pair = {"text": TEXT, "text_pair": TEXT}
+        texts = pair if self.pairs else {"text": TEXT}
         shape = [None, self.sequence_length if self.static else None]
         dtypes = {"token_ids": tf.int32, "segment_ids": tf.int32, "padding_mask": tf.bool}
         ids = {name: tf.TensorSpec(shape, dtype) for name, dtype in dtypes.items()}
-        return {"serving_default": Signature(self.answer_text, texts), "ids": Signature(self.answer_ids, ids)}
+        further = {"pairs": Signature(self.answer_text, pair)} if self.pairs is None else {}
+        return {"serving_default": Signature(self.answer_text, texts), "ids": Signature(self.answer_ids, ids)} | further
 
     def traced(self):
         """dict from signature name to a concrete graph function that reads the weights as they are stored.
@@ -187,7 +190,7 @@ class ServingModule(tf.Module):
     def inputs_of(self, name, texts):
         """The inputs of a signature for some texts: dict of tensors."""
         inputs = {"text": tf.constant(texts, tf.string)}
-        if self.pairs:
+        if self.pairs or name == "pairs":
             inputs["text_pair"] = tf.constant(texts[::-1], tf.string)
         return self.features(**inputs) if name == "ids" else inputs
 

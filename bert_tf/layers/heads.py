@@ -3,7 +3,7 @@
 import keras
 from keras import ops
 
-from bert_tf.backend import Dense, Dropout
+from bert_tf.backend import Dense, Dropout, LayerNormalization
 from bert_tf.layers.activations import activation as activation_function
 from bert_tf.layers.dense import dense
 from bert_tf.layers.gather import gather_positions
@@ -119,10 +119,18 @@ class LastToken(keras.layers.Layer):
 class ClassificationHead(keras.layers.Layer):
     """Dropout and a linear layer: logits for classes, for a regression value, or for tags.
 
+    Some families have a dense layer with an activation before it (`bert_tf.models.task_heads.TaskHead`).
+
     Args:
         num_outputs: K.
-        dropout: rate on the input.
-        initializer_range: standard deviation of the truncated normal that fills the kernel.
+        dropout: rate on the input of the linear layer.
+        initializer_range: standard deviation of the truncated normal that fills the kernels.
+        activation: of a dense layer of width H before the dropout; None for no such layer.
+        hidden_bias: whether that dense layer has a bias.
+        norm_epsilon: of a layer normalization without a bias after that dense layer; None for none.
+        input_dropout: whether there is dropout before that dense layer, too.
+        use_bias: whether the linear layer has a bias.
+        initializer: the name of another initializer of the linear layer; None for the truncated normal.
 
     Call arguments:
         x: float [..., H]: a pooled output for one result a text, a sequence output for one a token.
@@ -135,15 +143,44 @@ class ClassificationHead(keras.layers.Layer):
         ClassificationHead(3, dropout=0.1, initializer_range=0.02)(np.ones((2, 8), "float32"))  # [2, 3]
     """
 
-    def __init__(self, num_outputs, dropout, initializer_range, **kwargs):
+    def __init__(
+        self,
+        num_outputs,
+        dropout,
+        initializer_range,
+        activation=None,
+        hidden_bias=True,
+        norm_epsilon=None,
+        input_dropout=False,
+        use_bias=True,
+        initializer=None,
+        **kwargs,
+    ):
         super().__init__(**kwargs)
+        self.activation = activation and activation_function(activation)
+        self.hidden_bias, self.initializer_range = hidden_bias, initializer_range
+        self.hidden = self.norm = self.input_dropout = None
+        if activation and norm_epsilon is not None:
+            self.norm = LayerNormalization(epsilon=norm_epsilon, center=False, dtype=self.dtype_policy, name="layer_norm")
+        if activation and input_dropout:
+            self.input_dropout = Dropout(dropout, dtype=self.dtype_policy, name="input_dropout")
         self.dropout = Dropout(dropout, dtype=self.dtype_policy, name="dropout")
-        self.dense = dense(self, num_outputs, None, initializer_range, "dense")
+        self.dense = dense(self, num_outputs, None, initializer or initializer_range, "dense", use_bias=use_bias)
 
     def build(self, x_shape):
+        if self.activation:
+            self.hidden = dense(
+                self, x_shape[-1], self.activation, self.initializer_range, "hidden", use_bias=self.hidden_bias
+            )
+            self.hidden.build(x_shape)
+        if self.norm:
+            self.norm.build(x_shape)
         self.dense.build(x_shape)
 
     def call(self, x, training=False):
+        if self.hidden:
+            x = self.hidden(self.input_dropout(x, training=training) if self.input_dropout else x)
+            x = self.norm(x) if self.norm else x
         return ops.cast(self.dense(self.dropout(x, training=training)), "float32")
 
 

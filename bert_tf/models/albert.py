@@ -12,6 +12,7 @@ from bert_tf.models.albert_config import AlbertConfig
 from bert_tf.models.backbone import policy
 from bert_tf.models.config_map import HF_ENCODER, HF_TIED, REQUIRED, TF1_ACTIVATIONS, ConfigMap
 from bert_tf.models.family import Maps
+from bert_tf.models.task_heads import classes
 from bert_tf.models.transformer_encoder import TransformerEncoder, bert_pooler, transformer_block, transformer_layers
 from bert_tf.models.weights import TF1_IGNORED, WeightMap
 
@@ -191,5 +192,13 @@ TF1_CONFIG = ConfigMap(
     file="albert_config.json",
 )
 
-HF = Maps(HF_CONFIG, HF_WEIGHTS)
+HF = Maps(
+    HF_CONFIG,
+    HF_WEIGHTS,
+    heads=classes(
+        "Albert",
+        classification={"dropout": ("classifier_dropout_prob",)},
+        tagging={"dropout": ("classifier_dropout_prob", "hidden_dropout_prob")},
+    ),
+)
 TF1 = Maps(TF1_CONFIG, TF1_WEIGHTS)

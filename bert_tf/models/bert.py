@@ -6,6 +6,7 @@ from bert_tf.models.backbone import policy
 from bert_tf.models.bert_config import BertConfig
 from bert_tf.models.config_map import HF_ENCODER, HF_TIED, REQUIRED, TF1_ACTIVATIONS, ConfigMap
 from bert_tf.models.family import Maps
+from bert_tf.models.task_heads import classes
 from bert_tf.models.transformer_encoder import TransformerEncoder, bert_pooler, transformer_layers
 from bert_tf.models.weights import TF1_IGNORED, WeightMap
 
@@ -166,7 +167,7 @@ TF1_CONFIG = ConfigMap(
     file="bert_config.json",
 )
 
-HF = Maps(HF_CONFIG, HF_WEIGHTS)
+HF = Maps(HF_CONFIG, HF_WEIGHTS, heads=classes("Bert"))
 TF1 = Maps(TF1_CONFIG, TF1_WEIGHTS)
 
 

@@ -10,6 +10,7 @@ from bert_tf.models.backbone import policy
 from bert_tf.models.config_map import HF_ENCODER, HF_TIED, REQUIRED, ConfigMap
 from bert_tf.models.distilbert_config import DistilBertConfig
 from bert_tf.models.family import Maps
+from bert_tf.models.task_heads import classes
 from bert_tf.models.transformer_encoder import TransformerEncoder, bert_pooler, transformer_layers
 from bert_tf.models.weights import WeightMap
 
@@ -90,4 +91,16 @@ HF_CONFIG = ConfigMap(
     architectures={("masked_lm_head",): "DistilBertForMaskedLM", (): "DistilBertModel"},
 )
 
-HF = Maps(HF_CONFIG, HF_WEIGHTS)
+HF = Maps(
+    HF_CONFIG,
+    HF_WEIGHTS,
+    heads=classes(
+        "DistilBert",
+        classification={
+            "dense": {"pre_classifier": "head/hidden", "classifier": "head/dense"},
+            "dropout": ("seq_classif_dropout",),
+            "default_dropout": 0.2,
+        },
+        tagging={"dropout": ("dropout",)},
+    ),
+)

@@ -8,6 +8,7 @@ from bert_tf.models.backbone import policy
 from bert_tf.models.config_map import ConfigMap
 from bert_tf.models.electra_config import GENERATOR_FAMILIES, ElectraConfig
 from bert_tf.models.family import Maps
+from bert_tf.models.task_heads import TaskHead, classes
 from bert_tf.models.transformer_encoder import TransformerEncoder, transformer_layers
 from bert_tf.models.weights import TF1_IGNORED, WeightMap
 
@@ -202,5 +203,16 @@ def config_of_shapes(shapes, scope="model"):
     )
 
 
-HF = Maps(HF_CONFIG, HF_WEIGHTS)
+HF = Maps(
+    HF_CONFIG,
+    HF_WEIGHTS,
+    heads=classes(
+        "Electra",
+        # Google's code has no such dense layer: `ELECTRA.heads`.
+        classification={
+            "dense": {"classifier.dense": "head/hidden", "classifier.out_proj": "head/dense"},
+            "head": TaskHead("first", activation="gelu_erf", input_dropout=True),
+        },
+    ),
+)
 TF1 = Maps(None, TF1_WEIGHTS, config_of_shapes=config_of_shapes, marker="electra/embeddings/word_embeddings")

@@ -18,6 +18,7 @@ from bert_tf.models.roberta_config import ROBERTA
 from bert_tf.models.spanbert_config import SPANBERT
 from bert_tf.models.t5_config import T5_FAMILY
 from bert_tf.models.t5_decoder_config import T5_DECODER
+from bert_tf.models.task_heads import BERT_HEADS
 from bert_tf.models.transformer_config import TRANSFORMER
 from bert_tf.models.xlnet_config import XLNET
 from bert_tf.parsing import brief
@@ -136,6 +137,32 @@ def build_encoder(config, **arguments):
         encoder = build_encoder(preset("bert_tiny"), pooler=False)
     """
     return family_of(config).model_class()(config, **arguments)
+
+
+def task_head(config, kind, variant=None):
+    """The head for a task on a model of this configuration.
+
+    Args:
+        config: of the model.
+        kind: "classification" (of texts, also for regression) or "tagging".
+        variant: None for the family's own, "bert" for BERT's, "hugging_face" for that of Hugging Face's class.
+
+    Raises:
+        ConfigError: Hugging Face has no such class for the family.
+
+    Example:
+        task_head(preset("distilbert_base"), "classification").activation  # 'relu'
+    """
+    record = next((record for record in FAMILIES.values() if type(config) is record.config), None)
+    if variant == "hugging_face":
+        published = record and record.maps("hf") and record.maps("hf").heads.get(kind)
+        if not published:
+            name = record.name if record else type(config).__name__
+            raise ConfigError(f"task.head=hugging_face: Hugging Face has no class for {kind} with '{name}'; remove task.head")
+        if published.head is not None:
+            return published.head
+    own = record.heads(config) if record is not None and record.heads and variant != "bert" else {}
+    return own.get(kind, BERT_HEADS[kind])
 
 
 def _preset(name, problem):

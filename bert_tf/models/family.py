@@ -3,6 +3,7 @@
 import dataclasses
 from collections.abc import Callable, Mapping
 
+from bert_tf.models.task_heads import PublishedHead
 from bert_tf.registry import resolve
 
 
@@ -37,6 +38,7 @@ class Maps:
         config_of_shapes: without a configuration: function from (array name -> shape) and "model" or
             "generator" to the configuration that the shapes tell, or None where there is no such model.
         marker: without a configuration: the name of an array that only this family's checkpoints have.
+        heads: kind of task head -> `PublishedHead` of the fine-tuned models in this format.
 
     Example:
         Maps(
@@ -49,6 +51,7 @@ class Maps:
     weights: object
     config_of_shapes: Callable | None = None
     marker: str | None = None
+    heads: Mapping[str, PublishedHead] = dataclasses.field(default_factory=dict)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -87,6 +90,8 @@ class Family:
         pair_task: the task of their pair head, as `objective.pair_task` names it; None for no such head.
         expected_shapes: function from a configuration to its `ExpectedShapes`; None for no such check.
         kind: "encoder", "decoder" or "encoder_decoder": see `bert_tf.models.decoder` and `encoder_decoder`.
+        heads: function from a configuration to {kind: `TaskHead`}, the heads that its published models were fine-tuned
+            with where they are not BERT's; None for BERT's.
 
     Example:
         @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -107,6 +112,7 @@ class Family:
     pair_task: str | None = None
     expected_shapes: Callable | None = None
     kind: str = "encoder"
+    heads: Callable | None = None
 
     def model_class(self):
         """The model class, imported."""

@@ -9,6 +9,7 @@ from bert_tf.models.decoder import Decoder, decoder_layers
 from bert_tf.models.family import Maps
 from bert_tf.models.gpt1_config import GPT1Config
 from bert_tf.models.gpt2 import HF_SUMMARY, kernels, norms, read_dropout, write_width
+from bert_tf.models.task_heads import PublishedHead, TaskHead
 from bert_tf.models.weights import WeightMap
 
 
@@ -133,5 +134,14 @@ def config_of_shapes(shapes, scope="model"):
     )
 
 
-HF = Maps(HF_CONFIG, HF_WEIGHTS)
+HF = Maps(
+    HF_CONFIG,
+    HF_WEIGHTS,
+    heads={
+        # OpenAI's own head has dropout and a bias.
+        "classification": PublishedHead(
+            "OpenAIGPTForSequenceClassification", {"score": "head/dense"}, head=TaskHead("pooled", dropout=0.0, bias=False)
+        )
+    },
+)
 NUMPY = Maps(None, NUMPY_WEIGHTS, config_of_shapes=config_of_shapes)

@@ -9,6 +9,7 @@ from bert_tf.models.config_map import HF_TIED, REQUIRED, ConfigMap, number
 from bert_tf.models.decoder import Decoder, decoder_layers
 from bert_tf.models.family import Maps
 from bert_tf.models.gpt2_config import GPT2Config
+from bert_tf.models.task_heads import classes
 from bert_tf.models.weights import TF1_IGNORED, WeightMap
 
 
@@ -220,5 +221,13 @@ TF1_CONFIG = ConfigMap(
     derived=(_read_width, write_width),
     file="hparams.json",
 )
-HF = Maps(HF_CONFIG, HF_WEIGHTS)
+HF = Maps(
+    HF_CONFIG,
+    HF_WEIGHTS,
+    heads=classes(
+        "GPT2",
+        classification={"dense": {"score": "head/dense"}, "dropout": (), "default_dropout": 0.0},
+        tagging={"dropout": ("classifier_dropout", "hidden_dropout")},
+    ),
+)
 TF1 = Maps(TF1_CONFIG, TF1_WEIGHTS)

@@ -4,6 +4,7 @@ import dataclasses
 
 from bert_tf.models.encoder_config import EncoderConfig, Positions, Positive, published_sizes
 from bert_tf.models.family import ExpectedShapes, Family, Preset
+from bert_tf.models.task_heads import TaskHead
 
 
 @dataclasses.dataclass(frozen=True)
@@ -65,4 +66,6 @@ GPT2 = Family(
     objective="causal_lm",
     expected_shapes=gpt_shapes,
     kind="decoder",
+    # OpenAI published no fine-tuned GPT-2; this is Hugging Face's `score`.
+    heads=lambda config: {"classification": TaskHead("pooled", dropout=0.0, bias=False)},
 )

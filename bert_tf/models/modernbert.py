@@ -15,6 +15,7 @@ from bert_tf.models.backbone import policy
 from bert_tf.models.config_map import HF_ENCODER, HF_TIED, REQUIRED, ConfigMap, number
 from bert_tf.models.family import Maps
 from bert_tf.models.modernbert_config import ModernBertConfig
+from bert_tf.models.task_heads import classes
 from bert_tf.models.transformer_encoder import TransformerEncoder, bert_pooler, run_blocks
 from bert_tf.models.weights import WeightMap
 from bert_tf.parsing import brief
@@ -229,6 +230,7 @@ HF_CONFIG = ConfigMap(
         "embedding_dropout": ("dropout", 0.0),
         "attention_dropout": ("attention_dropout", 0.0),
         "norm_eps": ("layer_norm_epsilon", 1e-5),
+        "classifier_pooling": ("classifier_pooling", "cls"),
         "initializer_range": ("initializer_range", 0.02),
     },
     fixed={
@@ -241,7 +243,7 @@ HF_CONFIG = ConfigMap(
     },
     checked=HF_ENCODER,
     # The published files carry BERT's epsilon and position type along, which no code reads.
-    ignored=("classifier_activation", "classifier_pooling", "deterministic_flash_attn", "global_attn_every_n_layers",
+    ignored=("classifier_activation", "deterministic_flash_attn", "global_attn_every_n_layers",
              "global_rope_theta", "initializer_cutoff_factor", "layer_norm_eps", "layer_types", "local_rope_theta",
              "mlp_dropout", "position_embedding_type", "reference_compile", "repad_logits_with_grad",
              "rope_parameters", "sparse_pred_ignore_index", "sparse_prediction"),  # fmt: skip
@@ -252,4 +254,11 @@ HF_CONFIG = ConfigMap(
     architectures={("masked_lm_head",): "ModernBertForMaskedLM", (): "ModernBertModel"},
 )
 
-HF = Maps(HF_CONFIG, HF_WEIGHTS)
+# The layers of the masked LM head, which fine-tuning starts from, are part of these classes.
+_HEAD = {
+    "arrays": {"head.norm.weight": "head/layer_norm/gamma"},
+    "transposed": {"head.dense.weight": "head/hidden/kernel"},
+    "dropout": ("classifier_dropout",),
+    "default_dropout": 0.0,
+}
+HF = Maps(HF_CONFIG, HF_WEIGHTS, heads=classes("ModernBert", classification=_HEAD, tagging=_HEAD))

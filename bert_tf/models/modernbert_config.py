@@ -1,12 +1,13 @@
 """ModernBERT's settings, sizes and record. No Keras is imported; the model is in modernbert.py."""
 
 import dataclasses
-from typing import Annotated
+from typing import Annotated, Literal
 
 from bert_tf.config import Range
 from bert_tf.errors import ConfigError
 from bert_tf.models.encoder_config import Activation, EncoderConfig, Positions, Positive, Rate, published_sizes
 from bert_tf.models.family import ExpectedShapes, Family, Preset
+from bert_tf.models.task_heads import TaskHead
 
 
 @dataclasses.dataclass(frozen=True)
@@ -24,6 +25,8 @@ class ModernBertConfig(EncoderConfig):
         activation: of the gate and the masked LM head.
         dropout: on the embeddings and inside the gated networks. The released configurations have none.
         attention_dropout: on attention probabilities and on the attention's output.
+        classifier_pooling: what fine-tuned classifiers read: "mean" over the tokens, as the released configurations say,
+            or the first token, "cls".
         initializer_range: of the kernels whose results are added to the residual stream, and of the masked
             LM head, it is divided by sqrt(2 * num_layers).
         others: as `EncoderConfig`.
@@ -41,6 +44,7 @@ class ModernBertConfig(EncoderConfig):
     local_attention: Annotated[int, Range(at_least=1)] = 128
     global_theta: Positive = 160_000.0
     local_theta: Positive = 10_000.0
+    classifier_pooling: Literal["cls", "mean"] = "mean"
 
     def __post_init__(self):
         super().__post_init__()
@@ -65,6 +69,23 @@ def expected_shapes(config):
     return ExpectedShapes(tables, layer, config.num_layers)
 
 
+def _heads(config):
+    """The heads of `modeling_modernbert.py`: the pretrained layers of the masked LM head, and the output layer."""
+    pretrained = {
+        "hidden/kernel": "masked_lm_head/dense/kernel",
+        "layer_norm/gamma": "masked_lm_head/layer_norm/gamma",
+    }
+    layers = {
+        "activation": config.activation,
+        "hidden_bias": False,
+        "norm_epsilon": config.layer_norm_epsilon,
+        "dropout": 0.0,
+        "pretrained": pretrained,
+    }
+    pooling = {"cls": "first", "mean": "mean"}[config.classifier_pooling]
+    return {"classification": TaskHead(pooling, **layers), "tagging": TaskHead("tokens", **layers)}
+
+
 MODERNBERT = Family(
     name="modernbert",
     config=ModernBertConfig,
@@ -78,4 +99,5 @@ MODERNBERT = Family(
     },
     checkpoints={"hf": "bert_tf.models.modernbert:HF"},
     expected_shapes=expected_shapes,
+    heads=_heads,
 )

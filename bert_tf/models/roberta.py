@@ -10,6 +10,7 @@ from bert_tf.models.backbone import policy
 from bert_tf.models.config_map import ConfigMap, number
 from bert_tf.models.family import Maps
 from bert_tf.models.roberta_config import RobertaConfig
+from bert_tf.models.task_heads import classes
 from bert_tf.models.transformer_encoder import TransformerEncoder, bert_pooler, transformer_layers
 from bert_tf.models.weights import WeightMap
 
@@ -94,4 +95,10 @@ HF_CONFIG = ConfigMap(
     architectures={("masked_lm_head",): "RobertaForMaskedLM", (): "RobertaModel"},
 )
 
-HF = Maps(HF_CONFIG, HF_WEIGHTS)
+HF = Maps(
+    HF_CONFIG,
+    HF_WEIGHTS,
+    heads=classes(
+        "Roberta", classification={"dense": {"classifier.dense": "head/hidden", "classifier.out_proj": "head/dense"}}
+    ),
+)

@@ -14,6 +14,7 @@ from bert_tf.models.encoder_config import (
     transformer_shapes,
 )
 from bert_tf.models.family import Family, Preset
+from bert_tf.models.task_heads import TaskHead
 
 
 @dataclasses.dataclass(frozen=True)
@@ -55,4 +56,6 @@ ROBERTA = Family(
     expected_shapes=lambda config: transformer_shapes(
         config, segments=config.num_segments, rows_before=config.padding_id + 1
     ),
+    # fairseq's RobertaClassificationHead, whose `pooler_dropout` is 0.0 unless it is given; Hugging Face's rate is 0.1.
+    heads=lambda config: {"classification": TaskHead("first", activation="tanh", input_dropout=True, dropout=0.0)},
 )

@@ -27,4 +27,4 @@ class SpanBertEncoder(BertEncoder):
 
 # The checkpoints were published in the format of Hugging Face's BertModel.
 HF_WEIGHTS = bert.HF_WEIGHTS
-HF = Maps(bert.HF_CONFIG, HF_WEIGHTS)
+HF = Maps(bert.HF_CONFIG, HF_WEIGHTS, heads=bert.HF.heads)

@@ -17,6 +17,7 @@ from bert_tf.models.backbone import policy
 from bert_tf.models.config_map import HF_ENCODER, HF_TIED, REQUIRED, TF1_ACTIVATIONS, ConfigMap, number
 from bert_tf.models.encoder import Encoder, encoder_inputs
 from bert_tf.models.family import Maps
+from bert_tf.models.task_heads import classes
 from bert_tf.models.weights import TF1_IGNORED, WeightMap
 from bert_tf.models.xlnet_config import XLNetConfig
 
@@ -373,5 +374,13 @@ TF1_CONFIG = ConfigMap(
     derived=(_read_head_size, _write_head_size),
     file="xlnet_config.json",
 )
-HF = Maps(HF_CONFIG, HF_WEIGHTS)
+HF = Maps(
+    HF_CONFIG,
+    HF_WEIGHTS,
+    heads=classes(
+        "XLNet",
+        classification={"dense": {"logits_proj": "head/dense"}, "dropout": ("summary_last_dropout",)},
+        tagging={"dropout": (), "default_dropout": 0.0},
+    ),
+)
 TF1 = Maps(TF1_CONFIG, TF1_WEIGHTS)

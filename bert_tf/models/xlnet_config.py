@@ -7,6 +7,7 @@ from bert_tf.config import Range
 from bert_tf.errors import ConfigError
 from bert_tf.models.encoder_config import EncoderConfig, published_sizes
 from bert_tf.models.family import ExpectedShapes, Family, Preset
+from bert_tf.models.task_heads import TaskHead
 
 
 @dataclasses.dataclass(frozen=True)
@@ -65,4 +66,6 @@ XLNET = Family(
     checkpoints={"hf": "bert_tf.models.xlnet:HF", "tf1": "bert_tf.models.xlnet:TF1"},
     objective="permutation_lm",
     expected_shapes=expected_shapes,
+    # The pooler is the summary of zihangdai/xlnet. `XLNetForTokenClassification` has no dropout beside the encoder's.
+    heads=lambda config: {"tagging": TaskHead("tokens", dropout=0.0)},
 )

@@ -15,6 +15,9 @@ from bert_tf.lazy import lazy_names
 
 __getattr__, __all__ = lazy_names(__name__, {
     "build": ["build_task", "load_task"],
+    "choices.choices_config": ["MultipleChoiceConfig"],
+    "choices.model": ["MultipleChoice"],
+    "choices.task": ["MultipleChoiceTask"],
     "classification": ["ClassificationTask"],
     "config": ["ColumnsConfig", "TaskConfig"],
     "examples": ["Examples"],
@@ -22,6 +25,10 @@ __getattr__, __all__ = lazy_names(__name__, {
     "record": ["TASKS", "TaskRecord", "check_task", "register_task"],
     "regression": ["RegressionTask"],
     "sequences": ["Sequences"],
+    "spans.model": ["SpanModel"],
+    "spans.question_answering_config": ["QuestionAnsweringConfig"],
+    "spans.questions": ["Answers", "Questions"],
+    "spans.task": ["QuestionAnsweringTask"],
     "tagging": ["TaggingTask"],
     "task": ["SavedTask", "Task"],
     "text_task": ["TextTask"],

@@ -62,7 +62,11 @@ def _read(content):
     """(config, class of the task, its `SavedTask`) from the content of task.json."""
     if "config" not in content:
         raise ConfigError("missing key 'config'")
-    config = check_task(content.pop("config"))
+    settings = content.pop("config")
+    kind = settings.get("kind") if isinstance(settings, dict) else None
+    if kind in TASKS and "head" not in TASKS[kind].without:
+        settings = {"head": "bert"} | settings  # runs that are older than the setting have BERT's head
+    config = check_task(settings)
     task_class = resolve(TASKS[config.kind].task)
     fields = {f.name for f in dataclasses.fields(task_class.saved)}
     # Older versions wrote these keys for every task.

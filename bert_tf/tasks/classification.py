@@ -52,7 +52,7 @@ class ClassificationTask(TextTask):
     def make_model(self, encoder):
         if self.labels is None:
             raise ConfigError("the label set is not known yet; read the training file first, or set task.labels")
-        return Classifier(encoder, len(self.labels), self.config.dropout, name="classification", **self.model_options())
+        return Classifier(encoder, len(self.labels), self.config.dropout, name="classification", **self.model_options(encoder))
 
     def scores(self, examples, outputs):
         return self._scores_of_logits(examples, np.stack([output["logits"] for output in outputs]))

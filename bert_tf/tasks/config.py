@@ -61,8 +61,8 @@ class TaskConfig:
 
     Attributes:
         kind: the name of the task in the list `bert_tf.tasks.TASKS`: "classification" of a text or a pair,
-            "regression" to one number, "tagging" of every word, or one that was added with `register_task`.
-            None: the preset's, else classification.
+            "regression" to one number, "tagging" of every word, "multiple_choice" of options, "text_to_text", or one
+            that was added with `register_task`. None: the preset's, else classification.
         preset: a GLUE task (`bert_tf.tasks.glue.GLUE_TASKS`). Its columns, labels and metric are used where
             they are not set here; each column is a setting of its own.
         columns: which columns of the data files are read.
@@ -72,7 +72,10 @@ class TaskConfig:
             early. None: the preset's, else the first of the task's metrics.
         sequence_length: the largest number of tokens in a sequence, special tokens included; longer texts
             are truncated.
-        dropout: the rate before the output layer (section 3.5 of Devlin et al. 2019 fine-tunes with 0.1).
+        head: the layers before the output layer. None: those that the model's family was published with; "bert": BERT's,
+            for any family; "hugging_face": those of Hugging Face's class, which differ for ELECTRA and GPT-1.
+        dropout: the rate before the output layer. None: the head's own: 0.1 (section 3.5 of Devlin et al. 2019), DistilBERT
+            0.2, RoBERTa, ModernBERT and GPT-2 0.
         tokens_per_batch: the largest number of tokens in a batch, padding included; replaces
             train.batch_size. None: every batch has train.batch_size examples.
         reinitialize_layers: the number of top layers of the encoder that start from random weights, together
@@ -97,7 +100,8 @@ class TaskConfig:
     labels: tuple[str, ...] | None = None
     metric: str | None = None
     sequence_length: Annotated[int, Range(at_least=8, at_most=1 << 20)] = 128
-    dropout: Annotated[float, Range(at_least=0, below=1)] = 0.1
+    head: Literal["bert", "hugging_face"] | None = None
+    dropout: Annotated[float | None, Range(at_least=0, below=1)] = None
     tokens_per_batch: Annotated[int | None, Range(at_least=1)] = None
     reinitialize_layers: Annotated[int, Range(at_least=0)] = 0
     layout: Literal["gpt1", "t5", "none"] | None = None

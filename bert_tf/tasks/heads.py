@@ -1,4 +1,4 @@
-"""The models of the tasks: an encoder or a decoder with dropout and one dense layer, trained together.
+"""The models of the tasks: an encoder or a decoder with the head that its family is fine-tuned with, trained together.
 
 Section 4.1 of Devlin et al. 2019 (sentences and pairs: the pooled output) and section 5.3 (tagging:
 each token's last hidden state); google-research/bert `run_classifier.py`, `create_model`. A decoder is read at the last
@@ -13,6 +13,7 @@ from keras import ops
 from bert_tf.backend import TrainableModel, largest
 from bert_tf.errors import ConfigError
 from bert_tf.layers import ClassificationHead, Pooler
+from bert_tf.models.task_heads import BERT_HEADS
 from bert_tf.objectives.losses import cross_entropy_sums
 from bert_tf.tasks.pair_order import check_layout, swapped
 
@@ -51,12 +52,13 @@ class TaskModel(InferringModel):
     A subclass defines `call` and `loss_sums` from what `outputs` computes, as `Classifier` does.
 
     Args:
-        encoder: of a model family. An encoder without a pooler gets a new one (dense, tanh) here.
+        encoder: of a model family. An encoder without a pooler gets a new one (dense, tanh) where the head reads it.
         units: the number of outputs.
-        dropout: rate before the output layer.
-        pooled: whether the outputs are computed from the pooled output, or from each token.
+        dropout: rate before the output layer; None for the head's own.
+        pooled: whether the outputs are computed for each text, or for each token; where there is no `head`.
         both_orders: None, or the `Layout` of pairs that are read in both orders: the two pooled outputs are added.
         lm_weight: the weight of the auxiliary language modelling loss of a decoder; 0 for none.
+        head: a `TaskHead`; None for BERT's. `task_head` returns that of a family.
         name: of the Keras model.
 
     Raises:
@@ -68,7 +70,7 @@ class TaskModel(InferringModel):
     """
 
     def __init__(
-        self, encoder, units, dropout=0.1, pooled=True, both_orders=None, lm_weight=0.0, name="task"
+        self, encoder, units, dropout=None, pooled=True, both_orders=None, lm_weight=0.0, head=None, name="task"
     ):
         super().__init__(name=name)
         if encoder.kind == "encoder_decoder":
@@ -83,19 +85,36 @@ class TaskModel(InferringModel):
             )
         if both_orders is not None:
             check_layout(both_orders)
-        self.both_orders, self.lm_weight = both_orders, lm_weight
-        self.backbone = encoder
+        head = head or BERT_HEADS["classification" if pooled else "tagging"]
+        self.both_orders, self.lm_weight, self.task_head = both_orders, lm_weight, head
+        self.backbone, self.pooled = encoder, head.reads != "tokens"
         config = encoder.config
-        hidden, self.pooled = config.hidden_size, pooled
-        initializer_range = config.initializer_range
+        hidden, initializer_range = config.hidden_size, config.initializer_range
         self.pooler = None
-        if pooled and "pooled_output" not in encoder.output:
+        if head.reads == "pooled" and "pooled_output" not in encoder.output:
             self.pooler = Pooler(hidden, "tanh", initializer_range, name="pooler")
             self.pooler.build((None, None, hidden))
         # float32 also under mixed precision: bfloat16 logits would tie.
-        self.head = ClassificationHead(units, dropout, initializer_range, dtype="float32", name="head")
-        self.head.build((None, hidden) if pooled else (None, None, hidden))
+        self.head = ClassificationHead(
+            units,
+            head.dropout if dropout is None else dropout,
+            initializer_range,
+            activation=head.activation,
+            hidden_bias=head.hidden_bias,
+            norm_epsilon=head.norm_epsilon,
+            input_dropout=head.input_dropout,
+            use_bias=head.bias,
+            initializer=head.initializer,
+            dtype="float32",
+            name="head",
+        )
+        self.head.build((None, hidden) if self.pooled else (None, None, hidden))
         self.built = True
+
+    def pretrained_head(self):
+        """The variables of the head that pretraining has trained: their path in the pretraining model -> variable."""
+        own = {variable.path: variable for variable in self.head.weights}
+        return {theirs: own[f"head/{ours}"] for ours, theirs in self.task_head.pretrained.items()}
 
     def outputs(self, features, training=False):
         """float32 [B, units] if pooled, else [B, S, units]."""
@@ -110,7 +129,7 @@ class TaskModel(InferringModel):
         rows = _row_weights(features)
         for inputs in orders:
             encoded = self.backbone(inputs, training=training)
-            parts.append(encoded["pooled_output"] if self.pooled else encoded["sequence_output"])
+            parts.append(encoded["pooled_output" if self.pooled else "sequence_output"])
             losses.append(self._language_model_loss(inputs, encoded["sequence_output"], rows))
         outputs = self.head(sum(parts[1:], parts[0]), training=training)
         return outputs, {"language_model": self.lm_weight * sum(losses) / len(losses)}
@@ -122,12 +141,17 @@ class TaskModel(InferringModel):
 
     def _hidden(self, inputs, training):
         """What the head reads: float [B, H] if pooled, else [B, S, H]."""
-        if not self.pooled:
-            return self.backbone(inputs, training=training)["sequence_output"]
+        reads = self.task_head.reads
+        if reads in ("tokens", "mean"):
+            x = self.backbone(inputs, training=training)["sequence_output"]
+            return x if reads == "tokens" else _mean(x, inputs["padding_mask"])
         # `outputs_at` always computes the position that an encoder's own pooler reads.
-        first = ops.zeros_like(inputs["token_ids"][:, : 1 if self.pooler else 0])
+        own_pooler = reads == "pooled" and self.pooler is None
+        first = ops.zeros_like(inputs["token_ids"][:, : 0 if own_pooler else 1])
         encoded = self.backbone.outputs_at(inputs, first, training=training)
-        return self.pooler(encoded["sequence_output"]) if self.pooler else encoded["pooled_output"]
+        if own_pooler:
+            return encoded["pooled_output"]
+        return self.pooler(encoded["sequence_output"]) if self.pooler else encoded["sequence_output"][:, 0]
 
     def _language_model_loss(self, inputs, hidden, rows):
         """The sum over examples of the mean cross-entropy of each one's tokens but the first, times `rows` [B]."""
@@ -187,7 +211,7 @@ class Regressor(TaskModel):
         model(tokenizer.pack(tokenizer.tokenize(["a film"]), sequence_length=8))["score"].shape  # [1]
     """
 
-    def __init__(self, encoder, dropout=0.1, mean=0.0, scale=1.0, name="task", **options):
+    def __init__(self, encoder, dropout=None, mean=0.0, scale=1.0, name="task", **options):
         super().__init__(encoder, 1, dropout, name=name, **options)
         self.mean, self.scale = float(mean), float(scale)
 
@@ -201,6 +225,13 @@ class Regressor(TaskModel):
         errors = ops.square(outputs - (features["labels"] - self.mean) / self.scale)
         absolute = ops.sum(ops.sqrt(errors) * self.scale * weights)
         return {"label": ops.sum(errors * weights)} | others, {"mean_absolute_error": (absolute, ops.sum(weights))}
+
+
+def _mean(x, mask):
+    """The mean of [B, S, H] over the positions of `mask`, bool [B, S]; 0 where there is none."""
+    weights = ops.cast(mask, "float32")[:, :, None]
+    total = ops.sum(ops.cast(x, "float32") * weights, axis=1)
+    return total / ops.maximum(ops.sum(weights, axis=1), 1.0)
 
 
 def _row_weights(features):

@@ -8,7 +8,9 @@ from bert_tf.errors import ConfigError
 from bert_tf.parsing import brief
 from bert_tf.registry import Registry
 from bert_tf.tasks import glue
+from bert_tf.tasks.choices.choices_config import MultipleChoiceConfig
 from bert_tf.tasks.config import TaskConfig
+from bert_tf.tasks.spans.question_answering_config import QuestionAnsweringConfig
 from bert_tf.tasks.text_to_text_config import TextToTextConfig
 
 
@@ -69,6 +71,14 @@ TASKS = Registry(
             without=("pair_order",),
         ),
         TaskRecord(
+            "multiple_choice",
+            task="bert_tf.tasks.choices.task:MultipleChoiceTask",
+            served="bert_tf.export.choices:ServedMultipleChoice",
+            metrics=("accuracy", "accuracy_middle", "accuracy_high"),
+            config=MultipleChoiceConfig,
+            without=("preset", "pair_order"),
+        ),
+        TaskRecord(
             "text_to_text",
             task="bert_tf.tasks.text_to_text:TextToTextTask",
             served="bert_tf.export.generation:ServedGeneration",
@@ -78,7 +88,15 @@ TASKS = Registry(
             ),
             min_labels=2,
             config=TextToTextConfig,
-            without=("preset", "dropout", "pair_order", "lm_weight", "reinitialize_layers"),
+            without=("preset", "head", "dropout", "pair_order", "lm_weight", "reinitialize_layers"),
+        ),
+        TaskRecord(
+            "question_answering",
+            task="bert_tf.tasks.spans.task:QuestionAnsweringTask",
+            served="bert_tf.export.spans:ServedQuestionAnswering",
+            metrics=("f1", "em", "best_f1", "best_em"),
+            config=QuestionAnsweringConfig,
+            without=("preset", "pair_order", "lm_weight"),
         ),
     ],
 )

@@ -112,7 +112,7 @@ def _padded(tensor, width, shape):
 
 
 def tokenize(tokenizer, texts):
-    """Ids of `texts`, by the tokenizer's graph ops in tf.data: an int32 RaggedTensor [N, None]."""
+    """Ids of `texts`, a list of str or tf.string [N], by the tokenizer's graph ops in tf.data: int32 RaggedTensor [N, None]."""
     return _map_texts(lambda text: (tokenizer.tokenize(text),), texts)[0]
 
 
@@ -136,9 +136,14 @@ def tokenize_words(tokenizer, texts):
     return _map_texts(tokens_and_words, texts)
 
 
-def _map_texts(function, texts):
+def as_strings(texts):
+    """A list of str as tf.string [N]."""
     # JSON can spell a lone surrogate, which is no UTF-8; the tokenizer ignores its bytes.
-    texts = tf.constant([text.encode("utf-8", "surrogatepass") for text in texts], tf.string)
+    return tf.constant([text.encode("utf-8", "surrogatepass") for text in texts], tf.string)
+
+
+def _map_texts(function, texts):
+    texts = texts if tf.is_tensor(texts) else as_strings(texts)
     batches = tf.data.Dataset.from_tensor_slices(texts).batch(TOKENIZE_BATCH)
     results = batches.map(_as_it_is(function), num_parallel_calls=tf.data.AUTOTUNE)
     return tuple(tf.concat(parts, axis=0) for parts in zip(*results))

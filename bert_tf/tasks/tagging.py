@@ -53,6 +53,7 @@ class TaggingTask(Task):
     """
 
     saved = SavedTagging
+    head_kind = "tagging"
 
     def __init__(self, config, tokenizer):
         super().__init__(config, tokenizer)
@@ -152,7 +153,7 @@ class TaggingTask(Task):
     def make_model(self, encoder):
         if self.labels is None:
             raise ConfigError("the tags are not known yet; read the training file first, or set task.labels")
-        options = {"pooled": False, "lm_weight": self.config.lm_weight}
+        options = {"head": self.head_of(encoder.config), "lm_weight": self.config.lm_weight}
         return Classifier(encoder, len(self.labels), self.config.dropout, name="tagging", **options)
 
     def _logits(self, examples, outputs):

@@ -17,6 +17,7 @@ from bert_tf.config import to_dict
 from bert_tf.errors import ConfigError, DataError
 from bert_tf.files import atomic_write
 from bert_tf.hub import local_file
+from bert_tf.models.families import task_head
 from bert_tf.reporting.guard import guarded
 from bert_tf.tasks.examples import Examples
 from bert_tf.tasks.heads import INPUTS
@@ -89,8 +90,10 @@ class Task(abc.ABC):
 
     #: The dataclass of task.json; each of its fields is an attribute of the task.
     saved = SavedTask
-    #: Whether the task's model reads the pooled output.
+    #: Whether the task's model reads the pooled output, where the head of the family does.
     pooler = True
+    #: The kind of head that its model has: "classification" of whole texts, or "tagging" of tokens.
+    head_kind = "classification"
     #: Of a task that writes texts the `Frame` in which its model reads sources; None for other tasks.
     frame = None
     #: The features that the model's `infer` takes, where they are there.
@@ -189,6 +192,10 @@ class Task(abc.ABC):
         """
         return {}
 
+    def official(self, answers):
+        """What `predict` returned, in the form that the official scorer of the data set reads, for JSON."""
+        raise ConfigError(f"there is no official form of predictions for the task {self.kind}; leave out --official")
+
     # -- data ------------------------------------------------------------------------------------
 
     def read(self, path, labelled=True):
@@ -259,6 +266,14 @@ class Task(abc.ABC):
         return len(self.sequences(examples).plan(self.config, batch_size, static_shapes=static_shapes))
 
     # -- model -----------------------------------------------------------------------------------
+
+    def head_of(self, config):
+        """The `TaskHead` on a model of the configuration `config`, by `task.head`."""
+        return task_head(config, self.head_kind, self.config.head)
+
+    def needs_pooler(self, config):
+        """Whether the task's model reads the pooled output of a model of the configuration `config`."""
+        return self.pooler and self.head_of(config).reads == "pooled"
 
     def model(self, encoder):
         """The `TaskModel` on `encoder`, whose top `config.reinitialize_layers` layers get random weights.
@@ -335,6 +350,14 @@ class Task(abc.ABC):
         examples = inputs if isinstance(inputs, Examples) else self.from_list(list(inputs))
         answers = self.answers(examples, self._infer(model, examples, batch_size)) if len(examples) else []
         return answers if examples.lines is None else examples.one_a_line(answers)
+
+    def tuned(self, metrics):
+        """The task with what the dev file determines, such as a threshold; itself where that is nothing.
+
+        Args:
+            metrics: of the best epoch on the dev file, as `evaluate` returns them.
+        """
+        return self
 
     def not_above(self, scores, baselines):
         """A warning if `scores` (of `evaluate`, or means of several) are not above every baseline, else None."""

@@ -2,13 +2,13 @@
 
 import collections
 import importlib
-import re
-import string
 
 import numpy as np
 
 from bert_tf.errors import ConfigError
 from bert_tf.tasks import metrics
+from bert_tf.tasks.spans.questions import Answers
+from bert_tf.tasks.spans.scorer import raw_scores
 from bert_tf.tasks.t5_formats import class_of, names_referent, number_of
 
 #: What `task.text_metrics` names -> (the package, the metrics).
@@ -99,22 +99,8 @@ def answer_scores(answers, texts):
         answers: list of lists of str.
         texts: list of str.
     """
-    pairs = [([_normalized(a) for a in accepted], _normalized(text)) for accepted, text in zip(answers, texts)]
-    return {
-        "answer_em": float(np.mean([max(a == text for a in accepted) for accepted, text in pairs])),
-        "answer_f1": float(np.mean([max(_word_f1(a, text) for a in accepted) for accepted, text in pairs])),
-    }
-
-
-def _normalized(text):
-    text = "".join(c for c in text.lower() if c not in string.punctuation)
-    return " ".join(re.sub(r"\b(a|an|the)\b", " ", text).split())
-
-
-def _word_f1(target, text):
-    given, wanted = text.split(), target.split()
-    same = sum((collections.Counter(given) & collections.Counter(wanted)).values())
-    return 2 * same / (len(given) + len(wanted)) if same else 0.0
+    em, f1 = raw_scores([Answers(tuple(accepted)) for accepted in answers], texts)
+    return {"answer_em": float(em.mean()), "answer_f1": float(f1.mean())}
 
 
 def free_text_scores(targets, texts, names, bleu_tokenize="intl"):

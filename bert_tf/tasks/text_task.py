@@ -34,12 +34,16 @@ class TextTask(Task):
     def label_array(self, examples):
         """The labels as the model is trained on them: int32 or float32 array [examples]."""
 
-    def model_options(self):
-        """Arguments of `TaskModel` that the settings decide."""
+    def model_options(self, encoder):
+        """Arguments of `TaskModel` that the settings and the family of the encoder decide."""
         both = self.config.pair_order == "both"
         if both and self.pairs is False:
             raise ConfigError("task.pair_order=both is for pairs, and the texts are single; remove task.pair_order")
-        return {"lm_weight": self.config.lm_weight, "both_orders": self.tokenizer.layout if both else None}
+        return {
+            "head": self.head_of(encoder.config),
+            "lm_weight": self.config.lm_weight,
+            "both_orders": self.tokenizer.layout if both else None,
+        }
 
     def parse_labels(self, examples):
         """`examples` with its labels, which are read as str, in the task's own type."""

@@ -38,6 +38,8 @@ def check_served(path, texts=TEXTS, tolerance=1e-4):
     - Each text of a batch has the answer that it has alone, up to rounding and padding; numbers are finite.
     - A batch without texts has an answer without texts.
 
+    An input [N, C] of strings gets the text, a longer one and an empty one for each text.
+
     Args:
         path: of the version; what `export_run` returns.
         texts: str.
@@ -50,10 +52,11 @@ def check_served(path, texts=TEXTS, tolerance=1e-4):
         check_served("exported/1", ["a good film", "good"])["mean"].shape  # (2, 16)
     """
     serve = tf.saved_model.load(str(path)).signatures["serving_default"]
-    names = serve.structured_input_signature[1]
+    specs = serve.structured_input_signature[1]
 
     def ask(some):
-        return {k: v.numpy() for k, v in serve(**{name: tf.constant(some, tf.string) for name in names}).items()}
+        inputs = {name: _input_of(spec, some) for name, spec in specs.items()}
+        return {name: value.numpy() for name, value in serve(**inputs).items()}
 
     together = ask(list(texts))
     for index, text in enumerate(texts):
@@ -66,3 +69,9 @@ def check_served(path, texts=TEXTS, tolerance=1e-4):
                 np.testing.assert_array_equal(answer, value, err_msg=name)
     assert all(len(value) == 0 for value in ask([]).values())
     return together
+
+
+def _input_of(spec, texts):
+    if spec.shape.rank == 1:
+        return tf.constant(texts, tf.string)
+    return tf.reshape(tf.constant([[text, f"{text} one", ""] for text in texts], tf.string), [len(texts), 3])

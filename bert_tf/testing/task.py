@@ -16,6 +16,13 @@ from bert_tf.testing.export import check_export
 
 FEATURES = {"token_ids": tf.int32, "segment_ids": tf.int32, "padding_mask": tf.bool}
 
+#: What a batch of labelled examples has, one of these.
+LABELS = (
+    {"labels", "label_weights"},
+    {"target_ids", "target_weights"},
+    {"start_positions", "end_positions", "label_weights"},
+)
+
 
 def check_task(record, file, encoder, tokenizer, folder, tolerance=1e-4, **settings):
     """Checks a task from its data to its export.
@@ -65,7 +72,7 @@ def _check_batches(task, examples):
     assert len(epoch) == steps
     for features in epoch:
         assert FEATURES.items() <= {name: x.dtype for name, x in features.items()}.items()
-        assert {"labels", "label_weights"} <= features.keys() or {"target_ids", "target_weights"} <= features.keys()
+        assert any(names <= features.keys() for names in LABELS)
     assert sum(len(f["token_ids"]) for f in epoch) == len(task.sequences(examples).lengths)
     resumed = list(task.dataset(examples, 2, training=True, seed=1, start_step=1))
     for a, b in zip(epoch[1:], resumed, strict=True):

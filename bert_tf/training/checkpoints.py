@@ -185,7 +185,7 @@ def assign(variables, path, others_allowed=False):
     """Sets every variable from the tensor of its path in a safetensors file.
 
     Args:
-        variables: Keras variables.
+        variables: Keras variables; or a dict of them by the names of their tensors.
         path: the file.
         others_allowed: whether the file may hold tensors that no variable asks for, such as heads.
 
@@ -199,7 +199,7 @@ def assign(variables, path, others_allowed=False):
         tensors = load_file(path)
     except (OSError, SafetensorError) as error:
         raise DataError(f"cannot read {path}: {error}") from None
-    by_path = _by_path(variables)
+    by_path = variables if isinstance(variables, dict) else _by_path(variables)
     if others_allowed:  # a part of a model starts with random states of its own
         by_path = {name: variable for name, variable in by_path.items() if not name.startswith("seed_generator/")}
     missing = [name for name in by_path if name not in tensors]

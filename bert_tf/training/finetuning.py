@@ -28,7 +28,7 @@ from bert_tf.tasks import build_task
 from bert_tf.training import inputs
 from bert_tf.training.checkpoints import Checkpoints
 from bert_tf.training.finetune_config import FinetuneConfig, check_finetuning  # noqa: F401
-from bert_tf.training.loading import finetuning_dropout, load_encoder
+from bert_tf.training.loading import finetuning_dropout, load_encoder, load_head
 from bert_tf.training.optimization import make_optimizer, make_schedule, sampled
 from bert_tf.training.precision import precision, resolve
 from bert_tf.training.run_directory import (
@@ -134,8 +134,11 @@ def _train_and_measure(config, run, task, data, strategy, begin, writes):
     with strategy.scope(), precision(train.precision):
         keras.utils.set_random_seed(train.seed)  # the head, and the encoder where not pretrained
         dropout = finetuning_dropout(config.init_from) if train.dropout is None else train.dropout
-        encoder, _ = load_encoder(config.init_from, trained=train.pretrained, pooler=task.pooler, dropout=dropout)
+        pooler = task.needs_pooler(open_source(config.init_from).config)
+        encoder, _ = load_encoder(config.init_from, trained=train.pretrained, pooler=pooler, dropout=dropout)
         model = task.model(encoder)
+        if train.pretrained and not task.config.reinitialize_layers:
+            load_head(model, config.init_from)
         steps = task.steps_per_epoch(examples, train.batch_size, static_shapes=is_tpu(strategy))
         total = steps * train.epochs
         model.compile(
@@ -155,6 +158,10 @@ def _train_and_measure(config, run, task, data, strategy, begin, writes):
             _keep_findings(run, learning_rate=sampled(make_schedule(config.optimizer, total), total))
         result = {"metric": task.metric, "seed": train.seed, "baselines": {}}
         result["dev"] = _train(model, task, examples, dev, steps, train, run, writes)
+        task = task.tuned(result["dev"])
+        if writes:
+            with files.explain_disk_errors(run.path):
+                task.save(run.path)
         result["baselines"]["dev"] = task.baselines(examples, dev)
         if test is not None and writes:
             run.checkpoints.restore(model)

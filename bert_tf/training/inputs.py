@@ -24,7 +24,11 @@ def of_shards(manifest):
 
 
 def of_file(path):
-    """The identity of a file."""
+    """The identity of a file, or of all files in a folder, such as RACE's."""
+    if Path(path).is_dir():
+        parts = [(file.relative_to(path).as_posix(), of_file(file)) for file in Path(path).rglob("*") if file.is_file()]
+        lines = "".join(f"{identity['sha256']} {name}\n" for name, identity in sorted(parts, key=lambda part: part[0]))
+        return {"files": len(parts), "sha256": hashlib.sha256(lines.encode()).hexdigest()}
     try:
         return {"bytes": Path(path).stat().st_size, "sha256": sha256(path)}
     except OSError as error:

@@ -21,7 +21,7 @@ and becomes:
 | `load_with_objective` | any | `Loaded`, with the objective where there is one | `export` |
 | `load_encoder` | any | encoder, tokenizer | `finetune --init-from` |
 | `initialize` | any | fills an objective | `train.init_from` |
-| `load_finetuned` | run of fine-tuning | task, model, tokenizer | `evaluate`, `predict`, `export` |
+| `load_finetuned` | run of fine-tuning, Hugging Face folder of a fine-tuned class | task, model, tokenizer | `evaluate`, `predict`, `export` |
 
 `converting.py` writes a run directory or another library's format from any of them.
 """
@@ -37,16 +37,17 @@ from bert_tf.backend import TrainableModel
 from bert_tf.errors import ConfigError, DataError, RunDirectoryError
 from bert_tf.files import is_there
 from bert_tf.models.encoder_config import DROPOUT_RATES
-from bert_tf.models.families import FAMILIES, build_config, build_encoder, describe
+from bert_tf.models.families import FAMILIES, build_encoder, describe
 from bert_tf.models.weights import LoadReport, by_path, part_of
 from bert_tf.objectives.objective import ObjectiveConfig
 from bert_tf.objectives.registry import OBJECTIVES
 from bert_tf.tasks import load_task
-from bert_tf.tasks.task import TASK_FILE
+from bert_tf.tasks.task import Task
 from bert_tf.tokenizers import Tokenizer
 from bert_tf.training.checkpoints import assign
 from bert_tf.training.precision import precision as precision_scope
-from bert_tf.training.run_directory import CONFIG, RunDirectory
+from bert_tf.training.published_tasks import longest_sequence, task_of
+from bert_tf.training.run_directory import CONFIG
 from bert_tf.training.sources import open_source
 
 
@@ -60,6 +61,8 @@ class Loaded:
         objective: the pretraining model around the encoder, or None if it was not asked for.
         family: our name of the family.
         report: which arrays were not used, and which variables are randomly initialized.
+        task: of a fine-tuned model, its `Task`; None where it was not asked for.
+        task_model: the model of the task around the encoder.
     """
 
     encoder: keras.Model
@@ -67,6 +70,8 @@ class Loaded:
     objective: TrainableModel | None
     family: str
     report: LoadReport
+    task: Task | None = None
+    task_model: TrainableModel | None = None
 
 
 def load(path, pretraining=False, pooler=None, fresh=(), family=None, dtype=None, **outputs):
@@ -183,6 +188,23 @@ def load_encoder(path, trained=True, pooler=True, dropout=None, **outputs):
     return encoder, source.tokenizer()
 
 
+def load_head(model, path):
+    """Sets the variables of a task's head that `path` holds: the layers of ModernBERT's that are pretrained.
+
+    Args:
+        model: of a `Task`.
+        path: what `bert_tf.load` opens. If it does not hold all of them, they keep their random values.
+    """
+    source, variables = open_source(path), getattr(model, "pretrained_head", dict)()
+    own = {variable.path: variable for variable in variables.values()}  # of a run of fine-tuning
+    for named in (variables, own):
+        if named and named.keys() <= source.paths:
+            source.fill(named, partly=True)
+            return
+    if variables:
+        logging.warning("%s has no pretrained layers of the head: they are randomly initialized", path)
+
+
 def finetuning_dropout(path):
     """The default dropout rate for fine-tuning `path`; None keeps its own rates.
 
@@ -219,7 +241,7 @@ def initialize(objective, tokenizer, path, fresh=()):
     theirs = configuration.to_dict(source.config)
     for name, value in configuration.to_dict(objective.backbone.config).items():
         # Settings of training alone may differ; those that change the outputs may not.
-        if name not in (*DROPOUT_RATES, "initializer_range") and theirs.get(name) != value:
+        if name not in (*DROPOUT_RATES, "initializer_range", "classifier_pooling") and theirs.get(name) != value:
             raise ConfigError(
                 f"model.{name} is {value!r}, but {path} has {theirs.get(name)!r}; set model.{name} to that value"
             )
@@ -254,45 +276,62 @@ def load_for_generation(path, precision="float32"):
 
 
 def is_finetuned(path):
-    """Whether a run directory holds a fine-tuned model.
+    """Whether `path`, a run directory or a Hugging Face directory, holds a fine-tuned model.
 
     Raises:
-        RunDirectoryError: no run.
+        RunDirectoryError, DataError, ConfigError: neither of the two, or damaged.
     """
-    return is_there(RunDirectory.open(path).path / TASK_FILE)
+    return open_source(path).is_finetuned
 
 
 def trained_length(path):
-    """The sequence length that a pretraining run was trained with; positions beyond are untrained."""
-    run = RunDirectory.open(path)
+    """The sequence length that a pretraining run was trained with; positions beyond are untrained.
+
+    Of a published checkpoint the longest possible one.
+    """
+    source = open_source(path)
+    if source.format != "run":
+        return longest_sequence(source.config)
+    run = source.run
     length = run.section("data").get("sequence_length")
     if not isinstance(length, int):
         raise RunDirectoryError(f"{run.path / CONFIG} has no data.sequence_length; restore the file from a copy")
     return length
 
 
-def load_finetuned(path, precision="float32"):
-    """The task, model and tokenizer of a fine-tuning run, at its best epoch; of several seeds, the best.
+def load_finetuned(path, precision="float32", family=None):
+    """The task, model and tokenizer of a fine-tuned model; of a run at its best epoch; of several seeds, the best.
 
     Args:
-        path: the run directory.
+        path: a run directory of fine-tuning, or a Hugging Face directory of a fine-tuned class, such as
+            BertForSequenceClassification. Its labels are those of `id2label`.
         precision: what the model computes in, whatever it was trained in.
+        family: of a Hugging Face directory; see `bert_tf.load`.
 
     Returns:
         (`Task`, its model, tokenizer); `task.predict(model, texts)` answers.
 
     Raises:
         RunDirectoryError: no run of fine-tuning, or no whole checkpoint in it.
-        DataError: the checkpoint does not fit the model.
-        ConfigError: an unknown precision.
+        DataError: no fine-tuned model, or a checkpoint that does not fit the model.
+        ConfigError: an unknown precision, or a task that this library does not have.
     """
-    run = RunDirectory.open(path)
-    tokenizer = run.tokenizer()
-    task = load_task(run.path, tokenizer)
+    loaded = load_finetuned_from(open_source(path, family), precision)
+    return loaded.task, loaded.task_model, loaded.tokenizer
+
+
+def load_finetuned_from(source, precision="float32"):
+    """`Loaded` with `task` and `task_model`, from what `open_source` returns; see `load_finetuned`."""
+    run = source.run if source.format == "run" else None
+    task = load_task(run.path, run.tokenizer()) if run else task_of(source)
+    # Runs of tagging that are older than `task.head` have a pooler, too.
+    pooler = task.needs_pooler(source.config) or (run is not None and "pooler" in source.parts)
     with precision_scope(precision):
-        model = task.model(build_encoder(build_config(run.section("model"))))
-    run.checkpoints.read(lambda file: assign(model.variables, file))
-    return task, model, tokenizer
+        model = task.model(build_encoder(source.config, pooler=pooler))
+    if run:
+        run.checkpoints.read(lambda file: assign(model.variables, file))
+    report = LoadReport() if run else source.fill_task(model)
+    return Loaded(model.backbone, task.tokenizer, None, source.family, report, task, model)
 
 
 def _warn(source, report):

@@ -9,6 +9,7 @@ from bert_tf.files import is_there
 from bert_tf.hub import local_model
 from bert_tf.models.families import build_config, family_of
 from bert_tf.models.weights import LoadReport, by_path, part_of
+from bert_tf.tasks.task import TASK_FILE
 from bert_tf.training import inputs
 from bert_tf.training.checkpoints import MODEL, assign, tensor_names
 from bert_tf.training.run_directory import CONFIG, RunDirectory
@@ -64,11 +65,15 @@ class RunSource:
 
     @property
     def is_finetuned(self):
-        return "task" in self.run.config()
+        return is_there(self.path / TASK_FILE)
 
     @functools.cached_property
+    def paths(self):
+        return self.run.checkpoints.read(tensor_names)
+
+    @property
     def parts(self):
-        return {part_of(name) for name in self.run.checkpoints.read(tensor_names)}
+        return {part_of(path) for path in self.paths}
 
     def tokenizer(self):
         return self.run.tokenizer()
@@ -77,7 +82,8 @@ class RunSource:
         """As `Source.fill`, except that parts which the model lacks are always left out."""
         variables = by_path(model)
         kept = [path for path in variables if part_of(path) in fresh and part_of(path) not in self.parts]
-        wanted = [variable for path, variable in variables.items() if path not in kept]
+        wanted = {path: variable for path, variable in variables.items() if path not in kept}
+        wanted = wanted if isinstance(model, dict) else list(wanted.values())
         unused = self.run.checkpoints.read(lambda file: assign(wanted, file, others_allowed=True))
         return LoadReport(unused=tuple(sorted(unused)), fresh=tuple(sorted(kept)))
 

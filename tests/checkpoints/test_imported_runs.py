@@ -113,9 +113,9 @@ def test_fine_tuning_starts_from_a_published_encoder(made, tmp_path, capsys):
         # The dropout that the checkpoint was published with.
         assert tuned.encoder.config.dropout == tuned.encoder.config.attention_dropout == 0.0
     # The head that was trained is not dropped unasked.
-    command = ["convert", str(tmp_path / "tf1"), str(tmp_path / "written"), "--to", "hf"]
+    command = ["convert", str(tmp_path / "tf1"), str(tmp_path / "written"), "--to", "tf1"]
     assert main(command) == 1
-    assert "head of its task cannot be written as 'hf'" in capsys.readouterr().err
+    assert "head of its task cannot be written as 'tf1'" in capsys.readouterr().err
     assert not (tmp_path / "written").exists()
     assert main([*command, "--encoder-only"]) == 0
     table = bert_tf.load(tmp_path / "written").encoder.embedding_table

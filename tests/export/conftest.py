@@ -12,9 +12,12 @@ import tensorflow as tf
 from exports import LABELS, LENGTH, TAGS, TEXTS, VOCABULARY, bert, decoder
 
 from bert_tf.export import ServedClassifier, ServedEmbedding, ServedGeneration, ServedMaskedLM, ServedRegressor
-from bert_tf.export import ServedTagger, write_saved_model
+from bert_tf.export import ServedMultipleChoice, ServedQuestionAnswering, ServedTagger, write_saved_model
 from bert_tf.objectives.masked_lm import MaskedLM
+from bert_tf.tasks import MultipleChoice
+from bert_tf.tasks.choices.option_rows import OptionRows
 from bert_tf.tasks.heads import Classifier, Regressor
+from bert_tf.tasks.spans.model import SpanModel
 from bert_tf.tokenizers import WordPieceTokenizer
 
 HERE = Path(__file__).parent
@@ -32,6 +35,7 @@ def models():
         classifier=Classifier(bert(), len(LABELS)),
         regressor=Regressor(bert(), mean=2.5, scale=1.5),
         tagger=Classifier(bert(pooler=False), len(TAGS), pooled=False),
+        choices=MultipleChoice(bert()),
         masked_lm=MaskedLM(bert(), pair_task="nsp"),
     )
 
@@ -45,8 +49,12 @@ def exports(models, tokenizer, tmp_path_factory):
         "regressor": ServedRegressor(models.regressor, tokenizer, LENGTH, static=True),
         "tagger": ServedTagger(models.tagger, tokenizer, TAGS, LENGTH),
         "tagger_whitespace": ServedTagger(models.tagger, tokenizer, TAGS, LENGTH, static=True, words="whitespace"),
+        "choices": ServedMultipleChoice(models.choices, tokenizer, LENGTH, static=True, rows=OptionRows(blank="_")),
         "masked_lm": ServedMaskedLM(models.masked_lm, tokenizer, LENGTH, top_k=4),
         "embedding": ServedEmbedding(models.masked_lm.backbone, tokenizer, LENGTH),
+        "questions": ServedQuestionAnswering(
+            SpanModel(bert(pooler=False), n_best=3), tokenizer, LENGTH, stride=8, max_query_length=8, threshold=0.0
+        ),
         "generation": ServedGeneration(*decoder(TEXTS), LENGTH, method="sample", top_k=20, max_new_tokens=4),
     }
     folder = tmp_path_factory.mktemp("exports")

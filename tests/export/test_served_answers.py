@@ -62,6 +62,23 @@ def test_pairs(exports, models, tokenizer):
     assert np.abs(exchanged["probabilities"] - answer["probabilities"]).max() > 1e-3
 
 
+def test_choices_are_those_of_rows_packed_by_hand(exports, models, tokenizer):
+    context, question = ["The cat", "", "Paris is"], ["sat on the _", "Paris", "un"]
+    options = [["mat.", "", "漢字 _"], ["in\n France", "small", "the cat"], ["", " ", ""]]
+    pairs = [
+        [("The cat", "sat on the mat."), None, ("The cat", "sat on the 漢字 _")],
+        [("Paris", option) for option in ("in France", "small", "the cat")],
+    ]
+    answer = served(exports, "choices", context=context, question=question, options=options)
+    for i, some in enumerate(pairs):
+        logits = [models.choices.outputs(row(tokenizer, *pair)).numpy()[0, 0] for pair in some if pair]
+        wanted = iter(softmax(np.array([logits]))[0])
+        np.testing.assert_allclose(answer["probabilities"][i], [next(wanted) if pair else 0 for pair in some], atol=1e-6)
+        best = int(np.argmax(answer["probabilities"][i]))
+        assert (answer["label"][i], answer["answer"][i].decode()) == (best, options[i][best])
+    assert (answer["label"][2], answer["answer"][2], answer["probabilities"][2].tolist()) == (-1, b"", [0, 0, 0])
+
+
 def test_regression_is_in_the_unit_of_the_labels_and_padded_to_the_full_length(exports, models, tokenizer):
     answer = served(exports, "regressor", text=list(TEXTS))
     outputs = [models.regressor.outputs(row(tokenizer, text)).numpy()[0, 0] for text in TEXTS]

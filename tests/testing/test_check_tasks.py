@@ -12,6 +12,13 @@ from bert_tf.tokenizers.bpe.bpe import GPT1_ROLES
 FILES = {
     "classification": ("a.tsv", "text\tlabel\na good film\tpos\nbad\tneg\ngood , good\tpos\na bad bad film\tneg\n"),
     "regression": ("a.tsv", "text\tlabel\na good film\t3\nbad\t1.5\ngood , good\t5\n"),
+    "multiple_choice": (
+        "a.jsonl",
+        """{"context": "a good", "options": ["film", "bad , bad"], "label": 0}
+{"question": "anna met", "options": ["paul", "one", "a film in paris"], "label": "2"}
+{"context": "paul", "question": "in", "options": ["good", "paris ,"], "label": 1}
+""",
+    ),
     "tagging": ("a.conll", "Anna B-PER\nmet O\nPaul B-PER\n\nin O\nParis B-LOC\n\ngood O\n"),
 }
 
@@ -44,4 +51,4 @@ def test_tagging_on_a_decoder(tmp_path):
 
 def test_every_task_of_the_library_is_checked():
     own = {name for name, record in TASKS.items() if isinstance(record.task, str)}
-    assert own == FILES.keys() | {"text_to_text"}  # in tests/tasks/test_text_to_text_task.py
+    assert own == FILES.keys() | {"text_to_text", "question_answering"}  # in tests/tasks

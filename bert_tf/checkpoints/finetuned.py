@@ -1,0 +1,96 @@
+"""What Hugging Face's configuration of a fine-tuned model says of its task, read and written.
+
+The class of the model is the first of `architectures`; the families' records say which heads it has
+(`bert_tf.models.task_heads.PublishedHead`).
+"""
+
+import dataclasses
+
+from bert_tf.errors import ConfigError
+from bert_tf.models.task_heads import PublishedHead
+from bert_tf.parsing import brief
+
+
+@dataclasses.dataclass(frozen=True)
+class PublishedTask:
+    """A task as config.json describes it.
+
+    Attributes:
+        kind: the name of the task: "classification", "regression" or "tagging".
+        published: how the checkpoint holds its head.
+        labels: the labels in the order of the outputs; None for a task without labels.
+        dropout: the rate before the output layer.
+    """
+
+    kind: str
+    published: PublishedHead
+    labels: tuple[str, ...] | None
+    dropout: float
+
+
+def published_head(theirs, heads):
+    """(kind of head, `PublishedHead`) of the class that a configuration, a dict, names; None for none of `heads`."""
+    names = theirs.get("architectures")
+    names = names if isinstance(names, list) else []
+    return next(((kind, head) for kind, head in heads.items() if head.architecture in names), None)
+
+
+def read_task(theirs, kind, published, where):
+    """The `PublishedTask` of a configuration.
+
+    Args:
+        theirs: the content of config.json, a dict.
+        kind, published: of `published_head`.
+        where: the file, for messages.
+
+    Raises:
+        ConfigError: a task that this library does not have, or labels that are not numbered from 0.
+    """
+    labels, problem = _labels(theirs, where), theirs.get("problem_type")
+    if kind == "classification":
+        if problem == "multi_label_classification":
+            raise ConfigError(
+                f"{where}: problem_type is 'multi_label_classification', several labels for one text, for which there is "
+                "no task; its encoder can be used: bert_tf.load, or bert-tf convert --encoder-only"
+            )
+        if problem == "regression" and len(labels) != 1:
+            raise ConfigError(f"{where}: problem_type is 'regression' with {len(labels)} outputs; one can be read")
+        if len(labels) == 1:
+            kind, labels = "regression", None
+    rate = published.rate(theirs)
+    if not isinstance(rate, (int, float)) or isinstance(rate, bool) or not 0 <= rate < 1:
+        raise ConfigError(f"{where}: the dropout rate {brief(rate)} must be at least 0 and below 1")
+    return PublishedTask(kind, published, labels, float(rate))
+
+
+def write_task(task, known):
+    """The keys of a configuration that say what `read_task` reads.
+
+    Args:
+        task: a `PublishedTask`.
+        known: the keys of the encoder's settings, which are not written again.
+    """
+    theirs = {"architectures": [task.published.architecture]}
+    labels = task.labels or ("LABEL_0",)
+    theirs["id2label"] = {str(number): label for number, label in enumerate(labels)}
+    theirs["label2id"] = {label: number for number, label in enumerate(labels)}
+    if task.kind in _PROBLEM_TYPES:
+        theirs["problem_type"] = _PROBLEM_TYPES[task.kind]
+    for key in task.published.dropout[:1]:
+        if key not in known:
+            theirs[key] = task.dropout
+    return theirs
+
+
+_PROBLEM_TYPES = {"classification": "single_label_classification", "regression": "regression"}
+
+
+def _labels(theirs, where):
+    """The labels in the order of the outputs. Without names they are called as transformers calls them."""
+    names = theirs.get("id2label")
+    if names is None:  # two labels without names are not written
+        count = theirs.get("num_labels", theirs.get("_num_labels", 2))
+        names = {str(number): f"LABEL_{number}" for number in range(count if isinstance(count, int) else 0)}
+    if not isinstance(names, dict) or sorted(names) != sorted(str(number) for number in range(len(names))) or not names:
+        raise ConfigError(f"{where}: id2label is {brief(names)}; it must name the labels 0, 1, ... without a gap")
+    return tuple(str(names[str(number)]) for number in range(len(names)))

@@ -1,0 +1,97 @@
+"""The heads that families are fine-tuned with: which layers stand between a model and the outputs of a task.
+
+No Keras is imported; `bert_tf.layers.ClassificationHead` computes them.
+"""
+
+import dataclasses
+from collections.abc import Mapping
+from typing import Literal
+
+
+@dataclasses.dataclass(frozen=True)
+class TaskHead:
+    """What a head reads, and its layers before the output layer.
+
+    Args:
+        reads: "pooled": the pooled output (of a model without a pooler, a new dense layer with tanh on the first token);
+            "first": the vector of the first token; "mean": the mean of the vectors of all real tokens; "tokens": each
+            token's vector.
+        activation: of a dense layer as wide as the model before the output layer; None for no such layer.
+        hidden_bias: whether that dense layer has a bias.
+        norm_epsilon: of a layer normalization without a bias after that dense layer; None for none.
+        input_dropout: whether there is dropout before that dense layer, too.
+        dropout: the default rate; `task.dropout` replaces it.
+        bias: whether the output layer has a bias.
+        initializer: of the output layer's kernel; None for the model's truncated normal.
+        pretrained: variables of the head (their paths below "head/") -> the variables of the pretraining model from which
+            they start.
+
+    Example:
+        TaskHead("first", activation="relu", dropout=0.2)  # DistilBERT's
+    """
+
+    reads: Literal["pooled", "first", "mean", "tokens"] = "pooled"
+    activation: str | None = None
+    hidden_bias: bool = True
+    norm_epsilon: float | None = None
+    input_dropout: bool = False
+    dropout: float = 0.1
+    bias: bool = True
+    initializer: str | None = None
+    pretrained: Mapping[str, str] = dataclasses.field(default_factory=dict)
+
+
+#: Kind of head -> BERT's: dropout and the output layer, on the pooled output or on each token (Devlin et al. 2019,
+#: section 4.1 and 5.3). Families whose head is not listed in their record have these.
+BERT_HEADS = {"classification": TaskHead("pooled"), "tagging": TaskHead("tokens")}
+
+
+@dataclasses.dataclass(frozen=True)
+class PublishedHead:
+    """How another library's checkpoints hold a model with the head of one kind of task.
+
+    Args:
+        architecture: the name of its class.
+        dense: their name of a linear layer -> our path, such as {"classifier": "head/dense"}; see `WeightMap`.
+        arrays, transposed: see `WeightMap`.
+        dropout: the keys of their configuration that hold the rate before the output layer; the first one that is
+            set counts.
+        default_dropout: the rate where none is set.
+        head: the head of their class, where it differs from the family's own; None where it does not.
+
+    Example:
+        PublishedHead("BertForSequenceClassification", {"classifier": "head/dense"}, dropout=("classifier_dropout",))
+    """
+
+    architecture: str
+    dense: Mapping[str, str]
+    arrays: Mapping[str, str] = dataclasses.field(default_factory=dict)
+    transposed: Mapping[str, str] = dataclasses.field(default_factory=dict)
+    dropout: tuple[str, ...] = ()
+    default_dropout: float = 0.0
+    head: TaskHead | None = None
+
+    def weights(self, weight_map):
+        """The family's `WeightMap` with the names of the head. They replace those of pretraining heads."""
+        parts = {name: getattr(weight_map, name) | getattr(self, name) for name in ("dense", "arrays", "transposed")}
+        return dataclasses.replace(weight_map, **parts)
+
+    def rate(self, theirs):
+        """The dropout rate that their configuration, a dict, sets."""
+        rates = (theirs.get(key) for key in self.dropout)
+        return next((rate for rate in rates if rate is not None), self.default_dropout)
+
+
+def classes(name, classification=None, tagging=None):
+    """The heads of most Hugging Face classes: name + "ForSequenceClassification" and the like, with a "classifier".
+
+    Args:
+        name: "Bert".
+        classification, tagging: what differs: arguments of `PublishedHead`.
+    """
+    rates = {"dropout": ("classifier_dropout", "hidden_dropout_prob"), "default_dropout": 0.1}
+    plain = {"dense": {"classifier": "head/dense"}} | rates
+    return {
+        "classification": PublishedHead(f"{name}ForSequenceClassification", **(plain | (classification or {}))),
+        "tagging": PublishedHead(f"{name}ForTokenClassification", **(plain | (tagging or {}))),
+    }

@@ -1,0 +1,1 @@
+"""Multiple choice: one of several options answers a question; see `task.MultipleChoiceTask`."""

@@ -1,0 +1,157 @@
+"""Multiple choice: which of several options answers a question or continues a text."""
+
+import dataclasses
+
+import numpy as np
+
+from bert_tf.errors import DataError
+from bert_tf.tasks import metrics
+from bert_tf.tasks.choices.choice_sequences import encode_questions
+from bert_tf.tasks.choices.model import MultipleChoice
+from bert_tf.tasks.choices.option_rows import OptionRows
+from bert_tf.tasks.choices.reading import examples_of, question_of, read_questions
+from bert_tf.tasks.heads import INPUTS
+from bert_tf.tasks.task import SavedTask, Task
+from bert_tf.tasks.text_task import with_separators
+
+
+@dataclasses.dataclass(frozen=True)
+class SavedChoices(SavedTask):
+    """task.json of multiple choice; `question_joins` and `blank` of `MultipleChoiceTask`."""
+
+    question_joins: str | None = None
+    blank: str | None = None
+
+
+class MultipleChoiceTask(Task):
+    """One of the options of each question.
+
+    `evaluate` gives `loss` (mean cross-entropy over the options, nats) and `accuracy`; for RACE also `accuracy_middle` and
+    `accuracy_high`, where both are in the file.
+
+    `predict` gives {"label": int, "answer": str, "probability": float, "probabilities": [float]}: the number of the
+    option from 0, its text, and the probabilities of all options; with "letter" where the file letters its options. It
+    takes dicts with "options" and "context" or "question", the same as JSON in a str, or pairs (context, options).
+
+    Attributes:
+        question_joins, blank: of `MultipleChoiceConfig`; where they are not set, those of the first file that is read.
+
+    Example:
+        task = MultipleChoiceTask({"kind": "multiple_choice", "sequence_length": 32}, tokenizer)
+        films = [("the film is a", ["good one", "paris"]), ("the one in", ["bad", "paris", "film"])]
+        train = task.examples(films, labels=[0, 1])
+        model = task.model(encoder)
+        task.evaluate(model, train)["accuracy"]
+        task.predict(model, films)[0]["answer"]
+    """
+
+    saved = SavedChoices
+    inferred = (*INPUTS, "option_mask")
+
+    def __init__(self, config, tokenizer):
+        super().__init__(config, tokenizer)
+        self.question_joins, self.blank = self.config.question_joins, self.config.blank
+        if self.question_joins is None and self.tokenizer.layout_name == "gpt1":
+            self.question_joins = "context"
+        self.rows.check(self.tokenizer.layout, self.config.sequence_length)
+
+    def make_tokenizer(self, tokenizer):
+        return with_separators(tokenizer, self.config.layout)
+
+    @property
+    def rows(self):
+        """The `OptionRows` of the settings."""
+        settings = {
+            name: getattr(self.config, name) for name in ("order", "context_length", "option_length", "option_kept")
+        }
+        return OptionRows(self.question_joins or "option", self.blank or "", **settings)
+
+    # -- data ------------------------------------------------------------------------------------
+
+    def read_file(self, path, labelled):
+        examples, format = read_questions(path, self.config, labelled)
+        self.question_joins = self.question_joins or format.question_joins
+        self.blank = format.blank if self.blank is None else self.blank
+        return examples
+
+    def from_list(self, inputs):
+        return examples_of([question_of(given, f"input {index}") for index, given in enumerate(inputs)], labelled=False)
+
+    def examples(self, questions, labels=None):
+        """Examples from a list as `predict` takes it.
+
+        Args:
+            questions: a list of dicts or of pairs (context, options).
+            labels: list of int, the numbers of the right options from 0, or None.
+
+        Raises:
+            DataError: names the example.
+        """
+        found = [question_of(given, f"example {index}") for index, given in enumerate(questions)]
+        if labels is None:
+            return examples_of(found, labelled=False)
+        for index, (question, label) in enumerate(zip(found, labels, strict=True)):
+            if (
+                isinstance(label, bool)
+                or not isinstance(label, (int, np.integer))
+                or not 0 <= label < len(question.options)
+            ):
+                raise DataError(f"example {index}: the label is {label!r}; it must be 0 to {len(question.options) - 1}")
+        return examples_of([dataclasses.replace(q, label=int(n)) for q, n in zip(found, labels)], labelled=True)
+
+    def learn(self, examples):
+        """Nothing: the options are those of each question."""
+
+    def encode(self, examples):
+        labels = None if examples.labels is None else np.array(examples.labels, np.int32)
+        return encode_questions(self.tokenizer, examples.details, labels, self.rows, self.config.sequence_length)
+
+    def make_model(self, encoder):
+        return MultipleChoice(encoder, self.config.dropout, name="multiple_choice", lm_weight=self.config.lm_weight)
+
+    # -- results ---------------------------------------------------------------------------------
+
+    def scores(self, examples, outputs):
+        logits = [output["logits"][: len(q.options)] for q, output in zip(examples.details, outputs)]
+        return self._scores_of_choices(examples, [int(np.argmax(x)) for x in logits], logits)
+
+    def _scores_of_choices(self, examples, chosen, logits=None):
+        """Metrics of chosen options, and of logits (arrays of the numbers of options) where there are any."""
+        labels, chosen = np.array(examples.labels), np.array(chosen)
+        scores = {"accuracy": metrics.accuracy(labels, chosen)}
+        if logits is not None:
+            losses = [-metrics.log_softmax(x)[label] for x, label in zip(logits, labels)]
+            scores = {"loss": float(np.mean(losses))} | scores
+        groups = np.array([question.group or "" for question in examples.details])
+        names = sorted({*groups} - {""})
+        for name in names if len(names) > 1 else ():
+            scores[f"accuracy_{name}"] = metrics.accuracy(labels[groups == name], chosen[groups == name])
+        positions = [f"option {number}" for number in range(max(len(q.options) for q in examples.details))]
+        return scores | {"examples": len(labels)} | metrics.collapse(labels, chosen, positions, what="question")
+
+    def answers(self, examples, outputs):
+        answers = []
+        for question, output in zip(examples.details, outputs):
+            probabilities = [float(p) for p in output["probabilities"][: len(question.options)]]
+            best = int(np.argmax(output["logits"]))
+            answer = {"label": best, "answer": question.options[best]}
+            if question.letters:
+                answer["letter"] = question.letters[best]
+            answers.append(answer | {"probability": probabilities[best], "probabilities": probabilities})
+        return answers
+
+    def baselines(self, train, examples):
+        """Metrics of two rules without a model.
+
+        Returns:
+            {"most frequent position": the option whose number is most often right in `train`, of those that a question
+            has; "longest option": the one with the most characters}.
+        """
+        counts = np.bincount(train.labels, minlength=max(len(q.options) for q in examples.details)) + 1.0
+        frequencies = [np.log(counts[: len(question.options)]) for question in examples.details]
+        often = self._scores_of_choices(examples, [int(np.argmax(x)) for x in frequencies], frequencies)
+        longest = [int(np.argmax([len(option) for option in question.options])) for question in examples.details]
+        return {
+            "most frequent position": metrics.without_warning(often),
+            "longest option": metrics.without_warning(self._scores_of_choices(examples, longest)),
+        }

@@ -1,0 +1,104 @@
+"""The model of question answering: an encoder or a decoder with one of the published heads."""
+
+import tensorflow as tf
+from keras import ops
+
+from bert_tf.errors import ConfigError
+from bert_tf.layers.heads import last_positions
+from bert_tf.tasks.heads import INPUTS, InferringModel
+from bert_tf.tasks.spans.heads import HEADS, IMPOSSIBLE
+
+#: Of each window 5 * n_best spans are kept, because equal texts count once.
+SPANS_PER_ANSWER = 5
+
+
+class SpanModel(InferringModel):
+    """Finds the spans of a window that may answer its question.
+
+    Args:
+        encoder: of a model family: an encoder, or a decoder, which reads the question before the context.
+        head: "bert", "electra" or "xlnet"; see `bert_tf.tasks.spans.heads`.
+        n_best, beam, max_answer_length, dropout: of `QuestionAnsweringConfig`.
+        at_end: whether the position that means "no answer" is the last real one of a row; else it is the first.
+        name: of the Keras model.
+
+    Call arguments:
+        features: those of `window_features`; for training also `start_positions`, `end_positions` int32, `answerable` and
+            `label_weights` float32 [B].
+
+    Returns:
+        `scores` float32, `starts`, `ends` int32 [B, K]: the best spans of each window, positions in the row, both inclusive;
+        a span that is none has the score -1e9. `null_scores` float32 [B]. With labels `loss` float32 [B].
+
+    Raises:
+        ConfigError: an encoder-decoder.
+
+    Example:
+        model = SpanModel(encoder, n_best=2)
+        row = tokenizer.pack(tokenizer.tokenize(["a film"]), tokenizer.tokenize(["in paris"]), 16)
+        mask = tf.constant([[False] * 4 + [True] * 2 + [False] * 10])
+        model(row | {"context_mask": mask, "start_mask": mask})["scores"].shape  # [1, 4]
+    """
+
+    loss_coefficients = {"answerable": 0.5}
+
+    def __init__(
+        self,
+        encoder,
+        head="bert",
+        n_best=20,
+        beam=None,
+        max_answer_length=30,
+        dropout=0.0,
+        at_end=False,
+        name="question_answering",
+    ):
+        super().__init__(name=name)
+        if encoder.kind == "encoder_decoder":
+            raise ConfigError(
+                f"question answering by spans fine-tunes encoders and decoders, and {type(encoder).__name__} is an "
+                "encoder-decoder; set task.kind=text_to_text, or use a model of another family"
+            )
+        self.backbone, self.at_end = encoder, at_end
+        self.max_answer_length, config = max_answer_length, encoder.config
+        of_head = HEADS[head]
+        if of_head.null_alone:
+            beam, dropout = beam or of_head.default_beam, getattr(config, "dropout", dropout)
+        else:
+            beam = n_best
+        self.head = of_head(config.hidden_size, config.initializer_range, beam, dropout)
+        self.kept = min(beam * beam, SPANS_PER_ANSWER * n_best)
+        self.built = True
+
+    def _read(self, features, training):
+        """Vectors float32 [B, S, H], and bool [B, S], True at the position that means "no answer"."""
+        hidden = self.backbone({name: features[name] for name in INPUTS}, training=training)["sequence_output"]
+        column = ops.arange(ops.shape(hidden)[1], dtype="int32")[None]
+        null = column == (last_positions(features["padding_mask"]) if self.at_end else 0)
+        return ops.cast(hidden, "float32"), ops.broadcast_to(null, ops.shape(hidden)[:2])
+
+    def call(self, features, training=False):
+        hidden, null = self._read(features, training)
+        scores, starts, ends, null_scores = self.head.candidates(hidden, null, features)
+        scores, starts, ends = (ops.reshape(x, (-1, self.head.beam**2)) for x in (scores, starts, ends))
+
+        def at(name, positions):
+            return tf.gather(features[name], positions, batch_dims=1)
+
+        fits = (ends >= starts) & (ends - starts < self.max_answer_length)
+        fits &= at("start_mask", starts) & at("context_mask", ends)
+        scores, chosen = tf.math.top_k(ops.where(fits, scores, IMPOSSIBLE), self.kept)
+        starts, ends = (tf.gather(x, chosen, batch_dims=1) for x in (starts, ends))
+        outputs = {"scores": scores, "starts": starts, "ends": ends, "null_scores": null_scores}
+        if "start_positions" in features:
+            losses = self.head.losses(hidden, null, features, training)
+            outputs["loss"] = sum(self._coefficient(name) * loss for name, loss in losses.items())
+        return outputs
+
+    def loss_weights(self, features):
+        weight = ops.sum(features["label_weights"])
+        return dict.fromkeys(("span", "answerable") if self.head.null_alone else ("span",), weight)
+
+    def loss_sums(self, features, training):
+        losses = self.head.losses(*self._read(features, training), features, training)
+        return {name: ops.sum(loss * features["label_weights"]) for name, loss in losses.items()}, {}

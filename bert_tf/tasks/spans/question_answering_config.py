@@ -1,0 +1,71 @@
+"""The settings of question answering. No TensorFlow is imported."""
+
+import dataclasses
+from typing import Annotated, Literal
+
+from bert_tf.config import Range
+from bert_tf.errors import ConfigError
+from bert_tf.tasks.config import TaskConfig
+
+
+@dataclasses.dataclass(frozen=True)
+class QuestionAnsweringConfig(TaskConfig):
+    """The settings of the task question_answering: those of `TaskConfig` and these.
+
+    `sequence_length` is the largest number of tokens in a window: question, part of the context and special tokens.
+    `columns.text` is the question and `columns.text_pair` the context. The defaults are those of google-research/bert
+    `run_squad.py`.
+
+    Attributes:
+        sequence_length: of `TaskConfig`.
+        dropout: before BERT's output layer, which the original has without dropout. The other heads have the encoder's
+            rate before the answer class (XLNet) or none (ELECTRA).
+        stride: from the begin of a window of a long context to the begin of the next one, in tokens. (`stride` of Hugging
+            Face's tokenizers is the overlap of two windows instead.)
+        max_query_length: the largest number of tokens in a question; a longer one loses its end.
+        max_answer_length: the largest number of tokens in an answer.
+        n_best: how many answers `predict` gives for a question, best first; and of BERT's head how many starts and ends
+            of a window are combined.
+        head: "bert": one dense layer gives the start and the end of the span (SpanBERT, RoBERTa and others have it,
+            too). "electra": the end depends on the start, and a classifier tells impossible questions. "xlnet": as
+            "electra" in another form, also of ALBERT version 2. None: the one that the model family was published with;
+            ALBERT has "xlnet" where questions may be impossible, else "bert".
+        beam: of "electra" and "xlnet" how many starts of a window, and how many ends for each start, are looked at.
+            None: 20 (ELECTRA), 5 (XLNet).
+        impossible_questions: whether questions may have no answer in their context, as in SQuAD 2.0. The model then
+            also answers "", and the scores are those of SQuAD 2.0's scorer. None: whether the training file has such
+            questions.
+        null_threshold: the answer is "" where `null_odds` is above it. None: tuned on the dev file after training; until
+            then 0, for ELECTRA's head -2.75.
+        scorer: "squad": the official scorers of SQuAD 1.1 and 2.0, F1 of words. "korquad": that of KorQuAD 1.0, F1 of
+            characters.
+
+    Raises:
+        ConfigError: `beam` with BERT's head, or a threshold without impossible questions.
+
+    Example:
+        QuestionAnsweringConfig(kind="question_answering", sequence_length=512, max_answer_length=64)
+    """
+
+    sequence_length: Annotated[int, Range(at_least=8, at_most=1 << 20)] = 384
+    dropout: Annotated[float, Range(at_least=0, below=1)] = 0.0
+    stride: Annotated[int, Range(at_least=1)] = 128
+    max_query_length: Annotated[int, Range(at_least=1)] = 64
+    max_answer_length: Annotated[int, Range(at_least=1)] = 30
+    n_best: Annotated[int, Range(at_least=1, at_most=100)] = 20
+    head: Literal["bert", "electra", "xlnet"] | None = None
+    beam: Annotated[int | None, Range(at_least=1, at_most=100)] = None
+    impossible_questions: bool | None = None
+    null_threshold: float | None = None
+    scorer: Literal["squad", "korquad"] = "squad"
+
+    def __post_init__(self):
+        if self.beam is not None and self.head == "bert":
+            raise ConfigError(
+                f"task.beam={self.beam} is for task.head=electra and xlnet, not for bert; remove task.beam"
+            )
+        if self.null_threshold is not None and self.impossible_questions is False:
+            raise ConfigError(
+                f"task.null_threshold={self.null_threshold} applies only to impossible questions, but "
+                "task.impossible_questions is false; remove one of them"
+            )

@@ -1,0 +1,243 @@
+"""Question answering by spans of a context (Rajpurkar et al. 2016 and 2018; Devlin et al. 2019, sections 4.2 and 4.3)."""
+
+import copy
+import dataclasses
+import re
+
+import numpy as np
+
+from bert_tf.errors import ConfigError, DataError
+from bert_tf.models.families import describe
+from bert_tf.parsing import brief
+from bert_tf.tasks.heads import INPUTS
+from bert_tf.tasks.spans import scorer
+from bert_tf.tasks.spans.decoding import find_answers
+from bert_tf.tasks.spans.files import read_questions
+from bert_tf.tasks.spans.heads import HEADS, published_head
+from bert_tf.tasks.spans.model import SpanModel
+from bert_tf.tasks.spans.questions import Questions, check_answers, check_text
+from bert_tf.tasks.spans.window_sequences import encode_questions
+from bert_tf.tasks.spans.windows import null_at_end
+from bert_tf.tasks.task import SavedTask, Task
+from bert_tf.tasks.text_task import with_separators
+
+
+@dataclasses.dataclass(frozen=True)
+class SavedQuestionAnswering(SavedTask):
+    """task.json of question answering; `impossible`, `head` and `threshold` of `QuestionAnsweringTask`."""
+
+    impossible: bool | None = None
+    head: str | None = None
+    threshold: float | None = None
+
+
+class QuestionAnsweringTask(Task):
+    """Finds the span of a context that answers a question, or says that there is none.
+
+    A context that does not fit beside its question is read in windows (`bert_tf.tasks.spans.windows`).
+
+    `evaluate` gives `em` and `f1` as the official scorer, as fractions, and `loss` (a window). Where questions may be
+    impossible, also `has_answer_em`, `has_answer_f1`, `no_answer_em` of the two kinds of questions, and with the best
+    threshold of this file `best_em`, `best_f1` and their thresholds.
+
+    `predict` gives {"answer", "start", "end", "score", "null_score", "null_odds", "n_best": [{"text", "start", "end",
+    "score", "probability"}]}; `start` and `end` count characters of the context. "answer" is "" and "start" None where
+    `null_odds` is above the threshold, and where no span is possible. `n_best` never has "", nor a text twice;
+    probabilities are of these texts alone.
+
+    Attributes:
+        impossible: whether questions may have no answer; None until it is known (from the config, or from the training
+            file).
+        head: the name of the head; None until there is a model.
+        threshold: of `null_odds`, above which the answer is ""; None until there is a model.
+
+    Example:
+        task = QuestionAnsweringTask({"kind": "question_answering", "sequence_length": 32, "max_query_length": 8}, tokenizer)
+        train = task.examples(["the one in paris?"], ["the film is in paris."], answers=[[("film", 4)]])
+        model = task.model(encoder)
+        task.evaluate(model, train)["f1"]
+        task.predict(model, [("the one?", "a good film.")])[0]["answer"]
+    """
+
+    saved = SavedQuestionAnswering
+    pooler = False
+    inferred = (*INPUTS, "context_mask", "start_mask", "start_positions", "end_positions", "answerable")
+
+    def __init__(self, config, tokenizer):
+        super().__init__(config, tokenizer)
+        self.pairs, self.impossible = True, self.config.impossible_questions
+        self.head, self.threshold = self.config.head, self.config.null_threshold
+
+    @property
+    def metric(self):
+        return self.config.metric or ("best_f1" if self.impossible else "f1")
+
+    def make_tokenizer(self, tokenizer):
+        return with_separators(tokenizer, self.config.layout)
+
+    def read_file(self, path, labelled):
+        return read_questions(path, self.config.columns, labelled)
+
+    def learn(self, examples):
+        impossible = [index for index, answers in enumerate(examples.labels) if answers.impossible]
+        if self.impossible is None:
+            self.impossible = bool(impossible)
+        if impossible and not self.impossible:
+            raise DataError(
+                f"{examples.where(impossible[0])}: the question is impossible, as {len(impossible)} are, but the task has no "
+                "impossible questions, as its training file had none; train with task.impossible_questions=true, or remove "
+                "these questions"
+            )
+
+    def from_list(self, inputs):
+        for index, given in enumerate(inputs):
+            if not (
+                isinstance(given, (tuple, list)) and len(given) == 2 and all(isinstance(text, str) for text in given)
+            ):
+                raise DataError(f"input {index} must be a pair (question, context), got {brief(given)}")
+        return Questions(texts=[question for question, _ in inputs], text_pairs=[context for _, context in inputs])
+
+    def examples(self, questions, contexts, answers=None):
+        """Examples from Python lists, checked as those of a file are.
+
+        Args:
+            questions, contexts: lists of str.
+            answers: None, or for each question a list of (text, start), start in characters of the context; an empty list
+                for an impossible question.
+        """
+        given = [questions, contexts] + ([] if answers is None else [answers])
+        if len({len(part) for part in given}) != 1:
+            raise DataError(
+                f"there are {' and '.join(str(len(part)) for part in given)} questions, contexts and answers"
+            )
+        examples = Questions(texts=list(questions), text_pairs=list(contexts))
+        for index in range(len(examples)):
+            check_text(questions[index], "question", examples.where(index))
+            check_text(contexts[index], "context", examples.where(index))
+        if answers is None:
+            return examples
+        labels = [
+            check_answers([(t, s, s + len(t)) for t, s in spans], contexts[index], not spans, examples.where(index))
+            for index, spans in enumerate(answers)
+        ]
+        examples = dataclasses.replace(examples, labels=labels)
+        self.learn(examples)
+        return examples
+
+    def encode(self, examples):
+        config = self.config
+        return encode_questions(
+            self.tokenizer, examples, config.sequence_length, config.max_query_length, config.stride
+        )
+
+    def make_model(self, encoder):
+        if self.impossible is None:
+            raise ConfigError(
+                "whether questions may be impossible is not known yet; read the training file first, or set "
+                "task.impossible_questions"
+            )
+        if self.head is None:
+            self.head = published_head(describe(encoder.config)["family"], self.impossible)
+        if self.config.beam is not None and not self.null_alone:
+            raise ConfigError(
+                f"task.beam={self.config.beam} is for the heads electra and xlnet, and this model has bert's"
+            )
+        if self.threshold is None:
+            self.threshold = HEADS[self.head].default_threshold
+        config = self.config
+        return SpanModel(
+            encoder,
+            self.head,
+            n_best=config.n_best,
+            beam=config.beam,
+            max_answer_length=config.max_answer_length,
+            dropout=config.dropout,
+            at_end=null_at_end(self.tokenizer),
+        )
+
+    @property
+    def null_alone(self):
+        """Whether `null_odds` is the null score alone; see `SpanHead`."""
+        return HEADS[self.head].null_alone
+
+    def tuned(self, metrics):
+        if not self.impossible or self.config.null_threshold is not None or "best_f1_threshold" not in metrics:
+            return self
+        result = copy.copy(self)
+        result.threshold = metrics["best_f1_threshold"]
+        return result
+
+    def _found(self, examples, outputs):
+        sequences = self.sequences(examples)
+        return find_answers(sequences, outputs, examples.text_pairs, self.config.n_best, self.null_alone)
+
+    def scores(self, examples, outputs):
+        found = self._found(examples, outputs)
+        texts, odds = [one.text for one in found], [one.null_odds for one in found]
+        weights = self.sequences(examples).trained
+        losses = np.array([output["loss"] for output in outputs], np.float64)
+        scores = {"loss": float(np.sum(losses * weights) / max(weights.sum(), 1.0))} | self._scores(
+            examples, texts, odds
+        )
+        answers = {"" if self.impossible and o > self.threshold else t for t, o in zip(texts, odds)}
+        if len(examples) > 1 and len(answers) == 1 and any(not a.impossible for a in examples.labels):
+            scores |= {"collapsed": True, "warning": f"collapsed: every question is answered by {brief(min(answers))}"}
+        return scores
+
+    def _scores(self, examples, texts, odds):
+        how, labels = self.config.scorer, examples.labels
+        if self.impossible:
+            scores = scorer.scores_with_impossible(labels, texts, odds, self.threshold or 0.0, how)
+        else:
+            scores = scorer.scores_without_impossible(labels, texts, how)
+        return scores | {"examples": len(examples), "collapsed": False}
+
+    def answers(self, examples, outputs):
+        return [self._answer(one) for one in self._found(examples, outputs)]
+
+    def _answer(self, found):
+        nothing = not found.texts or (self.impossible and found.null_odds > self.threshold)
+        scores = np.array(found.scores, np.float64)
+        weights = np.exp(scores - scores.max()) if len(scores) else scores
+        best = [
+            {"text": text, "start": start, "end": end, "score": score, "probability": float(probability)}
+            for text, start, end, score, probability in zip(
+                found.texts, found.starts, found.ends, found.scores, weights / max(weights.sum(), 1e-9)
+            )
+        ]
+        return {
+            "answer": "" if nothing else found.text,
+            "start": None if nothing else found.starts[0],
+            "end": None if nothing else found.ends[0],
+            "score": found.scores[0] if best else None,
+            "null_score": found.null_score,
+            "null_odds": found.null_odds,
+            "n_best": best,
+        }
+
+    def official(self, answers):
+        return {str(answer.get("id", index)): answer.get("answer", "") for index, answer in enumerate(answers)}
+
+    def baselines(self, train, examples):
+        """Metrics of answers without a model.
+
+        Returns:
+            {"closest sentence": of the context's sentences the one with most words of the question, "no answer": "" for
+            every question, where questions may be impossible}.
+        """
+        sentences = [_closest_sentence(q, context) for q, context in zip(examples.texts, examples.text_pairs)]
+        guesses = {"closest sentence": (sentences, -1e9)}
+        if self.impossible:
+            guesses["no answer"] = ([""] * len(examples), 1e9)
+        return {
+            name: {
+                k: v for k, v in self._scores(examples, texts, [odds] * len(examples)).items() if isinstance(v, float)
+            }
+            for name, (texts, odds) in guesses.items()
+        }
+
+
+def _closest_sentence(question, context):
+    words = set(re.findall(r"\w+", question.lower()))
+    sentences = [s for s in re.split(r"(?<=[.!?。])\s+|\n+", context) if s.strip()] or [context]
+    return max(sentences, key=lambda s: len(words.intersection(re.findall(r"\w+", s.lower()))))

@@ -1,0 +1,115 @@
+"""Tasks of fine-tuned models that other libraries published: read from their configuration, and written to it."""
+
+import dataclasses
+import sys
+
+import numpy as np
+
+from bert_tf.checkpoints.finetuned import PublishedTask
+from bert_tf.errors import ConfigError
+from bert_tf.models.families import FAMILIES, family_of, task_head
+from bert_tf.models.weights import by_path
+from bert_tf.tasks import build_task
+
+#: The sequence length recorded for a model without a longest one: XLNet's, as the published models were trained.
+UNLIMITED = 512
+
+
+def longest_sequence(config):
+    """The sequence length to use with a published model, whose training length is unknown: as long as it can be."""
+    return config.max_positions if config.max_positions < sys.maxsize else UNLIMITED
+
+
+def task_of(source):
+    """The `Task` of a published fine-tuned model.
+
+    Its texts may be single or pairs: `task.pairs` is None until a file is read. Texts are cut at the longest sequence
+    of the model. A decoder reads them without special tokens, as transformers' tokenizers give them.
+
+    Args:
+        source: a `bert_tf.checkpoints.Source` with `is_finetuned`.
+
+    Raises:
+        ConfigError: a task or labels that this library cannot have.
+        DataError: no tokenizer beside the weights.
+    """
+    published = source.task()
+    settings = {
+        "kind": published.kind,
+        "head": "hugging_face",
+        "dropout": published.dropout,
+        "sequence_length": longest_sequence(source.config),
+    }
+    if published.labels is not None:
+        settings["labels"] = list(published.labels)
+    if FAMILIES[source.family].kind == "decoder":
+        settings["layout"] = "none"
+    tokenizer = source.tokenizer()
+    try:
+        task = build_task(settings, tokenizer)
+    except ConfigError as error:
+        raise ConfigError(f"{source.path}: {error}") from None
+    if published.kind == "regression":
+        task.mean, task.scale = 0.0, 1.0  # the outputs are the scores
+    return task
+
+
+def publish(task, model, where):
+    """A fine-tuned model as Hugging Face's class of its family has it.
+
+    Args:
+        task: a `Task`.
+        model: its model.
+        where: the run, for messages.
+
+    Returns:
+        (`PublishedTask`, dict from the path of a variable to an array).
+
+    Raises:
+        ConfigError: Hugging Face has no class for the task, or one with another head.
+    """
+    config = model.backbone.config
+    advice = "serve it with 'bert-tf export', or write its encoder alone with --encoder-only"
+    heads = getattr(family_of(config).maps("hf"), "heads", {})
+    published = heads.get(task.head_kind)
+    if published is None or task.kind not in KINDS:
+        raise ConfigError(
+            f"{where}: Hugging Face has no class for {task.kind} with '{family_of(config).name}'; {advice}"
+        )
+    if _layers(task_head(config, task.head_kind, "hugging_face")) != _layers(model.task_head):
+        raise ConfigError(
+            f"{where}: {published.architecture} has other layers in its head than this model; fine-tune with "
+            f"task.head=hugging_face, or {advice}"
+        )
+    if model.both_orders is not None:
+        raise ConfigError(f"{where}: {published.architecture} cannot read pairs in both orders; {advice}")
+    arrays = {path: np.asarray(variable) for path, variable in by_path(model).items()}
+    if model.task_head.reads != "pooled":  # older runs of tagging have one
+        arrays = {path: array for path, array in arrays.items() if not path.startswith("pooler/")}
+    if task.kind == "regression":
+        _unstandardise(arrays, task, published, where)
+    return PublishedTask(task.kind, published, task.labels, float(model.head.dropout.rate)), arrays
+
+
+#: The tasks whose models Hugging Face has classes for.
+KINDS = ("classification", "regression", "tagging")
+
+
+def _layers(head):
+    """A `TaskHead` without what only training reads."""
+    return dataclasses.replace(head, dropout=0.0, input_dropout=False, initializer=None, pretrained={})
+
+
+def _unstandardise(arrays, task, published, where):
+    """Puts the mean and the scale of the labels into the output layer."""
+    if task.scale is None:
+        return
+    kernel, bias = arrays["head/dense/kernel"], arrays.get("head/dense/bias")
+    if bias is None and task.mean:
+        raise ConfigError(
+            f"{where}: {published.architecture} has no bias that could hold the mean of the labels, {task.mean:g}; serve "
+            "it with 'bert-tf export'"
+        )
+    arrays["head/dense/kernel"] = (kernel * task.scale).astype("float32")
+    if bias is not None:
+        arrays["head/dense/bias"] = (bias * task.scale + task.mean).astype("float32")

@@ -1,0 +1,156 @@
+"""Hugging Face's fine-tuned classes of every family: read, run, written back (tests/golden/finetuned.py)."""
+
+import json
+import shutil
+
+import numpy as np
+import pytest
+import tensorflow as tf
+from published_models import PAIR, SINGLE, golden, published
+from safetensors.numpy import load_file, save_file
+
+import bert_tf
+from bert_tf.checkpoints.saving import write_finetuned
+from bert_tf.cli.main import main
+from bert_tf.errors import ConfigError, DataError
+from bert_tf.export import export_run
+from bert_tf.training.converting import convert
+from bert_tf.training.loading import load_finetuned, load_finetuned_from
+from bert_tf.training.published_tasks import publish
+from bert_tf.training.sources import open_source
+
+NAMES = {"bert": "Bert", "roberta": "Roberta", "albert": "Albert", "electra": "Electra", "distilbert": "DistilBert",
+         "xlnet": "XLNet", "modernbert": "ModernBert", "gpt2": "GPT2", "gpt1": "OpenAIGPT"}  # fmt: skip
+CLASSES = [(family, f"{name}For{kind}Classification") for family, name in NAMES.items()
+           for kind in ("Sequence", "Token") if (family, kind) != ("gpt1", "Token")]  # fmt: skip
+
+
+def features(arrays):
+    result = {name: arrays[name].astype("int32") for name in ("token_ids", "segment_ids")}
+    return result | {"padding_mask": arrays["padding_mask"]}
+
+
+def outputs(model, features):
+    found = model(features)
+    return np.asarray(found["logits"] if "logits" in found else found["score"][:, None])
+
+
+@pytest.mark.parametrize("family, name", CLASSES)
+def test_logits_there_and_back(family, name, tmp_path):
+    folder, arrays = published(family, name, tmp_path / "theirs"), golden(family)
+    loaded = load_finetuned_from(open_source(folder))
+    task, model = loaded.task, loaded.task_model
+    assert (loaded.report.unused, task.config.head) == ((), "hugging_face")
+    tagging, wanted = "Token" in name, arrays[f"{name}/logits"]
+    keep = arrays["padding_mask"] if tagging else ...
+    assert task.labels == {"tagging": ("B-PER", "I-PER", "O"), "regression": None}.get(
+        task.kind, ("neg", "pos", "LABEL_2")
+    )
+    np.testing.assert_allclose(outputs(model, features(arrays))[keep], wanted[keep], atol=1e-5 * np.abs(wanted).max())
+    if not tagging:
+        for what, text in (("single", SINGLE), ("pair", PAIR)):
+            # Tokenized here and by transformers.
+            texts = [task.tokenizer.tokenize([part]) for part in ([text] if isinstance(text, str) else text)]
+            packed = task.tokenizer.pack(*texts, sequence_length=16, dynamic=True)
+            np.testing.assert_allclose(outputs(model, packed)[0], arrays[f"{name}/{what}_logits"], rtol=1e-4, atol=1e-4)
+
+    published_task, weights = publish(task, model, folder)
+    write_finetuned(model.backbone, weights, published_task, task.tokenizer, tmp_path / "ours")
+    ours, theirs = (load_file(path / "model.safetensors") for path in (tmp_path / "ours", folder))
+    assert ours.keys() == theirs.keys()
+    for key, array in theirs.items():
+        np.testing.assert_array_equal(ours[key], array, err_msg=key)
+    ours, theirs = (json.loads((path / "config.json").read_text()) for path in (tmp_path / "ours", folder))
+    for key in ("architectures", "id2label", "label2id", "model_type", "classifier_pooling"):
+        assert ours.get(key) == theirs.get(key), key
+    types = {"classification": "single_label_classification", "regression": "regression"}
+    assert ours.get("problem_type") == types.get(task.kind)
+    again = open_source(tmp_path / "ours")
+    assert (again.config, again.task()) == (loaded.encoder.config, open_source(folder).task())
+
+
+@pytest.mark.parametrize("family, name", [CLASSES[0], CLASSES[8], CLASSES[13]])
+def test_a_run_there_and_back(family, name, tmp_path):
+    folder, arrays = published(family, name, tmp_path / "theirs"), golden(family)
+    convert(folder, tmp_path / "run", "run")
+    task, model, _ = load_finetuned(tmp_path / "run")
+    wanted = arrays[f"{name}/logits"]
+    keep = arrays["padding_mask"] if "Token" in name else ...
+    np.testing.assert_allclose(outputs(model, features(arrays))[keep], wanted[keep], atol=1e-5 * np.abs(wanted).max())
+    if task.kind == "classification":
+        for what, text in (("single", SINGLE), ("pair", PAIR)):
+            (answer,), logits = task.predict(model, [text]), arrays[f"{name}/{what}_logits"].astype("float64")
+            softmax = np.exp(logits - logits.max()) / np.exp(logits - logits.max()).sum()
+            np.testing.assert_allclose([answer["probabilities"][label] for label in task.labels], softmax, atol=1e-5)
+    convert(tmp_path / "run", tmp_path / "ours", "hf")
+    ours, theirs = (load_file(path / "model.safetensors") for path in (tmp_path / "ours", folder))
+    for key, array in theirs.items():
+        np.testing.assert_array_equal(ours[key], array, err_msg=key)
+
+
+def test_what_the_configuration_says_of_a_task(tmp_path):
+    name = "BertForSequenceClassification"
+    folder = published("bert", name, tmp_path / "dropout", classifier_dropout=0.3, label2id=...)
+    task, model, _ = load_finetuned(folder)
+    assert task.config.dropout == model.head.dropout.rate == 0.3
+    assert (task.pairs, task.config.sequence_length) == (None, 16)
+    for change, error, message in (
+        ({"problem_type": "multi_label_classification"}, ConfigError, "several labels for one text"),
+        ({"problem_type": "regression"}, ConfigError, "'regression' with 3 outputs"),
+        ({"id2label": {"0": "a", "2": "b"}}, ConfigError, "name the labels 0, 1, ... without a gap"),
+        ({"id2label": {"0": "a", "1": "a"}}, ConfigError, "'a' twice"),
+        ({"id2label": ...}, DataError, r"'classifier.bias' has shape \(3,\)"),  # two labels without names
+        ({"classifier_dropout": "0.1"}, ConfigError, "dropout rate '0.1'"),
+        ({"architectures": ["BertForMaskedLM"]}, DataError, r"no fine-tuned model: .* \['BertForMaskedLM'\]"),
+    ):
+        shutil.rmtree(folder)
+        folder = published("bert", name, tmp_path / "changed", **change)
+        with pytest.raises(error, match=message):
+            load_finetuned(folder)
+        assert bert_tf.load(folder).family == "bert"  # the encoder is read in any case
+
+
+def test_older_checkpoints_have_a_pooler_that_tagging_does_not_read(tmp_path):
+    folder = published("bert", "BertForTokenClassification", tmp_path / "older")
+    pooler = load_file(published("bert", "BertForSequenceClassification", tmp_path / "other") / "model.safetensors")
+    arrays = load_file(folder / "model.safetensors")
+    arrays |= {name: array for name, array in pooler.items() if "pooler" in name}
+    save_file(arrays, folder / "model.safetensors")
+    loaded = convert(folder, tmp_path / "run", "run")
+    assert loaded.report.unused == ("bert.pooler.dense.bias", "bert.pooler.dense.weight")
+    load_finetuned(tmp_path / "run")
+
+
+def test_spanbert_is_published_as_bert(tmp_path):
+    folder = published("bert", "BertForSequenceClassification", tmp_path / "theirs")
+    assert convert(folder, tmp_path / "run", "run", family="spanbert").family == "spanbert"
+    task, model, _ = load_finetuned(tmp_path / "run")
+    wanted = golden("bert")["BertForSequenceClassification/logits"]
+    np.testing.assert_allclose(outputs(model, features(golden("bert"))), wanted, atol=1e-5 * np.abs(wanted).max())
+
+
+def test_the_commands_take_a_published_classifier(tmp_path, capsys):
+    folder = str(published("roberta", "RobertaForSequenceClassification", tmp_path / "theirs"))
+    assert main(["convert", folder, str(tmp_path / "run")]) == 0
+    assert "task: classification with the labels neg, pos, LABEL_2\nnext: bert-tf predict" in capsys.readouterr().out
+    assert main(["predict", folder, "--pair", *PAIR]) == 0
+    logits = golden("roberta")["RobertaForSequenceClassification/pair_logits"]
+    assert json.loads(capsys.readouterr().out)["label"] == ("neg", "pos", "LABEL_2")[np.argmax(logits)]
+    assert main(["convert", str(tmp_path / "run"), str(tmp_path / "tf1"), "--to", "tf1"]) == 1
+    assert "cannot be written as 'tf1'" in capsys.readouterr().err
+
+
+def test_a_published_classifier_is_served_with_one_call(tmp_path):
+    folder, arrays = published("bert", "BertForSequenceClassification", tmp_path / "theirs"), golden("bert")
+    with pytest.raises(ConfigError, match="is no run directory; say where the export is written"):
+        export_run(folder, precision="float32")
+    served = tf.saved_model.load(str(export_run(folder, tmp_path / "served", precision="float32"))).signatures
+    asked = {
+        "single": ("serving_default", {"text": [SINGLE]}),
+        "pair": ("pairs", dict(zip(("text", "text_pair"), zip(PAIR)))),
+    }
+    for what, (signature, texts) in asked.items():
+        answer = served[signature](**{name: tf.constant(text) for name, text in texts.items()})
+        logits = arrays[f"BertForSequenceClassification/{what}_logits"].astype("float64")
+        np.testing.assert_allclose(answer["probabilities"][0], np.exp(logits) / np.exp(logits).sum(), atol=1e-5)
+        assert answer["labels"].numpy()[0].tolist() == [b"neg", b"pos", b"LABEL_2"]

@@ -1,0 +1,119 @@
+"""Question answering: the public check, training, decisions about impossible questions, windows in predictions."""
+
+import json
+
+import numpy as np
+import pytest
+import tiny_questions as tiny
+
+from bert_tf.backend import AdamW
+from bert_tf.errors import ConfigError, DataError
+from bert_tf.tasks import TASKS, load_task
+from bert_tf.tasks.record import check_task as check_settings
+from bert_tf.testing import check_task
+
+
+@pytest.mark.parametrize("head", ["bert", "electra", "xlnet"])
+def test_it_passes_the_check(head, tmp_path):
+    path = tiny.write_squad(tmp_path / "a.json")
+    settings = {"max_query_length": 6, "stride": 4, "head": head, "n_best": 3, "beam": None if head == "bert" else 3}
+    check_task(TASKS["question_answering"], path, tiny.encoder(), tiny.tokenizer(), tmp_path, **settings)
+
+
+@pytest.fixture(scope="module")
+def trained():
+    """A task with impossible questions, its examples, and a model that knows them by heart."""
+    task = tiny.task(n_best=4)
+    questions, contexts, answers = zip(*(
+        (question, tiny.CONTEXTS[number], [(text, tiny.CONTEXTS[number].index(text)) for text in texts])
+        for _, number, question, texts in tiny.QUESTIONS
+    ))  # fmt: skip
+    examples = task.examples(list(questions), list(contexts), list(answers))
+    model = task.model(tiny.encoder(hidden_size=32))
+    model.compile(AdamW(3e-3))
+    for epoch in range(60):
+        model.fit(task.dataset(examples, 8, training=True, epoch=epoch), verbose=0)
+    return task, examples, model
+
+
+def test_it_learns_and_answers_with_the_characters_of_the_context(trained):
+    task, examples, model = trained
+    assert len(task.sequences(examples).lengths) > len(examples)  # several windows a question
+    scores = task.evaluate(model, examples)
+    assert scores["best_f1"] == 1.0 and task.metric == "best_f1" and not scores["collapsed"]
+    tuned = task.tuned(scores)
+    assert (task.threshold, tuned.threshold) == (0.0, scores["best_f1_threshold"])
+    again = tuned.evaluate(model, examples)
+    assert again["f1"] == again["has_answer_f1"] == again["no_answer_f1"] == 1.0
+    answers = tuned.predict(model, examples)
+    assert [a["answer"] for a in answers] == ["Paris", "Bert", "Paris", ""]
+    assert answers[3]["start"] is None and answers[3]["null_odds"] > tuned.threshold and answers[3]["n_best"]
+    for (_, number, _, _), answer in zip(tiny.QUESTIONS, answers):
+        texts = [one["text"] for one in answer["n_best"]]
+        assert 1 <= len(texts) == len(set(texts)) <= 4 and "" not in texts
+        assert answer["score"] == answer["n_best"][0]["score"] == max(one["score"] for one in answer["n_best"])
+        assert sum(one["probability"] for one in answer["n_best"]) == pytest.approx(1)
+        for one in answer["n_best"]:
+            assert tiny.CONTEXTS[number][one["start"] : one["end"]] == one["text"]
+    baselines = task.baselines(examples, examples)
+    assert baselines["no answer"]["em"] == 0.25 == baselines["no answer"]["best_em"]
+    assert 0.0 < baselines["closest sentence"]["f1"] < 1.0 and task.not_above(scores, baselines) is None
+
+
+def test_official_predictions_and_saved_threshold(trained, tmp_path):
+    task, examples, model = trained
+    path = tiny.write_squad(tmp_path / "a.json")
+    tuned = task.tuned(task.evaluate(model, examples))
+    answers = tuned.predict(model, tuned.read(path, labelled=False))
+    assert [list(answer)[:3] for answer in answers] == [["item", "id", "text"]] * 4
+    assert tuned.official(answers) == {"a": "Paris", "b": "Bert", "c": "Paris", "d": ""}
+    tuned.save(tmp_path)
+    saved = json.loads((tmp_path / "task.json").read_text())
+    assert (saved["impossible"], saved["head"], saved["threshold"]) == (True, "bert", tuned.threshold)
+    assert load_task(tmp_path, task.tokenizer).predict(model, tuned.read(path, labelled=False)) == answers
+    fixed = tiny.task(null_threshold=-3.0)
+    assert fixed.tuned({"best_f1_threshold": 2.0}) is fixed and fixed.threshold == -3.0
+
+
+def test_without_a_possible_span_the_answer_is_empty(trained):
+    task, _, model = trained
+    short = tiny.task(impossible_questions=False)
+    answers = short.predict(short.model(model.backbone), [("Where was Anna?", "\u0007"), ("", ""), ("Who?", "Bert.")])
+    assert [a["answer"] for a in answers[:2]] == ["", ""] and answers[2]["answer"]
+    assert answers[0]["score"] is None and answers[0]["n_best"] == [] and answers[0]["null_odds"] == 1e9
+    json.dumps(answers, allow_nan=False)
+
+
+def test_answers_are_found_in_every_window(trained):
+    task, _, model = trained
+    context = "She was in London. " * 6 + tiny.CONTEXTS[0]
+    answer = task.predict(model, [("Where was Anna born?", context)])[0]
+    starts = {one["start"] for one in answer["n_best"]}
+    assert len(task.sequences(task.from_list([("Where was Anna born?", context)])).lengths) > 3
+    assert max(starts) >= context.index("Anna") - 30
+
+
+def test_settings_and_labels_that_contradict_each_other():
+    with pytest.raises(ConfigError, match="task.beam=5 is for task.head=electra and xlnet"):
+        tiny.task(head="bert", beam=5)
+    with pytest.raises(ConfigError, match="task.null_threshold=0.5 applies only to impossible questions"):
+        tiny.task(null_threshold=0.5, impossible_questions=False)
+    with pytest.raises(ConfigError, match="task.lm_weight does not apply to task.kind=question_answering"):
+        check_settings({"kind": "question_answering", "lm_weight": 0.5})
+    task = tiny.task()
+    with pytest.raises(ConfigError, match="whether questions may be impossible is not known yet"):
+        task.model(tiny.encoder())
+    task.examples(["Where?"], ["In Paris."], [[("Paris", 3)]])
+    assert (task.impossible, task.metric) == (False, "f1")
+    with pytest.raises(
+        DataError, match="the question is impossible, as 1 are, but the task has no impossible questions"
+    ):
+        task.examples(["Where?"], ["In Paris."], [[]])
+    with pytest.raises(DataError, match=r"input 0 must be a pair \(question, context\), got 'Where'"):
+        task.predict(None, ["Where"])
+
+
+def test_answers_without_a_token_are_not_trained_on():
+    task = tiny.task(impossible_questions=False)
+    examples = task.examples(["Where?"] * 2, ["In \u0007 Paris."] * 2, [[("\u0007", 3)], [("Paris", 5)]])
+    np.testing.assert_array_equal(task.sequences(examples).trained, [0, 1])

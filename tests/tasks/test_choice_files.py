@@ -1,0 +1,244 @@
+"""Files of multiple choice: the data sets as they are distributed, tables, and what is said of wrong ones."""
+
+import json
+
+import pytest
+
+from bert_tf.errors import ConfigError, DataError
+from bert_tf.tasks.choices.choices_config import MultipleChoiceConfig
+from bert_tf.tasks.choices.question import Question
+from bert_tf.tasks.choices.reading import question_of, read_questions
+from bert_tf.tasks.config import ColumnsConfig
+from bert_tf.tasks.record import check_task
+
+
+@pytest.fixture
+def write(tmp_path):
+    def write(name, content):
+        path = tmp_path / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        if not isinstance(content, str):
+            content = "".join(json.dumps(row) + "\n" for row in content)
+        path.write_text(content, encoding="utf-8")
+        return str(path)
+
+    return write
+
+
+def read(path, labelled=True, columns=None, **settings):
+    config = MultipleChoiceConfig(kind="multiple_choice", columns=ColumnsConfig(**columns or {}), **settings)
+    return read_questions(path, config, labelled)
+
+
+SWAG = """,video-id,fold-ind,startphrase,sent1,sent2,gold-source,ending0,ending1,ending2,ending3,label
+4,lsmdc1,99,"He stops, he","He stops.",He,gold,sits.,"runs, fast.",eats.,sleeps.,2
+"""
+ROCSTORIES = """InputStoryid,InputSentence1,InputSentence2,InputSentence3,InputSentence4,RandomFifthSentenceQuiz1,RandomFifthSentenceQuiz2,AnswerRightEnding
+a-1,One.,Two.,Three.,Four.,Bad.,Good.,2
+"""
+ARC_NESTED = {
+    "id": "M1",
+    "question": {"stem": "Why?", "choices": [{"text": t, "label": n} for t, n in zip("xyz", "123")]},
+    "answerKey": "3",
+}
+ARC_FLAT = {
+    "id": "M2",
+    "question": "Why?",
+    "choices": {"text": list("vwxyz"), "label": list("ABCDE")},
+    "answerKey": "E",
+}
+DREAM = [[["M: Hi.", "W: Hi."], [{"question": "Who?", "choice": ["He.", "She.", "It."], "answer": "She."}], "4-1"]]
+HELLASWAG = {
+    "ind": 24,
+    "activity_label": "Roof",
+    "ctx_a": "A man sits.",
+    "ctx_b": "he",
+    "endings": ["a", "b"],
+    "label": 1,
+}
+COSMOS = {"id": "3Q#1", "context": "It rained.", "question": "Why?", "answer0": "a", "answer1": "b", "label": "1"}
+COPA = {"premise": "It rained.", "choice1": "a", "choice2": "b", "question": "effect", "label": 1, "idx": 7}
+FILES = {
+    "swag": ("a.csv", SWAG, Question("He stops.", "He", ("sits.", "runs, fast.", "eats.", "sleeps."), 2, identifier="4")),
+    "hellaswag": ("a.jsonl", [HELLASWAG], Question("A man sits.", "he", ("a", "b"), 1, identifier=24)),
+    "cosmos": ("a.jsonl", [COSMOS], Question("It rained.", "Why?", ("a", "b"), 1, identifier="3Q#1")),
+    "copa": ("a.jsonl", [COPA], Question("It rained.", "What happened as a result?", ("a", "b"), 1, identifier=7)),
+    "dream": ("a.json", json.dumps(DREAM), Question("M: Hi.\nW: Hi.", "Who?", ("He.", "She.", "It."), 1, identifier="4-1-0")),
+    "rocstories": ("a.csv", ROCSTORIES, Question("One. Two. Three. Four.", "", ("Bad.", "Good."), 1, identifier="a-1")),
+    "arc": ("a.csv", '"Which, then?",x,y,z,,C\nHow many?,5,6,7,8,2\n', Question("", "Which, then?", tuple("xyz"), 2, tuple("ABC"))),
+    "arc_nested": ("a.jsonl", [ARC_NESTED], Question("", "Why?", tuple("xyz"), 2, tuple("123"), identifier="M1")),
+    "arc_flat": ("a.jsonl", [ARC_FLAT], Question("", "Why?", tuple("vwxyz"), 4, tuple("ABCDE"), identifier="M2")),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", FILES)
+def test_a_data_set_is_recognized_or_named(name, write):
+    file, content, expected = FILES[name]
+    path = write(file, content)
+    for settings in ({}, {"format": name.split("_")[0]}):
+        examples, format = read(path, **settings)
+        assert format.name == name.split("_")[0]
+        assert examples.details[0] == expected and examples.labels[0] == expected.label
+    assert format.question_joins == ("context" if name == "copa" else "option")
+
+
+def test_parquet_is_read_as_the_package_datasets_writes_it(tmp_path):
+    parquet, table = pytest.importorskip("pyarrow.parquet"), pytest.importorskip("pyarrow").Table
+    parquet.write_table(table.from_pylist([ARC_FLAT]), tmp_path / "a.parquet")
+    parquet.write_table(table.from_pylist([COPA | {"label": "choice2"}, COPA | {"label": None}]), tmp_path / "b.parquet")
+    assert read(str(tmp_path / "a.parquet"))[0].details == [FILES["arc_flat"][2]]
+    examples, format = read(str(tmp_path / "b.parquet"), labelled=False)
+    assert (format.name, [q.label for q in examples.details], examples.unit) == ("copa", [1, None], "row")
+
+
+def test_options_of_arc_may_be_numbered_from_1(write):
+    question = read(write(*FILES["arc"][:2]))[0].details[1]
+    assert (question.letters, question.label) == (("1", "2", "3", "4"), 1)
+
+
+ARTICLE = {
+    "article": "It was\nTom.",
+    "questions": ["Who is _ ?", "Why?"],
+    "options": [["a", "b", "c", "d"], ["e", "f", "g", "h"]],
+    "answers": ["B", "D"],
+}
+
+
+@pytest.mark.parametrize("kind", ["folder", "jsonl", "one"])
+def test_race(kind, write, tmp_path):
+    articles = [ARTICLE | {"id": "middle1.txt"}, ARTICLE | {"id": "high7.txt"}]
+    if kind == "folder":
+        for level, article in zip(("middle", "high"), articles):
+            write(f"train/{level}/{article['id'].removeprefix(level)}", json.dumps(article))
+        examples, format = read(str(tmp_path / "train"))
+        assert examples.where(0).endswith("train, file high/7.txt, line 1")
+    elif kind == "jsonl":
+        examples, format = read(write("a.jsonl", articles[::-1]))
+        assert examples.lines == [1, 1, 2, 2]
+    else:
+        rows = [
+            {"example_id": article["id"], "article": article["article"], "question": q, "options": o, "answer": a}
+            for article in articles[::-1]
+            for q, o, a in zip(*(ARTICLE[key] for key in ("questions", "options", "answers")))
+        ]
+        examples, format = read(write("a.jsonl", rows))
+    assert (format.name, format.blank, examples.labels) == ("race", "_", [1, 3, 1, 3])
+    assert [q.group for q in examples.details] == ["high", "high", "middle", "middle"]
+    assert examples.details[1].options == ("e", "f", "g", "h") and examples.details[0].letters == tuple("ABCD")
+
+
+TABLES = {
+    "numbers": ("question,option0,option1,option2,label\nq,a,b,c,1\nr,d,e,,0\n", [1, 0], None),
+    "letters": ("Context,A,B,C,answer\nq,x,y,z,C\nr,x,y,,A\n", [2, 0], tuple("ABC")),
+    "texts": ("context\tchoice_1\tchoice_2\tcorrect\nq\tx\ty\ty\nr\tx\tz\tx\n", [1, 0], None),
+    "options that are numbers": ("question,option1,option2,label\nq,3,4,4\nr,5,6,5\n", [1, 0], None),
+    "a list": ('question,options,label\nq,"[""a"", ""b""]",1\nr,"[""a"", ""b"", ""c""]",0\n', [1, 0], None),
+    "a list in JSON": ([{"context": "q", "choices": ["a", "b"], "label": 1}, {"context": "r", "choices": ["a", "b"], "label": 0}], [1, 0], None),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", TABLES)
+def test_tables(name, write):
+    content, labels, letters = TABLES[name]
+    ending = "tsv" if "\t" in content else "csv" if isinstance(content, str) else "jsonl"
+    examples, format = read(write(f"a.{ending}", content))
+    assert (format.name, examples.labels, examples.details[0].letters) == ("columns", labels, letters)
+    assert examples.texts == ["q", "r"]
+
+
+def test_columns_are_named_or_numbered(write):
+    path = write("a.csv", "stem,right,wrong,which\nq,a,b,1\nr,c,d,2\n")
+    settings = {"option_columns": ("right", "wrong"), "first_label": 1}
+    examples, _ = read(path, columns={"text": "stem", "label": "which"}, **settings)
+    assert (
+        examples.labels == [0, 1] and examples.details[1].options == ("c", "d") and examples.details[1].context == "r"
+    )
+    path = write("b.csv", "q,a,b,1\nr,c,d,0\n")
+    examples, _ = read(path, columns={"text_pair": 0, "label": -1}, option_columns=(1, 2))
+    assert examples.labels == [1, 0] and examples.details[0] == Question("", "q", ("a", "b"), 1)
+
+
+ERRORS = [
+    ("a.csv", "question,option0,option1,label\nq,a,b,1\nr,c,d,2\n", {}, "a.csv, line 3: the label '2' is none of '0', '1'; correct it, or leave out such rows with --set task.columns.skip_malformed=true"),
+    ("a.csv", "question,option0,option1,label\nq,a,b,\n", {}, "line 2: there is no label, which only predict allows"),
+    ("a.csv", "question,option0,option1,label\nq,a,,0\n", {}, "line 2: there are 1 options; there must be two at least"),
+    ("a.csv", "question,option0,option1,option2,label\nq,a,,c,0\n", {}, "line 2: option 2 is empty; write it"),
+    ("a.csv", "question,option0,option1,label\n,a,b,0\n", {}, "line 2: the context and the question are empty"),
+    ("a.csv", "question,option0,option1,label\nq,a,b\n", {}, "line 2: 3 fields where the header has 4; correct the row"),
+    ("a.csv", "question,right,wrong,label\nq,a,b,0\n", {}, "no columns have usual names of options .* name them among 'question', 'right', 'wrong', 'label', e.g. --set task.option_columns"),
+    ("a.csv", "stem2,option0,option1,label\nq,a,b,0\n", {}, "no column has a usual name of a context .* or of a question"),
+    ("a.csv", "stem,option0,option1,label\nq,a,b,0\n", {"option_columns": ("option0", "option")}, "task.option_columns: there is no column 'option'; did you mean"),
+    ("a.csv", "Which?,x,y,z,w,E\n", {}, "a.csv, line 1: the label 'E' is none of 'A', 'B', 'C', 'D'"),
+    ("a.jsonl", [ARTICLE | {"answers": ["A"]}], {}, "line 1: there are 2 questions, 2 lists of options and 1 answers"),
+    ("a.jsonl", [COPA | {"question": "why"}], {}, "line 1: 'question' is 'why'; it must be cause or effect"),
+    ("a.jsonl", [COSMOS | {"context": ["x"]}], {}, r"line 1: 'context' is \['x'\]; it must be a text"),
+    ("a.jsonl", [COSMOS], {"format": "swag"}, "a.jsonl, line 1: there are 0 options"),
+    ("a.json", json.dumps([DREAM[0][:2]]), {}, "item 1: an item must be an array of turns, questions and an identifier"),
+    ("a.txt", "some text\nmore\n", {}, "has no columns, and multiple_choice reads questions with options"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("name", "content", "settings", "message"), ERRORS)
+def test_errors_name_file_and_line(name, content, settings, message, write):
+    with pytest.raises(DataError, match=message):
+        read(write(name, content), **settings)
+
+
+def test_malformed_rows_can_be_left_out(write):
+    path = write("a.csv", "q,,,,,3\nWhich?,x,y,z,,B\n\nWhich?,x,y,z,w,E\n")
+    examples, _ = read(path, columns={"skip_malformed": True})
+    assert (examples.labels, examples.lines, examples.skipped) == ([1], [2], 2)
+    with pytest.raises(DataError, match="all 1 rows are malformed, line 1 because: there are 0 options"):
+        read(write("b.csv", "q,,,,,3\n"), columns={"skip_malformed": True})
+
+
+def test_unlabelled_files_answer_every_line(write):
+    examples, _ = read(write("a.csv", "question,option0,option1\nq,a,b\n\nr,c,\ns,d,e\n"), labelled=False)
+    assert examples.labels is None and examples.lines == [2, 5]
+    assert examples.lacking == [
+        {"line": 3, "error": "the line is empty"},
+        {"line": 4, "error": "there are 1 options; there must be two at least"},
+    ]
+    answers = examples.one_a_line([{"label": 0}, {"label": 1}])
+    assert [answer["line"] for answer in answers] == [2, 3, 4, 5] and answers[0]["text"] == "q"
+    hidden, _ = read(write("b.jsonl", [{k: v for k, v in COPA.items() if k != "label"}]), labelled=False)
+    assert hidden.details[0].label is None
+
+
+def test_what_predict_takes():
+    expected = Question("c", "", ("a", "b"))
+    for given in (
+        ("c", ["a", "b"]),
+        {"context": "c", "options": ["a", "b"]},
+        '{"context": "c", "options": ["a", "b"]}',
+    ):
+        assert question_of(given, "input 0") == expected
+    for given, message in (
+        ("c", "input 0, which must be a JSON object with 'options' and 'context' or 'question', is not valid JSON"),
+        ({"context": "c"}, "input 0: 'options' must be a list of texts, got None"),
+        ({"context": "c", "options": ["a"]}, "input 0: there are 1 options"),
+        ({"options": ["a", "b"]}, "input 0: the context and the question are empty"),
+        ({"text": "c", "options": ["a", "b"]}, "has the key 'text'; known: context, question, options"),
+        (3, "input 0 must be a dict with 'options' and 'context' or 'question', got 3"),
+    ):
+        with pytest.raises(DataError, match=message):
+            question_of(given, "input 0")
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"format": "swga"}, "task.format is 'swga'; did you mean 'swag'"),
+        (
+            {"format": "swag", "option_columns": ["a"]},
+            "task.option_columns is for task.format=columns, and task.format=swag",
+        ),
+        ({"context_length": 3}, "task.context_length needs task.option_length"),
+        ({"labels": ["a", "b"]}, "task.labels is for"),
+        ({"pair_order": "both"}, "task.pair_order does not apply to task.kind=multiple_choice; remove it"),
+        ({"metric": "f1"}, "task.metric=f1 is no metric of multiple_choice"),
+    ],
+)
+def test_settings(settings, message):
+    with pytest.raises(ConfigError, match=message):
+        check_task({"kind": "multiple_choice"} | settings)

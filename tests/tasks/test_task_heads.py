@@ -1,0 +1,148 @@
+"""The published heads: which layers each family is fine-tuned with, and what older runs had."""
+
+import json
+from pathlib import Path
+
+import keras
+import numpy as np
+import pytest
+import tiny
+
+import bert_tf
+from bert_tf.backend import AdamW
+from bert_tf.errors import ConfigError
+from bert_tf.models.families import FAMILIES, preset, task_head
+from bert_tf.tasks import build_task, load_task
+from bert_tf.tasks.heads import Classifier
+from bert_tf.training.checkpoints import Checkpoints
+from bert_tf.training.published_tasks import publish
+from bert_tf.training.loading import load_encoder, load_finetuned, load_head
+
+FIXTURES = Path(__file__).parents[1] / "fixtures" / "checkpoints"
+#: Preset -> what the head for texts reads, its activation, its dropout, and the dropout of the head for tokens.
+HEADS = {
+    "bert_base": ("pooled", None, 0.1, 0.1),
+    "spanbert_base": ("pooled", None, 0.1, 0.1),
+    "roberta_base": ("first", "tanh", 0.0, 0.1),
+    "albert_base_v2": ("pooled", None, 0.1, 0.1),
+    "electra_base": ("pooled", None, 0.1, 0.1),
+    "distilbert_base": ("first", "relu", 0.2, 0.1),
+    "xlnet_base_cased": ("pooled", None, 0.1, 0.0),
+    "modernbert_base": ("mean", "gelu_erf", 0.0, 0.0),
+    "gpt1": ("pooled", None, 0.1, 0.1),
+    "gpt2_small": ("pooled", None, 0.0, 0.1),
+}
+
+
+@pytest.mark.parametrize("name", HEADS)
+def test_the_heads_of_the_families(name):
+    config = preset(name)
+    texts, tokens = (task_head(config, kind) for kind in ("classification", "tagging"))
+    assert (texts.reads, texts.activation, texts.dropout, tokens.dropout) == HEADS[name]
+    assert tokens.reads == "tokens" and tokens.activation == (texts.activation if name == "modernbert_base" else None)
+    for kind, reads in (("classification", "pooled"), ("tagging", "tokens")):
+        bert = task_head(config, kind, "bert")
+        assert (bert.reads, bert.activation, bert.dropout) == (reads, None, 0.1)
+
+
+def test_hugging_faces_heads():
+    assert task_head(preset("electra_base"), "classification", "hugging_face").activation == "gelu_erf"
+    assert not task_head(preset("gpt1"), "classification", "hugging_face").bias
+    assert task_head(preset("roberta_base"), "tagging", "hugging_face") == task_head(preset("roberta_base"), "tagging")
+    with pytest.raises(ConfigError, match="no class for tagging with 'gpt1'"):
+        task_head(preset("gpt1"), "tagging", "hugging_face")
+    assert {name for name, record in FAMILIES.items() if record.maps("hf") and record.maps("hf").heads} == {
+        "bert", "roberta", "albert", "distilbert", "modernbert", "electra", "spanbert", "xlnet", "gpt1", "gpt2",
+    }  # fmt: skip
+
+
+def test_where_dropout_is():
+    config = tiny.encoder().config
+    roberta = Classifier(
+        tiny.encoder(pooler=False), 2, dropout=0.5, head=task_head(preset("roberta_base"), "classification")
+    )
+    assert roberta.head.input_dropout.rate == roberta.head.dropout.rate == 0.5 and roberta.pooler is None
+    distilbert = Classifier(tiny.encoder(), 2, head=task_head(preset("distilbert_base"), "classification"))
+    assert distilbert.head.input_dropout is None and distilbert.head.dropout.rate == 0.2
+    assert distilbert.head.hidden.kernel.shape == (config.hidden_size, config.hidden_size)
+
+
+def test_the_mean_leaves_padding_out():
+    head = task_head(preset("modernbert_base"), "classification")
+    model, tokenizer = Classifier(tiny.encoder(pooler=False), 3, head=head), tiny.tokenizer()
+    assert [v.path for v in model.head.weights] == [
+        "head/layer_norm/gamma", "head/dense/kernel", "head/dense/bias", "head/hidden/kernel",
+    ]  # fmt: skip
+    texts = tokenizer.tokenize(["the film was good", "bad"])
+    both = model(tokenizer.pack(texts, sequence_length=8))["logits"]
+    alone = model(tokenizer.pack(texts[1:], sequence_length=3))["logits"]
+    np.testing.assert_allclose(both[1:], alone, atol=1e-5)
+    vectors = np.asarray(model.backbone(tokenizer.pack(texts[1:], sequence_length=3))["sequence_output"], "float64")
+    z = vectors.mean(axis=1) @ np.asarray(model.head.hidden.kernel, "float64")
+    gelu = np.asarray(keras.activations.gelu(z, approximate=False), "float64")
+    normal = (gelu - gelu.mean(-1, keepdims=True)) / np.sqrt(gelu.var(-1, keepdims=True) + 1e-5)
+    wanted = normal @ np.asarray(model.head.dense.kernel, "float64") + np.asarray(model.head.dense.bias)
+    np.testing.assert_allclose(alone, wanted, atol=1e-4)
+
+
+def test_modernbert_starts_from_its_pretrained_layers(tmp_path):
+    objective = bert_tf.load(FIXTURES / "modernbert", pretraining=True).objective
+    bert_tf.import_run(FIXTURES / "modernbert", tmp_path / "run")
+    for source in (FIXTURES / "modernbert", tmp_path / "run"):
+        encoder, tokenizer = load_encoder(source, pooler=False)
+        task = build_task({"kind": "tagging", "labels": ["A", "B"], "sequence_length": 16}, tokenizer)
+        model = task.model(encoder)
+        load_head(model, source)
+        np.testing.assert_array_equal(model.head.hidden.kernel, objective.masked_lm_head.dense.kernel)
+        np.testing.assert_array_equal(model.head.norm.gamma, objective.masked_lm_head.layer_norm.gamma)
+
+
+def leave_run(folder, task, model):
+    model.compile(optimizer=AdamW(1e-3))
+    model.optimizer.build(model.trainable_variables)
+    Checkpoints(folder / "checkpoints").save(model, 1)
+    task.tokenizer.save(folder / "tokenizer")
+    (folder / "config.yaml").write_text(json.dumps({"model": bert_tf.models.families.describe(model.backbone.config)}))
+    task.save(folder)
+
+
+def test_runs_from_before_the_setting_have_berts_head(tmp_path):
+    encoder, tokenizer = load_encoder(FIXTURES / "distilbert", pooler=True)
+    settings = {"kind": "classification", "labels": ["a", "b"], "sequence_length": 16}
+    task = build_task(settings | {"head": "bert", "dropout": 0.1}, tokenizer)
+    model = task.model(encoder)
+    leave_run(tmp_path, task, model)
+    content = json.loads((tmp_path / "task.json").read_text())
+    del content["config"]["head"]
+    (tmp_path / "task.json").write_text(json.dumps(content))
+    again, model_again, _ = load_finetuned(tmp_path)
+    assert again.config.head == "bert"
+    np.testing.assert_allclose(*(
+        [answer["probabilities"]["a"] for answer in t.predict(m, ["the people", "war"])]
+        for t, m in ((task, model), (again, model_again))
+    ))  # fmt: skip
+    build_task(settings, tokenizer).save(tmp_path)
+    assert load_task(tmp_path, tokenizer).config.head is None  # the family's own
+    with pytest.raises(ConfigError, match="has other layers in its head .* fine-tune with task.head=hugging_face"):
+        publish(again, model_again, tmp_path)
+
+
+def test_taggers_from_before_the_setting_have_a_pooler(tmp_path):
+    task = build_task({"kind": "tagging", "labels": ["O", "B-X"], "sequence_length": 16}, tiny.tokenizer())
+    model = task.model(tiny.encoder(pooler=True))
+    leave_run(tmp_path, task, model)
+    _, again, _ = load_finetuned(tmp_path)
+    assert "pooled_output" in again.backbone.output
+    _, arrays = publish(task, model, tmp_path)
+    assert not any(path.startswith("pooler/") for path in arrays)
+
+
+def test_the_scale_of_a_regression_is_written_into_its_output_layer(tmp_path):
+    task = build_task({"kind": "regression", "sequence_length": 16}, tiny.tokenizer())
+    task.examples(["good", "bad", "film"], labels=[1.0, 4.0, 10.0])
+    model = task.model(tiny.encoder())
+    _, arrays = publish(task, model, tmp_path)
+    features = task.tokenizer.pack(task.tokenizer.tokenize(["the film"]), sequence_length=8)
+    pooled = np.asarray(model.backbone(features)["pooled_output"], "float64")
+    score = pooled @ arrays["head/dense/kernel"] + arrays["head/dense/bias"]
+    np.testing.assert_allclose(model(features)["score"], score[:, 0], rtol=1e-4)
