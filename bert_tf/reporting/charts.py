@@ -22,6 +22,8 @@ COLUMNS = 260
 #: Colours of the style sheet.
 COLORS = 8
 LINE_HEIGHT = 13
+#: The y axis spans at least this fraction of the largest value.
+LEAST_SPAN = 0.02
 
 
 @dataclasses.dataclass(frozen=True)
@@ -91,7 +93,10 @@ class _Scale:
 
     def __init__(self, xs, ys, right):
         self.right = right
-        self.y_ticks = ticks(min(ys), max(ys), 4)
+        low, high = min(ys), max(ys)
+        # Rounding of a number that does not change is not spread over the whole height.
+        room = max(0.0, LEAST_SPAN * max(abs(low), abs(high)) - (high - low)) / 2
+        self.y_ticks = ticks(low - room, high + room, 4)
         self.low, self.high = self.y_ticks[0], self.y_ticks[-1]
         self.first, self.last = min(xs), max(xs)
         self.x_ticks = whole_ticks(self.first, self.last, 5)

@@ -64,9 +64,8 @@ def _error(one):
             facts.append(h("span", f"{name} ", h("b", h("bdi", _shown(one[name])), class_=name)))
     if "confidence" in one:
         facts.append(h("span", "confidence ", h("data", f"{one['confidence']:.3f}", value=one["confidence"])))
-    texts = [h("p", marked(one["text"], one.get("marks", ())), class_="text", dir="auto")]
-    if "text_pair" in one:
-        texts.append(h("p", one["text_pair"], class_="text", dir="auto"))
+    texts = [h("p", one["before"], class_="text", dir="auto")] if "before" in one else []
+    texts.append(h("p", marked(one["text"], one.get("marks", ())), class_="text", dir="auto"))
     return h("li", h("p", facts, class_="facts"), texts)
 
 

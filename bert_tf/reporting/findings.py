@@ -72,7 +72,7 @@ def worst(wrong, badness):
     return indexes[np.argsort(-np.asarray(badness)[indexes], kind="stable")][:MOST_ERRORS].tolist()
 
 
-def error(examples, index, true=None, predicted=None, confidence=None, text=None, marks=()):
+def error(examples, index, true=None, predicted=None, confidence=None, text=None, before=None, marks=()):
     """One wrong example, for "errors" of the findings.
 
     Args:
@@ -81,24 +81,25 @@ def error(examples, index, true=None, predicted=None, confidence=None, text=None
         true, predicted: what is right, and what the model says: str or numbers; None where `marks` show it.
         confidence: the probability that the model gives its prediction; None if it has none.
         text: the text that the marks count in; None for that of the example.
+        before: what stands before this text, such as the question about it; None for the first text of a pair.
         marks: (start, end, verdict, label): characters [start, end) of the text. The verdict is "right" (true and
             predicted), "wrong" (predicted, but not true) or "missed" (true, but not predicted).
 
     Returns:
         A dict for JSON; long texts are cut, around the first mark where there is one.
     """
-    text = examples.texts[index] if text is None else text
+    if text is None:  # the second text of a pair stands below the first
+        pairs = examples.text_pairs
+        text, before = (examples.texts[index], None) if pairs is None else (pairs[index], examples.texts[index])
     marks = sorted(tuple(mark) for mark in marks)
-    before = max(0, marks[0][0] - MOST_CHARACTERS // 3) if marks else 0
-    before = before if len(text) > MOST_CHARACTERS else 0
-    shown, cut = _cut(text[before:])
-    result = {"text": "…" * bool(before) + shown}
-    first = bool(before) - before
-    kept = [[s + first, min(e, before + cut) + first, *rest] for s, e, *rest in marks if s < before + cut]
-    if examples.lines is not None:
-        result["where"] = f"{examples.unit} {examples.lines[index]}"
-    if examples.text_pairs is not None:
-        result["text_pair"] = _cut(examples.text_pairs[index])[0]
+    begin = max(0, marks[0][0] - MOST_CHARACTERS // 3) if marks and len(text) > MOST_CHARACTERS else 0
+    shown, cut = _cut(text[begin:])
+    moved = bool(begin) - begin
+    kept = [[s + moved, min(e, begin + cut) + moved, *rest] for s, e, *rest in marks if s < begin + cut]
+    result = {"where": f"{examples.unit} {examples.lines[index]}"} if examples.lines is not None else {}
+    if before is not None:
+        result["before"] = _cut(before)[0]
+    result["text"] = "…" * bool(begin) + shown
     for name, value in (("true", true), ("predicted", predicted), ("confidence", confidence), ("marks", kept)):
         if value is not None and value != []:
             result[name] = _cut(value)[0] if isinstance(value, str) else value

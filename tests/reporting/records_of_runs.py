@@ -25,7 +25,7 @@ FINDINGS = {
     },
     "wrong": 3,
     "errors": [
-        {"text": HOSTILE, "text_pair": HOSTILE, "where": "line 7", "true": HOSTILE, "predicted": "neg", "confidence": 0.97},
+        {"text": HOSTILE, "before": HOSTILE, "where": "line 7", "true": HOSTILE, "predicted": "neg", "confidence": 0.97},
         {"text": "Anna <b>met</b> Bert", "confidence": 0.5, "marks": [[0, 4, "right", "PER"], [5, 20, "wrong", HOSTILE], [16, 20, "missed", "PER"]]},
     ],
 }  # fmt: skip

@@ -45,8 +45,8 @@ def test_a_long_text_is_cut_around_its_first_mark():
     shown = [error["text"][start:end] for start, end, *_ in error["marks"]]
     assert shown == ["Anna", "Bert"]
     plain = findings.error(Examples(texts=["short"], text_pairs=[text]), 0, true="a", predicted="b", confidence=0.5)
-    assert plain["text"] == "short" and len(plain["text_pair"]) == findings.MOST_CHARACTERS + 1
-    assert set(plain) == {"text", "text_pair", "true", "predicted", "confidence"}
+    assert plain["before"] == "short" and len(plain["text"]) == findings.MOST_CHARACTERS + 1
+    assert set(plain) == {"text", "before", "true", "predicted", "confidence"}
 
 
 def test_marks_may_overlap_and_the_text_stays_what_it_is():
