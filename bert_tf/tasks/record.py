@@ -79,6 +79,14 @@ TASKS = Registry(
             without=("preset", "pair_order"),
         ),
         TaskRecord(
+            "multirc",
+            task="bert_tf.tasks.multirc:MultiRCTask",
+            served="bert_tf.export.classification:ServedClassifier",
+            metrics=("f1a", "exact_match", "accuracy"),
+            min_labels=2,
+            without=("preset", "pair_order"),
+        ),
+        TaskRecord(
             "text_to_text",
             task="bert_tf.tasks.text_to_text:TextToTextTask",
             served="bert_tf.export.generation:ServedGeneration",

@@ -92,7 +92,7 @@ class Task(abc.ABC):
     saved = SavedTask
     #: Whether the task's model reads the pooled output, where the head of the family does.
     pooler = True
-    #: The kind of head that its model has: "classification" of whole texts, or "tagging" of tokens.
+    #: The kind of head that its model has: see `bert_tf.models.families.task_head`.
     head_kind = "classification"
     #: Of a task that writes texts the `Frame` in which its model reads sources; None for other tasks.
     frame = None

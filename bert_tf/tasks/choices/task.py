@@ -4,7 +4,7 @@ import dataclasses
 
 import numpy as np
 
-from bert_tf.errors import DataError
+from bert_tf.errors import ConfigError, DataError
 from bert_tf.reporting import findings
 from bert_tf.tasks import metrics
 from bert_tf.tasks.choices.choice_sequences import encode_questions
@@ -47,6 +47,7 @@ class MultipleChoiceTask(Task):
     """
 
     saved = SavedChoices
+    head_kind = "choices"
     inferred = (*INPUTS, "option_mask")
 
     def __init__(self, config, tokenizer):
@@ -98,17 +99,26 @@ class MultipleChoiceTask(Task):
                 or not 0 <= label < len(question.options)
             ):
                 raise DataError(f"example {index}: the label is {label!r}; it must be 0 to {len(question.options) - 1}")
-        return examples_of([dataclasses.replace(q, label=int(n)) for q, n in zip(found, labels)], labelled=True)
+        examples = examples_of([dataclasses.replace(q, label=int(n)) for q, n in zip(found, labels)], labelled=True)
+        self.learn(examples)
+        return examples
 
     def learn(self, examples):
-        """Nothing: the options are those of each question."""
+        """Nothing is left open: the options are those of each question."""
+        groups = {question.group for question in examples.details}
+        if self.metric != "accuracy" and not {"middle", "high"} <= groups:
+            raise ConfigError(
+                f"task.metric={self.metric} needs RACE's questions of middle and high schools, and {examples.path} lacks "
+                "one of them; set task.metric=accuracy"
+            )
 
     def encode(self, examples):
         labels = None if examples.labels is None else np.array(examples.labels, np.int32)
         return encode_questions(self.tokenizer, examples.details, labels, self.rows, self.config.sequence_length)
 
     def make_model(self, encoder):
-        return MultipleChoice(encoder, self.config.dropout, name="multiple_choice", lm_weight=self.config.lm_weight)
+        options = {"head": self.head_of(encoder.config), "lm_weight": self.config.lm_weight}
+        return MultipleChoice(encoder, self.config.dropout, name="multiple_choice", **options)
 
     # -- results ---------------------------------------------------------------------------------
 
