@@ -241,6 +241,24 @@ def test_rocstories_are_read_as_gpt1_read_them(tmp_path):
 # -- metrics, runs -----------------------------------------------------------------------------------
 
 
+def test_errors_show_the_chosen_and_the_right_option(task):
+    examples = task.examples(QUESTIONS, LABELS)
+    outputs = [{"logits": np.array(x, np.float32)} for x in ([0, 3, -9, -9], [1, 5, 1, 1], [2, 1, 0, -9])]
+    for output, question in zip(outputs, QUESTIONS):
+        kept = output["logits"][: len(question["options"])]
+        output["probabilities"] = np.exp(log_softmax(kept))
+    found = task.findings(examples, outputs)
+    first, second = found["errors"]
+    assert found["wrong"] == 2 and first["before"] == "the film was a" and second["before"] == "awful"
+    assert first["text"] == "good plot\nbad , bad plot" and first["confidence"] == pytest.approx(1 / (1 + np.exp(-3)))
+    marked = [{(v, label): e["text"][a:b] for a, b, v, label in e["marks"]} for e in found["errors"]]
+    assert marked == [
+        {("missed", "right"): "good plot", ("wrong", "chosen"): "bad , bad plot"},
+        {("missed", "right"): "good good", ("wrong", "chosen"): "fine"},
+    ]
+    assert sum(one["count"] for one in found["calibration"]["bins"]) == 3
+
+
 def test_baselines_and_groups(task, tmp_path):
     article = {
         "article": "a",
