@@ -70,6 +70,7 @@ def run(arguments):
         summary = finetune_grid(grid, arguments.output)
         print("\n".join(["", *grid_table(summary), "", f"best: {summary['best']}"]))
     print_summary(summary)
+    print(f"report: {arguments.output}/report.html")
     commands = [f"tensorboard --logdir {arguments.output}", f'bert-tf predict {arguments.output} "Some text."']
     if TASKS[check_task(config.task).kind].served is not None:
         commands.append(f"bert-tf export {arguments.output}")

@@ -3,6 +3,7 @@
 import numpy as np
 
 from bert_tf.errors import ConfigError, DataError
+from bert_tf.reporting import findings
 from bert_tf.tasks import metrics
 from bert_tf.tasks.heads import Classifier
 from bert_tf.tasks.labels import check_distinct, class_weights, not_in_label_set
@@ -94,6 +95,20 @@ class ClassificationTask(TextTask):
         return {
             "labels": metrics.by_label(labels, predictions, self.labels),
             "confusion": confusion_matrix(labels, predictions, labels=range(len(self.labels))).tolist(),
+        }
+
+    def findings(self, examples, outputs):
+        """The scores of each label, the confusion matrix, the calibration and the most confident errors."""
+        logits = np.stack([output["logits"] for output in outputs])
+        labels, predictions = self.label_array(examples), np.argmax(logits, axis=-1)
+        confidence, wrong = np.exp(np.max(metrics.log_softmax(logits), axis=-1)), predictions != labels
+        return self.report(examples, outputs) | {
+            "calibration": findings.calibration(confidence, ~wrong),
+            "wrong": int(wrong.sum()),
+            "errors": [
+                findings.error(examples, i, examples.labels[i], self.labels[predictions[i]], float(confidence[i]))
+                for i in findings.worst(wrong, confidence)
+            ],
         }
 
     def answers(self, examples, outputs):

@@ -8,6 +8,7 @@ import numpy as np
 from bert_tf.config import Range
 from bert_tf.errors import DataError
 from bert_tf.parsing import brief
+from bert_tf.reporting import findings
 from bert_tf.tasks import metrics
 from bert_tf.tasks.heads import Regressor
 from bert_tf.tasks.metric_table import REGRESSION, measure
@@ -77,6 +78,16 @@ class RegressionTask(TextTask):
                 "warm-up or more epochs"
             )
         return scores
+
+    def findings(self, examples, outputs):
+        """True and predicted numbers, and the examples with the largest errors."""
+        labels = np.array(examples.labels, np.float64)
+        predictions = np.array([output["score"] for output in outputs], np.float64)
+        worst = findings.worst(predictions != labels, np.abs(predictions - labels))
+        return {
+            "scatter": findings.scatter(labels, predictions),
+            "errors": [findings.error(examples, i, float(labels[i]), float(predictions[i])) for i in worst],
+        }
 
     def answers(self, examples, outputs):
         return [{"score": float(output["score"])} for output in outputs]

@@ -7,6 +7,7 @@ import numpy as np
 
 from bert_tf.errors import ConfigError, DataError
 from bert_tf.parsing import brief
+from bert_tf.reporting import findings
 from bert_tf.tasks import metrics
 from bert_tf.tasks.columns import read_columns, read_words
 from bert_tf.tasks.config import WORDS_NAMES
@@ -188,6 +189,37 @@ class TaggingTask(Task):
             return {"entities": scores_by_type(examples.labels, self._tags(logits))}
         labels, predictions = _concatenated(self._numbers(examples)), np.argmax(np.concatenate(logits), axis=-1)
         return {"labels": metrics.by_label(labels, predictions, self.labels)}
+
+    def findings(self, examples, outputs):
+        """The scores of each type or tag, the calibration by words, and sentences with their errors marked.
+
+        The first sentences are those with the most confident wrong word.
+        """
+        logits, numbers = self._logits(examples, outputs), self._numbers(examples)
+        tags, right, confidence, worst = self._tags(logits), [], [], []
+        for sentence, wanted in zip(logits, numbers):
+            right.append(np.argmax(sentence, axis=-1) == np.array(wanted, np.int64))
+            confidence.append(np.exp(np.max(metrics.log_softmax(sentence), axis=-1)) if len(sentence) else np.zeros(0))
+            worst.append(np.max(np.where(right[-1], 0.0, confidence[-1]), initial=0.0))
+        wrong = np.array([not all(sentence) for sentence in right])
+        return self.report(examples, outputs) | {
+            "calibration": findings.calibration(np.concatenate(confidence), np.concatenate(right)),
+            "wrong": int(wrong.sum()),
+            "errors": [self._marked(examples, i, tags[i], worst[i]) for i in findings.worst(wrong, worst)],
+        }
+
+    def _marked(self, examples, index, tags, confidence):
+        """The `findings.error` of a sentence."""
+        words, true = self.sequences(examples).words[index], examples.labels[index]
+        if self.marks_entities:
+            found, wanted = set(entities(tags)), set(entities(true))
+            verdicts = [(found & wanted, "right"), (found - wanted, "wrong"), (wanted - found, "missed")]
+            spans = [(*span, verdict) for spans, verdict in verdicts for span in spans]
+        else:
+            spans = [(f"{tag}, not {wanted}", i, i, "wrong") for i, (tag, wanted) in enumerate(zip(tags, true)) if tag != wanted]
+        marks = [(words.starts[first], words.ends[last], verdict, kind) for kind, first, last, verdict in spans]
+        text = " ".join(examples.words[index])
+        return findings.error(examples, index, confidence=float(confidence), text=text, marks=marks)
 
     def answers(self, examples, outputs):
         texts = examples.texts or [" ".join(words) for words in examples.words]

@@ -18,6 +18,7 @@ from bert_tf.errors import ConfigError, DataError
 from bert_tf.files import atomic_write
 from bert_tf.hub import local_file
 from bert_tf.models.families import task_head
+from bert_tf.reporting.guard import guarded
 from bert_tf.tasks.examples import Examples
 from bert_tf.tasks.heads import INPUTS
 from bert_tf.tasks.record import TASKS, check_task
@@ -64,7 +65,8 @@ class Task(abc.ABC):
         scores                 outputs of the model to metrics
         answers                outputs of the model to predictions
 
-    and, if it likes, `baselines` (metrics of guesses without a model) and `report` (scores of each label).
+    and, if it likes, `baselines` (metrics of guesses without a model), `report` (scores of each label) and `findings`
+    (what report.html shows beyond the metrics).
 
     Args:
         config: `TaskConfig`, or a dict of it.
@@ -188,6 +190,13 @@ class Task(abc.ABC):
         """The scores of each label, as `evaluate` returns them under "report". Arguments as for `scores`."""
         raise ConfigError(f"the task {self.kind} has no report by label; evaluate it without one")
 
+    def findings(self, examples, outputs):
+        """What report.html shows beyond the metrics: a dict for JSON, with keys of `bert_tf.reporting.findings`.
+
+        Arguments as for `scores`.
+        """
+        return {}
+
     def official(self, answers):
         """What `predict` returned, in the form that the official scorer of the data set reads, for JSON."""
         raise ConfigError(f"there is no official form of predictions for the task {self.kind}; leave out --official")
@@ -295,7 +304,7 @@ class Task(abc.ABC):
             reinitialize_top_layers(encoder, self.config.reinitialize_layers)
         return model
 
-    def evaluate(self, model, examples, batch_size=32, report=False):
+    def evaluate(self, model, examples, batch_size=32, report=False, findings=False):
         """The metrics over all examples, exact for every batch size.
 
         Args:
@@ -303,6 +312,8 @@ class Task(abc.ABC):
             examples: `Examples` with labels.
             batch_size: examples of a batch.
             report: whether to add `report`, the scores of each label or type of entity.
+            findings: whether to add `findings`, what report.html shows beyond the metrics; {} where a bug in it made
+                it fail, which is a warning.
 
         Returns:
             dict of floats by metric name, such as `loss`; `unknown_tokens` (the fraction of the tokens that
@@ -321,6 +332,10 @@ class Task(abc.ABC):
         scores = self.scores(examples, outputs)
         tokens, unknown = self.unknown_tokens(examples)
         scores["unknown_tokens"] = unknown / max(tokens, 1)
+        if findings:
+            scores["findings"] = {}
+            with guarded(f"what {examples.path} shows of the model"):
+                scores["findings"] = self.findings(examples, outputs)
         return scores | ({"report": self.report(examples, outputs)} if report else {})
 
     def predict(self, model, inputs, batch_size=32):

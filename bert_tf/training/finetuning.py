@@ -23,6 +23,7 @@ from bert_tf.hub import local_file
 from bert_tf.interrupts import Interrupted
 from bert_tf.models.families import describe
 from bert_tf.progress import Progress
+from bert_tf.reporting import guarded, keep_findings, write_report
 from bert_tf.tasks import build_task
 from bert_tf.training import inputs
 from bert_tf.training.checkpoints import Checkpoints
@@ -30,7 +31,7 @@ from bert_tf.training.finetune_config import FinetuneConfig, check_finetuning  #
 from bert_tf.training.freezing import Freezing
 from bert_tf.training.layer_decay import set_layer_decay
 from bert_tf.training.loading import finetuning_dropout, load_encoder, load_head
-from bert_tf.training.optimization import make_optimizer
+from bert_tf.training.optimization import make_optimizer, make_schedule, sampled
 from bert_tf.training.precision import precision, resolve
 from bert_tf.training.run_directory import (
     CONFIG,
@@ -119,6 +120,8 @@ def finetune_seeds(config, output, strategy, in_place, before=lambda: None):
     folder.check_in_place("the summary")
     with files.atomic_write(folder.path / SUMMARY) as file:
         json.dump(summary, file, indent=1)
+    with guarded(f"the report of {folder.path}"):
+        write_report(folder.path)
     return summary
 
 
@@ -153,7 +156,8 @@ def _train_and_measure(config, run, task, data, strategy, begin, writes):
             load_head(model, config.init_from)
         steps = task.steps_per_epoch(examples, train.batch_size, static_shapes=is_tpu(strategy))
         freezing = Freezing(model, train, open_source(config.init_from))
-        optimizer = make_optimizer(config.optimizer, steps * train.epochs)
+        total = steps * train.epochs
+        optimizer = make_optimizer(config.optimizer, total)
         if train.layer_decay:
             set_layer_decay(optimizer, model, train.layer_decay, train.layer_decay_variant)
         model.compile(
@@ -171,6 +175,7 @@ def _train_and_measure(config, run, task, data, strategy, begin, writes):
                 task.save(run.path)
             record = configuration.to_dict(config) | {"model": describe(model.backbone.config)}
             configuration.save(record, run.path / CONFIG)
+            _keep_findings(run, learning_rate=sampled(make_schedule(config.optimizer, total), total))
         result = {"metric": task.metric, "seed": train.seed, "baselines": {}}
         for split, measured in (("dev", dev), ("test", test)):  # before the training, in case the metric is undefined there
             if measured is not None and (writes or split == "dev"):
@@ -182,7 +187,8 @@ def _train_and_measure(config, run, task, data, strategy, begin, writes):
                 task.save(run.path)
         if test is not None and writes:
             run.checkpoints.restore(model)
-            result["test"] = task.evaluate(model, test, train.batch_size)
+            result["test"] = task.evaluate(model, test, train.batch_size, findings=True)
+            _keep_findings(run, test=result["test"].pop("findings"))
     return result
 
 
@@ -222,7 +228,8 @@ def _train(model, task, examples, dev, steps, train, run, writes, freezing):
             shown = _Steps(progress, epoch * steps, compiling=changed or epoch == first)
             fitted = model.fit(data, steps_per_epoch=steps, epochs=1, verbose=0, callbacks=[shown]).history
             step = (epoch + 1) * steps
-            metrics = task.evaluate(model, dev, train.batch_size) if writes else {task.metric: 0.0}
+            metrics = task.evaluate(model, dev, train.batch_size, findings=True) if writes else {task.metric: 0.0}
+            findings = metrics.pop("findings", {})
             _check_finite(metrics, step)
             metrics[task.metric] = of_chief(model.distribute_strategy, metrics[task.metric])  # the workers stop together
             history.append({"step": step, "epoch": epoch, "train_loss": fitted["loss"][-1]} | _plain(metrics))
@@ -232,6 +239,7 @@ def _train(model, task, examples, dev, steps, train, run, writes, freezing):
             _write_metrics(history, run)
             _write_events(history[-1], run)
             if _best(history, task) == epoch:
+                _keep_findings(run, dev=findings)
                 run.checkpoints.save(model, step, epoch=epoch)
             last.save(model, step, epoch=epoch, history=history)
             saved = epoch + 1
@@ -243,6 +251,11 @@ def _train(model, task, examples, dev, steps, train, run, writes, freezing):
     best = history[_best(history, task)]
     progress.finish(f"best dev {task.metric} {best[task.metric]:.4f} after epoch {best['epoch'] + 1}")
     return best
+
+
+def _keep_findings(run, **findings):
+    with guarded(f"a part of the report of {run.path}"):
+        keep_findings(run.path, **findings)
 
 
 def _write_metrics(history, run):

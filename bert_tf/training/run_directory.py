@@ -7,6 +7,8 @@
     task.json        fine-tuned runs: the task and its labels
     summary.json     fine-tuned runs: dev metrics, their spread over seeds, and the best seed's run; of a grid, the
                      metrics of every combination, and the best one's folder
+    report.json      baselines, calibration, errors: what report.html shows beyond the metrics
+    report.html      see bert_tf/reporting/
     metrics.jsonl    one line per log interval
     tensorboard/
     export/<version>/
@@ -21,18 +23,15 @@ from absl import logging
 
 from bert_tf import config as configuration
 from bert_tf.errors import ConfigError, DataError, RunDirectoryError
-from bert_tf.files import atomic_folder, atomic_write, bare_name, explain_disk_errors, is_there, list_folder
-from bert_tf.parsing import brief, parse_json
+from bert_tf.files import atomic_folder, atomic_write, bare_name, is_there, list_folder
+from bert_tf.parsing import brief
+from bert_tf.reporting.records import CONFIG, FINISHED, METRICS, SUMMARY, Finished, Summary, read_metrics  # noqa: F401
 from bert_tf.tokenizers import load_tokenizer
 from bert_tf.training import inputs
 from bert_tf.training.checkpoints import Checkpoints, assign, sha256
 from bert_tf.training.finetune_config import FinetuneConfig
 from bert_tf.training.pretrain_config import PretrainConfig
 
-CONFIG = "config.yaml"
-METRICS = "metrics.jsonl"
-SUMMARY = "summary.json"
-FINISHED = "finished.json"
 TOKENIZER = "tokenizer"
 CHECKSUMS = "checksums.json"
 
@@ -43,30 +42,6 @@ FREE_TO_CHANGE = (
 )  # fmt: skip
 #: Paths of data that may be moved: inputs.json recognizes the data by their checksums.
 MOVABLE = ("data.shards", "data.eval_shards", "data.train", "data.dev", "data.test", "init_from")
-
-
-@dataclasses.dataclass(frozen=True)
-class Summary:
-    """The content of summary.json, which `finetune` returns."""
-
-    metric: str
-    best: str
-    seeds: list
-    dev: dict = dataclasses.field(default_factory=dict)
-    warnings: list = dataclasses.field(default_factory=list)
-    test: dict | None = None
-    grid: list | None = None
-
-
-@dataclasses.dataclass(frozen=True)
-class Finished:
-    """The content of finished.json: the results of one seed."""
-
-    metric: str
-    seed: int
-    baselines: dict
-    dev: dict
-    test: dict | None = None
 
 
 @dataclasses.dataclass(frozen=True)
@@ -216,12 +191,7 @@ class RunDirectory:
 
     def metrics(self):
         """The lines of metrics.jsonl as dicts; empty before the first. Damaged lines are left out."""
-        path = self.path / METRICS
-        if not is_there(path):
-            return []
-        with explain_disk_errors(path):
-            lines = path.read_bytes().split(b"\n")
-        return [line for line in map(_metrics_of, lines) if line is not None]
+        return read_metrics(self.path / METRICS)
 
     def forget_metrics_after(self, step, lines=None):
         """Removes the lines of steps that a resumed run does again.
@@ -272,16 +242,6 @@ def _fingerprint(folder):
         return load_tokenizer(folder).fingerprint
     except (DataError, ConfigError):
         return None
-
-
-def _metrics_of(line):
-    """The metrics in a line of bytes; None if the line is damaged."""
-    try:
-        metrics = parse_json(line.decode(), METRICS)
-    except (DataError, UnicodeDecodeError):
-        return None
-    known = isinstance(metrics, dict) and type(metrics.get("step")) is int
-    return metrics if known and all(isinstance(v, (int, float, str, type(None))) for v in metrics.values()) else None
 
 
 def _flat(mapping, prefix=""):

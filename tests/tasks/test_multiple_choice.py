@@ -51,8 +51,8 @@ def task(tokenizer):
 
 
 def texts(rows, context, question, option):
-    first, second = rows.texts(*(tf.constant([text]) for text in (context, question, option)))
-    return first.numpy()[0].decode(), second.numpy()[0].decode()
+    found = rows.first_texts([context], [question]), rows.second_texts([context], [question], [option])
+    return tuple(text.numpy()[0].decode() for text in found)
 
 
 @pytest.mark.parametrize(
@@ -242,6 +242,24 @@ def test_rocstories_are_read_as_gpt1_read_them(tmp_path):
 # -- metrics, runs -----------------------------------------------------------------------------------
 
 
+def test_errors_show_the_chosen_and_the_right_option(task):
+    examples = task.examples(QUESTIONS, LABELS)
+    outputs = [{"logits": np.array(x, np.float32)} for x in ([0, 3, -9, -9], [1, 5, 1, 1], [2, 1, 0, -9])]
+    for output, question in zip(outputs, QUESTIONS):
+        kept = output["logits"][: len(question["options"])]
+        output["probabilities"] = np.exp(log_softmax(kept))
+    found = task.findings(examples, outputs)
+    first, second = found["errors"]
+    assert found["wrong"] == 2 and first["before"] == "the film was a" and second["before"] == "awful"
+    assert first["text"] == "good plot\nbad , bad plot" and first["confidence"] == pytest.approx(1 / (1 + np.exp(-3)))
+    marked = [{(v, label): e["text"][a:b] for a, b, v, label in e["marks"]} for e in found["errors"]]
+    assert marked == [
+        {("missed", "right"): "good plot", ("wrong", "chosen"): "bad , bad plot"},
+        {("missed", "right"): "good good", ("wrong", "chosen"): "fine"},
+    ]
+    assert sum(one["count"] for one in found["calibration"]["bins"]) == 3
+
+
 def test_baselines_and_groups(task, tmp_path):
     article = {
         "article": "a",
@@ -266,7 +284,9 @@ def test_baselines_and_groups(task, tmp_path):
     assert answer["letter"] == "ABCD"[answer["label"]] and answer["id"] == "middle1.txt-0" and answer["text"] == "a b"
     with pytest.raises(DataError, match="example 1: the label is 4; it must be 0 to 3"):
         task.examples(QUESTIONS, [0, 4, 0])
-    with pytest.raises(ConfigError, match="task.metric=accuracy_high needs RACE's questions .* set task.metric=accuracy"):
+    with pytest.raises(
+        ConfigError, match="task.metric=accuracy_high needs RACE's questions .* set task.metric=accuracy"
+    ):
         build_task(KIND | {"metric": "accuracy_high"}, task.tokenizer).examples(QUESTIONS, LABELS)
     task.save(tmp_path)
     assert load_task(tmp_path, task.tokenizer).rows == task.rows and task.rows.blank == "_"

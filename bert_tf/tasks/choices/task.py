@@ -5,6 +5,7 @@ import dataclasses
 import numpy as np
 
 from bert_tf.errors import ConfigError, DataError
+from bert_tf.reporting import findings
 from bert_tf.tasks import metrics
 from bert_tf.tasks.choices.choice_sequences import encode_questions
 from bert_tf.tasks.choices.model import MultipleChoice
@@ -149,6 +150,32 @@ class MultipleChoiceTask(Task):
                 answer["letter"] = question.letters[best]
             answers.append(answer | {"probability": probabilities[best], "probabilities": probabilities})
         return answers
+
+    def findings(self, examples, outputs):
+        """The calibration, and the most confident errors with the chosen and the right option marked."""
+        answers, labels = self.answers(examples, outputs), np.array(examples.labels)
+        confidence = np.array([answer["probability"] for answer in answers])
+        wrong = labels != [answer["label"] for answer in answers]
+        return {
+            "calibration": findings.calibration(confidence, ~wrong),
+            "wrong": int(wrong.sum()),
+            "errors": [
+                self._error(examples, i, answers[i]["label"], answers[i]["probability"])
+                for i in findings.worst(wrong, confidence)
+            ],
+        }
+
+    def _error(self, examples, index, chosen, confidence):
+        """The `findings.error` of a question: one option a line."""
+        text, marks, right = "", [], examples.labels[index]
+        for number, option in enumerate(examples.details[index].options):
+            text += "\n" if text else ""
+            if number in (chosen, right):
+                verdict, label = ("wrong", "chosen") if number == chosen else ("missed", "right")
+                marks.append((len(text), len(text) + len(option), verdict, label))
+            text += option
+        before = examples.texts[index]
+        return findings.error(examples, index, confidence=confidence, text=text, before=before, marks=marks)
 
     def baselines(self, train, examples):
         """Metrics of two rules without a model.
