@@ -31,6 +31,7 @@ class Summary:
     dev: dict = dataclasses.field(default_factory=dict)
     warnings: list = dataclasses.field(default_factory=list)
     test: dict | None = None
+    grid: list | None = None
 
 
 @dataclasses.dataclass(frozen=True)

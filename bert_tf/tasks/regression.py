@@ -11,6 +11,7 @@ from bert_tf.parsing import brief
 from bert_tf.reporting import findings
 from bert_tf.tasks import metrics
 from bert_tf.tasks.heads import Regressor
+from bert_tf.tasks.metric_table import REGRESSION, measure
 from bert_tf.tasks.task import SavedTask
 from bert_tf.tasks.text_task import TextTask
 
@@ -31,8 +32,8 @@ class SavedRegression(SavedTask):
 class RegressionTask(TextTask):
     """One number for each text or pair, trained on the squared error.
 
-    `evaluate` gives `loss` (mean squared error, in the labels' unit squared), `pearson`, `spearman` and
-    `mean_absolute_error`. `predict` gives {"score": float}.
+    `evaluate` gives `loss` (mean squared error, in the labels' unit squared), `pearson`, `spearman`,
+    `mean_absolute_error`, and the metric that `task.metric` names. `predict` gives {"score": float}.
 
     Attributes:
         mean, scale: mean and standard deviation of the first labels read, by which the model
@@ -67,7 +68,7 @@ class RegressionTask(TextTask):
 
     def scores(self, examples, outputs):
         predictions = np.array([output["score"] for output in outputs], np.float64)
-        scores = _scores_of_predictions(examples, predictions)
+        scores = self._scores_of_predictions(examples, predictions)
         spread, wanted = float(np.std(predictions)), float(np.std(examples.labels))
         scores["collapsed"] = wanted > 0 and spread < COLLAPSED_SPREAD * wanted
         if scores["collapsed"]:
@@ -94,18 +95,20 @@ class RegressionTask(TextTask):
     def baselines(self, train, examples):
         """{"mean of the training labels": metrics}; its correlations are 0."""
         means = np.full(len(examples), np.mean(train.labels))
-        return {"mean of the training labels": _scores_of_predictions(examples, means)}
+        return {"mean of the training labels": self._scores_of_predictions(examples, means)}
 
-
-def _scores_of_predictions(examples, predictions):
-    labels = np.array(examples.labels, np.float64)
-    return {
-        "loss": float(np.mean((predictions - labels) ** 2)),
-        "pearson": metrics.pearson(labels, predictions),
-        "spearman": metrics.spearman(labels, predictions),
-        "mean_absolute_error": float(np.mean(np.abs(predictions - labels))),
-        "examples": len(labels),
-    }
+    def _scores_of_predictions(self, examples, predictions):
+        labels = np.array(examples.labels, np.float64)
+        scores = {
+            "loss": float(np.mean((predictions - labels) ** 2)),
+            "pearson": metrics.pearson(labels, predictions),
+            "spearman": metrics.spearman(labels, predictions),
+            "mean_absolute_error": float(np.mean(np.abs(predictions - labels))),
+        }
+        if self.metric not in scores:
+            chosen = REGRESSION[self.metric]
+            scores[self.metric] = measure(self.metric, chosen, labels, predictions, path=examples.path)
+        return scores | {"examples": len(labels)}
 
 
 def parse_numbers(examples):

@@ -16,7 +16,7 @@ from bert_tf.tasks.entities import complete, entities, entity_scores, marks_enti
 from bert_tf.tasks.examples import Examples
 from bert_tf.tasks.files import file_format, read_table
 from bert_tf.tasks.heads import Classifier
-from bert_tf.tasks.labels import check_distinct, not_in_label_set
+from bert_tf.tasks.labels import check_distinct, class_weights, not_in_label_set
 from bert_tf.tasks.tagged_sequences import cut_sequences, words_of_sentences, words_of_texts
 from bert_tf.tasks.task import SavedTask, Task
 
@@ -57,7 +57,7 @@ class TaggingTask(Task):
 
     def __init__(self, config, tokenizer):
         super().__init__(config, tokenizer)
-        self.scheme = None
+        self.scheme = self.class_weights = None  # known from the training file
         if self.labels is not None:
             self._check_metric()
 
@@ -116,6 +116,9 @@ class TaggingTask(Task):
                         f"{examples.where(index)}: of '{word}' in the sentence that begins there "
                         f"{not_in_label_set('tag', tag, self.labels)}"
                     )
+        if self.class_weights is None:
+            counts = np.bincount(_concatenated(self._numbers(examples)), minlength=len(self.labels))
+            self.class_weights = class_weights(self.config.class_weights, self.labels, counts)
 
     def examples(self, words, labels=None):
         """Examples from lists of lists of str, of the same lengths; checked as those of a file are."""
@@ -154,6 +157,7 @@ class TaggingTask(Task):
         if self.labels is None:
             raise ConfigError("the tags are not known yet; read the training file first, or set task.labels")
         options = {"head": self.head_of(encoder.config), "lm_weight": self.config.lm_weight}
+        options |= {"class_weights": self.class_weights, "label_smoothing": self.config.label_smoothing}
         return Classifier(encoder, len(self.labels), self.config.dropout, name="tagging", **options)
 
     def _logits(self, examples, outputs):

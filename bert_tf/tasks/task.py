@@ -113,8 +113,13 @@ class Task(abc.ABC):
 
     @property
     def metric(self):
-        """The metric to maximise on the dev set, a key of what `evaluate` returns."""
+        """The metric that chooses the best epoch on the dev set, a key of what `evaluate` returns."""
         return self.config.metric or TASKS[self.kind].metrics[0]
+
+    @property
+    def sign(self):
+        """1 where a higher value of `metric` is better, -1 where a lower one is."""
+        return -1 if self.metric in TASKS[self.kind].lower else 1
 
     @property
     def tokenizer_fingerprint(self):
@@ -360,15 +365,15 @@ class Task(abc.ABC):
         return self
 
     def not_above(self, scores, baselines):
-        """A warning if `scores` (of `evaluate`, or means of several) are not above every baseline, else None."""
+        """A warning if `scores` (of `evaluate`, or means of several) are not better than every baseline, else None."""
         if not baselines:
             return None
-        name, best = max(((n, b[self.metric]) for n, b in baselines.items()), key=lambda pair: pair[1])
+        name, best = max(((n, b[self.metric]) for n, b in baselines.items()), key=lambda pair: self.sign * pair[1])
         score = scores[self.metric]
-        if score > best or score == 1.0:
+        if self.sign * score > self.sign * best or score == (1.0 if self.sign > 0 else 0.0):
             return None
         return (
-            f"{self.metric} is {score:.4f}, not above the {best:.4f} of the baseline '{name}', which uses no model: "
+            f"{self.metric} is {score:.4f}, not {'above' if self.sign > 0 else 'below'} the {best:.4f} of the baseline '{name}', which uses no model: "
             "train longer, on more data, or from a model that was pretrained longer"
         )
 

@@ -23,7 +23,7 @@ from bert_tf.cli import study as study_command
 from bert_tf.cli.main import COMMANDS, main
 from bert_tf.config import build, load
 from bert_tf.tokenizers import train_byte_level_bpe, train_wordpiece
-from bert_tf.training import finetuning
+from bert_tf.training import finetuning, grid
 from bert_tf.training.pretraining import PretrainConfig
 from bert_tf.training.study import StudyConfig
 
@@ -372,6 +372,21 @@ def test_the_python_beside_finetune_is_the_same_experiment(monkeypatch):
     exec(textwrap.dedent(finetune_command.__doc__.split("in Python:\n")[1]), {})
     run("finetune", "--init-from", "run", "--train", "train.tsv", "--dev", "dev.tsv", "--output", "sentiment")
     assert asked[0] == asked[1]
+
+
+def test_lists_of_values_are_a_grid(monkeypatch, capsys):
+    """The command in the help, BERT's grid; the table and what comes next are printed."""
+
+    def finetune_grid(grid, output):
+        rows = [{"folder": c.name, "settings": c.settings, "dev": {"accuracy": 0.5}} for c in grid.combinations]
+        return {"metric": "accuracy", "best": rows[4]["folder"], "grid": rows, "warnings": []}
+
+    monkeypatch.setattr(grid, "finetune_grid", finetune_grid)
+    command = re.search(r"bert-tf (finetune .*--output grid .*(?:\n .*)*)", finetune_command.__doc__)[1]
+    run(*command.replace("\\\n", " ").split())
+    printed = capsys.readouterr().out
+    assert len(re.findall(r"0\.5000", printed)) == 18
+    assert "best: learning_rate=2e-05,epochs=4,batch_size=16" in printed and "bert-tf export grid" in printed
 
 
 def test_the_example_of_study_names_the_tasks_that_there_are():

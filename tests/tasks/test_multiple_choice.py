@@ -51,8 +51,8 @@ def task(tokenizer):
 
 
 def texts(rows, context, question, option):
-    first, second = rows.texts(*(tf.constant([text]) for text in (context, question, option)))
-    return first.numpy()[0].decode(), second.numpy()[0].decode()
+    found = rows.first_texts([context], [question]), rows.second_texts([context], [question], [option])
+    return tuple(text.numpy()[0].decode() for text in found)
 
 
 @pytest.mark.parametrize(
@@ -284,7 +284,9 @@ def test_baselines_and_groups(task, tmp_path):
     assert answer["letter"] == "ABCD"[answer["label"]] and answer["id"] == "middle1.txt-0" and answer["text"] == "a b"
     with pytest.raises(DataError, match="example 1: the label is 4; it must be 0 to 3"):
         task.examples(QUESTIONS, [0, 4, 0])
-    with pytest.raises(ConfigError, match="task.metric=accuracy_high needs RACE's questions .* set task.metric=accuracy"):
+    with pytest.raises(
+        ConfigError, match="task.metric=accuracy_high needs RACE's questions .* set task.metric=accuracy"
+    ):
         build_task(KIND | {"metric": "accuracy_high"}, task.tokenizer).examples(QUESTIONS, LABELS)
     task.save(tmp_path)
     assert load_task(tmp_path, task.tokenizer).rows == task.rows and task.rows.blank == "_"
