@@ -61,7 +61,6 @@ class QuestionAnsweringTask(Task):
     """
 
     saved = SavedQuestionAnswering
-    pooler = False
     inferred = (*INPUTS, "context_mask", "start_mask", "start_positions", "end_positions", "answerable")
 
     def __init__(self, config, tokenizer):
