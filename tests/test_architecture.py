@@ -12,6 +12,7 @@ ROOT = Path(__file__).parent.parent
 FOUNDATION = {"config", "console", "encodings", "errors", "files", "hub", "interrupts", "lazy", "parsing", "progress", "registry"}
 MAY_IMPORT = {
     "backend": set(),
+    "reporting": set(),
     "layers": {"backend"},
     "tokenizers": set(),
     "models": {"backend", "layers"},
@@ -19,13 +20,13 @@ MAY_IMPORT = {
     "objectives": {"backend", "layers", "tokenizers", "models", "tfrecords"},
     "generation": {"backend", "layers", "tokenizers", "models", "tfrecords", "objectives"},
     "checkpoints": {"backend", "layers", "tokenizers", "models", "tfrecords"},
-    "tasks": {"backend", "layers", "tokenizers", "models", "tfrecords", "objectives", "generation"},
+    "tasks": {"backend", "layers", "tokenizers", "models", "tfrecords", "objectives", "generation", "reporting"},
     "prompting": {"backend", "layers", "tokenizers", "models", "tfrecords", "objectives", "generation", "tasks", "samples"},
-    "training": {"backend", "layers", "tokenizers", "models", "tfrecords", "objectives", "checkpoints", "tasks"},
+    "training": {"backend", "layers", "tokenizers", "models", "tfrecords", "objectives", "checkpoints", "tasks", "reporting"},
     "export": {
         "backend", "layers", "tokenizers", "models", "tfrecords", "objectives", "generation", "tasks", "training"
     },
-    "testing": {"backend", "layers", "tokenizers", "models", "tfrecords", "objectives", "tasks", "training", "export"},
+    "testing": {"backend", "layers", "tokenizers", "models", "tfrecords", "objectives", "tasks", "training", "export", "reporting"},
 }
 PURE_KERAS = ("layers", "models", "objectives", "generation")
 FILES = sorted([*(ROOT / "bert_tf").rglob("*.py"), *(ROOT / "tfrecords").rglob("*.py")])
@@ -66,7 +67,7 @@ def test_imports_stay_on_lower_floors(path):
 
 SETTINGS = """
     bert_tf.models.families bert_tf.training.pretrain_config bert_tf.training.finetune_config
-    bert_tf.training.study_config bert_tf.prompting.prompting_config bert_tf.tasks.record bert_tf.objectives.registry tfrecords.shards.config
+    bert_tf.training.study_config bert_tf.prompting.prompting_config bert_tf.reporting.report bert_tf.tasks.record bert_tf.objectives.registry tfrecords.shards.config
     tfrecords.corruption.masking_config tfrecords.corruption.permutation_config
 """.split()
 

@@ -155,7 +155,7 @@ ADAFACTOR = {
 # H, the warm-up, updates, checkpoints that are averaged.
 ATTENTION = "Vaswani et al. 2017, sections 5.1 (25,000 tokens of source and of target), 5.2, 5.3, 5.4, 6.1"
 TRANSFORMER = {"transformer_base": (512, 4000, 100_000, 5), "transformer_big": (1024, 4000, 300_000, 20)}
-SMALL = {"bert_tiny", "bert_laptop"}  # sizes for a laptop, with settings of our own
+SMALL = {"bert_tiny", "bert_laptop", "t5_laptop"}  # sizes for a laptop, with settings of our own
 # Masking: rate, fraction masked, fraction replaced by random tokens, strategy, tokens predicted in a sequence of so many.
 TOKENS = (0.15, 0.8, 0.1, "token")
 MASKING = {

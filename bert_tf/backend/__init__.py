@@ -22,3 +22,4 @@ from bert_tf.backend.model import NonFiniteError, TrainableModel
 from bert_tf.backend.optimizers import AdamW
 from bert_tf.backend.randomness import Dropout, recomputed
 from bert_tf.backend.schedules import WarmupDecay
+from bert_tf.backend.variable_rates import scale_updates

@@ -80,7 +80,7 @@ class TensorFlowTrainer:
         self._kernels = (compiles or None) if cpu_kernels else False
         if xla is None:
             xla = accelerated and not tpu
-        self._forward_backward = tf.function(self._gradients, jit_compile=True) if xla else self._gradients
+        self._xla = xla
 
     @property
     def static_shapes(self):
@@ -113,7 +113,9 @@ class TensorFlowTrainer:
         self._maybe_symbolic_build(iterator, data_batch)
 
     def make_train_function(self, force=False):
+        """Keras's; `force` is needed after a change of the trainable variables."""
         if self.train_function is None or force:
+            self._forward_backward = tf.function(self._gradients, jit_compile=True) if self._xla else self._gradients
             self.train_function = self._logged(self._repeated(self.train_step))
         return self.train_function
 

@@ -16,7 +16,7 @@ class PublishedTask:
     """A task as config.json describes it.
 
     Attributes:
-        kind: the name of the task: "classification", "regression" or "tagging".
+        kind: the name of the task: "classification", "regression", "tagging" or "multiple_choice".
         published: how the checkpoint holds its head.
         labels: the labels in the order of the outputs; None for a task without labels.
         dropout: the rate before the output layer.
@@ -46,7 +46,14 @@ def read_task(theirs, kind, published, where):
     Raises:
         ConfigError: a task that this library does not have, or labels that are not numbered from 0.
     """
-    labels, problem = _labels(theirs, where), theirs.get("problem_type")
+    for key, value in published.fixed.items():
+        if theirs.get(key, value) != value:
+            raise ConfigError(f"{where}: {key} is {brief(theirs[key])}; only {value!r} is supported")
+    labels, problem = None, theirs.get("problem_type")
+    if kind == "choices":
+        kind = "multiple_choice"
+    else:
+        labels = _labels(theirs, where)
     if kind == "classification":
         if problem == "multi_label_classification":
             raise ConfigError(
@@ -71,9 +78,11 @@ def write_task(task, known):
         known: the keys of the encoder's settings, which are not written again.
     """
     theirs = {"architectures": [task.published.architecture]}
-    labels = task.labels or ("LABEL_0",)
-    theirs["id2label"] = {str(number): label for number, label in enumerate(labels)}
-    theirs["label2id"] = {label: number for number, label in enumerate(labels)}
+    theirs |= task.published.fixed
+    labels = ("LABEL_0",) if task.kind == "regression" else task.labels
+    if labels:
+        theirs["id2label"] = {str(number): label for number, label in enumerate(labels)}
+        theirs["label2id"] = {label: number for number, label in enumerate(labels)}
     if task.kind in _PROBLEM_TYPES:
         theirs["problem_type"] = _PROBLEM_TYPES[task.kind]
     for key in task.published.dropout[:1]:

@@ -3,7 +3,7 @@
 The format of the source is recognized: a Hugging Face directory, a TensorFlow 1 checkpoint of the
 original authors, a BERT of the TensorFlow Model Garden, or a run directory. Pretraining heads are
 converted too, and so are the heads of fine-tuned models between runs and Hugging Face's classes
-for sequence and token classification. A weight or a setting that is not understood is an error.
+for sequence and token classification and multiple choice. A weight or a setting that is not understood is an error.
 
 example:
   bert-tf convert bert-base-uncased run                  # then: bert-tf finetune --init-from run ...

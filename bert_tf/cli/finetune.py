@@ -5,12 +5,17 @@ pairs; label), or CoNLL for tagging; for text_to_text the columns source and tar
 task.columns if your columns have other names, task.preset for a GLUE task, or task.format for a
 data set that T5 was trained on. Run the same command again to resume an interrupted run.
 
+A setting with a list of values is a grid: every combination is fine-tuned in a folder of its own, and the
+one with the best dev metric is what evaluate, predict and export use.
+
 example:
   bert-tf finetune --init-from run --train train.tsv --dev dev.tsv --output sentiment
   bert-tf finetune --config finetune/tagging --init-from run --train train.conll --dev dev.conll \\
       --output tagger --set train.seeds=3
   bert-tf finetune --config finetune/t5 --init-from t5 --train rte/train.tsv --dev rte/dev.tsv \\
       --output rte --set task.format=rte
+  bert-tf finetune --init-from run --train train.tsv --dev dev.tsv --output grid \\
+      --set optimizer.learning_rate=[2e-5,3e-5,5e-5] --set train.batch_size=[16,32] --set train.epochs=[2,3,4]
 
 in Python:
   from bert_tf import config
@@ -40,21 +45,32 @@ def _config_class():
 
 def run(arguments):
     from bert_tf.tasks import TASKS, check_task
+    from bert_tf import config as configuration
     from bert_tf.training.finetune_config import FinetuneConfig, check_finetuning
+    from bert_tf.training.grid_config import read_grid
 
-    config = settings.load(
-        FinetuneConfig,
+    mapping = settings.mapping(
         arguments,
         init_from=arguments.init_from,
         data__train=arguments.train,
         data__dev=arguments.dev,
         data__test=arguments.test,
     )
-    check_finetuning(config)  # before TensorFlow is imported, which takes seconds
-    from bert_tf.training.finetuning import finetune
+    grid = read_grid(mapping)  # before TensorFlow is imported, which takes seconds
+    if grid is None:
+        config = configuration.build(FinetuneConfig, mapping)
+        check_finetuning(config)
+        from bert_tf.training.finetuning import finetune
 
-    summary = finetune(config, arguments.output)
+        summary = finetune(config, arguments.output)
+    else:
+        from bert_tf.training.grid import finetune_grid, grid_table
+
+        config = grid.combinations[0].config
+        summary = finetune_grid(grid, arguments.output)
+        print("\n".join(["", *grid_table(summary), "", f"best: {summary['best']}"]))
     print_summary(summary)
+    print(f"report: {arguments.output}/report.html")
     commands = [f"tensorboard --logdir {arguments.output}", f'bert-tf predict {arguments.output} "Some text."']
     if TASKS[check_task(config.task).kind].served is not None:
         commands.append(f"bert-tf export {arguments.output}")

@@ -26,6 +26,7 @@ COMMANDS = {
     "predict": "apply a fine-tuned model to sentences or a file",
     "glue": "fine-tune on the tasks of GLUE, compare with published numbers, write the submission",
     "study": "pretrain and fine-tune several configurations and compare them in one table",
+    "report": "write report.html of a run or a study, or of several runs together",
     "average": "average the last checkpoints of a pretraining run",
     "convert": "convert published checkpoints to runs, and runs to other libraries' formats",
     "export": "write a SavedModel for TensorFlow Serving, tokenizer included",

@@ -8,6 +8,7 @@ each count as one line. The number of unknown tokens is printed on stderr.
 example:
   bert-tf predict sentiment "A quiet triumph." "Two hours I will not get back."
   bert-tf predict paraphrase --pair "He left." "He went away."
+  bert-tf predict arc '{"question": "Which is a planet?", "options": ["Mars", "the Moon"]}'
   bert-tf predict sentiment --file reviews.txt --output answers.jsonl
   bert-tf predict sentiment --file reviews.csv --set task.columns.text=document
   bert-tf predict squad --pair "Where was Anna born?" "Anna was born in Paris."

@@ -45,6 +45,7 @@ def run(arguments):
     for name, value in metrics.items():
         if name.endswith(("loss", "accuracy")):
             print(f"  {name:<34}{value:.4f}")
+    print(f"report: {arguments.output}/report.html")
     print("next: " + "\n      ".join([f"tensorboard --logdir {arguments.output}/tensorboard", *advice(config, arguments.output)]))
 
 

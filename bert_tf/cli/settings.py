@@ -29,12 +29,17 @@ def add_config(parser, default, make_class):
     changed.completer = lambda **_: [f"{key}=" for key in config.keys(make_class())]
 
 
-def load(cls, arguments, **settings):
-    """The configuration with `--set` applied, then the settings that have a flag of their own.
+def mapping(arguments, **settings):
+    """The settings of `--config` with `--set` applied, then those that have a flag of their own: nested dicts.
 
     The values of these flags (str or bool) are used as typed; those of `--set` are parsed as YAML.
     """
     given = {key.replace("__", "."): value for key, value in settings.items() if value is not None}
     # Strings of JSON are strings of YAML, where a path may be read as a number or end at a "#".
     flags = [f"{key}={json.dumps(value, ensure_ascii=False)}" for key, value in given.items()]
-    return config.load(cls, arguments.config, arguments.set + flags)
+    return config.apply_overrides(config.read_yaml(config.find(arguments.config)), arguments.set + flags)
+
+
+def load(cls, arguments, **settings):
+    """The configuration of the settings that `mapping` gives."""
+    return config.build(cls, mapping(arguments, **settings))

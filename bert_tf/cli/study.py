@@ -48,4 +48,4 @@ def run(arguments):
     table = run_study(
         config, arguments.corpus, arguments.tokenizer, arguments.output, arguments.held_out, arguments.rows
     )
-    print(f"\n{markdown(table)}")
+    print(f"\n{markdown(table)}\n\nreport: {arguments.output}/report.html")

@@ -1,5 +1,7 @@
 """Served multiple choice: a question with any number of options, and which of them answers it."""
 
+import dataclasses
+
 import tensorflow as tf
 
 from bert_tf.export.requests import check_as_many, check_ids
@@ -78,14 +80,12 @@ class ServedMultipleChoice(ServingModule):
 
     def _rows(self, context, question, options, mask):
         """The features [M, S] of the options that are there, one question after the other."""
-        owner = tf.where(mask)[:, 0]
-        first, second = self.rows.texts(
+        owner, tokenize = tf.where(mask)[:, 0], self.tokenizer.tokenize
+        first = tf.gather(tokenize(self.rows.first_texts(context, question)), owner)
+        texts = self.rows.second_texts(
             tf.gather(context, owner), tf.gather(question, owner), tf.boolean_mask(options, mask)
         )
-        tokenize = self.tokenizer.tokenize
-        return self.rows.pack(
-            self.tokenizer, tokenize(first), tokenize(second), self.sequence_length, dynamic=not self.static
-        )
+        return self.rows.pack(self.tokenizer, first, tokenize(texts), self.sequence_length, dynamic=not self.static)
 
     def _best(self, scores, mask):
         """Scores [M] of the options that are there -> the answers of the questions."""
@@ -99,6 +99,9 @@ class ServedMultipleChoice(ServingModule):
             "label": tf.where(some, tf.argmax(padded, axis=-1, output_type=tf.int32), -1),
             "probabilities": probabilities,
         }
+
+    def settings(self):
+        return super().settings() | {"rows": dataclasses.asdict(self.rows)}
 
     def inputs_of(self, name, texts):
         texts = list(texts)

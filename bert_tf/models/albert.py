@@ -199,6 +199,7 @@ HF = Maps(
         "Albert",
         classification={"dropout": ("classifier_dropout_prob",)},
         tagging={"dropout": ("classifier_dropout_prob", "hidden_dropout_prob")},
+        choices={"dropout": ("classifier_dropout_prob",)},
     ),
 )
 TF1 = Maps(TF1_CONFIG, TF1_WEIGHTS)

@@ -91,16 +91,13 @@ HF_CONFIG = ConfigMap(
     architectures={("masked_lm_head",): "DistilBertForMaskedLM", (): "DistilBertModel"},
 )
 
+_HEAD = {
+    "dense": {"pre_classifier": "head/hidden", "classifier": "head/dense"},
+    "dropout": ("seq_classif_dropout",),
+    "default_dropout": 0.2,
+}
 HF = Maps(
     HF_CONFIG,
     HF_WEIGHTS,
-    heads=classes(
-        "DistilBert",
-        classification={
-            "dense": {"pre_classifier": "head/hidden", "classifier": "head/dense"},
-            "dropout": ("seq_classif_dropout",),
-            "default_dropout": 0.2,
-        },
-        tagging={"dropout": ("dropout",)},
-    ),
+    heads=classes("DistilBert", classification=_HEAD, tagging={"dropout": ("dropout",)}, choices=_HEAD),
 )

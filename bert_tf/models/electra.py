@@ -213,6 +213,12 @@ HF = Maps(
             "dense": {"classifier.dense": "head/hidden", "classifier.out_proj": "head/dense"},
             "head": TaskHead("first", activation="gelu_erf", input_dropout=True),
         },
+        choices={
+            "dense": {"sequence_summary.summary": "head/hidden", "classifier": "head/dense"},
+            "dropout": ("summary_last_dropout",),
+            "fixed": {"summary_type": "first", "summary_use_proj": True, "summary_activation": "gelu"},
+            "head": TaskHead("first", activation="gelu_erf"),
+        },
     ),
 )
 TF1 = Maps(None, TF1_WEIGHTS, config_of_shapes=config_of_shapes, marker="electra/embeddings/word_embeddings")

@@ -144,7 +144,8 @@ def task_head(config, kind, variant=None):
 
     Args:
         config: of the model.
-        kind: "classification" (of texts, also for regression) or "tagging".
+        kind: "classification" (of texts, also for regression), "tagging", or "choices" (multiple choice), for which
+            families have the head of classification with one output.
         variant: None for the family's own, "bert" for BERT's, "hugging_face" for that of Hugging Face's class.
 
     Raises:
@@ -162,7 +163,7 @@ def task_head(config, kind, variant=None):
         if published.head is not None:
             return published.head
     own = record.heads(config) if record is not None and record.heads and variant != "bert" else {}
-    return own.get(kind, BERT_HEADS[kind])
+    return own.get("classification" if kind == "choices" else kind, BERT_HEADS[kind])
 
 
 def _preset(name, problem):

@@ -228,6 +228,7 @@ HF = Maps(
         "GPT2",
         classification={"dense": {"score": "head/dense"}, "dropout": (), "default_dropout": 0.0},
         tagging={"dropout": ("classifier_dropout", "hidden_dropout")},
+        choices=None,
     ),
 )
 TF1 = Maps(TF1_CONFIG, TF1_WEIGHTS)

@@ -10,7 +10,7 @@ from bert_tf.models.backbone import policy
 from bert_tf.models.config_map import ConfigMap, number
 from bert_tf.models.family import Maps
 from bert_tf.models.roberta_config import RobertaConfig
-from bert_tf.models.task_heads import classes
+from bert_tf.models.task_heads import TaskHead, classes
 from bert_tf.models.transformer_encoder import TransformerEncoder, bert_pooler, transformer_layers
 from bert_tf.models.weights import WeightMap
 
@@ -99,6 +99,9 @@ HF = Maps(
     HF_CONFIG,
     HF_WEIGHTS,
     heads=classes(
-        "Roberta", classification={"dense": {"classifier.dense": "head/hidden", "classifier.out_proj": "head/dense"}}
+        "Roberta",
+        classification={"dense": {"classifier.dense": "head/hidden", "classifier.out_proj": "head/dense"}},
+        # fairseq's has the layers of classification.
+        choices={"dropout": ("hidden_dropout_prob",), "head": TaskHead("pooled")},
     ),
 )

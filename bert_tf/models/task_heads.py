@@ -43,7 +43,7 @@ class TaskHead:
 
 #: Kind of head -> BERT's: dropout and the output layer, on the pooled output or on each token (Devlin et al. 2019,
 #: section 4.1 and 5.3). Families whose head is not listed in their record have these.
-BERT_HEADS = {"classification": TaskHead("pooled"), "tagging": TaskHead("tokens")}
+BERT_HEADS = {"classification": TaskHead("pooled"), "tagging": TaskHead("tokens"), "choices": TaskHead("pooled")}
 
 
 @dataclasses.dataclass(frozen=True)
@@ -57,6 +57,7 @@ class PublishedHead:
         dropout: the keys of their configuration that hold the rate before the output layer; the first one that is
             set counts.
         default_dropout: the rate where none is set.
+        fixed: keys of their configuration that change the head -> the value that we compute; absent means that value.
         head: the head of their class, where it differs from the family's own; None where it does not.
 
     Example:
@@ -69,6 +70,7 @@ class PublishedHead:
     transposed: Mapping[str, str] = dataclasses.field(default_factory=dict)
     dropout: tuple[str, ...] = ()
     default_dropout: float = 0.0
+    fixed: Mapping[str, object] = dataclasses.field(default_factory=dict)
     head: TaskHead | None = None
 
     def weights(self, weight_map):
@@ -82,16 +84,25 @@ class PublishedHead:
         return next((rate for rate in rates if rate is not None), self.default_dropout)
 
 
-def classes(name, classification=None, tagging=None):
-    """The heads of most Hugging Face classes: name + "ForSequenceClassification" and the like, with a "classifier".
+#: Kind of head -> the end of the name of Hugging Face's class.
+CLASSES = {
+    "classification": "ForSequenceClassification",
+    "tagging": "ForTokenClassification",
+    "choices": "ForMultipleChoice",
+}
+
+
+def classes(name, **differences):
+    """The heads of most Hugging Face classes, "BertForSequenceClassification" and the like, with a layer "classifier".
 
     Args:
         name: "Bert".
-        classification, tagging: what differs: arguments of `PublishedHead`.
+        differences: kind of head -> what differs: arguments of `PublishedHead`; None where there is no such class.
     """
     rates = {"dropout": ("classifier_dropout", "hidden_dropout_prob"), "default_dropout": 0.1}
     plain = {"dense": {"classifier": "head/dense"}} | rates
     return {
-        "classification": PublishedHead(f"{name}ForSequenceClassification", **(plain | (classification or {}))),
-        "tagging": PublishedHead(f"{name}ForTokenClassification", **(plain | (tagging or {}))),
+        kind: PublishedHead(name + ending, **(plain | differences.get(kind, {})))
+        for kind, ending in CLASSES.items()
+        if differences.get(kind, {}) is not None
     }

@@ -374,13 +374,15 @@ TF1_CONFIG = ConfigMap(
     derived=(_read_head_size, _write_head_size),
     file="xlnet_config.json",
 )
+_SUMMARY = {"dense": {"logits_proj": "head/dense"}, "dropout": ("summary_last_dropout",)}
 HF = Maps(
     HF_CONFIG,
     HF_WEIGHTS,
     heads=classes(
         "XLNet",
-        classification={"dense": {"logits_proj": "head/dense"}, "dropout": ("summary_last_dropout",)},
+        classification=_SUMMARY,
         tagging={"dropout": (), "default_dropout": 0.0},
+        choices=_SUMMARY,
     ),
 )
 TF1 = Maps(TF1_CONFIG, TF1_WEIGHTS)

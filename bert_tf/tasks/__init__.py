@@ -22,6 +22,7 @@ __getattr__, __all__ = lazy_names(__name__, {
     "config": ["ColumnsConfig", "TaskConfig"],
     "examples": ["Examples"],
     "heads": ["Classifier", "Regressor", "TaskModel"],
+    "multirc": ["MultiRCTask"],
     "record": ["TASKS", "TaskRecord", "check_task", "register_task"],
     "regression": ["RegressionTask"],
     "sequences": ["Sequences"],

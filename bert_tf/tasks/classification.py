@@ -3,17 +3,19 @@
 import numpy as np
 
 from bert_tf.errors import ConfigError, DataError
+from bert_tf.reporting import findings
 from bert_tf.tasks import metrics
 from bert_tf.tasks.heads import Classifier
-from bert_tf.tasks.labels import check_distinct, not_in_label_set
+from bert_tf.tasks.labels import check_distinct, class_weights, not_in_label_set
+from bert_tf.tasks.metric_table import CLASSIFICATION, measure
 from bert_tf.tasks.text_task import TextTask
 
 
 class ClassificationTask(TextTask):
     """One label of a set for each text or pair.
 
-    `evaluate` gives `loss` (mean cross-entropy, nats), `accuracy`, `f1` (only with two labels: of the
-    second), `f1_macro` and `matthews`.
+    `evaluate` gives `loss` (mean cross-entropy, nats; without class weights and label smoothing), `accuracy`, `f1` (only
+    with two labels: of the second), `f1_macro`, `matthews`, and the metric that `task.metric` names.
 
     `predict` gives {"label": str, "probability": float, "probabilities": {label: float}}.
 
@@ -23,6 +25,10 @@ class ClassificationTask(TextTask):
         model = task.model(encoder)
         task.evaluate(model, pairs)["f1_macro"]
     """
+
+    def __init__(self, config, tokenizer):
+        super().__init__(config, tokenizer)
+        self.class_weights = None  # known from the training file
 
     def learn(self, examples):
         if self.labels is None:
@@ -35,14 +41,18 @@ class ClassificationTask(TextTask):
                 )
             check_distinct(labels, examples.path)
             self.labels = labels
-        if self.metric == "f1" and len(self.labels) != 2:
+        of_many = "f1_macro" if self.metric == "f1" else getattr(CLASSIFICATION.get(self.metric), "two_labels", None)
+        if of_many and len(self.labels) != 2:
             raise ConfigError(
-                f"task.metric=f1 is for two labels, here are {len(self.labels)}; set task.metric=f1_macro"
+                f"task.metric={self.metric} is for two labels, here are {len(self.labels)}; set task.metric={of_many}"
             )
         known = set(self.labels)
         for index, label in enumerate(examples.labels):
             if label not in known:
                 raise DataError(f"{examples.where(index)}: {not_in_label_set('label', label, self.labels)}")
+        if self.class_weights is None:
+            counts = np.bincount(self.label_array(examples), minlength=len(self.labels))
+            self.class_weights = class_weights(self.config.class_weights, self.labels, counts)
 
     def label_array(self, examples):
         number = {label: i for i, label in enumerate(self.labels)}
@@ -51,7 +61,9 @@ class ClassificationTask(TextTask):
     def make_model(self, encoder):
         if self.labels is None:
             raise ConfigError("the label set is not known yet; read the training file first, or set task.labels")
-        return Classifier(encoder, len(self.labels), self.config.dropout, name="classification", **self.model_options(encoder))
+        options = {"class_weights": self.class_weights, "label_smoothing": self.config.label_smoothing}
+        options |= self.model_options(encoder)
+        return Classifier(encoder, len(self.labels), self.config.dropout, name="classification", **options)
 
     def scores(self, examples, outputs):
         return self._scores_of_logits(examples, np.stack([output["logits"] for output in outputs]))
@@ -70,6 +82,10 @@ class ClassificationTask(TextTask):
         scores["f1_macro"] = float(f1_score(labels, predictions, average="macro", zero_division=0))
         # 0 if all labels or all predictions are the same (for several classes: Gorodkin 2004).
         scores["matthews"] = float(matthews_corrcoef(labels, predictions))
+        chosen = CLASSIFICATION.get(self.metric)
+        if chosen:
+            probabilities = np.exp(metrics.log_softmax(logits))
+            scores[self.metric] = measure(self.metric, chosen, labels, predictions, probabilities, examples.path)
         return scores | {"examples": len(labels)} | metrics.collapse(labels, predictions, self.labels)
 
     def report(self, examples, outputs):
@@ -79,6 +95,20 @@ class ClassificationTask(TextTask):
         return {
             "labels": metrics.by_label(labels, predictions, self.labels),
             "confusion": confusion_matrix(labels, predictions, labels=range(len(self.labels))).tolist(),
+        }
+
+    def findings(self, examples, outputs):
+        """The scores of each label, the confusion matrix, the calibration and the most confident errors."""
+        logits = np.stack([output["logits"] for output in outputs])
+        labels, predictions = self.label_array(examples), np.argmax(logits, axis=-1)
+        confidence, wrong = np.exp(np.max(metrics.log_softmax(logits), axis=-1)), predictions != labels
+        return self.report(examples, outputs) | {
+            "calibration": findings.calibration(confidence, ~wrong),
+            "wrong": int(wrong.sum()),
+            "errors": [
+                findings.error(examples, i, examples.labels[i], self.labels[predictions[i]], float(confidence[i]))
+                for i in findings.worst(wrong, confidence)
+            ],
         }
 
     def answers(self, examples, outputs):

@@ -88,6 +88,11 @@ class TaskConfig:
             similarity (Radford et al. 2018, section 3.3); "given": in the order of the file.
         lm_weight: the weight of an auxiliary language modelling loss on the texts, for decoders; GPT-1 has 0.5
             (equation 5). The loss is a mean over each example's own tokens, then over examples. 0: none.
+        class_weights: the weight of each label's examples in the training loss, a list in the order of the labels
+            (`labels`, else sorted); "balanced": examples / (labels x examples of the label) in the training file, as
+            scikit-learn's. The loss is divided by the sum of the weights. None: all weigh 1.
+        label_smoothing: the part of each target that is spread evenly over all labels in the training loss (Szegedy
+            et al. 2016, section 7); 0: none.
 
     Example:
         task = build_task(TaskConfig(kind="tagging", labels=("NOUN", "VERB")), tokenizer)
@@ -107,3 +112,5 @@ class TaskConfig:
     layout: Literal["gpt1", "t5", "none"] | None = None
     pair_order: Literal["given", "both"] = "given"
     lm_weight: Annotated[float, Range(at_least=0)] = 0.0
+    class_weights: tuple[float, ...] | Literal["balanced"] | None = None
+    label_smoothing: Annotated[float, Range(at_least=0, below=1)] = 0.0

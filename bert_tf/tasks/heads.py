@@ -168,6 +168,11 @@ class TaskModel(InferringModel):
 class Classifier(TaskModel):
     """Classifies texts (`pooled=True`, labels [B]) or every token (`pooled=False`, labels [B, S]).
 
+    Args:
+        encoder, units, dropout, options: as in `TaskModel`.
+        class_weights: None, or a float for each label: the weight of its examples (tokens) in the training loss.
+        label_smoothing: e in the loss of an example, (1 - e) CE(label) + e mean(CE of all labels).
+
     Call arguments:
         features: `token_ids`, `segment_ids` int32 [B, S], `padding_mask` bool [B, S]; for training
             also `labels` int32 and `label_weights` float32, [B] or [B, S].
@@ -180,6 +185,11 @@ class Classifier(TaskModel):
         model(tokenizer.pack(tokenizer.tokenize(["a film"]), sequence_length=8))["logits"].shape  # [1, 2]
     """
 
+    def __init__(self, encoder, units, dropout=0.1, class_weights=None, label_smoothing=0.0, name="task", **options):
+        super().__init__(encoder, units, dropout, name=name, **options)
+        self.class_weights = None if class_weights is None else tuple(class_weights)
+        self.label_smoothing = label_smoothing
+
     def call(self, features, training=False):
         logits = self.outputs(features, training=training)
         return {"logits": logits, "probabilities": ops.softmax(logits)}
@@ -189,8 +199,22 @@ class Classifier(TaskModel):
         labels, weights = features["labels"], features["label_weights"]
         # Weighted by the mask rather than gathered: one fused kernel, and exact zeros for filler.
         losses = keras.losses.sparse_categorical_crossentropy(labels, logits, from_logits=True)
+        if self.label_smoothing:
+            every = -ops.mean(ops.log_softmax(logits), axis=-1)
+            losses = (1 - self.label_smoothing) * losses + self.label_smoothing * every
+        losses = losses * self._weights_of_labels(features)
         hits = ops.cast(ops.equal(largest(logits), labels), "float32")
         return {"label": ops.sum(losses * weights)} | others, {"accuracy": (ops.sum(hits * weights), ops.sum(weights))}
+
+    def loss_weights(self, features):
+        found = super().loss_weights(features)
+        return found | {"label": ops.sum(features["label_weights"] * self._weights_of_labels(features))}
+
+    def _weights_of_labels(self, features):
+        """The class weight of each example or token: float32 of the shape of `labels`; 1 where there are none."""
+        if self.class_weights is None:
+            return 1.0
+        return ops.take(ops.convert_to_tensor(self.class_weights, "float32"), features["labels"])
 
 
 class Regressor(TaskModel):

@@ -4,7 +4,7 @@ import unicodedata
 
 from bert_tf.config import nearest
 from bert_tf.encodings import is_unicode
-from bert_tf.errors import DataError
+from bert_tf.errors import ConfigError, DataError
 from bert_tf.parsing import brief
 
 #: How pandas writes a missing value, in lower case.
@@ -44,6 +44,29 @@ def check_distinct(labels, path):
         other = seen.setdefault(unicodedata.normalize("NFC", label), label)
         if other != label:
             raise DataError(f"{path} holds both: {not_in_label_set('label', label, [other])}")
+
+
+def class_weights(setting, labels, counts):
+    """The weight of each label in the training loss: a tuple of floats, or None for none.
+
+    Args:
+        setting: `task.class_weights`.
+        labels: the label set.
+        counts: how often each label occurs in the training file; "balanced" gives a label that does not occur weight 1.
+
+    Raises:
+        ConfigError: another number of weights than labels.
+    """
+    if setting is None:
+        return None
+    if setting == "balanced":
+        return tuple(sum(counts) / (len(labels) * count) if count else 1.0 for count in map(int, counts))
+    if len(setting) != len(labels):
+        raise ConfigError(
+            f"task.class_weights has {len(setting)} weights, but there are {len(labels)} labels, in this order: "
+            f"{', '.join(labels)}; give one weight for each"
+        )
+    return setting
 
 
 def _form(text):

@@ -7,7 +7,7 @@ from bert_tf.encodings import is_unicode
 from bert_tf.errors import ConfigError
 from bert_tf.parsing import brief
 from bert_tf.registry import Registry
-from bert_tf.tasks import glue
+from bert_tf.tasks import glue, metric_table
 from bert_tf.tasks.choices.choices_config import MultipleChoiceConfig
 from bert_tf.tasks.config import TaskConfig
 from bert_tf.tasks.spans.question_answering_config import QuestionAnsweringConfig
@@ -22,11 +22,13 @@ class TaskRecord:
         name: the value of `task.kind`.
         task: the subclass of `bert_tf.tasks.Task`: reads files, makes features and the model, computes metrics.
         served: the subclass of `bert_tf.export.ServingModule` that `export` writes for the task; None for none.
-        metrics: names of metrics in what `Task.scores` returns that may choose the best epoch; the higher,
-            the better. The first is the default.
+        metrics: names of metrics in what `Task.scores` returns that may choose the best epoch. The first is the default.
+        lower: those of `metrics` whose lower value is the better one.
         min_labels: the smallest size of a label set in `task.labels`. None: the task has no label set.
         config: the dataclass of the settings; a subclass of `TaskConfig` where the task has settings of its own.
         without: settings of `TaskConfig` that mean nothing for the task; they are refused.
+        predicts_labels: whether the loss is a cross-entropy over the label set, which `class_weights` and
+            `label_smoothing` change.
 
     Example:
         class StarsTask(ClassificationTask):
@@ -43,6 +45,8 @@ class TaskRecord:
     min_labels: int | None = None
     config: type = TaskConfig
     without: tuple[str, ...] = ()
+    lower: tuple[str, ...] = ()
+    predicts_labels: bool = False
 
 
 TASKS = Registry(
@@ -53,14 +57,17 @@ TASKS = Registry(
             "classification",
             task="bert_tf.tasks.classification:ClassificationTask",
             served="bert_tf.export.classification:ServedClassifier",
-            metrics=("accuracy", "f1", "f1_macro", "matthews"),
+            metrics=("accuracy", "f1", "f1_macro", "matthews", *metric_table.CLASSIFICATION),
+            lower=metric_table.lower_is_better(metric_table.CLASSIFICATION),
             min_labels=2,
+            predicts_labels=True,
         ),
         TaskRecord(
             "regression",
             task="bert_tf.tasks.regression:RegressionTask",
             served="bert_tf.export.classification:ServedRegressor",
-            metrics=("pearson", "spearman"),
+            metrics=("pearson", "spearman", *metric_table.REGRESSION),
+            lower=metric_table.lower_is_better(metric_table.REGRESSION),
         ),
         TaskRecord(
             "tagging",
@@ -69,6 +76,7 @@ TASKS = Registry(
             metrics=("f1", "accuracy", "precision", "recall"),
             min_labels=1,
             without=("pair_order",),
+            predicts_labels=True,
         ),
         TaskRecord(
             "multiple_choice",
@@ -76,6 +84,14 @@ TASKS = Registry(
             served="bert_tf.export.choices:ServedMultipleChoice",
             metrics=("accuracy", "accuracy_middle", "accuracy_high"),
             config=MultipleChoiceConfig,
+            without=("preset", "pair_order"),
+        ),
+        TaskRecord(
+            "multirc",
+            task="bert_tf.tasks.multirc:MultiRCTask",
+            served="bert_tf.export.classification:ServedClassifier",
+            metrics=("f1a", "exact_match", "accuracy"),
+            min_labels=2,
             without=("preset", "pair_order"),
         ),
         TaskRecord(
@@ -138,9 +154,27 @@ def check_task(config):
     for field in dataclasses.fields(config):
         if field.name in record.without and getattr(config, field.name) != field.default:
             raise ConfigError(f"task.{field.name} does not apply to task.kind={record.name}; remove it")
+    if not record.predicts_labels:
+        for name, nothing in (("class_weights", None), ("label_smoothing", 0.0)):
+            if getattr(config, name) != nothing:
+                raise ConfigError(f"task.{name} does not apply to task.kind={record.name}; remove it")
     if config.labels is not None:
         _check_labels(config.labels, record)
+    _check_class_weights(config)
     return config
+
+
+def _check_class_weights(config):
+    weights = config.class_weights
+    if weights in (None, "balanced"):
+        return
+    if any(weight < 0 for weight in weights) or not any(weights):
+        raise ConfigError(f"task.class_weights is {list(weights)}; weights are at least 0, and one is above 0")
+    if config.labels is not None and len(weights) != len(config.labels):
+        raise ConfigError(
+            f"task.class_weights has {len(weights)} weights, task.labels {len(config.labels)} labels; give one weight for "
+            "each label, in their order"
+        )
 
 
 def _check_labels(labels, record):

@@ -8,8 +8,10 @@ import numpy as np
 from bert_tf.config import Range
 from bert_tf.errors import DataError
 from bert_tf.parsing import brief
+from bert_tf.reporting import findings
 from bert_tf.tasks import metrics
 from bert_tf.tasks.heads import Regressor
+from bert_tf.tasks.metric_table import REGRESSION, measure
 from bert_tf.tasks.task import SavedTask
 from bert_tf.tasks.text_task import TextTask
 
@@ -30,8 +32,8 @@ class SavedRegression(SavedTask):
 class RegressionTask(TextTask):
     """One number for each text or pair, trained on the squared error.
 
-    `evaluate` gives `loss` (mean squared error, in the labels' unit squared), `pearson`, `spearman` and
-    `mean_absolute_error`. `predict` gives {"score": float}.
+    `evaluate` gives `loss` (mean squared error, in the labels' unit squared), `pearson`, `spearman`,
+    `mean_absolute_error`, and the metric that `task.metric` names. `predict` gives {"score": float}.
 
     Attributes:
         mean, scale: mean and standard deviation of the first labels read, by which the model
@@ -66,7 +68,7 @@ class RegressionTask(TextTask):
 
     def scores(self, examples, outputs):
         predictions = np.array([output["score"] for output in outputs], np.float64)
-        scores = _scores_of_predictions(examples, predictions)
+        scores = self._scores_of_predictions(examples, predictions)
         spread, wanted = float(np.std(predictions)), float(np.std(examples.labels))
         scores["collapsed"] = wanted > 0 and spread < COLLAPSED_SPREAD * wanted
         if scores["collapsed"]:
@@ -77,24 +79,36 @@ class RegressionTask(TextTask):
             )
         return scores
 
+    def findings(self, examples, outputs):
+        """True and predicted numbers, and the examples with the largest errors."""
+        labels = np.array(examples.labels, np.float64)
+        predictions = np.array([output["score"] for output in outputs], np.float64)
+        worst = findings.worst(predictions != labels, np.abs(predictions - labels))
+        return {
+            "scatter": findings.scatter(labels, predictions),
+            "errors": [findings.error(examples, i, float(labels[i]), float(predictions[i])) for i in worst],
+        }
+
     def answers(self, examples, outputs):
         return [{"score": float(output["score"])} for output in outputs]
 
     def baselines(self, train, examples):
         """{"mean of the training labels": metrics}; its correlations are 0."""
         means = np.full(len(examples), np.mean(train.labels))
-        return {"mean of the training labels": _scores_of_predictions(examples, means)}
+        return {"mean of the training labels": self._scores_of_predictions(examples, means)}
 
-
-def _scores_of_predictions(examples, predictions):
-    labels = np.array(examples.labels, np.float64)
-    return {
-        "loss": float(np.mean((predictions - labels) ** 2)),
-        "pearson": metrics.pearson(labels, predictions),
-        "spearman": metrics.spearman(labels, predictions),
-        "mean_absolute_error": float(np.mean(np.abs(predictions - labels))),
-        "examples": len(labels),
-    }
+    def _scores_of_predictions(self, examples, predictions):
+        labels = np.array(examples.labels, np.float64)
+        scores = {
+            "loss": float(np.mean((predictions - labels) ** 2)),
+            "pearson": metrics.pearson(labels, predictions),
+            "spearman": metrics.spearman(labels, predictions),
+            "mean_absolute_error": float(np.mean(np.abs(predictions - labels))),
+        }
+        if self.metric not in scores:
+            chosen = REGRESSION[self.metric]
+            scores[self.metric] = measure(self.metric, chosen, labels, predictions, path=examples.path)
+        return scores | {"examples": len(labels)}
 
 
 def parse_numbers(examples):

@@ -7,6 +7,7 @@ import numpy as np
 
 from bert_tf.errors import ConfigError, DataError
 from bert_tf.parsing import brief
+from bert_tf.reporting import findings
 from bert_tf.tasks import metrics
 from bert_tf.tasks.columns import read_columns, read_words
 from bert_tf.tasks.config import WORDS_NAMES
@@ -15,7 +16,7 @@ from bert_tf.tasks.entities import complete, entities, entity_scores, marks_enti
 from bert_tf.tasks.examples import Examples
 from bert_tf.tasks.files import file_format, read_table
 from bert_tf.tasks.heads import Classifier
-from bert_tf.tasks.labels import check_distinct, not_in_label_set
+from bert_tf.tasks.labels import check_distinct, class_weights, not_in_label_set
 from bert_tf.tasks.tagged_sequences import cut_sequences, words_of_sentences, words_of_texts
 from bert_tf.tasks.task import SavedTask, Task
 
@@ -56,7 +57,7 @@ class TaggingTask(Task):
 
     def __init__(self, config, tokenizer):
         super().__init__(config, tokenizer)
-        self.scheme = None
+        self.scheme = self.class_weights = None  # known from the training file
         if self.labels is not None:
             self._check_metric()
 
@@ -115,6 +116,9 @@ class TaggingTask(Task):
                         f"{examples.where(index)}: of '{word}' in the sentence that begins there "
                         f"{not_in_label_set('tag', tag, self.labels)}"
                     )
+        if self.class_weights is None:
+            counts = np.bincount(_concatenated(self._numbers(examples)), minlength=len(self.labels))
+            self.class_weights = class_weights(self.config.class_weights, self.labels, counts)
 
     def examples(self, words, labels=None):
         """Examples from lists of lists of str, of the same lengths; checked as those of a file are."""
@@ -153,6 +157,7 @@ class TaggingTask(Task):
         if self.labels is None:
             raise ConfigError("the tags are not known yet; read the training file first, or set task.labels")
         options = {"head": self.head_of(encoder.config), "lm_weight": self.config.lm_weight}
+        options |= {"class_weights": self.class_weights, "label_smoothing": self.config.label_smoothing}
         return Classifier(encoder, len(self.labels), self.config.dropout, name="tagging", **options)
 
     def _logits(self, examples, outputs):
@@ -184,6 +189,37 @@ class TaggingTask(Task):
             return {"entities": scores_by_type(examples.labels, self._tags(logits))}
         labels, predictions = _concatenated(self._numbers(examples)), np.argmax(np.concatenate(logits), axis=-1)
         return {"labels": metrics.by_label(labels, predictions, self.labels)}
+
+    def findings(self, examples, outputs):
+        """The scores of each type or tag, the calibration by words, and sentences with their errors marked.
+
+        The first sentences are those with the most confident wrong word.
+        """
+        logits, numbers = self._logits(examples, outputs), self._numbers(examples)
+        tags, right, confidence, worst = self._tags(logits), [], [], []
+        for sentence, wanted in zip(logits, numbers):
+            right.append(np.argmax(sentence, axis=-1) == np.array(wanted, np.int64))
+            confidence.append(np.exp(np.max(metrics.log_softmax(sentence), axis=-1)) if len(sentence) else np.zeros(0))
+            worst.append(np.max(np.where(right[-1], 0.0, confidence[-1]), initial=0.0))
+        wrong = np.array([not all(sentence) for sentence in right])
+        return self.report(examples, outputs) | {
+            "calibration": findings.calibration(np.concatenate(confidence), np.concatenate(right)),
+            "wrong": int(wrong.sum()),
+            "errors": [self._marked(examples, i, tags[i], worst[i]) for i in findings.worst(wrong, worst)],
+        }
+
+    def _marked(self, examples, index, tags, confidence):
+        """The `findings.error` of a sentence."""
+        words, true = self.sequences(examples).words[index], examples.labels[index]
+        if self.marks_entities:
+            found, wanted = set(entities(tags)), set(entities(true))
+            verdicts = [(found & wanted, "right"), (found - wanted, "wrong"), (wanted - found, "missed")]
+            spans = [(*span, verdict) for spans, verdict in verdicts for span in spans]
+        else:
+            spans = [(f"{tag}, not {wanted}", i, i, "wrong") for i, (tag, wanted) in enumerate(zip(tags, true)) if tag != wanted]
+        marks = [(words.starts[first], words.ends[last], verdict, kind) for kind, first, last, verdict in spans]
+        text = " ".join(examples.words[index])
+        return findings.error(examples, index, confidence=float(confidence), text=text, marks=marks)
 
     def answers(self, examples, outputs):
         texts = examples.texts or [" ".join(words) for words in examples.words]

@@ -18,6 +18,7 @@ from bert_tf.errors import ConfigError, DataError
 from bert_tf.files import atomic_write
 from bert_tf.hub import local_file
 from bert_tf.models.families import task_head
+from bert_tf.reporting.guard import guarded
 from bert_tf.tasks.examples import Examples
 from bert_tf.tasks.heads import INPUTS
 from bert_tf.tasks.record import TASKS, check_task
@@ -64,7 +65,8 @@ class Task(abc.ABC):
         scores                 outputs of the model to metrics
         answers                outputs of the model to predictions
 
-    and, if it likes, `baselines` (metrics of guesses without a model) and `report` (scores of each label).
+    and, if it likes, `baselines` (metrics of guesses without a model), `report` (scores of each label) and `findings`
+    (what report.html shows beyond the metrics).
 
     Args:
         config: `TaskConfig`, or a dict of it.
@@ -90,7 +92,7 @@ class Task(abc.ABC):
     saved = SavedTask
     #: Whether the task's model reads the pooled output, where the head of the family does.
     pooler = True
-    #: The kind of head that its model has: "classification" of whole texts, or "tagging" of tokens.
+    #: The kind of head that its model has: see `bert_tf.models.families.task_head`.
     head_kind = "classification"
     #: Of a task that writes texts the `Frame` in which its model reads sources; None for other tasks.
     frame = None
@@ -111,8 +113,13 @@ class Task(abc.ABC):
 
     @property
     def metric(self):
-        """The metric to maximise on the dev set, a key of what `evaluate` returns."""
+        """The metric that chooses the best epoch on the dev set, a key of what `evaluate` returns."""
         return self.config.metric or TASKS[self.kind].metrics[0]
+
+    @property
+    def sign(self):
+        """1 where a higher value of `metric` is better, -1 where a lower one is."""
+        return -1 if self.metric in TASKS[self.kind].lower else 1
 
     @property
     def tokenizer_fingerprint(self):
@@ -182,6 +189,13 @@ class Task(abc.ABC):
     def report(self, examples, outputs):
         """The scores of each label, as `evaluate` returns them under "report". Arguments as for `scores`."""
         raise ConfigError(f"the task {self.kind} has no report by label; evaluate it without one")
+
+    def findings(self, examples, outputs):
+        """What report.html shows beyond the metrics: a dict for JSON, with keys of `bert_tf.reporting.findings`.
+
+        Arguments as for `scores`.
+        """
+        return {}
 
     def official(self, answers):
         """What `predict` returned, in the form that the official scorer of the data set reads, for JSON."""
@@ -290,7 +304,7 @@ class Task(abc.ABC):
             reinitialize_top_layers(encoder, self.config.reinitialize_layers)
         return model
 
-    def evaluate(self, model, examples, batch_size=32, report=False):
+    def evaluate(self, model, examples, batch_size=32, report=False, findings=False):
         """The metrics over all examples, exact for every batch size.
 
         Args:
@@ -298,6 +312,8 @@ class Task(abc.ABC):
             examples: `Examples` with labels.
             batch_size: examples of a batch.
             report: whether to add `report`, the scores of each label or type of entity.
+            findings: whether to add `findings`, what report.html shows beyond the metrics; {} where a bug in it made
+                it fail, which is a warning.
 
         Returns:
             dict of floats by metric name, such as `loss`; `unknown_tokens` (the fraction of the tokens that
@@ -316,6 +332,10 @@ class Task(abc.ABC):
         scores = self.scores(examples, outputs)
         tokens, unknown = self.unknown_tokens(examples)
         scores["unknown_tokens"] = unknown / max(tokens, 1)
+        if findings:
+            scores["findings"] = {}
+            with guarded(f"what {examples.path} shows of the model"):
+                scores["findings"] = self.findings(examples, outputs)
         return scores | ({"report": self.report(examples, outputs)} if report else {})
 
     def predict(self, model, inputs, batch_size=32):
@@ -345,15 +365,15 @@ class Task(abc.ABC):
         return self
 
     def not_above(self, scores, baselines):
-        """A warning if `scores` (of `evaluate`, or means of several) are not above every baseline, else None."""
+        """A warning if `scores` (of `evaluate`, or means of several) are not better than every baseline, else None."""
         if not baselines:
             return None
-        name, best = max(((n, b[self.metric]) for n, b in baselines.items()), key=lambda pair: pair[1])
+        name, best = max(((n, b[self.metric]) for n, b in baselines.items()), key=lambda pair: self.sign * pair[1])
         score = scores[self.metric]
-        if score > best or score == 1.0:
+        if self.sign * score > self.sign * best or score == (1.0 if self.sign > 0 else 0.0):
             return None
         return (
-            f"{self.metric} is {score:.4f}, not above the {best:.4f} of the baseline '{name}', which uses no model: "
+            f"{self.metric} is {score:.4f}, not {'above' if self.sign > 0 else 'below'} the {best:.4f} of the baseline '{name}', which uses no model: "
             "train longer, on more data, or from a model that was pretrained longer"
         )
 

@@ -7,6 +7,7 @@ import numpy as np
 from bert_tf.errors import ConfigError, DataError
 from bert_tf.generation import Restrictions, StopStrings
 from bert_tf.parsing import brief
+from bert_tf.reporting import findings
 from bert_tf.tasks import metrics, text_metrics
 from bert_tf.tasks.examples import Examples
 from bert_tf.tasks.labels import no_label, not_in_label_set
@@ -245,6 +246,18 @@ class TextToTextTask(Task):
         texts = self._answer_texts(outputs)
         wanted, found = (np.array([class_of(t, self.labels) for t in side]) for side in (examples.labels, texts))
         return {"labels": metrics.by_label(wanted, found, self.labels)}
+
+    def findings(self, examples, outputs):
+        """The scores of each label, where there are labels, and the texts that match no target, the most likely first."""
+        texts, accepted = self._answer_texts(outputs), [{target.strip()} for target in examples.labels]
+        for pair, answers in zip(examples.details or [], accepted):
+            answers.update(pair.answers)
+        wrong = np.array([text not in answers for text, answers in zip(texts, accepted)])
+        worst = findings.worst(wrong, [output["scores"][0] for output in outputs])
+        return (self.report(examples, outputs) if self.judged_as == "labels" else {}) | {
+            "wrong": int(wrong.sum()),
+            "errors": [findings.error(examples, i, examples.labels[i], texts[i]) for i in worst],
+        }
 
     def answers(self, examples, outputs):
         answers = []

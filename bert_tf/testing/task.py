@@ -8,6 +8,8 @@ import tensorflow as tf
 from bert_tf.backend import AdamW
 from bert_tf.config import to_dict
 from bert_tf.registry import resolve
+from bert_tf.reporting.examples import findings_section
+from bert_tf.reporting.markup import render
 from bert_tf.tasks import build_task, load_task
 from bert_tf.tasks.record import check_task as check_settings
 from bert_tf.testing.export import check_export
@@ -30,6 +32,7 @@ def check_task(record, file, encoder, tokenizer, folder, tolerance=1e-4, **setti
     - Padding has no effect on the loss, nor the batch size on metrics and predictions.
     - A step of training changes the loss.
     - There is one prediction for each input, which JSON can hold; the metrics hold the task's `metric`.
+    - The findings, if it has any, can be held by JSON and drawn on the page of a report.
     - The export passes `check_export`, where the task has one.
 
     Args:
@@ -105,6 +108,9 @@ def _check_answers(task, model, examples, file, tolerance):
     for name, value in alone.items():
         if isinstance(value, float):
             np.testing.assert_allclose(value, together[name], rtol=tolerance, atol=tolerance, err_msg=name)
+    findings = task.evaluate(model, examples, findings=True)["findings"]
+    assert json.loads(json.dumps(findings, allow_nan=False)) == findings
+    assert not findings or "<h2>" in render(findings_section("dev", findings))
     for metrics in task.baselines(examples, examples).values():
         assert task.metric in metrics
     unlabelled = task.read(file, labelled=False)

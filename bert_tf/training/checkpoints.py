@@ -30,6 +30,7 @@ from bert_tf.config import nearest
 from bert_tf.errors import DataError, RunDirectoryError
 from bert_tf.files import explain_disk_errors, list_folder
 from bert_tf.parsing import read_json_object
+from bert_tf.training.lora import merged
 
 _RANDOM_STATE = re.compile(r"(?:.*/)?seed_generator(?:_\d+)?/seed_generator_state")
 MODEL, OPTIMIZER, STATE = "model.safetensors", "optimizer.safetensors", "state.json"
@@ -181,13 +182,14 @@ def write_state(folder, files, step, **state):
     _sync(folder / STATE)
 
 
-def assign(variables, path, others_allowed=False):
+def assign(variables, path, others_allowed=False, lora_scale=None):
     """Sets every variable from the tensor of its path in a safetensors file.
 
     Args:
         variables: Keras variables; or a dict of them by the names of their tensors.
         path: the file.
         others_allowed: whether the file may hold tensors that no variable asks for, such as heads.
+        lora_scale: of a LoRA run, whose factors are added to the kernels; None for none.
 
     Returns:
         The names of the tensors that were not used.
@@ -199,6 +201,8 @@ def assign(variables, path, others_allowed=False):
         tensors = load_file(path)
     except (OSError, SafetensorError) as error:
         raise DataError(f"cannot read {path}: {error}") from None
+    if lora_scale is not None:
+        tensors = merged(tensors, lora_scale)
     by_path = variables if isinstance(variables, dict) else _by_path(variables)
     if others_allowed:  # a part of a model starts with random states of its own
         by_path = {name: variable for name, variable in by_path.items() if not name.startswith("seed_generator/")}

@@ -47,6 +47,21 @@ class FinetuneTrainConfig:
             run pretrained here gets 0.1, because a short pretraining goes without dropout and a small labelled set
             needs it.
         pretrained: False starts from random weights: the same model without its pretraining.
+        layer_decay: the factor by which each layer learns slower than the layer above it; None: all learn alike.
+            ELECTRA has 0.8 (small, base) and 0.9 (large), XLNet 0.75 (large, SQuAD).
+        layer_decay_variant: "electra": multiplies the learning rate by layer_decay^(n + 2 - depth), with depth 0 for
+            embeddings, i + 1 for layer i of n, n + 1 for the pooler and n + 2 for the head. "xlnet": multiplies the clipped
+            gradients of layer i by layer_decay^(n - 1 - i), and leaves embeddings and head as they are; AdamW, which
+            divides a gradient by its own size, hardly sees it.
+        freeze: the part of the model that keeps its weights. "backbone": all but the head, a linear probe; 0: the
+            embeddings; k: the embeddings and the k lowest layers; None: nothing.
+        gradual_unfreezing: the first epoch trains the head and the pooler, each further one one layer more from the top,
+            and then the embeddings (ULMFiT; Howard and Ruder 2018, section 3.3). With n layers the epoch n + 2 is the first
+            that trains everything.
+        lora_rank: trains LoRA factors of this rank beside frozen weights (Hu et al. 2021), and the head; None: no LoRA.
+        lora_alpha: the factors count alpha / rank times; None for the rank itself.
+        lora_layers: the names of the dense layers that get factors. None: "query" and "value", as section 4.2 of the
+            paper; "query_key_value" where a family has one kernel for all three (ModernBERT).
     """
 
     epochs: Annotated[int, Range(at_least=1)] = 3
@@ -61,6 +76,13 @@ class FinetuneTrainConfig:
     early_stopping: Annotated[int | None, Range(at_least=1)] = None
     dropout: Annotated[float | None, Range(at_least=0, below=1)] = None
     pretrained: bool = True
+    layer_decay: Annotated[float | None, Range(above=0, at_most=1)] = None
+    layer_decay_variant: Literal["electra", "xlnet"] = "electra"
+    freeze: Annotated[int, Range(at_least=0)] | Literal["backbone"] | None = None
+    gradual_unfreezing: bool = False
+    lora_rank: Annotated[int | None, Range(at_least=1)] = None
+    lora_alpha: Annotated[float | None, Range(above=0)] = None
+    lora_layers: tuple[str, ...] | None = None
 
 
 @dataclasses.dataclass(frozen=True)
@@ -100,7 +122,13 @@ def check_finetuning(config):
             f"train.batch_size={config.train.batch_size} cannot be cut into train.accumulation_steps="
             f"{config.train.accumulation_steps} equal parts"
         )
+    _check_recipe(config.train)
     task = check_task(config.task)
+    if task.reinitialize_layers and (config.train.freeze == "backbone" or config.train.lora_rank is not None):
+        raise ConfigError(
+            f"task.reinitialize_layers={task.reinitialize_layers} gives layers random weights, which a frozen backbone would "
+            "keep; remove task.reinitialize_layers"
+        )
     if task.tokens_per_batch:
         rows = max(1, task.tokens_per_batch // task.sequence_length)
         if rows < config.train.accumulation_steps:
@@ -108,3 +136,26 @@ def check_finetuning(config):
                 f"task.tokens_per_batch={task.tokens_per_batch} has {rows} rows of task.sequence_length="
                 f"{task.sequence_length} tokens, fewer than train.accumulation_steps={config.train.accumulation_steps}"
             )
+
+
+def _check_recipe(train):
+    """Rejects settings of how the layers are trained that contradict each other."""
+    if train.layer_decay is None and train.layer_decay_variant != "electra":
+        raise ConfigError("train.layer_decay_variant does nothing without train.layer_decay; set train.layer_decay, e.g. 0.75")
+    if isinstance(train.freeze, int) and train.freeze < 0:
+        raise ConfigError(f"train.freeze is {train.freeze}; it must be at least 0, the embeddings")
+    for key in ("lora_alpha", "lora_layers"):
+        if train.lora_rank is None and getattr(train, key) is not None:
+            raise ConfigError(f"train.{key} does nothing without train.lora_rank; set train.lora_rank, e.g. 8")
+    if train.lora_layers == ():
+        raise ConfigError("train.lora_layers is empty; name a layer, e.g. [query,value], or remove train.lora_rank")
+    chosen = [key for key in ("freeze", "lora_rank") if getattr(train, key) is not None]
+    whole = [key for key in chosen if key == "lora_rank" or train.freeze == "backbone"]
+    if len(chosen) > 1:
+        raise ConfigError("train.lora_rank freezes the whole backbone already; remove train.freeze")
+    if whole and train.gradual_unfreezing:
+        raise ConfigError(f"train.{whole[0]} freezes the whole backbone; remove it, or train.gradual_unfreezing")
+    if train.freeze == "backbone" and train.layer_decay is not None:
+        raise ConfigError("train.freeze=backbone trains no layer that train.layer_decay could slow down; remove one of them")
+    if chosen and not train.pretrained:
+        raise ConfigError(f"train.pretrained=false gives random weights, which train.{chosen[0]} would keep; remove one of them")

@@ -23,12 +23,15 @@ from bert_tf.hub import local_file
 from bert_tf.interrupts import Interrupted
 from bert_tf.models.families import describe
 from bert_tf.progress import Progress
+from bert_tf.reporting import guarded, keep_findings, write_report
 from bert_tf.tasks import build_task
 from bert_tf.training import inputs
 from bert_tf.training.checkpoints import Checkpoints
 from bert_tf.training.finetune_config import FinetuneConfig, check_finetuning  # noqa: F401
+from bert_tf.training.freezing import Freezing
+from bert_tf.training.layer_decay import set_layer_decay
 from bert_tf.training.loading import finetuning_dropout, load_encoder, load_head
-from bert_tf.training.optimization import make_optimizer
+from bert_tf.training.optimization import make_optimizer, make_schedule, sampled
 from bert_tf.training.precision import precision, resolve
 from bert_tf.training.run_directory import (
     CONFIG,
@@ -72,38 +75,53 @@ def finetune(config, output):
     check_finetuning(config)
     # Before anything else runs on TensorFlow: a TPU would wipe its memory, workers must find each other.
     strategy = strategy_of(config.train)
+    lock = files.lock_directory(output) if is_chief(strategy) else contextlib.nullcontext()
+    with interrupts.raising(f"interrupted; the same command continues {output}"), explain_lost_workers(), lock as in_place:
+        return finetune_seeds(config, output, strategy, in_place)
+
+
+def finetune_seeds(config, output, strategy, in_place, before=lambda: None):
+    """What `finetune` does, in a directory that is locked.
+
+    Args:
+        config, output: as for `finetune`.
+        strategy: the `tf.distribute.Strategy`.
+        in_place: of `lock_directory`; None in a worker that is not the chief.
+        before: function() that is called before the first file is written.
+    """
     writes = is_chief(strategy)
     seeds = range(config.train.seed, config.train.seed + config.train.seeds)
-    lock = files.lock_directory(output) if writes else contextlib.nullcontext()
-    with interrupts.raising(f"interrupted; the same command continues {output}"), explain_lost_workers(), lock as in_place:
-        folder = RunDirectory.claim(output, config, in_place)
-        # Nothing is written before the data are read and the model and its optimizer are built: a
-        # command that fails until then can be corrected and run again.
-        source = open_source(config.init_from)
-        task = build_task(config.task, source.tokenizer())
-        tokens = config.train.batch_size * task.config.sequence_length
-        config = resolve(config, folder, strategy, source.config, tokens)
-        paths = {split: path for split, path in dataclasses.asdict(config.data).items() if path}
-        data = {split: task.read(path) for split, path in paths.items()}
-        identities = {f"data.{split}": (path, inputs.of_file(local_file(path))) for split, path in paths.items()}
-        identities["init_from"] = (config.init_from, identity_of(source))
-        inputs.check(folder.path, identities)
+    folder = RunDirectory.claim(output, config, in_place)
+    # Nothing is written before the data are read and the model and its optimizer are built: a
+    # command that fails until then can be corrected and run again.
+    source = open_source(config.init_from)
+    task = build_task(config.task, source.tokenizer())
+    tokens = config.train.batch_size * task.config.sequence_length
+    config = resolve(config, folder, strategy, source.config, tokens)
+    paths = {split: path for split, path in dataclasses.asdict(config.data).items() if path}
+    data = {split: task.read(path) for split, path in paths.items()}
+    identities = {f"data.{split}": (path, inputs.of_file(local_file(path))) for split, path in paths.items()}
+    identities["init_from"] = (config.init_from, identity_of(source))
+    inputs.check(folder.path, identities)
 
-        def begin():
-            folder.record(config)
-            inputs.record(folder.path, identities)
+    def begin():
+        before()
+        folder.record(config)
+        inputs.record(folder.path, identities)
 
-        results = {}
-        for seed in seeds:
-            run = folder if len(seeds) == 1 else RunDirectory(folder.path / f"seed-{seed}", in_place)
-            one = dataclasses.replace(config, train=dataclasses.replace(config.train, seed=seed, seeds=1))
-            results[run.path] = _finetune_once(one, run, task, data, strategy, begin)
-        summary = _summarize(results, folder, task)
-        if not writes:
-            return summary
-        folder.check_in_place("the summary")
-        with files.atomic_write(folder.path / SUMMARY) as file:
-            json.dump(summary, file, indent=1)
+    results = {}
+    for seed in seeds:
+        run = folder if len(seeds) == 1 else RunDirectory(folder.path / f"seed-{seed}", in_place)
+        one = dataclasses.replace(config, train=dataclasses.replace(config.train, seed=seed, seeds=1))
+        results[run.path] = _finetune_once(one, run, task, data, strategy, begin)
+    summary = _summarize(results, folder, task)
+    if not writes:
+        return summary
+    folder.check_in_place("the summary")
+    with files.atomic_write(folder.path / SUMMARY) as file:
+        json.dump(summary, file, indent=1)
+    with guarded(f"the report of {folder.path}"):
+        write_report(folder.path)
     return summary
 
 
@@ -137,13 +155,19 @@ def _train_and_measure(config, run, task, data, strategy, begin, writes):
         if train.pretrained and not task.config.reinitialize_layers:
             load_head(model, config.init_from)
         steps = task.steps_per_epoch(examples, train.batch_size, static_shapes=is_tpu(strategy))
+        freezing = Freezing(model, train, open_source(config.init_from))
+        total = steps * train.epochs
+        optimizer = make_optimizer(config.optimizer, total)
+        if train.layer_decay:
+            set_layer_decay(optimizer, model, train.layer_decay, train.layer_decay_variant)
         model.compile(
-            optimizer=make_optimizer(config.optimizer, steps * train.epochs),
+            optimizer=optimizer,
             accumulation_steps=train.accumulation_steps,
             remat=train.remat,
             xla=train.xla,
             seed=train.seed,
         )
+        freezing.build(model.optimizer)
         if writes:
             begin()
             run.keep_tokenizer(task.tokenizer)
@@ -151,21 +175,24 @@ def _train_and_measure(config, run, task, data, strategy, begin, writes):
                 task.save(run.path)
             record = configuration.to_dict(config) | {"model": describe(model.backbone.config)}
             configuration.save(record, run.path / CONFIG)
+            _keep_findings(run, learning_rate=sampled(make_schedule(config.optimizer, total), total))
         result = {"metric": task.metric, "seed": train.seed, "baselines": {}}
-        result["dev"] = _train(model, task, examples, dev, steps, train, run, writes)
+        for split, measured in (("dev", dev), ("test", test)):  # before the training, in case the metric is undefined there
+            if measured is not None and (writes or split == "dev"):
+                result["baselines"][split] = task.baselines(examples, measured)
+        result["dev"] = _train(model, task, examples, dev, steps, train, run, writes, freezing)
         task = task.tuned(result["dev"])
         if writes:
             with files.explain_disk_errors(run.path):
                 task.save(run.path)
-        result["baselines"]["dev"] = task.baselines(examples, dev)
         if test is not None and writes:
             run.checkpoints.restore(model)
-            result["test"] = task.evaluate(model, test, train.batch_size)
-            result["baselines"]["test"] = task.baselines(examples, test)
+            result["test"] = task.evaluate(model, test, train.batch_size, findings=True)
+            _keep_findings(run, test=result["test"].pop("findings"))
     return result
 
 
-def _train(model, task, examples, dev, steps, train, run, writes):
+def _train(model, task, examples, dev, steps, train, run, writes, freezing):
     """Trains epoch by epoch; the data of an epoch depends only on the seed and the epoch.
 
     `checkpoints/` receives each epoch that is the best so far; later commands load its newest one.
@@ -190,13 +217,19 @@ def _train(model, task, examples, dev, steps, train, run, writes):
     saved = first
     try:
         for epoch in range(first, train.epochs):
-            if train.early_stopping and history and epoch - _best(history, task.metric) > train.early_stopping:
+            if train.early_stopping and history and epoch - _best(history, task) > train.early_stopping:
                 break
             data = _epoch(model.distribute_strategy, task, examples, train, epoch)
-            shown = _Steps(progress, epoch * steps, compiling=epoch == first)
+            changed = freezing.set_epoch(epoch)
+            if changed:
+                model.make_train_function(force=True)
+            if writes and freezing.active and (changed or epoch == first):
+                freezing.say(epoch)
+            shown = _Steps(progress, epoch * steps, compiling=changed or epoch == first)
             fitted = model.fit(data, steps_per_epoch=steps, epochs=1, verbose=0, callbacks=[shown]).history
             step = (epoch + 1) * steps
-            metrics = task.evaluate(model, dev, train.batch_size) if writes else {task.metric: 0.0}
+            metrics = task.evaluate(model, dev, train.batch_size, findings=True) if writes else {task.metric: 0.0}
+            findings = metrics.pop("findings", {})
             _check_finite(metrics, step)
             metrics[task.metric] = of_chief(model.distribute_strategy, metrics[task.metric])  # the workers stop together
             history.append({"step": step, "epoch": epoch, "train_loss": fitted["loss"][-1]} | _plain(metrics))
@@ -205,7 +238,8 @@ def _train(model, task, examples, dev, steps, train, run, writes):
             run.check_in_place(f"epoch {epoch + 1}")
             _write_metrics(history, run)
             _write_events(history[-1], run)
-            if _best(history, task.metric) == epoch:
+            if _best(history, task) == epoch:
+                _keep_findings(run, dev=findings)
                 run.checkpoints.save(model, step, epoch=epoch)
             last.save(model, step, epoch=epoch, history=history)
             saved = epoch + 1
@@ -214,9 +248,14 @@ def _train(model, task, examples, dev, steps, train, run, writes):
         again = "" if saved == train.epochs else f" at the beginning of epoch {saved + 1}"
         message = f"interrupted; {kept} in {run.path}, and the same command continues{again}"
         raise Interrupted(error.number, message) from None
-    best = history[_best(history, task.metric)]
+    best = history[_best(history, task)]
     progress.finish(f"best dev {task.metric} {best[task.metric]:.4f} after epoch {best['epoch'] + 1}")
     return best
+
+
+def _keep_findings(run, **findings):
+    with guarded(f"a part of the report of {run.path}"):
+        keep_findings(run.path, **findings)
 
 
 def _write_metrics(history, run):
@@ -252,9 +291,9 @@ def _epoch(strategy, task, examples, train, epoch):
     return feed_batches(strategy, data, rows=data.element_spec["token_ids"].shape[0])
 
 
-def _best(history, metric):
+def _best(history, task):
     """The epoch with the best dev metric, the first of equals."""
-    return max(range(len(history)), key=lambda i: history[i][metric])
+    return max(range(len(history)), key=lambda i: task.sign * history[i][task.metric])
 
 
 def _plain(metrics):
@@ -264,7 +303,7 @@ def _plain(metrics):
 def _summarize(results, folder, task):
     """Mean and spread over the seeds, and which was best."""
     metric = next(iter(results.values()))["metric"]
-    best = max(results, key=lambda path: results[path]["dev"][metric])
+    best = max(results, key=lambda path: task.sign * results[path]["dev"][metric])
     summary = {"metric": metric, "best": str(best.relative_to(folder.path)), "seeds": list(results.values())}
     for split in ("dev", "test"):
         if not all(split in result for result in results.values()):  # a worker that measured none

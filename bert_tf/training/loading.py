@@ -44,7 +44,6 @@ from bert_tf.objectives.registry import OBJECTIVES
 from bert_tf.tasks import load_task
 from bert_tf.tasks.task import Task
 from bert_tf.tokenizers import Tokenizer
-from bert_tf.training.checkpoints import assign
 from bert_tf.training.precision import precision as precision_scope
 from bert_tf.training.published_tasks import longest_sequence, task_of
 from bert_tf.training.run_directory import CONFIG
@@ -329,7 +328,7 @@ def load_finetuned_from(source, precision="float32"):
     with precision_scope(precision):
         model = task.model(build_encoder(source.config, pooler=pooler))
     if run:
-        run.checkpoints.read(lambda file: assign(model.variables, file))
+        run.assign(model.variables)
     report = LoadReport() if run else source.fill_task(model)
     return Loaded(model.backbone, task.tokenizer, None, source.family, report, task, model)
 

@@ -1,4 +1,4 @@
-"""The callback of pretraining: progress line, metrics.jsonl, TensorBoard, evaluations and checkpoints."""
+"""The callback of pretraining: progress line, metrics.jsonl, TensorBoard, evaluations, checkpoints and report.html."""
 
 import io
 import json
@@ -13,6 +13,7 @@ from bert_tf import interrupts
 from bert_tf.files import explain_disk_errors
 from bert_tf.interrupts import Interrupted
 from bert_tf.progress import Progress
+from bert_tf.reporting import guarded, write_report
 from bert_tf.training.run_directory import METRICS
 
 
@@ -83,6 +84,8 @@ class Monitor(keras.callbacks.Callback):
                 os.fsync(self.file.fileno())
             self.run.check_in_place(f"step {self.step}")
             self.run.checkpoints.save(self.model, self.step, metrics_lines=self.lines)
+            with guarded(f"the report of {self.run.path}"):
+                write_report(self.run.path)
         if signal:
             left = "the run is finished" if last else "the same command continues from there"
             saved = f"step {self.step:,} of {self.total_steps:,} is saved in {self.run.path}"

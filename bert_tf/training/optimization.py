@@ -1,5 +1,7 @@
 """Makes the optimizer of pretraining and fine-tuning from its settings."""
 
+from keras import ops
+
 from bert_tf.backend import WarmupDecay
 from bert_tf.registry import resolve
 from bert_tf.training.optimizer_config import OPTIMIZERS
@@ -9,11 +11,18 @@ _KERAS_NAMES = {"clip_norm": "global_clipnorm"}
 
 
 def make_optimizer(config, total_steps):
-    """The optimizer that `config.name` names, on a `WarmupDecay` over `total_steps` updates."""
+    """The optimizer that `config.name` names, on the `make_schedule` of `total_steps` updates."""
+    record = OPTIMIZERS[config.name]
+    arguments = {_KERAS_NAMES.get(name, name): getattr(config, name) for name in record.arguments}
+    return resolve(record.optimizer)(make_schedule(config, total_steps), **arguments)
+
+
+def make_schedule(config, total_steps):
+    """The `WarmupDecay` over `total_steps` updates that the settings of an optimizer describe."""
     warmup = config.warmup_steps
     if warmup is None:
         warmup = int(total_steps * config.warmup_fraction)
-    schedule = WarmupDecay(
+    return WarmupDecay(
         config.learning_rate,
         total_steps,
         warmup_steps=min(warmup, total_steps),
@@ -23,6 +32,10 @@ def make_optimizer(config, total_steps):
         decay=config.decay,
         first_step=config.first_step,
     )
-    record = OPTIMIZERS[config.name]
-    arguments = {_KERAS_NAMES.get(name, name): getattr(config, name) for name in record.arguments}
-    return resolve(record.optimizer)(schedule, **arguments)
+
+
+def sampled(schedule, total_steps, count=100):
+    """[update, rate] pairs of a schedule: its first and last update, and about `count` between them."""
+    every = max(1, total_steps // count)
+    steps = sorted({*range(0, total_steps, every), total_steps - 1})
+    return [[step, float(ops.convert_to_numpy(schedule(step)))] for step in steps]

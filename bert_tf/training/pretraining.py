@@ -13,6 +13,7 @@ from bert_tf import files, interrupts
 from bert_tf.errors import ConfigError
 from bert_tf.models.families import build_config, build_encoder, describe
 from bert_tf.objectives.registry import OBJECTIVES
+from bert_tf.reporting import guarded, keep_findings
 from bert_tf.tokenizers import load_tokenizer
 from bert_tf.training import inputs
 from bert_tf.training.baselines import unigram
@@ -94,6 +95,9 @@ def pretrain(config, output):
             inputs.record(run.path, data)
             run.keep_tokenizer(tokenizer)
             run.forget_metrics_after(step, lines)
+            known = {name: baseline[key] for name, key in OBJECTIVES[config.objective.name].unigram.items()}
+            with guarded(f"the baseline in the report of {run.path}"):
+                keep_findings(run.path, baselines={"unigram": known} if known else {})
             if step < config.train.steps:
                 _fit(config, objective, dataset, held_out, run, step, baseline, shown=is_chief(strategy))
             run.check_in_place("its result")

@@ -92,7 +92,7 @@ def publish(task, model, where):
 
 
 #: The tasks whose models Hugging Face has classes for.
-KINDS = ("classification", "regression", "tagging")
+KINDS = ("classification", "regression", "tagging", "multiple_choice")
 
 
 def _layers(head):

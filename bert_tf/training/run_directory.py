@@ -5,7 +5,10 @@
     tokenizer/       the tokenizer of the shards, and checksums.json of its files
     checkpoints/     see checkpoints.py
     task.json        fine-tuned runs: the task and its labels
-    summary.json     fine-tuned runs: dev metrics, their spread over seeds, and the best seed's run
+    summary.json     fine-tuned runs: dev metrics, their spread over seeds, and the best seed's run; of a grid, the
+                     metrics of every combination, and the best one's folder
+    report.json      baselines, calibration, errors: what report.html shows beyond the metrics
+    report.html      see bert_tf/reporting/
     metrics.jsonl    one line per log interval
     tensorboard/
     export/<version>/
@@ -20,18 +23,15 @@ from absl import logging
 
 from bert_tf import config as configuration
 from bert_tf.errors import ConfigError, DataError, RunDirectoryError
-from bert_tf.files import atomic_folder, atomic_write, bare_name, explain_disk_errors, is_there, list_folder
-from bert_tf.parsing import brief, parse_json
+from bert_tf.files import atomic_folder, atomic_write, bare_name, is_there, list_folder
+from bert_tf.parsing import brief
+from bert_tf.reporting.records import CONFIG, FINISHED, METRICS, SUMMARY, Finished, Summary, read_metrics  # noqa: F401
 from bert_tf.tokenizers import load_tokenizer
 from bert_tf.training import inputs
-from bert_tf.training.checkpoints import Checkpoints, sha256
+from bert_tf.training.checkpoints import Checkpoints, assign, sha256
 from bert_tf.training.finetune_config import FinetuneConfig
 from bert_tf.training.pretrain_config import PretrainConfig
 
-CONFIG = "config.yaml"
-METRICS = "metrics.jsonl"
-SUMMARY = "summary.json"
-FINISHED = "finished.json"
 TOKENIZER = "tokenizer"
 CHECKSUMS = "checksums.json"
 
@@ -42,29 +42,6 @@ FREE_TO_CHANGE = (
 )  # fmt: skip
 #: Paths of data that may be moved: inputs.json recognizes the data by their checksums.
 MOVABLE = ("data.shards", "data.eval_shards", "data.train", "data.dev", "data.test", "init_from")
-
-
-@dataclasses.dataclass(frozen=True)
-class Summary:
-    """The content of summary.json, which `finetune` returns."""
-
-    metric: str
-    best: str
-    seeds: list
-    dev: dict = dataclasses.field(default_factory=dict)
-    warnings: list = dataclasses.field(default_factory=list)
-    test: dict | None = None
-
-
-@dataclasses.dataclass(frozen=True)
-class Finished:
-    """The content of finished.json: the results of one seed."""
-
-    metric: str
-    seed: int
-    baselines: dict
-    dev: dict
-    test: dict | None = None
 
 
 @dataclasses.dataclass(frozen=True)
@@ -88,15 +65,17 @@ class RunDirectory:
         self.checkpoints = Checkpoints(self.path / "checkpoints")
 
     @classmethod
-    def claim(cls, path, config, in_place=None):
+    def claim(cls, path, config, in_place=None, varied=()):
         """The run at `path`, which must be new or described by `config`. Nothing is written: `record` does it later.
+
+        `varied` are the keys of settings that a grid varies; they are not compared.
 
         Raises:
             RunDirectoryError: the directory holds another run (names the first differing key) or other files.
         """
         run = cls(path, in_place)
         if is_there(run.path / CONFIG):
-            run._check_same(config)
+            run._check_same(config, varied)
         else:
             strangers = [p.name for p in list_folder(run.path) if not p.name.startswith(".")]
             if strangers:
@@ -112,7 +91,7 @@ class RunDirectory:
 
     @classmethod
     def open(cls, path):
-        """Opens an existing run; if it has several seeds, the best one.
+        """Opens an existing run; if it has several seeds, the best one; of a grid, the best combination.
 
         Raises:
             RunDirectoryError: there is none at `path`.
@@ -125,7 +104,10 @@ class RunDirectory:
         if not is_there(summary):
             return run
         best = configuration.read_record(Summary, summary).best
-        return run if best == "." else cls(run.path / bare_name(best, f"{summary}: best"))
+        if best == ".":
+            return run
+        chosen = cls(run.path / bare_name(best, f"{summary}: best"))
+        return cls.open(chosen.path) if is_there(chosen.path / SUMMARY) else chosen  # a combination of several seeds
 
     def check_in_place(self, done):
         """Raises if the directory was moved, deleted or emptied, so that `done`, such as "step 100", cannot be saved."""
@@ -153,6 +135,13 @@ class RunDirectory:
             holds = "has no" if section is None else f"holds {brief(section)} as"
             raise RunDirectoryError(f"{self.path / CONFIG} {holds} {name}; restore the file from a copy")
         return section
+
+    def assign(self, variables, others_allowed=False):
+        """`assign` from the newest undamaged checkpoint. LoRA's factors are added to the kernels beside them."""
+        train = self.config().get("train") or {}
+        rank = train.get("lora_rank")
+        scale = rank and (train.get("lora_alpha") or rank) / rank
+        return self.checkpoints.read(lambda file: assign(variables, file, others_allowed, lora_scale=scale))
 
     def tokenizer(self):
         """The run's tokenizer; raises RunDirectoryError if its files were changed since they were saved."""
@@ -202,12 +191,7 @@ class RunDirectory:
 
     def metrics(self):
         """The lines of metrics.jsonl as dicts; empty before the first. Damaged lines are left out."""
-        path = self.path / METRICS
-        if not is_there(path):
-            return []
-        with explain_disk_errors(path):
-            lines = path.read_bytes().split(b"\n")
-        return [line for line in map(_metrics_of, lines) if line is not None]
+        return read_metrics(self.path / METRICS)
 
     def forget_metrics_after(self, step, lines=None):
         """Removes the lines of steps that a resumed run does again.
@@ -226,7 +210,7 @@ class RunDirectory:
         with atomic_write(self.path / METRICS) as file:
             file.writelines(json.dumps(m) + "\n" for m in kept)
 
-    def _check_same(self, config):
+    def _check_same(self, config, varied=()):
         new = configuration.to_dict(config)
         # What the run added to its own record, such as the model of its encoder, is not compared.
         old = {section: value for section, value in self.config().items() if section in new}
@@ -241,7 +225,7 @@ class RunDirectory:
         old, new = _flat(old), _flat(new)
         if new.get("train.precision") == "auto":  # the run's own is kept
             old["train.precision"] = "auto"
-        free = FREE_TO_CHANGE
+        free = (*FREE_TO_CHANGE, *varied)
         if is_there(self.path / inputs.RECORD):
             free += tuple(key for key in MOVABLE if old.get(key) and new.get(key))
         for key in sorted(old.keys() | new.keys()):
@@ -258,16 +242,6 @@ def _fingerprint(folder):
         return load_tokenizer(folder).fingerprint
     except (DataError, ConfigError):
         return None
-
-
-def _metrics_of(line):
-    """The metrics in a line of bytes; None if the line is damaged."""
-    try:
-        metrics = parse_json(line.decode(), METRICS)
-    except (DataError, UnicodeDecodeError):
-        return None
-    known = isinstance(metrics, dict) and type(metrics.get("step")) is int
-    return metrics if known and all(isinstance(v, (int, float, str, type(None))) for v in metrics.values()) else None
 
 
 def _flat(mapping, prefix=""):

@@ -11,7 +11,7 @@ from bert_tf.models.families import build_config, family_of
 from bert_tf.models.weights import LoadReport, by_path, part_of
 from bert_tf.tasks.task import TASK_FILE
 from bert_tf.training import inputs
-from bert_tf.training.checkpoints import MODEL, assign, tensor_names
+from bert_tf.training.checkpoints import MODEL, tensor_names
 from bert_tf.training.run_directory import CONFIG, RunDirectory
 
 
@@ -84,7 +84,7 @@ class RunSource:
         kept = [path for path in variables if part_of(path) in fresh and part_of(path) not in self.parts]
         wanted = {path: variable for path, variable in variables.items() if path not in kept}
         wanted = wanted if isinstance(model, dict) else list(wanted.values())
-        unused = self.run.checkpoints.read(lambda file: assign(wanted, file, others_allowed=True))
+        unused = self.run.assign(wanted, others_allowed=True)
         return LoadReport(unused=tuple(sorted(unused)), fresh=tuple(sorted(kept)))
 
 

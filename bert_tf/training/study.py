@@ -12,6 +12,8 @@ from bert_tf import config as configuration
 from bert_tf import files
 from bert_tf.errors import ConfigError, DataError
 from bert_tf.parsing import brief, read_json_object
+from bert_tf.reporting import guarded, write_report
+from bert_tf.reporting.records import RESULTS
 from bert_tf.tokenizers import load_tokenizer
 from bert_tf.training.finetuning import finetune
 from bert_tf.training.pretraining import pretrain
@@ -20,7 +22,6 @@ from bert_tf.training.study_config import StudyConfig  # noqa: F401
 from bert_tf.training.study_plan import build_shards, plan
 from tfrecords.writing.writer import tokenize_corpus, write_shards
 
-RESULTS = "results.json"
 PRETRAINED = "pretrained.json"
 
 
@@ -65,6 +66,8 @@ def run_study(config, corpus, tokenizer, output, held_out=None, rows=None):
         table = collect(known)
         with files.atomic_write(output / RESULTS) as file:
             json.dump(table, file, indent=1)
+        with guarded(f"the report of {output}"):
+            write_report(output)
     return table
 
 

@@ -15,7 +15,7 @@ from tfrecords.shards.config import CorpusConfig, ShardsConfig
 #: Names in the output folder that shards, rows and tasks must not have.
 RESERVED = {
     "shards": (),
-    "rows": ("shards", "held_out", "tokens", "results.json"),
+    "rows": ("shards", "held_out", "tokens", "results.json", "report.html"),
     "finetune": ("pretrained", "pretrained.json"),
 }
 

@@ -19,15 +19,20 @@ from bert_tf.training.loading import load_finetuned, load_finetuned_from
 from bert_tf.training.published_tasks import publish
 from bert_tf.training.sources import open_source
 
-NAMES = {"bert": "Bert", "roberta": "Roberta", "albert": "Albert", "electra": "Electra", "distilbert": "DistilBert",
-         "xlnet": "XLNet", "modernbert": "ModernBert", "gpt2": "GPT2", "gpt1": "OpenAIGPT"}  # fmt: skip
-CLASSES = [(family, f"{name}For{kind}Classification") for family, name in NAMES.items()
-           for kind in ("Sequence", "Token") if (family, kind) != ("gpt1", "Token")]  # fmt: skip
+FAMILIES = ("bert", "roberta", "albert", "electra", "distilbert", "xlnet", "modernbert", "gpt2", "gpt1")
+KINDS = ("SequenceClassification", "TokenClassification", "MultipleChoice")
+CLASSES = [
+    (f, key[:-7]) for f in FAMILIES for key in sorted(golden(f)) if key.endswith(tuple(f"{k}/config" for k in KINDS))
+]
+LABELS = {"classification": ("neg", "pos", "LABEL_2"), "tagging": ("B-PER", "I-PER", "O")}
 
 
-def features(arrays):
-    result = {name: arrays[name].astype("int32") for name in ("token_ids", "segment_ids")}
-    return result | {"padding_mask": arrays["padding_mask"]}
+def features(arrays, name):
+    result = {key: arrays[key].astype("int32") for key in ("token_ids", "segment_ids")}
+    result["padding_mask"] = arrays["padding_mask"]
+    if not name.endswith("MultipleChoice"):
+        return result
+    return {key: array[None] for key, array in result.items()} | {"option_mask": np.ones((1, 2), bool)}
 
 
 def outputs(model, features):
@@ -41,13 +46,12 @@ def test_logits_there_and_back(family, name, tmp_path):
     loaded = load_finetuned_from(open_source(folder))
     task, model = loaded.task, loaded.task_model
     assert (loaded.report.unused, task.config.head) == ((), "hugging_face")
-    tagging, wanted = "Token" in name, arrays[f"{name}/logits"]
-    keep = arrays["padding_mask"] if tagging else ...
-    assert task.labels == {"tagging": ("B-PER", "I-PER", "O"), "regression": None}.get(
-        task.kind, ("neg", "pos", "LABEL_2")
+    wanted, keep = arrays[f"{name}/logits"], arrays["padding_mask"] if task.kind == "tagging" else ...
+    assert task.labels == LABELS.get(task.kind)
+    np.testing.assert_allclose(
+        outputs(model, features(arrays, name))[keep], wanted[keep], atol=1e-5 * np.abs(wanted).max()
     )
-    np.testing.assert_allclose(outputs(model, features(arrays))[keep], wanted[keep], atol=1e-5 * np.abs(wanted).max())
-    if not tagging:
+    if task.kind in ("classification", "regression"):
         for what, text in (("single", SINGLE), ("pair", PAIR)):
             # Tokenized here and by transformers.
             texts = [task.tokenizer.tokenize([part]) for part in ([text] if isinstance(text, str) else text)]
@@ -69,14 +73,24 @@ def test_logits_there_and_back(family, name, tmp_path):
     assert (again.config, again.task()) == (loaded.encoder.config, open_source(folder).task())
 
 
-@pytest.mark.parametrize("family, name", [CLASSES[0], CLASSES[8], CLASSES[13]])
+@pytest.mark.parametrize(
+    "family, name",
+    [
+        ("bert", "BertForSequenceClassification"),
+        ("modernbert", "ModernBertForTokenClassification"),
+        ("gpt2", "GPT2ForSequenceClassification"),
+        ("electra", "ElectraForMultipleChoice"),
+    ],
+)
 def test_a_run_there_and_back(family, name, tmp_path):
     folder, arrays = published(family, name, tmp_path / "theirs"), golden(family)
     convert(folder, tmp_path / "run", "run")
     task, model, _ = load_finetuned(tmp_path / "run")
     wanted = arrays[f"{name}/logits"]
     keep = arrays["padding_mask"] if "Token" in name else ...
-    np.testing.assert_allclose(outputs(model, features(arrays))[keep], wanted[keep], atol=1e-5 * np.abs(wanted).max())
+    np.testing.assert_allclose(
+        outputs(model, features(arrays, name))[keep], wanted[keep], atol=1e-5 * np.abs(wanted).max()
+    )
     if task.kind == "classification":
         for what, text in (("single", SINGLE), ("pair", PAIR)):
             (answer,), logits = task.predict(model, [text]), arrays[f"{name}/{what}_logits"].astype("float64")
@@ -126,7 +140,7 @@ def test_spanbert_is_published_as_bert(tmp_path):
     assert convert(folder, tmp_path / "run", "run", family="spanbert").family == "spanbert"
     task, model, _ = load_finetuned(tmp_path / "run")
     wanted = golden("bert")["BertForSequenceClassification/logits"]
-    np.testing.assert_allclose(outputs(model, features(golden("bert"))), wanted, atol=1e-5 * np.abs(wanted).max())
+    np.testing.assert_allclose(outputs(model, features(golden("bert"), "")), wanted, atol=1e-5 * np.abs(wanted).max())
 
 
 def test_the_commands_take_a_published_classifier(tmp_path, capsys):

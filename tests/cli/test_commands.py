@@ -23,7 +23,7 @@ from bert_tf.cli import study as study_command
 from bert_tf.cli.main import COMMANDS, main
 from bert_tf.config import build, load
 from bert_tf.tokenizers import train_byte_level_bpe, train_wordpiece
-from bert_tf.training import finetuning
+from bert_tf.training import finetuning, grid
 from bert_tf.training.pretraining import PretrainConfig
 from bert_tf.training.study import StudyConfig
 
@@ -170,6 +170,38 @@ def test_wide_characters_are_two_cells_of_a_report(capsys):
     assert header.index("precision") == row.index("0.5000") + 2 - len("precision") + len("0.5000") + len("긍정") - 2
 
 
+def test_every_run_has_a_page_with_the_numbers_of_its_records(road, capsys):
+    """Beyond the metrics: the findings of the best epoch, which `evaluate` measures again from the weights."""
+    for name, file in (("run", None), ("task", "dev.tsv"), ("tagger", "dev.conll")):
+        page = (road / name / "report.html").read_text(encoding="utf-8")
+        values = {float(value) for value in re.findall(r'<data value="([^"]+)"', page)}
+        if file is None:
+            baselines = json.loads((road / name / "report.json").read_text())["baselines"]["unigram"]
+            assert set(baselines) == {"masked_lm_loss", "masked_lm_accuracy"} and set(baselines.values()) <= values
+            continue
+        summary = json.loads((road / name / "summary.json").read_text())
+        assert {summary[split]["mean"][summary["metric"]] for split in ("dev", "test")} <= values
+        best = road / name / summary["best"]
+        found = json.loads((best / "report.json").read_text())
+        assert found["dev"]["calibration"]["ece"] in values and found["test"]["calibration"]["ece"] in values
+        assert [step for step, _ in found["learning_rate"]][-1] == json.loads((best / "metrics.jsonl").read_text().splitlines()[-1])["step"] - 1
+        capsys.readouterr()
+        run("evaluate", road / name, road / file, "--json")
+        measured = json.loads(capsys.readouterr().out)["report"]
+        assert {key: found["dev"][key] for key in measured} == measured
+        assert len(found["dev"]["errors"]) == min(30, found["dev"]["wrong"])
+    task = json.loads((road / "task" / summary_of(road / "task")["best"] / "report.json").read_text())["dev"]
+    assert task["wrong"] == round((1 - max(s["dev"]["accuracy"] for s in summary_of(road / "task")["seeds"])) * 39)
+    texts = (road / "dev.tsv").read_text()
+    assert all(error["text"] in texts and error["true"] != error["predicted"] for error in task["errors"])
+    run("report", road / "task", road / "tagger", "--output", road / "both.html")
+    assert capsys.readouterr().out == f"{road / 'both.html'}\n" and "task.kind" in (road / "both.html").read_text()
+
+
+def summary_of(folder):
+    return json.loads((folder / "summary.json").read_text())
+
+
 def test_tensorboard_finds_what_training_logged(road):
     """Read as TensorBoard does; pretraining logs at steps 3 and 6, fine-tuning after each of two epochs."""
     from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
@@ -293,6 +325,8 @@ def test_help_of_every_command(command, capsys):
         (["predict", "nowhere", "text", "--batch-size", "0"], "--batch-size is 0; it must be at least 1"),
         (["predict", "nowhere", "text", "--set", "task.columns.txt=a"], "unknown key 'task.columns.txt'; did you mean 'text'"),
         (["export", "nowhere"], "nowhere is not a run directory"),
+        (["report", "nowhere"], "nowhere is not a run directory"),
+        (["report", "a", "b"], "several runs need --output FILE"),
         (["inspect", "nowhere"], "nowhere"),
         (["score", "nowhere"], "give a context and a continuation, or --file, or --corpus"),
         (["score", "nowhere", "a", " b"], "nowhere is not a run directory"),
@@ -338,6 +372,21 @@ def test_the_python_beside_finetune_is_the_same_experiment(monkeypatch):
     exec(textwrap.dedent(finetune_command.__doc__.split("in Python:\n")[1]), {})
     run("finetune", "--init-from", "run", "--train", "train.tsv", "--dev", "dev.tsv", "--output", "sentiment")
     assert asked[0] == asked[1]
+
+
+def test_lists_of_values_are_a_grid(monkeypatch, capsys):
+    """The command in the help, BERT's grid; the table and what comes next are printed."""
+
+    def finetune_grid(grid, output):
+        rows = [{"folder": c.name, "settings": c.settings, "dev": {"accuracy": 0.5}} for c in grid.combinations]
+        return {"metric": "accuracy", "best": rows[4]["folder"], "grid": rows, "warnings": []}
+
+    monkeypatch.setattr(grid, "finetune_grid", finetune_grid)
+    command = re.search(r"bert-tf (finetune .*--output grid .*(?:\n .*)*)", finetune_command.__doc__)[1]
+    run(*command.replace("\\\n", " ").split())
+    printed = capsys.readouterr().out
+    assert len(re.findall(r"0\.5000", printed)) == 18
+    assert "best: learning_rate=2e-05,epochs=4,batch_size=16" in printed and "bert-tf export grid" in printed
 
 
 def test_the_example_of_study_names_the_tasks_that_there_are():

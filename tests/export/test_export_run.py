@@ -181,5 +181,5 @@ def test_what_a_run_is_not(tagging_run, pretrained_run, tmp_path):
         export_run(tagging_run, top_k=3)
     with pytest.raises(RunDirectoryError, match="holds no task.json"):
         load_finetuned(pretrained_run)
-    with pytest.raises(RunDirectoryError, match="is not a run directory"):
+    with pytest.raises(DataError, match=r"is no checkpoint: .* nor config.yaml \(a run\)"):
         export_run(tmp_path)

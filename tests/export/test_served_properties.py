@@ -72,3 +72,16 @@ def test_ids(served, name, data):
         return
     assert right, "a request that is wrong was answered"
     check(answer, rows)
+
+
+@cases(80)
+@given(questions=st.lists(st.tuples(raw, raw, st.lists(raw, min_size=3, max_size=3)), max_size=4))
+def test_choices(served, questions):
+    rows = len(questions)
+    texts = {name: tf.constant([q[i] for q in questions], tf.string, [rows]) for i, name in enumerate(("context", "question"))}
+    options = tf.constant([q[2] for q in questions], tf.string, [rows, 3])
+    answer = served["choices"].signatures["serving_default"](**texts, options=options)
+    check(answer, rows)
+    for label, probabilities in zip(answer["label"].numpy(), answer["probabilities"].numpy()):
+        there = probabilities.argmax() == label and abs(probabilities.sum() - 1) < 1e-5
+        assert there or (label == -1 and not probabilities.any())

@@ -85,7 +85,9 @@ def test_a_data_set_is_recognized_or_named(name, write):
 def test_parquet_is_read_as_the_package_datasets_writes_it(tmp_path):
     parquet, table = pytest.importorskip("pyarrow.parquet"), pytest.importorskip("pyarrow").Table
     parquet.write_table(table.from_pylist([ARC_FLAT]), tmp_path / "a.parquet")
-    parquet.write_table(table.from_pylist([COPA | {"label": "choice2"}, COPA | {"label": None}]), tmp_path / "b.parquet")
+    parquet.write_table(
+        table.from_pylist([COPA | {"label": "choice2"}, COPA | {"label": None}]), tmp_path / "b.parquet"
+    )
     assert read(str(tmp_path / "a.parquet"))[0].details == [FILES["arc_flat"][2]]
     examples, format = read(str(tmp_path / "b.parquet"), labelled=False)
     assert (format.name, [q.label for q in examples.details], examples.unit) == ("copa", [1, None], "row")
@@ -159,7 +161,7 @@ def test_columns_are_named_or_numbered(write):
 
 
 ERRORS = [
-    ("a.csv", "question,option0,option1,label\nq,a,b,1\nr,c,d,2\n", {}, "a.csv, line 3: the label '2' is none of '0', '1'; correct it, or leave out such rows with --set task.columns.skip_malformed=true"),
+    ("a.csv", "question,option0,option1,label\nq,a,b,1\nr,c,d,2\n", {}, "a.csv, line 3: the label '2' is none of '0', '1'; correct it, or set task.first_label=1 if the options are numbered from 1, or leave out such rows with --set task.columns.skip_malformed=true"),
     ("a.csv", "question,option0,option1,label\nq,a,b,\n", {}, "line 2: there is no label, which only predict allows"),
     ("a.csv", "question,option0,option1,label\nq,a,,0\n", {}, "line 2: there are 1 options; there must be two at least"),
     ("a.csv", "question,option0,option1,option2,label\nq,a,,c,0\n", {}, "line 2: option 2 is empty; write it"),

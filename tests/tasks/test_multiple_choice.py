@@ -12,10 +12,10 @@ import tensorflow as tf
 import tiny
 from scipy.special import log_softmax
 
-import bert_tf
 from bert_tf import config as configuration
+from bert_tf.backend import AdamW
 from bert_tf.errors import ConfigError, DataError
-from bert_tf.export import export_run
+from bert_tf.export import ServedMultipleChoice
 from bert_tf.models import BertConfig, BertEncoder, GPT1Config, GPT1Decoder, bert, gpt1
 from bert_tf.models.weights import load_weights
 from bert_tf.tasks import MultipleChoice, build_task, load_task
@@ -23,8 +23,7 @@ from bert_tf.tasks.choices.option_rows import OptionRows
 from bert_tf.tokenizers import load_tokenizer
 from bert_tf.tokenizers.layout import build_layout
 from bert_tf.tokenizers.ops.model_rows import pack
-from bert_tf.training.finetuning import FinetuneConfig, finetune
-from bert_tf.training.loading import load_finetuned
+from bert_tf.training.finetune_config import FinetuneConfig
 from bert_tf.training.strategies import make_strategy
 
 FIXTURES = Path(__file__).parent.parent / "fixtures"
@@ -51,8 +50,8 @@ def task(tokenizer):
 
 
 def texts(rows, context, question, option):
-    first, second = rows.texts(*(tf.constant([text]) for text in (context, question, option)))
-    return first.numpy()[0].decode(), second.numpy()[0].decode()
+    found = rows.first_texts([context], [question]), rows.second_texts([context], [question], [option])
+    return tuple(text.numpy()[0].decode() for text in found)
 
 
 @pytest.mark.parametrize(
@@ -242,6 +241,24 @@ def test_rocstories_are_read_as_gpt1_read_them(tmp_path):
 # -- metrics, runs -----------------------------------------------------------------------------------
 
 
+def test_errors_show_the_chosen_and_the_right_option(task):
+    examples = task.examples(QUESTIONS, LABELS)
+    outputs = [{"logits": np.array(x, np.float32)} for x in ([0, 3, -9, -9], [1, 5, 1, 1], [2, 1, 0, -9])]
+    for output, question in zip(outputs, QUESTIONS):
+        kept = output["logits"][: len(question["options"])]
+        output["probabilities"] = np.exp(log_softmax(kept))
+    found = task.findings(examples, outputs)
+    first, second = found["errors"]
+    assert found["wrong"] == 2 and first["before"] == "the film was a" and second["before"] == "awful"
+    assert first["text"] == "good plot\nbad , bad plot" and first["confidence"] == pytest.approx(1 / (1 + np.exp(-3)))
+    marked = [{(v, label): e["text"][a:b] for a, b, v, label in e["marks"]} for e in found["errors"]]
+    assert marked == [
+        {("missed", "right"): "good plot", ("wrong", "chosen"): "bad , bad plot"},
+        {("missed", "right"): "good good", ("wrong", "chosen"): "fine"},
+    ]
+    assert sum(one["count"] for one in found["calibration"]["bins"]) == 3
+
+
 def test_baselines_and_groups(task, tmp_path):
     article = {
         "article": "a",
@@ -266,39 +283,34 @@ def test_baselines_and_groups(task, tmp_path):
     assert answer["letter"] == "ABCD"[answer["label"]] and answer["id"] == "middle1.txt-0" and answer["text"] == "a b"
     with pytest.raises(DataError, match="example 1: the label is 4; it must be 0 to 3"):
         task.examples(QUESTIONS, [0, 4, 0])
+    with pytest.raises(
+        ConfigError, match="task.metric=accuracy_high needs RACE's questions .* set task.metric=accuracy"
+    ):
+        build_task(KIND | {"metric": "accuracy_high"}, task.tokenizer).examples(QUESTIONS, LABELS)
     task.save(tmp_path)
     assert load_task(tmp_path, task.tokenizer).rows == task.rows and task.rows.blank == "_"
 
 
-def test_a_run_learns_and_is_served_as_it_predicts(tokenizer, tmp_path):
+def test_a_rule_is_learned_and_served_as_it_is_predicted(task, tmp_path):
     random = np.random.default_rng(0)
     lines = ["question,option0,option1,option2,label"]
-    for _ in range(60):
+    for _ in range(48):
         options = random.permutation(["good plot", "bad plot", random.choice(["awful film", ""])])
         options = sorted(options, key=lambda option: option == "")
         lines.append(",".join(["the actor was", *options, str(options.index("good plot"))]))
     (tmp_path / "train.csv").write_text("\n".join(lines) + "\n")
-    published = tmp_path / "published"
-
-    bert_tf.save(tiny.encoder(), tokenizer, published)
-    settings = [f"init_from={published}", f"data.train={tmp_path / 'train.csv'}", f"data.dev={tmp_path / 'train.csv'}"]
-    settings += [
-        "task.sequence_length=16",
-        "optimizer.learning_rate=5e-3",
-        "train.dropout=0.0",
-        "train.precision=float32",
-    ]
-    experiment = configuration.load(FinetuneConfig, "finetune/multiple_choice", settings)
-    summary = finetune(experiment, tmp_path / "run")
-    assert summary["dev"]["mean"]["accuracy"] == 1.0 and not summary["warnings"]
-    task, model, _ = load_finetuned(tmp_path / "run")
-    answers = task.predict(model, QUESTIONS)
-    served = tf.saved_model.load(str(export_run(tmp_path / "run", precision="float32"))).signatures["serving_default"]
+    examples, model = task.read(tmp_path / "train.csv"), task.model(tiny.encoder())
+    model.compile(AdamW(1e-2))
+    for epoch in range(6):
+        model.fit(task.dataset(examples, 8, training=True, epoch=epoch), verbose=0)
+    scores = task.evaluate(model, examples)
+    assert scores["accuracy"] == 1.0 and task.not_above(scores, task.baselines(examples, examples)) is None
+    module = ServedMultipleChoice.of_task(task, model, sequence_length=32)
     options = [q["options"] + [""] * (5 - len(q["options"])) for q in QUESTIONS]
-    given = {key: [q.get(key, "") for q in QUESTIONS] for key in ("context", "question")}
-    out = served(**{k: tf.constant(v) for k, v in given.items()}, options=tf.constant(options))
-    for i, answer in enumerate(answers):
+    context, question = ([q.get(key, "") for q in QUESTIONS] for key in ("context", "question"))
+    served = module.answer_text(*map(tf.constant, (context, question, options)))
+    for i, answer in enumerate(task.predict(model, QUESTIONS)):
         count = len(answer["probabilities"])
-        np.testing.assert_allclose(out["probabilities"][i, :count], answer["probabilities"], atol=1e-5)
-        assert not out["probabilities"][i, count:].numpy().any()
-        assert (int(out["label"][i]), out["answer"][i].numpy().decode()) == (answer["label"], answer["answer"])
+        np.testing.assert_allclose(served["probabilities"][i, :count], answer["probabilities"], atol=1e-5)
+        assert not served["probabilities"][i, count:].numpy().any()
+        assert (int(served["label"][i]), served["answer"][i].numpy().decode()) == (answer["label"], answer["answer"])

@@ -19,6 +19,11 @@ FILES = {
 {"context": "paul", "question": "in", "options": ["good", "paris ,"], "label": 1}
 """,
     ),
+    "multirc": (
+        "a.jsonl",
+        '{"passage": {"text": "anna met paul in paris", "questions": [{"question": "in", "answers": [{"text": "paris", '
+        '"label": 1}, {"text": "a film", "label": 0}]}, {"question": "met", "answers": [{"text": "paul", "label": 1}]}]}}\n',
+    ),
     "tagging": ("a.conll", "Anna B-PER\nmet O\nPaul B-PER\n\nin O\nParis B-LOC\n\ngood O\n"),
 }
 

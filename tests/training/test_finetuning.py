@@ -142,10 +142,10 @@ def test_an_interrupted_run_continues_bitwise(finished, folder, tmp_path, monkey
 
     evaluate = ClassificationTask.evaluate
 
-    def die_on_the_test_file(self, model, examples, batch_size=32):
+    def die_on_the_test_file(self, model, examples, batch_size=32, **options):
         if examples.path.endswith("test.tsv"):
             raise Killed
-        return evaluate(self, model, examples, batch_size)
+        return evaluate(self, model, examples, batch_size, **options)
 
     with monkeypatch.context() as patch, pytest.raises(Killed):
         patch.setattr(ClassificationTask, "evaluate", die_on_the_test_file)
@@ -163,6 +163,7 @@ def check_same(run, uninterrupted):
     for name in ("model.safetensors", "optimizer.safetensors"):
         ours, theirs = (r.checkpoints.latest()[0] / name for r in (run, uninterrupted))
         assert ours.read_bytes() == theirs.read_bytes()
+    assert (run.path / "report.json").read_bytes() == (uninterrupted.path / "report.json").read_bytes()
 
 
 def test_text_to_text_continues_bitwise(folder, tmp_path, monkeypatch):

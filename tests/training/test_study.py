@@ -77,6 +77,9 @@ def test_a_study_is_run_in_parts_and_put_in_one_table(folder, tmp_path):
     table = run(folder, output)
     again = finished.stat().st_mtime_ns, [p.stat().st_mtime_ns for p in sorted(checkpoints.iterdir())]
     assert again == done, "what was done is not done again"
+    page = (output / "report.html").read_text(encoding="utf-8")
+    for result in table.values():
+        assert all(f'value="{result["mean"][name]}"' in page for name in ("eval_masked_lm_loss", "sentiment.accuracy"))
     assert table["next_sentence"] == first["next_sentence"]
     assert table == json.loads((output / "results.json").read_text())
     whole_words = table["whole_words"]

@@ -81,10 +81,8 @@ def encode_questions(tokenizer, questions, labels, rows, sequence_length):
     owner = np.repeat(np.arange(len(questions)), counts)
     contexts, asked = (as_strings([getattr(q, name) for q in questions]) for name in ("context", "question"))
     options = as_strings([option for question in questions for option in question.options])
-    # The text beside the options is the same for all of them: it is computed and tokenized once.
-    firsts = tf.constant(np.cumsum(counts) - counts)
-    context, option = rows.texts(tf.gather(contexts, owner), tf.gather(asked, owner), options)
-    first, second = tokenize(tokenizer, tf.gather(context, firsts)), tokenize(tokenizer, option)
+    first = tokenize(tokenizer, rows.first_texts(contexts, asked))
+    second = tokenize(tokenizer, rows.second_texts(tf.gather(contexts, owner), tf.gather(asked, owner), options))
     lengths = rows.lengths(
         np.repeat(first.row_lengths().numpy(), counts), second.row_lengths().numpy(), tokenizer.layout, sequence_length
     )

@@ -37,7 +37,7 @@ class MultipleChoice(TaskModel):
         model(features | {"option_mask": np.array([[True, True]])})["probabilities"]  # [1, 2]
     """
 
-    def __init__(self, encoder, dropout=0.1, name="task", **options):
+    def __init__(self, encoder, dropout=None, name="task", **options):
         super().__init__(encoder, 1, dropout, name=name, **options)
 
     def call(self, features, training=False):

@@ -31,7 +31,7 @@ class OptionRows:
         from bert_tf.tasks.choices.option_rows import OptionRows
 
         rows = OptionRows(blank="_")
-        rows.texts(tf.constant(["It rained."]), tf.constant(["It was _ ."]), tf.constant(["wet"]))[1]  # ["It was wet ."]
+        rows.second_texts(["It rained."], ["It was _ ."], ["wet"])  # ["It was wet ."]
     """
 
     question_joins: str = "option"
@@ -41,16 +41,22 @@ class OptionRows:
     option_length: int | None = None
     option_kept: str = "last"
 
-    def texts(self, context, question, option):
-        """tf.string [M] each -> (the text beside the options, the text of the option) [M], white space made one space."""
-        context, question, option = map(_one_space, (context, question, option))
-        alone = context == ""  # the question then is what the option belongs to
+    def first_texts(self, context, question):
+        """The texts beside the options: tf.string [N] of contexts and of questions -> [N], white space made one space."""
+        context, question = _one_space(context), _one_space(question)
         if self.question_joins == "context":
-            return _one_space(tf.strings.join([context, question], " ")), option
+            return _one_space(tf.strings.join([context, question], " "))
+        return tf.where(context == "", question, context)  # without a context the options belong to the question
+
+    def second_texts(self, context, question, option):
+        """The texts of the options: tf.string [M] each, with the context and the question of each option -> [M]."""
+        context, question, option = map(_one_space, (context, question, option))
+        if self.question_joins == "context":
+            return option
         joined = _one_space(tf.strings.join([question, option], " "))
         if self.blank:
             joined = _filled(question, self.blank, option, joined)
-        return tf.where(alone, question, context), tf.where(alone, option, joined)
+        return tf.where(context == "", option, joined)
 
     def lengths(self, context, option, layout, sequence_length):
         """The number of tokens of a row, special tokens included; int arrays of those of its two texts."""
@@ -64,7 +70,7 @@ class OptionRows:
 
         Args:
             tokenizer: with its layout.
-            context, option: int32 `tf.RaggedTensor` [M, None], the ids of the two texts of `texts`.
+            context, option: int32 `tf.RaggedTensor` [M, None], the ids of the two texts.
             sequence_length: the longest row.
             dynamic: pad to the longest row of the batch.
         """

@@ -65,7 +65,7 @@ def table_format(rows, config, path):
         found = texts(row)
         about = [text_of(row, name) if name in row else "" for name in (context, question)]
         known = naming(found)
-        number = None if label is None else label_of(_plain(row.get(label)), known)
+        number = None if label is None else _number(_plain(row.get(label)), known)
         letters = known if naming is _letters else None
         return [Question(*about, found, number, letters, identifier=row.get(identifier))]
 
@@ -95,6 +95,15 @@ def _naming(rows, label, texts, first):
             except MalformedRow:
                 pass  # said where the row is read
     return max(ways, key=lambda way: fits[way])
+
+
+def _number(label, names):
+    try:
+        return label_of(label, names)
+    except MalformedRow as error:
+        if names[0] != "0" or not label.isdecimal():
+            raise
+        raise MalformedRow(f"{error}, or set task.first_label=1 if the options are numbered from 1") from None
 
 
 def _plain(value):

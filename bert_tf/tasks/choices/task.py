@@ -4,7 +4,8 @@ import dataclasses
 
 import numpy as np
 
-from bert_tf.errors import DataError
+from bert_tf.errors import ConfigError, DataError
+from bert_tf.reporting import findings
 from bert_tf.tasks import metrics
 from bert_tf.tasks.choices.choice_sequences import encode_questions
 from bert_tf.tasks.choices.model import MultipleChoice
@@ -46,6 +47,7 @@ class MultipleChoiceTask(Task):
     """
 
     saved = SavedChoices
+    head_kind = "choices"
     inferred = (*INPUTS, "option_mask")
 
     def __init__(self, config, tokenizer):
@@ -97,17 +99,26 @@ class MultipleChoiceTask(Task):
                 or not 0 <= label < len(question.options)
             ):
                 raise DataError(f"example {index}: the label is {label!r}; it must be 0 to {len(question.options) - 1}")
-        return examples_of([dataclasses.replace(q, label=int(n)) for q, n in zip(found, labels)], labelled=True)
+        examples = examples_of([dataclasses.replace(q, label=int(n)) for q, n in zip(found, labels)], labelled=True)
+        self.learn(examples)
+        return examples
 
     def learn(self, examples):
-        """Nothing: the options are those of each question."""
+        """Nothing is left open: the options are those of each question."""
+        groups = {question.group for question in examples.details}
+        if self.metric != "accuracy" and not {"middle", "high"} <= groups:
+            raise ConfigError(
+                f"task.metric={self.metric} needs RACE's questions of middle and high schools, and {examples.path} lacks "
+                "one of them; set task.metric=accuracy"
+            )
 
     def encode(self, examples):
         labels = None if examples.labels is None else np.array(examples.labels, np.int32)
         return encode_questions(self.tokenizer, examples.details, labels, self.rows, self.config.sequence_length)
 
     def make_model(self, encoder):
-        return MultipleChoice(encoder, self.config.dropout, name="multiple_choice", lm_weight=self.config.lm_weight)
+        options = {"head": self.head_of(encoder.config), "lm_weight": self.config.lm_weight}
+        return MultipleChoice(encoder, self.config.dropout, name="multiple_choice", **options)
 
     # -- results ---------------------------------------------------------------------------------
 
@@ -139,6 +150,32 @@ class MultipleChoiceTask(Task):
                 answer["letter"] = question.letters[best]
             answers.append(answer | {"probability": probabilities[best], "probabilities": probabilities})
         return answers
+
+    def findings(self, examples, outputs):
+        """The calibration, and the most confident errors with the chosen and the right option marked."""
+        answers, labels = self.answers(examples, outputs), np.array(examples.labels)
+        confidence = np.array([answer["probability"] for answer in answers])
+        wrong = labels != [answer["label"] for answer in answers]
+        return {
+            "calibration": findings.calibration(confidence, ~wrong),
+            "wrong": int(wrong.sum()),
+            "errors": [
+                self._error(examples, i, answers[i]["label"], answers[i]["probability"])
+                for i in findings.worst(wrong, confidence)
+            ],
+        }
+
+    def _error(self, examples, index, chosen, confidence):
+        """The `findings.error` of a question: one option a line."""
+        text, marks, right = "", [], examples.labels[index]
+        for number, option in enumerate(examples.details[index].options):
+            text += "\n" if text else ""
+            if number in (chosen, right):
+                verdict, label = ("wrong", "chosen") if number == chosen else ("missed", "right")
+                marks.append((len(text), len(text) + len(option), verdict, label))
+            text += option
+        before = examples.texts[index]
+        return findings.error(examples, index, confidence=confidence, text=text, before=before, marks=marks)
 
     def baselines(self, train, examples):
         """Metrics of two rules without a model.

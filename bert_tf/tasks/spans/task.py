@@ -9,6 +9,7 @@ import numpy as np
 from bert_tf.errors import ConfigError, DataError
 from bert_tf.models.families import describe
 from bert_tf.parsing import brief
+from bert_tf.reporting import findings
 from bert_tf.tasks.heads import INPUTS
 from bert_tf.tasks.spans import scorer
 from bert_tf.tasks.spans.decoding import find_answers
@@ -214,6 +215,38 @@ class QuestionAnsweringTask(Task):
             "n_best": best,
         }
 
+    def findings(self, examples, outputs):
+        """The questions without an exact match, with the predicted and the accepted answers marked in the context.
+
+        The first have the most confident answers: of a text its probability among the n best, of "" that of no answer.
+        Whether the answer is "" is decided by `threshold`; the dev file's is not tuned yet.
+        """
+        answers = self.answers(examples, outputs)
+        texts = [answer["answer"] for answer in answers]
+        exact, _ = scorer.raw_scores(examples.labels, texts, self.config.scorer, self.impossible)
+        confidence = [_confidence(answer) for answer in answers]
+        worst = findings.worst(exact < 1, confidence)
+        return {
+            "wrong": int(np.sum(exact < 1)),
+            "errors": [self._error(examples, i, answers[i], confidence[i]) for i in worst],
+        }
+
+    def _error(self, examples, index, answer, confidence):
+        accepted = examples.labels[index]
+        marks = {(start, end, "missed", "true") for start, end in zip(accepted.starts, accepted.ends)}
+        if answer["answer"]:
+            marks.add((answer["start"], answer["end"], "wrong", "predicted"))
+        return findings.error(
+            examples,
+            index,
+            true=accepted.texts[0] if accepted.texts else "no answer",
+            predicted=answer["answer"] or "no answer",
+            confidence=confidence,
+            text=examples.text_pairs[index],
+            before=examples.texts[index],
+            marks=marks,
+        )
+
     def official(self, answers):
         return {str(answer.get("id", index)): answer.get("answer", "") for index, answer in enumerate(answers)}
 
@@ -234,6 +267,12 @@ class QuestionAnsweringTask(Task):
             }
             for name, (texts, odds) in guesses.items()
         }
+
+
+def _confidence(answer):
+    if answer["answer"]:
+        return answer["n_best"][0]["probability"]
+    return float(1 / (1 + np.exp(-np.clip(answer["null_odds"], -700, 700))))
 
 
 def _closest_sentence(question, context):

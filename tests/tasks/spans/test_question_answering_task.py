@@ -107,3 +107,21 @@ def test_answers_without_a_token_are_not_trained_on():
     task = tiny.task(impossible_questions=False)
     examples = task.examples(["Where?"] * 2, ["In \u0007 Paris."] * 2, [[("\u0007", 3)], [("Paris", 5)]])
     np.testing.assert_array_equal(task.sequences(examples).trained, [0, 1])
+
+
+def test_wrong_answers_are_marked_in_their_contexts(trained):
+    task, examples, model = trained
+    assert task.tuned(task.evaluate(model, examples)).evaluate(model, examples, findings=True)["findings"] == {
+        "wrong": 0, "errors": []
+    }  # fmt: skip
+    untrained = task.model(tiny.encoder(hidden_size=32))
+    found = task.evaluate(untrained, examples, findings=True)
+    errors = found["findings"]["errors"]
+    assert len(errors) == found["findings"]["wrong"] == round((1 - found["em"]) * len(examples)) > 0
+    assert [e["confidence"] for e in errors] == sorted((e["confidence"] for e in errors), reverse=True)
+    for error in errors:
+        index = examples.texts.index(error["before"])
+        assert error["text"] == examples.text_pairs[index]
+        marked = {(verdict, error["text"][start:end]) for start, end, verdict, _ in error.get("marks", ())}
+        assert {text for verdict, text in marked if verdict == "missed"} == set(examples.labels[index].texts)
+        assert {text for verdict, text in marked if verdict == "wrong"} == {error["predicted"]} - {"no answer"}

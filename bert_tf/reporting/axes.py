@@ -1,0 +1,73 @@
+"""Axes: ticks at round numbers, and numbers as text."""
+
+import math
+
+
+def ticks(low, high, count=5):
+    """About `count` round numbers (1, 2 or 5 times a power of ten apart) that span [low, high].
+
+    Args:
+        low, high: finite numbers.
+        count: the number of steps wished for.
+
+    Returns:
+        list of floats, ascending; the first is at most `low`, the last at least `high`.
+
+    Example:
+        ticks(0.13, 0.87)  # [0.0, 0.2, 0.4, 0.6, 0.8, 1.0]
+    """
+    if not high > low:
+        room = abs(high) / 10 or 1.0
+        low, high = low - room, high + room
+    step = _round_step((high - low) / count)
+    # A multiple of the step that rounding puts just outside is still the end.
+    first, last = math.floor(low / step + 1e-9), math.ceil(high / step - 1e-9)
+    return [i * step for i in range(first, last + 1)]
+
+
+def whole_ticks(low, high, count=5):
+    """As `ticks` for steps and epochs: integers within [low, high]."""
+    step = max(1, round(_round_step(max(high - low, 1) / count)))
+    return [i * step for i in range(math.ceil(low / step), math.floor(high / step) + 1)]
+
+
+def _round_step(rough):
+    power = 10.0 ** math.floor(math.log10(rough))
+    return next(m * power for m in (1, 2, 5, 10) if m * power >= rough * (1 - 1e-9))
+
+
+def tick_text(value, step):
+    """A tick as text, with as many decimals as the distance between two ticks needs.
+
+    Example:
+        tick_text(0.2, 0.05), tick_text(20_000, 5_000), tick_text(2e-5, 1e-5)  # ('0.20', '20k', '2e-5')
+    """
+    if abs(value) < step * 1e-6:
+        return "0"
+    if abs(value) >= 10_000:
+        for size, unit in ((1e9, "G"), (1e6, "M"), (1e3, "k")):
+            if abs(value) >= size:
+                return f"{value / size:.{_decimals(step / size)}f}{unit}"
+    if step < 1e-3:
+        power = math.floor(math.log10(abs(value)) + 1e-9)
+        return f"{value / 10**power:.{_decimals(step / 10**power)}f}e{power}"
+    return f"{value:,.{_decimals(step)}f}"
+
+
+def _decimals(step):
+    return max(0, -math.floor(math.log10(step) + 1e-9))
+
+
+def number_text(value):
+    """A number of a record as text: counts with separators, fractions with four digits.
+
+    Example:
+        number_text(12345), number_text(0.81239), number_text(2e-5)  # ('12,345', '0.8124', '2e-05')
+    """
+    if isinstance(value, bool) or not isinstance(value, (int, float)):
+        return str(value)
+    if isinstance(value, int):
+        return f"{value:,}"
+    if abs(value) < 1e-3:
+        return f"{value:.3g}"
+    return f"{value:,.4f}" if abs(value) < 100 else f"{value:,.1f}"

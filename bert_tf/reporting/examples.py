@@ -1,0 +1,96 @@
+"""What a fine-tuned model does with the examples of a file: labels, confusion, calibration, errors."""
+
+from bert_tf.reporting.axes import number_text
+from bert_tf.reporting.diagrams import reliability, scatter
+from bert_tf.reporting.document import details, section
+from bert_tf.reporting.markup import h
+from bert_tf.reporting.tables import confusion_table, labels_table
+
+#: Errors that are seen at once; the others are folded away.
+FIRST_ERRORS = 8
+
+
+def findings_section(split, findings):
+    """The section of one split, such as "dev"; None where the task has no findings."""
+    scores = findings.get("labels") or findings.get("entities")
+    parts = []
+    if scores:
+        parts.append(h("div", h("h3", "Scores"), labels_table(scores, "label" if "labels" in findings else "entity")))
+    if scores and "confusion" in findings:
+        parts.append(confusion_table(list(scores), findings["confusion"]))
+    if (findings.get("calibration") or {}).get("bins"):
+        parts.append(reliability(findings["calibration"]))
+    if (findings.get("scatter") or {}).get("true"):
+        parts.append(scatter(findings["scatter"]))
+    grid = h("div", parts, class_="findings") if parts else None
+    return section(f"On the {split} file", grid, _errors(findings))
+
+
+def _errors(findings):
+    errors = findings.get("errors")
+    if errors is None:
+        return None
+    known = "wrong" in findings
+    if not errors:
+        return h("p", "No example is wrong.") if known else None
+    title = (
+        "Most confident errors"
+        if any("confidence" in e for e in errors)
+        else "Worst errors"
+        if known
+        else "Largest errors"
+    )
+    parts = [h("h3", title)]
+    if known:
+        parts.append(h("p", f"{len(errors)} of the {number_text(findings['wrong'])} wrong ones.", class_="note"))
+    if any("marks" in one for one in errors):
+        legend = [h("mark", verdict, class_=verdict) for verdict in ("right", "wrong", "missed")]
+        means = ("as it should be", "predicted and not true", "true and not predicted")
+        parts.append(h("p", [[mark, f" {text}. "] for mark, text in zip(legend, means)], class_="note"))
+    parts.append(_list(errors[:FIRST_ERRORS]))
+    if errors[FIRST_ERRORS:]:
+        parts.append(details(f"{len(errors) - FIRST_ERRORS} more", _list(errors[FIRST_ERRORS:])))
+    return h("div", parts, class_="errors")
+
+
+def _list(errors):
+    return h("ol", [_error(one) for one in errors])
+
+
+def _error(one):
+    facts = [h("span", one["where"], class_="quiet")] if "where" in one else []
+    for name in ("true", "predicted"):
+        if name in one:
+            facts.append(h("span", f"{name} ", h("b", h("bdi", _shown(one[name])), class_=name)))
+    if "confidence" in one:
+        facts.append(h("span", "confidence ", h("data", f"{one['confidence']:.3f}", value=one["confidence"])))
+    texts = [h("p", one["before"], class_="text", dir="auto")] if "before" in one else []
+    texts.append(h("p", marked(one["text"], one.get("marks", ())), class_="text", dir="auto"))
+    return h("li", h("p", facts, class_="facts"), texts)
+
+
+def _shown(value):
+    return value if isinstance(value, str) else number_text(value)
+
+
+def marked(text, marks):
+    """The text as children for `h`, with marks in it that may overlap.
+
+    Args:
+        text: str.
+        marks: lists (start, end, verdict, label): characters [start, end) of the text.
+    """
+    edges = sorted({0, len(text), *(min(max(p, 0), len(text)) for start, end, *_ in marks for p in (start, end))})
+    children = []
+    for first, last in zip(edges, edges[1:]):
+        here = [mark for mark in marks if mark[0] <= first and last <= mark[1]]
+        part = text[first:last]
+        if not here:
+            children.append(part)
+            continue
+        # A label stands once, where its mark begins.
+        begins = [
+            h("span", f"{label}", class_=f"kind {verdict}") for start, _, verdict, label in here if start == first
+        ]
+        children.append(h("mark", begins, part, class_=" ".join(sorted({mark[2] for mark in here}))))
+    return children

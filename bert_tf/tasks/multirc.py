@@ -1,0 +1,119 @@
+"""MultiRC: each answer to a question is right or wrong, and a question is right if all its answers are judged rightly.
+
+Khashabi et al. 2018; Wang et al. 2019 (SuperGLUE), section 3.
+"""
+
+import re
+
+import numpy as np
+
+from bert_tf.errors import ConfigError, DataError
+from bert_tf.parsing import brief
+from bert_tf.tasks.classification import ClassificationTask
+from bert_tf.tasks.examples import Examples
+from bert_tf.tasks.files import file_format, read_table
+
+LABELS = ("0", "1")
+
+
+class MultiRCTask(ClassificationTask):
+    """Judges each answer to each question about a passage, as SuperGLUE's MultiRC asks it.
+
+    The first text is the passage, the second the question with one answer, so that a passage that is too long loses its
+    end and not the question. jiant puts the question at the end of the first text.
+
+    `evaluate` gives the metrics of `ClassificationTask`, and `f1a`, the F1 of right answers over all answers, and
+    `exact_match`, the fraction of the questions whose answers are all judged rightly. `predict` takes pairs
+    (passage, question with an answer), or a file with "passage", "questions" and "answers" as SuperGLUE has them; the
+    label "1" is a right answer.
+
+    Example:
+        task = MultiRCTask({"kind": "multirc", "sequence_length": 32}, tokenizer)
+        pairs = task.examples(["the film is in paris"] * 2, ["is it good in paris", "is it bad a one"], ["1", "0"])
+        model = task.model(encoder)
+        task.evaluate(model, pairs)["f1a"]
+    """
+
+    def __init__(self, config, tokenizer):
+        super().__init__(config, tokenizer)
+        if self.config.labels not in (None, LABELS):
+            raise ConfigError("the labels of MultiRC are 0 and 1; remove task.labels")
+        self.labels, self.pairs = LABELS, True
+
+    def read_file(self, path, labelled):
+        format = file_format(path, self.config.columns.format)
+        if format not in ("jsonl", "parquet"):
+            raise DataError(f"{path} is no JSON, and multirc reads SuperGLUE's .jsonl files; convert it")
+        return read_multirc(path, format, labelled)
+
+    def _scores_of_logits(self, examples, logits):
+        scores = super()._scores_of_logits(examples, logits)
+        right = self.label_array(examples) == np.argmax(logits, axis=-1)
+        # Examples from Python are each a question of their own.
+        questions = examples.details or range(len(examples))
+        by_question = {}
+        for question, hit in zip(questions, right):
+            by_question[question] = by_question.get(question, True) and bool(hit)
+        own = {"f1a": scores["f1"], "exact_match": float(np.mean(list(by_question.values())))}
+        return own | scores | {"questions": len(by_question)}
+
+
+def read_multirc(path, format, labelled):
+    """`Examples` of SuperGLUE's MultiRC, one for each answer; `details` has (passage, question), equal for the answers of
+    a question.
+
+    Raises:
+        DataError: a row that lacks a passage, a question, an answer or a label; with file and line.
+    """
+    table = read_table(path, format)
+    texts, pairs, labels, lines, ids, details, lacking = [], [], [], [], [], [], []
+    for line, row in table.rows:
+        if row is None:
+            lacking.append({table.unit: line, "error": "the line is empty"})
+            continue
+        where = f"{path}, {table.unit} {line}"
+        passage = _get(row, "passage", dict, where)
+        text = _plain(_get(passage, "text", str, where))
+        for number, question in enumerate(_get(passage, "questions", list, where)):
+            asked = _get(question, "question", str, where)
+            for answer in _get(question, "answers", list, where):
+                texts.append(text)
+                pairs.append(f"{_plain(asked)} {_plain(_get(answer, 'text', str, where))}")
+                if labelled:
+                    labels.append(_label(answer, where))
+                lines.append(line)
+                ids.append({"id": answer.get("idx")})
+                details.append((line, number))
+    if not texts:
+        raise DataError(f"{path} holds no answer to a question; it must hold one at least")
+    return Examples(
+        texts=texts,
+        text_pairs=pairs,
+        labels=labels if labelled else None,
+        ids=ids,
+        path=str(path),
+        lines=lines,
+        unit=table.unit,
+        lacking=lacking,
+        details=details,
+    )
+
+
+def _get(row, key, kind, where):
+    if not isinstance(row, dict) or not isinstance(row.get(key), kind):
+        found = brief(row.get(key)) if isinstance(row, dict) else brief(row)
+        names = {dict: "an object", list: "a list", str: "a text"}
+        raise DataError(f"{where}: '{key}' must be {names[kind]}, got {found}; correct the row")
+    return row[key]
+
+
+def _label(answer, where):
+    label = str(answer.get("label"))
+    if label not in LABELS:
+        raise DataError(f"{where}: the label of an answer is {brief(answer.get('label'))}; it must be 0 or 1")
+    return label
+
+
+def _plain(text):
+    """Without the marks <b>Sent 1: </b> and <br> of older files."""
+    return re.sub(r"</?b>", "", text.replace("<br>", " "))

@@ -1,0 +1,130 @@
+"""A grid of fine-tunings: a list where a setting takes one value, and every combination. No TensorFlow is imported."""
+
+import dataclasses
+import itertools
+import json
+import re
+import typing
+
+from bert_tf.config import build
+from bert_tf.errors import ConfigError
+from bert_tf.parsing import brief
+from bert_tf.tasks.record import TASKS
+from bert_tf.training.finetune_config import FinetuneConfig, FinetuneTrainConfig, check_finetuning
+from bert_tf.training.optimizer_config import OptimizerConfig
+
+#: Sections whose settings may be lists of values, but for these settings, which decide what is compared, or where it runs.
+SECTIONS = ("task", "optimizer", "train")
+FIXED = ("task.kind", "task.preset", "task.metric", "train.seed", "train.seeds", "train.strategy")
+
+
+@dataclasses.dataclass(frozen=True)
+class Combination:
+    """One fine-tuning of a grid.
+
+    Attributes:
+        name: of its folder, such as "learning_rate=2e-05,epochs=3".
+        settings: dotted key -> value, of the settings that the grid varies.
+        config: the `FinetuneConfig`.
+    """
+
+    name: str
+    settings: dict
+    config: FinetuneConfig
+
+
+@dataclasses.dataclass(frozen=True)
+class Grid:
+    """Every combination of the values of some settings (Devlin et al. 2019, appendix A.3).
+
+    Attributes:
+        axes: dotted key -> list of values, of the settings that the grid varies.
+        combinations: list of `Combination`; the last setting varies fastest.
+    """
+
+    axes: dict
+    combinations: tuple[Combination, ...]
+
+
+def read_grid(mapping):
+    """The grid that a fine-tuning's settings describe; None where no setting has several values.
+
+    Args:
+        mapping: what a YAML file holds, with the changes of `--set`: what `FinetuneConfig` takes, but that a setting may
+            be a list of values. A setting that is a list itself, such as task.labels, keeps its meaning.
+
+    Returns:
+        `Grid`; every combination is checked.
+
+    Raises:
+        ConfigError: a setting that a grid cannot vary, an empty list, or a combination that `check_finetuning` refuses.
+    """
+    axes = dict(_axes(mapping))
+    if not axes:
+        return None
+    for key, values in axes.items():
+        if key.split(".")[0] not in SECTIONS or key in FIXED or key.startswith("task.columns."):
+            instead = "train.seeds=5 to repeat with other seeds" if key.startswith("train.seed") else "one value"
+            raise ConfigError(f"{key} is the list {brief(values)}, and a grid cannot vary it; give {instead}")
+        if not values or len({_text(value) for value in values}) < len(values):
+            raise ConfigError(
+                f"{key} is the list {brief(values)}; a grid needs at least one value, and each value once"
+            )
+    last = [key.split(".")[-1] for key in axes]
+    names = [short if last.count(short) == 1 else key for key, short in zip(axes, last)]
+    found = []
+    for values in itertools.product(*axes.values()):
+        settings = dict(zip(axes, values))
+        name = ",".join(f"{name}={_text(value)}" for name, value in zip(names, values))
+        config = build(FinetuneConfig, _with(mapping, settings))
+        check_finetuning(config)
+        found.append(Combination(name, settings, config))
+    return Grid(axes, tuple(found))
+
+
+def _axes(mapping, prefix=""):
+    """(dotted key, list) of every list that stands where one value belongs."""
+    for key, value in (mapping or {}).items():
+        path = f"{prefix}{key}"
+        if isinstance(value, dict):
+            yield from _axes(value, f"{path}.")
+        elif isinstance(value, list) and not _takes_list(path):
+            yield path, value
+
+
+def _takes_list(path):
+    """Whether a setting is a list itself, in some task."""
+    first, *rest = path.split(".")
+    classes = {
+        "task": [record.config for record in TASKS.values()],
+        "optimizer": [*OptimizerConfig.choices().values()],
+        "train": [FinetuneTrainConfig],
+    }.get(first, [])
+    return any(_field_takes_list(cls, rest) for cls in classes)
+
+
+def _field_takes_list(cls, keys):
+    hint = typing.get_type_hints(cls).get(keys[0]) if keys else None
+    if hint is None:
+        return False
+    if len(keys) > 1:
+        return dataclasses.is_dataclass(hint) and _field_takes_list(hint, keys[1:])
+    return any((typing.get_origin(option) or option) in (list, tuple) for option in (hint, *typing.get_args(hint)))
+
+
+def _with(mapping, settings):
+    """A copy of the mapping with one value for each of the settings."""
+    result = json.loads(json.dumps(mapping))
+    for key, value in settings.items():
+        node = result
+        *parents, last = key.split(".")
+        for parent in parents:
+            node = node[parent]
+        node[last] = value
+    return result
+
+
+def _text(value):
+    """A value as a part of a folder's name."""
+    text = value if isinstance(value, str) else json.dumps(value)
+    return re.sub(r"[^\w.+-]", "_", text)

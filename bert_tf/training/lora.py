@@ -1,0 +1,72 @@
+"""LoRA: low-rank updates beside frozen kernels (Hu et al. 2021), by Keras's own `enable_lora`."""
+
+import keras
+
+from bert_tf.config import nearest
+from bert_tf.errors import ConfigError
+
+A, B, KERNEL = "/lora_kernel_a", "/lora_kernel_b", "/kernel"
+#: Section 4.2 of the paper adapts query and value. ModernBERT has one kernel for query, key and value.
+DEFAULTS = (("query", "value"), ("query_key_value",))
+
+
+def enable_lora(backbone, rank, alpha=None, names=None):
+    """Adds two factors, [in, rank] and [rank, out], beside the kernels of dense layers in a backbone.
+
+    A kernel W acts as W + alpha / rank * A B. B starts as zeros, so that the model answers as before. Layers that several
+    blocks share (ALBERT) get one pair of factors.
+
+    Args:
+        backbone: of any family with dense layers of its own in its blocks.
+        rank: r.
+        alpha: None for `rank`, a factor of 1: the paper sets alpha to the first rank that is tried.
+        names: the names of the layers; None for "query" and "value", else "query_key_value".
+
+    Raises:
+        ConfigError: no dense layer has one of the names.
+    """
+    found = {}
+    for block in backbone.blocks():
+        for layer in block._flatten_layers():
+            if isinstance(layer, (keras.layers.Dense, keras.layers.EinsumDense)):
+                found.setdefault(layer.name, {})[id(layer)] = layer
+    if names is None:
+        names = next((default for default in DEFAULTS if all(name in found for name in default)), None)
+        if names is None:
+            raise ConfigError(
+                f"train.lora_rank={rank} adapts dense layers, and the attention of {type(backbone).__name__} has none; "
+                f"{_known(found)}"
+            )
+    for name in names:
+        if name not in found:
+            raise ConfigError(f"train.lora_layers names '{name}'{nearest(name, found)}" if found else _known(found))
+    for name in dict.fromkeys(names):
+        for layer in found[name].values():
+            layer.enable_lora(rank, lora_alpha=alpha)
+
+
+def _known(found):
+    if found:
+        return f"name others with train.lora_layers: {', '.join(sorted(found))}"
+    return "the model has no dense layer that it could be added to; remove train.lora_rank"
+
+
+def is_lora(variable):
+    """Whether a variable is one of the two factors."""
+    return variable.path.endswith((A, B))
+
+
+def merged(tensors, scale):
+    """The tensors of a checkpoint with each pair of factors added to its kernel: W + scale * A B.
+
+    Args:
+        tensors: dict from path to array.
+        scale: alpha / rank.
+    """
+    result = {path: tensor for path, tensor in tensors.items() if not path.endswith((A, B))}
+    for path in tensors:
+        if path.endswith(A):
+            layer = path.removesuffix(A)
+            update = scale * (tensors[path] @ tensors[layer + B])
+            result[layer + KERNEL] = (tensors[layer + KERNEL] + update).astype(tensors[layer + KERNEL].dtype)
+    return result

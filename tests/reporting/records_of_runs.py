@@ -1,0 +1,116 @@
+"""Runs as their records on disk, without a model: what `write_report` reads."""
+
+import json
+
+import yaml
+
+HOSTILE = '<script>alert("1")</script> & </title><img src=x onerror=alert(1)> \x00\ud800 \u202eabc'
+CONFIG = {
+    "init_from": None,
+    "data": {"train": "train.tsv"},
+    "task": {"kind": "classification", "labels": None},
+    "train": {"epochs": 3, "seed": 0},
+    "model": {"family": "bert", "hidden_size": 16, "num_layers": 2},
+}
+SCORES = {"precision": 0.75, "recall": 0.5, "f1": 0.6, "support": 4}
+FINDINGS = {
+    "labels": {"neg": SCORES, HOSTILE: SCORES | {"support": 3}},
+    "confusion": [[3, 1], [2, 1]],
+    "calibration": {
+        "ece": 0.123456789,
+        "bins": [
+            {"low": 0.4, "high": 0.6, "count": 3, "confidence": 0.55, "accuracy": 0.6666},
+            {"low": 0.8, "high": 1.0, "count": 4, "confidence": 0.9, "accuracy": 0.75},
+        ],
+    },
+    "wrong": 3,
+    "errors": [
+        {"text": HOSTILE, "before": HOSTILE, "where": "line 7", "true": HOSTILE, "predicted": "neg", "confidence": 0.97},
+        {"text": "Anna <b>met</b> Bert", "confidence": 0.5, "marks": [[0, 4, "right", "PER"], [5, 20, "wrong", HOSTILE], [16, 20, "missed", "PER"]]},
+    ],
+}  # fmt: skip
+
+
+def write_lines(folder, lines):
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / "metrics.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
+
+
+def pretraining(folder, steps=30, report=True):
+    """A pretraining with held-out metrics; each number occurs once."""
+    lines = []
+    for i in range(1, steps + 1):
+        lines.append(
+            {
+                "step": 10 * i,
+                "loss": 9 - i / 7,
+                "masked_lm_loss": 8 - i / 7,
+                "masked_lm_accuracy": i / 101,
+                "learning_rate": 1e-4 / i,
+            }
+        )
+        if i % 10 == 0:
+            lines.append({"step": 10 * i, "eval_masked_lm_loss": 8.5 - i / 7, "eval_masked_lm_accuracy": i / 103})
+    write_lines(folder, lines)
+    config = {"model": CONFIG["model"], "objective": {"name": "masked_lm"}, "train": {"steps": 10 * steps}}
+    (folder / "config.yaml").write_text(yaml.safe_dump(config))
+    if report:
+        baselines = {"unigram": {"masked_lm_loss": 6.54321, "masked_lm_accuracy": 0.07654}}
+        (folder / "report.json").write_text(json.dumps({"baselines": baselines}))
+    return folder
+
+
+def seed(folder, number=0, findings=FINDINGS, config=CONFIG):
+    """A finished fine-tuning of one seed, as a run of its own or a part of one."""
+    lines = [
+        {
+            "step": 5 * (e + 1),
+            "epoch": e,
+            "train_loss": 0.7 - e / 10,
+            "loss": 0.71 - e / 9 - number / 100,
+            "accuracy": 0.6123 + e / 8 + number / 50,
+        }
+        for e in range(3)
+    ]
+    write_lines(folder, lines)
+    (folder / "config.yaml").write_text(yaml.safe_dump(config))
+    baselines = {"dev": {"majority class": {"accuracy": 0.51234, "loss": 0.69876}}}
+    finished = {"metric": "accuracy", "seed": number, "baselines": baselines, "dev": lines[-1] | {"examples": 7}}
+    (folder / "finished.json").write_text(json.dumps(finished))
+    if findings is not None:
+        (folder / "report.json").write_text(
+            json.dumps({"dev": findings, "learning_rate": [[0, 0.0], [5, 1e-3], [14, 1e-5]]})
+        )
+    return finished
+
+
+def finetuning(folder, seeds=1, **options):
+    """A fine-tuning with its summary; the last seed is the best."""
+    inside = [folder] if seeds == 1 else [folder / f"seed-{i}" for i in range(seeds)]
+    results = [seed(path, i, **options) for i, path in enumerate(inside)]
+    (folder / "config.yaml").write_text(yaml.safe_dump(options.get("config", CONFIG)))
+    values = [result["dev"]["accuracy"] for result in results]
+    dev = {"mean": {"accuracy": sum(values) / seeds}, "baselines": results[-1]["baselines"]["dev"]}
+    if seeds > 1:
+        dev["spread"] = {"accuracy": 0.0217}
+    best = "." if seeds == 1 else inside[-1].name
+    summary = {"metric": "accuracy", "best": best, "seeds": results, "dev": dev, "warnings": [f"dev: {HOSTILE}"]}
+    (folder / "summary.json").write_text(json.dumps(summary))
+    return folder
+
+
+def study(folder):
+    """A study of two rows, the first with two seeds."""
+    for row, seeds in (("whole_words_and_a_long_name", 2), ("b", 1)):
+        for i in range(seeds):
+            pretraining(folder / row / f"seed-{i}" / "pretrained")
+    table = {
+        "whole_words_and_a_long_name": {
+            "seeds": 2,
+            "mean": {"masked_lm_loss": 3.71234, "task.f1": 0.61239},
+            "spread": {"task.f1": 0.02468},
+        },
+        "b": {"seeds": 1, "mean": {"masked_lm_loss": 3.21234, "task.f1": 0.51239}, "spread": {}},
+    }
+    (folder / "results.json").write_text(json.dumps(table))
+    return folder

@@ -1,0 +1,130 @@
+"""Calibration, errors and their marks, ticks and lines, compared with what they must be."""
+
+import numpy as np
+import pytest
+
+from bert_tf.reporting import findings
+from bert_tf.reporting.axes import number_text, tick_text, ticks, whole_ticks
+from bert_tf.reporting.charts import apart, smoothed, thinned, window
+from bert_tf.reporting.examples import marked
+from bert_tf.reporting.markup import h, render
+from bert_tf.tasks.examples import Examples
+
+
+def test_the_calibration_error_is_that_of_guo_et_al():
+    """Equation 3, example by example in float64."""
+    random = np.random.default_rng(3)
+    confidence = np.concatenate([random.uniform(0.2, 1, 500), [0.0, 1.0, 1 / 15, 2 / 15]])
+    correct = random.uniform(size=len(confidence)) < confidence**2
+    result, error = findings.calibration(confidence, correct), 0.0
+    for m in range(1, 16):
+        inside = [(c, r) for c, r in zip(confidence, correct) if (m - 1) / 15 < c <= m / 15 or (m == 1 and c == 0)]
+        if inside:
+            error += (
+                len(inside) / len(confidence) * abs(np.mean([r for _, r in inside]) - np.mean([c for c, _ in inside]))
+            )
+    assert result["ece"] == pytest.approx(error, rel=1e-12)
+    assert sum(one["count"] for one in result["bins"]) == len(confidence)
+    for one in result["bins"]:
+        assert one["low"] - 1e-12 <= one["confidence"] <= one["high"] + 1e-12
+    rates = findings.calibration(np.full(1000, 0.7), np.arange(1000) < 700)
+    assert rates["ece"] == pytest.approx(0), "a model that is right as often as it says"
+
+
+def test_the_worst_errors_come_first():
+    wrong, confidence = np.array([True, False, True, True]), np.array([0.6, 0.99, 0.9, 0.9])
+    assert findings.worst(wrong, confidence) == [2, 3, 0]
+    assert len(findings.worst(np.ones(100, bool), np.arange(100))) == findings.MOST_ERRORS
+
+
+def test_a_long_text_is_cut_around_its_first_mark():
+    text = "x " * 1000 + "Anna met Bert" + " y" * 1000
+    examples = Examples(texts=[text], path="a.tsv", lines=[9])
+    error = findings.error(examples, 0, marks=[(2000, 2004, "wrong", "PER"), (2009, 2013, "missed", "PER")])
+    assert error["where"] == "line 9" and len(error["text"]) <= findings.MOST_CHARACTERS + 2
+    shown = [error["text"][start:end] for start, end, *_ in error["marks"]]
+    assert shown == ["Anna", "Bert"]
+    plain = findings.error(Examples(texts=["short"], text_pairs=[text]), 0, true="a", predicted="b", confidence=0.5)
+    assert plain["before"] == "short" and len(plain["text"]) == findings.MOST_CHARACTERS + 1
+    assert set(plain) == {"text", "before", "true", "predicted", "confidence"}
+
+
+def test_marks_may_overlap_and_the_text_stays_what_it_is():
+    text = "Anna Smith met <Bert>"
+    marks = [[0, 10, "missed", "PER"], [5, 10, "wrong", "LOC"], [15, 99, "right", "PER"]]
+    html = render(h("p", marked(text, marks)))
+    assert html == (
+        '<p><mark class="missed"><span class="kind missed">PER</span>Anna </mark>'
+        '<mark class="missed wrong"><span class="kind wrong">LOC</span>Smith</mark> met '
+        '<mark class="right"><span class="kind right">PER</span>&lt;Bert&gt;</mark></p>'
+    )
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "expected"),
+    [
+        (0.13, 0.87, [0, 0.2, 0.4, 0.6, 0.8, 1]),
+        (0, 1, [0, 0.2, 0.4, 0.6, 0.8, 1]),
+        (-3, 7, [-4, -2, 0, 2, 4, 6, 8]),
+        (5, 5, [4.4, 4.6, 4.8, 5, 5.2, 5.4, 5.6]),
+    ],
+)
+def test_ticks_are_round_and_span_the_data(low, high, expected):
+    assert ticks(low, high) == pytest.approx(expected)
+
+
+def test_ticks_of_any_range_are_few_and_round():
+    random = np.random.default_rng(0)
+    for _ in range(300):
+        low = random.normal() * 10.0 ** random.integers(-6, 7)
+        high = low + 10.0 ** random.uniform(-6, 7)
+        if high - low < abs(low) * 1e-9:
+            continue
+        found = ticks(low, high)
+        step = found[1] - found[0]
+        assert found[0] <= low + step * 1e-6 and found[-1] >= high - step * 1e-6 and 3 <= len(found) <= 9
+        texts = [tick_text(value, step) for value in found]
+        if step > 1e-6 * max(abs(low), abs(high)) and max(abs(low), abs(high)) < 10_000:
+            assert len(set(texts)) == len(texts), texts
+    assert whole_ticks(1, 3) == [1, 2, 3] and whole_ticks(10, 1500) == [500, 1000, 1500] and whole_ticks(4, 4) == [4]
+
+
+def test_numbers_as_text():
+    assert [tick_text(v, s) for v, s in ((0.2, 0.05), (20_000, 5_000), (1.5e-3, 5e-4), (2e-5, 1e-5), (-3.0, 1), (1500, 500))] == [
+        "0.20", "20k", "1.5e-3", "2e-5", "-3", "1,500"
+    ]  # fmt: skip
+    assert [number_text(v) for v in (12345, 0.81239, 2e-5, 0.0, 16679.25, True)] == [
+        "12,345",
+        "0.8124",
+        "2e-05",
+        "0",
+        "16,679.2",
+        "True",
+    ]
+
+
+def test_lines_keep_their_extremes_and_ends():
+    points = [(i, float(np.sin(i / 50))) for i in range(10_000)]
+    points[5_000] = (5_000, 40.0)
+    kept = thinned(points)
+    assert len(kept) <= 525 and set(kept) <= set(points) and {points[0], points[-1], points[5_000]} <= set(kept)
+    assert thinned(points[:100]) == points[:100]
+
+
+def test_the_running_mean_is_a_mean():
+    points = [(i, float(i * i % 17)) for i in range(200)]
+    half = window(200) // 2
+    for i, (x, y) in enumerate(smoothed(points)):
+        assert x == i and y == pytest.approx(np.mean([v for _, v in points[max(0, i - half) : i + half + 1]]))
+
+
+def test_labels_at_the_ends_do_not_overlap():
+    placed = apart([10, 11, 12, 100, 199, 199], 13, 0, 200)
+    assert all(b - a >= 13 - 1e-9 for a, b in zip(placed, placed[1:])) and 0 <= placed[0] and placed[-1] <= 200
+    assert placed[0] == 10 and abs(placed[3] - 100) < 1e-9
+
+
+def test_forbidden_characters_become_replacement_characters():
+    assert render(h("p", "a\x00b\ud800c\ud83d\ude00", title='"<&>\x1b')) == (
+        '<p title="&quot;<&amp;&gt;\ufffd">a\ufffdb\ufffdc\ufffd\ufffd</p>'
+    )

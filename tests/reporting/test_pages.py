@@ -1,0 +1,260 @@
+"""The pages: what they show is what the records hold, whatever the data hold."""
+
+import json
+import re
+import shutil
+import subprocess
+import warnings
+from html.parser import HTMLParser
+
+import pytest
+from records_of_runs import FINDINGS, HOSTILE, finetuning, pretraining, study
+
+from bert_tf.cli.main import main
+from bert_tf.errors import ConfigError, DataError, RunDirectoryError
+from bert_tf.reporting import ReportWarning, guarded, keep_findings, write_report
+
+VOID = {"meta", "link", "wbr", "br", "img", "input"}
+
+
+class Page(HTMLParser):
+    """A page as tags with attributes, the texts in them, and the numbers of its `data` elements."""
+
+    def __init__(self, path):
+        super().__init__()
+        self.tags, self.texts, self.values, self.open = [], [], [], []
+        self.source = path.read_text(encoding="utf-8")
+        self.feed(self.source)
+        self.close()
+        assert not self.open, f"not closed: {self.open}"
+
+    def handle_starttag(self, tag, attributes):
+        self.tags.append((tag, dict(attributes)))
+        if tag == "data":
+            self.values.append(float(dict(attributes)["value"]))
+        if tag not in VOID:
+            self.open.append(tag)
+
+    def handle_endtag(self, tag):
+        assert self.open.pop() == tag
+
+    def handle_data(self, text):
+        self.texts.append(text)
+
+    @property
+    def text(self):
+        return " ".join(self.texts)
+
+
+@pytest.fixture(scope="module")
+def runs(tmp_path_factory):
+    """A folder with a run and a study of every sort, each with its page."""
+    folder = tmp_path_factory.mktemp("runs")
+    pretraining(folder / "run")
+    pretraining(folder / "long", steps=3000, report=False)
+    finetuning(folder / "task")
+    finetuning(folder / "seeds", seeds=3)
+    finetuning(folder / "older", findings=None)
+    study(folder / "study")
+    for name in ("run", "long", "task", "seeds", "older", "study"):
+        assert write_report(folder / name) == folder / name / "report.html"
+    write_report(folder / "task", folder / "seeds", output=folder / "both.html")
+    write_report(folder / "run", folder / "long", output=folder / "pretrainings.html")
+    return folder
+
+
+def pages(folder):
+    return {path.relative_to(folder).as_posix(): Page(path) for path in sorted(folder.rglob("*.html"))}
+
+
+def test_pages_refer_to_nothing_outside_and_run_nothing(runs):
+    found = pages(runs)
+    assert len(found) == 8
+    for page in found.values():
+        for tag, attributes in page.tags:
+            assert tag not in ("script", "img", "iframe", "object", "embed", "base", "form")
+            assert not any(name.startswith("on") for name in attributes)
+            for name in ("src", "href", "xlink:href", "action", "data", "srcset"):
+                assert attributes.get(name, "data:,") == "data:,"
+            assert "url(" not in attributes.get("style", "")
+        assert "url(" not in page.source and "@import" not in page.source and "://" not in page.source
+        assert "default-src 'none'" in page.source
+
+
+def test_what_data_hold_is_text_and_nothing_else(runs):
+    for name in ("task/report.html", "seeds/report.html"):
+        page = Page(runs / name)
+        shown = HOSTILE.replace("\x00", "\ufffd").replace("\ud800", "\ufffd")
+        assert page.texts.count(shown) >= 4  # the text and its pair, the label, the true label
+        assert not {"script", "img"} & {tag for tag, _ in page.tags}
+        titles = [attributes["title"] for tag, attributes in page.tags if tag == "td" and "title" in attributes]
+        assert f"2 of the 3 that are {shown} are predicted neg" in titles, "in attributes too"
+
+
+def test_the_numbers_are_those_of_the_records(runs):
+    page = Page(runs / "task" / "report.html")
+    finished = json.loads((runs / "task" / "finished.json").read_text())
+    summary = json.loads((runs / "task" / "summary.json").read_text())
+    assert summary["dev"]["mean"]["accuracy"] in page.values
+    assert set(finished["baselines"]["dev"]["majority class"].values()) & set(page.values) == {0.51234}, (
+        "of the metrics shown"
+    )
+    assert page.values.count(FINDINGS["calibration"]["ece"]) == 2, "as a tile and below the diagram"
+    assert {0.75, 0.5, 0.6, 4, 3, 0.97} <= set(page.values)
+    table = re.search(r"<table class=\"matrix\">.*?</table>", page.source).group()
+    assert [int(v) for v in re.findall(r'<data value="(\d+)"', table)] == [3, 1, 2, 1]
+    for line in (json.loads(line) for line in (runs / "task" / "metrics.jsonl").read_text().splitlines()):
+        assert f"dev, epoch {line['epoch'] + 1}: {line['accuracy']:.4f}" in page.text
+
+
+def test_the_page_of_a_pretraining_has_its_baselines_and_last_numbers(runs):
+    page = Page(runs / "run" / "report.html")
+    lines = [json.loads(line) for line in (runs / "run" / "metrics.jsonl").read_text().splitlines()]
+    for name in ("loss", "masked_lm_loss", "masked_lm_accuracy"):
+        assert lines[-2][name] in page.values
+    assert {lines[-1]["eval_masked_lm_loss"], lines[-1]["eval_masked_lm_accuracy"], 6.54321, 0.07654} <= set(
+        page.values
+    )
+    assert "unigram: 6.5432" in page.text
+    assert "no report.json" in Page(runs / "long" / "report.html").text
+    assert (runs / "long" / "report.html").stat().st_size < 400_000, "thousands of lines are thinned"
+
+
+def test_all_seeds_are_shown(runs):
+    page = Page(runs / "seeds" / "report.html")
+    for i in range(3):
+        finished = json.loads((runs / "seeds" / f"seed-{i}" / "finished.json").read_text())
+        assert finished["dev"]["accuracy"] in page.values
+        assert f"seed {i}, epoch 3" in page.text
+    assert (
+        "the same of seed 0" in page.text
+        and "the same of seed 1" in page.text
+        and "the same of seed 2" not in page.text
+    )
+    assert page.values.count(FINDINGS["calibration"]["ece"]) == 4, "a tile, the best seed and the two others"
+
+
+def test_an_older_run_says_what_is_not_known(runs):
+    page = Page(runs / "older" / "report.html")
+    assert "This run has no report.json" in page.text and "accuracy" in page.text
+    assert "Confusion" not in page.text
+
+
+def test_several_runs_are_compared(runs, tmp_path):
+    page = Page(runs / "both.html")
+    for name in ("task", "seeds"):
+        assert json.loads((runs / name / "summary.json").read_text())["dev"]["mean"]["accuracy"] in page.values
+    assert "task, epoch 1" in page.text and "seeds, epoch 1" in page.text
+    changed = finetuning(tmp_path / "other", config={"task": {"kind": "tagging"}, "train": {"epochs": 3, "seed": 0}})
+    text = Page(write_report(runs / "task", changed, output=tmp_path / "x.html")).text
+    assert "task.kind" in text and "tagging" in text and "train.epochs" not in text
+
+
+def test_the_page_of_a_study_is_its_table(runs):
+    page = Page(runs / "study" / "report.html")
+    for result in json.loads((runs / "study" / "results.json").read_text()).values():
+        assert set(result["mean"].values()) <= set(page.values)
+    assert "± 0.0247" in page.text
+    best = [re.search(r"value=\"([^\"]+)", cell)[1] for cell in re.findall(r'<td class="best">.*?</td>', page.source)]
+    assert sorted(best) == ["0.61239", "3.21234"], "the highest F1 and the lowest loss"
+
+
+def test_the_same_records_make_the_same_page(runs):
+    before = (runs / "seeds" / "report.html").read_bytes()
+    assert main(["report", str(runs / "seeds")]) == 0
+    assert (runs / "seeds" / "report.html").read_bytes() == before
+
+
+def test_mistakes_are_explained(runs, tmp_path, capsys):
+    with pytest.raises(RunDirectoryError, match="not a run directory"):
+        write_report(tmp_path)
+    with pytest.raises(ConfigError, match="several runs need --output FILE"):
+        write_report(runs / "run", runs / "task")
+    with pytest.raises(ConfigError, match="study is a study"):
+        write_report(runs / "run", runs / "study", output=tmp_path / "x.html")
+    damaged = finetuning(tmp_path / "damaged", findings={"labels": {"a": {"precision": "high"}}})
+    assert main(["report", str(damaged)]) == 1
+    shown = capsys.readouterr().err
+    assert (
+        "do not have the form" in shown
+        and "report.json alone may also be deleted" in shown
+        and "Traceback" not in shown
+    )
+    (damaged / "report.json").write_text("{")
+    with pytest.raises(DataError, match="report.json is not valid JSON"):
+        write_report(damaged)
+
+
+def test_a_run_that_has_only_begun_has_a_page(tmp_path):
+    (tmp_path / "config.yaml").write_text("task: {kind: classification}\n")
+    assert "This run is not finished." in Page(write_report(tmp_path)).text
+
+
+def test_parts_of_report_json_are_kept_together(tmp_path):
+    keep_findings(tmp_path, learning_rate=[[0, 0.5]])
+    keep_findings(tmp_path, dev={"wrong": 3})
+    assert json.loads((tmp_path / "report.json").read_text())["learning_rate"] == [[0, 0.5]]
+    (tmp_path / "report.json").write_text("damaged")
+    keep_findings(tmp_path, test={"wrong": 1})
+    assert json.loads((tmp_path / "report.json").read_text()) == {
+        "baselines": {},
+        "learning_rate": [],
+        "dev": None,
+        "test": {"wrong": 1},
+    }
+
+
+def test_a_bug_is_a_warning_to_users_and_an_error_here():
+    with pytest.raises(
+        ReportWarning, match=r"the page was not written \(KeyError: 'x'\); the training is not affected"
+    ):
+        with guarded("the page"):
+            {}["x"]
+    with warnings.catch_warnings(record=True) as found:
+        warnings.simplefilter("default")
+        with guarded("the page"):
+            {}["x"]
+    assert len(found) == 1 and found[0].category is ReportWarning
+    with pytest.raises(KeyboardInterrupt), guarded("the page"):
+        raise KeyboardInterrupt
+
+
+# -- in a browser --------------------------------------------------------------------------------
+
+BROWSER = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome", "chrome"))), None)
+
+
+def browse(path, *options):
+    """(the page's tree as the browser has it, the lines of its console)."""
+    flags = [
+        "--headless",
+        "--no-sandbox",
+        "--disable-gpu",
+        "--enable-logging=stderr",
+        f"--user-data-dir={path.parent}/profile",
+    ]
+    done = subprocess.run(
+        [BROWSER, *flags, *options, "--dump-dom", path.as_uri()], capture_output=True, text=True, timeout=60
+    )
+    return done.stdout, [line for line in done.stderr.splitlines() if "CONSOLE" in line]
+
+
+@pytest.mark.skipif(BROWSER is None, reason="no chromium or chrome is installed")
+def test_a_browser_shows_the_pages_without_an_error(runs, tmp_path):
+    """All pages in frames of one page, as wide as a telephone; a last one with an error shows that errors are seen."""
+    names = [*pages(runs), "wrong.html"]
+    frames = "".join(f'<iframe src="{runs.as_uri()}/{name}" width=390 height=800></iframe>' for name in names)
+    (runs / "wrong.html").write_text("<title>x</title><script>nothing.here()</script>")
+    measure = """<script>onload = () => { for (const frame of document.querySelectorAll('iframe')) {
+        const page = frame.contentDocument.documentElement;
+        frame.title = [page.scrollWidth, page.querySelectorAll('svg').length].join(' '); } }</script>"""
+    outer = tmp_path / "outer.html"
+    outer.write_text(f"<!doctype html><title>x</title>{frames}{measure}")
+    dom, console = browse(outer, "--allow-file-access-from-files")
+    (runs / "wrong.html").unlink()
+    assert len(console) == 1 and "nothing is not defined" in console[0], console
+    sizes = re.findall(r'<iframe[^>]* title="(\d+) (\d+)"', dom)
+    assert len(sizes) == len(names)
+    for name, (width, drawings) in list(zip(names, sizes))[:-1]:
+        assert int(width) <= 390, f"{name} is {width} wide on a telephone"
+        assert int(drawings) >= 2

@@ -1,0 +1,110 @@
+"""The metrics by scikit-learn's names, against their formulas."""
+
+import itertools
+import re
+from pathlib import Path
+
+import numpy as np
+import pytest
+import tiny
+
+import bert_tf.tasks
+from bert_tf.errors import ConfigError, DataError
+from bert_tf.tasks import build_task, check_task
+from bert_tf.tasks.metric_table import CLASSIFICATION, REGRESSION, measure
+from bert_tf.training.finetuning import _best
+
+RANDOM = np.random.default_rng(0)
+BINARY = RANDOM.integers(0, 2, 40), RANDOM.dirichlet([1, 1], 40)
+THREE = RANDOM.integers(0, 3, 60), RANDOM.dirichlet([1, 1, 1], 60)
+NUMBERS = RANDOM.normal(3, 1, 30), RANDOM.normal(3, 1, 30)
+
+
+def classified(name, labels, probabilities):
+    return measure(name, CLASSIFICATION[name], labels, np.argmax(probabilities, -1), probabilities)
+
+
+def area(labels, scores):
+    """The probability that a positive example has a higher score than a negative one."""
+    pairs = itertools.product(scores[labels], scores[~labels])
+    return np.mean([(p > n) + 0.5 * (p == n) for p, n in pairs])
+
+
+def test_classification_by_formula():
+    for labels, probabilities in (BINARY, THREE):
+        count, predictions = probabilities.shape[1], np.argmax(probabilities, -1)
+        hits = np.array([np.mean(predictions[labels == c] == c) for c in range(count)])
+        assert classified("balanced_accuracy", labels, probabilities) == pytest.approx(hits.mean())
+        assert classified("recall_macro", labels, probabilities) == pytest.approx(hits.mean())
+        chance = sum(np.mean(labels == c) * np.mean(predictions == c) for c in range(count))
+        kappa = (np.mean(labels == predictions) - chance) / (1 - chance)
+        assert classified("cohen_kappa", labels, probabilities) == pytest.approx(kappa)
+        own = probabilities[np.arange(len(labels)), labels]
+        assert classified("log_loss", labels, probabilities) == pytest.approx(-np.mean(np.log(own)))
+        areas = [area(labels == c, probabilities[:, c]) for c in range(count)]
+        assert classified("roc_auc", labels, probabilities) == pytest.approx(np.mean(areas))
+    labels, probabilities = BINARY
+    assert classified("brier", labels, probabilities) == pytest.approx(np.mean((labels - probabilities[:, 1]) ** 2))
+    order = np.argsort(-probabilities[:, 1])
+    precisions = np.cumsum(labels[order]) / np.arange(1, 41)
+    assert classified("average_precision", labels, probabilities) == pytest.approx(
+        precisions[labels[order] == 1].mean()
+    )
+
+
+def test_regression_by_formula():
+    labels, predictions = NUMBERS
+    errors = labels - predictions
+    expected = {
+        "r2": 1 - np.sum(errors**2) / np.sum((labels - labels.mean()) ** 2),
+        "explained_variance": 1 - errors.var() / labels.var(),
+        "mean_absolute_error": np.abs(errors).mean(),
+        "root_mean_squared_error": np.sqrt(np.mean(errors**2)),
+        "median_absolute_error": np.median(np.abs(errors)),
+        "max_error": np.abs(errors).max(),
+    }
+    for name, value in expected.items():
+        assert measure(name, REGRESSION[name], labels, predictions) == pytest.approx(value), name
+
+
+def test_every_name_is_measured_and_listed():
+    readme = (Path(bert_tf.tasks.__file__).parent / "README.md").read_text(encoding="utf-8")
+    listed = set(re.findall(r"`(\w+)`", readme))
+    for name, metric in CLASSIFICATION.items():
+        for labels, probabilities in (BINARY, THREE):
+            if probabilities.shape[1] == 2 or not metric.two_labels:
+                assert np.isfinite(classified(name, labels, probabilities))
+        assert name in listed or name.rsplit("_", 1)[0] in listed, name
+        worse, better = (np.eye(2)[[1, 0, 0, 1]] * 0.8 + 0.1, np.eye(2)[[0, 1, 1, 1]] * 0.8 + 0.1)
+        low, high = (classified(name, np.array([0, 1, 1, 1]), p) for p in (worse, better))
+        assert (low > high) if metric.lower else (low < high), name
+    for name, metric in REGRESSION.items():
+        low, high = (
+            measure(name, metric, NUMBERS[0], NUMBERS[0] + error) for error in (RANDOM.normal(0, 0.5, 30), 0.001)
+        )
+        assert (low > high) if metric.lower else (low < high), name
+        assert name in listed, name
+
+
+def test_the_chosen_metric_is_reported_and_its_direction_counts():
+    task = build_task({"metric": "log_loss"}, tiny.tokenizer())
+    examples = task.examples(["good", "bad"], labels=["a", "b"])
+    found = task.scores(examples, [{"logits": np.array(row, "float32")} for row in ([1, 0], [0, 2])])
+    assert found["log_loss"] == pytest.approx(found["loss"])
+    assert _best([{"log_loss": 0.7}, {"log_loss": 0.3}, {"log_loss": 0.5}], task) == 1
+    baselines = task.baselines(examples, examples)
+    assert "log_loss is 0.9000, not below the 0.6931" in task.not_above({"log_loss": 0.9}, baselines)
+    assert task.not_above(found, baselines) is None
+
+
+def test_what_is_refused():
+    task = build_task({"metric": "roc_auc", "labels": ["a", "b"]}, tiny.tokenizer())
+    one_label = task.examples(["good", "bad"], labels=["a", "a"])
+    with pytest.raises(
+        DataError, match="task.metric=roc_auc is undefined on the 2 examples of .*; choose another metric"
+    ):
+        task.baselines(one_label, one_label)
+    with pytest.raises(ConfigError, match="task.metric=brier is for two labels, here are 3; set task.metric=log_loss"):
+        build_task({"metric": "brier"}, tiny.tokenizer()).examples(["good"] * 3, labels=["a", "b", "c"])
+    with pytest.raises(ConfigError, match="task.metric=roc_auk is no metric of classification; did you mean 'roc_auc'"):
+        check_task({"metric": "roc_auk"})

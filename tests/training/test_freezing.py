@@ -1,0 +1,188 @@
+"""Freezing, gradual unfreezing, layer decay and LoRA in runs of fine-tuning."""
+
+import re
+
+import keras
+import numpy as np
+import pytest
+from safetensors.numpy import load_file
+
+from bert_tf import config as configuration
+from bert_tf.errors import ConfigError
+from bert_tf.models.families import build_config, build_encoder, describe
+from bert_tf.tasks.heads import Classifier
+from bert_tf.tokenizers import WordPieceTokenizer
+from bert_tf.training import finetuning
+from bert_tf.training.converting import import_run, write_run
+from bert_tf.training.finetune_config import FinetuneConfig, FinetuneTrainConfig, check_finetuning
+from bert_tf.training.finetuning import finetune
+from bert_tf.training.freezing import Freezing
+from bert_tf.training.loading import load_encoder, load_finetuned
+from bert_tf.training.lora import enable_lora
+from bert_tf.training.run_directory import RunDirectory
+from bert_tf.training.sources import open_source
+
+WORDS = ["good", "fine", "bad", "poor", "film", "plot", "a", "the"]
+LAYERS, HIDDEN, INNER = 2, 16, 32
+SIZES = {
+    "hidden_size": HIDDEN,
+    "num_layers": LAYERS,
+    "num_heads": 2,
+    "intermediate_size": INNER,
+    "initializer_range": 0.2,
+}
+MODEL = SIZES | {"family": "bert", "max_positions": 32, "dropout": 0.0, "attention_dropout": 0.0}
+LAYER = 4 * (HIDDEN * HIDDEN + HIDDEN) + 2 * HIDDEN * INNER + INNER + HIDDEN + 4 * HIDDEN
+POOLER, HEAD = HIDDEN * HIDDEN + HIDDEN, 2 * HIDDEN + 2
+EMBEDDINGS = (13 + 32 + 2) * HIDDEN + 2 * HIDDEN
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    """Runs of no training with a pooler and without one, and labelled files."""
+    folder = tmp_path_factory.mktemp("freezing")
+    tokenizer = WordPieceTokenizer(["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *WORDS])
+    keras.utils.set_random_seed(3)
+    for name, pooler in (("run", True), ("no_pooler", False)):
+        encoder = build_encoder(build_config(MODEL, tokenizer.vocabulary_size), pooler=pooler)
+        tensors = {v.path: np.ascontiguousarray(v) for v in encoder.weights}
+        write_run(
+            folder / name, {"model": describe(encoder.config), "data": {"sequence_length": 32}}, tokenizer, tensors
+        )
+    rows = [f"the {film} {word}\t{label}" for word, label in zip(WORDS, "1100") for film in ("film", "plot", "a")]
+    for split in ("train", "dev"):
+        (folder / f"{split}.tsv").write_text("\n".join(["text\tlabel", *rows]) + "\n")
+    return folder
+
+
+def experiment(folder, **train):
+    settings = {
+        "init_from": str(folder / "run"),
+        "data": {split: str(folder / f"{split}.tsv") for split in ("train", "dev")},
+        "task": {"sequence_length": 16},
+        "optimizer": {"learning_rate": 0.02},
+        "train": {"epochs": 3, "batch_size": 6, "strategy": "one"} | train,
+    }
+    return configuration.build(FinetuneConfig, settings)
+
+
+def newest(run):
+    return load_file(run.checkpoints.latest()[0] / "model.safetensors")
+
+
+class Killed(BaseException):
+    """Stands for SIGKILL."""
+
+
+def test_gradual_unfreezing_with_layer_decay_resumes_bitwise(folder, tmp_path, monkeypatch, capsys):
+    config = experiment(folder, gradual_unfreezing=True, freeze=1, layer_decay=0.8, epochs=2)
+    monkeypatch.setattr(finetuning, "_best", lambda history, task: len(history) - 1)  # every epoch is kept
+    finetune(config, tmp_path / "straight")
+    printed = re.findall(r"epoch (\d) trains ([\d,]+) of ([\d,]+) parameters", capsys.readouterr().err)
+    every = EMBEDDINGS + LAYERS * LAYER + POOLER + HEAD
+    counts = [POOLER + HEAD, POOLER + HEAD + LAYER]
+    assert printed == [(str(i + 1), f"{trained:,}", f"{every:,}") for i, trained in enumerate(counts)]
+    straight, before = RunDirectory(tmp_path / "straight"), newest(RunDirectory(folder / "run"))
+    after = newest(straight)
+    for path, value in before.items():
+        assert np.array_equal(after[path], value) == path.startswith(("embeddings", "transformer_layer_0")), path
+    slots = load_file(straight.checkpoints.latest()[0] / "optimizer.safetensors")
+    assert not [name for name in slots if "embeddings" in name or "transformer_layer_0" in name]
+    assert [name for name in slots if "transformer_layer_1" in name]
+    original = finetuning._Steps.on_train_batch_end
+
+    def end_in_the_second_epoch(self, batch, logs=None):
+        original(self, batch, logs)
+        if self.done == 2 + 1:
+            raise Killed
+
+    with monkeypatch.context() as patch, pytest.raises(Killed):
+        patch.setattr(finetuning._Steps, "on_train_batch_end", end_in_the_second_epoch)
+        finetune(config, tmp_path / "run")
+    first = newest(RunDirectory(tmp_path / "run"))
+    assert all(np.array_equal(first[path], value) for path, value in before.items() if "pooler" not in path)
+    finetune(config, tmp_path / "run")
+    for name in ("model.safetensors", "optimizer.safetensors"):
+        ours, theirs = (RunDirectory(tmp_path / r).checkpoints.latest()[0] / name for r in ("run", "straight"))
+        assert ours.read_bytes() == theirs.read_bytes()
+
+
+def test_lora_trains_factors_alone_and_is_merged_when_loaded(folder, tmp_path, capsys):
+    summary = finetune(experiment(folder, lora_rank=2, lora_alpha=3.0, epochs=2), tmp_path / "run")
+    factors = LAYERS * 2 * 2 * (HIDDEN + HIDDEN)  # query and value, [in, 2] and [2, out]
+    assert f"training {factors + HEAD:,} of" in capsys.readouterr().err
+    before, stored = newest(RunDirectory(folder / "run")), newest(RunDirectory(tmp_path / "run"))
+    assert all(np.array_equal(stored[path], value) for path, value in before.items())
+    task, model, _ = load_finetuned(tmp_path / "run")
+    loaded = {v.path: np.asarray(v) for v in model.weights}
+    assert sum(path.endswith("lora_kernel_a") for path in stored) == 4 and not [
+        path for path in loaded if "lora" in path
+    ]
+    import_run(tmp_path / "run", tmp_path / "converted", encoder_only=True)
+    converted = newest(RunDirectory(tmp_path / "converted"))
+    started = {v.path: np.asarray(v) for v in load_encoder(tmp_path / "run")[0].weights}
+    for path, value in before.items():
+        layer, expected = path.removesuffix("/kernel"), value.astype(np.float64)
+        if layer.endswith(("/query", "/value")):
+            a, b = (stored[f"{layer}/lora_kernel_{x}"].astype(np.float64) for x in "ab")
+            expected = expected + 3 / 2 * a @ b
+            assert np.abs(expected - value).max() > 1e-3
+        for found in (loaded, converted, started):
+            np.testing.assert_allclose(found[path], expected, atol=1e-6, err_msg=path)
+    measured = task.evaluate(model, task.read(str(folder / "dev.tsv")))
+    assert measured["loss"] == pytest.approx(summary["dev"]["mean"]["loss"], rel=1e-5)
+
+
+def freezing(folder, run="run", family="bert", **train):
+    encoder = load_encoder(folder / run)[0] if family == "bert" else small(family)
+    model = Classifier(encoder, units=2)
+    source = open_source(folder / run)
+    return model, Freezing(model, FinetuneTrainConfig(**train), source)
+
+
+def small(family, **settings):
+    return build_encoder(build_config({"family": family} | SIZES | settings, 13), pooler=True)
+
+
+def test_a_linear_probe_trains_a_pooler_only_where_it_is_new(folder):
+    for run, fresh in (("run", 0), ("no_pooler", POOLER)):
+        model, _ = freezing(folder, run, freeze="backbone")
+        assert sum(int(np.prod(v.shape)) for v in model.trainable_variables) == HEAD + fresh
+    model, _ = freezing(folder, freeze=1)
+    parts = {v.path.split("/")[0] for v in model.trainable_variables}
+    assert parts == {"transformer_layer_1", "pooler", "head"}
+
+
+def test_lora_of_other_families():
+    fused = small("modernbert", max_positions=16)
+    enable_lora(fused, 2)
+    assert {v.path.split("/")[-2] for v in fused.weights if "lora" in v.path} == {"query_key_value"}
+    shared = small("albert", embedding_size=4, max_positions=16)
+    enable_lora(shared, 2, names=("query",))
+    assert sum("lora" in v.path for v in shared.weights) == 2  # one pair for all layers
+    with pytest.raises(
+        ConfigError, match="train.lora_rank=2 adapts dense layers, and the attention of XLNetEncoder has none; name"
+    ):
+        enable_lora(small("xlnet"), 2)
+    with pytest.raises(ConfigError, match="train.lora_layers names 'querry'; did you mean 'query'"):
+        enable_lora(small("bert", max_positions=16), 2, names=("querry",))
+
+
+@pytest.mark.parametrize("train, message", [
+    ({"lora_alpha": 2.0}, "train.lora_alpha does nothing without train.lora_rank"),
+    ({"layer_decay_variant": "xlnet"}, "layer_decay_variant does nothing without train.layer_decay"),
+    ({"lora_rank": 2, "freeze": 1}, "train.lora_rank freezes the whole backbone already; remove train.freeze"),
+    ({"freeze": "backbone", "gradual_unfreezing": True}, "train.freeze freezes the whole backbone"),
+    ({"freeze": 0, "pretrained": False}, "train.pretrained=false gives random weights, which train.freeze would keep"),
+])  # fmt: skip
+def test_settings_that_contradict_each_other(folder, train, message):
+    with pytest.raises(ConfigError, match=message):
+        check_finetuning(experiment(folder, **train))
+
+
+def test_what_a_model_cannot_have(folder):
+    with pytest.raises(ConfigError, match="train.freeze=3, but the model has 2 layers; give 0 .embeddings. to 2"):
+        freezing(folder, freeze=3)
+    model = Classifier(small("albert", embedding_size=4, max_positions=16), units=2)
+    with pytest.raises(ConfigError, match="train.gradual_unfreezing treats layers differently, .* share their weights"):
+        Freezing(model, FinetuneTrainConfig(gradual_unfreezing=True), open_source(folder / "run"))

@@ -1,0 +1,126 @@
+"""A grid: every combination once, resumed after a kill, and the best one used."""
+
+import itertools
+from pathlib import Path
+
+import keras
+import numpy as np
+import pytest
+
+from bert_tf.errors import ConfigError, RunDirectoryError
+from bert_tf.models.families import build_config, build_encoder, describe
+from bert_tf.tokenizers import WordPieceTokenizer
+from bert_tf.training import finetuning, grid
+from bert_tf.training.converting import write_run
+from bert_tf.training.grid import finetune_grid, grid_table
+from bert_tf.training.grid_config import read_grid
+from bert_tf.training.loading import load_finetuned
+from bert_tf.training.run_directory import RunDirectory
+
+WORDS = ["good", "fine", "bad", "poor", "film", "plot", "a", "the"]
+MODEL = {
+    "family": "bert",
+    "hidden_size": 16,
+    "num_layers": 1,
+    "num_heads": 2,
+    "intermediate_size": 32,
+    "max_positions": 32,
+}
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("grid")
+    tokenizer = WordPieceTokenizer(["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *WORDS])
+    keras.utils.set_random_seed(3)
+    encoder = build_encoder(build_config(MODEL | {"dropout": 0.0, "initializer_range": 0.2}, tokenizer.vocabulary_size))
+    tensors = {v.path: np.ascontiguousarray(v) for v in encoder.weights}
+    write_run(folder / "run", {"model": describe(encoder.config), "data": {"sequence_length": 32}}, tokenizer, tensors)
+    rows = [f"the {film} {word}\t{label}" for word, label in zip(WORDS, "1100") for film in ("film", "plot", "a")]
+    for split in ("train", "dev"):
+        (folder / f"{split}.tsv").write_text("\n".join(["text\tlabel", *rows]) + "\n")
+    return folder
+
+
+def settings(folder, optimizer=None, train=None, task=None):
+    return {
+        "init_from": str(folder / "run"),
+        "data": {split: str(folder / f"{split}.tsv") for split in ("train", "dev")},
+        "task": {"sequence_length": 16, "metric": "log_loss"} | (task or {}),
+        "optimizer": {"learning_rate": 0.02} | (optimizer or {}),
+        "train": {"epochs": 1, "batch_size": 12, "strategy": "one"} | (train or {}),
+    }
+
+
+def test_every_combination_in_its_own_folder():
+    """The grid of BERT's appendix A.3."""
+    rates, sizes, epochs = [2e-5, 3e-5, 5e-5], [16, 32], [2, 3, 4]
+    mapping = settings(Path("x"), {"learning_rate": rates}, {"batch_size": sizes, "epochs": epochs})
+    found = read_grid(mapping)
+    assert [tuple(c.settings.values()) for c in found.combinations] == list(itertools.product(rates, epochs, sizes))
+    assert found.combinations[1].name == "learning_rate=2e-05,epochs=2,batch_size=32"
+    last = found.combinations[-1].config
+    assert (last.optimizer.learning_rate, last.train.batch_size, last.train.epochs) == (5e-5, 32, 4)
+    assert mapping["train"]["epochs"] == epochs  # as it was
+
+
+def test_a_setting_that_is_a_list_keeps_its_meaning(folder):
+    task = {"labels": ["0", "1"], "class_weights": [1.0, 2.0], "metric": None}
+    assert read_grid(settings(folder, task=task, train={"lora_rank": 2, "lora_layers": ["query"]})) is None
+    found = read_grid(settings(folder, task=task | {"dropout": [0.1, 0.2]}))
+    assert [c.name for c in found.combinations] == ["dropout=0.1", "dropout=0.2"]
+    assert found.combinations[0].config.task["labels"] == ["0", "1"]
+
+
+@pytest.mark.parametrize("changes, message", [
+    ({"train": {"seed": [0, 1]}}, "train.seed is the list .*, and a grid cannot vary it; give train.seeds=5"),
+    ({"task": {"metric": ["accuracy", "f1"]}}, "task.metric is the list"),
+    ({"train": {"epochs": []}}, "a grid needs at least one value"),
+    ({"train": {"epochs": [2, 2]}}, "each value once"),
+    ({"train": {"batch_size": [12, 0]}}, "'train.batch_size' is 0; it must be at least 1"),
+])  # fmt: skip
+def test_what_a_grid_refuses(folder, changes, message):
+    with pytest.raises(ConfigError, match=message):
+        read_grid(settings(folder, **changes))
+
+
+class Killed(BaseException):
+    """Stands for SIGKILL."""
+
+
+def test_a_grid_is_resumed_and_its_best_is_used(folder, tmp_path, monkeypatch):
+    found = read_grid(settings(folder, {"learning_rate": [1e-6, 0.02]}))
+    names = [c.name for c in found.combinations]
+    trained, once = [], finetuning._train_and_measure
+
+    def train(config, run, *others):
+        trained.append(run.path.name)
+        if len(trained) == 2:
+            raise Killed
+        return once(config, run, *others)
+
+    monkeypatch.setattr(finetuning, "_train_and_measure", train)
+    with pytest.raises(Killed):
+        finetune_grid(found, tmp_path / "grid")
+    summary = finetune_grid(found, tmp_path / "grid")
+    assert trained == [names[0], names[1], names[1]]  # the finished one is not repeated
+    losses = [row["dev"]["log_loss"] for row in summary["grid"]]
+    best = int(np.argmin(losses))  # lower is better
+    assert summary["best"] == names[best] and losses[0] != losses[1]
+    assert [row["settings"] for row in summary["grid"]] == [{"optimizer.learning_rate": rate} for rate in (1e-6, 0.02)]
+    lines = grid_table(summary)
+    assert lines[0].split() == ["learning_rate", "dev", "log_loss"]
+    assert lines[1 + best].split()[1:] == [f"{losses[best]:.4f}", "*"] and "*" not in lines[2 - best]
+    assert (tmp_path / "grid" / grid.TABLE).read_text().splitlines() == lines
+    assert RunDirectory.open(tmp_path / "grid").path == tmp_path / "grid" / names[best]
+    task, model, _ = load_finetuned(tmp_path / "grid")
+    assert task.evaluate(model, task.read(str(folder / "dev.tsv")))["log_loss"] == pytest.approx(losses[best], rel=1e-5)
+    more = read_grid(settings(folder, {"learning_rate": [1e-6, 0.02]}, {"epochs": [1, 2]}))
+    with pytest.raises(RunDirectoryError, match="holds another run: its train.epochs is 1, not a list"):
+        finetune_grid(more, tmp_path / "grid")
+    with pytest.raises(RunDirectoryError, match="holds another run: its train.batch_size is 12, this one's 6"):
+        finetune_grid(read_grid(settings(folder, {"learning_rate": [1e-6]}, {"batch_size": 6})), tmp_path / "grid")
+    with pytest.raises(
+        RunDirectoryError, match="holds another run: its optimizer.learning_rate is .1e-06, 0.02., this one's 0.02"
+    ):
+        finetuning.finetune(found.combinations[1].config, tmp_path / "grid")
