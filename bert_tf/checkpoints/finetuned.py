@@ -16,7 +16,7 @@ class PublishedTask:
     """A task as config.json describes it.
 
     Attributes:
-        kind: the name of the task: "classification", "regression", "tagging" or "multiple_choice".
+        kind: the name of the task: "classification", "regression", "tagging", "multiple_choice" or "question_answering".
         published: how the checkpoint holds its head.
         labels: the labels in the order of the outputs; None for a task without labels.
         dropout: the rate before the output layer.
@@ -49,11 +49,8 @@ def read_task(theirs, kind, published, where):
     for key, value in published.fixed.items():
         if theirs.get(key, value) != value:
             raise ConfigError(f"{where}: {key} is {brief(theirs[key])}; only {value!r} is supported")
-    labels, problem = None, theirs.get("problem_type")
-    if kind == "choices":
-        kind = "multiple_choice"
-    else:
-        labels = _labels(theirs, where)
+    labels = _labels(theirs, where) if kind in ("classification", "tagging") else None
+    kind, problem = _OTHER_NAMES.get(kind, kind), theirs.get("problem_type")
     if kind == "classification":
         if problem == "multi_label_classification":
             raise ConfigError(
@@ -91,6 +88,8 @@ def write_task(task, known):
     return theirs
 
 
+#: Kind of head -> the name of its task, where it is not the same.
+_OTHER_NAMES = {"choices": "multiple_choice", "spans": "question_answering"}
 _PROBLEM_TYPES = {"classification": "single_label_classification", "regression": "regression"}
 
 

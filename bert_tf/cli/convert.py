@@ -34,6 +34,7 @@ def add_arguments(parser):
 
 
 def run(arguments):
+    from bert_tf.tasks import TASKS
     from bert_tf.training.converting import convert
 
     loaded = convert(arguments.source, arguments.output, arguments.to, arguments.family, arguments.encoder_only)
@@ -45,6 +46,7 @@ def run(arguments):
     if loaded.task is not None:
         print(f"  task: {loaded.task.kind}" + (f" with the labels {', '.join(loaded.task.labels)}" if loaded.task.labels else ""))
     if arguments.to == "run" and loaded.task is not None:
-        print(f'next: bert-tf predict {arguments.output} "Some text."\n      bert-tf export {arguments.output}')
+        example = TASKS[loaded.task.kind].example
+        print(f"next: bert-tf predict {arguments.output} {example}\n      bert-tf export {arguments.output}")
     elif arguments.to == "run":
         print(f"next: bert-tf finetune --init-from {arguments.output} --train train.tsv --dev dev.tsv --output tuned")

@@ -62,17 +62,19 @@ def run(arguments):
         check_finetuning(config)
         from bert_tf.training.finetuning import finetune
 
-        summary = finetune(config, arguments.output)
+        summary, measured = finetune(config, arguments.output), arguments.output
     else:
         from bert_tf.training.grid import finetune_grid, grid_table
 
         config = grid.combinations[0].config
         summary = finetune_grid(grid, arguments.output)
+        measured = f"{arguments.output}/{summary['best']}"
         print("\n".join(["", *grid_table(summary), "", f"best: {summary['best']}"]))
     print_summary(summary)
-    print(f"report: {arguments.output}/report.html")
-    commands = [f"tensorboard --logdir {arguments.output}", f'bert-tf predict {arguments.output} "Some text."']
-    if TASKS[check_task(config.task).kind].served is not None:
+    print(f"report: {measured}/report.html")
+    record = TASKS[check_task(config.task).kind]
+    commands = [f"tensorboard --logdir {arguments.output}", f"bert-tf predict {arguments.output} {record.example}"]
+    if record.served is not None:
         commands.append(f"bert-tf export {arguments.output}")
     print("next: " + "\n      ".join(commands))
 

@@ -99,5 +99,11 @@ _HEAD = {
 HF = Maps(
     HF_CONFIG,
     HF_WEIGHTS,
-    heads=classes("DistilBert", classification=_HEAD, tagging={"dropout": ("dropout",)}, choices=_HEAD),
+    heads=classes(
+        "DistilBert",
+        classification=_HEAD,
+        tagging={"dropout": ("dropout",)},
+        choices=_HEAD,
+        spans={"dense": {"qa_outputs": "head/dense"}, "dropout": ("qa_dropout",), "default_dropout": 0.1},
+    ),
 )

@@ -89,6 +89,7 @@ CLASSES = {
     "classification": "ForSequenceClassification",
     "tagging": "ForTokenClassification",
     "choices": "ForMultipleChoice",
+    "spans": "ForQuestionAnswering",
 }
 
 
@@ -100,9 +101,10 @@ def classes(name, **differences):
         differences: kind of head -> what differs: arguments of `PublishedHead`; None where there is no such class.
     """
     rates = {"dropout": ("classifier_dropout", "hidden_dropout_prob"), "default_dropout": 0.1}
-    plain = {"dense": {"classifier": "head/dense"}} | rates
+    plain = dict.fromkeys(CLASSES, {"dense": {"classifier": "head/dense"}} | rates)
+    plain["spans"] = {"dense": {"qa_outputs": "head/dense"}}
     return {
-        kind: PublishedHead(name + ending, **(plain | differences.get(kind, {})))
+        kind: PublishedHead(**({"architecture": name + ending} | plain[kind] | differences.get(kind, {})))
         for kind, ending in CLASSES.items()
         if differences.get(kind, {}) is not None
     }

@@ -383,6 +383,8 @@ HF = Maps(
         classification=_SUMMARY,
         tagging={"dropout": (), "default_dropout": 0.0},
         choices=_SUMMARY,
+        # XLNetForQuestionAnswering computes its answer class otherwise than the authors' code.
+        spans={"architecture": "XLNetForQuestionAnsweringSimple"},
     ),
 )
 TF1 = Maps(TF1_CONFIG, TF1_WEIGHTS)

@@ -29,6 +29,7 @@ class TaskRecord:
         without: settings of `TaskConfig` that mean nothing for the task; they are refused.
         predicts_labels: whether the loss is a cross-entropy over the label set, which `class_weights` and
             `label_smoothing` change.
+        example: what `bert-tf predict RUN` can be given, quoted for a shell.
 
     Example:
         class StarsTask(ClassificationTask):
@@ -47,6 +48,7 @@ class TaskRecord:
     without: tuple[str, ...] = ()
     lower: tuple[str, ...] = ()
     predicts_labels: bool = False
+    example: str = '"Some text."'
 
 
 TASKS = Registry(
@@ -85,6 +87,7 @@ TASKS = Registry(
             metrics=("accuracy", "accuracy_middle", "accuracy_high"),
             config=MultipleChoiceConfig,
             without=("preset", "pair_order"),
+            example="""'{"question": "Which is a planet?", "options": ["Mars", "the Moon"]}'""",
         ),
         TaskRecord(
             "multirc",
@@ -93,6 +96,7 @@ TASKS = Registry(
             metrics=("f1a", "exact_match", "accuracy"),
             min_labels=2,
             without=("preset", "pair_order"),
+            example='--pair "A passage." "A question? An answer."',
         ),
         TaskRecord(
             "text_to_text",
@@ -113,6 +117,7 @@ TASKS = Registry(
             metrics=("f1", "em", "best_f1", "best_em"),
             config=QuestionAnsweringConfig,
             without=("preset", "pair_order", "lm_weight"),
+            example='--pair "Who came?" "Anna came."',
         ),
     ],
 )

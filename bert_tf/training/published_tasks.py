@@ -10,6 +10,7 @@ from bert_tf.errors import ConfigError
 from bert_tf.models.families import FAMILIES, family_of, task_head
 from bert_tf.models.weights import by_path
 from bert_tf.tasks import build_task
+from bert_tf.tasks.spans.question_answering_config import QuestionAnsweringConfig
 
 #: The sequence length recorded for a model without a longest one: XLNet's, as the published models were trained.
 UNLIMITED = 512
@@ -44,6 +45,10 @@ def task_of(source):
         settings["labels"] = list(published.labels)
     if FAMILIES[source.family].kind == "decoder":
         settings["layout"] = "none"
+    if published.kind == "question_answering":
+        # The configuration does not say whether questions may be impossible; the answers in `n_best` never are.
+        longest = min(QuestionAnsweringConfig.sequence_length, settings["sequence_length"])
+        settings |= {"head": "bert", "impossible_questions": True, "sequence_length": longest}
     tokenizer = source.tokenizer()
     try:
         task = build_task(settings, tokenizer)
@@ -76,15 +81,15 @@ def publish(task, model, where):
         raise ConfigError(
             f"{where}: Hugging Face has no class for {task.kind} with '{family_of(config).name}'; {advice}"
         )
-    if _layers(task_head(config, task.head_kind, "hugging_face")) != _layers(model.task_head):
+    if not _has_their_layers(task, model):
         raise ConfigError(
             f"{where}: {published.architecture} has other layers in its head than this model; fine-tune with "
-            f"task.head=hugging_face, or {advice}"
+            f"task.head={'bert' if task.kind == 'question_answering' else 'hugging_face'}, or {advice}"
         )
-    if model.both_orders is not None:
+    if getattr(model, "both_orders", None) is not None:
         raise ConfigError(f"{where}: {published.architecture} cannot read pairs in both orders; {advice}")
     arrays = {path: np.asarray(variable) for path, variable in by_path(model).items()}
-    if model.task_head.reads != "pooled":  # older runs of tagging have one
+    if not task.needs_pooler(config):  # older runs of tagging have one
         arrays = {path: array for path, array in arrays.items() if not path.startswith("pooler/")}
     if task.kind == "regression":
         _unstandardise(arrays, task, published, where)
@@ -92,7 +97,14 @@ def publish(task, model, where):
 
 
 #: The tasks whose models Hugging Face has classes for.
-KINDS = ("classification", "regression", "tagging", "multiple_choice")
+KINDS = ("classification", "regression", "tagging", "multiple_choice", "question_answering")
+
+
+def _has_their_layers(task, model):
+    """Whether the head of a model has the layers of Hugging Face's class."""
+    if task.kind == "question_answering":
+        return task.head == "bert"
+    return _layers(task_head(model.backbone.config, task.head_kind, "hugging_face")) == _layers(model.task_head)
 
 
 def _layers(head):

@@ -61,6 +61,8 @@ class QuestionAnsweringTask(Task):
     """
 
     saved = SavedQuestionAnswering
+    pooler = False
+    head_kind = "spans"
     inferred = (*INPUTS, "context_mask", "start_mask", "start_positions", "end_positions", "answerable")
 
     def __init__(self, config, tokenizer):
