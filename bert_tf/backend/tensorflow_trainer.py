@@ -81,6 +81,10 @@ class TensorFlowTrainer:
         if xla is None:
             xla = accelerated and not tpu
         self._xla = xla
+        self._make_forward_backward()
+
+    def _make_forward_backward(self):
+        self._forward_backward = tf.function(self._gradients, jit_compile=True) if self._xla else self._gradients
 
     @property
     def static_shapes(self):
@@ -114,8 +118,9 @@ class TensorFlowTrainer:
 
     def make_train_function(self, force=False):
         """Keras's; `force` is needed after a change of the trainable variables."""
+        if force:
+            self._make_forward_backward()
         if self.train_function is None or force:
-            self._forward_backward = tf.function(self._gradients, jit_compile=True) if self._xla else self._gradients
             self.train_function = self._logged(self._repeated(self.train_step))
         return self.train_function
 

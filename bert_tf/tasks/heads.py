@@ -185,7 +185,7 @@ class Classifier(TaskModel):
         model(tokenizer.pack(tokenizer.tokenize(["a film"]), sequence_length=8))["logits"].shape  # [1, 2]
     """
 
-    def __init__(self, encoder, units, dropout=0.1, class_weights=None, label_smoothing=0.0, name="task", **options):
+    def __init__(self, encoder, units, dropout=None, class_weights=None, label_smoothing=0.0, name="task", **options):
         super().__init__(encoder, units, dropout, name=name, **options)
         self.class_weights = None if class_weights is None else tuple(class_weights)
         self.label_smoothing = label_smoothing

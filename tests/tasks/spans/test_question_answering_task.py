@@ -47,7 +47,8 @@ def test_it_learns_and_answers_with_the_characters_of_the_context(trained):
     answers = tuned.predict(model, examples)
     assert [a["answer"] for a in answers] == ["Paris", "Bert", "Paris", ""]
     assert answers[3]["start"] is None and answers[3]["null_odds"] > tuned.threshold
-    for (_, number, _, _), answer in zip(tiny.QUESTIONS, answers):
+    # Of an impossible question the best starts and ends may all be outside of the context: then there is no span.
+    for (_, number, _, _), answer in zip(tiny.QUESTIONS[:3], answers):
         texts = [one["text"] for one in answer["n_best"]]
         assert 1 <= len(texts) == len(set(texts)) <= 4 and "" not in texts
         assert answer["score"] == answer["n_best"][0]["score"] == max(one["score"] for one in answer["n_best"])
