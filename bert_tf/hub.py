@@ -35,7 +35,7 @@ def local_model(path):
 
     Args:
         path: a path, or `hf://owner/name`, `hf://owner/name@revision`, `hf://owner/name/folder`. A revision is a
-            branch, a tag or a commit; a commit never changes.
+            branch, a tag or the 40 digits of a commit; a commit never changes.
 
     Raises:
         DataError: an address that is none; no such model or revision, or one that needs a login; no connection and
@@ -43,7 +43,7 @@ def local_model(path):
 
     Example:
         local_model("runs/bert")  # 'runs/bert'
-        local_model("hf://google-bert/bert-base-uncased@86b5e09")  # a folder in the cache
+        local_model("hf://google-bert/bert-base-uncased@main")  # a folder in the cache
     """
     if not is_address(path):
         return path
