@@ -36,4 +36,7 @@ __getattr__, __all__ = lazy_names(__name__, {
     "text_to_text": ["TextToTextTask"],
     "text_to_text_config": ["TextToTextConfig"],
     "text_to_text_model": ["TextToText"],
+    "word_pairs.model": ["WordPairClassifier"],
+    "word_pairs.task": ["WordPairTask"],
+    "word_pairs.word_pair_config": ["WordPairConfig"],
 })

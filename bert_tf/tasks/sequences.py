@@ -144,6 +144,8 @@ def as_strings(texts):
 
 def _map_texts(function, texts):
     texts = texts if tf.is_tensor(texts) else as_strings(texts)
+    if texts.shape[0] <= TOKENIZE_BATCH:
+        return function(texts)  # tf.data would optimize the tokenizer's graph first, which takes a second
     batches = tf.data.Dataset.from_tensor_slices(texts).batch(TOKENIZE_BATCH)
     results = batches.map(_as_it_is(function), num_parallel_calls=tf.data.AUTOTUNE)
     return tuple(tf.concat(parts, axis=0) for parts in zip(*results))

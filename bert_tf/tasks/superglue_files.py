@@ -71,6 +71,7 @@ _BOOLQ = {
 }
 _CB = {"kind": "classification", "labels": ["entailment", "contradiction", "neutral"], "metric": "f1_macro"}
 _COPA = {"kind": "multiple_choice", "format": "copa"}
+_WORD_PAIR = {"kind": "word_pair", "labels": ["false", "true"]}
 #: In the order of the tables of the papers.
 _TASKS = (
     _task("boolq", "BoolQ", ("accuracy",), _BOOLQ),
@@ -79,6 +80,8 @@ _TASKS = (
     _task("multirc", "MultiRC", ("f1a", "exact_match"), {"kind": "multirc"}),
     # Columns by their usual names: those of the diagnostics differ.
     _task("rte", "RTE", ("accuracy",), {"kind": "classification", "labels": _ENTAILMENT}, _DIAGNOSTICS),
+    _task("wic", "WiC", ("accuracy",), _WORD_PAIR | {"pooling": "mean"}),
+    _task("wsc", "WSC", ("accuracy",), _WORD_PAIR | {"pooling": "attention"}),
 )
 _COLUMNS = ("boolq", "cb", "copa", "multirc", "record", "rte", "wic", "wsc", "AX-b", "AX-g")
 #: Published results. On the test sets: the leaderboard, and table 3 of Wang et al. 2019, whose models are BERT-large and
@@ -134,6 +137,10 @@ def _one_label(name, row, answers, where):
     yield {"idx": _idx(row, where), "label": next(answers).get("label", first)}
 
 
+def _wsc(name, row, answers, where):
+    yield {"idx": _idx(row, where), "label": next(answers).get("label", "false").capitalize()}
+
+
 def _multirc(name, row, answers, where):
     questions = []
     for question in row["passage"]["questions"]:
@@ -150,7 +157,7 @@ def _idx(row, where):
     return row["idx"]
 
 
-_SPECIAL = {"multirc": _multirc}
+_SPECIAL = {"multirc": _multirc, "wsc": _wsc}
 
 SUPERGLUE = Benchmark(
     title="SuperGLUE",

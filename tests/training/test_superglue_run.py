@@ -123,6 +123,8 @@ LINES = {
     ),
     "cb": ([{"idx": 0}], [[{"label": "neutral"}]], ['{"idx": 0, "label": "neutral"}']),
     "copa": ([{"idx": 2}], [[{"label": 1, "answer": "x"}]], ['{"idx": 2, "label": 1}']),
+    "wic": ([{"idx": 1}], [[{"label": "true"}]], ['{"idx": 1, "label": "true"}']),
+    "wsc": ([{"idx": 1}], [[{"label": "true"}]], ['{"idx": 1, "label": "True"}']),
     "multirc": (
         [MULTIRC],
         [[{"label": "1"}, {"label": "0"}, {"label": "0"}]],
