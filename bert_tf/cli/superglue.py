@@ -1,7 +1,8 @@
 """Fine-tune on the tasks of SuperGLUE, and print the table beside published numbers.
 
-FOLDER is SuperGLUE as it is distributed: a folder for each task (BoolQ, CB, COPA, MultiRC, RTE, WiC, WSC,
-and AX-b and AX-g for the diagnostics) with train.jsonl, val.jsonl and test.jsonl. What is there is run, the smallest first.
+FOLDER is SuperGLUE as it is distributed: a folder for each task (BoolQ, CB, COPA, MultiRC, ReCoRD, RTE, WiC,
+WSC, and AX-b and AX-g for the diagnostics) with train.jsonl, val.jsonl and test.jsonl. What is there is run,
+the smallest first.
 The test files are answered in OUTPUT/submission, and OUTPUT/submission.zip is what super.gluebenchmark.com
 takes if all tasks are there. The model of RTE answers the diagnostics, whose labels are public: Matthews'
 correlation on AX-b, gender parity and accuracy on AX-g. Run the same command again to resume.

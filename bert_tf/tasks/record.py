@@ -100,6 +100,14 @@ TASKS = Registry(
             example='--pair "A passage." "A question? An answer."',
         ),
         TaskRecord(
+            "record",
+            task="bert_tf.tasks.record_task:ReCoRDTask",
+            served=None,
+            metrics=("f1", "em"),
+            without=("preset", "pair_order", "lm_weight"),
+            example="""'{"passage": "Anna met Ida.", "query": "@placeholder met Ida.", "entities": ["Anna", "Ida"]}'""",
+        ),
+        TaskRecord(
             "word_pair",
             task="bert_tf.tasks.word_pairs.task:WordPairTask",
             served=None,

@@ -78,6 +78,7 @@ _TASKS = (
     _task("cb", "CB", ("f1_macro", "accuracy"), _CB),
     _task("copa", "COPA", ("accuracy",), _COPA),
     _task("multirc", "MultiRC", ("f1a", "exact_match"), {"kind": "multirc"}),
+    _task("record", "ReCoRD", ("f1", "em"), {"kind": "record"}),
     # Columns by their usual names: those of the diagnostics differ.
     _task("rte", "RTE", ("accuracy",), {"kind": "classification", "labels": _ENTAILMENT}, _DIAGNOSTICS),
     _task("wic", "WiC", ("accuracy",), _WORD_PAIR | {"pooling": "mean"}),
@@ -149,6 +150,11 @@ def _multirc(name, row, answers, where):
     yield {"idx": _idx(row, where), "passage": {"questions": questions}}
 
 
+def _record(name, row, answers, where):
+    for query in row["qas"]:
+        yield {"idx": _idx(query, where), "label": next(answers)["answer"]}
+
+
 def _idx(row, where):
     if "idx" not in row:
         raise DataError(
@@ -157,7 +163,7 @@ def _idx(row, where):
     return row["idx"]
 
 
-_SPECIAL = {"multirc": _multirc, "wsc": _wsc}
+_SPECIAL = {"multirc": _multirc, "record": _record, "wsc": _wsc}
 
 SUPERGLUE = Benchmark(
     title="SuperGLUE",

@@ -24,6 +24,13 @@ FILES = {
         '{"passage": {"text": "anna met paul in paris", "questions": [{"question": "in", "answers": [{"text": "paris", '
         '"label": 1}, {"text": "a film", "label": 0}]}, {"question": "met", "answers": [{"text": "paul", "label": 1}]}]}}\n',
     ),
+    "record": (
+        "a.jsonl",
+        '{"passage": {"text": "anna met paul in paris", "entities": [{"start": 0, "end": 3}, {"start": 9, "end": 12}, {"start": 17, '
+        '"end": 21}]}, "qas": [{"query": "@placeholder met paul", "answers": [{"text": "anna"}]}, {"query": "in @placeholder", '
+        '"answers": [{"text": "paris"}]}]}\n{"passage": "a good film", "entities": ["film", "one"], "query": "a @placeholder", '
+        '"answers": ["film"]}\n',
+    ),
     "word_pair": (
         "a.jsonl",
         """{"sentence1": "a good film", "start1": 2, "end1": 6, "sentence2": "good , bad", "start2": 0, "end2": 4, "label": true}

@@ -123,6 +123,11 @@ LINES = {
     ),
     "cb": ([{"idx": 0}], [[{"label": "neutral"}]], ['{"idx": 0, "label": "neutral"}']),
     "copa": ([{"idx": 2}], [[{"label": 1, "answer": "x"}]], ['{"idx": 2, "label": 1}']),
+    "record": (
+        [{"idx": 9, "passage": {}, "qas": [{"idx": 4}, {"idx": 6}]}],
+        [[{"answer": "North"}, {"answer": "Ünal"}]],
+        ['{"idx": 4, "label": "North"}', '{"idx": 6, "label": "Ünal"}'],
+    ),
     "wic": ([{"idx": 1}], [[{"label": "true"}]], ['{"idx": 1, "label": "true"}']),
     "wsc": ([{"idx": 1}], [[{"label": "true"}]], ['{"idx": 1, "label": "True"}']),
     "multirc": (
@@ -144,7 +149,8 @@ def test_the_labels_of_the_submission(name, tmp_path):
     numbered = [{"line": 1, "error": "the line is empty"}]
     numbered += [{"line": 2 + i} | answer for i, found in enumerate(answers) for answer in found]
     assert list(submission_lines(name, path, numbered)) == lines
-    write(path, {key: value for key, value in given[0].items() if key != "idx"})
+    without = [query.pop("idx") for query in given[0].get("qas", [])] and given[0]
+    write(path, without or {key: value for key, value in given[0].items() if key != "idx"})
     with pytest.raises(DataError, match="test.jsonl, line 1: there is no 'idx' in"):
         list(submission_lines(name, path, [answer | {"line": 1} for answer in answers[0]]))
 
