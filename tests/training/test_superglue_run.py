@@ -2,6 +2,7 @@
 
 import json
 import re
+import types
 import zipfile
 
 import numpy as np
@@ -10,6 +11,8 @@ from tasks import tiny
 
 import bert_tf
 from bert_tf.errors import ConfigError, DataError
+from bert_tf.export import run as export
+from bert_tf.tasks import build_task
 from bert_tf.tasks.superglue_files import SUPERGLUE, measure_broad_coverage, measure_gender_parity, submission_lines
 from bert_tf.training.benchmark import rows, run_benchmark, score, write_submission
 from bert_tf.training.benchmark_config import BenchmarkConfig, plan_benchmark
@@ -186,3 +189,14 @@ def test_published_numbers_have_a_column_each():
         for x in list(SUPERGLUE.published["BERT-large (test)"].values())[:8]
     ]
     assert np.mean(parts) == pytest.approx(69.0, abs=0.05), "the published score"
+
+
+@pytest.mark.parametrize("kind", ["word_pair", "record"])
+def test_what_is_not_served_says_so(kind, monkeypatch):
+    """Without a kind the encoder alone would be exported, which answers nothing of the task."""
+    model = types.SimpleNamespace(backbone=tiny.encoder(hidden=16))
+    task = build_task({"kind": kind, "sequence_length": 16}, tiny.tokenizer())
+    monkeypatch.setattr(export, "is_finetuned", lambda path: True)
+    monkeypatch.setattr(export, "load_finetuned", lambda path, precision: (task, model, task.tokenizer))
+    with pytest.raises(ConfigError, match=f"out: the task {kind} is not served; its encoder alone is exported with kind=emb"):
+        export._served_module("out", None, None, "float32", {"static": False})
