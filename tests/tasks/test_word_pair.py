@@ -1,6 +1,5 @@
 """WiC and WSC: their files, the columns of the marked words, and the two heads against NumPy."""
 
-import dataclasses
 import json
 
 import numpy as np
@@ -29,8 +28,13 @@ def marked(row):
 
 
 @pytest.fixture(scope="module")
-def task():
-    return build_task({"kind": "word_pair", "sequence_length": 16, "dropout": 0.0}, tiny.tokenizer())
+def tokenizer():
+    return tiny.tokenizer()
+
+
+@pytest.fixture
+def task(tokenizer):
+    return build_task({"kind": "word_pair", "sequence_length": 16}, tokenizer)
 
 
 @pytest.fixture(scope="module")
@@ -81,28 +85,20 @@ def test_settings_and_inputs(task):
         task.from_list([3])
 
 
-def columns(task, row, length):
-    """The tokens that the spans of a row hold, and the row's features."""
-    task.config = dataclasses.replace(task.config, sequence_length=length)
-    examples = task.examples([row])
-    features = next(iter(task.dataset(examples, 1)))
-    ids = features["token_ids"].numpy()[0]
-    words = [[task.tokenizer.vocabulary[i] for i in ids[start:end]] for start, end in features["spans"].numpy()[0]]
-    return words, features
+def columns(tokenizer, row, length):
+    """The tokens that the spans of a row hold."""
+    task = build_task({"kind": "word_pair", "sequence_length": length}, tokenizer)
+    features = next(iter(task.dataset(task.examples([row]), 1)))
+    ids, spans = features["token_ids"].numpy()[0], features["spans"].numpy()[0]
+    return [[tokenizer.vocabulary[i] for i in ids[start:end]] for start, end in spans]
 
 
-def test_the_columns_of_the_words_are_those_of_the_row():
+def test_the_columns_of_the_words_are_those_of_the_row(tokenizer):
     """Also where the other text loses its end, and a word has several tokens."""
-    task = build_task({"kind": "word_pair"}, tiny.tokenizer())
-    assert columns(task, WIC, 16)[0] == [["good"], ["plot"]]
     long = WIC | {"sentence1": "the good film " + "was a plot in " * 9}
-    assert columns(task, long, 20)[0] == [["good"], ["plot"]]
-    single = build_task({"kind": "word_pair"}, tiny.tokenizer())
-    assert columns(
-        single,
-        {"text": "berts actor", "span1_text": "berts", "span1_index": 0, "span2_text": "actor", "span2_index": 1},
-        16,
-    )[0] == [["bert", "##s"], ["actor"]]
+    assert columns(tokenizer, long, 20) == [["good"], ["plot"]]
+    single = {"span1_text": "berts", "span1_index": 0, "span2_text": "actor", "span2_index": 1}
+    assert columns(tokenizer, {"text": "berts actor", **single}, 16) == [["bert", "##s"], ["actor"]]
 
 
 def test_the_mean_and_the_text_are_concatenated(encoder):

@@ -31,19 +31,17 @@ def pairs(labels, header, rows=6):
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
-    """RTE, STS-B, CoLA, MNLI with diagnostics; QQP without its dev file."""
+    """RTE, STS-B, MNLI with diagnostics; QQP without its dev file."""
     folder = tmp_path_factory.mktemp("glue")
     header = ("index", "sentence1", "sentence2")
     for split in ("train", "dev"):
         write(folder / f"RTE/{split}.tsv", *pairs(("entailment", "not_entailment"), (*header, "label")))
         write(folder / f"STS-B/{split}.tsv", *pairs((0.0, 2.5, 5.0), (*header, "score"), rows=8))
-        write(folder / f"CoLA/{split}.tsv", *[("gj04", i % 2, "*" if i % 2 else "", SENTENCES[i % 4]) for i in range(4)])
     mnli = ("contradiction", "entailment", "neutral")
     for file, count in (("train", 12), ("dev_matched", 6), ("dev_mismatched", 4)):
         write(folder / f"mnli/{file}.tsv", *pairs(mnli, (*header, "gold_label"), count))
     for file in ("RTE/test", "STS-B/test", "mnli/test_matched", "mnli/test_mismatched", "AX/AX"):
         write(folder / f"{file}.tsv", header, *[(i, SENTENCES[i], "good plot") for i in range(3)])
-    write(folder / "CoLA/test.tsv", ("index", "sentence"), *[(i, SENTENCES[i]) for i in range(3)])
     write(folder / "QQP/train.tsv", ("id", "question1", "question2", "is_duplicate"))
     return folder
 
@@ -74,23 +72,23 @@ def finished(folder, published, tmp_path_factory):
 def test_mnli_comes_before_the_tasks_that_start_from_it(finished, published):
     output, order, _ = finished
     assert order == [
-        ("cola", published), ("mnli", published), ("rte", str(output / "mnli")), ("stsb", str(output / "mnli")),
+        ("mnli", published), ("rte", str(output / "mnli")), ("stsb", str(output / "mnli")),
     ]  # fmt: skip
 
 
 def test_the_table_has_the_numbers_of_the_runs(finished):
     output, _, results = finished
-    assert set(results) == {"mnli", "rte", "cola", "stsb"} and results == json.loads(json.dumps(collect(GLUE, output)), **AS_TUPLES)
+    assert set(results) == {"mnli", "rte", "stsb"} and results == json.loads(json.dumps(collect(GLUE, output)), **AS_TUPLES)
     summary = json.loads((output / "mnli" / "summary.json").read_text())
     assert results["mnli"]["dev"] == {"accuracy": (summary["dev"]["mean"]["accuracy"], 0.0)}
     assert results["mnli"]["other_dev"] == {"accuracy": (summary["test"]["mean"]["accuracy"], 0.0)}
     assert results["mnli"]["baseline"] == {"accuracy": pytest.approx(1 / 3)}
     table = rows(GLUE, results)
-    assert table[0] == ("", "MNLI", "RTE", "CoLA", "STS-B")
-    assert table[1] == ("metric", "acc", "acc", "MCC", "Pearson/Spearman")
+    assert table[0] == ("", "MNLI", "RTE", "STS-B")
+    assert table[1] == ("metric", "acc", "acc", "Pearson/Spearman")
     both = (results["mnli"][split]["accuracy"][0] for split in ("dev", "other_dev"))
     assert table[2][1] == "/".join(f"{100 * value:.1f}" for value in both)
-    assert ("BERT-base", "84.7", "69.3", "56.3", "89.0") in table and len(table) == 4 + len(GLUE.published)
+    assert ("BERT-base", "84.7", "69.3", "89.0") in table and len(table) == 4 + len(GLUE.published)
     assert score(GLUE, results) is None
 
 
@@ -101,7 +99,7 @@ def test_the_submission_has_the_official_names_and_labels(finished):
     output, _, _ = finished
     with zipfile.ZipFile(output / "submission.zip") as archive:
         files = {name: archive.read(name).decode().splitlines() for name in archive.namelist()}
-    assert list(files) == ["MNLI-m.tsv", "MNLI-mm.tsv", "AX.tsv", "RTE.tsv", "CoLA.tsv", "STS-B.tsv"]
+    assert list(files) == ["MNLI-m.tsv", "MNLI-mm.tsv", "AX.tsv", "RTE.tsv", "STS-B.tsv"]
     for name, lines in files.items():
         assert lines[0] == "index\tprediction" and [line.split("\t")[0] for line in lines[1:]] == ["0", "1", "2"], name
         answers = {line.split("\t")[1] for line in lines[1:]}
@@ -110,7 +108,7 @@ def test_the_submission_has_the_official_names_and_labels(finished):
         else:
             preset = {"MNLI-m.tsv": "mnli", "MNLI-mm.tsv": "mnli", "AX.tsv": "mnli"}.get(name, name[:-4].lower())
             assert answers <= set(benchmark.load_finetuned(output / preset)[0].labels)
-    assert write_submission(GLUE, output) == ["QNLI", "QQP", "SST-2", "MRPC", "WNLI"]
+    assert write_submission(GLUE, output) == ["QNLI", "QQP", "SST-2", "MRPC", "CoLA", "WNLI"]
 
 
 def test_nothing_is_done_twice(finished, folder, published, monkeypatch, capsys):
@@ -125,13 +123,13 @@ def test_nothing_is_done_twice(finished, folder, published, monkeypatch, capsys)
     assert main(["glue", str(folder), "--init-from", published, "--output", str(output), *config]) == 0
     assert {path: path.stat().st_mtime_ns for path in (output / "submission").iterdir()} == before
     printed = capsys.readouterr().out
-    assert "submission.zip lacks QNLI, QQP, SST-2, MRPC, WNLI: the leaderboard takes only all of them" in printed
-    assert re.search(r"^  RoBERTa-large +90\.2 +86\.6 +68\.0 +92\.4$", printed, re.M)
+    assert "submission.zip lacks QNLI, QQP, SST-2, MRPC, CoLA, WNLI: the leaderboard takes only all of them" in printed
+    assert re.search(r"^  RoBERTa-large +90\.2 +86\.6 +92\.4$", printed, re.M)
 
 
 def test_what_is_found(folder, tmp_path):
     found, unusable = GLUE.find(folder)
-    assert list(found) == ["cola", "rte", "stsb", "mnli"]
+    assert list(found) == ["rte", "stsb", "mnli"]
     assert unusable == [f"{folder / 'QQP'} has no dev.tsv"]
     assert list(GLUE.find(folder, ["stsb"])[0]) == ["stsb"]
     with pytest.raises(DataError, match="QQP has no dev.tsv"):
@@ -151,7 +149,7 @@ def test_settings_are_checked_before_anything_is_trained(folder, tmp_path):
     found, _ = GLUE.find(folder)
     base = SETTINGS | {"init_from": "run"}
     plans = plan_benchmark(GLUE, BenchmarkConfig(base, tasks={"rte": {"train": {"epochs": 9}}}), found, tmp_path)
-    assert {name: plan.train.epochs for name, plan in plans.items()} == {"cola": 1, "rte": 9, "stsb": 1, "mnli": 1}
+    assert {name: plan.train.epochs for name, plan in plans.items()} == {"rte": 9, "stsb": 1, "mnli": 1}
     assert plans["mnli"].data.test == str(folder / "mnli" / "dev_mismatched.tsv") and plans["rte"].data.test is None
     for config, message in (
         (BenchmarkConfig(base, tasks={"rt": {}}), "tasks.rt: GLUE has no such task; did you mean 'rte'"),

@@ -1,5 +1,7 @@
 """SuperGLUE in its own layout: one task on a tiny model with its diagnostics, table, submission; settings of all."""
 
+import contextlib
+import io
 import json
 import re
 import types
@@ -10,11 +12,12 @@ import pytest
 from tasks import tiny
 
 import bert_tf
+from bert_tf.cli.main import main
 from bert_tf.errors import ConfigError, DataError
 from bert_tf.export import run as export
 from bert_tf.tasks import build_task
 from bert_tf.tasks.superglue_files import SUPERGLUE, measure_broad_coverage, measure_gender_parity, submission_lines
-from bert_tf.training.benchmark import rows, run_benchmark, score, write_submission
+from bert_tf.training.benchmark import collect, rows, score, write_submission
 from bert_tf.training.benchmark_config import BenchmarkConfig, plan_benchmark
 
 SETTINGS = {"task": {"sequence_length": 16}, "train": {"epochs": 1, "batch_size": 4}}
@@ -57,11 +60,17 @@ def finished(folder, tmp_path_factory):
     output = tmp_path_factory.mktemp("output") / "superglue"
     published = str(tmp_path_factory.mktemp("model") / "published")
     bert_tf.save(tiny.encoder(hidden=16), tiny.tokenizer(), published)
-    return output, run_benchmark(SUPERGLUE, BenchmarkConfig(SETTINGS | {"init_from": published}), folder, output)
+    given = ("task.sequence_length=16", "train.epochs=1", "train.precision=float32")
+    changed = [part for setting in given for part in ("--set", f"finetune.{setting}")]
+    with contextlib.redirect_stdout(io.StringIO()) as printed:
+        assert main(["superglue", str(folder), "--init-from", published, "--output", str(output), *changed]) == 0
+    return output, collect(SUPERGLUE, output), printed.getvalue()
 
 
 def test_the_submission_and_the_diagnostics(finished, folder):
-    output, results = finished
+    output, results, printed = finished
+    assert re.search(r"^  human \(test\) +93\.6 +77\.0 +99\.3/99\.7$", printed, re.M)
+    assert "submission.zip lacks BoolQ, CB, COPA, MultiRC, ReCoRD, WiC, WSC: the leaderboard takes only all" in printed
     with zipfile.ZipFile(output / "submission.zip") as archive:
         files = {name: [json.loads(line) for line in archive.read(name).splitlines()] for name in archive.namelist()}
     assert {name: len(lines) for name, lines in files.items()} == {"RTE.jsonl": 3, "AX-b.jsonl": 12, "AX-g.jsonl": 8}
