@@ -144,6 +144,8 @@ def as_strings(texts):
 
 def _map_texts(function, texts):
     texts = texts if tf.is_tensor(texts) else as_strings(texts)
+    if len(texts) <= TOKENIZE_BATCH:
+        return tuple(function(texts))
     batches = tf.data.Dataset.from_tensor_slices(texts).batch(TOKENIZE_BATCH)
     results = batches.map(_as_it_is(function), num_parallel_calls=tf.data.AUTOTUNE)
     return tuple(tf.concat(parts, axis=0) for parts in zip(*results))
