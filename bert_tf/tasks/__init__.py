@@ -31,6 +31,7 @@ __getattr__, __all__ = lazy_names(__name__, {
     "spans.questions": ["Answers", "Questions"],
     "spans.task": ["QuestionAnsweringTask"],
     "tagging": ["TaggingTask"],
+    "tagging_config": ["TaggingConfig"],
     "task": ["SavedTask", "Task"],
     "text_task": ["TextTask"],
     "text_to_text": ["TextToTextTask"],

@@ -2,10 +2,13 @@
 
 import re
 
+from bert_tf.config import nearest
 from bert_tf.errors import DataError
 from bert_tf.tasks.examples import Examples
 from bert_tf.tasks.files import numbered_lines, read_text
 
+#: The columns of CoNLL-U.
+COLUMNS = ("ID", "FORM", "LEMMA", "UPOS", "XPOS", "FEATS", "HEAD", "DEPREL", "DEPS", "MISC")
 # CoNLL-U numbers a written word that is split into several ("1-2"), and a word that is not written ("8.1"), so.
 _NO_WORD = re.compile(r"\d+[-.]\d+")
 
@@ -21,8 +24,8 @@ def read_conll(path, word_column=None, tag_column=None, labelled=True):
 
     Args:
         path: the file.
-        word_column, tag_column: counted from 0, or from the end where negative. None: the first and the last;
-            in CoNLL-U the second (FORM) and the fourth (UPOS).
+        word_column, tag_column: counted from 0, or from the end where negative; in CoNLL-U also a name, such as "XPOS".
+            None: the first and the last; in CoNLL-U "FORM" and "UPOS".
         labelled: False if tags are not needed and may be absent.
 
     Returns:
@@ -31,12 +34,12 @@ def read_conll(path, word_column=None, tag_column=None, labelled=True):
     Raises:
         DataError: a line with another number of fields than the first, a missing column, or no sentence.
     """
-    sentences, tags, lines = [], [], []
+    sentences, tags, lines = [], [], []  # for each sentence its words, their tags and their lines
     width = None
     tabbed = numbered = False
     begins = True
     for number, line in numbered_lines(read_text(path)):
-        if not line.strip() or line.startswith("-DOCSTART-"):
+        if is_border(line):
             begins = True
             continue
         has_tab = "\t" in line
@@ -46,8 +49,8 @@ def read_conll(path, word_column=None, tag_column=None, labelled=True):
         if width is None:
             width, first_line, tabbed = len(fields), number, has_tab
             numbered = tabbed and width == 10 and (fields[0].isdecimal() or bool(_NO_WORD.fullmatch(fields[0])))
-            word_column = (1 if numbered else 0) if word_column is None else word_column
-            tag_column = (3 if numbered else -1) if tag_column is None else tag_column
+            word_column = _column(path, "text", word_column, numbered, 1 if numbered else 0)
+            tag_column = _column(path, "label", tag_column, numbered, 3 if numbered else -1)
             _check_columns(f"{path}, line {number}", width, word_column, tag_column if labelled else None)
         if len(fields) != width:
             raise DataError(
@@ -59,15 +62,42 @@ def read_conll(path, word_column=None, tag_column=None, labelled=True):
         if begins:
             sentences.append([])
             tags.append([])
-            lines.append(number)
+            lines.append([])
             begins = False
         sentences[-1].append(fields[word_column].strip())
+        lines[-1].append(number)
         if labelled:
             tags[-1].append(fields[tag_column].strip())
     if not sentences:
         raise DataError(f"{path} holds no sentence; it must hold at least one")
     columns = {"words": word_column} | ({"tags": tag_column} if labelled else {})
-    return Examples(words=sentences, labels=tags if labelled else None, path=str(path), lines=lines, columns=columns)
+    return Examples(
+        words=sentences,
+        labels=tags if labelled else None,
+        path=str(path),
+        lines=[of_words[0] for of_words in lines],
+        columns=columns,
+        word_lines=lines,
+    )
+
+
+def is_border(line):
+    """Whether a line ends a sentence: an empty one, also with a byte order mark (joined files), or -DOCSTART-."""
+    return not line.strip("\ufeff").strip() or line.startswith("-DOCSTART-")
+
+
+def _column(path, key, given, numbered, usual):
+    """The number of a column."""
+    if not isinstance(given, str):
+        return usual if given is None else given
+    if numbered and given.upper() in COLUMNS:
+        return COLUMNS.index(given.upper())
+    if numbered:
+        raise DataError(f"{path}: CoNLL-U has no column '{given}' for task.columns.{key}{nearest(given, COLUMNS)}")
+    raise DataError(
+        f"{path}: task.columns.{key} is '{given}', but the columns of CoNLL files have no names; give its number, e.g. "
+        f"--set task.columns.{key}={0 if key == 'text' else -1}"
+    )
 
 
 def _check_columns(where, width, word_column, tag_column):
@@ -78,7 +108,9 @@ def _check_columns(where, width, word_column, tag_column):
                 "columns by number with --set task.columns.text=0 and --set task.columns.label=-1"
             )
     if tag_column is not None and tag_column % width == word_column % width:
-        raise DataError(f"{where}: one field, so there is no tag beside the word; only predict takes files without tags")
+        raise DataError(
+            f"{where}: one field, so there is no tag beside the word; only predict takes files without tags"
+        )
 
 
 def _is_comment(line):
