@@ -48,7 +48,7 @@ def read_conll(path, word_column=None, tag_column=None, labelled=True):
         fields = line.split("\t") if has_tab else line.split()
         if width is None:
             width, first_line, tabbed = len(fields), number, has_tab
-            numbered = tabbed and width == 10 and (fields[0].isdecimal() or bool(_NO_WORD.fullmatch(fields[0])))
+            numbered = _is_conllu(line)
             word_column = _column(path, "text", word_column, numbered, 1 if numbered else 0)
             tag_column = _column(path, "label", tag_column, numbered, 3 if numbered else -1)
             _check_columns(f"{path}, line {number}", width, word_column, tag_column if labelled else None)
@@ -84,6 +84,45 @@ def read_conll(path, word_column=None, tag_column=None, labelled=True):
 def is_border(line):
     """Whether a line ends a sentence: an empty one, also with a byte order mark (joined files), or -DOCSTART-."""
     return not line.strip("\ufeff").strip() or line.startswith("-DOCSTART-")
+
+
+def write_conll(examples, tags, tag_column=None):
+    """The text of a CoNLL file with these tags.
+
+    Examples of a CoNLL file give that file again. In CoNLL-U the tags replace those of the tag column; in other files
+    they are one more column at the end, O for -DOCSTART- lines, as conlleval reads them. Other examples give a line for
+    each word with its tag, and an empty line after each sentence.
+
+    Args:
+        examples: `Examples` with `words`.
+        tags: for each example a list of tags, one for each word.
+        tag_column: of `read_conll`.
+    """
+    if examples.word_lines is None:
+        pairs = (zip(words, of_words, strict=True) for words, of_words in zip(examples.words, tags, strict=True))
+        return "".join("".join(f"{word}\t{tag}\n" for word, tag in sentence) + "\n" for sentence in pairs)
+    of_line = {}
+    for lines, of_words in zip(examples.word_lines, tags, strict=True):
+        of_line |= zip(lines, of_words, strict=True)
+    result, numbered = [], None
+    for number, line in numbered_lines(read_text(examples.path)):
+        tag = of_line.get(number)
+        if tag is not None and numbered is None:
+            numbered = _is_conllu(line)
+        if tag is not None and numbered:
+            fields = line.split("\t")
+            fields[_column(examples.path, "label", tag_column, True, 3)] = tag
+            line = "\t".join(fields)
+        elif tag is not None or line.startswith("-DOCSTART-"):
+            line = line.rstrip() + ("\t" if "\t" in line else " ") + (tag or "O")
+        result.append(line + "\n")
+    return "".join(result)
+
+
+def _is_conllu(line):
+    """Whether a line of a word shows that the file is CoNLL-U."""
+    fields = line.split("\t")
+    return len(fields) == 10 and (fields[0].isdecimal() or bool(_NO_WORD.fullmatch(fields[0])))
 
 
 def _column(path, key, given, numbered, usual):

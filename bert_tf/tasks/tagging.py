@@ -2,6 +2,7 @@
 
 import collections
 import dataclasses
+from pathlib import Path
 
 import numpy as np
 
@@ -9,8 +10,10 @@ from bert_tf.errors import ConfigError, DataError
 from bert_tf.parsing import brief
 from bert_tf.reporting import findings
 from bert_tf.tasks import metrics
+from bert_tf.tasks.conll import write_conll
 from bert_tf.tasks.entities import complete, entities, entity_scores, marks_entities, scores_by_type
 from bert_tf.tasks.examples import Examples
+from bert_tf.tasks.files import FORMATS
 from bert_tf.tasks.heads import Classifier
 from bert_tf.tasks.labels import check_distinct, class_weights, not_in_label_set
 from bert_tf.tasks.tag_schemes import prefixes_of, rewrite
@@ -261,6 +264,15 @@ class TaggingTask(Task):
                 {"type": kind, "text": text[start:end], "start": start, "end": end} for kind, start, end in spans
             ]
         return answer
+
+    def as_file(self, examples, answers, path):
+        if FORMATS.get(Path(path).suffix.lower()) != "conll":
+            return None
+        answers = [answer["words"] for answer in answers if "words" in answer]
+        if examples.words is None:
+            examples = Examples(words=[[word["word"] for word in words] for words in answers])
+        tags = [[word["tag"] for word in words] for words in answers]
+        return write_conll(examples, tags, self.config.columns.label)
 
     def baselines(self, train, examples):
         """Metrics of two sets of predictions without a model.
