@@ -16,8 +16,9 @@ _NO_WORD = re.compile(r"\d+[-.]\d+")
 def read_conll(path, word_column=None, tag_column=None, labelled=True):
     """Reads sentences of tagged words.
 
-    Columns are separated by tabs in lines that hold one, else by white space. Skipped are `-DOCSTART-` lines and
-    the comments of CoNLL-U (lines that begin with # in a file of tabs).
+    Columns are separated by tabs in lines that hold one, else by white space. A document begins at a `-DOCSTART-` line
+    and at a comment `# newdoc` of CoNLL-U; these and other comments (lines that begin with # in a file of tabs) are no
+    words.
 
     A file is CoNLL-U (universaldependencies.org/format.html) if its first line holds ten fields with tabs between
     them, the first a number. Its words are the syntactic ones: "1-2 du" and the empty node "8.1" are left out.
@@ -29,21 +30,26 @@ def read_conll(path, word_column=None, tag_column=None, labelled=True):
         labelled: False if tags are not needed and may be absent.
 
     Returns:
-        `Examples` with `words`, and `labels` if `labelled`.
+        `Examples` with `words`, `documents` if the file marks them, and `labels` if `labelled`.
 
     Raises:
         DataError: a line with another number of fields than the first, a missing column, or no sentence.
     """
     sentences, tags, lines = [], [], []  # for each sentence its words, their tags and their lines
+    documents, document, marked = [], 0, False
     width = None
     tabbed = numbered = False
     begins = True
     for number, line in numbered_lines(read_text(path)):
         if is_border(line):
             begins = True
+            if line.startswith("-DOCSTART-"):
+                document, marked = document + 1, True
             continue
         has_tab = "\t" in line
         if line.startswith("#") and not has_tab and (tabbed or width is None and _is_comment(line)):
+            if line.startswith("# newdoc"):
+                document, marked = document + 1, True
             continue
         fields = line.split("\t") if has_tab else line.split()
         if width is None:
@@ -63,6 +69,7 @@ def read_conll(path, word_column=None, tag_column=None, labelled=True):
             sentences.append([])
             tags.append([])
             lines.append([])
+            documents.append(document)
             begins = False
         sentences[-1].append(fields[word_column].strip())
         lines[-1].append(number)
@@ -77,6 +84,7 @@ def read_conll(path, word_column=None, tag_column=None, labelled=True):
         path=str(path),
         lines=[of_words[0] for of_words in lines],
         columns=columns,
+        documents=documents if marked else None,
         word_lines=lines,
     )
 

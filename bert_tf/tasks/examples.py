@@ -24,6 +24,8 @@ class Examples:
         skipped: malformed rows that were left out on request.
         columns: what was read from where, e.g. {"text": "sentence", "label": "label"}.
         details: for each example what else the task keeps of it; None for nothing.
+        documents: for each example the number of its document, of files that mark where documents begin; None for other
+            files.
         word_lines: for each example the line of each of its words, of CoNLL files; None for other files.
 
     Example:
@@ -43,6 +45,7 @@ class Examples:
     skipped: int = 0
     columns: dict = dataclasses.field(default_factory=dict)
     details: list | None = None
+    documents: list | None = None
     word_lines: list | None = None
 
     def __len__(self):

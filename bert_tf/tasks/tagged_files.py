@@ -2,6 +2,8 @@
 
 import dataclasses
 
+from absl import logging
+
 from bert_tf.errors import DataError
 from bert_tf.tasks.columns import read_columns, read_words
 from bert_tf.tasks.config import WORDS_NAMES
@@ -85,3 +87,20 @@ def _check(examples, scheme, given):
 def in_scheme(examples, scheme):
     """`Examples` with the tags rewritten in a scheme."""
     return dataclasses.replace(examples, labels=[rewrite(tags, scheme) for tags in examples.labels])
+
+
+def without_documents(path, labelled):
+    """Refuses a labelled file that does not mark its documents, for `task.context=document`; warns of another one.
+
+    Raises:
+        DataError: the file is labelled.
+    """
+    problem = (
+        f"{path} marks no documents (-DOCSTART- lines, or '# newdoc' in CoNLL-U), which task.context=document needs"
+    )
+    if labelled:
+        raise DataError(
+            f"{problem}; put a line -DOCSTART- before each document, or train with task.context=file, which takes a whole "
+            "file as one document, or with task.context=sentence"
+        )
+    logging.warning("%s: each sentence is read alone", problem)

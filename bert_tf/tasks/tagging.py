@@ -17,7 +17,7 @@ from bert_tf.tasks.files import FORMATS
 from bert_tf.tasks.heads import Classifier
 from bert_tf.tasks.labels import check_distinct, class_weights, not_in_label_set
 from bert_tf.tasks.tag_schemes import prefixes_of, rewrite
-from bert_tf.tasks.tagged_files import in_scheme, read_tagged, scheme_of_file
+from bert_tf.tasks.tagged_files import in_scheme, read_tagged, scheme_of_file, without_documents
 from bert_tf.tasks.tagged_sequences import cut_sequences, words_of_sentences, words_of_texts
 from bert_tf.tasks.task import SavedTask, Task
 
@@ -91,6 +91,8 @@ class TaggingTask(Task):
 
     def read_file(self, path, labelled):
         examples = read_tagged(path, self.config.columns, labelled)
+        if self.config.context == "document" and examples.documents is None:
+            without_documents(path, labelled)
         return self._in_scheme(examples) if labelled else examples
 
     def _in_scheme(self, examples):
@@ -164,7 +166,9 @@ class TaggingTask(Task):
             words = words_of_sentences(self.tokenizer, examples.words)
         labels = None if examples.labels is None else self._numbers(examples)
         last = self.backbone_kind == "decoder"
-        return cut_sequences(words, self.config.sequence_length, self.tokenizer.layout, labels, last)
+        whole = {"document": examples.documents, "file": [0] * len(examples)}
+        documents = whole.get(self.config.context)
+        return cut_sequences(words, self.config.sequence_length, self.tokenizer.layout, labels, last, documents)
 
     def _numbers(self, examples):
         number = {label: i for i, label in enumerate(self.labels)}

@@ -10,6 +10,7 @@ from bert_tf.errors import ConfigError, DataError
 from bert_tf.tasks import build_task, load_task
 from bert_tf.tasks.entities import entities, entity_scores
 from bert_tf.tasks.tag_schemes import SCHEMES, find_break, find_scheme, rewrite
+from bert_tf.tasks.tagged_sequences import Words
 
 # "Anna Lee" and "Bert" touch and are of one type; "Rome" is of another one.
 SAME = {
@@ -130,19 +131,16 @@ def test_labels_that_are_given_have_a_scheme_of_their_own(tmp_path):
     assert task.read(tmp_path / "dev.train").labels[0] == SAME["IOB2"]
 
 
-def test_predictions_are_in_the_scheme_of_the_file():
-    task = task_of(scheme="BIOES", sequence_length=16)
-    words = "anna john bert in london".split()
-    task.examples([words], [SAME["IOB2"]])
-    best = [0, *map(task.labels.index, SAME["BIOES"]), 0]  # [CLS] and [SEP] around the words
-    outputs = [{"logits": np.eye(len(task.labels), dtype=np.float32)[best]}]
-    (answer,) = task.answers(task.from_list([words]), outputs)
-    assert [word["tag"] for word in answer["words"]] == SAME["IOB2"]
-    assert [entity["text"] for entity in answer["entities"]] == ["anna john", "bert", "london"]
-    task = task_of(scheme="BIOES", sequence_length=16, columns={"tag_scheme": "IOB1"})
-    task.examples([words], [SAME["IOB1"]])
-    (answer,) = task.answers(task.from_list([words]), outputs)
-    assert [word["tag"] for word in answer["words"]] == SAME["IOB1"]
+@pytest.mark.parametrize(("columns", "scheme"), [({}, "IOB2"), ({"tag_scheme": "IOB1"}, "IOB1")])
+def test_predictions_are_in_the_scheme_of_the_file(columns, scheme):
+    task = task_of(scheme="BIOES", columns=columns)
+    text, ends = "Anna Lee Bert in Rome", [4, 8, 13, 16, 21]
+    words = Words([[1]] * 5, [0, *(end + 1 for end in ends[:-1])], ends)
+    task.examples([text.split()], [SAME[scheme]])
+    logits = np.eye(len(task.labels))[[task.labels.index(tag) for tag in SAME["BIOES"]]]
+    answer = task._answer(text, words, logits, SAME["BIOES"])
+    assert [word["tag"] for word in answer["words"]] == SAME[scheme]
+    assert [entity["text"] for entity in answer["entities"]] == ["Anna Lee", "Bert", "Rome"]
 
 
 @pytest.mark.parametrize(
