@@ -21,6 +21,7 @@ __getattr__, __all__ = lazy_names(__name__, {
     "classification": ["ClassificationTask"],
     "config": ["ColumnsConfig", "TaskConfig"],
     "examples": ["Examples"],
+    "feature_tagger": ["FeatureTagger"],
     "heads": ["Classifier", "Regressor", "TaskModel"],
     "multirc": ["MultiRCTask"],
     "record": ["TASKS", "TaskRecord", "check_task", "register_task"],

@@ -59,6 +59,7 @@ class TaskModel(InferringModel):
         both_orders: None, or the `Layout` of pairs that are read in both orders: the two pooled outputs are added.
         lm_weight: the weight of the auxiliary language modelling loss of a decoder; 0 for none.
         head: a `TaskHead`; None for BERT's. `task_head` returns that of a family.
+        width: of the vectors that the head reads; None for those of the encoder.
         name: of the Keras model.
 
     Raises:
@@ -70,7 +71,16 @@ class TaskModel(InferringModel):
     """
 
     def __init__(
-        self, encoder, units, dropout=None, pooled=True, both_orders=None, lm_weight=0.0, head=None, name="task"
+        self,
+        encoder,
+        units,
+        dropout=None,
+        pooled=True,
+        both_orders=None,
+        lm_weight=0.0,
+        head=None,
+        width=None,
+        name="task",
     ):
         super().__init__(name=name)
         if encoder.kind == "encoder_decoder":
@@ -108,7 +118,8 @@ class TaskModel(InferringModel):
             dtype="float32",
             name="head",
         )
-        self.head.build((None, hidden) if self.pooled else (None, None, hidden))
+        width = width or hidden
+        self.head.build((None, width) if self.pooled else (None, None, width))
         self.built = True
 
     def pretrained_head(self):

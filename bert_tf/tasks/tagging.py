@@ -13,6 +13,7 @@ from bert_tf.tasks import metrics
 from bert_tf.tasks.conll import write_conll
 from bert_tf.tasks.entities import complete, entities, entity_scores, marks_entities, scores_by_type
 from bert_tf.tasks.examples import Examples
+from bert_tf.tasks.feature_tagger import FeatureTagger
 from bert_tf.tasks.files import FORMATS
 from bert_tf.tasks.heads import Classifier
 from bert_tf.tasks.labels import check_distinct, class_weights, not_in_label_set
@@ -177,9 +178,13 @@ class TaggingTask(Task):
     def make_model(self, encoder):
         if self.labels is None:
             raise ConfigError("the tags are not known yet; read the training file first, or set task.labels")
-        options = {"head": self.head_of(encoder.config), "lm_weight": self.config.lm_weight}
-        options |= {"class_weights": self.class_weights, "label_smoothing": self.config.label_smoothing}
-        return Classifier(encoder, len(self.labels), self.config.dropout, name="tagging", **options)
+        config, units = self.config, len(self.labels)
+        options = {"class_weights": self.class_weights, "label_smoothing": config.label_smoothing, "name": "tagging"}
+        if config.features:
+            sizes = (config.features, config.lstm_layers, config.lstm_units)
+            return FeatureTagger(encoder, units, *sizes, config.dropout, **options)
+        options |= {"head": self.head_of(encoder.config), "lm_weight": config.lm_weight}
+        return Classifier(encoder, units, config.dropout, **options)
 
     def _logits(self, examples, outputs):
         """For each example a float array [words, C]."""
