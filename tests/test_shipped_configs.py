@@ -357,8 +357,9 @@ def test_ablations(name, tmp_path):
     study = config.load(StudyConfig, name)
     labelled = {"data": {split: str(tmp_path / "labelled") for split in ("train", "dev")}}
     study = dataclasses.replace(study, finetune={task: s | labelled for task, s in study.finetune.items()})
+    study = study if study.pretrains else dataclasses.replace(study, init_from="run")
     experiments = plan(study, tmp_path)
     assert {e.row for e in experiments} == set(study.rows)
-    for experiment in experiments:
+    for experiment in experiments if study.pretrains else ():
         model = build_config(experiment.pretrain.model, 8000)
         assert (model.hidden_size, model.num_heads) == (128, 2)

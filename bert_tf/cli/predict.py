@@ -11,6 +11,7 @@ example:
   bert-tf predict arc '{"question": "Which is a planet?", "options": ["Mars", "the Moon"]}'
   bert-tf predict sentiment --file reviews.txt --output answers.jsonl
   bert-tf predict sentiment --file reviews.csv --set task.columns.text=document
+  bert-tf predict ner --file eng.testb --output eng.testb.conll
   bert-tf predict squad --pair "Where was Anna born?" "Anna was born in Paris."
   bert-tf predict squad --file dev-v2.0.json --output answers.jsonl --official predictions.json
 
@@ -31,7 +32,7 @@ def add_arguments(parser):
         "--pair", nargs=2, action="append", default=[], metavar=("FIRST", "SECOND"), help="a pair; may be repeated"
     )
     parser.add_argument("--file", help="TSV, CSV, JSON, CoNLL, or .txt with one text a line; labels are not needed")
-    parser.add_argument("--output", help="write the answers here instead of printing them")
+    parser.add_argument("--output", help="write the answers here instead of printing them; of tagging as CoNLL where it ends with .conll, .conllu, .iob or .bio")
     parser.add_argument(
         "--official",
         metavar="JSON",
@@ -62,12 +63,13 @@ def run(arguments):
     if arguments.official:
         with atomic_write(arguments.official) as file:
             json.dump(task.official(answers), file)
+    text = task.as_file(examples, answers, arguments.output) if arguments.output else None
     if inputs:
         answers = [_given(text) | answer for text, answer in zip(inputs, answers)]
     lines = [_line(answer) for answer in answers]
     if arguments.output:
         with atomic_write(arguments.output) as file:
-            file.writelines(lines)
+            file.writelines(lines if text is None else [text])
         print(f"{len(lines)} answers in {arguments.output}")
     else:
         print("".join(lines), end="", flush=True)

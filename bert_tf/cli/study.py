@@ -3,12 +3,15 @@
 A study file (configs/ablations/) has one row for each configuration, with the settings in which it
 differs. Run the same command again to resume an interrupted study. --rows runs only some rows, so
 that several processes can work on one study. The section corpus sets how the text is read, e.g.
---set corpus.text_field=body.
+--set corpus.text_field=body. A study without shards, such as ablations/bert_features, pretrains
+nothing: its rows fine-tune the model --init-from with different settings.
 
 example:
   bert-tf study --config ablations/masked_lm --corpus corpus.jsonl --held-out last.jsonl \\
       --tokenizer tokenizer --output study --set finetune.parts_of_speech.data.train=train.conll \\
       --set finetune.parts_of_speech.data.dev=dev.conll
+  bert-tf study --config ablations/bert_features --init-from bert-base-cased --output features \\
+      --set finetune.entities.data.train=eng.train --set finetune.entities.data.dev=eng.testa
   bert-tf study --config my_study.yaml --corpus corpus/ --tokenizer tokenizer --output study --rows spans
 
 in Python:
@@ -24,9 +27,10 @@ from bert_tf.cli import settings
 
 def add_arguments(parser):
     settings.add_config(parser, "ablations/masked_lm", _config_class)
-    parser.add_argument("--corpus", nargs="+", required=True, help="files, folders or globs of text")
+    parser.add_argument("--corpus", nargs="+", help="files, folders or globs of text to pretrain on")
     parser.add_argument("--held-out", nargs="+", help="held-out text to evaluate the pretraining on")
-    parser.add_argument("--tokenizer", required=True, help="tokenizer folder or vocab.txt")
+    parser.add_argument("--tokenizer", help="tokenizer folder or vocab.txt, of the text to pretrain on")
+    parser.add_argument("--init-from", help="the model that a study without shards fine-tunes; sets init_from")
     parser.add_argument("--output", required=True, help="folder for shards, runs and results.json")
     parser.add_argument("--rows", nargs="+", metavar="ROW", help="run only these rows")
 
@@ -38,10 +42,18 @@ def _config_class():
 
 
 def run(arguments):
+    from bert_tf.errors import ConfigError
     from bert_tf.training.study_config import StudyConfig
     from bert_tf.training.study_plan import plan
 
-    config = settings.load(StudyConfig, arguments)
+    config = settings.load(StudyConfig, arguments, init_from=arguments.init_from)
+    for name in ("corpus", "tokenizer"):
+        if config.pretrains != bool(getattr(arguments, name)):
+            raise ConfigError(
+                f"--{name} must be given: the study pretrains its rows"
+                if config.pretrains
+                else f"--{name} is of no use: the study has no shards, and pretrains nothing; remove it"
+            )
     plan(config, Path(arguments.output))  # before TensorFlow is imported, which takes seconds
     from bert_tf.training.study import markdown, run_study
 

@@ -41,6 +41,9 @@ class ColumnsConfig:
             a label, where the default is to stop.
         format: how the file is read; None: by its ending (.tsv, .csv, .json, .jsonl, .conll, .conllu,
             .iob, .bio, .txt, .parquet), and where that says nothing by what it holds.
+        tag_scheme: of tagging, the scheme of the entity tags in the file; "conlleval" takes any tags and reads the
+            entities that conlleval finds. `predict` writes in this scheme. None: recognized; `predict` writes in that
+            of the training file.
 
     Example:
         TaskConfig(kind="classification", columns=ColumnsConfig(text="review", label="stars"))
@@ -53,6 +56,7 @@ class ColumnsConfig:
     quoted: bool | None = None
     skip_malformed: bool = False
     format: Literal["tsv", "csv", "jsonl", "conll", "lines", "parquet"] | None = None
+    tag_scheme: Literal["IOB1", "IOB2", "BIOES", "BILOU", "conlleval"] | None = None
 
 
 @dataclasses.dataclass(frozen=True)

@@ -1,4 +1,4 @@
-"""Tags that mark entities: which scheme they follow, and precision, recall and F1 over whole entities."""
+"""Tags that mark entities: which they are, and precision, recall and F1 over whole entities."""
 
 import re
 
@@ -13,35 +13,15 @@ def marks_entities(tags):
     return bool(tags) and all(_TAG.fullmatch(tag) for tag in tags)
 
 
-def tagging_scheme(sentences):
-    """The scheme of lists of tags: "IOB1" (B- only between two adjacent entities of one type), "IOB2" (every entity
-    begins with B-), "BIOES", "BILOU", or None for tags that mark no entities.
-    """
-    if not marks_entities(tag for tags in sentences for tag in tags):
-        return None
-    prefixes = {tag[0] for tags in sentences for tag in tags}
-    if prefixes & set("ES"):
-        return "BIOES"
-    if prefixes & set("LU"):
-        return "BILOU"
-    for tags in sentences:
-        previous = "O"
-        for tag in tags:
-            if tag[0] == "I" and (previous == "O" or previous[2:] != tag[2:]):
-                return "IOB1"
-            previous = tag
-    return "IOB2"
-
-
 def complete(tags):
-    """The sorted label set that holds, for every entity type seen, every prefix that is used at all.
+    """The sorted label set that holds, for every entity type seen, every prefix of the scheme.
 
     A dev set may hold the I- of a type whose entities were all one word long in training.
     """
     seen = {_TAG.fullmatch(tag).groups() for tag in tags if tag != "O"}
     prefixes = {prefix for prefix, _ in seen}
     # IOB1 has B- only where two entities touch; a training set may hold none.
-    prefixes |= {"B", "I"}
+    prefixes |= {"B", "I"} | ({"E", "S"} if prefixes & set("ES") else {"L", "U"} if prefixes & set("LU") else set())
     types = {kind for _, kind in seen}
     return ("O", *sorted((f"{p}-{t}" for t in types for p in prefixes), key=lambda tag: (tag[2:], tag[0])))
 

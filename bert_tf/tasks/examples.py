@@ -24,6 +24,9 @@ class Examples:
         skipped: malformed rows that were left out on request.
         columns: what was read from where, e.g. {"text": "sentence", "label": "label"}.
         details: for each example what else the task keeps of it; None for nothing.
+        documents: for each example the number of its document, of files that mark where documents begin; None for other
+            files.
+        word_lines: for each example the line of each of its words, of CoNLL files; None for other files.
 
     Example:
         examples = Examples(texts=["good", "bad"], labels=["pos", "neg"], path="a.tsv", lines=[2, 3])
@@ -42,6 +45,8 @@ class Examples:
     skipped: int = 0
     columns: dict = dataclasses.field(default_factory=dict)
     details: list | None = None
+    documents: list | None = None
+    word_lines: list | None = None
 
     def __len__(self):
         return len(self.words if self.texts is None else self.texts)
@@ -51,6 +56,12 @@ class Examples:
         if self.lines is None:
             return f"{self.path}, example {index}"
         return f"{self.path}, {self.unit} {self.lines[index]}"
+
+    def where_word(self, index, position):
+        """"eng.train, line 9", where a word of an example of words stands; without known lines of words its sentence."""
+        if self.word_lines is None:
+            return f"{self.where(index)}, word {position + 1}"
+        return f"{self.path}, line {self.word_lines[index][position]}"
 
     def one_a_line(self, answers):
         """The answers (a dict for each example), with line, id and text, and `lacking` between them: as in the file."""

@@ -11,6 +11,7 @@ from bert_tf.tasks import glue, metric_table
 from bert_tf.tasks.choices.choices_config import MultipleChoiceConfig
 from bert_tf.tasks.config import TaskConfig
 from bert_tf.tasks.spans.question_answering_config import QuestionAnsweringConfig
+from bert_tf.tasks.tagging_config import TaggingConfig
 from bert_tf.tasks.text_to_text_config import TextToTextConfig
 from bert_tf.tasks.word_pairs.word_pair_config import WordPairConfig
 
@@ -78,6 +79,7 @@ TASKS = Registry(
             served="bert_tf.export.tagging:ServedTagger",
             metrics=("f1", "accuracy", "precision", "recall"),
             min_labels=1,
+            config=TaggingConfig,
             without=("pair_order",),
             predicts_labels=True,
         ),

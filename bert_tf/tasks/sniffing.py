@@ -28,7 +28,7 @@ def sniff(text):
     if _JSON.match(text):
         return "jsonl"
     lines = [line.removesuffix("\r") for line in text.split("\n")]
-    filled = [line for line in lines if line.strip()]
+    filled = [line for line in lines if line.strip("\ufeff").strip()]
     if len(filled) < 2:
         return None
     if _is_conll(lines):
@@ -43,7 +43,7 @@ def _is_conll(lines):
     """Whether they are words with tags: several sentences with empty lines between, or the ten columns of CoNLL-U."""
     rows, sentences, begins = [], 0, True
     for line in lines:
-        if not line.strip() or line.startswith("-DOCSTART-"):
+        if not line.strip("\ufeff").strip() or line.startswith("-DOCSTART-"):
             begins = True
         elif not line.startswith("# "):
             rows.append(line.split("\t") if "\t" in line else line.split())

@@ -8,6 +8,7 @@ gets a tag.
 
 import bisect
 import dataclasses
+import itertools
 
 import numpy as np
 import tensorflow as tf
@@ -78,7 +79,7 @@ def words_of_texts(tokenizer, texts):
     return result
 
 
-def cut_sequences(words, sequence_length, layout, labels=None, last=False):
+def cut_sequences(words, sequence_length, layout, labels=None, last=False, documents=None):
     """`TaggedSequences` of at most `sequence_length` tokens, special tokens included.
 
     Args:
@@ -87,6 +88,8 @@ def cut_sequences(words, sequence_length, layout, labels=None, last=False):
         layout: the tokenizer's `Layout`.
         labels: None, or for each example a list of ints, one for each word.
         last: whether the last piece of a word carries its tag, not the first.
+        documents: None, or for each example the number of its document; those of one document follow each other. The
+            tokens around a sequence in its document then fill it up to `sequence_length`; none of them carries a tag.
     """
     before, frame = len(layout.before_first), layout.special_tokens_per_sequence
     room = sequence_length - frame
@@ -103,6 +106,11 @@ def cut_sequences(words, sequence_length, layout, labels=None, last=False):
                 sequences[-1].append((pieces, labels[owner][position] if labels else 0))
                 free -= len(pieces)
 
+    ids = [[piece for pieces, _ in sequence for piece in pieces] for sequence in sequences]
+    around = [([], [])] * len(ids)
+    if documents is not None:
+        around = surroundings(ids, [documents[owner] for owner in owners], room)
+
     def ragged(parts, dtype):
         values = [np.array(part, dtype) for part in parts]
         return tf.RaggedTensor.from_row_lengths(np.concatenate(values), np.array([len(v) for v in values], np.int64))
@@ -112,9 +120,10 @@ def cut_sequences(words, sequence_length, layout, labels=None, last=False):
             others = [0] * (len(pieces) - 1)
             return (*others, value_of(label)) if last else (value_of(label), *others)
 
-        return [[x for word in sequence for x in of_word(*word)] for sequence in sequences]
+        own = ([x for word in sequence for x in of_word(*word)] for sequence in sequences)
+        return [[0] * len(left) + values + [0] * len(right) for (left, right), values in zip(around, own)]
 
-    ids = [[piece for pieces, _ in sequence for piece in pieces] for sequence in sequences]
+    ids = [[*left, *own, *right] for (left, right), own in zip(around, ids)]
     is_tagged = at_tagged_pieces(lambda label: 1)
     return TaggedSequences(
         first=ragged(ids, np.int32),
@@ -126,3 +135,32 @@ def cut_sequences(words, sequence_length, layout, labels=None, last=False):
         tagged_pieces=[np.flatnonzero(marks) + before for marks in is_tagged],
         owners=owners,
     )
+
+
+def surroundings(sequences, documents, room):
+    """What stands around each sequence in its document: as much as fits, the same on both sides where possible.
+
+    What one side does not have, the other one gets. (The maximum context of the windows of `spans.windows` is the same
+    idea for windows with a stride; here each sequence has a window of its own that it is the centre of.)
+
+    Args:
+        sequences: lists of ids, in the order of their documents.
+        documents: int of each; those of one document follow each other.
+        room: the largest number of ids in a window.
+
+    Returns:
+        For each sequence (the ids before it, the ids after it).
+    """
+    found = []
+    for _, group in itertools.groupby(zip(documents, sequences), key=lambda pair: pair[0]):
+        parts = [ids for _, ids in group]
+        whole = [piece for ids in parts for piece in ids]
+        start = 0
+        for ids in parts:
+            end = start + len(ids)
+            free = room - len(ids)
+            left = min(start, max(free // 2, free - (len(whole) - end)))
+            right = min(len(whole) - end, free - left)
+            found.append((whole[start - left : start], whole[end : end + right]))
+            start = end
+    return found

@@ -2,6 +2,7 @@
 
 import collections
 import dataclasses
+from pathlib import Path
 
 import numpy as np
 
@@ -9,23 +10,25 @@ from bert_tf.errors import ConfigError, DataError
 from bert_tf.parsing import brief
 from bert_tf.reporting import findings
 from bert_tf.tasks import metrics
-from bert_tf.tasks.columns import read_columns, read_words
-from bert_tf.tasks.config import WORDS_NAMES
-from bert_tf.tasks.conll import read_conll
-from bert_tf.tasks.entities import complete, entities, entity_scores, marks_entities, scores_by_type, tagging_scheme
+from bert_tf.tasks.conll import write_conll
+from bert_tf.tasks.entities import complete, entities, entity_scores, marks_entities, scores_by_type
 from bert_tf.tasks.examples import Examples
-from bert_tf.tasks.files import file_format, read_table
+from bert_tf.tasks.feature_tagger import FeatureTagger
+from bert_tf.tasks.files import FORMATS
 from bert_tf.tasks.heads import Classifier
 from bert_tf.tasks.labels import check_distinct, class_weights, not_in_label_set
+from bert_tf.tasks.tag_schemes import prefixes_of, rewrite
+from bert_tf.tasks.tagged_files import in_scheme, read_tagged, scheme_of_file, without_documents
 from bert_tf.tasks.tagged_sequences import cut_sequences, words_of_sentences, words_of_texts
 from bert_tf.tasks.task import SavedTask, Task
 
 
 @dataclasses.dataclass(frozen=True)
 class SavedTagging(SavedTask):
-    """task.json of a tagger; `scheme` of `TaggingTask`."""
+    """task.json of a tagger; `scheme` and `file_scheme` of `TaggingTask`."""
 
     scheme: str | None = None
+    file_scheme: str | None = None
 
 
 class TaggingTask(Task):
@@ -41,8 +44,13 @@ class TaggingTask(Task):
 
     A word's tag is read at its first token, on a decoder at its last one.
 
+    Entity tags are checked by the rules of their scheme when a labelled file is read, and rewritten where the model
+    learns another one (`TaggingConfig.scheme`, `bert_tf.tasks.tag_schemes`). `predict` writes in the training file's
+    scheme, or in that of `columns.tag_scheme`.
+
     Attributes:
-        scheme: of the entity tags of the first labelled file; None for other tags.
+        scheme: of the entity tags that the model learns; None for other tags.
+        file_scheme: of the entity tags of the first labelled file.
 
     Example:
         task = TaggingTask({"kind": "tagging", "sequence_length": 32}, tokenizer)
@@ -57,7 +65,7 @@ class TaggingTask(Task):
 
     def __init__(self, config, tokenizer):
         super().__init__(config, tokenizer)
-        self.scheme = self.class_weights = None  # known from the training file
+        self.scheme = self.file_scheme = self.class_weights = None  # known from the training file
         if self.labels is not None:
             self._check_metric()
 
@@ -70,6 +78,12 @@ class TaggingTask(Task):
     def metric(self):
         return self.config.metric or ("f1" if self.marks_entities else "accuracy")
 
+    @property
+    def written_scheme(self):
+        """The scheme in which `predict` writes entity tags; None for other tags."""
+        given = self.config.columns.tag_scheme
+        return self.file_scheme or self.scheme if given in (None, "conlleval") else given
+
     def _check_metric(self):
         if self.metric != "accuracy" and not self.marks_entities:
             raise ConfigError(
@@ -77,26 +91,40 @@ class TaggingTask(Task):
             )
 
     def read_file(self, path, labelled):
-        columns = self.config.columns
-        format = file_format(path, columns.format, tagged=True)
-        if format in ("jsonl", "parquet"):
-            first = read_table(path, format).first()
-            if labelled or columns.text in first or any(name in first for name in WORDS_NAMES):
-                return read_words(path, format, columns, labelled)
-        if format == "conll" or (format == "lines" and labelled):
-            for key, column in (("text", columns.text), ("label", columns.label)):
-                if isinstance(column, str):
-                    raise DataError(
-                        f"{path}: task.columns.{key} is '{column}', but the columns of CoNLL files have no names; give "
-                        f"its number, e.g. --set task.columns.{key}={0 if key == 'text' else -1}"
-                    )
-            return read_conll(path, columns.text, columns.label, labelled)
-        if labelled:
-            raise DataError(
-                f"{path}: tagging reads CoNLL files, or JSON with the keys words and tags; if this is one, set "
-                "task.columns.format=conll or task.columns.format=jsonl"
-            )
-        return read_columns(path, format, columns, labelled=False, pairs=False)
+        examples = read_tagged(path, self.config.columns, labelled)
+        if self.config.context == "document" and examples.documents is None:
+            without_documents(path, labelled)
+        return self._in_scheme(examples) if labelled else examples
+
+    def _in_scheme(self, examples):
+        """The examples with entity tags in the task's scheme, which the first of them determine."""
+        found = scheme_of_file(examples, self.config.columns.tag_scheme)
+        if found is None:
+            if self.config.scheme and any(tag != "O" for tags in examples.labels for tag in tags):
+                raise ConfigError(
+                    f"task.scheme={self.config.scheme} needs tags that mark entities (O, B-..., I-...), and not all tags "
+                    f"of {examples.path} do; remove task.scheme"
+                )
+            return examples
+        if self.labels is not None:
+            types = {tag[2:] for tag in self.labels}
+            self._check_known(examples, lambda tag: tag == "O" or tag in self.labels or tag[2:] in types)
+        if self.scheme is None:
+            # Labels that are given, or those of a published model, have a scheme of their own.
+            shown = prefixes_of(self.labels or ()) if self.marks_entities else None
+            plain = "IOB1" if found == "IOB1" else "IOB2"
+            self.scheme = self.config.scheme or shown or (plain if self.marks_entities else found)
+            self.file_scheme = found
+        if found == self.scheme and self.config.columns.tag_scheme != "conlleval":
+            return examples
+        return in_scheme(examples, self.scheme)
+
+    def _check_known(self, examples, is_known):
+        for index, (words, tags) in enumerate(zip(examples.words, examples.labels)):
+            for position, (word, tag) in enumerate(zip(words, tags)):
+                if not is_known(tag):
+                    where = examples.where_word(index, position)
+                    raise DataError(f"{where}: of '{word}' {not_in_label_set('tag', tag, self.labels)}")
 
     def learn(self, examples):
         if not any(examples.labels):
@@ -106,16 +134,7 @@ class TaggingTask(Task):
             check_distinct(sorted(seen), examples.path)
             self.labels = complete(seen) if marks_entities(seen) else tuple(sorted(seen))
             self._check_metric()
-        if self.scheme is None:
-            self.scheme = tagging_scheme(examples.labels)
-        known = set(self.labels)
-        for index, (words, tags) in enumerate(zip(examples.words, examples.labels)):
-            for word, tag in zip(words, tags):
-                if tag not in known:
-                    raise DataError(
-                        f"{examples.where(index)}: of '{word}' in the sentence that begins there "
-                        f"{not_in_label_set('tag', tag, self.labels)}"
-                    )
+        self._check_known(examples, set(self.labels).__contains__)
         if self.class_weights is None:
             counts = np.bincount(_concatenated(self._numbers(examples)), minlength=len(self.labels))
             self.class_weights = class_weights(self.config.class_weights, self.labels, counts)
@@ -128,6 +147,7 @@ class TaggingTask(Task):
         for index, (sentence, tags) in enumerate(zip(words, labels, strict=True)):
             if len(sentence) != len(tags):
                 raise DataError(f"{examples.where(index)}: {len(sentence)} words and {len(tags)} tags")
+        examples = self._in_scheme(examples)
         self.learn(examples)
         return examples
 
@@ -147,7 +167,9 @@ class TaggingTask(Task):
             words = words_of_sentences(self.tokenizer, examples.words)
         labels = None if examples.labels is None else self._numbers(examples)
         last = self.backbone_kind == "decoder"
-        return cut_sequences(words, self.config.sequence_length, self.tokenizer.layout, labels, last)
+        whole = {"document": examples.documents, "file": [0] * len(examples)}
+        documents = whole.get(self.config.context)
+        return cut_sequences(words, self.config.sequence_length, self.tokenizer.layout, labels, last, documents)
 
     def _numbers(self, examples):
         number = {label: i for i, label in enumerate(self.labels)}
@@ -156,9 +178,13 @@ class TaggingTask(Task):
     def make_model(self, encoder):
         if self.labels is None:
             raise ConfigError("the tags are not known yet; read the training file first, or set task.labels")
-        options = {"head": self.head_of(encoder.config), "lm_weight": self.config.lm_weight}
-        options |= {"class_weights": self.class_weights, "label_smoothing": self.config.label_smoothing}
-        return Classifier(encoder, len(self.labels), self.config.dropout, name="tagging", **options)
+        config, units = self.config, len(self.labels)
+        options = {"class_weights": self.class_weights, "label_smoothing": config.label_smoothing, "name": "tagging"}
+        if config.features:
+            sizes = (config.features, config.lstm_layers, config.lstm_units)
+            return FeatureTagger(encoder, units, *sizes, config.dropout, **options)
+        options |= {"head": self.head_of(encoder.config), "lm_weight": config.lm_weight}
+        return Classifier(encoder, units, config.dropout, **options)
 
     def _logits(self, examples, outputs):
         """For each example a float array [words, C]."""
@@ -216,7 +242,11 @@ class TaggingTask(Task):
             verdicts = [(found & wanted, "right"), (found - wanted, "wrong"), (wanted - found, "missed")]
             spans = [(*span, verdict) for spans, verdict in verdicts for span in spans]
         else:
-            spans = [(f"{tag}, not {wanted}", i, i, "wrong") for i, (tag, wanted) in enumerate(zip(tags, true)) if tag != wanted]
+            spans = [
+                (f"{tag}, not {wanted}", i, i, "wrong")
+                for i, (tag, wanted) in enumerate(zip(tags, true))
+                if tag != wanted
+            ]
         marks = [(words.starts[first], words.ends[last], verdict, kind) for kind, first, last, verdict in spans]
         text = " ".join(examples.words[index])
         return findings.error(examples, index, confidence=float(confidence), text=text, marks=marks)
@@ -228,6 +258,8 @@ class TaggingTask(Task):
 
     def _answer(self, text, words, logits, tags):
         probabilities = np.exp(np.max(metrics.log_softmax(logits), axis=-1))
+        if self.marks_entities and self.written_scheme not in (None, self.scheme):
+            tags = rewrite(tags, self.written_scheme)
         answer = {
             "text": text,
             "words": [
@@ -241,6 +273,15 @@ class TaggingTask(Task):
                 {"type": kind, "text": text[start:end], "start": start, "end": end} for kind, start, end in spans
             ]
         return answer
+
+    def as_file(self, examples, answers, path):
+        if FORMATS.get(Path(path).suffix.lower()) != "conll":
+            return None
+        answers = [answer["words"] for answer in answers if "words" in answer]
+        if examples.words is None:
+            examples = Examples(words=[[word["word"] for word in words] for words in answers])
+        tags = [[word["tag"] for word in words] for words in answers]
+        return write_conll(examples, tags, self.config.columns.label)
 
     def baselines(self, train, examples):
         """Metrics of two sets of predictions without a model.

@@ -201,6 +201,16 @@ class Task(abc.ABC):
         """What `predict` returned, in the form that the official scorer of the data set reads, for JSON."""
         raise ConfigError(f"there is no official form of predictions for the task {self.kind}; leave out --official")
 
+    def as_file(self, examples, answers, path):
+        """What `bert-tf predict --output path` writes, where that is no JSON: a str; None for JSON lines.
+
+        Args:
+            examples: the `Examples` that were answered.
+            answers: of `predict`.
+            path: of the file, whose ending may ask for a format.
+        """
+        return None
+
     # -- data ------------------------------------------------------------------------------------
 
     def read(self, path, labelled=True):

@@ -129,6 +129,8 @@ def check_finetuning(config):
             f"task.reinitialize_layers={task.reinitialize_layers} gives layers random weights, which a frozen backbone would "
             "keep; remove task.reinitialize_layers"
         )
+    if getattr(task, "features", None):
+        _check_features(task, config.train)
     if task.tokens_per_batch:
         rows = max(1, task.tokens_per_batch // task.sequence_length)
         if rows < config.train.accumulation_steps:
@@ -136,6 +138,15 @@ def check_finetuning(config):
                 f"task.tokens_per_batch={task.tokens_per_batch} has {rows} rows of task.sequence_length="
                 f"{task.sequence_length} tokens, fewer than train.accumulation_steps={config.train.accumulation_steps}"
             )
+
+
+def _check_features(task, train):
+    """Rejects settings of how the layers are trained where `task.features` keeps all of them."""
+    for key in ("layer_decay", "gradual_unfreezing", "lora_rank"):
+        if getattr(train, key):
+            raise ConfigError(f"task.features={task.features} trains no layer of the model; remove train.{key}")
+    if train.freeze not in (None, "backbone"):
+        raise ConfigError(f"task.features={task.features} freezes the whole model; remove train.freeze={train.freeze}")
 
 
 def _check_recipe(train):

@@ -104,6 +104,8 @@ def _has_their_layers(task, model):
     """Whether the head of a model has the layers of Hugging Face's class."""
     if task.kind == "question_answering":
         return task.head == "bert"
+    if getattr(task.config, "features", None):
+        return False
     return _layers(task_head(model.backbone.config, task.head_kind, "hugging_face")) == _layers(model.task_head)
 
 

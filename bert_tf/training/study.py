@@ -1,7 +1,8 @@
 """Studies: configurations that differ in a few settings, and one table of their metrics.
 
 A study corresponds to an ablation table of a paper: shards of several formats from the same tokens,
-one pretraining for each row, and the same tasks fine-tuned from each.
+one pretraining for each row, and the same tasks fine-tuned from each. A study without shards
+fine-tunes one given model with different settings.
 """
 
 import json
@@ -32,8 +33,8 @@ def run_study(config, corpus, tokenizer, output, held_out=None, rows=None):
 
     Args:
         config: StudyConfig.
-        corpus: what `write_shards` takes: text.
-        tokenizer: a tokenizer, or a path for `load_tokenizer`.
+        corpus: what `write_shards` takes: text; None in a study that pretrains nothing.
+        tokenizer: a tokenizer, or a path for `load_tokenizer`; None in a study that pretrains nothing.
         output: folder for tokens, shards, one folder for each row, and results.json.
         held_out: text to evaluate on, like `corpus`; None for none.
         rows: names of the rows to run; None for all.
@@ -52,15 +53,14 @@ def run_study(config, corpus, tokenizer, output, held_out=None, rows=None):
         if row not in config.rows:
             raise ConfigError(f"the study has no row '{row}'{configuration.nearest(row, config.rows)}")
     todo = [e for e in known if rows is None or e.row in rows]
-    with files.lock_directory(output, wait=True):  # another process may be writing the same
-        _write_shards(config, output, tokenizer, {"shards": corpus, "held_out": held_out}, {e.row for e in todo})
+    if config.pretrains:
+        with files.lock_directory(output, wait=True):  # another process may be writing the same
+            _write_shards(config, output, tokenizer, {"shards": corpus, "held_out": held_out}, {e.row for e in todo})
     table = collect(known)
     for experiment in todo:
         print(f"\n== {experiment.folder.relative_to(output)}", flush=True)
-        run, metrics = pretrain(experiment.pretrain, experiment.folder / "pretrained")
-        rates = [m["tokens_per_second"] for m in run.metrics() if "tokens_per_second" in m]
-        with files.atomic_write(experiment.folder / PRETRAINED) as file:
-            json.dump(metrics | {"tokens_per_second": statistics.median(rates)}, file, indent=1)
+        if experiment.pretrain is not None:
+            _pretrain(experiment)
         for task, settings in experiment.finetune.items():
             finetune(settings, experiment.folder / task)
         table = collect(known)
@@ -69,6 +69,13 @@ def run_study(config, corpus, tokenizer, output, held_out=None, rows=None):
         with guarded(f"the report of {output}"):
             write_report(output)
     return table
+
+
+def _pretrain(experiment):
+    run, metrics = pretrain(experiment.pretrain, experiment.folder / "pretrained")
+    rates = [m["tokens_per_second"] for m in run.metrics() if "tokens_per_second" in m]
+    with files.atomic_write(experiment.folder / PRETRAINED) as file:
+        json.dump(metrics | {"tokens_per_second": statistics.median(rates)}, file, indent=1)
 
 
 def _write_shards(config, output, tokenizer, corpora, rows):
@@ -111,11 +118,12 @@ def collect(experiments):
 def _numbers(experiment):
     """(name -> number, name -> spread over seeds of fine-tuning); empty if pretraining is not finished."""
     measured = experiment.folder / PRETRAINED
-    if not files.is_there(measured):
+    numbers, spread = {}, {}
+    if files.is_there(measured):
+        numbers = {name: value for name, value in read_json_object(measured).items() if value is not None}
+        _check_numbers(numbers, measured)
+    elif experiment.pretrain is not None:
         return {}, {}
-    numbers = {name: value for name, value in read_json_object(measured).items() if value is not None}
-    _check_numbers(numbers, measured)
-    spread = {}
     for task in experiment.finetune:
         path = experiment.folder / task / SUMMARY
         if not files.is_there(path):

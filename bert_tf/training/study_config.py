@@ -12,13 +12,13 @@ class StudyRow:
     """One line of the table.
 
     Attributes:
-        shards: which of the study's shards it reads.
+        shards: which of the study's shards it reads; None in a study that pretrains nothing.
         pretrain: what differs from the study's `pretrain`.
         finetune: what differs from each of the study's tasks.
         seeds: how often it is pretrained and then fine-tuned; None for the study's number.
     """
 
-    shards: str
+    shards: str | None = None
     pretrain: dict = dataclasses.field(default_factory=dict)
     finetune: dict = dataclasses.field(default_factory=dict)
     seeds: Annotated[int | None, Range(at_least=1)] = None
@@ -28,18 +28,28 @@ class StudyRow:
 class StudyConfig:
     """A study, as in configs/ablations/*.yaml.
 
+    A study without `shards` pretrains nothing: its rows fine-tune one model, `init_from`, with different settings.
+
     Attributes:
         shards: name -> what `ShardsConfig` takes, but for the settings of `corpus`.
         pretrain: what `PretrainConfig` takes, common to all rows.
-        finetune: name of a task -> what `FinetuneConfig` takes; `init_from` is the row's run.
+        finetune: name of a task -> what `FinetuneConfig` takes; `init_from` is the row's run, or that of the study.
         rows: name -> what `StudyRow` takes.
         corpus: how the text is read, held-out text too, once for all shards.
         seeds: how often each row is pretrained, with train.seed 0, 1, ...
+        init_from: of a study that pretrains nothing: the run directory or published checkpoint (also hf://owner/name) that
+            every row fine-tunes.
     """
 
-    shards: dict
     rows: dict
+    shards: dict = dataclasses.field(default_factory=dict)
     corpus: CorpusConfig = CorpusConfig()
     pretrain: dict = dataclasses.field(default_factory=dict)
     finetune: dict = dataclasses.field(default_factory=dict)
     seeds: Annotated[int, Range(at_least=1)] = 1
+    init_from: str = ""
+
+    @property
+    def pretrains(self):
+        """Whether its rows are pretrained."""
+        return bool(self.shards)

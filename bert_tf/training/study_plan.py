@@ -25,16 +25,21 @@ OF_PRETRAINING = {
     "data.shards": "remove it and name the shards in 'shards' of the row",
     "data.eval_shards": "remove it and give the held-out text with --held-out",
 }
-OF_FINETUNING = {"init_from": "remove it: each task starts from the pretraining of its row"}
+OF_FINETUNING = {
+    "init_from": "remove it: each task starts from the pretraining of its row, or from init_from of the study"
+}
 
 
 @dataclasses.dataclass(frozen=True)
 class Experiment:
-    """One pretraining of a row and what is fine-tuned from it; `folder` holds all of it."""
+    """One pretraining of a row (None in a study that pretrains nothing) and what is fine-tuned from it.
+
+    `folder` holds all of it.
+    """
 
     row: str
     folder: Path
-    pretrain: PretrainConfig
+    pretrain: PretrainConfig | None
     finetune: dict
 
 
@@ -55,6 +60,7 @@ def plan(config, output, held_out=False, tokenizer=None):
     """
     _check_names(config)
     _refuse_own(config.pretrain, config.finetune)
+    _check_start(config)
     shards = {name: build_shards(settings, f"shards.{name}") for name, settings in config.shards.items()}
     experiments = []
     for name in config.rows:
@@ -62,7 +68,7 @@ def plan(config, output, held_out=False, tokenizer=None):
         for seed in range(row.seeds):
             experiments.append(_experiment(config, output, name, row, seed, held_out))
         with _about(f"rows.{name}"):
-            _check(experiments[-1], shards[row.shards], tokenizer)
+            _check(experiments[-1], shards.get(row.shards), tokenizer)
     return experiments
 
 
@@ -103,13 +109,37 @@ def _check_names(config):
     for section, reserved in RESERVED.items():
         for name, settings in getattr(config, section).items():
             if not isinstance(name, str):
-                raise ConfigError(f"{section}: YAML reads the name {name!r} as {type(name).__name__}; write it in quotes")
+                raise ConfigError(
+                    f"{section}: YAML reads the name {name!r} as {type(name).__name__}; write it in quotes"
+                )
             if name in reserved or name.startswith(".") or Path(name).name != name:
                 raise ConfigError(
                     f"{section}.{name}: the name cannot be that of a folder in the study's output; choose another name"
                 )
             if not isinstance(settings, (dict, type(None))):
                 raise ConfigError(f"{section}.{name} must be a mapping, got {settings!r}")
+
+
+def _check_start(config):
+    """Rejects a study that both pretrains and starts from a given model, or neither."""
+    if config.pretrains:
+        if config.init_from:
+            raise ConfigError(
+                f"init_from={config.init_from} is for a study that pretrains nothing, but this one has shards; remove init_from"
+            )
+        return
+    if not config.init_from:
+        raise ConfigError(
+            "the study has no shards, so its rows fine-tune a given model; name it with --init-from RUN, or add shards"
+        )
+    if config.pretrain:
+        raise ConfigError("the study has no shards to pretrain on; remove 'pretrain', or add shards")
+    if config.seeds != 1:
+        raise ConfigError(
+            f"seeds={config.seeds} repeats the pretraining, and the study has none; remove it, and set train.seeds of a task"
+        )
+    if not config.finetune:
+        raise ConfigError("the study has no task under 'finetune', and pretrains nothing; add a task")
 
 
 def _refuse_own(pretrain, finetune, where=""):
@@ -128,43 +158,55 @@ def _refuse_own(pretrain, finetune, where=""):
 def _row(config, name):
     where = f"rows.{name}"
     row = build(StudyRow, config.rows[name], where)
-    if row.shards not in config.shards:
-        raise ConfigError(f"{where}.shards is '{row.shards}'{nearest(row.shards, config.shards)}")
+    if not config.pretrains:
+        for key in ("shards", "pretrain", "seeds"):
+            if getattr(row, key):
+                raise ConfigError(f"{where}.{key} is of pretraining, and the study has no shards; remove it")
+    elif row.shards not in config.shards:
+        raise ConfigError(f"{where}.shards is '{row.shards}'{nearest(str(row.shards), config.shards)}")
     _refuse_own(row.pretrain, {task: row.finetune for task in config.finetune}, f"{where}.")
     return dataclasses.replace(row, seeds=config.seeds if row.seeds is None else row.seeds)
 
 
 def _experiment(config, output, name, row, seed, held_out):
     folder = output / name / f"seed-{seed}"
+    start = str(folder / "pretrained") if config.pretrains else config.init_from
+    pretraining = _pretraining(config, output, name, row, seed, held_out) if config.pretrains else None
+    with _about(f"rows.{name}"):
+        tasks = {task: _finetuning(task, s, row, start) for task, s in config.finetune.items()}
+    return Experiment(name, folder, pretraining, tasks)
+
+
+def _pretraining(config, output, name, row, seed, held_out):
     data = {"shards": str(output / "shards" / row.shards)}
     if held_out:
         data["eval_shards"] = str(output / "held_out" / row.shards)
     settings = merge(merge(config.pretrain, row.pretrain), {"data": data, "train": {"seed": seed}})
-    pretraining = build(PretrainConfig, settings, f"rows.{name}.pretrain")
-    with _about(f"rows.{name}"):
-        tasks = {task: _finetuning(task, s, row, folder) for task, s in config.finetune.items()}
-    return Experiment(name, folder, pretraining, tasks)
+    return build(PretrainConfig, settings, f"rows.{name}.pretrain")
 
 
-def _finetuning(task, settings, row, folder):
-    settings = merge(merge(settings, row.finetune), {"init_from": str(folder / "pretrained")})
+def _finetuning(task, settings, row, start):
+    settings = merge(merge(settings, row.finetune), {"init_from": start})
     config = build(FinetuneConfig, settings, f"finetune.{task}")
     for split, path in dataclasses.asdict(config.data).items():
         if path and not Path(path).exists():
             raise ConfigError(f"finetune.{task}.data.{split}: there is no file {path}")
         if not path and split != "test":
-            raise ConfigError(f"finetune.{task}.data.{split} must be given, with --set finetune.{task}.data.{split}=FILE")
+            raise ConfigError(
+                f"finetune.{task}.data.{split} must be given, with --set finetune.{task}.data.{split}=FILE"
+            )
     return config
 
 
 def _check(experiment, shards, tokenizer):
     """Rejects settings with which the pretraining or a task of the experiment would fail later."""
-    check_pretraining(experiment.pretrain)
-    experiment.pretrain.objective.for_shards(shards.packing, shards.sequence_length)
+    if experiment.pretrain is not None:
+        check_pretraining(experiment.pretrain)
+        experiment.pretrain.objective.for_shards(shards.packing, shards.sequence_length)
     for task, settings in experiment.finetune.items():
         with _about(f"finetune.{task}"):
             check_finetuning(settings)
-    if tokenizer is None:
+    if tokenizer is None or experiment.pretrain is None:
         return
     from bert_tf.tasks import build_task  # imports TensorFlow
 
@@ -172,7 +214,9 @@ def _check(experiment, shards, tokenizer):
     lengths = {"the shards' sequence_length": shards.sequence_length}
     for task, settings in experiment.finetune.items():
         with _about(f"finetune.{task}"):
-            lengths[f"finetune.{task}.task.sequence_length"] = build_task(settings.task, tokenizer).config.sequence_length
+            lengths[f"finetune.{task}.task.sequence_length"] = build_task(
+                settings.task, tokenizer
+            ).config.sequence_length
     for name, length in lengths.items():
         if length > model.max_positions:
             positions = model.max_positions

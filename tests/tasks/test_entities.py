@@ -1,29 +1,11 @@
-"""Entity tags: schemes and scores, by hand."""
+"""Entity tags: entities and scores, by hand."""
 
 import random
 
 import pytest
 from seqeval.metrics import classification_report
 
-from bert_tf.tasks.entities import complete, entities, entity_scores, marks_entities, scores_by_type, tagging_scheme
-
-
-@pytest.mark.parametrize(
-    ("tags", "scheme"),
-    [
-        (["O", "I-PER", "I-PER", "B-PER", "O"], "IOB1"),
-        (["O", "B-PER", "I-PER", "B-PER", "I-LOC"], "IOB1"),
-        (["O", "B-PER", "I-PER", "B-LOC"], "IOB2"),
-        (["S-PER", "O", "B-LOC", "I-LOC", "E-LOC"], "BIOES"),
-        (["U-PER", "O", "B-LOC", "I-LOC", "L-LOC"], "BILOU"),
-        (["NN", "VB", "IN"], None),
-        (["O", "O"], None),
-        (["B-PER", "IN"], None),
-    ],
-)
-def test_schemes(tags, scheme):
-    assert tagging_scheme([tags]) == scheme
-    assert marks_entities(tags) == (scheme is not None)
+from bert_tf.tasks.entities import complete, entities, entity_scores, scores_by_type
 
 
 @pytest.mark.parametrize(

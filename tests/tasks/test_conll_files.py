@@ -1,0 +1,102 @@
+"""CoNLL and CoNLL-U: recognized by content, read with their quirks, and written with the predicted tags."""
+
+import pytest
+import tiny
+
+from bert_tf.errors import DataError
+from bert_tf.tasks import build_task
+from bert_tf.tasks.conll import read_conll, write_conll
+from bert_tf.tasks.files import file_format
+
+NAMES = ("eng.train", "eng.testa", "eng.testb", "wnut.annotated", "train", "a.iob", "a.bio", "a.conll", "a.conllu")
+EIGHT = "\t_\t_\t_\t_"
+# A comment, a multiword token, an empty node, and a second document.
+CONLLU = f"""# newdoc id = a
+# text = du Pain
+1-2\tdu\t_\t_\t_\t_{EIGHT}
+1\tde\tde\tADP\tE\t_{EIGHT}
+2\tle\tle\tDET\tD\t_{EIGHT}
+2.1\t_\t_\t_\t_\t_{EIGHT}
+3\tPain\tpain\tNOUN\tN\t_{EIGHT}
+
+# newdoc id = b
+1\tOui\toui\tINTJ\tI\t_{EIGHT}
+"""
+CONLL = """-DOCSTART- -X- -X- O
+
+EU NNP I-NP I-ORG
+rejects VBZ I-VP O
+
+Peter NNP I-NP I-PER
+Blackburn NNP I-NP I-PER
+"""
+
+
+@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("text", [CONLL, CONLLU], ids=["conll", "conllu"])
+def test_the_content_says_what_it_is(tmp_path, name, text):
+    (tmp_path / name).write_text(text)
+    assert file_format(tmp_path / name, tagged=True) == "conll"
+    words = read_conll(tmp_path / name).words
+    assert words == ([["EU", "rejects"], ["Peter", "Blackburn"]] if text == CONLL else [["de", "le", "Pain"], ["Oui"]])
+
+
+def test_what_cannot_be_recognized_gets_one_error(tmp_path):
+    (tmp_path / "eng.train").write_text("EU I-ORG\nrejects O\n")  # one sentence: it may be a table as well
+    with pytest.raises(
+        DataError, match="neither the ending '.train' nor .* --set task.columns.format=tsv .or csv, jsonl, conll"
+    ):
+        build_task({"kind": "tagging"}, tiny.tokenizer()).read(tmp_path / "eng.train")
+    task = build_task({"kind": "tagging", "columns": {"format": "conll"}}, tiny.tokenizer())
+    assert task.read(tmp_path / "eng.train").labels == [["I-ORG", "O"]]
+
+
+def test_columns_of_conllu_have_names(tmp_path):
+    (tmp_path / "a.conllu").write_text(CONLLU)
+    assert read_conll(tmp_path / "a.conllu", "lemma", "XPOS").labels == [["E", "D", "N"], ["I"]]
+    assert read_conll(tmp_path / "a.conllu", "lemma", "XPOS").words[0] == ["de", "le", "pain"]
+    with pytest.raises(DataError, match="CoNLL-U has no column 'XPO' for task.columns.label; did you mean 'XPOS'"):
+        read_conll(tmp_path / "a.conllu", tag_column="XPO")
+    (tmp_path / "a.conll").write_text(CONLL)
+    with pytest.raises(DataError, match="the columns of CoNLL files have no names; .* --set task.columns.label=-1"):
+        read_conll(tmp_path / "a.conll", tag_column="XPOS")
+
+
+def test_a_line_with_only_a_byte_order_mark_is_empty(tmp_path):
+    (tmp_path / "dev.conll").write_text("a\tO\n\nb\tO\n\ufeff\n")  # the end of WNUT-17's emerging.dev.conll
+    assert read_conll(tmp_path / "dev.conll").words == [["a"], ["b"]]
+    assert file_format(tmp_path / "dev.conll", tagged=True) == "conll"
+
+
+def test_predictions_stand_in_the_file_that_was_read(tmp_path):
+    (tmp_path / "eng.testb").write_text(CONLL)
+    examples = read_conll(tmp_path / "eng.testb", labelled=False)
+    assert write_conll(examples, [["B-X", "O"], ["O", "B-Y"]]).splitlines() == [
+        "-DOCSTART- -X- -X- O O",
+        "",
+        "EU NNP I-NP I-ORG B-X",
+        "rejects VBZ I-VP O O",
+        "",
+        "Peter NNP I-NP I-PER O",
+        "Blackburn NNP I-NP I-PER B-Y",
+    ]
+    (tmp_path / "a.conllu").write_text(CONLLU)
+    examples = read_conll(tmp_path / "a.conllu", labelled=False)
+    for column, old in (("UPOS", ("ADP", "DET", "NOUN", "INTJ")), (4, "EDNI")):
+        expected = CONLLU
+        for tag in old:
+            expected = expected.replace(f"\t{tag}\t", "\tX\t")
+        assert write_conll(examples, [["X", "X", "X"], ["X"]], column) == expected
+    assert write_conll(examples, [["ADP", "DET", "NOUN"], ["INTJ"]]) == CONLLU
+
+
+def test_predict_writes_conll_by_the_ending(tmp_path):
+    task = build_task({"kind": "tagging", "labels": ["O", "B-PER", "I-PER"], "sequence_length": 16}, tiny.tokenizer())
+    answers = [
+        {"line": 1, "words": [{"word": "anna", "tag": "B-PER"}, {"word": "met", "tag": "O"}]},
+        {"line": 2, "error": "the line is empty"},
+        {"line": 3, "words": [{"word": "john", "tag": "I-PER"}]},
+    ]
+    examples = task.from_list(["anna met", "john"])
+    assert task.as_file(examples, answers, tmp_path / "a.jsonl") is None
+    assert task.as_file(examples, answers, tmp_path / "a.CONLL") == "anna\tB-PER\nmet\tO\n\njohn\tI-PER\n\n"

@@ -1,0 +1,142 @@
+"""The feature-based approach: mixes of layers, a BiLSTM, and a model that keeps its weights."""
+
+import numpy as np
+import pytest
+import tiny
+
+from bert_tf import config
+from bert_tf.backend import AdamW
+from bert_tf.errors import ConfigError
+from bert_tf.export import ServedTagger
+from bert_tf.tasks import build_task, check_task, load_task
+from bert_tf.tasks.feature_tagger import MIXES, LayerMix, with_hidden_states
+from bert_tf.training.checkpoints import Checkpoints
+from bert_tf.training.finetune_config import FinetuneConfig, check_finetuning
+
+
+def expected_mix(features, states, weight, gamma):
+    """Table 7's rows in float64; states[0] are the embeddings."""
+    if features == "embeddings":
+        return states[0]
+    if features in ("last", "second_to_last"):
+        return states[-1 if features == "last" else -2]
+    chosen = states[1:] if features == "weighted_sum_all" else states[-4:]
+    if features == "concatenate_last_four":
+        return np.concatenate(chosen, axis=-1)
+    shares = np.exp(weight) / np.exp(weight).sum()
+    return gamma * sum(share * state for share, state in zip(shares, chosen, strict=True))
+
+
+@pytest.mark.parametrize("features", MIXES)
+def test_mixes_are_those_of_the_table(features):
+    rng = np.random.default_rng(0)
+    states = rng.normal(size=(7, 2, 3, 4))  # six layers
+    mix = LayerMix(features, 6)
+    mix.build(None)
+    weight, gamma = rng.normal(size=6 if features.endswith("all") else 4), 1.7
+    if mix.weights:
+        mix.weight.assign(weight)
+        mix.gamma.assign(gamma)
+    found = mix([np.asarray(state, "float32") for state in states])
+    np.testing.assert_allclose(found, expected_mix(features, states, weight, gamma), rtol=1e-5, atol=1e-6)
+    assert len(mix.weights) == (2 if features.startswith("weighted") else 0)
+
+
+def test_too_few_layers():
+    with pytest.raises(ConfigError, match="task.features=weighted_sum_last_four reads 4 layers, but the model has 3"):
+        LayerMix("weighted_sum_last_four", 3)
+    assert LayerMix("weighted_sum_last_four", 4).numbers == [1, 2, 3, 4]
+    assert LayerMix("weighted_sum_all", 12).numbers == list(range(1, 13))
+
+
+def lstm(x, kernel, recurrent, bias):
+    """Keras's LSTM over [S, F], gates i, f, c, o, in float64."""
+    h = c = np.zeros(len(recurrent))
+    states = []
+    for row in x:
+        i, f, g, o = np.split(row @ kernel + h @ recurrent + bias, 4)
+        i, f, o = (1 / (1 + np.exp(-gate)) for gate in (i, f, o))
+        c = f * c + i * np.tanh(g)
+        h = o * np.tanh(c)
+        states.append(h)
+    return np.array(states)
+
+
+def test_a_tagger_of_features_trains_beside_a_frozen_model(tmp_path):
+    settings = {"features": "weighted_sum_all", "lstm_units": 6, "sequence_length": 16, "dropout": 0.0}
+    task = build_task({"kind": "tagging"} | settings, tiny.tokenizer())
+    sentences = [["Anna", "met", "Bert"], ["a", "film"], ["London"], ["the", "actor", "in", "Paris"]]
+    tags = [["B-PER", "O", "B-PER"], ["O", "O"], ["B-LOC"], ["O", "O", "O", "B-LOC"]]
+    train = task.examples(sentences, tags)
+    encoder = tiny.encoder(layers=2, dropout=0.3, seed=1)
+    model = task.model(encoder)
+    before = {v.path: v.numpy() for v in model.backbone.weights}
+    assert before.keys() == {v.path for v in encoder.weights}
+    assert len(model.trainable_variables) == 2 + 2 * 6 + 2, "the mix, two BiLSTMs and the output layer"
+
+    # The outputs against NumPy, and without an effect of padding.
+    (features,) = task.dataset(train, 4)
+    states = with_hidden_states(model.backbone)({k: features[k] for k in ("token_ids", "segment_ids", "padding_mask")})
+    row = int(np.argmin(features["padding_mask"].numpy().sum(axis=1)))
+    length = int(features["padding_mask"].numpy()[row].sum())
+    x = np.mean([np.float64(state[row, :length]) for state in states["hidden_states"][1:]], axis=0)
+    for layer in model.lstms:
+        forward, backward = (
+            [np.float64(w) for w in part.get_weights()] for part in (layer.forward_layer, layer.backward_layer)
+        )
+        x = np.concatenate([lstm(x, *forward[:3]), lstm(x[::-1], *backward[:3])[::-1]], axis=-1)
+    kernel, bias = (np.float64(w) for w in model.head.dense.get_weights())
+    np.testing.assert_allclose(model(features)["logits"][row, :length], x @ kernel + bias, rtol=1e-4, atol=1e-5)
+
+    model.compile(AdamW(3e-2), seed=0)
+    checkpoints, losses = Checkpoints(tmp_path / "last"), []
+    for epoch in range(14):
+        data = task.dataset(train, 2, training=True, seed=0, epoch=epoch)
+        losses.append(model.fit(data, verbose=0).history["loss"][-1])
+        if epoch == 9:
+            checkpoints.save(model, 20, epoch=epoch)
+    assert losses[-1] < 0.5 * losses[0]
+    for variable in model.backbone.weights:
+        np.testing.assert_array_equal(variable, before[variable.path])
+    trained = [v.numpy() for v in model.trainable_variables]
+    assert float(np.abs(trained[0]).max()) > 0, "the weights of the layers are trained"
+
+    # Resumed from a checkpoint, the same bits.
+    checkpoints.restore(model)
+    for epoch in range(10, 14):
+        model.fit(task.dataset(train, 2, training=True, seed=0, epoch=epoch), verbose=0)
+    for variable, value in zip(model.trainable_variables, trained, strict=True):
+        np.testing.assert_array_equal(variable, value)
+
+    # Served as predicted: the tag of each token.
+    task.save(tmp_path)
+    served = ServedTagger.of_task(load_task(tmp_path, task.tokenizer), model, sequence_length=16)
+    given = {name: features[name] for name in ("token_ids", "segment_ids", "padding_mask")}
+    predicted = model(features)["probabilities"]
+    found = served.answer(given)
+    for index, mask in enumerate(features["padding_mask"].numpy()):
+        np.testing.assert_allclose(found["label_probabilities"][index][mask], predicted[index][mask], atol=1e-5)
+
+
+def finetuning(train=None, **task):
+    task = {"kind": "tagging", "features": "last"} | task
+    data = {"train": "a.conll", "dev": "a.conll"}
+    return config.build(FinetuneConfig, {"task": task, "data": data, "init_from": "run", "train": train or {}})
+
+
+@pytest.mark.parametrize(
+    ("train", "task", "message"),
+    [
+        ({"lora_rank": 4}, {}, "task.features=last trains no layer of the model; remove train.lora_rank"),
+        ({"layer_decay": 0.8}, {}, "remove train.layer_decay"),
+        ({"gradual_unfreezing": True}, {}, "remove train.gradual_unfreezing"),
+        ({"freeze": 1}, {}, "task.features=last freezes the whole model; remove train.freeze=1"),
+        ({}, {"head": "bert"}, "task.head=bert does not apply to task.features=last"),
+        ({}, {"features": "first"}, "task.features"),
+    ],
+)
+def test_settings_that_contradict_a_frozen_model(train, task, message):
+    with pytest.raises(ConfigError, match=message):
+        check_finetuning(finetuning(train, **task))
+    check_finetuning(finetuning({"freeze": "backbone"}))
+    assert check_task({"kind": "tagging"}).features is None

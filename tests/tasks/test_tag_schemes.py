@@ -1,0 +1,182 @@
+"""Schemes of entity tags: recognized, checked, rewritten, and scored as conlleval does."""
+
+import random
+
+import numpy as np
+import pytest
+import tiny
+
+from bert_tf.errors import ConfigError, DataError
+from bert_tf.tasks import build_task, load_task
+from bert_tf.tasks.entities import entities, entity_scores
+from bert_tf.tasks.tag_schemes import SCHEMES, find_break, find_scheme, rewrite
+from bert_tf.tasks.tagged_sequences import Words
+
+# "Anna Lee" and "Bert" touch and are of one type; "Rome" is of another one.
+SAME = {
+    "IOB1": ["I-PER", "I-PER", "B-PER", "O", "I-LOC"],
+    "IOB2": ["B-PER", "I-PER", "B-PER", "O", "B-LOC"],
+    "BIOES": ["B-PER", "E-PER", "S-PER", "O", "S-LOC"],
+    "BILOU": ["B-PER", "L-PER", "U-PER", "O", "U-LOC"],
+}
+
+
+@pytest.mark.parametrize(
+    ("tags", "scheme"),
+    [
+        *((tags, scheme) for scheme, tags in SAME.items()),
+        (["O", "B-PER", "I-PER", "B-LOC"], "IOB2"),
+        (["I-PER", "I-LOC"], "IOB1"),
+        (["O", "B-PER", "I-PER", "B-PER", "I-LOC"], None),  # the second B- is IOB2, the I- IOB1
+        (["B-PER", "I-PER", "E-PER", "U-PER"], None),
+        (["NN", "VB", "IN"], None),
+        (["O", "O"], None),
+        (["B-PER", "IN"], None),
+    ],
+)
+def test_a_scheme_is_recognized(tags, scheme):
+    assert find_scheme([["O"], tags]) == scheme
+
+
+@pytest.mark.parametrize(
+    ("tags", "scheme", "index", "why"),
+    [
+        (["O", "B-PER"], "IOB1", 1, "'B-PER' does not follow an entity of its type"),
+        (["B-PER", "I-LOC"], "IOB2", 1, "'I-LOC' follows 'B-PER', but an entity begins with B-"),
+        (["E-PER"], "IOB2", 0, "'E-PER' has the prefix E-, which IOB2 does not have"),
+        (["B-PER", "O"], "BIOES", 1, "not finished where 'O' follows; its last word has E-, a single one S-"),
+        (["S-PER", "B-PER"], "BIOES", 1, "not finished where the sentence ends"),
+        (["S-PER", "E-PER"], "BIOES", 1, "'E-PER' follows 'S-PER', but it continues an entity"),
+        (["B-PER", "L-LOC"], "BILOU", 1, "'L-LOC' follows 'B-PER', but it continues an entity"),
+        (["U-PER", "S-PER"], "BILOU", 1, "'S-PER' has the prefix S-"),
+    ],
+)
+def test_a_tag_that_breaks_its_scheme_is_found(tags, scheme, index, why):
+    found, reason = find_break(tags, scheme)
+    assert found == index and why in reason
+
+
+def chunks(tags):
+    """The entities of conlleval's `startOfChunk` and `endOfChunk`, one pass with the tags B, I, E, S and O."""
+    found, start = [], None
+    for i, tag in enumerate([*tags, "O"]):
+        before = tags[i - 1] if i else "O"
+        p, q = before[0].translate({76: "E", 85: "S"}), tag[0].translate({76: "E", 85: "S"})
+        changed = before[2:] != tag[2:]
+        ends = p in "ES" or (p in "BI" and q in "BSO") or (p != "O" and changed)
+        starts = q in "BS" or (p in "ESO" and q in "EI") or (q != "O" and changed)
+        if start is not None and ends:
+            found.append((tags[start][2:], start, i - 1))
+            start = None
+        if starts and tag != "O":
+            start = i
+    return found
+
+
+@pytest.mark.parametrize("scheme", SCHEMES)
+def test_scores_are_conllevals_in_every_scheme(scheme):
+    rng = random.Random(1)
+    prefixes = {"IOB1": "BI", "IOB2": "BI"}.get(scheme, scheme.replace("O", ""))
+    tags = ["O", *(f"{p}-{t}" for p in prefixes for t in ("PER", "LOC"))]
+    gold, said = ([[rng.choice(tags) for _ in range(rng.randint(1, 9))] for _ in range(60)] for _ in range(2))
+    said = [[*tags, *["O"] * 9][: len(right)] for tags, right in zip(said, gold)]
+    sides = [{(i, *e) for i, one in enumerate(side) for e in chunks(one)} for side in (gold, said)]
+    right = len(sides[0] & sides[1])
+    expected = {"precision": right / len(sides[1]), "recall": right / len(sides[0])}
+    expected["f1"] = 2 * right / (len(sides[0]) + len(sides[1]))
+    assert right > 5
+    assert entity_scores(gold, said) == pytest.approx(expected)
+    for other in SCHEMES:
+        written = [[rewrite(one, other) for one in side] for side in (gold, said)]
+        assert find_scheme(written[0]) in (other, "IOB2" if other == "IOB1" else other)
+        assert entity_scores(*written) == pytest.approx(expected), "the scheme changes no score"
+
+
+@pytest.mark.parametrize("scheme", SCHEMES)
+def test_every_scheme_is_rewritten_in_every_other(scheme):
+    for tags in SAME.values():
+        assert rewrite(tags, scheme) == SAME[scheme]
+        assert entities(tags) == chunks(tags) == [("PER", 0, 1), ("PER", 2, 2), ("LOC", 4, 4)]
+    assert rewrite(["O", "I-PER", "O"], scheme)[1][0] == {"IOB1": "I", "IOB2": "B", "BIOES": "S", "BILOU": "U"}[scheme]
+
+
+def conll(scheme):
+    return "".join(f"{word} {tag}\n" for word, tag in zip("Anna Lee Bert in Rome".split(), SAME[scheme]))
+
+
+def task_of(**settings):
+    return build_task({"kind": "tagging"} | settings, tiny.tokenizer())
+
+
+def test_files_of_several_schemes_become_that_of_the_training_file(tmp_path):
+    for scheme in SCHEMES:
+        (tmp_path / scheme).write_text(f"-DOCSTART- O\n\n{conll(scheme)}\nin O\n")
+    task = task_of()
+    assert task.read(tmp_path / "IOB1").labels == [SAME["IOB1"], ["O"]]
+    assert (task.scheme, task.file_scheme) == ("IOB1", "IOB1")
+    for scheme in SCHEMES:
+        assert task.read(tmp_path / scheme).labels[0] == SAME["IOB1"]
+    task = task_of(scheme="BIOES")
+    assert task.read(tmp_path / "IOB1").labels[0] == SAME["BIOES"]
+    assert len(task.labels) == 9 and (task.scheme, task.file_scheme, task.written_scheme) == ("BIOES", "IOB1", "IOB1")
+    assert task.examples([["Rome"]], [["I-LOC"]]).labels == [["S-LOC"]]
+    task.save(tmp_path)
+    again = load_task(tmp_path, task.tokenizer)
+    assert (again.scheme, again.written_scheme) == ("BIOES", "IOB1")
+
+
+def test_labels_that_are_given_have_a_scheme_of_their_own(tmp_path):
+    (tmp_path / "dev.train").write_text(f"{conll('BIOES')}\n{conll('BIOES')}")
+    task = task_of(labels=["O", "B-LOC", "I-LOC", "B-PER", "I-PER"])
+    assert task.read(tmp_path / "dev.train").labels[0] == SAME["IOB2"]
+
+
+@pytest.mark.parametrize(("columns", "scheme"), [({}, "IOB2"), ({"tag_scheme": "IOB1"}, "IOB1")])
+def test_predictions_are_in_the_scheme_of_the_file(columns, scheme):
+    task = task_of(scheme="BIOES", columns=columns)
+    text, ends = "Anna Lee Bert in Rome", [4, 8, 13, 16, 21]
+    words = Words([[1]] * 5, [0, *(end + 1 for end in ends[:-1])], ends)
+    task.examples([text.split()], [SAME[scheme]])
+    logits = np.eye(len(task.labels))[[task.labels.index(tag) for tag in SAME["BIOES"]]]
+    answer = task._answer(text, words, logits, SAME["BIOES"])
+    assert [word["tag"] for word in answer["words"]] == SAME[scheme]
+    assert [entity["text"] for entity in answer["entities"]] == ["Anna Lee", "Bert", "Rome"]
+
+
+@pytest.mark.parametrize(
+    ("text", "columns", "message"),
+    [
+        (
+            "a B-PER\nb O\n\nc O\nd I-PER\n",
+            {},
+            "a.conll, line 5: 'I-PER' follows 'O', but an entity begins with B- in IOB2",
+        ),
+        ("a I-PER\nb B-LOC\n", {"tag_scheme": "IOB1"}, "line 2: 'B-LOC' does not follow an entity of its type"),
+        ("a S-PER\nb E-PER\n", {}, "line 2: 'E-PER' follows 'S-PER', but it continues an entity in BIOES"),
+        ("a NN\nb VB\n", {"tag_scheme": "IOB1"}, "'NN' does not; remove task.columns.tag_scheme"),
+    ],
+)
+def test_broken_tags_are_refused(tmp_path, text, columns, message):
+    path = tmp_path / "a.conll"
+    path.write_text(text)
+    with pytest.raises(DataError) as error:
+        task_of(columns=columns).read(path)
+    assert message in str(error.value)
+    if "NN" in text:
+        return
+    assert "--set task.columns.tag_scheme=conlleval" in str(error.value)
+    task = task_of(columns={"tag_scheme": "conlleval"})
+    labels = task.read(path).labels
+    assert [e for tags in labels for e in entities(tags)] and find_scheme(labels) == task.scheme
+
+
+def test_a_scheme_is_for_entities(tmp_path):
+    (tmp_path / "a.conll").write_text("a NN\nb VB\n")
+    with pytest.raises(ConfigError, match="task.scheme=BIOES needs tags that mark entities .* remove task.scheme"):
+        task_of(scheme="BIOES").read(tmp_path / "a.conll")
+    (tmp_path / "b.conll").write_text("a I-PER\n\nb I-PRE\n")
+    task = task_of(labels=["O", "B-PER", "I-PER"])
+    with pytest.raises(
+        DataError, match="b.conll, line 3: of 'b' the tag 'I-PRE' is not in the label set; did you mean 'I-PER'"
+    ):
+        task.read(tmp_path / "b.conll")

@@ -1,0 +1,95 @@
+"""A study without shards: one given model, fine-tuned with different settings."""
+
+import json
+from types import SimpleNamespace
+
+import pytest
+
+from bert_tf import config
+from bert_tf.cli.main import main
+from bert_tf.errors import ConfigError
+from bert_tf.tasks.record import check_task
+from bert_tf.training import study as studies
+from bert_tf.training.study import StudyConfig, plan, run_study
+
+
+@pytest.fixture
+def folder(tmp_path):
+    for name in ("eng.train", "eng.testa"):
+        (tmp_path / name).write_text("EU B-ORG\n")
+    return tmp_path
+
+
+def study(folder, init_from="run", **changes):
+    data = {"train": str(folder / "eng.train"), "dev": str(folder / "eng.testa")}
+    settings = {
+        "finetune": {"entities": {"task": {"kind": "tagging"}, "data": data}},
+        "rows": {"fine_tuning": {}, "last": {"finetune": {"task": {"features": "last"}}}},
+        "init_from": init_from,
+    }
+    return config.build(StudyConfig, settings | changes)
+
+
+def test_table_7_has_its_seven_rows(folder):
+    shipped = config.load(StudyConfig, "ablations/bert_features", ["init_from=hf://google-bert/bert-base-cased"])
+    data = {"train": str(folder / "eng.train"), "dev": str(folder / "eng.testa")}
+    entities = {"entities": shipped.finetune["entities"] | {"data": data}}
+    experiments = plan(studies.StudyConfig(**(vars(shipped) | {"finetune": entities})), folder / "out")
+    rows = {e.row: e.finetune["entities"] for e in experiments}
+    tasks = {row: check_task(settings.task) for row, settings in rows.items()}
+    assert len(rows) == 7 and {row: task.features for row, task in tasks.items() if row != task.features} == {
+        "fine_tuning": None
+    }
+    assert all(
+        (t.context, t.sequence_length, t.lstm_layers, t.lstm_units) == ("document", 512, 2, 768) for t in tasks.values()
+    )
+    assert all(settings.init_from == "hf://google-bert/bert-base-cased" for settings in rows.values())
+    assert rows["fine_tuning"].optimizer.learning_rate < rows["last"].optimizer.learning_rate
+
+
+def test_rows_are_fine_tuned_from_one_model(folder, monkeypatch):
+    asked = []
+
+    def finetune(settings, output):
+        asked.append((settings.init_from, check_task(settings.task).features, output.relative_to(folder).as_posix()))
+        output.mkdir(parents=True)
+        score = {"mean": {"f1": 0.5 + 0.1 * len(asked)}, "spread": {"f1": 0.01}, "baselines": {}}
+        (output / "summary.json").write_text(json.dumps({"metric": "f1", "best": ".", "seeds": [], "dev": score}))
+
+    monkeypatch.setattr(studies, "finetune", finetune)
+    monkeypatch.setattr(studies, "pretrain", SimpleNamespace())  # not called
+    table = run_study(study(folder), None, None, folder / "out")
+    assert asked == [("run", None, "out/fine_tuning/seed-0/entities"), ("run", "last", "out/last/seed-0/entities")]
+    assert {row: result["mean"]["entities.f1"] for row, result in table.items()} == {"fine_tuning": 0.6, "last": 0.7}
+    assert table["last"]["spread"] == {"entities.f1": 0.01}
+    page = (folder / "out" / "report.html").read_text(encoding="utf-8")
+    assert 'value="0.7"' in page
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"init_from": ""}, "its rows fine-tune a given model; name it with --init-from RUN, or add shards"),
+        ({"pretrain": {"train": {"steps": 3}}}, "no shards to pretrain on; remove 'pretrain'"),
+        ({"seeds": 2}, "seeds=2 repeats the pretraining"),
+        ({"finetune": {}}, "no task under 'finetune'"),
+        ({"rows": {"a": {"shards": "pairs"}}}, "rows.a.shards is of pretraining, and the study has no shards"),
+        ({"rows": {"a": {"seeds": 3}}}, "rows.a.seeds is of pretraining"),
+        ({"shards": {"pairs": {"sequence_length": 32}}}, "init_from=run is for a study that pretrains nothing"),
+        ({"rows": {"a": {"finetune": {"init_from": "x"}}}}, "rows.a.finetune.entities.init_from is set by the study"),
+        ({"rows": {"a": {"finetune": {"train": {"epochs": 0}}}}}, "'finetune.entities.train.epochs' is 0"),
+    ],
+)
+def test_mistakes(folder, changes, message):
+    with pytest.raises(ConfigError, match=message):
+        plan(study(folder, **changes), folder / "out")
+
+
+def test_the_command_says_what_is_missing_or_of_no_use(capsys):
+    assert (
+        main(["study", "--config", "ablations/bert_features", "--output", "x", "--init-from", "r", "--corpus", "c"])
+        == 1
+    )
+    assert "--corpus is of no use: the study has no shards" in capsys.readouterr().err
+    assert main(["study", "--config", "ablations/masked_lm", "--output", "x", "--tokenizer", "t"]) == 1
+    assert "--corpus must be given: the study pretrains its rows" in capsys.readouterr().err
