@@ -46,18 +46,27 @@ def read_record(path, columns, labelled):
     if format not in ("jsonl", "parquet"):
         raise DataError(f"{path} is no JSON, and record reads ReCoRD's .jsonl files; convert it")
     table = read_table(path, format)
-    found, lines, lacking = [], [], []
+    found, lines, lacking, skipped = [], [], [], 0
     for line, row in table.rows:
         if row is None:
             lacking.append({table.unit: line, "error": "the line is empty"})
             continue
-        queries = read_row(row, f"{path}, {table.unit} {line}", labelled)
+        try:
+            queries = read_row(row, f"{path}, {table.unit} {line}", labelled)
+        except DataError as error:
+            if not columns.skip_malformed:
+                raise DataError(
+                    f"{error}, or leave out such rows with --set task.columns.skip_malformed=true"
+                ) from None
+            skipped += 1
+            lacking.append({table.unit: line, "error": str(error)})
+            continue
         found += queries
         lines += [line] * len(queries)
     if not found:
         raise DataError(f"{path} holds no query; it must hold one at least")
     examples = examples_of(found, labelled)
-    return dataclasses.replace(examples, path=str(path), lines=lines, unit=table.unit, lacking=lacking)
+    return dataclasses.replace(examples, path=str(path), lines=lines, unit=table.unit, lacking=lacking, skipped=skipped)
 
 
 def examples_of(queries, labelled):

@@ -136,6 +136,14 @@ def test_damaged_rows_are_named(row, message, task, tmp_path):
     assert message in str(error.value) and str(path) in str(error.value)
 
 
+def test_malformed_rows_may_be_left_out(task, tmp_path):
+    path = write(tmp_path / "a.jsonl", ROW, FLAT | {"query": "who?"}, FLAT)
+    lenient = build_task({"kind": "record", "columns": {"skip_malformed": True}}, task.tokenizer)
+    examples = lenient.read(path)
+    assert (examples.lines, examples.skipped) == ([1, 1, 3], 1)
+    assert "'who?' has no @placeholder" in examples.lacking[0]["error"]
+
+
 def test_settings_and_inputs(task):
     with pytest.raises(ConfigError, match="task.labels is for"):
         build_task({"kind": "record", "labels": ["no", "yes"]}, tiny.tokenizer())
