@@ -10,6 +10,7 @@ os.environ["KERAS_BACKEND"] = "tensorflow"
 os.environ.setdefault("TF_ONEDNN_USE_SYSTEM_ALLOCATOR", "1")
 
 import tensorflow as tf
+from xdist.scheduler import LoadFileScheduling
 
 tf.config.set_logical_device_configuration(
     tf.config.list_physical_devices("CPU")[0], [tf.config.LogicalDeviceConfiguration()] * 2
@@ -28,6 +29,19 @@ SLOWEST = (
     "test_lowering.py", "test_study.py", "test_reader.py", "test_task.py", "test_finetuning_workers.py", "test_jax.py",
     "test_notebook.py",
 )  # fmt: skip
+
+
+# One process for these: they share exports that take a minute to write.
+OF_THE_SHARED_EXPORTS = {"test_clients.py", "test_requests.py", "test_saved_model.py", "test_served_answers.py", "test_served_properties.py"}
+
+
+def pytest_xdist_make_scheduler(config, log):
+    class Scheduler(LoadFileScheduling):
+        def _split_scope(self, nodeid):
+            file = super()._split_scope(nodeid)
+            return "the shared exports" if file.rpartition("/")[2] in OF_THE_SHARED_EXPORTS else file
+
+    return Scheduler(config, log)
 
 
 def pytest_collection_modifyitems(items):

@@ -18,7 +18,7 @@ from bert_tf.prompting.prompting_config import PromptingConfig
 from bert_tf.tasks.config import TaskConfig
 from bert_tf.tasks.record import TASKS
 from bert_tf.training.finetune_config import FinetuneConfig
-from bert_tf.training.glue_config import GlueConfig
+from bert_tf.training.benchmark_config import BenchmarkConfig
 from bert_tf.training.pretrain_config import PretrainConfig
 from bert_tf.training.study_config import StudyConfig, StudyRow
 from tfrecords.shards.config import ShardsConfig
@@ -35,7 +35,7 @@ or out of range is refused with the key's name, before TensorFlow is loaded. The
 |---|---|---|
 | `pretrain/` | `bert-tf pretrain` | [Pretraining](#pretraining) |
 | `finetune/` | `bert-tf finetune` | [Fine-tuning](#fine-tuning) |
-| `benchmarks/` | `bert-tf glue` | [GLUE](#glue) |
+| `benchmarks/` | `bert-tf glue`, `bert-tf superglue` | [GLUE and SuperGLUE](#glue-and-superglue) |
 | `ablations/` | `bert-tf study` | [Studies](#studies) |
 | `prompts/` | `bert-tf prompt` | [Prompting](#prompting) |
 
@@ -149,7 +149,7 @@ def page():
     lines += ["## Shards", "", summary(ShardsConfig), "", *table(ShardsConfig)]
     lines += ["## Studies", "", summary(StudyConfig), "", *table(StudyConfig)]
     lines += ["### a row of `rows`", "", summary(StudyRow), "", *table(StudyRow, "rows.NAME.")]
-    lines += ["## GLUE", "", summary(GlueConfig), "", *table(GlueConfig)]
+    lines += ["## GLUE and SuperGLUE", "", summary(BenchmarkConfig), "", *table(BenchmarkConfig)]
     lines += ["## Prompting", "", summary(PromptingConfig), "", *table(PromptingConfig)]
     return "\n".join(lines).rstrip("\n") + "\n"
 

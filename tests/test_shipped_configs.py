@@ -16,7 +16,7 @@ from bert_tf.tasks import check_task
 from bert_tf.training.finetuning import FinetuneConfig
 from bert_tf.training.optimization import make_optimizer
 from bert_tf.training.optimizer_config import AdafactorConfig
-from bert_tf.training.glue_config import GlueConfig
+from bert_tf.training.benchmark_config import BenchmarkConfig
 from bert_tf.training.pretrain_config import PretrainConfig, check_training
 from bert_tf.training.study import StudyConfig, plan
 from tfrecords import DenoisingConfig
@@ -318,10 +318,12 @@ def test_gpts_rates_fall_by_a_cosine():
     assert rate("gpt1", 3_000_000) == pytest.approx(0, abs=1e-10)
 
 
-def test_glue_is_what_the_paper_says():
-    glue = config.load(GlueConfig, "benchmarks/glue")
+def test_glue_and_superglue_are_what_the_papers_say():
+    glue = config.load(BenchmarkConfig, "benchmarks/glue")
     settings = config.build(FinetuneConfig, glue.finetune)
     assert (settings.train.epochs, settings.train.batch_size, settings.optimizer.learning_rate) == (3, 32, 2e-5)
+    superglue = config.build(FinetuneConfig, config.load(BenchmarkConfig, "benchmarks/superglue").finetune)  # jiant 1.2.1
+    assert (superglue.train.epochs, superglue.train.batch_size, superglue.optimizer.learning_rate) == (10, 4, 1e-5)
 
 
 def test_version_2_of_albert_differs_in_dropout_alone():

@@ -13,47 +13,22 @@ example:
 
 in Python:
   from bert_tf import config
-  from bert_tf.training.glue import GlueConfig, run_glue
-  run_glue(config.load(GlueConfig, "benchmarks/glue", ["finetune.init_from=run"]), "GLUE", "glue")
+  from bert_tf.tasks.glue_files import GLUE
+  from bert_tf.training.benchmark import BenchmarkConfig, run_benchmark
+  settings = config.load(BenchmarkConfig, "benchmarks/glue", ["finetune.init_from=run"])
+  run_benchmark(GLUE, settings, "GLUE", "glue")
 """
 
-from bert_tf.cli import settings
-from bert_tf.console import table
+from bert_tf.cli import benchmark
 
 
 def add_arguments(parser):
-    from bert_tf.tasks.glue_files import GLUE_FILES
+    from bert_tf.tasks.glue_files import GLUE
 
-    parser.add_argument("folder", help="holds a folder for each task")
-    settings.add_config(parser, "benchmarks/glue", _config_class)
-    parser.add_argument("--init-from", help="a pretrained run, a published checkpoint, or hf://owner/name")
-    parser.add_argument("--output", required=True, help="folder for the runs, results.json and the submission")
-    parser.add_argument("--tasks", nargs="+", choices=tuple(GLUE_FILES), metavar="TASK", help=f"only {', '.join(GLUE_FILES)}")
-
-
-def _config_class():
-    from bert_tf.training.glue_config import GlueConfig
-
-    return GlueConfig
+    benchmark.add_arguments(parser, GLUE)
 
 
 def run(arguments):
-    from bert_tf.tasks.glue_files import find_glue
-    from bert_tf.training.glue_config import GlueConfig, plan_glue
+    from bert_tf.tasks.glue_files import GLUE
 
-    config = settings.load(GlueConfig, arguments, finetune__init_from=arguments.init_from)
-    found, _ = find_glue(arguments.folder, arguments.tasks)
-    plan_glue(config, found, arguments.output)  # before TensorFlow is imported, which takes seconds
-    from bert_tf.training.glue import glue_score, rows, run_glue, write_submission
-
-    results = run_glue(config, arguments.folder, arguments.output, arguments.tasks)
-    cells = rows(results)
-    print("", *table(cells, right=range(1, len(cells[0]))), sep="\n")
-    score = glue_score(results)
-    if score is not None:
-        print(f"  GLUE score of the dev sets: {score:.1f}")
-    missing = write_submission(arguments.output)
-    if missing:
-        print(f"  {arguments.output}/submission.zip lacks {', '.join(missing)}: the leaderboard takes only all of them")
-    else:
-        print(f"  ready to be submitted: {arguments.output}/submission.zip")
+    benchmark.run(arguments, GLUE)

@@ -25,6 +25,7 @@ COMMANDS = {
     "evaluate": "evaluate a fine-tuned model on a labelled file",
     "predict": "apply a fine-tuned model to sentences or a file",
     "glue": "fine-tune on the tasks of GLUE, compare with published numbers, write the submission",
+    "superglue": "fine-tune on the tasks of SuperGLUE, compare with published numbers, write the submission",
     "study": "pretrain and fine-tune several configurations and compare them in one table",
     "report": "write report.html of a run or a study, or of several runs together",
     "average": "average the last checkpoints of a pretraining run",
@@ -32,7 +33,7 @@ COMMANDS = {
     "export": "write a SavedModel for TensorFlow Serving, tokenizer included",
 }
 #: Commands that resume when they are run again after an interruption.
-RESUMABLE = ("tokenize", "shards", "pretrain", "finetune", "glue", "study")
+RESUMABLE = ("tokenize", "shards", "pretrain", "finetune", "glue", "superglue", "study")
 
 LOG_LEVELS = ("debug", "info", "warning", "error")
 

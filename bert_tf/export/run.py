@@ -92,6 +92,11 @@ def _served_module(run_directory, kind, sequence_length, precision, settings):
             f"{run_directory} is an encoder-decoder whose task or objective is not served; export a run of "
             f"{' or '.join(name for name, record in OBJECTIVES.items() if record.served)}"
         )
+    if finetuned and served is None and kind is None:
+        raise ConfigError(
+            f"{run_directory}: the task {name} is not served; its encoder alone is exported with kind=embedding (--kind "
+            "embedding)"
+        )
     kind = possible[0] if kind is None or (served and kind == name) else kind
     if kind not in possible:
         raise ConfigError(f"{run_directory} cannot be exported as '{kind}'{nearest(str(kind), possible)}")

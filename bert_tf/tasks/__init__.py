@@ -25,6 +25,7 @@ __getattr__, __all__ = lazy_names(__name__, {
     "heads": ["Classifier", "Regressor", "TaskModel"],
     "multirc": ["MultiRCTask"],
     "record": ["TASKS", "TaskRecord", "check_task", "register_task"],
+    "record_task": ["ReCoRDTask"],
     "regression": ["RegressionTask"],
     "sequences": ["Sequences"],
     "spans.model": ["SpanModel"],
@@ -38,4 +39,7 @@ __getattr__, __all__ = lazy_names(__name__, {
     "text_to_text": ["TextToTextTask"],
     "text_to_text_config": ["TextToTextConfig"],
     "text_to_text_model": ["TextToText"],
+    "word_pairs.model": ["WordPairClassifier"],
+    "word_pairs.task": ["WordPairTask"],
+    "word_pairs.word_pair_config": ["WordPairConfig"],
 })

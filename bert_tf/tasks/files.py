@@ -240,3 +240,22 @@ def _json_object(value, where):
     if not isinstance(value, dict):
         raise DataError(f'{where} holds {brief(value)}; it must be a JSON object, as {{"text": ..., "label": ...}}')
     return value
+
+
+def member(row, key, kind, where):
+    """The value under `key` of an object inside of a row of JSON.
+
+    Args:
+        row: what should be a dict.
+        key: str.
+        kind: dict, list or str.
+        where: file and line, for messages.
+
+    Raises:
+        DataError: no dict, no such key, or a value of another kind.
+    """
+    if not isinstance(row, dict) or not isinstance(row.get(key), kind):
+        found = brief(row.get(key)) if isinstance(row, dict) else brief(row)
+        names = {dict: "an object", list: "a list", str: "a text"}
+        raise DataError(f"{where}: '{key}' must be {names[kind]}, got {found}; correct the row")
+    return row[key]

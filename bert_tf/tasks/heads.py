@@ -59,7 +59,7 @@ class TaskModel(InferringModel):
         both_orders: None, or the `Layout` of pairs that are read in both orders: the two pooled outputs are added.
         lm_weight: the weight of the auxiliary language modelling loss of a decoder; 0 for none.
         head: a `TaskHead`; None for BERT's. `task_head` returns that of a family.
-        width: of the vectors that the head reads; None for those of the encoder.
+        width: of the vectors that the output layer reads; None for the width of the encoder.
         name: of the Keras model.
 
     Raises:
@@ -71,16 +71,7 @@ class TaskModel(InferringModel):
     """
 
     def __init__(
-        self,
-        encoder,
-        units,
-        dropout=None,
-        pooled=True,
-        both_orders=None,
-        lm_weight=0.0,
-        head=None,
-        width=None,
-        name="task",
+        self, encoder, units, dropout=None, pooled=True, both_orders=None, lm_weight=0.0, head=None, width=None, name="task"
     ):
         super().__init__(name=name)
         if encoder.kind == "encoder_decoder":
@@ -155,7 +146,7 @@ class TaskModel(InferringModel):
         reads = self.task_head.reads
         if reads in ("tokens", "mean"):
             x = self.backbone(inputs, training=training)["sequence_output"]
-            return x if reads == "tokens" else _mean(x, inputs["padding_mask"])
+            return x if reads == "tokens" else mean_of_tokens(x, inputs["padding_mask"])
         # `outputs_at` always computes the position that an encoder's own pooler reads.
         own_pooler = reads == "pooled" and self.pooler is None
         first = ops.zeros_like(inputs["token_ids"][:, : 0 if own_pooler else 1])
@@ -262,7 +253,7 @@ class Regressor(TaskModel):
         return {"label": ops.sum(errors * weights)} | others, {"mean_absolute_error": (absolute, ops.sum(weights))}
 
 
-def _mean(x, mask):
+def mean_of_tokens(x, mask):
     """The mean of [B, S, H] over the positions of `mask`, bool [B, S]; 0 where there is none."""
     weights = ops.cast(mask, "float32")[:, :, None]
     total = ops.sum(ops.cast(x, "float32") * weights, axis=1)

@@ -11,7 +11,7 @@ from bert_tf.errors import ConfigError, DataError
 from bert_tf.parsing import brief
 from bert_tf.tasks.classification import ClassificationTask
 from bert_tf.tasks.examples import Examples
-from bert_tf.tasks.files import file_format, read_table
+from bert_tf.tasks.files import file_format, member, read_table
 
 LABELS = ("0", "1")
 
@@ -72,13 +72,13 @@ def read_multirc(path, format, labelled):
             lacking.append({table.unit: line, "error": "the line is empty"})
             continue
         where = f"{path}, {table.unit} {line}"
-        passage = _get(row, "passage", dict, where)
-        text = _plain(_get(passage, "text", str, where))
-        for number, question in enumerate(_get(passage, "questions", list, where)):
-            asked = _get(question, "question", str, where)
-            for answer in _get(question, "answers", list, where):
+        passage = member(row, "passage", dict, where)
+        text = _plain(member(passage, "text", str, where))
+        for number, question in enumerate(member(passage, "questions", list, where)):
+            asked = member(question, "question", str, where)
+            for answer in member(question, "answers", list, where):
                 texts.append(text)
-                pairs.append(f"{_plain(asked)} {_plain(_get(answer, 'text', str, where))}")
+                pairs.append(f"{_plain(asked)} {_plain(member(answer, 'text', str, where))}")
                 if labelled:
                     labels.append(_label(answer, where))
                 lines.append(line)
@@ -97,14 +97,6 @@ def read_multirc(path, format, labelled):
         lacking=lacking,
         details=details,
     )
-
-
-def _get(row, key, kind, where):
-    if not isinstance(row, dict) or not isinstance(row.get(key), kind):
-        found = brief(row.get(key)) if isinstance(row, dict) else brief(row)
-        names = {dict: "an object", list: "a list", str: "a text"}
-        raise DataError(f"{where}: '{key}' must be {names[kind]}, got {found}; correct the row")
-    return row[key]
 
 
 def _label(answer, where):

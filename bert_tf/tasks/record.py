@@ -13,6 +13,7 @@ from bert_tf.tasks.config import TaskConfig
 from bert_tf.tasks.spans.question_answering_config import QuestionAnsweringConfig
 from bert_tf.tasks.tagging_config import TaggingConfig
 from bert_tf.tasks.text_to_text_config import TextToTextConfig
+from bert_tf.tasks.word_pairs.word_pair_config import WordPairConfig
 
 
 @dataclasses.dataclass(frozen=True)
@@ -99,6 +100,26 @@ TASKS = Registry(
             min_labels=2,
             without=("preset", "pair_order"),
             example='--pair "A passage." "A question? An answer."',
+        ),
+        TaskRecord(
+            "record",
+            task="bert_tf.tasks.record_task:ReCoRDTask",
+            served=None,
+            metrics=("f1", "em"),
+            without=("preset", "pair_order", "lm_weight"),
+            example="""'{"passage": "Anna met Ida.", "query": "@placeholder met Ida.", "entities": ["Anna", "Ida"]}'""",
+        ),
+        TaskRecord(
+            "word_pair",
+            task="bert_tf.tasks.word_pairs.task:WordPairTask",
+            served=None,
+            metrics=("accuracy", "f1", "f1_macro", "matthews"),
+            min_labels=2,
+            config=WordPairConfig,
+            without=("preset", "pair_order", "lm_weight"),
+            predicts_labels=True,
+            example="""'{"text": "Anna met Ida. She left.", "target": {"span1_text": "Ida", "span1_index": 2, """
+            """"span2_text": "She", "span2_index": 3}}'""",
         ),
         TaskRecord(
             "text_to_text",

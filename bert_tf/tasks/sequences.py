@@ -72,12 +72,7 @@ class Sequences:
             real = tf.shape(chosen)[0]
             if static_size:
                 chosen = tf.pad(chosen, [[0, static_size - real]])
-            features = tokenizer.pack(
-                _gather(self.first, chosen),
-                None if self.second is None else _gather(self.second, chosen),
-                sequence_length=sequence_length,
-                dynamic=True,
-            )
+            features = tokenizer.pack(*self.texts_of(chosen), sequence_length=sequence_length, dynamic=True)
             labels = {} if self.labels is None else self._labels(chosen, real, len(tokenizer.layout.before_first))
             of_texts, of_tokens = (labels, features) if self.weights is None else ({}, features | labels)
             width = sequence_length if static_size else bounds[step]
@@ -89,6 +84,10 @@ class Sequences:
 
         steps = tf.data.Dataset.range(start_step, len(plan))
         return steps.map(batch, num_parallel_calls=tf.data.AUTOTUNE).prefetch(tf.data.AUTOTUNE)
+
+    def texts_of(self, chosen):
+        """The first and the second texts of the sequences `chosen`, int64 [B]: ragged ids; None for no second texts."""
+        return _gather(self.first, chosen), None if self.second is None else _gather(self.second, chosen)
 
     def _labels(self, chosen, real, before):
         labels = tf.gather(self.labels, chosen)
@@ -144,6 +143,8 @@ def as_strings(texts):
 
 def _map_texts(function, texts):
     texts = texts if tf.is_tensor(texts) else as_strings(texts)
+    if texts.shape[0] <= TOKENIZE_BATCH:
+        return function(texts)  # tf.data would optimize the tokenizer's graph first, which takes a second
     batches = tf.data.Dataset.from_tensor_slices(texts).batch(TOKENIZE_BATCH)
     results = batches.map(_as_it_is(function), num_parallel_calls=tf.data.AUTOTUNE)
     return tuple(tf.concat(parts, axis=0) for parts in zip(*results))

@@ -15,6 +15,7 @@ from bert_tf.errors import ConfigError, DataError
 from bert_tf.parsing import brief
 from bert_tf.tokenizers.layout import START_TOKEN, build_layout
 from bert_tf.tokenizers.ops.detokenization import join_spellings, spelling_tables
+from bert_tf.tokenizers.ops.lazy_graph import LazyGraph
 from bert_tf.tokenizers.ops.model_rows import pack
 from bert_tf.tokenizers.ops.normalization import before_normalization, check_normalization, normalize
 from bert_tf.tokenizers.ops.offsets import to_characters
@@ -22,6 +23,7 @@ from bert_tf.tokenizers.ops.special_token_finder import Chunks, SpecialTokenFind
 from bert_tf.tokenizers.ops.strings import row_ids, valid_utf8
 from bert_tf.tokenizers.special_tokens import SPECIAL_ROLES, as_special_token
 
+_TEXTS = tf.TensorSpec([None], tf.string, name="text")
 _UNUSED = re.compile(r"\[unused\d+\]|madeupword\d+")  # BERT's and RoBERTa's fillers
 
 
@@ -248,28 +250,17 @@ class Tokenizer:
 
     @functools.cached_property
     def _ids_of(self):
-        return self._graph(self._run_ids)
+        return LazyGraph(self._run_ids, _TEXTS)
 
     @functools.cached_property
     def _offsets_of(self):
-        return self._graph(lambda text: self._run(valid_utf8(text), True))
-
-    @staticmethod
-    def _graph(function):
-        # One graph for every caller: in eager mode it is much faster than its hundred operations.
-        signature = [tf.TensorSpec([None], tf.string, name="text")]
-        with tf.init_scope():
-            return tf.function(function, input_signature=signature, autograph=False).get_concrete_function()
+        return LazyGraph(lambda text: self._run(valid_utf8(text), True), _TEXTS)
 
     @functools.cached_property
     def _texts_of(self):
         spellings = spelling_tables(self.vocabulary, self._spell)
         signature = [tf.TensorSpec([None], tf.int32, name="ids"), tf.TensorSpec([None], tf.int64, name="splits")]
-        with tf.init_scope():
-            function = tf.function(
-                lambda ids, splits: join_spellings(ids, splits, *spellings, self.decoding_errors), signature, autograph=False
-            )
-            return function.get_concrete_function()
+        return LazyGraph(lambda ids, splits: join_spellings(ids, splits, *spellings, self.decoding_errors), *signature)
 
     def _run_ids(self, text):
         """(ids [T], splits [N + 1])."""

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from bert_tf import config, parsing
 from bert_tf.prompting.prompting_config import PromptingConfig
 from bert_tf.training.finetune_config import FinetuneConfig, check_finetuning
-from bert_tf.training.glue_config import GlueConfig
+from bert_tf.training.benchmark_config import BenchmarkConfig
 from bert_tf.training.pretrain_config import PretrainConfig, check_pretraining
 from bert_tf.training.study_config import StudyConfig
 from tfrecords.shards.config import ShardsConfig
@@ -19,11 +19,11 @@ CHECKS = {
     StudyConfig: lambda _: None,
     ShardsConfig: lambda _: None,
     PromptingConfig: lambda _: None,
-    GlueConfig: lambda _: None,
+    BenchmarkConfig: lambda _: None,
 }
 FOLDERS = {
     "pretrain": PretrainConfig, "finetune": FinetuneConfig, "ablations": StudyConfig, "prompts": PromptingConfig,
-    "benchmarks": GlueConfig,
+    "benchmarks": BenchmarkConfig,
 }  # fmt: skip
 KEYS = {cls: config.keys(cls) for cls in CHECKS}
 SHIPPED = sorted(config.shipped())

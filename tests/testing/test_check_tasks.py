@@ -24,6 +24,20 @@ FILES = {
         '{"passage": {"text": "anna met paul in paris", "questions": [{"question": "in", "answers": [{"text": "paris", '
         '"label": 1}, {"text": "a film", "label": 0}]}, {"question": "met", "answers": [{"text": "paul", "label": 1}]}]}}\n',
     ),
+    "record": (
+        "a.jsonl",
+        '{"passage": {"text": "anna met paul in paris", "entities": [{"start": 0, "end": 3}, {"start": 9, "end": 12}, {"start": 17, '
+        '"end": 21}]}, "qas": [{"query": "@placeholder met paul", "answers": [{"text": "anna"}]}, {"query": "in @placeholder", '
+        '"answers": [{"text": "paris"}]}]}\n{"passage": "a good film", "entities": ["film", "one"], "query": "a @placeholder", '
+        '"answers": ["film"]}\n',
+    ),
+    "word_pair": (
+        "a.jsonl",
+        """{"sentence1": "a good film", "start1": 2, "end1": 6, "sentence2": "good , bad", "start2": 0, "end2": 4, "label": true}
+{"sentence1": "bad one", "start1": 0, "end1": 3, "sentence2": "a film in paris", "start2": 2, "end2": 6, "label": "false"}
+{"sentence1": "paul met anna", "start1": 5, "end1": 8, "sentence2": "anna met", "start2": 5, "end2": 8, "label": true}
+""",
+    ),
     "tagging": ("a.conll", "Anna B-PER\nmet O\nPaul B-PER\n\nin O\nParis B-LOC\n\ngood O\n"),
 }
 

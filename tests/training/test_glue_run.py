@@ -11,10 +11,10 @@ from tasks import tiny
 import bert_tf
 from bert_tf.cli.main import main
 from bert_tf.errors import ConfigError, DataError
-from bert_tf.tasks.glue_files import GLUE_FILES, PUBLISHED, find_glue, prediction
-from bert_tf.training import glue
-from bert_tf.training.glue import collect, glue_score, rows, run_glue, write_submission
-from bert_tf.training.glue_config import GlueConfig, plan_glue
+from bert_tf.tasks.glue_files import GLUE, prediction
+from bert_tf.training import benchmark
+from bert_tf.training.benchmark import collect, rows, run_benchmark, score, write_submission
+from bert_tf.training.benchmark_config import BenchmarkConfig, plan_benchmark
 
 SENTENCES = ["good film", "bad film", "the plot was awful", "a fine actor"]
 
@@ -64,10 +64,10 @@ def finished(folder, published, tmp_path_factory):
     output = tmp_path_factory.mktemp("output") / "glue"
     with pytest.MonkeyPatch.context() as patch:
         order = []
-        real = glue.finetune
-        patch.setattr(glue, "finetune", lambda config, path: order.append((path.name, config.init_from)) or real(config, path))
-        config = GlueConfig(finetune=SETTINGS | {"init_from": published}, from_mnli=True)
-        results = run_glue(config, folder, output)
+        real = benchmark.finetune
+        patch.setattr(benchmark, "finetune", lambda config, path: order.append((path.name, config.init_from)) or real(config, path))
+        config = BenchmarkConfig(finetune=SETTINGS | {"init_from": published}, from_mnli=True)
+        results = run_benchmark(GLUE, config, folder, output)
     return output, order, results
 
 
@@ -80,18 +80,18 @@ def test_mnli_comes_before_the_tasks_that_start_from_it(finished, published):
 
 def test_the_table_has_the_numbers_of_the_runs(finished):
     output, _, results = finished
-    assert set(results) == {"mnli", "rte", "cola", "stsb"} and results == json.loads(json.dumps(collect(output)), **AS_TUPLES)
+    assert set(results) == {"mnli", "rte", "cola", "stsb"} and results == json.loads(json.dumps(collect(GLUE, output)), **AS_TUPLES)
     summary = json.loads((output / "mnli" / "summary.json").read_text())
     assert results["mnli"]["dev"] == {"accuracy": (summary["dev"]["mean"]["accuracy"], 0.0)}
     assert results["mnli"]["other_dev"] == {"accuracy": (summary["test"]["mean"]["accuracy"], 0.0)}
     assert results["mnli"]["baseline"] == {"accuracy": pytest.approx(1 / 3)}
-    table = rows(results)
+    table = rows(GLUE, results)
     assert table[0] == ("", "MNLI", "RTE", "CoLA", "STS-B")
     assert table[1] == ("metric", "acc", "acc", "MCC", "Pearson/Spearman")
     both = (results["mnli"][split]["accuracy"][0] for split in ("dev", "other_dev"))
     assert table[2][1] == "/".join(f"{100 * value:.1f}" for value in both)
-    assert ("BERT-base", "84.7", "69.3", "56.3", "89.0") in table and len(table) == 4 + len(PUBLISHED)
-    assert glue_score(results) is None
+    assert ("BERT-base", "84.7", "69.3", "56.3", "89.0") in table and len(table) == 4 + len(GLUE.published)
+    assert score(GLUE, results) is None
 
 
 AS_TUPLES = {"object_hook": lambda o: {k: tuple(v) if isinstance(v, list) else v for k, v in o.items()}}
@@ -109,14 +109,14 @@ def test_the_submission_has_the_official_names_and_labels(finished):
             assert all(re.fullmatch(r"[0-5]\.\d{3}", answer) for answer in answers)
         else:
             preset = {"MNLI-m.tsv": "mnli", "MNLI-mm.tsv": "mnli", "AX.tsv": "mnli"}.get(name, name[:-4].lower())
-            assert answers <= set(glue.load_finetuned(output / preset)[0].labels)
-    assert write_submission(output) == ["QNLI", "QQP", "SST-2", "MRPC", "WNLI"]
+            assert answers <= set(benchmark.load_finetuned(output / preset)[0].labels)
+    assert write_submission(GLUE, output) == ["QNLI", "QQP", "SST-2", "MRPC", "WNLI"]
 
 
 def test_nothing_is_done_twice(finished, folder, published, monkeypatch, capsys):
     output, _, results = finished
     before = {path: path.stat().st_mtime_ns for path in (output / "submission").iterdir()}
-    monkeypatch.setattr(glue, "load_finetuned", lambda path: pytest.fail("predicted again"))
+    monkeypatch.setattr(benchmark, "load_finetuned", lambda path: pytest.fail("predicted again"))
     config = ["--set", "from_mnli=true"]
     for key, value in (("task.sequence_length", 16), ("train.epochs", 1), ("train.batch_size", 4), ("train.precision", "float32")):
         config += ["--set", f"finetune.{key}={value}"]
@@ -130,53 +130,53 @@ def test_nothing_is_done_twice(finished, folder, published, monkeypatch, capsys)
 
 
 def test_what_is_found(folder, tmp_path):
-    found, unusable = find_glue(folder)
+    found, unusable = GLUE.find(folder)
     assert list(found) == ["cola", "rte", "stsb", "mnli"]
     assert unusable == [f"{folder / 'QQP'} has no dev.tsv"]
-    assert list(find_glue(folder, ["stsb"])[0]) == ["stsb"]
+    assert list(GLUE.find(folder, ["stsb"])[0]) == ["stsb"]
     with pytest.raises(DataError, match="QQP has no dev.tsv"):
-        find_glue(folder, ["qqp"])
+        GLUE.find(folder, ["qqp"])
     with pytest.raises(DataError, match="has no folder SST-2"):
-        find_glue(folder, ["sst2"])
+        GLUE.find(folder, ["sst2"])
     with pytest.raises(DataError, match="holds none of the folders of GLUE: MNLI, QNLI"):
-        find_glue(tmp_path)
+        GLUE.find(tmp_path)
     with pytest.raises(DataError, match="there is no such folder"):
-        find_glue(tmp_path / "none")
+        GLUE.find(tmp_path / "none")
     write(tmp_path / "MRPC/msr_paraphrase_train.txt", ("Quality",))
     with pytest.raises(DataError, match="MRPC has no train.tsv and no dev.tsv; the files of Microsoft are there"):
-        find_glue(tmp_path)
+        GLUE.find(tmp_path)
 
 
 def test_settings_are_checked_before_anything_is_trained(folder, tmp_path):
-    found, _ = find_glue(folder)
+    found, _ = GLUE.find(folder)
     base = SETTINGS | {"init_from": "run"}
-    plans = plan_glue(GlueConfig(base, tasks={"rte": {"train": {"epochs": 9}}}), found, tmp_path)
+    plans = plan_benchmark(GLUE, BenchmarkConfig(base, tasks={"rte": {"train": {"epochs": 9}}}), found, tmp_path)
     assert {name: plan.train.epochs for name, plan in plans.items()} == {"cola": 1, "rte": 9, "stsb": 1, "mnli": 1}
     assert plans["mnli"].data.test == str(folder / "mnli" / "dev_mismatched.tsv") and plans["rte"].data.test is None
     for config, message in (
-        (GlueConfig(base, tasks={"rt": {}}), "tasks.rt: GLUE has no such task; did you mean 'rte'"),
-        (GlueConfig(base, tasks={"rte": {"train": {"epoch": 9}}}), "unknown key 'tasks.rte.train.epoch'"),
-        (GlueConfig(SETTINGS), "init_from must be given"),
-        (GlueConfig(base, tasks={"rte": {"task": {"kind": "regression"}}}), "task.preset=rte is classification"),
+        (BenchmarkConfig(base, tasks={"rt": {}}), "tasks.rt: GLUE has no such task; did you mean 'rte'"),
+        (BenchmarkConfig(base, tasks={"rte": {"train": {"epoch": 9}}}), "unknown key 'tasks.rte.train.epoch'"),
+        (BenchmarkConfig(SETTINGS), "init_from must be given"),
+        (BenchmarkConfig(base, tasks={"rte": {"task": {"kind": "regression"}}}), "task.preset=rte is classification"),
     ):
         with pytest.raises(ConfigError, match=re.escape(message)):
-            plan_glue(config, found, tmp_path)
+            plan_benchmark(GLUE, config, found, tmp_path)
     with pytest.raises(ConfigError, match="from_mnli=true needs MNLI"):
-        plan_glue(GlueConfig(base, from_mnli=True), {"rte": folder / "RTE"}, tmp_path)
+        plan_benchmark(GLUE, BenchmarkConfig(base, from_mnli=True), {"rte": folder / "RTE"}, tmp_path)
 
 
 def test_the_score_is_the_mean_of_the_nine():
     """Table 1 of the paper: a task's two metrics, and MNLI's two dev sets, are averaged first."""
     generator = np.random.default_rng(0)
     results, means = {}, []
-    for name, files in GLUE_FILES.items():
+    for name, files in GLUE.tasks.items():
         values = generator.uniform(size=2)
         if files.other_dev:
             results[name] = {"dev": {"accuracy": (values[0], 0.0)}, "other_dev": {"accuracy": (values[1], 0.0)}}
         else:
             results[name] = {"dev": {metric: (value, 0.0) for metric, value in zip(files.metrics, values)}}
         means.append(np.mean(values[: 2 if files.other_dev else len(files.metrics)]))
-    assert glue_score(results) == pytest.approx(100 * np.mean(means))
+    assert score(GLUE, results) == pytest.approx(100 * np.mean(means))
 
 
 def test_predictions_without_an_answer():

@@ -1,0 +1,42 @@
+"""What the commands `glue` and `superglue` share."""
+
+from bert_tf.cli import settings
+from bert_tf.console import table
+
+
+def add_arguments(parser, benchmark):
+    """Adds the options of the command that runs a `Benchmark`."""
+    parser.add_argument("folder", help="holds a folder for each task")
+    settings.add_config(parser, f"benchmarks/{benchmark.title.lower()}", _config_class)
+    parser.add_argument("--init-from", help="a pretrained run, a published checkpoint, or hf://owner/name")
+    parser.add_argument("--output", required=True, help="folder for the runs, results.json and the submission")
+    names = tuple(benchmark.tasks)
+    parser.add_argument("--tasks", nargs="+", choices=names, metavar="TASK", help=f"only {', '.join(names)}")
+
+
+def _config_class():
+    from bert_tf.training.benchmark_config import BenchmarkConfig
+
+    return BenchmarkConfig
+
+
+def run(arguments, benchmark):
+    """Runs a `Benchmark`, and prints its table."""
+    from bert_tf.training.benchmark_config import BenchmarkConfig, plan_benchmark
+
+    config = settings.load(BenchmarkConfig, arguments, finetune__init_from=arguments.init_from)
+    found, _ = benchmark.find(arguments.folder, arguments.tasks)
+    plan_benchmark(benchmark, config, found, arguments.output)  # before TensorFlow is imported, which takes seconds
+    from bert_tf.training.benchmark import rows, run_benchmark, score, write_submission
+
+    results = run_benchmark(benchmark, config, arguments.folder, arguments.output, arguments.tasks)
+    cells = rows(benchmark, results)
+    print("", *table(cells, right=range(1, len(cells[0]))), sep="\n")
+    mean = score(benchmark, results)
+    if mean is not None:
+        print(f"  {benchmark.title} score of the dev sets: {mean:.1f}")
+    missing = write_submission(benchmark, arguments.output)
+    if missing:
+        print(f"  {arguments.output}/submission.zip lacks {', '.join(missing)}: the leaderboard takes only all of them")
+    else:
+        print(f"  ready to be submitted to {benchmark.site}: {arguments.output}/submission.zip")

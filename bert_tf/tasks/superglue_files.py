@@ -1,0 +1,176 @@
+"""SuperGLUE as it is distributed and as it is submitted: folders, files, names, labels. No TensorFlow is imported.
+
+Wang et al. 2019 (SuperGLUE). The folders are those of the archive that super.gluebenchmark.com serves, the submission is
+what it takes: a zip of JSONL files, whose labels are as the functions `_write_..._preds` of jiant 1.2.1,
+`jiant/evaluate.py`, write them.
+"""
+
+import json
+
+from bert_tf.errors import DataError
+from bert_tf.parsing import brief
+from bert_tf.tasks.benchmark import Benchmark, BenchmarkTask, Submitted
+from bert_tf.tasks.files import read_table
+
+_ENTAILMENT = ["entailment", "not_entailment"]
+
+
+def measure_broad_coverage(path, answers):
+    """{"matthews": float}, Matthews' correlation on AX-b; {} for a file without labels.
+
+    Args:
+        path: AX-b.jsonl.
+        answers: of `Task.predict` for the file.
+    """
+    from sklearn.metrics import matthews_corrcoef
+
+    rows = _rows(path)
+    if not all("label" in row for _, row in rows):
+        return {}
+    return {"matthews": float(matthews_corrcoef([row["label"] for _, row in rows], _labels(path, rows, answers)))}
+
+
+def measure_gender_parity(path, answers):
+    """{"gender_parity", "accuracy": float} on AX-g; {} for a file without labels.
+
+    The gender parity score is the fraction of pairs, which differ in the gender of a pronoun, with the same prediction
+    (section 3.3 of the paper). A pair are two rows one after the other, as in jiant 1.2.1,
+    `metrics/winogender_metrics.py`: `pair_id` of the published file is another number in each row.
+
+    Raises:
+        DataError: two rows of a pair with different hypotheses, or a row without the other one.
+    """
+    rows = _rows(path)
+    if not all("label" in row for _, row in rows):
+        return {}
+    labels = _labels(path, rows, answers)
+    for (line, first), (_, second) in zip(rows[::2], [*rows[1::2], (None, {})]):
+        if first.get("hypothesis") != second.get("hypothesis"):
+            raise DataError(
+                f"{path}, line {line}: the hypothesis is not that of the next line; AX-g holds pairs of lines that differ "
+                "in the premise alone, restore the published order"
+            )
+    same = [first == second for first, second in zip(labels[::2], labels[1::2])]
+    right = [row["label"] == label for (_, row), label in zip(rows, labels)]
+    return {"gender_parity": sum(same) / len(same), "accuracy": sum(right) / len(right)}
+
+
+def _task(name, title, metrics, settings, further=()):
+    submitted = (Submitted(title, ("test.jsonl",)), *further)
+    return BenchmarkTask(name, title, metrics, submitted, settings, "train.jsonl", "val.jsonl")
+
+
+_DIAGNOSTICS = (
+    Submitted("AX-b", ("../AX-b/AX-b.jsonl", "AX-b.jsonl"), ("matthews",), measure_broad_coverage),
+    Submitted("AX-g", ("../AX-g/AX-g.jsonl", "AX-g.jsonl"), ("gender_parity", "accuracy"), measure_gender_parity),
+)
+_BOOLQ = {
+    "kind": "classification",
+    "labels": ["false", "true"],
+    "columns": {"text": "passage", "text_pair": "question"},  # the order of jiant 1.2.1
+}
+_CB = {"kind": "classification", "labels": ["entailment", "contradiction", "neutral"], "metric": "f1_macro"}
+_COPA = {"kind": "multiple_choice", "format": "copa"}
+_WORD_PAIR = {"kind": "word_pair", "labels": ["false", "true"]}
+#: In the order of the tables of the papers.
+_TASKS = (
+    _task("boolq", "BoolQ", ("accuracy",), _BOOLQ),
+    _task("cb", "CB", ("f1_macro", "accuracy"), _CB),
+    _task("copa", "COPA", ("accuracy",), _COPA),
+    _task("multirc", "MultiRC", ("f1a", "exact_match"), {"kind": "multirc"}),
+    _task("record", "ReCoRD", ("f1", "em"), {"kind": "record"}),
+    # Columns by their usual names: those of the diagnostics differ.
+    _task("rte", "RTE", ("accuracy",), {"kind": "classification", "labels": _ENTAILMENT}, _DIAGNOSTICS),
+    _task("wic", "WiC", ("accuracy",), _WORD_PAIR | {"pooling": "mean"}),
+    _task("wsc", "WSC", ("accuracy",), _WORD_PAIR | {"pooling": "attention"}),
+)
+_COLUMNS = ("boolq", "cb", "copa", "multirc", "record", "rte", "wic", "wsc", "AX-b", "AX-g")
+#: Published results. On the test sets: the leaderboard, and table 3 of Wang et al. 2019, whose models are BERT-large and
+#: BERT++, with MNLI before BoolQ, CB and RTE and SWAG before COPA. On the dev sets: fairseq, examples/roberta.
+_PUBLISHED = {
+    "most frequent (test)": "62.3 21.7/48.4 50.0 61.1/0.3 33.4/32.5 50.3 50.0 65.1 0.0 100.0/50.0",
+    "BERT-large (test)": "77.4 75.7/83.6 70.6 70.0/24.1 72.0/71.3 71.7 69.6 64.4 23.0 97.8/51.7",
+    "BERT++ (test)": "79.0 84.8/90.4 73.8 70.0/24.1 72.0/71.3 79.0 69.6 64.4 38.0 99.4/51.4",
+    "RoBERTa-large (dev)": "86.9 -/98.2 94.0 85.7/- - 89.5 75.6 91.3 - -",
+    "RoBERTa-large (test)": "87.1 90.5/95.2 90.6 84.4/52.5 90.6/90.0 88.2 69.9 89.0 - -",
+    "human (test)": "89.0 95.8/98.9 100.0 81.8/51.9 91.7/91.3 93.6 80.0 100.0 77.0 99.3/99.7",
+}
+
+
+def _rows(path):
+    return [(line, row) for line, row in read_table(path, "jsonl").rows if row is not None]
+
+
+def _by_line(answers):
+    """Line or item -> the answers of `Task.predict` to it, in order."""
+    found = {}
+    for answer in answers:
+        found.setdefault(answer.get("line", answer.get("item")), []).append(answer)
+    return found
+
+
+def _labels(path, rows, answers):
+    """The label that was predicted for each row; the first one for a row without a text."""
+    of_line = _by_line(answers)
+    return [of_line[line][0].get("label", _ENTAILMENT[0]) for line, _ in rows]
+
+
+def submission_lines(name, path, answers):
+    """The lines of a file of the submission: JSON objects with "idx" and "label", in the form that each task has.
+
+    Args:
+        name: of the task.
+        path: the unlabelled file.
+        answers: of `Task.predict` for it. A row without a text gets the first label.
+
+    Raises:
+        DataError: a row without "idx"; with file and line.
+    """
+    of_line = _by_line(answers)
+    write = _SPECIAL.get(name, _one_label)
+    for line, row in _rows(path):
+        for found in write(name, row, iter(of_line[line]), f"{path}, line {line}"):
+            yield json.dumps(found, ensure_ascii=False)
+
+
+def _one_label(name, row, answers, where):
+    first = SUPERGLUE.tasks[name].settings.get("labels", [0])[0]
+    yield {"idx": _idx(row, where), "label": next(answers).get("label", first)}
+
+
+def _wsc(name, row, answers, where):
+    yield {"idx": _idx(row, where), "label": next(answers).get("label", "false").capitalize()}
+
+
+def _multirc(name, row, answers, where):
+    questions = []
+    for question in row["passage"]["questions"]:
+        labels = [{"idx": _idx(one, where), "label": int(next(answers)["label"])} for one in question["answers"]]
+        questions.append({"idx": _idx(question, where), "answers": labels})
+    yield {"idx": _idx(row, where), "passage": {"questions": questions}}
+
+
+def _record(name, row, answers, where):
+    for query in row["qas"]:
+        yield {"idx": _idx(query, where), "label": next(answers)["answer"]}
+
+
+def _idx(row, where):
+    if "idx" not in row:
+        raise DataError(
+            f"{where}: there is no 'idx' in {brief(row)}, which the submission needs; take the published file"
+        )
+    return row["idx"]
+
+
+_SPECIAL = {"multirc": _multirc, "record": _record, "wsc": _wsc}
+
+SUPERGLUE = Benchmark(
+    title="SuperGLUE",
+    site="super.gluebenchmark.com",
+    tasks={task.name: task for task in _TASKS},
+    from_mnli=("boolq", "cb", "rte"),  # BERT++: jiant 1.2.1, scripts/superglue-baselines.sh
+    published={model: dict(zip(_COLUMNS, text.split(), strict=True)) for model, text in _PUBLISHED.items()},
+    ending=".jsonl",
+    lines=submission_lines,
+)

@@ -1,0 +1,86 @@
+"""The model of two marked words: their vectors, and a classifier on them."""
+
+import keras
+from keras import ops
+
+from bert_tf.backend import Dense
+from bert_tf.models.task_heads import TaskHead
+from bert_tf.tasks.heads import INPUTS, Classifier, mean_of_tokens
+
+#: The width of the projections of "attention": `classifier_hid_dim` of jiant 1.2.1, defaults.conf.
+PROJECTION = 512
+
+
+class WordPairClassifier(Classifier):
+    """Classifies two marked words of a text or of a pair of texts.
+
+    The baselines of Wang et al. 2019 (SuperGLUE), section 4.1, as jiant 1.2.1 has them:
+
+    - "mean" (WiC; `SingleClassifier` in `modules/simple_modules.py`): the vector of the whole text beside the mean of the
+      vectors of each word's tokens, then a linear layer. The vector of the text is what the family's head of
+      classification reads; jiant takes the first token's, without BERT's pooler.
+    - "attention" (WSC; `SpanClassifierModule` in `modules/span_modules.py`, after Tenney et al. 2019 and Lee et al. 2017):
+      for each word a projection of its own to 512, a learned score of each of its tokens, and the sum of the tokens
+      weighted by the softmax of their scores; then a linear layer on both words, without the vector of the text.
+
+    Args:
+        encoder, units, dropout, options: as in `Classifier`. Of `head` only what it reads and its dropout count.
+        pooling: "mean" or "attention".
+
+    Call arguments:
+        features: as of `Classifier`, and `spans` int32 [B, 2, 2], the columns [start, end) of the tokens of each word.
+
+    Returns:
+        {"logits", "probabilities"}: float32 [B, C].
+
+    Example:
+        model = WordPairClassifier(encoder, units=2)
+        rows = tokenizer.pack(tokenizer.tokenize(["a good film"]), sequence_length=8)
+        model(rows | {"spans": np.array([[[1, 2], [3, 4]]])})["logits"].shape  # [1, 2]
+    """
+
+    def __init__(self, encoder, units, dropout=None, pooling="mean", head=None, name="task", **options):
+        head = head or TaskHead("pooled")
+        reads = head.reads if pooling == "mean" else "first"  # "attention" has no vector of the text, nor a pooler
+        width = 3 * encoder.config.hidden_size if pooling == "mean" else 2 * PROJECTION
+        plain = TaskHead(reads, dropout=head.dropout)
+        super().__init__(encoder, units, dropout, head=plain, width=width, name=name, **options)
+        self.pooling, self.projections, self.scores = pooling, [], []
+        if pooling == "attention":
+            for word in (1, 2):
+                self.projections.append(self._dense(PROJECTION, f"projection_{word}", encoder.config.hidden_size))
+                self.scores.append(self._dense(1, f"score_{word}", PROJECTION))
+
+    def _dense(self, units, name, width):
+        initializer = keras.initializers.TruncatedNormal(stddev=self.backbone.config.initializer_range)
+        layer = Dense(units, kernel_initializer=initializer, dtype="float32", name=name)
+        layer.build((None, None, width))
+        return layer
+
+    def outputs(self, features, training=False):
+        inputs = {name: features[name] for name in INPUTS}
+        encoded = self.backbone(inputs, training=training)
+        x = ops.cast(encoded["sequence_output"], "float32")  # [B, S, H]
+        column = ops.arange(ops.shape(x)[1])[None, None]
+        spans = ops.convert_to_tensor(features["spans"], "int32")
+        inside = (column >= spans[:, :, :1]) & (column < spans[:, :, 1:])  # [B, 2, S]
+        if self.pooling == "mean":
+            words = [mean_of_tokens(x, inside[:, word]) for word in range(2)]
+            vectors = [ops.cast(self._text_vector(encoded, x, inputs), "float32"), *words]
+        else:
+            vectors = [self._weighted_sum(x, inside[:, word], word) for word in range(2)]
+        return self.head(ops.concatenate(vectors, axis=-1), training=training)
+
+    def _text_vector(self, encoded, x, inputs):
+        """[B, H]: what a classifier of the whole text reads."""
+        if self.task_head.reads == "mean":
+            return mean_of_tokens(x, inputs["padding_mask"])
+        if self.task_head.reads == "first":
+            return x[:, 0]
+        return self.pooler(encoded["sequence_output"]) if self.pooler else encoded["pooled_output"]
+
+    def _weighted_sum(self, x, inside, word):
+        """[B, S, H], bool [B, S] -> [B, 512]."""
+        projected = self.projections[word](x)
+        scores = ops.where(inside, self.scores[word](projected)[:, :, 0], -1e30)
+        return ops.einsum("bs,bsp->bp", ops.softmax(scores), projected)

@@ -1,0 +1,80 @@
+"""Texts with two marked words as token ids, and the columns of the words in a row."""
+
+import dataclasses
+
+import numpy as np
+import tensorflow as tf
+
+from bert_tf.errors import DataError
+from bert_tf.parsing import brief
+from bert_tf.tasks.sequences import Sequences, _as_it_is, tokenize_with_offsets
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class WordPairSequences(Sequences):
+    """Texts or pairs of texts with two marked words each.
+
+    Attributes:
+        spans: int32 [R, 2, 2], for each word the columns [start, end) of its tokens in the row, special tokens counted.
+    """
+
+    spans: np.ndarray | None = None
+
+    def dataset(self, plan, tokenizer, sequence_length, start_step=0, static_size=None):
+        """See `Sequences.dataset`.
+
+        Returns:
+            Dicts of the same features and `spans` int32 [B, 2, 2].
+        """
+        rows = super().dataset(plan, tokenizer, sequence_length, start_step, static_size)
+        indexes = tf.ragged.constant([list(map(int, chosen)) for chosen, _ in plan], tf.int64)
+
+        @_as_it_is
+        def with_spans(step, features):
+            chosen = indexes[step]
+            if static_size:
+                chosen = tf.pad(chosen, [[0, static_size - tf.shape(chosen)[0]]])
+            return features | {"spans": tf.ensure_shape(tf.gather(self.spans, chosen), (static_size, 2, 2))}
+
+        steps = tf.data.Dataset.range(start_step, len(plan))
+        return tf.data.Dataset.zip(steps, rows).map(with_spans)
+
+
+def encode_word_pairs(tokenizer, examples, labels, sequence_length):
+    """`WordPairSequences` of `Examples` whose `details` are pairs of `Mark`.
+
+    The tokens of a word are those that hold one of its characters.
+
+    Raises:
+        DataError: a word without a token, or whose tokens are cut off because the row is too long. jiant would classify the
+            vector of another token.
+    """
+    layout, frame, count = tokenizer.layout, tokenizer.layout.special_tokens_per_sequence, len(examples)
+    tokens = tokenize_with_offsets(tokenizer, examples.texts + (examples.text_pairs or []))
+    first, second = tokens[0][:count], None
+    lengths = first.row_lengths().numpy()
+    kept, offsets = [np.minimum(lengths, sequence_length - frame)], [len(layout.before_first)]
+    if examples.text_pairs is not None:
+        second, frame = tokens[0][count:], layout.special_tokens_per_pair
+        others, room = second.row_lengths().numpy(), sequence_length - frame
+        kept = [  # what `pack` keeps of a pair
+            np.minimum(lengths, np.maximum(room - others, (room + 1) // 2)),
+            np.minimum(others, np.maximum(room - lengths, room // 2)),
+        ]
+        offsets.append(offsets[0] + kept[0] + len(layout.after_first) + len(layout.before_second))
+    starts, ends = (part.to_list() for part in tokens[1:])
+    spans = np.zeros((count, 2, 2), np.int32)
+    for row, marks in enumerate(examples.details):
+        for word, mark in enumerate(marks):
+            text = row + mark.text * count
+            places = enumerate(zip(starts[text], ends[text]))
+            inside = [token for token, (start, end) in places if start < mark.end and end > mark.start]
+            problem = None if inside else "has no token; correct the row, or remove it"
+            if inside and inside[-1] >= kept[mark.text][row]:
+                problem = f"is cut off by task.sequence_length={sequence_length}; raise it, or remove the row"
+            if problem:
+                marked = (examples.text_pairs if mark.text else examples.texts)[row][mark.start : mark.end]
+                raise DataError(f"{examples.where(row)}: the marked word {brief(marked)} {problem}")
+            offset = np.broadcast_to(offsets[mark.text], count)[row]
+            spans[row, word] = inside[0] + offset, inside[-1] + 1 + offset
+    return WordPairSequences(first, second, sum(kept) + frame, labels, spans=spans)

@@ -1,0 +1,22 @@
+"""The settings of the task word_pair. No TensorFlow is imported."""
+
+import dataclasses
+from typing import Literal
+
+from bert_tf.tasks.config import TaskConfig
+
+
+@dataclasses.dataclass(frozen=True)
+class WordPairConfig(TaskConfig):
+    """The settings of the task word_pair: those of `TaskConfig` and this one.
+
+    Attributes:
+        pooling: how the tokens of a marked word become a vector, and what is classified. "mean": their mean; both words
+            beside the vector of the whole text, as SuperGLUE's baseline for WiC. "attention": a weighted sum of
+            projections, whose weights are learned; the two words alone, as SuperGLUE's baseline for WSC.
+
+    Example:
+        WordPairConfig(kind="word_pair", pooling="attention")
+    """
+
+    pooling: Literal["mean", "attention"] = "mean"

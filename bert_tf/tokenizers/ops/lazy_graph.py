@@ -1,0 +1,37 @@
+"""A function of tensors that becomes a graph once it is called often enough to repay its tracing."""
+
+import functools
+
+import tensorflow as tf
+
+# Tracing a tokenizer takes as long as twenty to thirty eager runs of its hundred operations.
+EAGER_CALLS = 10
+
+
+class LazyGraph:
+    """Runs `function` operation by operation in its first `EAGER_CALLS` eager calls, and as one graph afterwards.
+
+    A graph is much faster than its operations one by one, and takes a second to trace: too long for a program that
+    tokenizes one text. Inside another graph (`tf.data`, an export) the graph is used at once.
+
+    Args:
+        function: takes tensors, returns tensors.
+        *signature: the `tf.TensorSpec` of each argument.
+    """
+
+    def __init__(self, function, *signature):
+        self._function = function
+        self._signature = signature
+        self._eager_calls = 0
+
+    @functools.cached_property
+    def graph(self):
+        """The concrete function."""
+        with tf.init_scope():
+            return tf.function(self._function, input_signature=self._signature, autograph=False).get_concrete_function()
+
+    def __call__(self, *tensors):
+        if self._eager_calls < EAGER_CALLS and tf.executing_eagerly():
+            self._eager_calls += 1
+            return self._function(*tensors)
+        return self.graph(*tensors)

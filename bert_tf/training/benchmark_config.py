@@ -1,0 +1,78 @@
+"""The settings of a run of GLUE or SuperGLUE. No TensorFlow is imported, so that a wrong setting is refused at once."""
+
+import dataclasses
+from pathlib import Path
+
+from bert_tf.config import build, nearest
+from bert_tf.errors import ConfigError
+from bert_tf.training.finetune_config import FinetuneConfig, check_finetuning
+from bert_tf.training.study_plan import merge
+
+#: The task from whose run others may start.
+MNLI = "mnli"
+
+
+@dataclasses.dataclass(frozen=True)
+class BenchmarkConfig:
+    """A run of all tasks of a benchmark, as in configs/benchmarks/.
+
+    Attributes:
+        finetune: what `FinetuneConfig` takes, common to all tasks; the kind of the task and the files are each task's own.
+        tasks: name of a task -> what differs for it.
+        from_mnli: whether tasks start from a model fine-tuned on MNLI: of GLUE RTE, STS-B and MRPC, as RoBERTa and ALBERT
+            did, of SuperGLUE BoolQ, CB and RTE, as BERT++ did. true: MNLI of the same run of GLUE; a text: the folder of a
+            run that was fine-tuned on MNLI.
+    """
+
+    finetune: dict = dataclasses.field(default_factory=dict)
+    tasks: dict = dataclasses.field(default_factory=dict)
+    from_mnli: bool | str = False
+
+
+def plan_benchmark(benchmark, config, found, output):
+    """The fine-tuning of each task, every setting checked.
+
+    Args:
+        benchmark: a `Benchmark`.
+        config: `BenchmarkConfig`.
+        found: name -> folder, in order, as `Benchmark.find` returns them.
+        output: the folder of all runs.
+
+    Returns:
+        dict: name -> `FinetuneConfig`, in the order in which they run: MNLI before those that start from it.
+
+    Raises:
+        ConfigError: an unknown task, or a setting of any task that is wrong.
+    """
+    for name in config.tasks:
+        if name not in benchmark.tasks:
+            raise ConfigError(f"tasks.{name}: {benchmark.title} has no such task{nearest(name, benchmark.tasks)}")
+    names, start = list(found), config.from_mnli
+    if start is True:
+        if MNLI not in benchmark.tasks:
+            raise ConfigError(
+                f"from_mnli=true, but {benchmark.title} does not hold MNLI; give the run of a model that was fine-tuned on "
+                "it, such as from_mnli=glue/mnli"
+            )
+        if MNLI not in found:
+            raise ConfigError("from_mnli=true needs MNLI; add its folder, or set from_mnli=false")
+        names.sort(key=lambda name: name in benchmark.from_mnli)
+        start = str(Path(output) / MNLI)
+    plans = {}
+    for name in names:
+        task, folder = benchmark.tasks[name], found[name]
+        settings = merge({"task": task.settings}, config.finetune)
+        if start and name in benchmark.from_mnli:
+            settings["init_from"] = start
+        settings = merge(settings, config.tasks.get(name))
+        for key in ("preset", "kind"):
+            fixed = task.settings.get(key)
+            if fixed and settings["task"][key] != fixed:
+                raise ConfigError(f"tasks.{name}.task.{key} is {settings['task'][key]}; it must be {fixed}, remove it")
+        data = {"train": str(folder / task.train), "dev": str(folder / task.dev)}
+        other = folder / task.other_dev if task.other_dev else None
+        if other and other.is_file():
+            data["test"] = str(other)
+        plans[name] = build(FinetuneConfig, merge(settings, {"data": data}), f"tasks.{name}")
+        check_finetuning(plans[name])
+    return plans

@@ -1,0 +1,148 @@
+"""ReCoRD: its files, rows and answers; its scorer against the formulas written down here."""
+
+import collections
+import json
+import re
+import string
+
+import numpy as np
+import pytest
+import tiny
+
+from bert_tf.errors import ConfigError, DataError
+from bert_tf.tasks import build_task
+from bert_tf.tasks.record_files import scores_of
+
+PASSAGE = {
+    "text": "Anna met Bert in Paris.\n@highlight\nAnna was good",
+    "entities": [{"start": 0, "end": 3}, {"start": 9, "end": 12}, {"start": 17, "end": 21}, {"start": 35, "end": 38}],
+}
+ROW = {
+    "idx": 3,
+    "passage": PASSAGE,
+    "qas": [
+        {"idx": 7, "query": "the actor was in @placeholder", "answers": [{"start": 17, "end": 21, "text": "Paris"}]},
+        {"idx": 8, "query": "@placeholder met @placeholder", "answers": [{"text": "Anna"}, {"text": "Bert"}]},
+    ],
+}
+FLAT = {
+    "passage": "Bert was in London",
+    "query": "good @placeholder",
+    "entities": ["London", "Bert"],
+    "answers": ["Bert"],
+}
+
+
+@pytest.fixture(scope="module")
+def task():
+    return build_task({"kind": "record", "sequence_length": 24}, tiny.tokenizer())
+
+
+def write(path, *rows):
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    return path
+
+
+@pytest.fixture
+def examples(task, tmp_path):
+    return task.read(write(tmp_path / "a.jsonl", ROW, FLAT))
+
+
+def test_a_query_is_an_example_and_each_entity_a_row(task, examples):
+    assert [found.texts for found in examples.details] == [("Anna", "Bert", "Paris")] * 2 + [("Bert", "London")]
+    assert examples.details[0].mentions == (2, 1, 1) and examples.lines == [1, 1, 2]
+    assert examples.labels == [["Paris"], ["Anna", "Bert"], ["Bert"]] and examples.ids[1] == {"id": 8}
+    sequences = task.sequences(examples)
+    assert sequences.labels.tolist() == [0, 0, 1, 1, 1, 0, 1, 0] and sequences.owners.tolist() == [
+        0,
+        0,
+        0,
+        1,
+        1,
+        1,
+        2,
+        2,
+    ]
+    assert sequences.passages.tolist() == [0] * 6 + [1] * 2 and sequences.first.nrows() == 2
+    rows = next(iter(task.dataset(examples, 8)))["token_ids"].numpy()
+    kept = {tuple(row[row > 0][-4:]) for row in rows}
+    queries = ("bert met bert", "paris met paris", "in anna", "good london")
+    for text in queries:  # all placeholders are filled, and the query ends the row
+        wanted = (*task.tokenizer.encode(text), task.tokenizer.sep_id)
+        assert any(row[-len(wanted) :] == wanted for row in kept), text
+
+
+def test_the_best_entity_is_the_answer(task, examples):
+    scores = [0.1, 0.3, 0.2, 5, 4, 6, -3, -2]
+    outputs = [{"logits": np.array([0.0, x]), "probabilities": np.array([0, 1 / (1 + np.exp(-x))])} for x in scores]
+    answers = task.answers(examples, outputs)
+    assert [answer["answer"] for answer in answers] == ["Bert", "Paris", "London"]
+    assert answers[2]["probabilities"] == pytest.approx({"Bert": 1 / (1 + np.exp(3)), "London": 1 / (1 + np.exp(2))})
+    found = task.scores(examples, outputs)
+    wanted = np.array([0, 0, 1, 1, 1, 0, 1, 0])
+    assert found["loss"] == pytest.approx(np.mean(np.log1p(np.exp(np.where(wanted, -1, 1) * scores))))
+    assert (found["f1"], found["em"]) == (0.0, 0.0) and task.metric == "f1"
+    assert task.baselines(examples, examples)["most mentioned entity"]["em"] == pytest.approx(2 / 3)
+    assert task.findings(examples, outputs)["errors"][0]["true"] == "Anna / Bert"
+
+
+def test_the_scores_are_the_official_formulas():
+    """ReCoRD's evaluation.py: SQuAD's normalization; the best over the accepted answers."""
+
+    def normalized(text):
+        text = "".join(c for c in text.lower() if c not in string.punctuation)
+        return re.sub(r"\b(a|an|the)\b", " ", text).split()
+
+    def overlap(said, wanted):
+        same = sum((collections.Counter(said) & collections.Counter(wanted)).values())
+        return 0.0 if not same else 2 / (len(said) / same + len(wanted) / same)
+
+    said = ["the West Brom", "U.S.", "North Korea", "An", "Anna", "South Korea"]
+    answers = [
+        ["West Bromwich Albion", "West Brom."],
+        ["US"],
+        ["North", "Korea north"],
+        ["a"],
+        ["Bert"],
+        ["North Korea", "x"],
+    ]
+    exact, similar = scores_of(said, answers)
+    for one, accepted, em, f1 in zip(said, answers, exact, similar):
+        assert em == max(normalized(one) == normalized(text) for text in accepted)
+        assert f1 == pytest.approx(max(overlap(normalized(one), normalized(text)) for text in accepted))
+    assert exact == [1, 1, 0, 1, 0, 0] and similar == pytest.approx([1, 1, 1, 0, 0, 0.5])
+
+
+def changed(row, **keys):
+    return {**row, **keys}
+
+
+@pytest.mark.parametrize(
+    ("row", "message"),
+    [
+        (changed(ROW, passage={"text": "x"}), "line 2: 'entities' must be a list, got None"),
+        (changed(ROW, passage={**PASSAGE, "entities": [{"start": 40, "end": 48}]}), "an entity is {'end': 48, 'start': 40}; it must have"),
+        (changed(ROW, passage={**PASSAGE, "entities": []}), "line 2: the entities are []; there must be one at least"),
+        (changed(ROW, qas=[{"query": "who?", "answers": []}]), "line 2: the query 'who?' has no @placeholder"),
+        (changed(ROW, qas=[{"query": "@placeholder", "answers": []}]), "line 2: the answers are []; there must be one"),
+        (changed(FLAT, entities=["", "x"]), "line 2: the entities are ['', 'x']"),
+        (changed(FLAT, passage=3), "line 2: 'passage' must be a text, got 3"),
+    ],
+)  # fmt: skip
+def test_damaged_rows_are_named(row, message, task, tmp_path):
+    path = write(tmp_path / "a.jsonl", ROW, row)
+    with pytest.raises(DataError) as error:
+        task.read(path)
+    assert message in str(error.value) and str(path) in str(error.value)
+
+
+def test_settings_and_inputs(task):
+    with pytest.raises(ConfigError, match="task.labels is for"):
+        build_task({"kind": "record", "labels": ["no", "yes"]}, tiny.tokenizer())
+    assert task.from_list([json.dumps(FLAT)]).details[0].texts == ("Bert", "London")
+    for given, message in (
+        (3, "input 0 must be a dict with 'passage', 'query' and 'entities', got 3"),
+        (ROW, "input 0 has 2 queries"),
+    ):
+        with pytest.raises(DataError, match=re.escape(message)):
+            task.from_list([given])
