@@ -12,7 +12,7 @@ from bert_tf.reporting import findings
 from bert_tf.tasks import metrics
 from bert_tf.tasks.heads import Classifier
 from bert_tf.tasks.record_files import PLACEHOLDER, examples_of, read_record, row_of, scores_of
-from bert_tf.tasks.sequences import Sequences, _gather, tokenize
+from bert_tf.tasks.sequences import Sequences, gather, tokenize
 from bert_tf.tasks.task import Task
 from bert_tf.tasks.text_task import with_separators
 
@@ -30,7 +30,7 @@ class ReCoRDSequences(Sequences):
     owners: np.ndarray | None = None
 
     def texts_of(self, chosen):
-        return _gather(self.first, tf.gather(self.passages, chosen)), _gather(self.second, chosen)
+        return gather(self.first, tf.gather(self.passages, chosen)), gather(self.second, chosen)
 
 
 class ReCoRDTask(Task):

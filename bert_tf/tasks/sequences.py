@@ -61,37 +61,46 @@ class Sequences:
             Dicts of `token_ids`, `segment_ids` int32 [B, S], `padding_mask` bool [B, S], and, if there are labels,
             `labels` [B, ...] or [B, S] and `label_weights` [B] or [B, S].
         """
-        indexes = np.concatenate([chosen for chosen, _ in plan]).astype(np.int64)
-        splits = np.cumsum([0] + [len(chosen) for chosen, _ in plan])
-        bounds = np.array([bound for _, bound in plan], np.int32)
-        indexes, splits, bounds = tf.constant(indexes), tf.constant(splits), tf.constant(bounds)
+        indexes = tf.constant(np.concatenate([chosen for chosen, _ in plan]).astype(np.int64))
+        splits = tf.constant(np.cumsum([0] + [len(chosen) for chosen, _ in plan]))
+        bounds = tf.constant(np.array([bound for _, bound in plan], np.int32))
 
         @_as_it_is
         def batch(step):
             chosen = indexes[splits[step] : splits[step + 1]]
-            real = tf.shape(chosen)[0]
+            present = tf.ones_like(chosen, tf.float32)
             if static_size:
-                chosen = tf.pad(chosen, [[0, static_size - real]])
-            features = tokenizer.pack(*self.texts_of(chosen), sequence_length=sequence_length, dynamic=True)
-            labels = {} if self.labels is None else self._labels(chosen, real, len(tokenizer.layout.before_first))
-            of_texts, of_tokens = (labels, features) if self.weights is None else ({}, features | labels)
+                fillers = [[0, static_size - tf.shape(chosen)[0]]]
+                chosen, present = tf.pad(chosen, fillers), tf.pad(present, fillers)
             width = sequence_length if static_size else bounds[step]
-            shape = (static_size, sequence_length if static_size else None)
-            return {
-                **{name: _padded(tensor, width, shape) for name, tensor in of_tokens.items()},
-                **{name: tf.ensure_shape(x, (static_size, *x.shape[1:])) for name, x in of_texts.items()},
-            }
+            features = self.features(tokenizer, chosen, present, sequence_length, width)
+            return {name: tf.ensure_shape(x, (static_size, *x.shape[1:])) for name, x in features.items()}
 
         steps = tf.data.Dataset.range(start_step, len(plan))
         return steps.map(batch, num_parallel_calls=tf.data.AUTOTUNE).prefetch(tf.data.AUTOTUNE)
 
+    def features(self, tokenizer, chosen, present, sequence_length, width):
+        """The features of a batch.
+
+        Args:
+            tokenizer: the task's.
+            chosen: int64 [B], the sequences of the batch.
+            present: float32 [B], 0 for fillers.
+            sequence_length: the largest number of tokens in a row.
+            width: the number of columns: an int where all batches have the same shape, else an int32 scalar tensor.
+        """
+        features = tokenizer.pack(*self.texts_of(chosen), sequence_length=sequence_length, dynamic=True)
+        labels = {} if self.labels is None else self.labels_of(chosen, present, len(tokenizer.layout.before_first))
+        of_texts, of_tokens = (labels, features) if self.weights is None else ({}, features | labels)
+        return {name: padded(tensor, width) for name, tensor in of_tokens.items()} | of_texts
+
     def texts_of(self, chosen):
         """The first and the second texts of the sequences `chosen`, int64 [B]: ragged ids; None for no second texts."""
-        return _gather(self.first, chosen), None if self.second is None else _gather(self.second, chosen)
+        return gather(self.first, chosen), None if self.second is None else gather(self.second, chosen)
 
-    def _labels(self, chosen, real, before):
+    def labels_of(self, chosen, present, before):
+        """`labels` and `label_weights` of a batch, whose rows have `before` special tokens before the text."""
         labels = tf.gather(self.labels, chosen)
-        present = tf.cast(tf.range(tf.shape(chosen)[0]) < real, tf.float32)
         if self.weights is None:
             return {"labels": labels, "label_weights": present}
         # Columns for the special tokens before the text; what follows the text has weight 0.
@@ -100,14 +109,16 @@ class Sequences:
         return {"labels": tf.pad(labels.to_tensor(), left), "label_weights": tf.pad(weights, left)}
 
 
-def _gather(ragged, chosen):
+def gather(ragged, chosen):
+    """The rows `chosen`, int64 [B], of a ragged tensor."""
     # Row splits as wide as the Python ints that `pack` compares them with inside a graph.
     return tf.gather(ragged, chosen).with_row_splits_dtype(tf.int32)
 
 
-def _padded(tensor, width, shape):
+def padded(tensor, width):
+    """[B, s] -> [B, width], filled with zeros on the right."""
     tensor = tf.pad(tensor, [[0, 0], [0, width - tf.shape(tensor)[1]]])
-    return tf.ensure_shape(tensor, shape)
+    return tf.ensure_shape(tensor, (None, width if isinstance(width, int) else None))
 
 
 def tokenize(tokenizer, texts):

@@ -7,7 +7,7 @@ import tensorflow as tf
 
 from bert_tf.errors import ConfigError
 from bert_tf.tasks.batching import bucket_bounds
-from bert_tf.tasks.sequences import Sequences, _as_it_is, _gather, tokenize
+from bert_tf.tasks.sequences import Sequences, gather, tokenize
 from bert_tf.tokenizers.frame import Frame
 
 
@@ -30,45 +30,27 @@ class TextPairSequences(Sequences):
     on_the_left: bool = False
     target_length: int = 0
 
-    def dataset(self, plan, tokenizer, sequence_length, start_step=0, static_size=None):
-        """See `Sequences.dataset`.
+    def features(self, tokenizer, chosen, present, sequence_length, width):
+        """See `Sequences.features`.
 
         Returns:
-            Dicts of `token_ids`, `segment_ids` int32 [B, S], `padding_mask` bool [B, S], and, if there are targets,
+            Dict of `token_ids`, `segment_ids` int32 [B, S], `padding_mask` bool [B, S], and, if there are targets,
             `target_ids` int32 and `target_weights` float32 [B, T].
         """
-        indexes = tf.constant(np.concatenate([chosen for chosen, _ in plan]).astype(np.int64))
-        splits = tf.constant(np.cumsum([0] + [len(chosen) for chosen, _ in plan]))
-        bounds = tf.constant(np.array([bound for _, bound in plan], np.int32))
-        target_bounds = tf.constant(bucket_bounds(self.target_length), tf.int32)
-        frame, pad_id = self.frame, tokenizer.pad_id
-
-        @_as_it_is
-        def batch(step):
-            chosen = indexes[splits[step] : splits[step + 1]]
-            real = tf.shape(chosen)[0]
-            if static_size:
-                chosen = tf.pad(chosen, [[0, static_size - real]])
-            rows = tf.shape(chosen)[0]
-            parts = [_constant(frame.before, rows), _gather(self.first, chosen), _constant(frame.after, rows)]
-            width = sequence_length if static_size else bounds[step]
-            features = _padded_rows(tf.concat(parts, axis=1), width, pad_id, self.on_the_left)
-            features["segment_ids"] = tf.zeros_like(features["token_ids"])
-            if self.targets is not None:
-                targets = _gather(self.targets, chosen)
-                longest = tf.cast(tf.reduce_max(targets.row_lengths()), tf.int32)
-                width = target_bounds[-1] if static_size else tf.reduce_min(target_bounds[target_bounds >= longest])
-                padded = _padded_rows(targets, width, pad_id)
-                weights = tf.gather(tf.constant(self.trained), chosen) * tf.cast(tf.range(rows) < real, tf.float32)
-                features["target_ids"] = padded["token_ids"]
-                features["target_weights"] = tf.cast(padded["padding_mask"], tf.float32) * weights[:, None]
-            if not static_size:
-                return features
-            lengths = {name: self.target_length if name.startswith("target") else sequence_length for name in features}
-            return {name: tf.ensure_shape(x, (static_size, lengths[name])) for name, x in features.items()}
-
-        steps = tf.data.Dataset.range(start_step, len(plan))
-        return steps.map(batch, num_parallel_calls=tf.data.AUTOTUNE).prefetch(tf.data.AUTOTUNE)
+        static, rows = isinstance(width, int), tf.shape(chosen)[0]
+        parts = [_constant(self.frame.before, rows), gather(self.first, chosen), _constant(self.frame.after, rows)]
+        features = _padded_rows(tf.concat(parts, axis=1), width, tokenizer.pad_id, self.on_the_left)
+        features["segment_ids"] = tf.zeros_like(features["token_ids"])
+        if self.targets is not None:
+            targets = gather(self.targets, chosen)
+            longest = tf.cast(tf.reduce_max(targets.row_lengths()), tf.int32)
+            bounds = tf.constant(bucket_bounds(self.target_length), tf.int32)
+            width = self.target_length if static else tf.reduce_min(bounds[bounds >= longest])
+            columns = _padded_rows(targets, width, tokenizer.pad_id)
+            weights = tf.gather(self.trained, chosen) * present
+            features["target_ids"] = columns["token_ids"]
+            features["target_weights"] = tf.cast(columns["padding_mask"], tf.float32) * weights[:, None]
+        return features
 
 
 def encode_pairs(tokenizer, sources, targets, trained, frame, on_the_left, sequence_length, target_length):
@@ -121,4 +103,5 @@ def _padded_rows(ragged, width, pad_id, on_the_left=False):
     index = tf.cast(ragged.row_starts(), tf.int32)[:, None] + column - begin
     values = tf.concat([ragged.values, [pad_id]], 0)  # the last for padding
     token_ids = tf.gather(values, tf.where(mask, index, tf.size(values) - 1))
-    return {"token_ids": token_ids, "padding_mask": mask}
+    shape = (None, width if isinstance(width, int) else None)
+    return {"token_ids": tf.ensure_shape(token_ids, shape), "padding_mask": tf.ensure_shape(mask, shape)}

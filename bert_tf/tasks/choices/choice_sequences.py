@@ -6,7 +6,7 @@ import numpy as np
 import tensorflow as tf
 
 from bert_tf.tasks.choices.option_rows import OptionRows
-from bert_tf.tasks.sequences import Sequences, _as_it_is, _gather, as_strings, tokenize
+from bert_tf.tasks.sequences import Sequences, as_strings, gather, padded, tokenize
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -31,48 +31,30 @@ class ChoiceSequences(Sequences):
             config = dataclasses.replace(config, tokens_per_batch=tokens)
         return super().plan(config, batch_size, seed, epoch, static_shapes)
 
-    def dataset(self, plan, tokenizer, sequence_length, start_step=0, static_size=None):
-        """See `Sequences.dataset`. All options of a question are in its row of the batch.
+    def features(self, tokenizer, chosen, present, sequence_length, width):
+        """See `Sequences.features`. All options of a question are in its row of the batch.
 
         Returns:
-            Dicts of `token_ids`, `segment_ids` int32 [B, C, S], `padding_mask` bool [B, C, S], `option_mask` bool [B, C],
+            Dict of `token_ids`, `segment_ids` int32 [B, C, S], `padding_mask` bool [B, C, S], `option_mask` bool [B, C],
             False where a question has fewer than C options; and, if there are labels, `labels` int32 and `label_weights`
             float32 [B].
         """
-        indexes = tf.constant(np.concatenate([chosen for chosen, _ in plan]).astype(np.int64))
-        splits = tf.constant(np.cumsum([0] + [len(chosen) for chosen, _ in plan]))
-        bounds = tf.constant(np.array([bound for _, bound in plan], np.int32))
-        counts = tf.constant(self.counts.astype(np.int64))
-        starts = tf.constant((np.cumsum(self.counts) - self.counts).astype(np.int64))
-        most = int(self.counts.max())
-        shape = (static_size, most, sequence_length) if static_size else (None, None, None)
-
-        @_as_it_is
-        def batch(step):
-            chosen = indexes[splits[step] : splits[step + 1]]
-            real = tf.shape(chosen)[0]
-            if static_size:
-                chosen = tf.pad(chosen, [[0, static_size - real]])
-            given = tf.gather(counts, chosen)[:, None]
-            width = tf.constant(most, tf.int64) if static_size else tf.reduce_max(given)
-            column = tf.range(width)[None]
-            mask = column < given  # [B, C]
-            # The options that are not there are copies of the first one, whose tokens are padding below.
-            option = tf.reshape(tf.gather(starts, chosen)[:, None] + tf.where(mask, column, 0), [-1])
-            context = tf.reshape(tf.broadcast_to(chosen[:, None], tf.shape(mask, tf.int64)), [-1])
-            features = self.rows.pack(
-                tokenizer, _gather(self.first, context), _gather(self.second, option), sequence_length
-            )
-            longest = sequence_length if static_size else bounds[step]
-            features = {name: _in_questions(tensor, mask, longest) for name, tensor in features.items()}
-            features["padding_mask"] &= mask[:, :, None]
-            features["option_mask"] = mask
-            if self.labels is not None:
-                features |= self._labels(chosen, real, 0)
-            return {name: tf.ensure_shape(x, shape[: x.shape.rank]) for name, x in features.items()}
-
-        steps = tf.data.Dataset.range(start_step, len(plan))
-        return steps.map(batch, num_parallel_calls=tf.data.AUTOTUNE).prefetch(tf.data.AUTOTUNE)
+        static = isinstance(width, int)
+        counts = tf.gather(self.counts.astype(np.int64), chosen)[:, None]
+        most = int(self.counts.max()) if static else tf.reduce_max(counts)
+        column = tf.range(most, dtype=tf.int64)[None]
+        mask = column < counts  # [B, C]
+        # The options that are not there are copies of the first one, whose tokens are padding below.
+        starts = tf.gather((np.cumsum(self.counts) - self.counts).astype(np.int64), chosen)[:, None]
+        option = tf.reshape(starts + tf.where(mask, column, 0), [-1])
+        context = tf.reshape(tf.broadcast_to(chosen[:, None], tf.shape(mask, tf.int64)), [-1])
+        features = self.rows.pack(tokenizer, gather(self.first, context), gather(self.second, option), sequence_length)
+        features = {name: _in_questions(padded(tensor, width), mask) for name, tensor in features.items()}
+        features["padding_mask"] &= mask[:, :, None]
+        features["option_mask"] = mask
+        shape = (None, most, sequence_length) if static else (None, None, None)
+        features = {name: tf.ensure_shape(x, shape[: x.shape.rank]) for name, x in features.items()}
+        return features if self.labels is None else features | self.labels_of(chosen, present, 0)
 
 
 def encode_questions(tokenizer, questions, labels, rows, sequence_length):
@@ -90,7 +72,6 @@ def encode_questions(tokenizer, questions, labels, rows, sequence_length):
     return ChoiceSequences(first, second, longest, labels, counts=counts, rows=rows)
 
 
-def _in_questions(tensor, mask, longest):
-    """[B * C, s] -> [B, C, longest], padded with zeros."""
-    tensor = tf.pad(tensor, [[0, 0], [0, longest - tf.shape(tensor)[1]]])
-    return tf.reshape(tensor, tf.concat([tf.shape(mask), [longest]], 0))
+def _in_questions(tensor, mask):
+    """[B * C, S] -> [B, C, S]."""
+    return tf.reshape(tensor, tf.concat([tf.shape(mask), [tf.shape(tensor)[1]]], 0))

@@ -6,7 +6,7 @@ import numpy as np
 import tensorflow as tf
 
 from bert_tf.errors import ConfigError
-from bert_tf.tasks.sequences import Sequences, _as_it_is, _gather, _padded, tokenize, tokenize_with_offsets
+from bert_tf.tasks.sequences import Sequences, gather, padded, tokenize, tokenize_with_offsets
 from bert_tf.tasks.spans.windows import context_offsets, cut_windows, null_at_end, rooms_for_contexts, window_features
 
 
@@ -37,43 +37,27 @@ class WindowSequences(Sequences):
     ends: np.ndarray = None
     trained: np.ndarray = None
 
-    def dataset(self, plan, tokenizer, sequence_length, start_step=0, static_size=None):
-        """See `Sequences.dataset`.
+    def features(self, tokenizer, chosen, present, sequence_length, width):
+        """See `Sequences.features`.
 
         Returns:
-            Dicts of the features of `window_features`, and, if there are labels, `start_positions`, `end_positions` int32,
+            Dict of the features of `window_features`, and, if there are labels, `start_positions`, `end_positions` int32,
             `answerable` and `label_weights` float32, all [B].
         """
-        indexes = tf.constant(np.concatenate([chosen for chosen, _ in plan]).astype(np.int64))
-        splits = tf.constant(np.cumsum([0] + [len(chosen) for chosen, _ in plan]))
-        bounds = tf.constant(np.array([bound for _, bound in plan], np.int32))
-        windows = tf.constant(np.stack([self.owners, self.tokens, *self.best.T], axis=1), tf.int32)
-        flat = tf.constant(self.second.row_starts().numpy()[self.rows] + self.begins)
-
-        @_as_it_is
-        def batch(step):
-            chosen = indexes[splits[step] : splits[step + 1]]
-            real = tf.shape(chosen)[0]
-            if static_size:
-                chosen = tf.pad(chosen, [[0, static_size - real]])
-            owners, tokens, first, last = tf.unstack(tf.gather(windows, chosen), axis=1)
-            begin = tf.cast(tf.gather(flat, chosen), tf.int32)
-            places = tf.ragged.range(begin, begin + tokens, row_splits_dtype=tf.int32)
-            contexts = places.with_values(tf.gather(self.second.values, places.values))
-            features = window_features(tokenizer, _gather(self.first, owners), contexts, first, last, sequence_length)
-            width, shape = bounds[step], (static_size, sequence_length if static_size else None)
-            features = {
-                name: _padded(x, sequence_length if static_size else width, shape) for name, x in features.items()
-            }
-            if self.labels is not None:
-                start, end, answerable = tf.unstack(tf.gather(self.labels, chosen), axis=1)
-                weights = tf.gather(self.trained, chosen) * tf.cast(tf.range(tf.shape(chosen)[0]) < real, tf.float32)
-                features |= {"start_positions": start, "end_positions": end}
-                features |= {"answerable": tf.cast(answerable, tf.float32), "label_weights": weights}
-            return {name: tf.ensure_shape(x, (static_size, *x.shape[1:])) for name, x in features.items()}
-
-        steps = tf.data.Dataset.range(start_step, len(plan))
-        return steps.map(batch, num_parallel_calls=tf.data.AUTOTUNE).prefetch(tf.data.AUTOTUNE)
+        windows = np.stack([self.owners, self.tokens, *self.best.T], axis=1).astype(np.int32)
+        owners, tokens, first, last = tf.unstack(tf.gather(windows, chosen), axis=1)
+        starts = tf.cast(self.second.row_starts(), tf.int32)  # of the contexts in the flat tokens of all
+        begin = tf.gather(starts, tf.gather(self.rows, chosen)) + tf.gather(self.begins, chosen)
+        places = tf.ragged.range(begin, begin + tokens, row_splits_dtype=tf.int32)
+        contexts = places.with_values(tf.gather(self.second.values, places.values))
+        features = window_features(tokenizer, gather(self.first, owners), contexts, first, last, sequence_length)
+        features = {name: padded(x, width) for name, x in features.items()}
+        if self.labels is not None:
+            start, end, answerable = tf.unstack(tf.gather(self.labels, chosen), axis=1)
+            features |= {"start_positions": start, "end_positions": end}
+            features |= {"answerable": tf.cast(answerable, tf.float32)}
+            features |= {"label_weights": tf.gather(self.trained, chosen) * present}
+        return features
 
 
 def encode_questions(tokenizer, examples, sequence_length, max_query_length, stride):

@@ -7,7 +7,7 @@ import tensorflow as tf
 
 from bert_tf.errors import DataError
 from bert_tf.parsing import brief
-from bert_tf.tasks.sequences import Sequences, _as_it_is, tokenize_with_offsets
+from bert_tf.tasks.sequences import Sequences, tokenize_with_offsets
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -20,24 +20,10 @@ class WordPairSequences(Sequences):
 
     spans: np.ndarray | None = None
 
-    def dataset(self, plan, tokenizer, sequence_length, start_step=0, static_size=None):
-        """See `Sequences.dataset`.
-
-        Returns:
-            Dicts of the same features and `spans` int32 [B, 2, 2].
-        """
-        rows = super().dataset(plan, tokenizer, sequence_length, start_step, static_size)
-        indexes = tf.ragged.constant([list(map(int, chosen)) for chosen, _ in plan], tf.int64)
-
-        @_as_it_is
-        def with_spans(step, features):
-            chosen = indexes[step]
-            if static_size:
-                chosen = tf.pad(chosen, [[0, static_size - tf.shape(chosen)[0]]])
-            return features | {"spans": tf.ensure_shape(tf.gather(self.spans, chosen), (static_size, 2, 2))}
-
-        steps = tf.data.Dataset.range(start_step, len(plan))
-        return tf.data.Dataset.zip(steps, rows).map(with_spans)
+    def features(self, tokenizer, chosen, present, sequence_length, width):
+        """See `Sequences.features`; with `spans` int32 [B, 2, 2]."""
+        features = super().features(tokenizer, chosen, present, sequence_length, width)
+        return features | {"spans": tf.gather(self.spans, chosen)}
 
 
 def encode_word_pairs(tokenizer, examples, labels, sequence_length):
