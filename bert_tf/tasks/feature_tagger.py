@@ -12,8 +12,8 @@ from bert_tf.models.task_heads import BERT_HEADS
 from bert_tf.models.weights import by_path
 from bert_tf.tasks.heads import INPUTS, Classifier
 
-#: `task.features` -> (first and last of the layers' outputs, counted from the top; None: from layer 1), how they are
-#: put together. The output of the embeddings has number 0.
+#: `task.features` -> (first, last) of the hidden states that are read, from the end where negative, and how they are put
+#: together. Hidden state 0 is the output of the embeddings, i that of layer i.
 MIXES = {
     "embeddings": ((0, 0), "one"),
     "second_to_last": ((-2, -2), "one"),

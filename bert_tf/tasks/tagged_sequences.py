@@ -45,6 +45,11 @@ class TaggedSequences(Sequences):
     tagged_pieces: list = None
     owners: list = None
 
+    def count_tokens(self, token_id):
+        """As `Sequences.count_tokens`, of the words alone: a sentence counts once, not as the context of others too."""
+        ids = [piece for example in self.words for pieces in example.pieces for piece in pieces]
+        return len(ids), ids.count(token_id)
+
 
 def words_of_sentences(tokenizer, sentences):
     """`Words` of sentences that are already split; their text is the words joined by spaces.

@@ -167,8 +167,9 @@ class TaggingTask(Task):
             words = words_of_sentences(self.tokenizer, examples.words)
         labels = None if examples.labels is None else self._numbers(examples)
         last = self.backbone_kind == "decoder"
-        whole = {"document": examples.documents, "file": [0] * len(examples)}
-        documents = whole.get(self.config.context)
+        documents = examples.documents if self.config.context == "document" else None
+        if self.config.context == "file" and examples.lines is not None:
+            documents = [0] * len(examples)
         return cut_sequences(words, self.config.sequence_length, self.tokenizer.layout, labels, last, documents)
 
     def _numbers(self, examples):

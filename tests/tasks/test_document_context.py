@@ -54,6 +54,7 @@ def test_only_the_words_of_the_sentence_carry_tags():
     assert rows.first.to_list() == [[1, 2, 3], [4, 5, 6], [6, 7, 8], [7, 8, 9], [10]]
     assert [places.tolist() for places in rows.tagged_pieces] == [[1, 2], [1], [1, 2, 3], [3], [1]]
     assert rows.owners == [0, 1, 2, 2, 3]
+    assert rows.count_tokens(7) == (10, 1)
 
 
 CONLL = "-DOCSTART- O\n\nanna O\nmet O\n\njohn O\n\n-DOCSTART- O\n\nlondon O\n"
@@ -76,6 +77,7 @@ def test_where_documents_begin(tmp_path):
         examples = task.read(tmp_path / ("plain.conll" if context == "file" else "eng.train"))
         found[context] = [task.tokenizer.decode(row) for row in task.sequences(examples).first.to_list()]
         assert sum(map(len, task.sequences(examples).tagged_pieces)) == sum(map(len, examples.words))
+    assert [len(row) for row in task.sequences(task.from_list([["anna"], ["john"]])).first] == [1, 1], "given in Python"
     assert found["sentence"] == ["anna met", "john", "london"]
     assert found["document"] == ["anna met john", "anna met john", "london"]
     assert found["file"] == ["anna john london"] * 3
