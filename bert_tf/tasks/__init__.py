@@ -25,7 +25,7 @@ __getattr__, __all__ = lazy_names(__name__, {
     "heads": ["Classifier", "Regressor", "TaskModel"],
     "multirc": ["MultiRCTask"],
     "record": ["TASKS", "TaskRecord", "check_task", "register_task"],
-    "record_task": ["ReCoRDTask"],
+    "cloze_task": ["ReCoRDTask"],
     "regression": ["RegressionTask"],
     "sequences": ["Sequences"],
     "spans.model": ["SpanModel"],

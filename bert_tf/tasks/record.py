@@ -103,7 +103,7 @@ TASKS = Registry(
         ),
         TaskRecord(
             "record",
-            task="bert_tf.tasks.record_task:ReCoRDTask",
+            task="bert_tf.tasks.cloze_task:ReCoRDTask",
             served=None,
             metrics=("f1", "em"),
             without=("preset", "pair_order", "lm_weight"),
