@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-CLIENTS = ("tensorflow_client.py", "session_client.py", "c_api_client.py")
+CLIENTS = ("tensorflow_client.py", "c_api_client.py")
 
 
 @pytest.mark.parametrize("script", CLIENTS)
