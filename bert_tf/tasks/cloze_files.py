@@ -6,7 +6,7 @@ import dataclasses
 from bert_tf.errors import DataError
 from bert_tf.parsing import brief, parse_json
 from bert_tf.tasks.examples import Examples
-from bert_tf.tasks.files import file_format, member, read_table
+from bert_tf.tasks.files import member, read_objects
 from bert_tf.tasks.spans.scorer import f1, normalize_squad
 
 #: The mark in a query that an entity is to fill.
@@ -42,31 +42,12 @@ def read_record(path, columns, labelled):
     Raises:
         DataError: a row that lacks a passage, an entity, a query, its placeholder or an answer; with file and line.
     """
-    format = file_format(path, columns.format)
-    if format not in ("jsonl", "parquet"):
-        raise DataError(f"{path} is no JSON, and record reads ReCoRD's .jsonl files; convert it")
-    table = read_table(path, format)
-    found, lines, lacking, skipped = [], [], [], 0
-    for line, row in table.rows:
-        if row is None:
-            lacking.append({table.unit: line, "error": "the line is empty"})
-            continue
-        try:
-            queries = read_row(row, f"{path}, {table.unit} {line}", labelled)
-        except DataError as error:
-            if not columns.skip_malformed:
-                raise DataError(
-                    f"{error}, or leave out such rows with --set task.columns.skip_malformed=true"
-                ) from None
-            skipped += 1
-            lacking.append({table.unit: line, "error": str(error)})
-            continue
-        found += queries
-        lines += [line] * len(queries)
+    found, about = read_objects(
+        path, columns, "record reads ReCoRD's .jsonl files", lambda row, where: read_row(row, where, labelled)
+    )
     if not found:
         raise DataError(f"{path} holds no query; it must hold one at least")
-    examples = examples_of(found, labelled)
-    return dataclasses.replace(examples, path=str(path), lines=lines, unit=table.unit, lacking=lacking, skipped=skipped)
+    return dataclasses.replace(examples_of(found, labelled), **about)
 
 
 def examples_of(queries, labelled):

@@ -259,3 +259,42 @@ def member(row, key, kind, where):
         names = {dict: "an object", list: "a list", str: "a text"}
         raise DataError(f"{where}: '{key}' must be {names[kind]}, got {found}; correct the row")
     return row[key]
+
+
+def read_objects(path, columns, wanted, read):
+    """Reads a file of JSON objects, or of Parquet, each of which holds one example or several.
+
+    Args:
+        path: the file.
+        columns: `ColumnsConfig`. With `skip_malformed` wrong rows are left out and counted.
+        wanted: what the task reads, for messages: "record reads ReCoRD's .jsonl files".
+        read: function(row, "FILE, line 7") -> list of what the row holds; raises `DataError`.
+
+    Returns:
+        (list of all that the rows hold, {"path", "lines", "unit", "lacking", "skipped"} as `Examples` has them).
+
+    Raises:
+        DataError: another format, or a wrong row; with file and line.
+    """
+    format = file_format(path, columns.format)
+    if format not in ("jsonl", "parquet"):
+        raise DataError(f"{path} is no JSON, and {wanted}; convert it")
+    table = read_table(path, format)
+    found, lines, lacking, skipped = [], [], [], 0
+    for line, row in table.rows:
+        if row is None:
+            lacking.append({table.unit: line, "error": "the line is empty"})
+            continue
+        try:
+            held = read(row, f"{path}, {table.unit} {line}")
+        except DataError as error:
+            if not columns.skip_malformed:
+                raise DataError(
+                    f"{error}, or leave out such rows with --set task.columns.skip_malformed=true"
+                ) from None
+            skipped += 1
+            lacking.append({table.unit: line, "error": str(error)})
+            continue
+        found += held
+        lines += [line] * len(held)
+    return found, {"path": str(path), "lines": lines, "unit": table.unit, "lacking": lacking, "skipped": skipped}

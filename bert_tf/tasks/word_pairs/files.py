@@ -6,7 +6,7 @@ import re
 from bert_tf.errors import DataError
 from bert_tf.parsing import brief, parse_json
 from bert_tf.tasks.examples import Examples
-from bert_tf.tasks.files import file_format, read_table
+from bert_tf.tasks.files import read_objects
 
 LABELS = ("false", "true")
 
@@ -31,33 +31,15 @@ def read_word_pairs(path, columns, labelled):
     Raises:
         DataError: a row that lacks a text, a mark or a label, or whose marks are not in its texts; with file and line.
     """
-    format = file_format(path, columns.format)
-    if format not in ("jsonl", "parquet"):
-        raise DataError(f"{path} is no JSON, and word_pair reads the .jsonl files of WiC and WSC; convert it")
-    table = read_table(path, format)
-    found, lines, ids, lacking, skipped = [], [], [], [], 0
-    for line, row in table.rows:
-        if row is None:
-            lacking.append({table.unit: line, "error": "the line is empty"})
-            continue
-        try:
-            found.append(read_row(row, f"{path}, {table.unit} {line}", labelled))
-        except DataError as error:
-            if not columns.skip_malformed:
-                raise DataError(
-                    f"{error}, or leave out such rows with --set task.columns.skip_malformed=true"
-                ) from None
-            skipped += 1
-            lacking.append({table.unit: line, "error": str(error)})
-            continue
-        lines.append(line)
-        ids.append({"id": row["idx"]} if "idx" in row else {})
+
+    def read(row, where):
+        return [(read_row(row, where, labelled), {"id": row["idx"]} if "idx" in row else {})]
+
+    found, about = read_objects(path, columns, "word_pair reads the .jsonl files of WiC and WSC", read)
     if not found:
         raise DataError(f"{path} holds no marked words; it must hold one row at least")
-    examples = examples_of(found, labelled, str(path))
-    return dataclasses.replace(
-        examples, path=str(path), lines=lines, unit=table.unit, ids=ids, lacking=lacking, skipped=skipped
-    )
+    rows, ids = (list(column) for column in zip(*found))
+    return dataclasses.replace(examples_of(rows, labelled, str(path)), ids=ids, **about)
 
 
 def examples_of(rows, labelled, where="the inputs"):
