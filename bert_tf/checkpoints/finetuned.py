@@ -16,7 +16,8 @@ class PublishedTask:
     """A task as config.json describes it.
 
     Attributes:
-        kind: the name of the task: "classification", "regression", "tagging", "multiple_choice" or "question_answering".
+        kind: the name of the task: "classification", "multi_label", "regression", "tagging", "multiple_choice" or
+            "question_answering".
         published: how the checkpoint holds its head.
         labels: the labels in the order of the outputs; None for a task without labels.
         dropout: the rate before the output layer.
@@ -52,14 +53,11 @@ def read_task(theirs, kind, published, where):
     labels = _labels(theirs, where) if kind in ("classification", "tagging") else None
     kind, problem = _OTHER_NAMES.get(kind, kind), theirs.get("problem_type")
     if kind == "classification":
-        if problem == "multi_label_classification":
-            raise ConfigError(
-                f"{where}: problem_type is 'multi_label_classification', several labels for one text, for which there is "
-                "no task; its encoder can be used: bert_tf.load, or bert-tf convert --encoder-only"
-            )
         if problem == "regression" and len(labels) != 1:
             raise ConfigError(f"{where}: problem_type is 'regression' with {len(labels)} outputs; one can be read")
-        if len(labels) == 1:
+        if problem == "multi_label_classification":
+            kind = "multi_label"
+        elif len(labels) == 1:
             kind, labels = "regression", None
     rate = published.rate(theirs)
     if not isinstance(rate, (int, float)) or isinstance(rate, bool) or not 0 <= rate < 1:
@@ -90,7 +88,11 @@ def write_task(task, known):
 
 #: Kind of head -> the name of its task, where it is not the same.
 _OTHER_NAMES = {"choices": "multiple_choice", "spans": "question_answering"}
-_PROBLEM_TYPES = {"classification": "single_label_classification", "regression": "regression"}
+_PROBLEM_TYPES = {
+    "classification": "single_label_classification",
+    "multi_label": "multi_label_classification",
+    "regression": "regression",
+}
 
 
 def _labels(theirs, where):

@@ -1,7 +1,7 @@
 """SavedModels with the tokenizer inside, which stock TF Serving loads: text in, answer out."""
 
 from bert_tf.export.choices import ServedMultipleChoice
-from bert_tf.export.classification import ServedClassifier, ServedRegressor
+from bert_tf.export.classification import ServedClassifier, ServedMultiLabelClassifier, ServedRegressor
 from bert_tf.export.embedding import ServedEmbedding
 from bert_tf.export.fill_mask import ServedMaskedLM
 from bert_tf.export.generation import ServedGeneration

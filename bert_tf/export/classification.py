@@ -45,6 +45,38 @@ class ServedClassifier(ServingModule):
         return {"labels.txt": lines(self.labels)}
 
 
+class ServedMultiLabelClassifier(ServedClassifier):
+    """Text (or a pair) to any number of labels.
+
+    Outputs of `serving_default` and `ids` (and `pairs`, see `ServingModule`):
+        probabilities: float32 [N, L], of each label by itself.
+        labels: string [N, L], the label of each probability, also in assets/labels.txt.
+        predicted: bool [N, L], whether the probability reaches the threshold.
+
+    Args:
+        model, tokenizer, labels, sequence_length, pairs, static: as in `ServedClassifier`.
+        threshold: a label is predicted where its probability is at least this.
+
+    Example:
+        model = MultiLabelClassifier(encoder, 2)
+        module = ServedMultiLabelClassifier(model, tokenizer, ("joy", "love"), sequence_length=32)
+        module.answer_text(["a good film", "bad"])["predicted"].shape  # [2, 2]
+    """
+
+    def __init__(self, model, tokenizer, labels, sequence_length=128, pairs=False, static=False, threshold=0.5):
+        super().__init__(model, tokenizer, labels, sequence_length, pairs, static)
+        self.threshold = threshold
+
+    @classmethod
+    def of_task(cls, task, model, **settings):
+        return super().of_task(task, model, threshold=task.config.threshold, **settings)
+
+    def answer(self, features):
+        answer = super().answer(features)
+        del answer["label"]
+        return answer | {"predicted": answer["probabilities"] >= self.threshold}
+
+
 class ServedRegressor(ServingModule):
     """Text (or a pair) to a number.
 

@@ -23,7 +23,7 @@ class UsualNames:
     label: tuple = LABEL_NAMES
 
 
-def read_columns(path, format, columns, labelled=True, pairs=None, labels=(), usual=UsualNames()):
+def read_columns(path, format, columns, labelled=True, pairs=None, labels=(), usual=UsualNames(), label_reader=None):
     """Reads a TSV, CSV, JSON or plain text file into `Examples` of texts.
 
     Args:
@@ -35,9 +35,11 @@ def read_columns(path, format, columns, labelled=True, pairs=None, labels=(), us
         pairs: whether there must (True) or must not (False) be a second text; None: either.
         labels: the configured label set, which may contain "nan".
         usual: the `UsualNames` of the columns.
+        label_reader: of tasks whose label is no str in one column: function(finder) -> ({name: what is read from where},
+            function(row) -> the label), which may raise `Malformed`.
 
     Returns:
-        `Examples` whose labels are str.
+        `Examples` whose labels are str, or what `label_reader` reads.
 
     Raises:
         DataError: a missing column; a row with the wrong number of fields, without a text or without a label.
@@ -47,9 +49,10 @@ def read_columns(path, format, columns, labelled=True, pairs=None, labels=(), us
         columns = dataclasses.replace(columns, text=0, header=False)
     names, rows = split_header(table, columns, usual.text)
     find = _Finder(path, names, None if table.keyed else len(table.first()))
-    chosen = _choose(find, columns, labelled, pairs, usual)
+    chosen = _choose(find, columns, labelled and label_reader is None, pairs, usual)
+    label_columns, read_label = label_reader(find) if labelled and label_reader else ({}, None)
     lines, ids, skipped = [], [], []
-    values = {role: [] for role in chosen}
+    values = {role: [] for role in ("label", *chosen)}
     lacking = []
     for line, row in rows:
         if row is None:
@@ -57,12 +60,14 @@ def read_columns(path, format, columns, labelled=True, pairs=None, labels=(), us
             continue
         try:
             found = {role: find.value(row, column, role) for role, column in chosen.items()}
-            if labelled:
+            if read_label:
+                found["label"] = read_label(row)
+            elif labelled:
                 _check_label(found["label"], labels)
             empty = next((_TEXTS[role] for role in _TEXTS if role in found and not found[role].strip()), None)
             if empty and labelled:
-                raise _Malformed(f"the {empty} is empty; remove the row")
-        except _Malformed as error:
+                raise Malformed(f"the {empty} is empty; remove the row")
+        except Malformed as error:
             if not columns.skip_malformed:
                 raise DataError(
                     f"{path}, {table.unit} {line}: {error}, or leave out such rows with --set "
@@ -86,14 +91,14 @@ def read_columns(path, format, columns, labelled=True, pairs=None, labels=(), us
     return Examples(
         texts=values["text"],
         text_pairs=values.get("text_pair"),
-        labels=values.get("label"),
+        labels=values["label"] if labelled else None,
         ids=ids,
         path=str(path),
         lines=lines,
         unit=table.unit,
         lacking=lacking,
         skipped=len(skipped),
-        columns=chosen,
+        columns=chosen | label_columns,
     )
 
 
@@ -189,8 +194,8 @@ def _choose(find, columns, labelled, pairs, usual):
     return chosen
 
 
-class _Malformed(Exception):
-    """A row that cannot be used."""
+class Malformed(Exception):
+    """Why a row cannot be used, and what to do."""
 
 
 class _Finder:
@@ -240,24 +245,28 @@ class _Finder:
         lowered = {name.lower(): name for name in reversed(self.names or ())}
         return next((lowered[name] for name in names if name in lowered), None)
 
-    def value(self, row, column, role):
-        """The str in a column of a row."""
+    def cell(self, row, column, role):
+        """What a column of a row holds: a str, or any value of JSON."""
         if self.width is not None:
             if len(row) != self.width:
-                raise _Malformed(
+                raise Malformed(
                     f"{len(row)} field{'s' * (len(row) != 1)} where {'the header' if self.names else 'the first row'} "
                     f"has {self.width}; correct the row, set task.columns.quoted=true if fields are quoted (else false)"
                 )
-            value = row[self._index(column)]
-        elif column not in row or (role == "label" and row[column] is None):
-            raise _Malformed(f"there is no '{column}' ({role}), its keys are {', '.join(row)}; correct the row")
-        elif row[column] is None:
-            value = ""
-        elif (value := _string(row[column])) is None:
-            raise _Malformed(
-                f"'{column}' is a {type(row[column]).__name__}, it must be a string or a number; correct the row"
-            )
-        return value.strip() if role == "label" else value
+            return row[self._index(column)]
+        if column not in row:
+            raise Malformed(f"there is no '{column}' ({role}), its keys are {', '.join(row)}; correct the row")
+        return row[column]
+
+    def value(self, row, column, role):
+        """The str in a column of a row."""
+        value = self.cell(row, column, role)
+        if value is None and role == "label":
+            raise Malformed(f"there is no '{column}' ({role}), it is null; correct the row")
+        text = "" if value is None else as_string(value)
+        if text is None:
+            raise Malformed(f"'{column}' is a {type(value).__name__}, it must be a string or a number; correct the row")
+        return text.strip() if role == "label" else text
 
     def id(self, row):
         """{"id": value of the row's column of identifiers}; {} without such a column."""
@@ -272,10 +281,10 @@ class _Finder:
 def _check_label(label, labels):
     problem = no_label(label, labels or ())
     if problem:
-        raise _Malformed(problem)
+        raise Malformed(problem)
 
 
-def _string(value):
+def as_string(value):
     """A JSON value as str; None for lists, objects and null."""
     if isinstance(value, bool):
         return str(value).lower()
@@ -284,7 +293,7 @@ def _string(value):
 
 def _strings(row, key, where):
     values = row.get(key)
-    strings = [_string(value) for value in values] if isinstance(values, list) else [None]
+    strings = [as_string(value) for value in values] if isinstance(values, list) else [None]
     if None in strings:
         raise DataError(f"{where}: '{key}' must be a list of strings")
     return strings

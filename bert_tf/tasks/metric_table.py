@@ -17,14 +17,15 @@ class Metric:
     Attributes:
         function: its name in `sklearn.metrics`.
         reads: what the function takes beside the true labels: "predictions", the most probable labels, or numbers for
-            regression; "probabilities" of all labels, with two labels that of the second.
+            regression; "probabilities" of all labels, with two labels that of the second; "label_probabilities", one
+            for each label by itself.
         lower: whether the lower value is the better one.
         two_labels: what to use with more than two labels, where the metric is for two; None: it is for any number.
         arguments: further arguments of the function.
     """
 
     function: str
-    reads: Literal["predictions", "probabilities"] = "predictions"
+    reads: Literal["predictions", "probabilities", "label_probabilities"] = "predictions"
     lower: bool = False
     two_labels: str | None = None
     arguments: dict = dataclasses.field(default_factory=dict)
@@ -56,6 +57,17 @@ CLASSIFICATION = {
     "brier": Metric("brier_score_loss", "probabilities", lower=True, two_labels="log_loss"),
 }
 
+#: Means over the labels of a multi-label classification.
+MULTI_LABEL = {
+    "f1_weighted": Metric("f1_score", arguments={"average": "weighted", "zero_division": 0}),
+    "precision_micro": Metric("precision_score", arguments={"average": "micro", "zero_division": 0}),
+    "recall_micro": Metric("recall_score", arguments={"average": "micro", "zero_division": 0}),
+    "jaccard_samples": Metric("jaccard_score", arguments={"average": "samples", "zero_division": 1}),
+    "roc_auc": Metric("roc_auc_score", "label_probabilities"),
+    "average_precision": Metric("average_precision_score", "label_probabilities"),
+    "label_ranking_average_precision": Metric("label_ranking_average_precision_score", "label_probabilities"),
+}
+
 REGRESSION = {
     "r2": Metric("r2_score"),
     "explained_variance": Metric("explained_variance_score"),
@@ -80,8 +92,8 @@ def measure(name, metric, labels, predictions=None, probabilities=None, path="th
     Args:
         name: our name, for the message.
         metric: `Metric`.
-        labels: the true labels: int [N], or float [N] for regression.
-        predictions: int [N], or float [N] for regression.
+        labels: the true labels: int [N], float [N] for regression, bool [N, C] where several can be right.
+        predictions: of the same type and shape.
         probabilities: float [N, C].
         path: where the examples are from, for the message.
 
@@ -92,7 +104,7 @@ def measure(name, metric, labels, predictions=None, probabilities=None, path="th
     import sklearn.metrics
 
     function, arguments = getattr(sklearn.metrics, metric.function), dict(metric.arguments)
-    given = predictions
+    given = probabilities if metric.reads == "label_probabilities" else predictions
     if metric.reads == "probabilities":
         given = np.asarray(probabilities, np.float64)
         count = given.shape[1]

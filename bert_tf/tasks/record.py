@@ -10,6 +10,7 @@ from bert_tf.registry import Registry
 from bert_tf.tasks import glue, metric_table
 from bert_tf.tasks.choices.choices_config import MultipleChoiceConfig
 from bert_tf.tasks.config import TaskConfig
+from bert_tf.tasks.multi_label.multi_label_config import MultiLabelConfig
 from bert_tf.tasks.spans.question_answering_config import QuestionAnsweringConfig
 from bert_tf.tasks.tagging_config import TaggingConfig
 from bert_tf.tasks.text_to_text_config import TextToTextConfig
@@ -65,6 +66,16 @@ TASKS = Registry(
             lower=metric_table.lower_is_better(metric_table.CLASSIFICATION),
             min_labels=2,
             predicts_labels=True,
+        ),
+        TaskRecord(
+            "multi_label",
+            task="bert_tf.tasks.multi_label.task:MultiLabelTask",
+            served="bert_tf.export.classification:ServedMultiLabelClassifier",
+            metrics=("f1_micro", "f1_macro", "f1_samples", "exact_match", "hamming_loss", *metric_table.MULTI_LABEL),
+            lower=("hamming_loss",),
+            min_labels=1,
+            config=MultiLabelConfig,
+            without=("preset",),
         ),
         TaskRecord(
             "regression",

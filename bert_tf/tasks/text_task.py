@@ -19,13 +19,25 @@ from bert_tf.tokenizers.layout import with_layout
 class TextTask(Task):
     """Base class of tasks with one label for each text or pair: reads and tokenizes them.
 
-    A subclass defines `learn`, `label_array`, `make_model`, `scores` and `answers`, and may define `parse_labels`.
+    A subclass defines `learn`, `label_array`, `make_model`, `scores` and `answers`, and may define `parse_labels`; where a
+    label is no str in one column also `read_labels`, `given_label` and `label_problem`.
 
     Example:
         issubclass(ClassificationTask, TextTask)  # True
         task = ClassificationTask({}, tokenizer)
         task.examples(["good", "bad"], labels=["pos", "neg"]).labels  # ['pos', 'neg']
     """
+
+    #: How `read_columns` reads labels; None: each is a str in one column.
+    read_labels = None
+
+    def given_label(self, label):
+        """A label from Python as those of a file are."""
+        return str(label)
+
+    def label_problem(self, label):
+        """Why what `given_label` returned cannot be a label; None if it can."""
+        return no_label(label, self.labels or ())
 
     def make_tokenizer(self, tokenizer):
         return with_separators(tokenizer, self.config.layout)
@@ -65,7 +77,7 @@ class TextTask(Task):
         other = None if labelled else test_columns(self.config.preset, columns)
         if other and format == "tsv" and other.text in read_table(path, format).first():
             columns = other
-        examples = read_columns(path, format, columns, labelled, self.pairs, self.labels)
+        examples = read_columns(path, format, columns, labelled, self.pairs, self.labels, label_reader=self.read_labels)
         if self.pairs is None:
             self.pairs = examples.text_pairs is not None
         return self.parse_labels(examples) if labelled else examples
@@ -98,19 +110,19 @@ class TextTask(Task):
 
         Args:
             texts, text_pairs: lists of str.
-            labels: list of str or int (classification) or of float (regression), or None.
+            labels: list of str or int (classification), of float (regression), of lists of str (multi_label), or None.
         """
         for name, values in (("text_pairs", text_pairs), ("labels", labels)):
             if values is not None and len(values) != len(texts):
                 raise DataError(f"there are {len(texts)} texts and {len(values)} {name}; there must be as many")
-        labels = None if labels is None else [str(label) for label in labels]
+        labels = None if labels is None else [self.given_label(label) for label in labels]
         text_pairs = None if text_pairs is None else list(text_pairs)
         examples = Examples(texts=list(texts), text_pairs=text_pairs, labels=labels)
         for index, pair in enumerate(zip(examples.texts, text_pairs or examples.texts)):
             for text in pair:
                 if not isinstance(text, str):
                     raise DataError(f"{examples.where(index)}: the text is {brief(text)}; it must be a str")
-            problem = labels and no_label(labels[index], self.labels or ())
+            problem = labels and self.label_problem(labels[index])
             if problem:
                 raise DataError(f"{examples.where(index)}: {problem}")
         if self.pairs is None:

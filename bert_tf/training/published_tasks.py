@@ -97,7 +97,7 @@ def publish(task, model, where):
 
 
 #: The tasks whose models Hugging Face has classes for.
-KINDS = ("classification", "regression", "tagging", "multiple_choice", "question_answering")
+KINDS = ("classification", "multi_label", "regression", "tagging", "multiple_choice", "question_answering")
 
 
 def _has_their_layers(task, model):

@@ -124,7 +124,6 @@ def test_what_the_configuration_says_of_a_task(tmp_path):
     assert task.config.dropout == model.head.dropout.rate == 0.3
     assert (task.pairs, task.config.sequence_length) == (None, 16)
     for change, error, message in (
-        ({"problem_type": "multi_label_classification"}, ConfigError, "several labels for one text"),
         ({"problem_type": "regression"}, ConfigError, "'regression' with 3 outputs"),
         ({"id2label": {"0": "a", "2": "b"}}, ConfigError, "name the labels 0, 1, ... without a gap"),
         ({"id2label": {"0": "a", "1": "a"}}, ConfigError, "'a' twice"),
@@ -137,6 +136,20 @@ def test_what_the_configuration_says_of_a_task(tmp_path):
         with pytest.raises(error, match=message):
             load_finetuned(folder)
         assert bert_tf.load(folder).family == "bert"  # the encoder is read in any case
+
+
+def test_several_labels_for_one_text(tmp_path):
+    problem = {"problem_type": "multi_label_classification"}
+    folder = published("bert", "BertForSequenceClassification", tmp_path / "theirs", **problem)
+    convert(folder, tmp_path / "run", "run")
+    task, model, _ = load_finetuned(tmp_path / "run")
+    assert (task.kind, task.labels) == ("multi_label", ("neg", "pos", "LABEL_2"))
+    (answer,) = task.predict(model, [PAIR])
+    sigmoid = 1 / (1 + np.exp(-golden("bert")["BertForSequenceClassification/pair_logits"].astype("float64")))
+    np.testing.assert_allclose(list(answer["probabilities"].values()), sigmoid, atol=1e-5)
+    assert answer["labels"] == [label for label, p in zip(task.labels, sigmoid) if p >= 0.5]
+    convert(tmp_path / "run", tmp_path / "ours", "hf")
+    assert problem.items() <= json.loads((tmp_path / "ours" / "config.json").read_text()).items()
 
 
 def test_older_checkpoints_have_a_pooler_that_tagging_does_not_read(tmp_path):

@@ -11,6 +11,11 @@ from bert_tf.tokenizers.bpe.bpe import GPT1_ROLES
 
 FILES = {
     "classification": ("a.tsv", "text\tlabel\na good film\tpos\nbad\tneg\ngood , good\tpos\na bad bad film\tneg\n"),
+    "multi_label": ("a.jsonl", """{"text": "a good film", "labels": ["joy", "love"]}
+{"text": "bad", "labels": []}
+{"text": "good , good", "labels": "joy"}
+{"text": "paul", "labels": null}
+"""),
     "regression": ("a.tsv", "text\tlabel\na good film\t3\nbad\t1.5\ngood , good\t5\n"),
     "multiple_choice": (
         "a.jsonl",

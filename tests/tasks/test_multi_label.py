@@ -1,0 +1,128 @@
+"""Several labels for a text: files, the loss and the metrics by their definitions, learning, predictions."""
+
+import json
+import random
+
+import numpy as np
+import pytest
+import tiny
+from test_task_learning import filler, insert, train
+
+from bert_tf.errors import ConfigError, DataError
+from bert_tf.tasks import build_task
+
+SETTINGS = {"kind": "multi_label", "sequence_length": 32}
+
+
+def make(**settings):
+    return build_task(SETTINGS | settings, tiny.tokenizer())
+
+
+def write(path, text):
+    path.write_text(text, encoding="utf-8")
+    return path
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "settings"),
+    [
+        ("a.tsv", "text\tlabels\none\tjoy, love\ntwo\t\nthree\tlove,love\n", {}),
+        ("a.csv", 'text,label\none,"joy|love"\ntwo,\nthree,love\n', {"separator": "|"}),
+        ("a.jsonl", '{"text": "one", "labels": ["joy", "love"]}\n{"text": "two", "labels": null}\n{"text": "three", "labels": "love"}\n', {}),
+        ("a.csv", "id,text,joy,other,love\n1,one,1,1,True\n2,two,0,0,f\n3,three,0,1,1\n", {"label_columns": ["joy", "love"]}),
+    ],
+)  # fmt: skip
+def test_files(name, text, settings, tmp_path):
+    task = make(**settings)
+    examples = task.read(write(tmp_path / name, text))
+    assert examples.labels == [("joy", "love"), (), ("love",)] and task.labels == ("joy", "love")
+    np.testing.assert_array_equal(task.label_array(examples), [[1, 1], [0, 0], [0, 1]])
+    assert task.read(tmp_path / name, labelled=False).labels is None
+
+
+@pytest.mark.parametrize(
+    ("text", "settings", "message"),
+    [
+        ("text\tlabel\na\tjoy\nb\thate\n", {"labels": ["joy", "love"]}, "line 3: the label 'hate' is not in the label set"),
+        ("text\tlabel\na\t\nb\t,\n", {}, r"no example has a label; .*--set task.label_columns=\[joy,love\]"),
+        ("text\tjoy\na\t2\n", {"label_columns": ["joy"]}, "line 2: 'joy' is '2'; it must say whether"),
+        ("text\tjoy\na\t1\n", {"label_columns": ["joi"]}, "there is no column 'joi' of task.label_columns.*'joy'"),
+        ("text\tlabel\na\tnan\nb\tjoy\n", {}, "line 2: the label is 'nan', which pandas writes"),
+    ],
+)  # fmt: skip
+def test_errors_of_files(text, settings, message, tmp_path):
+    with pytest.raises(DataError, match=message):
+        make(**settings).read(write(tmp_path / "a.tsv", text))
+
+
+def test_errors_of_settings_and_lists():
+    with pytest.raises(ConfigError, match="task.labels and task.label_columns name different labels"):
+        make(labels=["a", "b"], label_columns=["a"])
+    with pytest.raises(ConfigError, match="both say where the labels are"):
+        make(columns={"label": "x"}, label_columns=["a"])
+    with pytest.raises(ConfigError, match="task.class_weights does not apply"):
+        make(class_weights="balanced")
+    with pytest.raises(DataError, match=r"they must be a list, such as \['joy'\]"):
+        make().examples(["a"], labels=["joy"])
+
+
+def test_loss_and_metrics_by_their_definitions():
+    rng = np.random.default_rng(0)
+    logits, right = rng.normal(size=(40, 3)).astype("float32"), rng.random((40, 3)) < 0.4
+    task = make(labels=["a", "b", "c"], threshold=0.6, metric="average_precision")
+    examples = task.examples(["film"] * 40, labels=[[n for n, r in zip("abc", row) if r] for row in right])
+    found = task.scores(examples, [{"logits": row} for row in logits])
+    p = 1 / (1 + np.exp(-logits.astype("float64")))
+    said = p >= 0.6
+    losses = -np.where(right, np.log(p), np.log(1 - p))
+    f1 = lambda true, said: 2 * np.sum(true & said) / (np.sum(true) + np.sum(said))  # noqa: E731
+    empty = ~right.any(axis=1) & ~said.any(axis=1)
+    assert empty.any()
+    expected = {
+        "loss": losses.mean(),
+        "f1_micro": f1(right, said),
+        "f1_macro": np.mean([f1(right[:, i], said[:, i]) for i in range(3)]),
+        "f1_samples": np.mean([1.0 if e else f1(r, s) for r, s, e in zip(right, said, empty)]),
+        "exact_match": np.mean((right == said).all(axis=1)),
+        "hamming_loss": np.mean(right != said),
+    }
+    for name, value in expected.items():
+        assert found[name] == pytest.approx(value, rel=1e-6), name
+    precision = []
+    for i in range(3):
+        order = right[np.argsort(-p[:, i]), i]
+        precision.append(np.mean((np.cumsum(order) / np.arange(1, 41))[order]))
+    assert found["average_precision"] == pytest.approx(np.mean(precision))
+    assert not found["collapsed"]
+
+    model = task.model(tiny.encoder())
+    (batch,) = task.dataset(examples, 40)
+    outputs = np.asarray(model(batch)["logits"], np.float64)
+    wanted = np.mean(np.logaddexp(0, np.where(right, -outputs, outputs)))
+    losses, _ = model.loss_sums(batch, training=False)
+    assert float(losses["label"]) / float(model.loss_weights(batch)["label"]) == pytest.approx(wanted, rel=1e-5)
+
+
+def test_a_rule_is_learned(tmp_path):
+    rng = random.Random(3)
+    texts, labels = [], []
+    for _ in range(220):
+        chosen = [word for word in ("good", "bad", "fine") if rng.random() < 0.4]
+        words = filler(rng)
+        for word in chosen:
+            insert(rng, words, word)
+        texts.append(" ".join(words))
+        labels.append(chosen)
+    task = make()
+    examples, dev = task.examples(texts[:160], labels=labels[:160]), task.examples(texts[160:], labels=labels[160:])
+    model = train(task, examples, epochs=12)
+    scores = task.evaluate(model, dev, report=True, findings=True)
+    assert scores["f1_micro"] > 0.95 and scores["report"]["labels"].keys() == {"bad", "fine", "good"}
+    assert len(scores["findings"]["errors"]) == scores["findings"]["wrong"]
+    baselines = task.baselines(examples, dev)
+    share = np.mean(task.label_array(dev))
+    assert baselines["every label"]["f1_micro"] == pytest.approx(2 * share / (1 + share))
+    assert baselines["frequency of labels"]["f1_micro"] == 0.0
+    both, neither = task.predict(model, ["a good plot , fine", "the film"])
+    assert both["labels"] == ["fine", "good"] and neither["labels"] == []
+    json.dumps(both)
