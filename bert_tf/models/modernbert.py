@@ -261,4 +261,7 @@ _HEAD = {
     "dropout": ("classifier_dropout",),
     "default_dropout": 0.0,
 }
-HF = Maps(HF_CONFIG, HF_WEIGHTS, heads=classes("ModernBert", classification=_HEAD, tagging=_HEAD, choices=_HEAD, spans=None))
+_SPANS = _HEAD | {"dense": {"classifier": "head/dense"}, "spans": "modernbert"}
+HF = Maps(
+    HF_CONFIG, HF_WEIGHTS, heads=classes("ModernBert", classification=_HEAD, tagging=_HEAD, choices=_HEAD, spans=_SPANS)
+)

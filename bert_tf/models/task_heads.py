@@ -59,6 +59,7 @@ class PublishedHead:
         default_dropout: the rate where none is set.
         fixed: keys of their configuration that change the head -> the value that we compute; absent means that value.
         head: the head of their class, where it differs from the family's own; None where it does not.
+        spans: of question answering, `task.head` of their class.
 
     Example:
         PublishedHead("BertForSequenceClassification", {"classifier": "head/dense"}, dropout=("classifier_dropout",))
@@ -72,6 +73,7 @@ class PublishedHead:
     default_dropout: float = 0.0
     fixed: Mapping[str, object] = dataclasses.field(default_factory=dict)
     head: TaskHead | None = None
+    spans: str = "bert"
 
     def weights(self, weight_map):
         """The family's `WeightMap` with the names of the head. They replace those of pretraining heads."""

@@ -17,7 +17,7 @@ from bert_tf.models.backbone import policy
 from bert_tf.models.config_map import HF_ENCODER, HF_TIED, REQUIRED, TF1_ACTIVATIONS, ConfigMap, number
 from bert_tf.models.encoder import Encoder, encoder_inputs
 from bert_tf.models.family import Maps
-from bert_tf.models.task_heads import classes
+from bert_tf.models.task_heads import PublishedHead, classes
 from bert_tf.models.weights import TF1_IGNORED, WeightMap
 from bert_tf.models.xlnet_config import XLNetConfig
 
@@ -375,6 +375,20 @@ TF1_CONFIG = ConfigMap(
     file="xlnet_config.json",
 )
 _SUMMARY = {"dense": {"logits_proj": "head/dense"}, "dropout": ("summary_last_dropout",)}
+# It answers as the authors' code. While training, its answer class reads the true start alone, theirs all tokens.
+_JOINT_SPANS = PublishedHead(
+    "XLNetForQuestionAnswering",
+    dense={
+        "start_logits.dense": "head/start",
+        "end_logits.dense_0": "head/end_hidden",
+        "end_logits.dense_1": "head/end",
+        "answer_class.dense_0": "head/answer_hidden",
+    },
+    arrays={"end_logits.LayerNorm.weight": "head/end_norm/gamma", "end_logits.LayerNorm.bias": "head/end_norm/beta"},
+    transposed={"answer_class.dense_1.weight": "head/answer/kernel"},
+    fixed={"layer_norm_eps": 1e-12},
+    spans="xlnet",
+)
 HF = Maps(
     HF_CONFIG,
     HF_WEIGHTS,
@@ -383,8 +397,8 @@ HF = Maps(
         classification=_SUMMARY,
         tagging={"dropout": (), "default_dropout": 0.0},
         choices=_SUMMARY,
-        # XLNetForQuestionAnswering computes its answer class otherwise than the authors' code.
         spans={"architecture": "XLNetForQuestionAnsweringSimple"},
-    ),
+    )
+    | {"xlnet_spans": _JOINT_SPANS},
 )
 TF1 = Maps(TF1_CONFIG, TF1_WEIGHTS)

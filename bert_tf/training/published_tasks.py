@@ -48,7 +48,7 @@ def task_of(source):
     if published.kind == "question_answering":
         # The configuration does not say whether questions may be impossible; the answers in `n_best` never are.
         longest = min(QuestionAnsweringConfig.sequence_length, settings["sequence_length"])
-        settings |= {"head": "bert", "impossible_questions": True, "sequence_length": longest}
+        settings |= {"head": published.published.spans, "impossible_questions": True, "sequence_length": longest}
     tokenizer = source.tokenizer()
     try:
         task = build_task(settings, tokenizer)
@@ -81,10 +81,10 @@ def publish(task, model, where):
         raise ConfigError(
             f"{where}: Hugging Face has no class for {task.kind} with '{family_of(config).name}'; {advice}"
         )
-    if not _has_their_layers(task, model):
+    if not _has_their_layers(task, model, published):
         raise ConfigError(
             f"{where}: {published.architecture} has other layers in its head than this model; fine-tune with "
-            f"task.head={'bert' if task.kind == 'question_answering' else 'hugging_face'}, or {advice}"
+            f"task.head={published.spans if task.kind == 'question_answering' else 'hugging_face'}, or {advice}"
         )
     if getattr(model, "both_orders", None) is not None:
         raise ConfigError(f"{where}: {published.architecture} cannot read pairs in both orders; {advice}")
@@ -100,10 +100,10 @@ def publish(task, model, where):
 KINDS = ("classification", "multi_label", "regression", "tagging", "multiple_choice", "question_answering")
 
 
-def _has_their_layers(task, model):
+def _has_their_layers(task, model, published):
     """Whether the head of a model has the layers of Hugging Face's class."""
     if task.kind == "question_answering":
-        return task.head == "bert"
+        return task.head == published.spans
     if getattr(task.config, "features", None):
         return False
     return _layers(task_head(model.backbone.config, task.head_kind, "hugging_face")) == _layers(model.task_head)

@@ -7,7 +7,8 @@ Run by hand, in an environment of its own with torch, transformers (5.x was used
 
 For each class the file holds, after "<class>/": `config`, the config.json that `save_pretrained` wrote; `names`, the names
 of its tensors; `head/<name>`, those that the model in tests/fixtures/checkpoints does not have; the outputs in float64 for
-`token_ids`, `segment_ids`, `padding_mask`; and for classes that read texts `single_logits` and `pair_logits`, for SINGLE
+`token_ids`, `segment_ids`, `padding_mask`; of XLNetForQuestionAnswering the logits of the start, of the end after the start
+at START, and of the answer class, where only segment 1 and the last token can be in an answer; and for classes that read texts `single_logits` and `pair_logits`, for SINGLE
 and PAIR as transformers' tokenizer gives them.
 """
 
@@ -24,6 +25,7 @@ import transformers
 from safetensors.numpy import load_file
 
 SINGLE, PAIR = "the war", ("the war", "a tax")
+START = 5
 LABELS = {"SequenceClassification": ("neg", "pos", "LABEL_2"), "TokenClassification": ("B-PER", "I-PER", "O"),
           "QuestionAnswering": None, "QuestionAnsweringSimple": None, "MultipleChoice": None}  # fmt: skip
 MOST = ("SequenceClassification", "TokenClassification", "QuestionAnswering", "MultipleChoice")
@@ -33,7 +35,7 @@ FAMILIES = {
     "albert": ("Albert", MOST),
     "electra": ("Electra", MOST),
     "distilbert": ("DistilBert", MOST),
-    "xlnet": ("XLNet", ("SequenceClassification", "TokenClassification", "QuestionAnsweringSimple", "MultipleChoice")),
+    "xlnet": ("XLNet", (*MOST, "QuestionAnsweringSimple")),
     "modernbert": ("ModernBert", MOST),
     "gpt2": ("GPT2", ("SequenceClassification", "TokenClassification", "QuestionAnswering")),
     "gpt1": ("OpenAIGPT", ("SequenceClassification",)),
@@ -65,9 +67,24 @@ def compute(model, ids, mask, segments):
     parameters = inspect.signature(model.forward).parameters
     if "token_type_ids" in parameters and not type(model).__name__.startswith(("Roberta", "GPT2", "OpenAI")):
         inputs["token_type_ids"] = torch.tensor(segments)
+    if isinstance(model, transformers.XLNetForQuestionAnswering):
+        return compute_joint_spans(model, inputs)
     out = model(**inputs)
     names = ("start_logits", "end_logits") if "start_logits" in out else ("logits",)
     return {name: out[name].detach().numpy().astype("float32") for name in names}
+
+
+def compute_joint_spans(model, inputs):
+    forbidden = 1.0 - (inputs["token_type_ids"] == 1).double()
+    forbidden[:, -1] = 0.0
+    last = torch.full((len(forbidden),), forbidden.shape[1] - 1)
+    hidden = model.transformer(**inputs)[0]
+    out = {
+        "start_logits": model.start_logits(hidden, p_mask=forbidden),
+        "end_logits": model.end_logits(hidden, start_positions=torch.full_like(last, START), p_mask=forbidden),
+        "answer_logits": model(**inputs, p_mask=forbidden, cls_index=last).cls_logits,
+    }
+    return {name: value.detach().numpy().astype("float32") for name, value in out.items()}
 
 
 def make(family, fixtures):

@@ -14,7 +14,7 @@ IMPOSSIBLE = -1e9
 
 
 def published_head(family, impossible):
-    """The head that a model family was fine-tuned with: "bert", "electra" or "xlnet".
+    """The head that a model family was fine-tuned with: "bert", "electra", "modernbert" or "xlnet".
 
     Args:
         family: name of the family. ALBERT's code has two: `run_squad_v1.py` BERT's, `run_squad_v2.py` XLNet's.
@@ -22,7 +22,7 @@ def published_head(family, impossible):
     """
     if family == "albert":
         return "xlnet" if impossible else "bert"
-    return {"electra": "electra", "xlnet": "xlnet"}.get(family, "bert")
+    return family if family in HEADS else "bert"
 
 
 class SpanHead(keras.layers.Layer):
@@ -40,6 +40,8 @@ class SpanHead(keras.layers.Layer):
 
     #: Whether a question's null score alone says that it is impossible; else it is compared with the best span's score.
     null_alone = True
+    #: Variables of the head (their paths below "head/") -> the variables of the pretraining model from which they start.
+    pretrained = {}
     #: The null score above which the answer is "", before it is tuned.
     default_threshold = 0.0
     default_beam = 5
@@ -94,6 +96,29 @@ class BertSpanHead(SpanHead):
             ops.broadcast_to(ends[:, None, :], shape),
             null_scores,
         )
+
+
+class ModernBertSpanHead(BertSpanHead):
+    """The pretrained layers of the masked LM head, then BERT's head (`ModernBertForQuestionAnswering` of transformers)."""
+
+    pretrained = {
+        "hidden/kernel": "masked_lm_head/dense/kernel",
+        "layer_norm/gamma": "masked_lm_head/layer_norm/gamma",
+    }
+
+    def __init__(self, hidden, initializer_range, beam, dropout, name="head"):
+        super().__init__(hidden, initializer_range, beam, dropout, name)
+        gelu = activation("gelu_erf")
+        self.hidden = dense(self, hidden, gelu, initializer_range, "hidden", use_bias=False)
+        self.norm = LayerNormalization(epsilon=1e-5, center=False, dtype="float32", name="layer_norm")
+
+    def build(self, shape):
+        super().build(shape)
+        self.hidden.build(shape)
+        self.norm.build(shape)
+
+    def _logits(self, hidden, features, training=False):
+        return super()._logits(self.norm(self.hidden(hidden)), features, training)
 
 
 class JointSpanHead(SpanHead):
@@ -231,7 +256,12 @@ class XLNetSpanHead(JointSpanHead):
         return ops.cast(at_null, "float32")
 
 
-HEADS = {"bert": BertSpanHead, "electra": ElectraSpanHead, "xlnet": XLNetSpanHead}
+HEADS = {
+    "bert": BertSpanHead,
+    "electra": ElectraSpanHead,
+    "modernbert": ModernBertSpanHead,
+    "xlnet": XLNetSpanHead,
+}
 
 
 def _joint(layer, first, second):

@@ -17,7 +17,7 @@ class SpanModel(InferringModel):
 
     Args:
         encoder: of a model family: an encoder, or a decoder, which reads the question before the context.
-        head: "bert", "electra" or "xlnet"; see `bert_tf.tasks.spans.heads`.
+        head: "bert", "electra", "modernbert" or "xlnet"; see `bert_tf.tasks.spans.heads`.
         n_best, beam, max_answer_length, dropout: of `QuestionAnsweringConfig`.
         at_end: whether the position that means "no answer" is the last real one of a row; else it is the first.
         name: of the Keras model.
@@ -70,6 +70,11 @@ class SpanModel(InferringModel):
         self.head.build((None, None, config.hidden_size))
         self.kept = min(beam * beam, SPANS_PER_ANSWER * n_best)
         self.built = True
+
+    def pretrained_head(self):
+        """As that of `TaskModel`."""
+        own = {variable.path: variable for variable in self.head.weights}
+        return {theirs: own[f"head/{ours}"] for ours, theirs in self.head.pretrained.items()}
 
     def _read(self, features, training):
         """Vectors float32 [B, S, H], and bool [B, S], True at the position that means "no answer"."""

@@ -18,7 +18,7 @@ class QuestionAnsweringConfig(TaskConfig):
 
     Attributes:
         sequence_length: of `TaskConfig`.
-        dropout: before BERT's output layer, which the original has without dropout. The other heads have the encoder's
+        dropout: before the output layer of BERT and ModernBERT, which the originals have without dropout. The other heads have the encoder's
             rate before the answer class (XLNet) or none (ELECTRA).
         stride: from the begin of a window of a long context to the begin of the next one, in tokens. (`stride` of Hugging
             Face's tokenizers is the overlap of two windows instead.)
@@ -28,8 +28,9 @@ class QuestionAnsweringConfig(TaskConfig):
             of a window are combined.
         head: "bert": one dense layer gives the start and the end of the span (SpanBERT, RoBERTa and others have it,
             too). "electra": the end depends on the start, and a classifier tells impossible questions. "xlnet": as
-            "electra" in another form, also of ALBERT version 2. None: the one that the model family was published with;
-            ALBERT has "xlnet" where questions may be impossible, else "bert".
+            "electra" in another form, also of ALBERT version 2. "modernbert": as "bert", with the pretrained layers of the
+            masked LM head before it. None: the one that the model family was published with; ALBERT has "xlnet" where
+            questions may be impossible, else "bert".
         beam: of "electra" and "xlnet" how many starts of a window, and how many ends for each start, are looked at.
             None: 20 (ELECTRA), 5 (XLNet).
         impossible_questions: whether questions may have no answer in their context, as in SQuAD 2.0. The model then
@@ -41,7 +42,7 @@ class QuestionAnsweringConfig(TaskConfig):
             characters.
 
     Raises:
-        ConfigError: `beam` with BERT's head, or a threshold without impossible questions.
+        ConfigError: `beam` with the head of BERT or ModernBERT, or a threshold without impossible questions.
 
     Example:
         QuestionAnsweringConfig(kind="question_answering", sequence_length=512, max_answer_length=64)
@@ -53,16 +54,16 @@ class QuestionAnsweringConfig(TaskConfig):
     max_query_length: Annotated[int, Range(at_least=1)] = 64
     max_answer_length: Annotated[int, Range(at_least=1)] = 30
     n_best: Annotated[int, Range(at_least=1, at_most=100)] = 20
-    head: Literal["bert", "electra", "xlnet"] | None = None
+    head: Literal["bert", "electra", "modernbert", "xlnet"] | None = None
     beam: Annotated[int | None, Range(at_least=1, at_most=100)] = None
     impossible_questions: bool | None = None
     null_threshold: float | None = None
     scorer: Literal["squad", "korquad"] = "squad"
 
     def __post_init__(self):
-        if self.beam is not None and self.head == "bert":
+        if self.beam is not None and self.head in ("bert", "modernbert"):
             raise ConfigError(
-                f"task.beam={self.beam} is for task.head=electra and xlnet, not for bert; remove task.beam"
+                f"task.beam={self.beam} is for task.head=electra and xlnet, not for {self.head}; remove task.beam"
             )
         if self.null_threshold is not None and self.impossible_questions is False:
             raise ConfigError(

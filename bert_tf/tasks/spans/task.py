@@ -62,13 +62,16 @@ class QuestionAnsweringTask(Task):
 
     saved = SavedQuestionAnswering
     pooler = False
-    head_kind = "spans"
     inferred = (*INPUTS, "context_mask", "start_mask", "start_positions", "end_positions", "answerable")
 
     def __init__(self, config, tokenizer):
         super().__init__(config, tokenizer)
         self.pairs, self.impossible = True, self.config.impossible_questions
         self.head, self.threshold = self.config.head, self.config.null_threshold
+
+    @property
+    def head_kind(self):
+        return "xlnet_spans" if self.head == "xlnet" else "spans"
 
     @property
     def metric(self):
@@ -142,7 +145,7 @@ class QuestionAnsweringTask(Task):
             self.head = published_head(describe(encoder.config)["family"], self.impossible)
         if self.config.beam is not None and not self.null_alone:
             raise ConfigError(
-                f"task.beam={self.config.beam} is for the heads electra and xlnet, and this model has bert's"
+                f"task.beam={self.config.beam} is for the heads electra and xlnet, and this model has {self.head}'s"
             )
         if self.threshold is None:
             self.threshold = HEADS[self.head].default_threshold

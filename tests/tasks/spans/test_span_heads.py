@@ -53,7 +53,11 @@ def numpy_head(model, x, at_end):
     h = h.astype(np.float64)
     null = np.array(LENGTHS) - 1 if at_end else np.zeros(B, int)
     cls = np.eye(S, dtype=bool)[null]
-    if model.head.__class__.__name__ == "BertSpanHead":
+    if model.head.__class__.__name__ in ("BertSpanHead", "ModernBertSpanHead"):
+        if "hidden/kernel" in w:
+            h = gelu(h @ w["hidden/kernel"])
+            mean, variance = h.mean(-1, keepdims=True), h.var(-1, keepdims=True)
+            h = (h - mean) / np.sqrt(variance + 1e-5) * w["layer_norm/gamma"]
         logits = h @ w["dense/kernel"] + w["dense/bias"]
         logits[~x["padding_mask"]] = -1e9
         return logits[..., 0], lambda b, start: logits[b, :, 1], None, null
@@ -90,10 +94,10 @@ def numpy_head(model, x, at_end):
     )
 
 
-@pytest.mark.parametrize("head, at_end", [("bert", False), ("electra", False), ("xlnet", False), ("xlnet", True)])
+@pytest.mark.parametrize("head, at_end", [("bert", False), ("modernbert", False), ("electra", False), ("xlnet", False), ("xlnet", True)])
 def test_losses_and_spans(head, at_end):
     n = 3
-    model = build(head, n_best=n, beam=None if head == "bert" else n, max_answer_length=2, at_end=at_end)
+    model = build(head, n_best=n, beam=None if head.endswith("bert") else n, max_answer_length=2, at_end=at_end)
     x = features(at_end)
     start, end, answer, null = numpy_head(model, x, at_end)
     gold = np.stack([x["start_positions"], x["end_positions"]], 1)
@@ -102,7 +106,7 @@ def test_losses_and_spans(head, at_end):
     weights = x["label_weights"]
     np.testing.assert_allclose(sums["span"], np.dot(span, weights), rtol=1e-4)
     total = np.array(span)
-    if head == "bert":
+    if head.endswith("bert"):
         assert sums.keys() == {"span"} == model.loss_weights(x).keys()
     else:
         # ELECTRA has the question's label, XLNet the window's.
@@ -114,9 +118,9 @@ def test_losses_and_spans(head, at_end):
     np.testing.assert_allclose(outputs["loss"], total, rtol=1e-4)
     for b in range(B):
         pairs = []
-        scores = start[b] if head == "bert" else log_softmax(start[b])
+        scores = start[b] if head.endswith("bert") else log_softmax(start[b])
         for s in np.argsort(-scores, kind="stable")[:n]:
-            ends = end(b, s) if head == "bert" else log_softmax(end(b, s))
+            ends = end(b, s) if head.endswith("bert") else log_softmax(end(b, s))
             for e in np.argsort(-ends, kind="stable")[:n]:
                 if x["start_mask"][b, s] and x["context_mask"][b, e] and 0 <= e - s < 2:
                     pairs.append((scores[s] + ends[e], s, e))
@@ -139,7 +143,16 @@ def test_rows_shorter_than_the_beam():
 
 
 def test_families_have_the_head_that_was_published():
-    assert [published_head(f, True) for f in ("bert", "spanbert", "albert", "electra", "xlnet")] == [
-        "bert", "bert", "xlnet", "electra", "xlnet"
+    assert [published_head(f, True) for f in ("bert", "spanbert", "albert", "electra", "modernbert", "xlnet")] == [
+        "bert", "bert", "xlnet", "electra", "modernbert", "xlnet"
     ]  # fmt: skip
     assert published_head("albert", False) == "bert"
+
+
+def test_modernbert_starts_from_the_layers_of_the_masked_lm_head():
+    found = build("modernbert").pretrained_head()
+    assert {name: variable.shape for name, variable in found.items()} == {
+        "masked_lm_head/dense/kernel": (H, H),
+        "masked_lm_head/layer_norm/gamma": (H,),
+    }
+    assert build("bert").pretrained_head() == {}
