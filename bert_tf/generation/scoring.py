@@ -129,17 +129,37 @@ class TextScorer:
             rows.append(row(context, continuation))
         results = []
         scored = self._scored([ids for _, ids, _ in rows], [source for source, _, _ in rows])
-        for (context, continuation), (_, ids, begin), (log_p, greedy) in zip(pairs, rows, scored):
+        for (context, continuation), (_, ids, begin), (log_p, ranks) in zip(pairs, rows, scored):
             results.append(
                 ContinuationScore(
                     float(log_p[begin:].sum()),
                     len(ids) - 1 - begin,
                     len(continuation),
                     len(continuation.encode("utf-8", "surrogatepass")),
-                    bool(greedy[begin:].all()),
+                    bool((ranks[begin:] == 0).all()),
                 )
             )
         return results
+
+    def tokens(self, texts):
+        """The log-probability of each token of texts that are continued, each text for itself.
+
+        Args:
+            texts: list of str.
+
+        Returns:
+            list of (ids, log-probabilities float32, ranks int32), arrays of one length. The rank of a token is the number of
+            tokens that are more probable there. Without a start token the first token of a text is left out.
+
+        Raises:
+            ConfigError: a model that answers sources.
+            DataError: a text longer than the model's positions.
+        """
+        self._window(None, None)
+        rows = [[*self._start, *self.tokenizer.encode(text)] for text in texts]
+        for ids, text in zip(rows, texts):
+            self._check_length(len(ids), text)
+        return [(np.array(ids[1:], np.int32), *scored) for ids, scored in zip(rows, self._scored(rows))]
 
     def perplexity(self, documents, length=None, stride=None, progress=None):
         """The negative log-likelihood of documents, each for itself.
@@ -248,7 +268,7 @@ class TextScorer:
             raise DataError(f"{brief(text)} has {length} tokens, the model {longest} positions; shorten it")
 
     def _scored(self, sequences, sources=None):
-        """For each sequence of ids: the log-probability of each token after the first, and whether it is the best.
+        """For each sequence of ids: the log-probability of each token after the first, and its rank from 0.
 
         `sources` are what an encoder-decoder reads for each, and the prefixes for a decoder that has them.
         """
@@ -259,14 +279,14 @@ class TextScorer:
             inputs = padded([sequences[i] for i in chosen], self.tokenizer.pad_id)
             if self.has_encoder or self.has_prefix:
                 inputs += padded([sources[i] for i in chosen], self.tokenizer.pad_id)
-            log_p, greedy = (np.asarray(x) for x in self._scores(*inputs))
+            log_p, ranks = (np.asarray(x) for x in self._scores(*inputs))
             for row, i in enumerate(chosen):
                 count = len(sequences[i]) - 1
-                results[i] = log_p[row, :count], greedy[row, :count]
+                results[i] = log_p[row, :count], ranks[row, :count]
         return results
 
     def token_scores(self, token_ids, padding_mask, source_ids=None, source_mask=None):
-        """float32 and bool [B, S - 1]: of each token but the first."""
+        """float32 and int32 [B, S - 1]: the log-probability and the rank of each token but the first."""
         if self.has_encoder:
             inputs = {"token_ids": source_ids, "padding_mask": source_mask, "decoder_token_ids": token_ids}
         else:
@@ -279,8 +299,9 @@ class TextScorer:
         def of_row(pair):  # one sequence at a time: the logits of all would be large
             vectors, ids = pair
             logits = ops.cast(self.model.output_logits(vectors), "float32")
+            own = ops.take_along_axis(logits, ids[:, None], axis=-1)
             log_p = ops.take_along_axis(ops.log_softmax(logits, axis=-1), ids[:, None], axis=-1)[:, 0]
-            return log_p, ops.cast(ops.argmax(logits, axis=-1), "int32") == ids
+            return log_p, ops.sum(ops.cast(logits > own, "int32"), axis=-1)
 
         return ops.map(of_row, (x, token_ids[:, 1:]))
 

@@ -104,6 +104,9 @@ class MaskedLM(PretrainingModel):
             outputs["pair_logits"] = self.pair_head(encoded["pooled_output"], training=training)
         return outputs
 
+    def hidden_token_logits(self, inputs, hidden, positions, mask_id):
+        return masked_logits(self.backbone, self.masked_lm_head, inputs, hidden, positions, mask_id)
+
     def loss_weights(self, features):
         return {name: ops.sum(weights) for name, (_, weights) in self._targets(features).items()}
 
@@ -143,6 +146,13 @@ class MaskedLM(PretrainingModel):
     def settings(self):
         masking = MaskingConfig(strategy="span") if self.span_boundary else MaskingConfig()
         return MaskedLMConfig(pair_task=self.pair_task or "none", span_boundary=self.span_boundary, masking=masking)
+
+
+def masked_logits(encoder, head, inputs, hidden, positions, mask_id):
+    """float32 [B, P, V] of an encoder with a masked LM head; see `PretrainingModel.hidden_token_logits`."""
+    masked = ops.where(hidden, mask_id, inputs["token_ids"])
+    encoded = encoder.outputs_at(inputs | {"token_ids": masked}, positions)
+    return head(encoded["sequence_output"], encoder.embedding_table)
 
 
 def _index_in_span(features):

@@ -94,6 +94,12 @@ class PermutationLM(PretrainingModel):
         x = outputs[0] if self.segments == 1 else ops.concatenate(outputs, axis=1)
         return {"permutation_lm_logits": self.lm_head(x, self.backbone.embedding_table)}
 
+    def hidden_token_logits(self, inputs, hidden, positions, mask_id):
+        """By the query stream, with all hidden tokens after the others in the order; nothing is masked."""
+        order = ops.cast(hidden, "int32")
+        encoded = self.backbone.encode(inputs, permutation_order=order, mask_positions=positions)
+        return self.lm_head(encoded["query_output"], self.backbone.embedding_table)
+
     def loss_weights(self, features):
         return {"permutation_lm": ops.sum(ops.cast(feature(features, "mask_weights"), "float32"))}
 

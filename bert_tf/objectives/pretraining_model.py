@@ -4,6 +4,7 @@ import keras
 
 from bert_tf.backend import TrainableModel
 from bert_tf.config import build, to_dict, upgrade
+from bert_tf.errors import ConfigError
 from bert_tf.objectives.objective import ObjectiveConfig
 
 
@@ -34,6 +35,26 @@ class PretrainingModel(TrainableModel):
             kwargs: of `keras.Model`, such as `name`.
         """
         raise NotImplementedError(f"{cls.__name__} must define around")
+
+    def hidden_token_logits(self, inputs, hidden, positions, mask_id):
+        """What the model predicts for hidden tokens from the tokens before and after them.
+
+        Args:
+            inputs: dict of the encoder's inputs, not corrupted: `token_ids` int32 [B, S], ...
+            hidden: bool [B, S], True at the tokens that the model must not see.
+            positions: int32 [B, P], those of the hidden tokens that are predicted.
+            mask_id: id of the token that replaces hidden ones, for models that were trained with one.
+
+        Returns:
+            float32 [B, P, V].
+
+        Raises:
+            ConfigError: an objective that trains no such predictions.
+        """
+        raise ConfigError(
+            f"a model pretrained with {self.settings.name} does not predict hidden tokens from both sides; give one of "
+            "masked_lm, replaced_token_detection or permutation_lm"
+        )
 
     def frame(self, tokenizer):
         """The `Frame` in which the model was trained to read prompts, if it writes text; None for the usual one.

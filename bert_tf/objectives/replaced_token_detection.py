@@ -9,6 +9,7 @@ from bert_tf.models import ENCODER_INPUTS
 from bert_tf.models.electra import GENERATOR, make_generator
 from bert_tf.models.families import describe
 from bert_tf.objectives.losses import binary_cross_entropy_sum, cross_entropy_sums, feature
+from bert_tf.objectives.masked_lm import masked_logits
 from bert_tf.objectives.pretraining_model import PretrainingModel
 from bert_tf.objectives.replaced_token_detection_config import ReplacedTokenDetectionConfig
 from bert_tf.objectives.sampling import sample_tokens
@@ -93,6 +94,12 @@ class ReplacedTokenDetection(PretrainingModel):
             outputs = {"masked_lm_logits": logits, "sampled_ids": sampled, "token_ids": inputs["token_ids"]}
         encoded = self.backbone(inputs, training=training)
         return outputs | {"replaced_logits": self.discriminator_head(encoded["sequence_output"])}
+
+    def hidden_token_logits(self, inputs, hidden, positions, mask_id):
+        """Those of the generator: the discriminator predicts no tokens."""
+        if self.generator is None:
+            raise ConfigError("the checkpoint has no generator, and ELECTRA's discriminator predicts no tokens")
+        return masked_logits(self.generator, self.masked_lm_head, inputs, hidden, positions, mask_id)
 
     def loss_weights(self, features):
         self._check_trainable()

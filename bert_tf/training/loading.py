@@ -73,8 +73,8 @@ class Loaded:
     task_model: TrainableModel | None = None
 
 
-def load(path, pretraining=False, pooler=None, fresh=(), family=None, dtype=None, **outputs):
-    """See `bert_tf.load`."""
+def load(path, pretraining=False, pooler=None, fresh=(), family=None, dtype=None, trained=True, **outputs):
+    """See `bert_tf.load`. `trained`: of `load_from`."""
     known = ["pooler", "pair_head", *(record.head for record in OBJECTIVES.values() if record.head)]
     for part in fresh:
         if part not in known:
@@ -86,18 +86,23 @@ def load(path, pretraining=False, pooler=None, fresh=(), family=None, dtype=None
         if settings is None:
             own = OBJECTIVES[FAMILIES[source.family].objective].head
             raise DataError(f"{path} holds no pretraining head; to initialize one randomly, pass fresh=('{own}',)")
-    return load_from(source, settings, pooler, fresh, dtype, **outputs)
+    return load_from(source, settings, pooler, fresh, dtype, trained, **outputs)
 
 
-def load_from(source, settings, pooler=None, fresh=(), dtype=None, **outputs):
-    """`Loaded` from what `open_source` returns, with the objective of these settings; None for no objective."""
+def load_from(source, settings, pooler=None, fresh=(), dtype=None, trained=True, **outputs):
+    """`Loaded` from what `open_source` returns, with the objective of these settings; None for no objective.
+
+    With `trained=False` all variables keep their random initial values.
+    """
     if pooler is None:
         pooler = "pooler" in source.parts or (settings is not None and settings.needs_pooler)
     encoder = build_encoder(source.config, pooler=pooler, dtype=dtype, **outputs)
     objective = None
     if settings is not None:
         objective = OBJECTIVES[settings.name].model_class.around(encoder, settings)
-    report = source.fill(objective or encoder, partly=objective is None, fresh=fresh)
+    report = LoadReport()
+    if trained:
+        report = source.fill(objective or encoder, partly=objective is None, fresh=fresh)
     return Loaded(encoder, source.tokenizer(), objective, source.family, report)
 
 
@@ -132,12 +137,13 @@ def _shown_objective(family, parts):
     return next(shown, own if own.head is None else None)
 
 
-def load_pretrained(path, precision="float32"):
+def load_pretrained(path, precision="float32", trained=True):
     """The objective and tokenizer of a pretraining run, or of a published checkpoint with its heads.
 
     Args:
         path: what `bert_tf.load` opens.
         precision: what the model computes in, whatever it was trained in.
+        trained: False keeps the random initial weights: the same model without its training.
 
     Returns:
         A pair (the objective, such as a `MaskedLM`; tokenizer).
@@ -146,7 +152,7 @@ def load_pretrained(path, precision="float32"):
         RunDirectoryError, DataError, ConfigError: as `bert_tf.load`; also an unknown precision.
     """
     with precision_scope(precision):
-        loaded = load(path, pretraining=True)
+        loaded = load(path, pretraining=True, trained=trained)
     return loaded.objective, loaded.tokenizer
 
 

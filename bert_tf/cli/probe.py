@@ -1,0 +1,145 @@
+"""What has a pretrained model learned? Cloze questions, minimal pairs and stereotypes.
+
+Without options the model answers the cloze questions in English that come with the library, by kind of knowledge: facts,
+grammar, coreference, lexical meaning, sentiment, reasoning, sequences and sums. Beside each number stand its chance level and
+that of the same model with random weights.
+
+A model that sees both sides is asked for each hidden token (BERT and the like, ELECTRA's generator, XLNet), a decoder for each
+token after those before it.
+
+example:
+  bert-tf probe run
+  bert-tf probe run --cloze korean
+  bert-tf probe run --pairs BLiMP.zip --most 100
+  bert-tf probe run --crows-pairs crows_pairs_anonymized.csv --hide token
+  bert-tf probe run --cloze english --pairs BLiMP.zip --output probe.json
+
+in Python:
+  from bert_tf.probing import CLOZE_SETS, read_cloze, run_cloze, text_scorer
+  from bert_tf.training.loading import load_pretrained
+  scorer = text_scorer(*load_pretrained("run"))
+  run_cloze(scorer, read_cloze(CLOZE_SETS["english"]))["facts"].accuracy
+"""
+
+
+def add_arguments(parser):
+    parser.add_argument("run", help="a pretraining run, or a published checkpoint with its pretraining head")
+    parser.add_argument("--cloze", metavar="SET", help="english, korean, or a file with the columns kind, text, answers, options")
+    parser.add_argument("--pairs", metavar="FILE", help="BLiMP's zip or folder, or a file of sentence_good and sentence_bad")
+    parser.add_argument("--most", type=int, metavar="N", help="the first N pairs of each file (default: all)")
+    parser.add_argument("--crows-pairs", metavar="FILE", help="crows_pairs_anonymized.csv")
+    parser.add_argument(
+        "--hide",
+        choices=("word", "token"),
+        default="word",
+        help="hide the later tokens of a word, too, or each token alone, as Salazar et al. 2020 (default %(default)s)",
+    )
+    parser.add_argument("--no-control", action="store_true", help="leave out the same model with random weights")
+    parser.add_argument("--batch-size", type=int, default=32, help="sequences of a batch (default %(default)s)")
+    parser.add_argument("--output", help="write all numbers here, as JSON")
+
+
+def run(arguments):
+    from bert_tf.errors import ConfigError
+
+    for flag in ("most", "batch_size"):
+        value = getattr(arguments, flag)
+        if value is not None and value < 1:
+            raise ConfigError(f"--{flag.replace('_', '-')} is {value}; it must be at least 1")
+
+    probes = _probes(arguments)
+
+    import keras
+
+    from bert_tf.probing import text_scorer
+    from bert_tf.training.loading import load_pretrained
+
+    results = {}
+    for name, trained in (("model", True), ("random weights", False))[: 1 if arguments.no_control else 2]:
+        keras.utils.set_random_seed(0)
+        scorer = text_scorer(*load_pretrained(arguments.run, trained=trained), arguments.batch_size, arguments.hide)
+        results[name] = {probe: ask(scorer, name) for probe, (ask, _) in probes.items()}
+    print(f"{arguments.run}: by {scorer.measure}")
+    for probe, (_, show) in probes.items():
+        show(results["model"][probe], results.get("random weights", {}).get(probe))
+    if arguments.output:
+        _write(results, scorer.measure, arguments)
+
+
+def _probes(arguments):
+    """What is asked: name -> (function(scorer, name of the model) -> result, function that prints it and the control's)."""
+    from bert_tf.probing import CLOZE_SETS, read_cloze, read_crows_pairs, read_pairs, run_cloze, run_crows_pairs, run_pairs
+
+    probes = {}
+    if arguments.cloze or not (arguments.pairs or arguments.crows_pairs):
+        path = CLOZE_SETS.get(arguments.cloze or "english", arguments.cloze)
+        probes["cloze"] = (_asking(run_cloze, read_cloze(path), "questions"), show_cloze)
+    if arguments.pairs:
+        probes["pairs"] = (_asking(run_pairs, read_pairs(arguments.pairs, arguments.most), "pairs"), show_pairs)
+    if arguments.crows_pairs:
+        probes["crows_pairs"] = (_asking(run_crows_pairs, read_crows_pairs(arguments.crows_pairs), "pairs"), show_crows_pairs)
+    return probes
+
+
+def _asking(function, examples, unit):
+    from bert_tf.progress import Progress
+
+    def ask(scorer, name):
+        progress = Progress(name, len(examples), unit)
+        result = function(scorer, examples, progress.update)
+        progress.finish()
+        return result
+
+    return ask
+
+
+def show_cloze(result, control):
+    print(f"\n  {'cloze questions':<20} right  chance  no context  random    P@1    P@5  median rank")
+    for kind, found in result.items():
+        random = f"{control[kind].accuracy:6.3f}" if control else "     -"
+        print(
+            f"  {kind:<20}{found.accuracy:6.3f}  {found.chance:6.3f}  {found.without_context:10.3f}  {random}"
+            f"  {found.p_at_1:5.3f}  {found.p_at_5:5.3f}  {found.median_rank:11,.0f}"
+        )
+    print("  right: the answer is the most probable option; P@1, P@5, rank: among the whole vocabulary")
+
+
+def show_pairs(result, control):
+    print(f"\n  {'minimal pairs':<30} accuracy  chance  random  pairs")
+    rows = {"all": (result.accuracy, result.count)} | result.by_kind
+    others = {"all": (control.accuracy, 0)} | control.by_kind if control else {}
+    for kind, (accuracy, count) in rows.items():
+        random = f"{others[kind][0]:6.3f}" if others else "     -"
+        print(f"  {kind:<30} {accuracy:8.3f}   0.500  {random}  {count:5,}")
+
+
+def show_crows_pairs(result, control):
+    from bert_tf.probing.stereotypes import CAVEAT
+
+    print(f"\n  {'CrowS-Pairs':<30}  score  random  pairs")
+    rows = {"all": (result.score, result.count)} | result.by_kind
+    others = {"all": (control.score, 0)} | control.by_kind if control else {}
+    for kind, (score, count) in rows.items():
+        random = f"{others[kind][0]:6.3f}" if others else "     -"
+        print(f"  {kind:<30} {score:6.3f}  {random}  {count:5,}")
+    print(f"  0.5 is no preference; {result.ties} ties. {CAVEAT}")
+
+
+def _write(results, measure, arguments):
+    import dataclasses
+    import json
+    import math
+
+    from bert_tf.files import atomic_write
+
+    def plain(value):
+        if dataclasses.is_dataclass(value):
+            value = dataclasses.asdict(value)
+        if isinstance(value, dict):
+            return {key: plain(inner) for key, inner in value.items()}
+        return None if isinstance(value, float) and math.isnan(value) else value
+
+    with atomic_write(arguments.output) as file:
+        json.dump({"run": str(arguments.run), "measure": measure} | plain(results), file, indent=2, ensure_ascii=False)
+        file.write("\n")
+    print(f"\n{arguments.output} has all numbers")

@@ -1,0 +1,18 @@
+"""What a pretrained model has learned: cloze questions, minimal pairs, stereotypes; see README.md.
+
+    objective, tokenizer = load_pretrained("run")
+    scorer = text_scorer(objective, tokenizer)
+    run_cloze(scorer, read_cloze(CLOZE_SETS["english"]))["facts"].accuracy
+
+Names are imported when they are first used (PEP 562).
+"""
+
+from bert_tf.lazy import lazy_names
+
+__getattr__, __all__ = lazy_names(__name__, {
+    "cloze": ["ClozeResult", "run_cloze"],
+    "cloze_files": ["CLOZE_SETS", "ClozeQuestion", "read_cloze"],
+    "minimal_pairs": ["MinimalPair", "PairsResult", "read_pairs", "run_pairs"],
+    "scorers": ["HiddenTokenScorer", "NextTokenScorer", "text_scorer"],
+    "stereotypes": ["StereotypeResult", "read_crows_pairs", "run_crows_pairs"],
+})

@@ -1,0 +1,44 @@
+"""`bert-tf probe` on the small published-format BERT of the fixtures."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from bert_tf.cli.main import main
+from bert_tf.probing import read_crows_pairs, read_pairs, run_crows_pairs, run_pairs, text_scorer
+from bert_tf.training.loading import load_pretrained
+
+BERT = str(Path(__file__).parents[1] / "fixtures" / "checkpoints" / "bert")
+
+
+def test_all_probes(tmp_path, capsys):
+    cloze, pairs, crows = (tmp_path / name for name in ("cloze.tsv", "pairs.tsv", "crows.csv"))
+    cloze.write_text("kind\ttext\tanswers\toptions\nfacts\tthe ___ of a war\tpeople\tlaw\n")
+    pairs.write_text("sentence_good\tsentence_bad\nthe war\twar the\na law\tlaw a\n")
+    crows.write_text("sent_more,sent_less,stereo_antistereo,bias_type\nthe war,a war,stereo,age\n")
+    out = tmp_path / "probe.json"
+    files = ["--cloze", str(cloze), "--pairs", str(pairs), "--crows-pairs", str(crows)]
+    assert main(["probe", BERT, *files, "--output", str(out)]) == 0
+    printed = capsys.readouterr().out
+    for text in ("by pseudo-log-likelihood", "cloze questions", "minimal pairs", "CrowS-Pairs", "do not call one fair"):
+        assert text in printed
+    found = json.loads(out.read_text())
+    scorer = text_scorer(*load_pretrained(BERT))
+    assert found["model"]["pairs"]["accuracy"] == run_pairs(scorer, read_pairs(pairs)).accuracy
+    assert found["model"]["crows_pairs"]["score"] == run_crows_pairs(scorer, read_crows_pairs(crows)).score
+    random, trained = (found[name]["cloze"]["facts"] for name in ("random weights", "model"))
+    assert random["count"] == trained["count"] == 1 and random["median_rank"] != trained["median_rank"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--most", "0"], "--most is 0; it must be at least 1"),
+        (["--cloze", "klingon"], "klingon"),
+        (["--pairs", "nowhere.zip"], "cannot read nowhere.zip"),
+    ],
+)
+def test_errors_come_before_the_model_is_loaded(arguments, message, capsys):
+    assert main(["probe", "no_such_run", *arguments]) == 1
+    assert message in capsys.readouterr().err

@@ -1,0 +1,58 @@
+"""Cloze questions: the sets that come with the library, files, and the numbers by their definitions."""
+
+import collections
+
+import pytest
+from fakes import FakeScorer
+
+from bert_tf.errors import DataError
+from bert_tf.probing import CLOZE_SETS, ClozeQuestion, read_cloze, run_cloze
+
+KINDS = ("facts", "grammar", "coreference", "lexical_meaning", "sentiment", "reasoning", "sequences_and_sums")
+HEADER = "kind\ttext\tanswers\toptions\n"
+
+
+@pytest.mark.parametrize("language", CLOZE_SETS)
+def test_the_sets_of_the_library(language):
+    questions = read_cloze(CLOZE_SETS[language])
+    counts = collections.Counter(question.kind for question in questions)
+    assert tuple(counts) == KINDS and min(counts.values()) >= 40
+    assert len({question.text for question in questions}) == len(questions)
+    hangul = sum("가" <= character <= "힣" for question in questions for character in question.text)
+    assert (hangul > 3000) == (language == "korean")
+
+
+def test_results_by_their_definitions():
+    questions = [
+        ClozeQuestion("a", "x ___ y", ("good", "fine"), ("good", "bad")),
+        ClozeQuestion("a", "___ y", ("red car",), ("red car", "bad", "sad")),
+        ClozeQuestion("b", "x ___", ("same",), ("same", "equal")),
+    ]
+    scorer = FakeScorer(
+        {"good": -1.0, "bad": -2.0, "red": -1.5, "car": -1.0, "same": -3.0, "equal": -3.0, "sad": -9.0},
+        {"good": 6, "fine": 4, "same": 0},
+    )
+    done = []
+    found = run_cloze(scorer, questions, done.append)
+    assert done == [2, 3]
+    a, b = found["a"], found["b"]
+    assert (a.accuracy, a.count, a.ranked) == (0.5, 2, 1)  # "red car" (-2.5) loses, and is no single token
+    assert a.chance == pytest.approx((1 / 2 + 1 / 3) / 2)
+    assert (a.p_at_1, a.p_at_5, a.median_rank) == (0.0, 1.0, 5.0), "the better of two answers counts"
+    assert (b.accuracy, b.without_context) == (0.0, 0.0), "a tie is not right"
+    assert (b.p_at_1, b.median_rank) == (1.0, 1.0)
+
+
+@pytest.mark.parametrize(
+    ("row", "message"),
+    [
+        ("facts\tParis is here.\tFrance\tItaly\n", "question 1: .* has 0 blanks ___; it must have one"),
+        ("facts\tA ___.\t|\tItaly\n", "question 1: there is no answer"),
+        ("facts\tA ___.\tFrance\tFrance\n", "there must be options beside the answer"),
+        ("facts\tA ___.\tFrance|Spain\tSpain|Italy\n", "no other one may be right"),
+    ],
+)
+def test_errors(row, message, tmp_path):
+    (tmp_path / "a.tsv").write_text(HEADER + row)
+    with pytest.raises(DataError, match=message):
+        read_cloze(tmp_path / "a.tsv")

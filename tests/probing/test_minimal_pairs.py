@@ -1,0 +1,55 @@
+"""Minimal pairs: BLiMP's files as they are distributed, and how many are judged rightly."""
+
+import json
+import zipfile
+
+import pytest
+from fakes import FakeScorer
+
+from bert_tf.errors import DataError
+from bert_tf.probing import MinimalPair, read_pairs, run_pairs
+
+ROWS = [
+    {"sentence_good": "she sings", "sentence_bad": "she sing", "linguistics_term": "agreement", "UID": "x", "one_prefix": True},
+    {"sentence_good": "he sings", "sentence_bad": "he sing", "linguistics_term": "agreement", "pairID": "1"},
+]
+
+
+def test_files(tmp_path):
+    text = "".join(json.dumps(row) + "\n" for row in ROWS)
+    folder = tmp_path / "data"
+    folder.mkdir()
+    (folder / "a.jsonl").write_text(text)
+    (folder / "b.jsonl").write_text('{"sentence_good": "a b", "sentence_bad": "b a"}\n\n')
+    with zipfile.ZipFile(tmp_path / "BLiMP.zip", "w") as archive:
+        for file in folder.iterdir():
+            archive.write(file, f"data/{file.name}")
+    (tmp_path / "own.tsv").write_text("sentence_good\tsentence_bad\na b\tb a\n")
+    expected = [MinimalPair(row["sentence_good"], row["sentence_bad"], "agreement") for row in ROWS]
+    other = MinimalPair("a b", "b a", "b")
+    assert read_pairs(folder) == read_pairs(tmp_path / "BLiMP.zip") == [*expected, other]
+    assert read_pairs(folder, most=1) == [expected[0], other]
+    assert read_pairs(folder / "a.jsonl") == expected
+    assert read_pairs(tmp_path / "own.tsv") == [MinimalPair("a b", "b a", "own")]
+
+
+def test_errors(tmp_path):
+    (tmp_path / "a.jsonl").write_text(json.dumps(ROWS[0]) + '\n{"sentence_good": 3}\n')
+    with pytest.raises(DataError, match="a.jsonl, line 2: there is no text 'sentence_good'"):
+        read_pairs(tmp_path / "a.jsonl")
+    (tmp_path / "b.zip").write_text("no zip")
+    with pytest.raises(DataError, match="cannot read .*b.zip: File is not a zip file"):
+        read_pairs(tmp_path / "b.zip")
+    (tmp_path / "empty").mkdir()
+    with pytest.raises(DataError, match="holds no minimal pairs"):
+        read_pairs(tmp_path / "empty")
+    with pytest.raises(DataError, match="cannot read .*nowhere.jsonl: No such file"):
+        read_pairs(tmp_path / "nowhere.jsonl")
+
+
+def test_results():
+    scorer = FakeScorer({"sings": -1.0, "sing": -2.0, "b": -1.0})
+    pairs = [MinimalPair("she sings", "she sing", "x"), MinimalPair("he sing", "he sings", "x"), MinimalPair("a b", "b a", "y")]
+    found = run_pairs(scorer, pairs)
+    assert found.by_kind == {"x": (0.5, 2), "y": (0.0, 1)}, "a tie is not right"
+    assert (found.accuracy, found.count) == (pytest.approx(1 / 3), 3)
