@@ -30,7 +30,7 @@ from bert_tf.tokenizers import KINDS
 from bert_tf.training.published_tasks import publish
 
 PACKAGES = [f"bert_tf.{name}" for name in (
-    "backend", "checkpoints", "export", "generation", "layers", "models", "objectives", "prompting", "reporting", "tasks", "testing", "tokenizers", "training"
+    "backend", "checkpoints", "export", "generation", "layers", "models", "objectives", "probing", "prompting", "reporting", "tasks", "testing", "tokenizers", "training"
 )] + ["tfrecords", "bert_tf"]  # fmt: skip
 
 
@@ -125,11 +125,16 @@ def exported(path):
     NAMES["write_saved_model"](NAMES["ServedEmbedding"](encoder(), tokenizer(), 32), path)
 
 
+def scorer():
+    return NAMES["text_scorer"](NAMES["MaskedLM"](encoder()), tokenizer())
+
+
 #: Name of an object -> function that makes it.
 OBJECTS = {
     "tokenizer": tokenizer,
     "encoder": encoder,
     "gpt": gpt,
+    "scorer": scorer,
     "dataset": dataset,
     "tmp_path": lambda: Path(os.getcwd()),
 }

@@ -13,6 +13,6 @@ __getattr__, __all__ = lazy_names(__name__, {
     "cloze": ["ClozeResult", "run_cloze"],
     "cloze_files": ["CLOZE_SETS", "ClozeQuestion", "read_cloze"],
     "minimal_pairs": ["MinimalPair", "PairsResult", "read_pairs", "run_pairs"],
-    "scorers": ["HiddenTokenScorer", "NextTokenScorer", "text_scorer"],
+    "scorers": ["HiddenTokenScorer", "NextTokenScorer", "ScoredText", "text_scorer"],
     "stereotypes": ["StereotypeResult", "read_crows_pairs", "run_crows_pairs"],
 })

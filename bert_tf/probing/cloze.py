@@ -21,6 +21,10 @@ class ClozeResult:
             the whole vocabulary; nan where none is ranked. A decoder sees the text before the blank alone.
         median_rank: float, of the best answer, from 1.
         count, ranked: int, all questions, and those with an answer that is one token.
+
+    Example:
+        result = run_cloze(scorer, [ClozeQuestion("films", "a ___ film", ("good",), ("good", "bad"))])["films"]
+        result.accuracy, result.p_at_1
     """
 
     accuracy: float
@@ -45,7 +49,8 @@ def run_cloze(scorer, questions, progress=None):
         {kind: `ClozeResult`}.
 
     Example:
-        run_cloze(scorer, [ClozeQuestion("films", "a ___ film", ("good",), ("good", "bad"))])["films"].accuracy
+        questions = [ClozeQuestion("films", "a ___ film", ("good",), ("good", "bad"))]
+        run_cloze(scorer, questions)["films"].accuracy
     """
     rows, size = [], scorer.batch_size
     for begin in range(0, len(questions), size):

@@ -21,7 +21,11 @@ class ClozeQuestion:
         kind: str, the kind of knowledge.
         text: str with `___` where a word is missing.
         answers: tuple of str, the words that are right.
-        options: tuple of str, of which the model chooses; the first answer is one of them.
+        options: tuple of str, of which the model chooses, the first answer first.
+
+    Example:
+        ClozeQuestion("facts", "Paris is in ___.", ("France",), ("France", "Italy")).filled("Italy")
+        # ('Paris is in Italy.', (12, 17))
     """
 
     kind: str

@@ -24,6 +24,9 @@ class MinimalPair:
     Attributes:
         good, bad: str, the acceptable and the unacceptable one.
         kind: str, the phenomenon.
+
+    Example:
+        MinimalPair("she sings", "she sing", "agreement")
     """
 
     good: str
@@ -39,6 +42,9 @@ class PairsResult:
         accuracy: float, the fraction over all pairs; 0.5 by chance.
         by_kind: {kind: (accuracy, number of pairs)}, the kinds as they are first found.
         count: int, the pairs.
+
+    Example:
+        run_pairs(scorer, [MinimalPair("a good film", "good a film", "order")]).by_kind
     """
 
     accuracy: float

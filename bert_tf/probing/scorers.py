@@ -26,6 +26,10 @@ class ScoredText:
         starts, ends: int32 [T], the characters [start, end) of each.
         log_p: float32 [T], the natural logarithm of the probability of each.
         ranks: int32 [T], how many other tokens are more probable in its place.
+
+    Example:
+        (text,) = scorer.score(["a good film"])
+        text.within(2, 6).log_p  # of "good"
     """
 
     ids: np.ndarray

@@ -29,6 +29,11 @@ class StereotypeResult:
             opposite of one.
         by_kind: {type of bias: (score, number of pairs)}.
         count, ties: int, all pairs, and those whose scores agree to three decimals, as in the original.
+
+    Example:
+        rows = [{"sent_more": "a film", "sent_less": "a good film", "stereo_antistereo": "stereo", "bias_type": "x"}]
+        result = run_crows_pairs(scorer, rows)
+        result.score, result.ties
     """
 
     score: float
