@@ -12,6 +12,7 @@ from bert_tf.lazy import lazy_names
 __getattr__, __all__ = lazy_names(__name__, {
     "cloze": ["ClozeResult", "run_cloze"],
     "cloze_files": ["CLOZE_SETS", "ClozeQuestion", "read_cloze"],
+    "layers": ["LayerProbe", "LayerVectors", "control_tags", "layer_vectors", "probe_layers"],
     "minimal_pairs": ["MinimalPair", "PairsResult", "read_pairs", "run_pairs"],
     "scorers": ["HiddenTokenScorer", "NextTokenScorer", "ScoredText", "text_scorer"],
     "stereotypes": ["StereotypeResult", "read_crows_pairs", "run_crows_pairs"],

@@ -28,7 +28,19 @@ def test_all_probes(tmp_path, capsys):
     assert found["model"]["pairs"]["accuracy"] == run_pairs(scorer, read_pairs(pairs)).accuracy
     assert found["model"]["crows_pairs"]["score"] == run_crows_pairs(scorer, read_crows_pairs(crows)).score
     random, trained = (found[name]["cloze"]["facts"] for name in ("random weights", "model"))
+    assert found["model"].keys() == {"cloze", "pairs", "crows_pairs"}
     assert random["count"] == trained["count"] == 1 and random["median_rank"] != trained["median_rank"]
+
+
+def test_layers(tmp_path, capsys):
+    file = tmp_path / "words.conll"
+    file.write_text("a D\nlaw N\n\nthe D\nwar N\nof P\npeople N\n\n" * 6)
+    out = tmp_path / "probe.json"
+    assert main(["probe", BERT, "--layers", str(file), str(file), "--no-control", "--output", str(out)]) == 0
+    printed = capsys.readouterr().out
+    assert "selectivity" in printed and "likelihood" not in printed
+    found = json.loads(out.read_text())["model"]["layers"]
+    assert found["tags"]["layers"][0] == 1.0 and found["tags"]["classes"] == 3
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,69 @@
+"""Probes of layers: the vectors of words by plain calls, the controls, and classes that a layer does or does not show."""
+
+import keras
+import numpy as np
+import pytest
+
+from bert_tf.errors import DataError
+from bert_tf.models import BertConfig, BertEncoder
+from bert_tf.probing import LayerProbe, control_tags, layer_vectors, probe_layers
+from bert_tf.tokenizers import WordPieceTokenizer
+
+PIECES = "the un ##believ ##able film is good bad one a".split()
+TOKENIZER = WordPieceTokenizer(["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *PIECES])
+SENTENCES = [["the", "unbelievable", "film"], ["is", "good"], ["a"]]
+
+
+@pytest.fixture(scope="module")
+def encoder():
+    keras.utils.set_random_seed(2)
+    sizes = {"hidden_size": 16, "num_layers": 2, "num_heads": 2, "intermediate_size": 32, "initializer_range": 0.3}
+    return BertEncoder(BertConfig(TOKENIZER.vocabulary_size, max_positions=12, **sizes), output_hidden_states=True)
+
+
+def test_vectors_are_those_of_the_first_token_of_each_word(encoder):
+    found = layer_vectors(encoder, TOKENIZER, SENTENCES, batch_size=2)
+    assert found.words.shape == (3, 6, 16) and found.sentences.shape == (3, 3, 16)
+    states = encoder({"token_ids": np.array([[2, 5, 6, 7, 8, 9, 3]])})["hidden_states"]
+    expected = np.stack(states)[:, 0, [1, 2, 5]]
+    np.testing.assert_allclose(found.words[:, :3], expected, atol=1e-5)
+    np.testing.assert_allclose(found.sentences[:, 0], expected.mean(axis=1), atol=1e-5)
+    parts = layer_vectors(encoder, TOKENIZER, [["the", "unbelievable", "film"] * 4], sequence_length=8)
+    assert parts.words.shape == (3, 12, 16)  # a long sentence in parts, each word once
+
+
+def test_control_tags_belong_to_words():
+    words = [f"w{i % 300}" for i in range(3000)]
+    tags = np.array(["A"] * 75 + ["B"] * 25)
+    drawn = control_tags(words, tags)
+    assert len({(word, tag) for word, tag in zip(words, drawn)}) == 300
+    assert abs(np.mean(drawn[:300] == "A") - 0.75) < 3 * np.sqrt(0.75 * 0.25 / 300)
+    assert (control_tags(words, tags, seed=1) != drawn).any()
+
+
+def test_what_the_vectors_show_is_found(encoder):
+    rng = np.random.default_rng(0)
+    words = ["the", "film", "is", "good", "bad", "one", "a", "unbelievable"]
+    kinds = dict(zip(words, ["D", "N", "V", "A", "A", "N", "D", "A"]))
+
+    def sentences(count):
+        drawn = [[str(word) for word in rng.choice(words, rng.integers(1, 9))] for _ in range(count)]
+        return drawn, [[kinds[word] for word in sentence] for sentence in drawn]
+
+    done = []
+    found = probe_layers(encoder, TOKENIZER, sentences(150), sentences(60), progress=lambda *n: done.append(n))
+    tags, length, order = (found[name] for name in ("tags", "length", "order"))
+    assert done[-1] == (12, 12)
+    # The tag depends on the word alone: the embeddings show it, as they show the control tag of a word.
+    assert tags.layers[0] > 0.95 and tags.control[0] > 0.95 and tags.baseline == 1.0 and tags.classes == 4
+    assert tags.selectivity == tuple(a - b for a, b in zip(tags.layers, tags.control))
+    # Nothing marks exchanged words in sentences of random words.
+    assert abs(order.layers[-1] - 0.5) < 3 * np.sqrt(0.25 / 60) and length.selectivity is None
+    assert length.classes == 5 and length.layers[0] > length.baseline  # the mean of fewer position vectors differs
+
+
+def test_errors(encoder):
+    few = SENTENCES, [["D", "A", "N"], ["V", "A"], ["D"]]
+    with pytest.raises(DataError, match="at least 5 sentences"):
+        probe_layers(encoder, TOKENIZER, few, few)
+    assert LayerProbe((0.5,), None, 0.4, 2).selectivity is None
