@@ -21,7 +21,7 @@ MAY_IMPORT = {
     "generation": {"backend", "layers", "tokenizers", "models", "tfrecords", "objectives"},
     "checkpoints": {"backend", "layers", "tokenizers", "models", "tfrecords"},
     "tasks": {"backend", "layers", "tokenizers", "models", "tfrecords", "objectives", "generation", "reporting"},
-    "probing": {"backend", "layers", "tokenizers", "models", "tfrecords", "objectives", "generation", "tasks", "prompting"},
+    "probing": {"backend", "layers", "tokenizers", "models", "tfrecords", "objectives", "generation", "tasks", "prompting", "reporting"},
     "prompting": {"backend", "layers", "tokenizers", "models", "tfrecords", "objectives", "generation", "tasks", "samples"},
     "training": {"backend", "layers", "tokenizers", "models", "tfrecords", "objectives", "checkpoints", "tasks", "reporting"},
     "export": {

@@ -1,4 +1,4 @@
-"""What a pretrained model has learned: cloze questions, minimal pairs, stereotypes; see README.md.
+"""What a pretrained model has learned: cloze questions, minimal pairs, stereotypes, layers, attention; see README.md.
 
     objective, tokenizer = load_pretrained("run")
     scorer = text_scorer(objective, tokenizer)
@@ -10,6 +10,7 @@ Names are imported when they are first used (PEP 562).
 from bert_tf.lazy import lazy_names
 
 __getattr__, __all__ = lazy_names(__name__, {
+    "attention": ["TextAttention", "text_attention", "write_attention_page"],
     "cloze": ["ClozeResult", "run_cloze"],
     "cloze_files": ["CLOZE_SETS", "ClozeQuestion", "read_cloze"],
     "layers": ["LayerProbe", "LayerVectors", "control_tags", "layer_vectors", "probe_layers"],

@@ -1,32 +1,39 @@
-"""The frame of a page: one HTML file with its style, without scripts and outside references."""
+"""The frame of a page: one HTML file with its style and perhaps one script, without outside references."""
 
+import base64
 import functools
+import hashlib
 from pathlib import Path
 
 from bert_tf.reporting.markup import h, render
 
-#: A browser loads nothing and runs nothing, whatever the page holds.
+#: A browser loads nothing and runs nothing but the script of the page, whatever the page holds.
 POLICY = "default-src 'none'; style-src 'unsafe-inline'; img-src data:"
 
 
-def document(title, parts):
+def document(title, parts, script=None):
     """The text of an HTML file.
 
     Args:
         title: str, what the window is called.
         parts: list of elements.
+        script: text of the JavaScript that the browser runs when all parts are there; None for none.
     """
+    policy, scripts = POLICY, []
+    if script is not None:
+        checksum = base64.b64encode(hashlib.sha256(script.encode("utf-8")).digest()).decode()
+        policy, scripts = f"{POLICY}; script-src 'sha256-{checksum}'", [h("script", script)]
     head = h(
         "head",
         h("meta", charset="utf-8"),
         h("meta", name="viewport", content="width=device-width, initial-scale=1"),
-        h("meta", http_equiv="Content-Security-Policy", content=POLICY),
+        h("meta", http_equiv="Content-Security-Policy", content=policy),
         h("meta", name="color-scheme", content="light dark"),
         h("link", rel="icon", href="data:,"),
         h("title", title),
         h("style", _style()),
     )
-    return "<!doctype html>\n" + render(h("html", head, h("body", h("main", parts)), lang="en")) + "\n"
+    return "<!doctype html>\n" + render(h("html", head, h("body", h("main", parts), scripts), lang="en")) + "\n"
 
 
 def section(title, *children, note=None):

@@ -1,0 +1,34 @@
+"""Write a page on which the attention of every head for a text can be looked at.
+
+One HTML file without outside references, for any browser. Arrow keys or clicks choose the layer and the head; pointing at a
+token shows what it looks at, and what looks at it; W exchanges tokens and words.
+
+example:
+  bert-tf attention run "The keys to the cabinet are on the table." --output attention.html
+  bert-tf attention run "He went to the bank." --pair "It was closed."
+
+in Python:
+  from bert_tf.probing import text_attention, write_attention_page
+  from bert_tf.training.loading import load_encoder
+  attention = text_attention(*load_encoder("run", pooler=False), "The keys to the cabinet are on the table.")
+  write_attention_page(attention, "attention.html")
+"""
+
+
+def add_arguments(parser):
+    parser.add_argument("run", help="a run, or a published checkpoint")
+    parser.add_argument("text", help="at most 128 tokens")
+    parser.add_argument("--pair", metavar="TEXT", help="a second text, read with the first as a pair")
+    parser.add_argument("--output", default="attention.html", help="the file to write (default %(default)s)")
+
+
+def run(arguments):
+    from pathlib import Path
+
+    from bert_tf.probing import text_attention, write_attention_page
+    from bert_tf.training.loading import load_encoder
+
+    attention = text_attention(*load_encoder(arguments.run, pooler=False), arguments.text, arguments.pair)
+    write_attention_page(attention, arguments.output, f"Attention of {Path(arguments.run).name}")
+    layers, heads, size = attention.weights.shape[:3]
+    print(f"{arguments.output} shows {layers} layers of {heads} heads for {size} tokens; open it in a browser")

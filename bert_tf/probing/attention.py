@@ -1,0 +1,154 @@
+"""Which tokens the heads of a model look at, and a page on which a person can look at them."""
+
+import dataclasses
+import json
+from pathlib import Path
+
+import numpy as np
+
+from bert_tf.errors import ConfigError, DataError
+from bert_tf.models.weights import by_path
+from bert_tf.parsing import brief
+from bert_tf.reporting.document import document
+from bert_tf.reporting.markup import h
+from bert_tf.tasks.sequences import as_strings
+from bert_tf.tokenizers.ops.word_spans import find_word_spans
+
+#: A page with more tokens would be too large to look at.
+MOST_TOKENS = 128
+
+
+@dataclasses.dataclass(frozen=True)
+class TextAttention:
+    """The attention of all heads for one text, or for two.
+
+    Attributes:
+        tokens: list of str, special tokens too.
+        words: list of int, the number of each token's word; each special token is a word of its own.
+        weights: float32 [layers, heads, S, S]: from the token of the row to that of the column; each row sums to 1.
+
+    Example:
+        text_attention(encoder, tokenizer, "a good film").of_words().tokens  # ['[CLS]', 'a', 'good', 'film', '[SEP]']
+    """
+
+    tokens: list
+    words: list
+    weights: np.ndarray
+
+    def of_words(self):
+        """The same between words: the sum over the tokens that are looked at, the mean over those that look.
+
+        Clark et al. 2019, section 4.1.
+        """
+        groups = np.equal.outer(np.arange(max(self.words) + 1), self.words).astype(np.float32)
+        summed = np.einsum("lhqk,wk->lhqw", self.weights, groups)
+        weights = np.einsum("lhqw,vq->lhvw", summed, groups / groups.sum(axis=1, keepdims=True))
+        names = ["".join(t.removeprefix("##") for t, word in zip(self.tokens, self.words) if word == w) for w in range(len(groups))]
+        return TextAttention(names, list(range(len(groups))), weights)
+
+
+def text_attention(encoder, tokenizer, text, text_pair=None):
+    """The `TextAttention` of a text, or of a pair.
+
+    Args:
+        encoder: an encoder or decoder that can give its attention.
+        tokenizer: of its pretraining.
+        text, text_pair: str.
+
+    Raises:
+        ConfigError: a model that cannot give its attention.
+        DataError: a text without tokens, or more than 128 tokens.
+    """
+    parts, words = [], []
+    for given in (text, text_pair)[: 1 if text_pair is None else 2]:
+        string = as_strings([given])
+        ids, starts, ends = tokenizer.tokenize_with_offsets(string)
+        begins, _ = find_word_spans(tokenizer, string, ids, starts, ends)
+        if not len(ids.values):
+            raise DataError(f"{brief(given)} has no token; give at least one word")
+        parts.append(ids)
+        words.append(np.cumsum(begins.numpy()))
+    longest = min(MOST_TOKENS, encoder.config.max_positions)
+    count = sum(len(own) for own in words)
+    row = tokenizer.pack(*parts, sequence_length=count + 8, dynamic=True)
+    found = row["token_ids"].numpy()[0]
+    if len(found) > longest:
+        raise DataError(f"the text has {len(found)} tokens, and at most {longest} can be shown; shorten it")
+    scores = _with_attention(encoder)(row, training=False)["attention_scores"]
+    weights = np.stack([np.asarray(of_layer[0], np.float32) for of_layer in scores])
+    return TextAttention([tokenizer.id_to_token(int(i)) for i in found], _words_of_row(tokenizer, words, len(found)), weights)
+
+
+def write_attention_page(attention, path, title="Attention"):
+    """Writes one HTML file, without outside references, on which heads and layers can be looked at.
+
+    A picture of each head; the chosen one is drawn large, with a line from each token to those that it looks at. Pointing at a
+    token shows its lines alone. Arrow keys choose the layer and the head, W exchanges tokens and words.
+
+    Args:
+        attention: `TextAttention`.
+        path: of the file.
+        title: str.
+
+    Example:
+        write_attention_page(text_attention(encoder, tokenizer, "a good film"), "attention.html")
+    """
+    from bert_tf.files import atomic_write
+
+    views = {"tokens": attention, "words": attention.of_words()}
+    data = {name: _as_data(view) for name, view in views.items()}
+    layers, heads = attention.weights.shape[:2]
+    parts = [
+        h("header", h("p", "bert_tf", class_="brand"), h("h1", title), h("p", f"{layers} layers of {heads} heads", class_="about")),
+        h(
+            "p",
+            "Choose a head by clicking or with the arrow keys: left and right for the head, up and down for the layer. Point at "
+            "a token to see its lines alone. W exchanges tokens and words.",
+            class_="note",
+        ),
+        h(
+            "p",
+            h("button", "words", id="unit", type="button", aria_pressed="false"),
+            " ",
+            h("output", "", id="where", aria_live="polite"),
+        ),
+        h("div", h("div", id="lines"), h("div", id="heads", role="grid", tabindex="0", aria_label="heads"), class_="attention"),
+        h("script", json.dumps(data, ensure_ascii=False).replace("<", "\\u003c"), id="data", type="application/json"),
+    ]
+    script = (Path(__file__).parent / "attention.js").read_text(encoding="utf-8")
+    with atomic_write(path) as file:
+        file.write(document(title, parts, script=script))
+
+
+def _with_attention(encoder):
+    """The same model with `attention_scores` among its outputs."""
+    settings = encoder.get_config()
+    if "output_attention_scores" not in settings:
+        raise ConfigError(f"{type(encoder).__name__} does not give its attention; give an encoder or a decoder")
+    if settings["output_attention_scores"]:
+        return encoder
+    whole, known = type(encoder).from_config(settings | {"output_attention_scores": True}), by_path(encoder)
+    for path, variable in by_path(whole).items():
+        variable.assign(known[path])
+    return whole
+
+
+def _words_of_row(tokenizer, words, length):
+    """The number of the word of each token of a row: `words` counts from 1 in each text."""
+    layout = tokenizer.layout
+    first, *second = words
+    numbers = [None] * len(layout.before_first) + list(first) + [None] * len(layout.after_first)
+    if second:
+        numbers += [None] * len(layout.before_second) + [n + max(first) for n in second[0]] + [None] * len(layout.after_second)
+    numbers += [None] * (length - len(numbers))
+    result, last = [], (-1, None)
+    for number in numbers:
+        last = (last[0] + (number is None or number != last[1]), number)
+        result.append(int(last[0]))
+    return result
+
+
+def _as_data(attention):
+    """What the page's script reads: weights in 1/255, row by row."""
+    weights = np.rint(attention.weights * 255).astype(int)
+    return {"tokens": attention.tokens, "weights": weights.reshape(*weights.shape[:2], -1).tolist()}
