@@ -13,6 +13,8 @@ example:
   bert-tf probe run --cloze korean
   bert-tf probe run --pairs BLiMP.zip --most 100
   bert-tf probe run --crows-pairs crows_pairs_anonymized.csv --hide token
+  bert-tf probe run --lama LAMA/ConceptNet/test.jsonl
+  bert-tf probe run --lama LAMA/TREx --relations LAMA/relations.jsonl
   bert-tf probe run --layers train.conllu dev.conllu
   bert-tf probe run --cloze english --pairs BLiMP.zip --output probe.json
 
@@ -27,6 +29,8 @@ in Python:
 def add_arguments(parser):
     parser.add_argument("run", help="a pretraining run, or a published checkpoint with its pretraining head")
     parser.add_argument("--cloze", metavar="SET", help="english, korean, or a file with the columns kind, text, answers, options")
+    parser.add_argument("--lama", metavar="PATH", help="a .jsonl file of LAMA, or a folder of them: asked as cloze questions")
+    parser.add_argument("--relations", metavar="FILE", help="of --lama: relations.jsonl with the templates of relations")
     parser.add_argument("--pairs", metavar="FILE", help="BLiMP's zip or folder, or a file of sentence_good and sentence_bad")
     parser.add_argument("--most", type=int, metavar="N", help="the first N pairs of each file (default: all)")
     parser.add_argument("--crows-pairs", metavar="FILE", help="crows_pairs_anonymized.csv")
@@ -100,10 +104,16 @@ class _Model:
 
 def _probes(arguments):
     """What is asked: name -> (function(`_Model`) -> result, function that prints it and the control's)."""
+    from bert_tf.errors import ConfigError
     from bert_tf.probing import CLOZE_SETS, read_cloze, read_crows_pairs, read_pairs, run_cloze, run_crows_pairs, run_pairs
+    from bert_tf.probing.lama_files import read_lama
 
+    if arguments.relations and not arguments.lama:
+        raise ConfigError("--relations is for --lama; give both")
     probes = {}
-    if arguments.cloze or not (arguments.pairs or arguments.crows_pairs or arguments.layers):
+    if arguments.lama:
+        probes["lama"] = (_asking(run_cloze, read_lama(arguments.lama, arguments.relations), "questions"), show_cloze)
+    if arguments.cloze or not (arguments.lama or arguments.pairs or arguments.crows_pairs or arguments.layers):
         path = CLOZE_SETS.get(arguments.cloze or "english", arguments.cloze)
         probes["cloze"] = (_asking(run_cloze, read_cloze(path), "questions"), show_cloze)
     if arguments.pairs:
@@ -151,14 +161,27 @@ def _asking(function, examples, unit):
 
 
 def show_cloze(result, control):
-    print(f"\n  {'cloze questions':<20} right  chance  no context  random    P@1    P@5  median rank")
-    for kind, found in result.items():
-        random = f"{control[kind].accuracy:6.3f}" if control else "     -"
-        print(
-            f"  {kind:<20}{found.accuracy:6.3f}  {found.chance:6.3f}  {found.without_context:10.3f}  {random}"
-            f"  {found.p_at_1:5.3f}  {found.p_at_5:5.3f}  {found.median_rank:11,.0f}"
-        )
+    rows = dict(result)
+    if len(result) > 1:
+        rows["mean of kinds"] = None
+    print(f"\n  {'cloze questions':<20} right  chance  no context  random    P@1    P@5  median rank  questions")
+    for kind in rows:
+        numbers = [_mean_of(result, kind, name) for name in ("accuracy", "chance", "without_context")]
+        numbers.append(_mean_of(control, kind, "accuracy") if control else None)
+        numbers += [_mean_of(result, kind, name) for name in ("p_at_1", "p_at_5", "median_rank")]
+        texts = ("-" if n is None or n != n else f"{n:,.0f}" if i == 6 else f"{n:.3f}" for i, n in enumerate(numbers))
+        count = sum(found.count for name, found in result.items() if rows[kind] is None or name == kind)
+        print("  {:<20}{:>6}  {:>6}  {:>10}  {:>6}  {:>5}  {:>5}  {:>11}  {:>9,}".format(kind[:20], *texts, count))
     print("  right: the answer is the most probable option; P@1, P@5, rank: among the whole vocabulary")
+
+
+def _mean_of(result, kind, name):
+    """A number of a kind, or the mean over the kinds that have it."""
+    import math
+
+    found = [getattr(one, name) for one in ([result[kind]] if kind in result else result.values())]
+    known = [number for number in found if not math.isnan(number)]
+    return sum(known) / len(known) if known else None
 
 
 def show_pairs(result, control):

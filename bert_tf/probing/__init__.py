@@ -13,6 +13,7 @@ __getattr__, __all__ = lazy_names(__name__, {
     "attention": ["TextAttention", "text_attention", "write_attention_page"],
     "cloze": ["ClozeResult", "run_cloze"],
     "cloze_files": ["CLOZE_SETS", "ClozeQuestion", "read_cloze"],
+    "lama_files": ["read_lama"],
     "layers": ["LayerProbe", "LayerVectors", "control_tags", "layer_vectors", "probe_layers"],
     "minimal_pairs": ["MinimalPair", "PairsResult", "read_pairs", "run_pairs"],
     "scorers": ["HiddenTokenScorer", "NextTokenScorer", "ScoredText", "text_scorer"],

@@ -14,7 +14,8 @@ class ClozeResult:
     """How a model fills the blanks of some questions.
 
     Attributes:
-        accuracy: float, the fraction of questions whose answer is the most probable of the options.
+        accuracy: float, the fraction of questions whose answer is the most probable of the options; nan without options, as
+            the next two.
         chance: float, of an option drawn at random.
         without_context: float, the accuracy where the model sees the options alone, without the text around the blank.
         p_at_1, p_at_5: float, the fraction of the ranked questions with an answer among the 1 or 5 most probable tokens of
@@ -75,12 +76,15 @@ def _answered(scorer, questions):
         apart = {word: next(alone) for word in of_question}
         ranks = [found[word][1].ranks[0] for word in question.answers if len(found[word][1].ranks) == 1]
         chosen = [_prefers(values, question.options) for values in (found, apart)]
-        rows.append((*chosen, 1 / len(question.options), min(ranks) + 1 if ranks else None))
+        chance = 1 / len(question.options) if question.options else float("nan")
+        rows.append((*chosen, chance, min(ranks) + 1 if ranks else None))
     return rows
 
 
 def _prefers(values, options):
-    """Whether the first option is more probable than each of the others."""
+    """Whether the first option is more probable than each of the others; nan where there are none."""
+    if not options:
+        return float("nan")
     right, *others = (values[option][0] for option in options)
     return right > max(others)
 

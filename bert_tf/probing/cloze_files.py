@@ -21,7 +21,7 @@ class ClozeQuestion:
         kind: str, the kind of knowledge.
         text: str with `___` where a word is missing.
         answers: tuple of str, the words that are right.
-        options: tuple of str, of which the model chooses, the first answer first.
+        options: tuple of str, of which the model chooses, the first answer first; empty where it chooses from all tokens.
 
     Example:
         ClozeQuestion("facts", "Paris is in ___.", ("France",), ("France", "Italy")).filled("Italy")

@@ -14,14 +14,14 @@ BERT = str(Path(__file__).parents[1] / "fixtures" / "checkpoints" / "bert")
 
 def test_all_probes(tmp_path, capsys):
     cloze, pairs, crows = (tmp_path / name for name in ("cloze.tsv", "pairs.tsv", "crows.csv"))
-    cloze.write_text("kind\ttext\tanswers\toptions\nfacts\tthe ___ of a war\tpeople\tlaw\n")
+    cloze.write_text("kind\ttext\tanswers\toptions\nfacts\tthe ___ of a war\tpeople\tlaw\nb\ta ___\twar of\tlaw\n")
     pairs.write_text("sentence_good\tsentence_bad\nthe war\twar the\na law\tlaw a\n")
     crows.write_text("sent_more,sent_less,stereo_antistereo,bias_type\nthe war,a war,stereo,age\n")
     out = tmp_path / "probe.json"
     files = ["--cloze", str(cloze), "--pairs", str(pairs), "--crows-pairs", str(crows)]
     assert main(["probe", BERT, *files, "--output", str(out)]) == 0
     printed = capsys.readouterr().out
-    for text in ("by pseudo-log-likelihood", "cloze questions", "minimal pairs", "CrowS-Pairs", "do not call one fair"):
+    for text in ("by pseudo-log-likelihood", "cloze questions", "minimal pairs", "CrowS-Pairs", "mean of kinds", "do not call one fair"):
         assert text in printed
     found = json.loads(out.read_text())
     scorer = text_scorer(*load_pretrained(BERT))
@@ -48,6 +48,7 @@ def test_layers(tmp_path, capsys):
     [
         (["--most", "0"], "--most is 0; it must be at least 1"),
         (["--cloze", "klingon"], "klingon"),
+        (["--relations", "a.jsonl"], "--relations is for --lama"),
         (["--pairs", "nowhere.zip"], "cannot read nowhere.zip"),
     ],
 )

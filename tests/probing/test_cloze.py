@@ -1,12 +1,14 @@
 """Cloze questions: the sets that come with the library, files, and the numbers by their definitions."""
 
 import collections
+import json
+import math
 
 import pytest
 from fakes import FakeScorer
 
 from bert_tf.errors import DataError
-from bert_tf.probing import CLOZE_SETS, ClozeQuestion, read_cloze, run_cloze
+from bert_tf.probing import CLOZE_SETS, ClozeQuestion, read_cloze, read_lama, run_cloze
 
 KINDS = ("facts", "grammar", "coreference", "lexical_meaning", "sentiment", "reasoning", "sequences_and_sums")
 HEADER = "kind\ttext\tanswers\toptions\n"
@@ -41,6 +43,25 @@ def test_results_by_their_definitions():
     assert (a.p_at_1, a.p_at_5, a.median_rank) == (0.0, 1.0, 5.0), "the better of two answers counts"
     assert (b.accuracy, b.without_context) == (0.0, 0.0), "a tie is not right"
     assert (b.p_at_1, b.median_rank) == (1.0, 1.0)
+
+
+def test_lama(tmp_path):
+    folder = tmp_path / "TREx"
+    folder.mkdir()
+    fact = {"predicate_id": "P17", "sub_label": "Paris", "obj_label": "France", "masked_sentences": ["Paris, [MASK] or [MASK]"]}
+    rows = [fact, fact, fact | {"obj_label": "Italy", "judgments": [{"judgment": "no"}]}]
+    (folder / "P17.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    (folder / "other.jsonl").write_text(json.dumps({"obj_label": "b", "masked_sentences": ["a [MASK]"]}) + "\n")
+    (tmp_path / "relations.jsonl").write_text('{"relation": "P17", "template": "[X] is in [Y] ."}\n')
+    plain = read_lama(folder)
+    assert [(q.kind, q.text, q.answers) for q in plain] == [("P17", "Paris, ___ or ", ("France",)), ("other", "a ___", ("b",))]
+    assert read_lama(folder, tmp_path / "relations.jsonl")[0].text == "Paris is in ___ ."
+    found = run_cloze(FakeScorer({}, {"France": 0, "b": 3}), plain)
+    assert (found["P17"].p_at_1, found["other"].p_at_1, found["other"].p_at_5) == (1.0, 0.0, 1.0)
+    assert math.isnan(found["P17"].accuracy) and math.isnan(found["P17"].chance)
+    (folder / "bad.jsonl").write_text('{"masked_sentences": []}')
+    with pytest.raises(DataError, match="bad.jsonl, line 1: there is no text 'obj_label'"):
+        read_lama(folder)
 
 
 @pytest.mark.parametrize(
