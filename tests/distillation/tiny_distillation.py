@@ -1,15 +1,15 @@
 """A fine-tuned teacher and files, small enough to be trained in a test."""
 
-from bert_tf import config as configuration
-from bert_tf.distillation.distill_config import DistillConfig
-from bert_tf.tokenizers import WordPieceTokenizer
-from bert_tf.models.families import build_config, build_encoder, describe
-from bert_tf.objectives import MaskedLM
-from bert_tf.training.converting import write_run
-from bert_tf.training.finetuning import FinetuneConfig, finetune
-
 import keras
 import numpy as np
+
+from bert_tf import config as configuration
+from bert_tf.distillation import DistillConfig
+from bert_tf.models.families import build_config, build_encoder, describe
+from bert_tf.objectives import MaskedLM
+from bert_tf.tokenizers import WordPieceTokenizer
+from bert_tf.training.converting import write_run
+from bert_tf.training.finetuning import FinetuneConfig, finetune
 
 GOOD, BAD = ["good", "fine", "great", "nice"], ["bad", "poor", "awful", "dull"]
 REST = ["film", "plot", "a", "the", "actor", "song"]
@@ -18,9 +18,9 @@ MODEL = SIZES | {"num_layers": 4, "initializer_range": 0.2, "dropout": 0.0, "att
 STUDENT = MODEL | {"num_layers": 2}
 
 
-def write_pretrained(path, sizes=MODEL):
+def write_pretrained(path, sizes=MODEL, more=()):
     """A run of no training with a masked LM head."""
-    tokenizer = WordPieceTokenizer(["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *GOOD, *BAD, *REST])
+    tokenizer = WordPieceTokenizer(["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *GOOD, *BAD, *REST, *more])
     keras.utils.set_random_seed(3)
     objective = MaskedLM(build_encoder(build_config(sizes, tokenizer.vocabulary_size)), pair_task="nsp")
     record = {"model": describe(objective.backbone.config), "objective": {"name": "masked_lm", "pair_task": "nsp"}}
@@ -34,6 +34,8 @@ def write_files(folder):
     every = [f"the {noun} {word}\t{int(word in GOOD)}" for word in GOOD + BAD for noun in REST[:2]]
     (folder / "few.tsv").write_text("\n".join(["text\tlabel", *rows]) + "\n")
     (folder / "dev.tsv").write_text("\n".join(["text\tlabel", *every]) + "\n")
+    known = [f"{article} {noun} {word}\t{int(word in GOOD)}" for word in GOOD + BAD for noun in REST for article in ("a", "the")]
+    (folder / "all.tsv").write_text("\n".join(["text\tlabel", *known]) + "\n")
     texts = [f"a {noun} {word}" for word in GOOD + BAD for noun in REST for _ in range(3)]
     (folder / "texts.txt").write_text("\n".join(texts) + "\n")
 
@@ -45,9 +47,9 @@ def write_teacher(folder):
     settings = {
         "task": {"kind": "classification", "sequence_length": 16},
         "init_from": str(folder / "pretrained"),
-        "data": {"train": str(folder / "dev.tsv"), "dev": str(folder / "dev.tsv")},
+        "data": {"train": str(folder / "all.tsv"), "dev": str(folder / "dev.tsv")},
         "optimizer": {"learning_rate": 5e-3},
-        "train": {"epochs": 10, "batch_size": 8, "strategy": "one", "dropout": 0.0},
+        "train": {"epochs": 6, "batch_size": 8, "strategy": "one", "dropout": 0.0},
     }
     return finetune(configuration.build(FinetuneConfig, settings), folder / "teacher")
 
