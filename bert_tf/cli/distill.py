@@ -25,7 +25,8 @@ from bert_tf.cli import settings
 
 def add_arguments(parser):
     settings.add_config(parser, "distill/soft_labels", _config_class)
-    parser.add_argument("--teacher", help="a fine-tuned run, or with --shards a pretrained one; or a published model; sets teacher.path")
+    help = "a fine-tuned run, or with --shards a pretrained one; or a published model; sets teacher.path"
+    parser.add_argument("--teacher", help=help)
     parser.add_argument("--student", help="a published size such as bert_mini, or a pretrained run or model to start from")
     parser.add_argument("--train", help="labelled training file; sets data.train")
     parser.add_argument("--unlabelled", help="file of texts without labels, for the teacher to label; sets data.unlabelled")
@@ -54,7 +55,8 @@ def run(arguments):
     size = arguments.student if arguments.student in PRESETS else None
     run_of_student = arguments.student if size is None else None
     given = {"teacher__path": arguments.teacher}
-    if arguments.shards is not None:
+    data = settings.mapping(arguments, data__shards=arguments.shards).get("data") or {}
+    if data.get("shards"):
         mapping = settings.mapping(
             arguments, **given, data__shards=arguments.shards, model__preset=size, train__init_from=run_of_student
         )

@@ -9,6 +9,8 @@ __getattr__, __all__ = lazy_names(__name__, {
     "distill_config": ["DistillConfig", "DistillPretrainConfig", "StudentConfig", "TeacherConfig"],
     "distilling": ["distill", "distill_pretraining"],
     "distiller": ["Distiller"],
+    "term_loss": ["TermLoss"],
+    "views": ["MaskedLMView", "TaskView"],
     "layer_maps": ["spread_layers", "uniform_layers"],
     "terms": ["TERMS", "Term", "TermConfig", "read_terms", "register_term"],
 })  # fmt: skip

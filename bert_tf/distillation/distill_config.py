@@ -21,8 +21,10 @@ class TeacherConfig:
     Attributes:
         path: a fine-tuned run or a published fine-tuned model for a task; a run of pretraining or a published model with its
             masked LM head for pretraining. Also hf://owner/name.
-        cache: the precision in which the teacher's outputs for the training examples are kept in the run, as numbers for
-            tasks: "float16" halves the space; "float32" is exact. Pretraining keeps none: masks are new in each epoch.
+        cache: the precision in which a run of a task keeps the teacher's outputs for the training examples: "float16" halves the space; "float32" is exact. Pretraining keeps none: masks are new in each epoch.
+
+    Example:
+        TeacherConfig(path="sentiment", cache="float32")
     """
 
     path: str = ""
@@ -39,6 +41,9 @@ class StudentConfig:
         layers: the layers, from 0, of `init_from`, or else of the teacher, that are the initial weights of the student's
             layers; embeddings, pooler and masked LM head are copied, too. "spread": evenly from the first to the last, for 6
             of 12 layers DistilBERT's 0, 2, 4, 7, 9, 11. null: random weights, or those of `init_from`.
+
+    Example:
+        StudentConfig(layers=(0, 2, 4))  # of the teacher, in a model of three layers
     """
 
     model: dict = dataclasses.field(default_factory=dict)
@@ -67,14 +72,20 @@ class DistillConfig(FinetuneConfig):
     Attributes:
         task: settings that differ from the teacher's task; its kind and labels are the teacher's.
         data: the files.
-        init_from: a pretrained model for the student to start from, or whose layers `student.layers` takes; empty for none.
+        init_from: a pretrained model for the student to start from, or whose layers `student.layers` takes; None for none.
         teacher: the model that is learned from.
         student: the model that learns.
         terms: the terms of the loss, which are added: name -> weight, or -> a mapping with `weight` and the term's settings.
         alone: whether the same student is also fine-tuned on the labels alone, with as many updates, to compare with.
+
+    Example:
+        student = StudentConfig(model={"preset": "bert_mini"})
+        data = DistillDataConfig(unlabelled="texts.txt", dev="dev.tsv")
+        DistillConfig(teacher=TeacherConfig("sentiment"), student=student, data=data)
     """
 
     data: DistillDataConfig = DistillDataConfig()
+    init_from: str | None = None
     teacher: TeacherConfig = TeacherConfig()
     student: StudentConfig = StudentConfig()
     terms: dict = dataclasses.field(default_factory=lambda: {"soft_labels": 1.0})
@@ -95,6 +106,10 @@ class DistillPretrainConfig(PretrainConfig):
         terms: as for tasks.
         predictions: where the teacher's probabilities are compared: at the "masked" tokens, or at "all" tokens, as DistilBERT
             does, which takes more memory and time.
+
+    Example:
+        terms = {"soft_labels": {"weight": 5, "temperature": 2}, "hard_labels": 2, "hidden_cosine": 1}
+        DistillPretrainConfig(teacher=TeacherConfig("bert"), student=StudentConfig(layers=(0, 2, 4, 7, 9, 11)), terms=terms)
     """
 
     model: dict = dataclasses.field(default_factory=dict)

@@ -95,7 +95,7 @@ class AttentionScores(PerRow):
 class Patient(PerRow):
     """Patient knowledge distillation's third term: the mean over layers and H of the squared error of unit vectors.
 
-    Sun et al. 2019, equation 6, is a sum; the authors' code (`distill_util.py`) takes the mean, and so does this.
+    Sun et al. 2019, section 3.2, is a sum; the authors' code (`distill_util.py`) takes the mean, and so does this.
     """
 
     def __init__(self, settings, student, teacher):

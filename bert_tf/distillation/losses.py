@@ -36,7 +36,7 @@ def normalized(x, epsilon=1e-12):
 def relation_scores(x, heads, mask):
     """Scaled dot products of the vectors of one text with each other, float32 [B, heads, S, S].
 
-    Wang et al. 2020, equation 3; Wang et al. 2021, equation 6: x x^T / sqrt(d), to which a softmax gives a relation.
+    x x^T / sqrt(d), of which a softmax makes a relation: Wang et al. 2020, section 3.2; Wang et al. 2021, section 3.1.
 
     Args:
         x: float [B, S, n, d], of which n d is cut into `heads` parts again.
@@ -52,6 +52,6 @@ def relation_scores(x, heads, mask):
 def divergences_of_rows(student, teacher, mask):
     """The divergence of distributions over keys, the mean over heads: float32 [B, n, S, S] twice, [B, S] -> [B, S].
 
-    sum_k p_k log(p_k / q_k) for each query; 0 where `mask` is 0. Wang et al. 2020, equation 2.
+    sum_k p_k log(p_k / q_k) for each query; 0 where `mask` is 0. Wang et al. 2020, section 3.1.
     """
     return ops.mean(soft_cross_entropies(student, teacher, divergence=True), axis=1) * mask

@@ -25,6 +25,16 @@ class TermConfig:
 
 
 @dataclasses.dataclass(frozen=True)
+class HardLabelsConfig(TermConfig):
+    """The student's own loss: of the labels of the file, or of the masked tokens."""
+
+
+@dataclasses.dataclass(frozen=True)
+class HiddenCosineConfig(TermConfig):
+    """1 - cos of the last hidden states, mean over tokens without padding (DistilBERT; Sanh et al. 2019, section 2)."""
+
+
+@dataclasses.dataclass(frozen=True)
 class SoftLabelsConfig(TermConfig):
     """Cross-entropy with the teacher's probabilities (Hinton et al. 2015, section 2; Turc et al. 2019, section 3).
 
@@ -82,7 +92,7 @@ class AttentionScoresConfig(TermConfig):
 
 @dataclasses.dataclass(frozen=True)
 class MiniLMConfig(TermConfig):
-    """Divergence of the last layer's attention and of its relations between values (MiniLM; Wang et al. 2020, equations 2-5).
+    """Divergence of the last layer's attention and of its relations between values (MiniLM; Wang et al. 2020, section 3).
 
     Attributes:
         teacher_layer: the teacher's layer, from 0; null for its last.
@@ -93,7 +103,7 @@ class MiniLMConfig(TermConfig):
 
 @dataclasses.dataclass(frozen=True)
 class MiniLM2Config(TermConfig):
-    """Divergence of the relations between queries, keys and values (MiniLMv2; Wang et al. 2021, equations 5-7).
+    """Divergence of the relations between queries, keys and values (MiniLMv2; Wang et al. 2021, section 3).
 
     Attributes:
         teacher_layer: the teacher's layer, from 0; null for its last. The paper takes 21 of BERT-large's (from 1), 19 of
@@ -154,10 +164,10 @@ TERMS = Registry(
     "term",
     "terms",
     [
-        Term("hard_labels", TermConfig, None),
+        Term("hard_labels", HardLabelsConfig, None),
         Term("soft_labels", SoftLabelsConfig, f"{_OUTPUTS}:SoftLabels"),
         Term("squared_error", SquaredErrorConfig, f"{_OUTPUTS}:SquaredError"),
-        Term("hidden_cosine", TermConfig, f"{_INTERNALS}:HiddenCosine", "internals"),
+        Term("hidden_cosine", HiddenCosineConfig, f"{_INTERNALS}:HiddenCosine", "internals"),
         Term("hidden_states", HiddenStatesConfig, f"{_INTERNALS}:HiddenStates", "internals"),
         Term("attention_scores", AttentionScoresConfig, f"{_INTERNALS}:AttentionScores", "internals"),
         Term("minilm", MiniLMConfig, f"{_INTERNALS}:MiniLM", "internals"),

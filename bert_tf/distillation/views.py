@@ -17,6 +17,10 @@ class TaskView:
 
     Raises:
         ConfigError: a model that cannot be distilled.
+
+    Example:
+        features = {"label_weights": np.array([1.0, 0.0], "float32")}
+        TaskView(Classifier(encoder, units=2)).rows(features)  # 1 for the example, 0 for the row that fills the batch up
     """
 
     def __init__(self, model):
@@ -56,6 +60,9 @@ class MaskedLMView:
     Args:
         model: a `MaskedLM`.
         everywhere: whether all tokens without padding are compared (DistilBERT), or the masked ones.
+
+    Example:
+        logits, _ = MaskedLMView(MaskedLM(encoder), everywhere=True).forward(next(iter(dataset)), training=False)
     """
 
     def __init__(self, model, everywhere=False):
