@@ -86,7 +86,8 @@ class TeacherOutputs:
             for index, output, size in zip(indexes, outputs, lengths.numpy()):
                 rows[index - chosen[0]] = output if output.ndim == 1 else output[:size]
         values = np.stack(rows) if rows[0].ndim == 1 else np.concatenate(rows)
-        part = {"values": values.astype(self.dtype)}
+        with np.errstate(over="ignore"):
+            part = {"values": values.astype(self.dtype)}
         if not np.isfinite(part["values"]).all():
             raise DataError("an output of the teacher is not finite as float16; set teacher.cache=float32")
         return part | ({} if rows[0].ndim == 1 else {"lengths": np.array([len(row) for row in rows], np.int64)})

@@ -124,7 +124,7 @@ def _objective(config, model_config, tokenizer, run, strategy, teaching):
         keras.utils.set_random_seed(train.seed)  # initial weights
         backbone = build_encoder(model_config, pooler=config.objective.needs_pooler)
         objective = OBJECTIVES[config.objective.name].model_class.around(backbone, config.objective)
-        trained = teaching.around(objective, tokenizer) if teaching else objective
+        trained = teaching.around(objective) if teaching else objective
         trained.compile(
             optimizer=make_optimizer(config.optimizer, train.steps),
             accumulation_steps=train.accumulation_steps,

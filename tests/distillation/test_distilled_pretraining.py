@@ -161,5 +161,5 @@ def test_shards_of_another_vocabulary(folder, tmp_path):
     other = WordPieceTokenizer(["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *GOOD, *BAD, *REST, "word"])
     settings = ShardsConfig(sequence_length=16, format="full_sentences")
     write_shards(folder / "corpus.txt", tmp_path / "shards", other, settings, progress=False)
-    with pytest.raises(DataError, match="the shards have another vocabulary than the teacher"):
+    with pytest.raises(DataError, match="shards has another vocabulary than the teacher"):
         distill_pretraining(experiment(folder, f"data.shards={tmp_path / 'shards'}", "student.layers=null"), tmp_path / "run")

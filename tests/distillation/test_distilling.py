@@ -7,6 +7,8 @@ import pytest
 from safetensors.numpy import load_file
 from tiny_distillation import MODEL, experiment, write_pretrained, write_teacher
 
+from bert_tf import config as configuration
+from bert_tf.cli.main import main
 from bert_tf.distillation import distill, teacher_outputs
 from bert_tf.distillation.comparison import table_of
 from bert_tf.errors import ConfigError, DataError, RunDirectoryError
@@ -75,6 +77,18 @@ def test_the_table(distilled):
     lines = table_of(summary["comparison"], "accuracy")
     assert lines[0].split() == ["dev", "accuracy", "parameters", "MB", "texts/s"] and len(lines) == 3
     assert json.loads((run.path / "distillation.json").read_text())["rows"] == summary["comparison"]
+
+
+def test_the_command(folder, distilled, tmp_path, capsys):
+    """On the finished run it prints what was found."""
+    summary, run = distilled
+    configuration.save(with_texts(folder), tmp_path / "distill.yaml")
+    (tmp_path / "teacher").symlink_to(folder / "teacher")  # a moved teacher is the same one
+    paths = ["--config", tmp_path / "distill.yaml", "--teacher", tmp_path / "teacher", "--output", run.path]
+    assert main(["distill", *map(str, paths)]) == 0
+    printed = capsys.readouterr().out
+    assert "\n".join(table_of(summary["comparison"], "accuracy")) in printed and f"bert-tf export {run.path}" in printed
+    assert main(["distill", "--student", "bert_mini", "--dev", "dev.tsv", "--output", str(tmp_path / "x")]) == 1
 
 
 class Killed(BaseException):

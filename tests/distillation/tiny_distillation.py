@@ -18,9 +18,18 @@ MODEL = SIZES | {"num_layers": 4, "initializer_range": 0.2, "dropout": 0.0, "att
 STUDENT = MODEL | {"num_layers": 2}
 
 
+def make_tokenizer(more=()):
+    return WordPieceTokenizer(["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *GOOD, *BAD, *REST, *more])
+
+
+def make_encoder(seed=0):
+    keras.utils.set_random_seed(seed)
+    return build_encoder(build_config(STUDENT, make_tokenizer().vocabulary_size))
+
+
 def write_pretrained(path, sizes=MODEL, more=()):
     """A run of no training with a masked LM head."""
-    tokenizer = WordPieceTokenizer(["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *GOOD, *BAD, *REST, *more])
+    tokenizer = make_tokenizer(more)
     keras.utils.set_random_seed(3)
     objective = MaskedLM(build_encoder(build_config(sizes, tokenizer.vocabulary_size)), pair_task="nsp")
     record = {"model": describe(objective.backbone.config), "objective": {"name": "masked_lm", "pair_task": "nsp"}}
