@@ -27,12 +27,12 @@ def add_arguments(parser):
     settings.add_config(parser, "distill/soft_labels", _config_class)
     help = "a fine-tuned run, or with --shards a pretrained one; or a published model; sets teacher.path"
     parser.add_argument("--teacher", help=help)
-    parser.add_argument("--student", help="a published size such as bert_mini, or a pretrained run or model to start from")
+    parser.add_argument("--student", help="a published size such as bert_mini, or a pretrained model to start from")
     parser.add_argument("--train", help="labelled training file; sets data.train")
-    parser.add_argument("--unlabelled", help="file of texts without labels, for the teacher to label; sets data.unlabelled")
+    parser.add_argument("--unlabelled", help="texts without labels, for the teacher to label; sets data.unlabelled")
     parser.add_argument("--dev", help="labelled file that chooses the best epoch; sets data.dev")
     parser.add_argument("--test", help="labelled file to evaluate the best epoch on; sets data.test")
-    parser.add_argument("--shards", help="folder written by 'bert-tf shards', to distil in pretraining; sets data.shards")
+    parser.add_argument("--shards", help="folder of 'bert-tf shards', to distil in pretraining; sets data.shards")
     parser.add_argument("--output", required=True, help="run directory: a new one, or one to resume")
 
 

@@ -19,9 +19,10 @@ class TeacherConfig:
     """The model that is learned from.
 
     Attributes:
-        path: a fine-tuned run or a published fine-tuned model for a task; a run of pretraining or a published model with its
-            masked LM head for pretraining. Also hf://owner/name.
-        cache: the precision in which a run of a task keeps the teacher's outputs for the training examples: "float16" halves the space; "float32" is exact. Pretraining keeps none: masks are new in each epoch.
+        path: a fine-tuned run or a published fine-tuned model for a task; a run of pretraining or a published model
+            with its masked LM head for pretraining. Also hf://owner/name.
+        cache: the precision in which a run of a task keeps the teacher's outputs for the training examples: "float16"
+            halves the space; "float32" is exact. Pretraining keeps none: masks are new in each epoch.
 
     Example:
         TeacherConfig(path="sentiment", cache="float32")
@@ -36,11 +37,11 @@ class StudentConfig:
     """The model that learns.
 
     Attributes:
-        model: its sizes, as the section `model` of pretraining: a preset, or a family with all sizes. Empty: the model of
-            `init_from`; or the teacher's sizes with as many layers as `layers` names.
-        layers: the layers, from 0, of `init_from`, or else of the teacher, that are the initial weights of the student's
-            layers; embeddings, pooler and masked LM head are copied, too. "spread": evenly from the first to the last, for 6
-            of 12 layers DistilBERT's 0, 2, 4, 7, 9, 11. null: random weights, or those of `init_from`.
+        model: its sizes, as the section `model` of pretraining: a preset, or a family with all sizes. Empty: the model
+            of `init_from`; or the teacher's sizes with as many layers as `layers` names.
+        layers: the layers, from 0, of `init_from`, or else of the teacher, that are the initial weights of the
+            student's layers; embeddings, pooler and masked LM head are copied, too. "spread": evenly from the first to
+            the last, for 6 of 12 layers DistilBERT's 0, 2, 4, 7, 9, 11. null: random weights, or those of `init_from`.
 
     Example:
         StudentConfig(layers=(0, 2, 4))  # of the teacher, in a model of three layers
@@ -57,8 +58,8 @@ class DistillDataConfig(FinetuneDataConfig):
     Attributes:
         train: labelled examples that are trained on; None for none. Labels are read by the term `hard_labels` alone.
         dev: labelled examples that choose the best epoch.
-        unlabelled: further examples without labels, which only the teacher labels: a file as for `bert-tf predict`, such as a
-            text a line; None for none.
+        unlabelled: further examples without labels, which only the teacher labels: a file as for `bert-tf predict`,
+            such as a text a line; None for none.
     """
 
     train: str | None = None
@@ -72,10 +73,12 @@ class DistillConfig(FinetuneConfig):
     Attributes:
         task: settings that differ from the teacher's task; its kind and labels are the teacher's.
         data: the files.
-        init_from: a pretrained model for the student to start from, or whose layers `student.layers` takes; None for none.
+        init_from: a pretrained model for the student to start from, or whose layers `student.layers` takes; None for
+            none.
         teacher: the model that is learned from.
         student: the model that learns.
-        terms: the terms of the loss, which are added: name -> weight, or -> a mapping with `weight` and the term's settings.
+        terms: the terms of the loss, which are added: name -> weight, or -> a mapping with `weight` and the term's
+            settings.
         alone: whether the same student is also fine-tuned on the labels alone, with as many updates, to compare with.
 
     Example:
@@ -97,19 +100,20 @@ class DistillPretrainConfig(PretrainConfig):
     """Distillation in pretraining: masked LM on shards, whose loss also compares with a teacher.
 
     Attributes:
-        model: the student; see `student.model`, which it replaces here. Empty: the teacher's sizes with as many layers as
-            `student.layers` names.
+        model: the student; see `student.model`, which it replaces here. Empty: the teacher's sizes with as many layers
+            as `student.layers` names.
         data: the shards, written with the teacher's tokenizer.
         objective: how the input is corrupted, and the student's own loss, which the term `hard_labels` adds.
         teacher: the model that is learned from.
         student: which of the teacher's layers it starts from; its `model` must be empty.
         terms: as for tasks.
-        predictions: where the teacher's probabilities are compared: at the "masked" tokens, or at "all" tokens, as DistilBERT
-            does, which takes more memory and time.
+        predictions: where the teacher's probabilities are compared: at the "masked" tokens, or at "all" tokens, as
+            DistilBERT does, which takes more memory and time.
 
     Example:
         terms = {"soft_labels": {"weight": 5, "temperature": 2}, "hard_labels": 2, "hidden_cosine": 1}
-        DistillPretrainConfig(teacher=TeacherConfig("bert"), student=StudentConfig(layers=(0, 2, 4, 7, 9, 11)), terms=terms)
+        student = StudentConfig(layers=(0, 2, 4, 7, 9, 11))
+        DistillPretrainConfig(teacher=TeacherConfig("bert"), student=student, terms=terms)
     """
 
     model: dict = dataclasses.field(default_factory=dict)
@@ -149,8 +153,8 @@ def check_distillation(config):
         raise ConfigError("train.gradual_unfreezing does not apply to distillation; remove it")
     if not (config.init_from or config.student.model or config.student.layers):
         raise ConfigError(
-            "there is no student: set student.model, e.g. student.model.preset=bert_mini, or student.layers, e.g. [0,2,4], or "
-            "init_from, a pretrained model"
+            "there is no student: set student.model, e.g. student.model.preset=bert_mini, or student.layers, e.g. "
+            "[0,2,4], or init_from, a pretrained model"
         )
     _check_student(config.student, config.student.model, "student.model")
 
@@ -167,12 +171,13 @@ def check_distilled_pretraining(config):
         raise ConfigError("data.shards must name the folder that 'bert-tf shards' wrote")
     if config.objective.name != "masked_lm" or config.objective.span_boundary:
         raise ConfigError(
-            f"objective.name={config.objective.name}: pretraining is distilled by masked LM alone, without span boundaries"
+            f"objective.name={config.objective.name}: pretraining is distilled by masked LM alone, without span "
+            "boundaries"
         )
     if config.student.model:
         raise ConfigError("student.model does not apply to pretraining; write its keys under model")
     if config.train.init_from and config.student.layers:
-        raise ConfigError("student.layers takes weights of the teacher, train.init_from those of another model; remove one")
+        raise ConfigError("student.layers takes weights of the teacher, train.init_from those of another; remove one")
     if not (config.model or config.student.layers):
         raise ConfigError(
             "there is no student: set model, e.g. model.preset=distilbert_base, or student.layers, e.g. [0,2,4]"
@@ -186,7 +191,7 @@ def _check_terms(config):
     if not config.teacher.path:
         raise ConfigError("teacher.path must be given: the run or published model that is learned from")
     if config.train.remat and read_internals(terms):
-        raise ConfigError("train.remat computes layers again, and terms that compare layers cannot see them; remove train.remat")
+        raise ConfigError("terms that compare layers cannot see them under gradient checkpointing; remove train.remat")
     return terms
 
 
@@ -194,6 +199,6 @@ def _check_student(student, model, where):
     if model:
         build_config(model, vocabulary_size=1)  # the tokenizer's is not known yet
     if student.layers == "spread" and not model:
-        raise ConfigError(f"student.layers=spread needs the number of layers; set {where}, or name the layers, e.g. [0,2,4]")
+        raise ConfigError(f"student.layers=spread needs the number of layers; set {where}, or name the layers")
     if isinstance(student.layers, tuple) and not student.layers:
         raise ConfigError("student.layers is empty; name a layer, e.g. [0,2,4], or remove it")

@@ -103,14 +103,14 @@ class Distiller(TrainableModel):
 def _check_backbone(backbone):
     if backbone.kind != "encoder":
         raise ConfigError(
-            f"terms that compare layers are for encoders, and {type(backbone).__name__} is a {backbone.kind}; use soft_labels, "
-            "squared_error and hard_labels"
+            f"terms that compare layers are for encoders, and {type(backbone).__name__} is a {backbone.kind}; use "
+            "soft_labels, squared_error and hard_labels"
         )
     with recording() as internals:
         backbone({"token_ids": [[backbone.config.vocabulary_size - 1] * 2]})
     count = backbone.config.num_layers
     if len(internals.block_outputs) != count or len(internals.scores) != count:
         raise ConfigError(
-            f"terms that compare layers cannot see those of {type(backbone).__name__}; use soft_labels, squared_error and "
-            "hard_labels"
+            f"terms that compare layers cannot see those of {type(backbone).__name__}; use soft_labels, squared_error "
+            "and hard_labels"
         )

@@ -30,17 +30,19 @@ def distill(config, output):
         output: the run directory.
 
     Returns:
-        What `finetune` returns, with "comparison": a row for the teacher, for the student, and with `config.alone` for the
+        What `finetune` returns, with "comparison": a row for the teacher, for the student, and with `config.alone` for
+        the
         student alone: {"model", "dev" and "test" (the metric), "parameters", "megabytes", "texts_per_second"}.
 
     Raises:
-        ConfigError, DataError, RunDirectoryError, NonFiniteError, Interrupted: as `finetune`; also a teacher that cannot
-            teach, or a student of another vocabulary.
+        ConfigError, DataError, RunDirectoryError, NonFiniteError, Interrupted: as `finetune`; also a teacher that
+            cannot teach, or a student of another vocabulary.
     """
     check_distillation(config)
     strategy = strategy_of(config.train)
     lock = files.lock_directory(output) if is_chief(strategy) else contextlib.nullcontext()
-    with interrupts.raising(f"interrupted; the same command continues {output}"), explain_lost_workers(), lock as in_place:
+    message = f"interrupted; the same command continues {output}"
+    with interrupts.raising(message), explain_lost_workers(), lock as in_place:
         learning = FromTeacher(config)
         summary = finetune_seeds(config, output, strategy, in_place, learning=learning)
         sides = {"student": output}

@@ -39,8 +39,8 @@ class FromTeacher(FromLabels):
         self.origin = open_source(config.init_from) if config.init_from else self.teacher_source
         if config.init_from and self.origin.tokenizer().vocabulary != self.tokenizer.vocabulary:
             raise DataError(
-                f"{config.init_from} has another vocabulary than the teacher {config.teacher.path}; a student reads the same "
-                "tokens: choose a student that was pretrained with the teacher's tokenizer"
+                f"{config.init_from} has another vocabulary than the teacher {config.teacher.path}; a student reads "
+                "the same tokens: choose a student that was pretrained with the teacher's tokenizer"
             )
         self.layers, self.source = None, self.origin
         student = config.student
@@ -62,7 +62,8 @@ class FromTeacher(FromLabels):
             raise ConfigError("task.layout differs from the teacher's; a student reads the same tokens: leave it out")
         longest = self.teacher.backbone.config.max_positions
         if task.config.sequence_length > longest:
-            raise ConfigError(f"task.sequence_length={task.config.sequence_length} is beyond the teacher's {longest} positions")
+            length = task.config.sequence_length
+            raise ConfigError(f"task.sequence_length={length} is beyond the teacher's {longest} positions")
         for field in dataclasses.fields(self.teacher_task.saved):  # labels, the mean of a regression, ...
             if field.name not in ("tokenizer_fingerprint", "backbone_kind"):
                 setattr(task, field.name, getattr(self.teacher_task, field.name))
@@ -126,7 +127,7 @@ def _joined(parts):
         ours, theirs = getattr(first, name), getattr(second, name)
         both = ours is not None and theirs is not None
         if name in ("texts", "text_pairs", "words") and (ours is None) != (theirs is None):
-            raise DataError(f"{first.path} and {second.path} hold texts of different kinds: {name} are in one of them only")
+            raise DataError(f"{first.path} and {second.path} hold texts of different kinds: only one has {name}")
         values[name] = [*ours, *theirs] if both else None
     if values["documents"] is not None:
         after = max(first.documents, default=-1) + 1

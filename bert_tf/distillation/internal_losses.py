@@ -1,6 +1,7 @@
 """Terms of what is inside of the models: hidden states, attention, relations between tokens.
 
-Each is computed as its original computes it. Where an original takes a mean over padding too (TinyBERT), so does the term.
+Each is computed as its original computes it. Where an original takes a mean over padding too (TinyBERT), so does the
+term.
 """
 
 import keras
@@ -147,15 +148,15 @@ class MiniLM(Relations):
 
 
 class MiniLM2(Relations):
-    """MiniLMv2: relations of queries, of keys and of values in heads that both models share (Wang et al. 2021, section 3)."""
+    """MiniLMv2: relations of queries, keys and values in heads that both models share (Wang et al. 2021, section 3)."""
 
     def __init__(self, settings, student, teacher):
         super().__init__(settings, student, teacher)
         for config in (student, teacher):
             if config.hidden_size % settings.relation_heads:
                 raise ConfigError(
-                    f"terms.minilm2.relation_heads={settings.relation_heads} does not divide hidden_size={config.hidden_size}; "
-                    "set it to a number that divides the widths of both models"
+                    f"terms.minilm2.relation_heads={settings.relation_heads} does not divide hidden_size="
+                    f"{config.hidden_size}; set it to a number that divides the widths of both models"
                 )
 
     def sum(self, student, teacher, batch):

@@ -19,7 +19,7 @@ def spread_layers(student, teacher):
         spread_layers(6, 12)  # (0, 2, 4, 7, 9, 11)
     """
     if student > teacher:
-        raise ConfigError(f"the student has {student} layers and the teacher {teacher}; give the student as many or fewer")
+        raise ConfigError(f"the student has {student} layers and the teacher {teacher}; give the student no more")
     return tuple(round(i * (teacher - 1) / max(student - 1, 1)) for i in range(student))
 
 
@@ -39,8 +39,8 @@ def uniform_layers(student, teacher):
     """
     if teacher % student:
         raise ConfigError(
-            f"the teacher's {teacher} layers are not a multiple of the student's {student}; set `layers` of the term, the "
-            "teacher's layer (from 0) for each layer of the student"
+            f"the teacher's {teacher} layers are not a multiple of the student's {student}; set `layers` of the term, "
+            "the teacher's layer (from 0) for each layer of the student"
         )
     return tuple((i + 1) * (teacher // student) - 1 for i in range(student))
 
@@ -57,7 +57,7 @@ def check_layers(layers, student, teacher, what):
         ConfigError: too many, too few, or a layer that the teacher does not have.
     """
     if len(layers) != student:
-        raise ConfigError(f"{what} names {len(layers)} layers, but the student has {student}; name one for each of them")
+        raise ConfigError(f"{what} names {len(layers)} layers, but the student has {student}; name one for each")
     for layer in layers:
         if not 0 <= layer < teacher:
             raise ConfigError(f"{what} names layer {layer}, but the teacher has the layers 0 to {teacher - 1}")

@@ -36,8 +36,8 @@ class TeachingPretraining:
             raise ConfigError(f"{self.path} was not pretrained by masked LM; choose a teacher with a masked LM head")
         if load_tokenizer(Path(config.data.shards) / TOKENIZER_FOLDER).vocabulary != self.tokenizer.vocabulary:
             raise DataError(
-                f"{config.data.shards} has another vocabulary than the teacher {self.path}; write the shards with the tokenizer "
-                f"in {self.path}"
+                f"{config.data.shards} has another vocabulary than the teacher {self.path}; write the shards with the "
+                f"tokenizer in {self.path}"
             )
 
     def completed(self, config):

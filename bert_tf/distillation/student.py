@@ -66,8 +66,8 @@ def copy_layers(model, layers, source):
         ours, theirs = ([path for path in paths if path.startswith(start)] for paths in (wanted, found))
         if not ours or len(ours) != len(theirs):
             raise ConfigError(
-                f"student.layers copies weights of {source.path} by their names, and {start.rstrip('/')} is not in both models "
-                "alike; give the student the teacher's family, or remove student.layers"
+                f"student.layers copies weights of {source.path} by their names, and {start.rstrip('/')} is not in "
+                "both models alike; give the student the teacher's family, or remove student.layers"
             )
     source.fill(found, partly=True)
 

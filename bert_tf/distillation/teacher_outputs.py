@@ -3,8 +3,8 @@
     teacher/manifest.json        what they are of, and the checksum of each shard
     teacher/00000.safetensors    the outputs of `SHARD` sequences
 
-A shard is complete or absent: a run that was killed resumes with the first that is missing. Outputs of another teacher or
-other data are thrown away.
+A shard is complete or absent: a run that was killed resumes with the first that is missing. Outputs of another teacher
+or other data are thrown away.
 """
 
 import json
@@ -82,8 +82,8 @@ class TeacherOutputs:
             self._ask = self._ask.get_concrete_function(dataset.element_spec)
         rows = [None] * len(chosen)
         for (indexes, _), features in zip(plan, dataset, strict=True):
-            outputs, lengths = self._ask(features).numpy(), tf.reduce_sum(tf.cast(features["padding_mask"], tf.int32), 1)
-            for index, output, size in zip(indexes, outputs, lengths.numpy()):
+            outputs, lengths = self._ask(features).numpy(), features["padding_mask"].numpy().sum(axis=1)
+            for index, output, size in zip(indexes, outputs, lengths):
                 rows[index - chosen[0]] = output if output.ndim == 1 else output[:size]
         values = np.stack(rows) if rows[0].ndim == 1 else np.concatenate(rows)
         with np.errstate(over="ignore"):

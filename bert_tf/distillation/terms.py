@@ -40,10 +40,10 @@ class SoftLabelsConfig(TermConfig):
 
     Attributes:
         temperature: T; both models' logits are divided by it.
-        temperature_squared: whether the loss is multiplied by T squared, which keeps its gradients as large as those of hard
-            labels. TinyBERT does not.
-        divergence: subtracts the entropy of the teacher's probabilities: the Kullback-Leibler divergence of DistilBERT and
-            patient distillation, with the same gradients, and 0 for a student that agrees.
+        temperature_squared: whether the loss is multiplied by T squared, which keeps its gradients as large as those of
+            hard labels. TinyBERT does not.
+        divergence: subtracts the entropy of the teacher's probabilities: the Kullback-Leibler divergence of DistilBERT
+            and patient distillation, with the same gradients, and 0 for a student that agrees.
         mean: over "predictions" (texts, words or masked tokens); or over predictions and "classes", as in the code of
             TinyBERT and of patient distillation, which makes the term smaller by the number of classes.
     """
@@ -56,7 +56,7 @@ class SoftLabelsConfig(TermConfig):
 
 @dataclasses.dataclass(frozen=True)
 class SquaredErrorConfig(TermConfig):
-    """Squared error of the logits, or of the numbers of a regression (Ba and Caruana 2014; Tang et al. 2019, section 3.2).
+    """Squared error of the logits, or of the numbers of a regression (Tang et al. 2019, section 3.2).
 
     Attributes:
         temperature: T; both models' logits are divided by it.
@@ -72,8 +72,8 @@ class HiddenStatesConfig(TermConfig):
     """Squared error of hidden states through one projection (TinyBERT; Jiao et al. 2020, equations 8 and 9).
 
     Attributes:
-        layers: for each layer of the student the teacher's, from 0; null for the last of every N / M layers. The embeddings
-            are always compared, too.
+        layers: for each layer of the student the teacher's, from 0; null for the last of every N / M layers. The
+            embeddings are always compared, too.
     """
 
     layers: Layers | None = None
@@ -92,7 +92,7 @@ class AttentionScoresConfig(TermConfig):
 
 @dataclasses.dataclass(frozen=True)
 class MiniLMConfig(TermConfig):
-    """Divergence of the last layer's attention and of its relations between values (MiniLM; Wang et al. 2020, section 3).
+    """Divergences of the last layer's attention and of the relations of its values (Wang et al. 2020, section 3).
 
     Attributes:
         teacher_layer: the teacher's layer, from 0; null for its last.
@@ -106,9 +106,10 @@ class MiniLM2Config(TermConfig):
     """Divergence of the relations between queries, keys and values (MiniLMv2; Wang et al. 2021, section 3).
 
     Attributes:
-        teacher_layer: the teacher's layer, from 0; null for its last. The paper takes 21 of BERT-large's (from 1), 19 of
-            RoBERTa-large's.
-        relation_heads: the number of heads into which the vectors of both models are cut again: 48, of large teachers 64.
+        teacher_layer: the teacher's layer, from 0; null for its last. The paper takes 21 of BERT-large's (from 1), 19
+            of RoBERTa-large's.
+        relation_heads: the number of heads into which the vectors of both models are cut again: 48, of large teachers
+            64.
         query, key, value: the factors of the three relations.
     """
 
@@ -124,8 +125,8 @@ class PatientConfig(TermConfig):
     """Squared error of the normalized vectors of [CLS] of all layers but the last (Sun et al. 2019, section 3.2).
 
     Attributes:
-        layers: the teacher's layers, from 0, for the student's layers but the last; or "skip": every k-th (2, 4, ... of 12 for
-            6, counted from 1); or "last": those before the last (7, 8, ...).
+        layers: the teacher's layers, from 0, for the student's layers but the last; or "skip": every k-th (2, 4, ... of
+            12 for 6, counted from 1); or "last": those before the last (7, 8, ...).
     """
 
     layers: Layers | Literal["skip", "last"] = "skip"
@@ -138,10 +139,10 @@ class Term:
     Attributes:
         name: its key in `terms`.
         config: its settings, a subclass of `TermConfig`.
-        loss: the class that computes it, or "module:attribute"; None for the student's own loss on the labels. It is made
-            with (settings, student's configuration, teacher's configuration).
-        reads: "outputs" for the logits or numbers that are predicted; "internals" for what is inside of the models, which
-            are then both computed in each step.
+        loss: the class that computes it, or "module:attribute"; None for the student's own loss on the labels. It is
+            made with (settings, student's configuration, teacher's configuration).
+        reads: "outputs" for the logits or numbers that are predicted; "internals" for what is inside of the models,
+            which are then both computed in each step.
 
     Example:
         Term("soft_labels", SoftLabelsConfig, loss="bert_tf.distillation.output_losses:SoftLabels")
@@ -199,7 +200,8 @@ def read_terms(mapping):
         ConfigError: no term, an unknown one, or a setting that is wrong; names the key.
 
     Example:
-        read_terms({"hard_labels": 0.5, "soft_labels": {"weight": 0.5, "temperature": 2}})["soft_labels"].temperature  # 2
+        terms = read_terms({"hard_labels": 0.5, "soft_labels": {"weight": 0.5, "temperature": 2}})
+        terms["soft_labels"].temperature  # 2
     """
     if not mapping:
         raise ConfigError("terms is empty; name at least one term of the loss, e.g. terms.soft_labels=1")

@@ -20,7 +20,7 @@ class TaskView:
 
     Example:
         features = {"label_weights": np.array([1.0, 0.0], "float32")}
-        TaskView(Classifier(encoder, units=2)).rows(features)  # 1 for the example, 0 for the row that fills the batch up
+        TaskView(Classifier(encoder, units=2)).rows(features)  # 0 for the row that fills the batch up
     """
 
     def __init__(self, model):

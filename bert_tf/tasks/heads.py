@@ -23,7 +23,7 @@ INPUTS = ("token_ids", "segment_ids", "padding_mask")
 class InferringModel(TrainableModel):
     """A model of a task, whose `call` answers on one device or on several."""
 
-    #: Whether `outputs` and `label_sums` are defined, by which a student learns from a teacher (`bert_tf.distillation`).
+    #: Whether `outputs` and `label_sums` are defined, as `bert_tf.distillation` needs.
     can_be_distilled = False
 
     # Not Keras's predict_on_batch, which under a strategy answers once per replica and without

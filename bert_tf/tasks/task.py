@@ -191,7 +191,7 @@ class Task(abc.ABC):
         raise ConfigError(f"the task {self.kind} has no report by label; evaluate it without one")
 
     def placeholder_labels(self, examples):
-        """Labels of the right form, which mean nothing, for unlabelled `Examples`: a student reads such with a teacher."""
+        """Labels without meaning for unlabelled `Examples`, which a student reads with its teacher's answers."""
         raise ConfigError(f"task.kind={self.kind} reads no unlabelled examples in training; remove data.unlabelled")
 
     def findings(self, examples, outputs):

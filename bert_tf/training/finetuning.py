@@ -189,8 +189,8 @@ def _train_and_measure(config, run, folder, task, data, strategy, begin, writes,
 def _train(model, trained, task, examples, dev, steps, train, run, writes, freezing):
     """Trains epoch by epoch; the data of an epoch depends only on the seed and the epoch.
 
-    `trained` is fitted: the model, or one around it. `checkpoints/` receives the model of each epoch that is the best so
-    far; later commands load its newest one.
+    `trained` is fitted: the model, or one around it. `checkpoints/` receives the model of each epoch that is the best
+    so far; later commands load its newest one.
     `last/` holds the newest epoch, from which an interrupted run resumes. A line of metrics.jsonl
     holds the epoch's mean `train_loss` and the metrics on the dev file.
 

@@ -39,7 +39,7 @@ class FromLabels:
         return self._identities_of_files() | {"init_from": (self.config.init_from, identity_of(self.source))}
 
     def make_model(self, task, train):
-        """The model of the task, its weights set as far as they are pretrained; `train` are the settings of one seed."""
+        """The model of the task, its weights set as far as they are pretrained; `train` is of one seed."""
         path = self.config.init_from
         dropout = finetuning_dropout(path) if train.dropout is None else train.dropout
         pooler = task.needs_pooler(self.source.config)

@@ -42,7 +42,8 @@ FREE_TO_CHANGE = (
 )  # fmt: skip
 #: Paths of data that may be moved: inputs.json recognizes the data by their checksums.
 MOVABLE = (
-    "data.shards", "data.eval_shards", "data.train", "data.dev", "data.test", "data.unlabelled", "init_from", "teacher.path",
+    "data.shards", "data.eval_shards", "data.train", "data.dev", "data.test", "data.unlabelled", "init_from",
+    "teacher.path",
 )  # fmt: skip
 
 
