@@ -22,6 +22,9 @@ from tfrecords import MaskedLMCorruption, MaskingConfig, ShardReader, ShardsConf
 DISTILBERT = "terms={soft_labels: {weight: 5, temperature: 2, divergence: true}, hard_labels: 2, hidden_cosine: 1}"
 
 
+SHARDS = ShardsConfig(sequence_length=16, format="full_sentences")
+
+
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
     folder = tmp_path_factory.mktemp("distilled_pretraining")
@@ -30,9 +33,7 @@ def folder(tmp_path_factory):
     random = np.random.default_rng(0)
     documents = ["\n".join(" ".join(random.choice(words, 8)) + "." for _ in range(12)) for _ in range(12)]
     (folder / "corpus.txt").write_text("\n\n".join(documents))
-    write_shards(
-        folder / "corpus.txt", folder / "shards", tokenizer, ShardsConfig(sequence_length=16, format="full_sentences"), progress=False
-    )
+    write_shards(folder / "corpus.txt", folder / "shards", tokenizer, SHARDS, progress=False)
     return folder
 
 
@@ -62,8 +63,9 @@ def distilled(folder):
 def test_the_student_is_an_ordinary_run(distilled):
     run, metrics = distilled
     assert {"masked_lm_loss", "soft_labels_loss", "hidden_cosine_loss", "hidden_states_loss"} <= metrics.keys()
-    parts = [metrics[f"{name}_loss"] * weight for name, weight in (("soft_labels", 5), ("masked_lm", 2), ("hidden_cosine", 1), ("hidden_states", 0.1))]
-    assert metrics["loss"] == pytest.approx(sum(parts), rel=1e-5)
+    weights = {"soft_labels": 5, "masked_lm": 2, "hidden_cosine": 1, "hidden_states": 0.1}
+    total = sum(metrics[f"{name}_loss"] * weight for name, weight in weights.items())
+    assert metrics["loss"] == pytest.approx(total, rel=1e-5)
     objective, _ = load_pretrained(run.path)
     assert type(objective.backbone.config).__name__ == "DistilBertConfig"
     encoder, _ = load_encoder(run.path, pooler=False)
@@ -123,8 +125,8 @@ def test_a_student_equal_to_its_teacher(folder):
     features = {k: v for k, v in features.items() if not k.startswith("pair")} | {
         "pair_labels": np.zeros(8, "int32"), "pair_weights": np.zeros(8, "float32"),
     }  # fmt: skip
-    names = {"hard_labels": 1, "soft_labels": {"divergence": True, "temperature": 3}, "hidden_cosine": 1, "attention_scores": 1}
-    names |= {"minilm": 1, "minilm2": {"relation_heads": 8}, "patient": 1}
+    names = {"hard_labels": 1, "soft_labels": {"divergence": True, "temperature": 3}, "hidden_cosine": 1}
+    names |= {"attention_scores": 1, "minilm": 1, "minilm2": {"relation_heads": 8}, "patient": 1}
     terms = read_terms(names)
     found = []
     for everywhere in (False, True):
@@ -164,7 +166,7 @@ def test_what_cannot_be_right_is_refused(folder, overrides, message):
 
 def test_shards_of_another_vocabulary(folder, tmp_path):
     other = WordPieceTokenizer(["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *GOOD, *BAD, *REST, "word"])
-    settings = ShardsConfig(sequence_length=16, format="full_sentences")
-    write_shards(folder / "corpus.txt", tmp_path / "shards", other, settings, progress=False)
+    write_shards(folder / "corpus.txt", tmp_path / "shards", other, SHARDS, progress=False)
+    chosen = experiment(folder, f"data.shards={tmp_path / 'shards'}", "student.layers=null")
     with pytest.raises(DataError, match="shards has another vocabulary than the teacher"):
-        distill_pretraining(experiment(folder, f"data.shards={tmp_path / 'shards'}", "student.layers=null"), tmp_path / "run")
+        distill_pretraining(chosen, tmp_path / "run")

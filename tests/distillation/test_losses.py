@@ -62,9 +62,11 @@ def test_soft_labels():
         assert soft_labels(temperature=temperature) == pytest.approx(temperature**2 * hinton, rel=1e-5)
         assert soft_labels(temperature=temperature, temperature_squared=False) == pytest.approx(hinton, rel=1e-5)
         tinybert = -(p * q).mean()  # over examples and classes
-        assert soft_labels(temperature=temperature, temperature_squared=False, mean="classes") == pytest.approx(tinybert, rel=1e-5)
+        found = soft_labels(temperature=temperature, temperature_squared=False, mean="classes")
+        assert found == pytest.approx(tinybert, rel=1e-5)
         divergence = (p * (np.log(p) - q)).sum(-1).mean()  # KLDivLoss(reduction="batchmean")
-        assert soft_labels(temperature=temperature, divergence=True) == pytest.approx(temperature**2 * divergence, rel=1e-4)
+        found = soft_labels(temperature=temperature, divergence=True)
+        assert found == pytest.approx(temperature**2 * divergence, rel=1e-4)
 
 
 def test_squared_error():
@@ -105,7 +107,7 @@ def test_hidden_states_of_tinybert():
 
 
 def test_attention_scores_of_tinybert():
-    real = np.broadcast_to(MASK[:, None, None], (B, HEADS, S, S))  # keys that are padding are 0 in both; queries are not
+    real = np.broadcast_to(MASK[:, None, None], (B, HEADS, S, S))  # padded keys are 0 in both; queries are not
     for layers, pairs in ((None, ((0, 1), (1, 3))), ((0, 2), ((0, 0), (1, 2)))):
         expected = 0
         for i, j in pairs:

@@ -14,7 +14,7 @@ from bert_tf.distillation.views import TaskView
 from bert_tf.errors import ConfigError, DataError
 from bert_tf.tasks import build_task
 
-TEXTS = ["the film", "the film good", "a bad actor", "good", "the song nice a plot a great actor a dull song the film"] * 9
+TEXTS = ["the film", "the film good", "a bad actor", "good", "the song nice a plot a great actor a dull song"] * 9
 
 
 def made(kind):
@@ -33,8 +33,8 @@ def test_each_prediction_gets_the_teachers(kind, tmp_path):
     teacher = task.model(encoder(seed=1))
     kept = TeacherOutputs(teacher, {"of": kind}, "float32", tmp_path).of(task, task.sequences(examples))
     task.add_features(examples, {TEACHER_OUTPUTS: kept})
-    student = Distiller(TaskView(task.model(encoder(seed=2))), None, read_terms({"squared_error": 1}), teacher.backbone.config)
-    same = Distiller(TaskView(teacher), None, read_terms({"squared_error": 1}), teacher.backbone.config)
+    models, terms = (task.model(encoder(seed=2)), teacher), read_terms({"squared_error": 1})
+    student, same = (Distiller(TaskView(model), None, terms, teacher.backbone.config) for model in models)
     for features in task.dataset(examples, 7, training=True, seed=3).take(4):
         outputs = teacher.outputs(features)
         assert features[TEACHER_OUTPUTS].shape == outputs.shape

@@ -7,7 +7,8 @@ from bert_tf.errors import ConfigError
 def test_a_number_is_the_weight():
     terms = read_terms({"hard_labels": 0.5, "soft_labels": {"weight": 0.25, "temperature": 4}})
     assert list(terms) == ["hard_labels", "soft_labels"]
-    assert (terms["hard_labels"].weight, terms["soft_labels"].weight, terms["soft_labels"].temperature) == (0.5, 0.25, 4.0)
+    hard, soft = terms.values()
+    assert (hard.weight, soft.weight, soft.temperature) == (0.5, 0.25, 4.0)
 
 
 @pytest.mark.parametrize(

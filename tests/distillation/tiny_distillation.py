@@ -43,7 +43,7 @@ def write_files(folder):
     every = [f"the {noun} {word}\t{int(word in GOOD)}" for word in GOOD + BAD for noun in REST[:2]]
     (folder / "few.tsv").write_text("\n".join(["text\tlabel", *rows]) + "\n")
     (folder / "dev.tsv").write_text("\n".join(["text\tlabel", *every]) + "\n")
-    known = [f"{article} {noun} {word}\t{int(word in GOOD)}" for word in GOOD + BAD for noun in REST for article in ("a", "the")]
+    known = [f"{a} {noun} {word}\t{int(word in GOOD)}" for word in GOOD + BAD for noun in REST for a in ("a", "the")]
     (folder / "all.tsv").write_text("\n".join(["text\tlabel", *known]) + "\n")
     texts = [f"a {noun} {word}" for word in GOOD + BAD for noun in REST for _ in range(3)]
     (folder / "texts.txt").write_text("\n".join(texts) + "\n")
