@@ -156,6 +156,11 @@ def check_distillation(config):
             "there is no student: set student.model, e.g. student.model.preset=bert_mini, or student.layers, e.g. "
             "[0,2,4], or init_from, a pretrained model"
         )
+    if config.init_from and config.student.model and not config.student.layers:
+        raise ConfigError(
+            "student.model gives random weights, init_from those of another model; remove one of them, or name the layers "
+            "that are copied in student.layers"
+        )
     _check_student(config.student, config.student.model, "student.model")
 
 

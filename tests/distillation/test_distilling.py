@@ -176,6 +176,7 @@ def test_layers_of_the_teacher_and_the_student_alone(folder, tmp_path):
         (["student.layers=[0, 4]"], ConfigError, "student.layers names layer 4, but the teacher has the layers 0 to 3"),
         (["student.layers=[0]"], ConfigError, "student.layers names 1 layers, but the student has 2"),
         (["terms={hard_labels: 1}", "data.train=null", "data.unlabelled=a.txt"], ConfigError, "hard_labels needs"),
+        (["init_from=x"], ConfigError, "student.model gives random weights, init_from those of another model"),
         (["train.freeze=backbone"], ConfigError, "train.freeze does not apply to distillation"),
         (["train.remat=true", "terms={patient: 1}"], ConfigError, "terms that compare layers cannot see them under"),
         (["task.kind=tagging"], ConfigError, "task.kind=tagging, but the teacher's task is classification"),
