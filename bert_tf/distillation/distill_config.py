@@ -158,8 +158,8 @@ def check_distillation(config):
         )
     if config.init_from and config.student.model and not config.student.layers:
         raise ConfigError(
-            "student.model gives random weights, init_from those of another model; remove one of them, or name the layers "
-            "that are copied in student.layers"
+            "student.model gives random weights, init_from those of another model; remove one of them, or name the "
+            "layers that are copied in student.layers"
         )
     _check_student(config.student, config.student.model, "student.model")
 

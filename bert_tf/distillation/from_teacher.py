@@ -15,7 +15,7 @@ from bert_tf.models.encoder_config import DROPOUT_RATES
 from bert_tf.models.families import build_encoder
 from bert_tf.tasks import build_task
 from bert_tf.training.learning import FromLabels
-from bert_tf.training.loading import load_finetuned
+from bert_tf.training.loading import load_encoder, load_finetuned
 from bert_tf.training.sources import identity_of, open_source
 
 #: Settings of the teacher's task that are of its own model.
@@ -97,7 +97,9 @@ class FromTeacher(FromLabels):
             config = dataclasses.replace(config, **dict.fromkeys(rates, train.dropout))
         encoder = build_encoder(config, pooler=task.needs_pooler(config))
         if self.layers is not None:
-            copy_layers(encoder, self.layers, self.origin)
+            path = self.config.init_from
+            origin = load_encoder(path, pooler="pooler" in self.origin.parts)[0] if path else self.teacher
+            copy_layers(encoder, self.layers, origin)
         return task.model(encoder)
 
     def make_trained(self, model):

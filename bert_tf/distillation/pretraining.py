@@ -62,4 +62,4 @@ class TeachingPretraining:
         """Gives a student that was not trained yet the weights of the chosen layers."""
         layers = self.config.student.layers
         if layers:
-            copy_layers(objective, chosen_layers(layers, objective.backbone.config, self.source), self.source)
+            copy_layers(objective, chosen_layers(layers, objective.backbone.config, self.source), self.teacher)

@@ -45,31 +45,36 @@ def chosen_layers(layers, config, source):
     return layers
 
 
-def copy_layers(model, layers, source):
-    """Gives a student's variables the weights of chosen layers, and of embeddings and heads that `source` has.
+def copy_layers(model, layers, origin):
+    """Gives a student's variables the weights of chosen layers, and of embeddings and heads that `origin` has.
 
     Args:
         model: the student, a backbone or the model of an objective.
-        layers: for each layer of the student that of the source.
-        source: of `open_source`.
+        layers: for each layer of the student that of the origin.
+        origin: a built model: a backbone, or one around it.
 
     Raises:
-        ConfigError: the layers have no names of their own (ALBERT shares one), or the token table has no counterpart.
-        DataError: a shape differs.
+        ConfigError: the layers have no names of their own (ALBERT shares one), the token table has no counterpart, or a
+            shape differs.
     """
-    wanted = {}
-    for path, variable in by_path(model).items():
-        wanted[_path_there(path, layers)] = variable
-    found = {path: variable for path, variable in wanted.items() if path in source.paths}
-    needed = ["embeddings/token_embeddings", *(_LAYER.format(layer) for layer in layers)]
-    for start in needed:
-        ours, theirs = ([path for path in paths if path.startswith(start)] for paths in (wanted, found))
-        if not ours or len(ours) != len(theirs):
+    theirs = by_path(origin)
+    wanted = {_path_there(path, layers): variable for path, variable in by_path(model).items()}
+    found = {path: variable for path, variable in wanted.items() if path in theirs}
+    for start in ("embeddings/token_embeddings", *(_LAYER.format(layer) for layer in layers)):
+        here, there = ([path for path in paths if path.startswith(start)] for paths in (wanted, found))
+        if not here or len(here) != len(there):
             raise ConfigError(
-                f"student.layers copies weights of {source.path} by their names, and {start.rstrip('/')} is not in "
-                "both models alike; give the student the teacher's family, or remove student.layers"
+                f"student.layers copies weights by their names, and {start.rstrip('/')} is not in both models alike; "
+                "give the student the family of that model, or remove student.layers"
             )
-    source.fill(found, partly=True)
+    for path, variable in found.items():
+        if tuple(variable.shape) != tuple(theirs[path].shape):
+            raise ConfigError(
+                f"student.layers copies '{path}', which has the shape {tuple(theirs[path].shape)} there and "
+                f"{tuple(variable.shape)} in the student; give the student the same sizes, or remove student.layers"
+            )
+    for path, variable in found.items():
+        variable.assign(theirs[path])
 
 
 def _path_there(path, layers):
