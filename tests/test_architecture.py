@@ -27,6 +27,9 @@ MAY_IMPORT = {
     "export": {
         "backend", "layers", "tokenizers", "models", "tfrecords", "objectives", "generation", "tasks", "training"
     },
+    "distillation": {
+        "backend", "layers", "tokenizers", "models", "tfrecords", "objectives", "tasks", "training", "reporting"
+    },
     "testing": {"backend", "layers", "tokenizers", "models", "tfrecords", "objectives", "tasks", "training", "export", "reporting"},
 }
 PURE_KERAS = ("layers", "models", "objectives", "generation")
@@ -68,7 +71,7 @@ def test_imports_stay_on_lower_floors(path):
 
 SETTINGS = """
     bert_tf.models.families bert_tf.training.pretrain_config bert_tf.training.finetune_config
-    bert_tf.training.study_config bert_tf.prompting.prompting_config bert_tf.reporting.report bert_tf.tasks.record bert_tf.objectives.registry tfrecords.shards.config
+    bert_tf.training.study_config bert_tf.distillation.distill_config bert_tf.prompting.prompting_config bert_tf.reporting.report bert_tf.tasks.record bert_tf.objectives.registry tfrecords.shards.config
     tfrecords.corruption.masking_config tfrecords.corruption.permutation_config
 """.split()
 

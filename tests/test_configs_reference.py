@@ -12,6 +12,7 @@ import typing
 from pathlib import Path
 
 from bert_tf import config
+from bert_tf.distillation import TERMS, DistillConfig, DistillPretrainConfig
 from bert_tf.models.families import FAMILIES
 from bert_tf.objectives import OBJECTIVES
 from bert_tf.prompting.prompting_config import PromptingConfig
@@ -36,6 +37,7 @@ or out of range is refused with the key's name, before TensorFlow is loaded. The
 | `pretrain/` | `bert-tf pretrain` | [Pretraining](#pretraining) |
 | `finetune/` | `bert-tf finetune` | [Fine-tuning](#fine-tuning) |
 | `benchmarks/` | `bert-tf glue`, `bert-tf superglue` | [GLUE and SuperGLUE](#glue-and-superglue) |
+| `distill/` | `bert-tf distill` | [Distillation](#distillation) |
 | `ablations/` | `bert-tf study` | [Studies](#studies) |
 | `prompts/` | `bert-tf prompt` | [Prompting](#prompting) |
 
@@ -149,6 +151,13 @@ def page():
     lines += ["## Shards", "", summary(ShardsConfig), "", *table(ShardsConfig)]
     lines += ["## Studies", "", summary(StudyConfig), "", *table(StudyConfig)]
     lines += ["### a row of `rows`", "", summary(StudyRow), "", *table(StudyRow, "rows.NAME.")]
+    lines += ["## Distillation", "", summary(DistillConfig) + " `optimizer` and `train` are those of fine-tuning.", ""]
+    lines += table(DistillConfig, without=("optimizer", "train"))
+    lines += ["### with `data.shards`", "", summary(DistillPretrainConfig)]
+    lines[-1] += " `data`, `objective`, `optimizer` and `train` are those of pretraining, `teacher` and `student` those of a task."
+    lines += ["", *table(DistillPretrainConfig, without=("data", "objective", "optimizer", "train", "teacher", "student"))]
+    for term in TERMS.values():
+        lines += [f"### `terms.{term.name}`", "", summary(term.config), "", *table(term.config, f"terms.{term.name}.")]
     lines += ["## GLUE and SuperGLUE", "", summary(BenchmarkConfig), "", *table(BenchmarkConfig)]
     lines += ["## Prompting", "", summary(PromptingConfig), "", *table(PromptingConfig)]
     return "\n".join(lines).rstrip("\n") + "\n"

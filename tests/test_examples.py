@@ -23,6 +23,7 @@ import tensorflow as tf
 
 import bert_tf
 from bert_tf.checkpoints.saving import write_finetuned
+from bert_tf.distillation import TERMS
 from bert_tf.models import FAMILIES
 from bert_tf.objectives import OBJECTIVES
 from bert_tf.tasks import TASKS
@@ -30,7 +31,7 @@ from bert_tf.tokenizers import KINDS
 from bert_tf.training.published_tasks import publish
 
 PACKAGES = [f"bert_tf.{name}" for name in (
-    "backend", "checkpoints", "export", "generation", "layers", "models", "objectives", "probing", "prompting", "reporting", "tasks", "testing", "tokenizers", "training"
+    "backend", "checkpoints", "distillation", "export", "generation", "layers", "models", "objectives", "probing", "prompting", "reporting", "tasks", "testing", "tokenizers", "training"
 )] + ["tfrecords", "bert_tf"]  # fmt: skip
 
 
@@ -53,7 +54,7 @@ def example(value):
 
 PUBLIC = public()
 EXAMPLES = {f"{package}.{name}": code for (package, name), value in PUBLIC.items() if (code := example(value))}
-REGISTRIES = [FAMILIES, OBJECTIVES, TASKS, KINDS]
+REGISTRIES = [FAMILIES, OBJECTIVES, TASKS, KINDS, TERMS]
 NAMES = {name: value for (_, name), value in PUBLIC.items()}
 NAMES |= {"FAMILIES": FAMILIES, "OBJECTIVES": OBJECTIVES, "TASKS": TASKS, "KINDS": KINDS}
 NAMES |= {"np": np, "keras": keras, "ops": keras.ops, "tf": tf, "Path": Path, "dataclasses": dataclasses, "bert_tf": bert_tf}

@@ -8,6 +8,8 @@ from pathlib import Path
 import pytest
 
 from bert_tf import config
+from bert_tf.distillation import DistillConfig, DistillPretrainConfig, read_terms
+from bert_tf.distillation.distill_config import check_distillation, check_distilled_pretraining
 from bert_tf.models import preset
 from bert_tf.models.electra_config import generator_config
 from bert_tf.models.families import FAMILIES, build_config
@@ -43,6 +45,32 @@ def test_finetuning(name):
     check_task(experiment.task)
     assert experiment.train.precision == "auto"
     assert experiment.optimizer.name == "adafactor" or experiment.optimizer.bias_correction
+
+
+@pytest.mark.parametrize("name", names("distill"))
+def test_distillation(name):
+    """Each is accepted with the paths that its command adds; those with an objective are of pretraining."""
+    given = ["teacher.path=teacher", "data.dev=dev.tsv", "data.train=train.tsv"]
+    if "objective:" in (CONFIGS / name).read_text(encoding="utf-8"):
+        check_distilled_pretraining(config.load(DistillPretrainConfig, name, ["teacher.path=teacher", "data.shards=shards"]))
+    else:
+        check_distillation(config.load(DistillConfig, name, [*given, "init_from=student"]))
+
+
+def test_students_are_distilled_as_published():
+    """train.py and distiller.py of research_projects/distillation; task_distill.py of TinyBERT; Sun et al. 2019."""
+    distilbert = config.load(DistillPretrainConfig, "distill/distilbert")
+    terms = read_terms(distilbert.terms)
+    assert [(name, term.weight) for name, term in terms.items()] == [("soft_labels", 5), ("hard_labels", 2), ("hidden_cosine", 1)]
+    assert (terms["soft_labels"].temperature, terms["soft_labels"].temperature_squared, distilbert.predictions) == (2, True, "all")
+    assert distilbert.optimizer == config.load(PretrainConfig, "pretrain/distilbert_base").optimizer
+    tinybert = [config.load(DistillConfig, f"distill/{name}") for name in ("tinybert", "tinybert_prediction")]
+    assert [(t.train.epochs, t.optimizer.learning_rate, t.train.batch_size) for t in tinybert] == [(10, 5e-5, 32), (3, 3e-5, 32)]
+    soft = read_terms(tinybert[1].terms)["soft_labels"]
+    assert (soft.temperature, soft.temperature_squared, soft.mean) == (1, False, "classes")
+    general = config.load(DistillPretrainConfig, "distill/tinybert_general")
+    assert build_config(general.model, 30_522).hidden_size == 312 and list(general.terms) == ["hidden_states", "attention_scores"]
+    assert general.objective.masking.mask_token_rate == general.objective.masking.random_token_rate == 0
 
 
 def test_gpt1_and_t5_are_fine_tuned_as_published():

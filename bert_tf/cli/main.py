@@ -24,6 +24,7 @@ COMMANDS = {
     "attention": "write a page on which the attention of every head can be looked at",
     "prompt": "zero-, one- and few-shot tasks, written as text for a pretrained model",
     "finetune": "fine-tune a pretrained model on labelled data",
+    "distill": "train a small model to imitate a large one, of a task or in pretraining",
     "evaluate": "evaluate a fine-tuned model on a labelled file",
     "predict": "apply a fine-tuned model to sentences or a file",
     "glue": "fine-tune on the tasks of GLUE, compare with published numbers, write the submission",
@@ -35,7 +36,7 @@ COMMANDS = {
     "export": "write a SavedModel for TensorFlow Serving, tokenizer included",
 }
 #: Commands that resume when they are run again after an interruption.
-RESUMABLE = ("tokenize", "shards", "pretrain", "finetune", "glue", "superglue", "study")
+RESUMABLE = ("tokenize", "shards", "pretrain", "finetune", "distill", "glue", "superglue", "study")
 
 LOG_LEVELS = ("debug", "info", "warning", "error")
 

@@ -41,12 +41,17 @@ def run(arguments):
     from bert_tf.training.pretraining import pretrain
 
     directory, metrics = pretrain(config, arguments.output)
+    print_metrics(directory, metrics)
+    print("next: " + "\n      ".join([f"tensorboard --logdir {arguments.output}/tensorboard", *advice(config, arguments.output)]))
+
+
+def print_metrics(directory, metrics):
+    """What `pretrain` returned: the last losses and accuracies."""
     print(f"\n{directory.path} at step {metrics['step']:,}")
     for name, value in metrics.items():
         if name.endswith(("loss", "accuracy")):
             print(f"  {name:<34}{value:.4f}")
-    print(f"report: {arguments.output}/report.html")
-    print("next: " + "\n      ".join([f"tensorboard --logdir {arguments.output}/tensorboard", *advice(config, arguments.output)]))
+    print(f"report: {directory.path}/report.html")
 
 
 def advice(config, output):

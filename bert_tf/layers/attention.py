@@ -6,6 +6,7 @@ from keras import ops
 from bert_tf.backend import Dropout, attention_weights
 from bert_tf.errors import ConfigError
 from bert_tf.layers.dense import dense
+from bert_tf.layers.internals import is_recording, note
 from bert_tf.layers.rotary import check_even, rotate
 
 
@@ -122,10 +123,15 @@ class Attention(keras.layers.Layer):
                 query, key = rotate(query, rotation), rotate(key, rotation)
         if cache_position is not None:
             cache = key, value = [_written(old, new, cache_position) for old, new in zip(cache, (key, value))]
+        recorded = is_recording() and source is None and cache is None
+        if recorded:
+            note(queries=query, keys=key, values=value)
         if self.scale:
             query = query * query.shape[-1] ** -0.5  # the smaller of the two factors of the scores
         keys = "bknd" if cache is None else "bnkd"
         scores = ops.einsum(f"bqnd,{keys}->bnqk", query, key)
+        if recorded:
+            note(scores=ops.cast(scores, "float32") + ops.cast(_sum(attention_mask, bias), "float32"))
         weights, probabilities = attention_weights(scores, _sum(attention_mask, bias), self.dropout, training)
         context = ops.einsum(f"bnqk,{keys}->bqnd", weights, value)
         batch, length, heads, head_size = ops.shape(context)

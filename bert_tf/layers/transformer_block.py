@@ -9,6 +9,7 @@ from bert_tf.layers.activations import activation as activation_function
 from bert_tf.layers.attention import Attention, results
 from bert_tf.layers.dense import dense
 from bert_tf.layers.gather import gather_positions
+from bert_tf.layers.internals import note
 
 
 @keras.saving.register_keras_serializable("bert_tf")
@@ -233,7 +234,9 @@ class TransformerBlock(keras.layers.Layer):
                 x = self._after(
                     self.cross_attention_layer_norm, x + self.cross_attention_dropout(attended, training=training)
                 )
-            return results(self._feed_forward(x, training), *more)
+            output = self._feed_forward(x, training)
+            note(block_inputs=given["x"], block_outputs=output)
+            return results(output, *more)
 
         return recomputed(compute)(*(differentiable[name] for name in names))
 

@@ -1,7 +1,7 @@
 """DistilBERT (Sanh et al. 2019, arXiv:1910.01108): half of BERT's layers, no segments, no pooler.
 
-Hugging Face's `modeling_distilbert.py`. The published model was distilled from BERT; here its encoder can be
-loaded, fine-tuned, and pretrained by masked LM.
+Hugging Face's `modeling_distilbert.py`. The published model was distilled from BERT, as
+`bert_tf.distillation` does.
 """
 
 import keras

@@ -12,6 +12,7 @@ from keras import ops
 from bert_tf.backend import Dense
 from bert_tf.errors import ConfigError
 from bert_tf.layers import AttentionMask, Embeddings, Pooler, TransformerBlock
+from bert_tf.layers.internals import is_recording
 from bert_tf.models.backbone import as_tensor
 from bert_tf.models.encoder import Encoder, encoder_inputs
 
@@ -73,6 +74,8 @@ class TransformerEncoder(Encoder):
         same; a 4-layer model needs about one sixth less computation when P is much smaller than S. In training,
         a position that is listed twice gets two independent dropout masks.
         """
+        if is_recording():
+            return super().outputs_at(inputs, positions, training)
         layers, inputs, positions = self._transformer_layers, self.complete(inputs), as_tensor(positions)
         if not self.pooler:
             return {"sequence_output": layers.encode(inputs, positions, training=training)[0][-1]}

@@ -111,7 +111,15 @@ class MaskedLM(PretrainingModel):
         return {name: ops.sum(weights) for name, (_, weights) in self._targets(features).items()}
 
     def loss_sums(self, features, training):
-        outputs = self(features, training=training)
+        return self.label_sums(self(features, training=training), features)
+
+    def label_sums(self, outputs, features):
+        """What `loss_sums` returns, of outputs that are computed already.
+
+        Args:
+            outputs: what the model returns.
+            features: those of the losses.
+        """
         losses, metrics = {}, {}
         for name, (labels, weights) in self._targets(features).items():
             labels = feature(features, labels)

@@ -58,6 +58,9 @@ class ClassificationTask(TextTask):
         number = {label: i for i, label in enumerate(self.labels)}
         return np.array([number[label] for label in examples.labels], np.int32)
 
+    def placeholder_labels(self, examples):
+        return [self.labels[0]] * len(examples)
+
     def make_model(self, encoder):
         if self.labels is None:
             raise ConfigError("the label set is not known yet; read the training file first, or set task.labels")

@@ -23,6 +23,9 @@ INPUTS = ("token_ids", "segment_ids", "padding_mask")
 class InferringModel(TrainableModel):
     """A model of a task, whose `call` answers on one device or on several."""
 
+    #: Whether `outputs` and `label_sums` are defined, as `bert_tf.distillation` needs.
+    can_be_distilled = False
+
     # Not Keras's predict_on_batch, which under a strategy answers once per replica and without
     # compile() runs through XLA.
     @tf.function(autograph=False)
@@ -49,7 +52,7 @@ class InferringModel(TrainableModel):
 class TaskModel(InferringModel):
     """Base class of the models of tasks: an encoder or a decoder with an output layer.
 
-    A subclass defines `call` and `loss_sums` from what `outputs` computes, as `Classifier` does.
+    A subclass defines `call` and `label_sums` from what `outputs` computes, as `Classifier` does.
 
     Args:
         encoder: of a model family. An encoder without a pooler gets a new one (dense, tanh) where the head reads it.
@@ -136,6 +139,20 @@ class TaskModel(InferringModel):
         outputs = self.head(sum(parts[1:], parts[0]), training=training)
         return outputs, {"language_model": self.lm_weight * sum(losses) / len(losses)}
 
+    def loss_sums(self, features, training):
+        outputs, others = self.outputs_and_losses(features, training)
+        losses, metrics = self.label_sums(outputs, features)
+        return losses | others, metrics
+
+    def label_sums(self, outputs, features):
+        """The loss of the labels and the metrics of a batch, undivided, as `loss_sums`.
+
+        Args:
+            outputs: what `outputs` returns.
+            features: with `labels` and `label_weights`.
+        """
+        raise NotImplementedError(f"{type(self).__name__} must define label_sums, or loss_sums")
+
     def _orders(self, features):
         """The inputs of the backbone: as they are, and where asked for in the other order."""
         inputs = {name: features[name] for name in INPUTS}
@@ -187,6 +204,8 @@ class Classifier(TaskModel):
         model(tokenizer.pack(tokenizer.tokenize(["a film"]), sequence_length=8))["logits"].shape  # [1, 2]
     """
 
+    can_be_distilled = True
+
     def __init__(self, encoder, units, dropout=None, class_weights=None, label_smoothing=0.0, name="task", **options):
         super().__init__(encoder, units, dropout, name=name, **options)
         self.class_weights = None if class_weights is None else tuple(class_weights)
@@ -196,8 +215,7 @@ class Classifier(TaskModel):
         logits = self.outputs(features, training=training)
         return {"logits": logits, "probabilities": ops.softmax(logits)}
 
-    def loss_sums(self, features, training):
-        logits, others = self.outputs_and_losses(features, training)
+    def label_sums(self, logits, features):
         labels, weights = features["labels"], features["label_weights"]
         # Weighted by the mask rather than gathered: one fused kernel, and exact zeros for filler.
         losses = keras.losses.sparse_categorical_crossentropy(labels, logits, from_logits=True)
@@ -206,7 +224,7 @@ class Classifier(TaskModel):
             losses = (1 - self.label_smoothing) * losses + self.label_smoothing * every
         losses = losses * self._weights_of_labels(features)
         hits = ops.cast(ops.equal(largest(logits), labels), "float32")
-        return {"label": ops.sum(losses * weights)} | others, {"accuracy": (ops.sum(hits * weights), ops.sum(weights))}
+        return {"label": ops.sum(losses * weights)}, {"accuracy": (ops.sum(hits * weights), ops.sum(weights))}
 
     def loss_weights(self, features):
         found = super().loss_weights(features)
@@ -237,6 +255,8 @@ class Regressor(TaskModel):
         model(tokenizer.pack(tokenizer.tokenize(["a film"]), sequence_length=8))["score"].shape  # [1]
     """
 
+    can_be_distilled = True
+
     def __init__(self, encoder, dropout=None, mean=0.0, scale=1.0, name="task", **options):
         super().__init__(encoder, 1, dropout, name=name, **options)
         self.mean, self.scale = float(mean), float(scale)
@@ -245,12 +265,11 @@ class Regressor(TaskModel):
         outputs = self.outputs(features, training=training)
         return {"score": ops.squeeze(outputs, axis=-1) * self.scale + self.mean}
 
-    def loss_sums(self, features, training):
-        outputs, others = self.outputs_and_losses(features, training)
+    def label_sums(self, outputs, features):
         outputs, weights = ops.squeeze(outputs, axis=-1), features["label_weights"]
         errors = ops.square(outputs - (features["labels"] - self.mean) / self.scale)
         absolute = ops.sum(ops.sqrt(errors) * self.scale * weights)
-        return {"label": ops.sum(errors * weights)} | others, {"mean_absolute_error": (absolute, ops.sum(weights))}
+        return {"label": ops.sum(errors * weights)}, {"mean_absolute_error": (absolute, ops.sum(weights))}
 
 
 def mean_of_tokens(x, mask):

@@ -24,6 +24,8 @@ class Sequences:
             None for unlabelled examples.
         weights: float32 `tf.RaggedTensor` of the shape of `first`, 1 at the tokens that carry a tag; None
             for labels of whole texts, which all have weight 1.
+        extras: further features of a batch by name, such as the outputs of a teacher: arrays [R, ...]; or
+            `tf.RaggedTensor` [R, None, ...] with a value for each token, special tokens included.
 
     Example:
         task = build_task({}, tokenizer)
@@ -36,6 +38,11 @@ class Sequences:
     lengths: np.ndarray
     labels: np.ndarray | tf.RaggedTensor | None = None
     weights: tf.RaggedTensor | None = None
+    extras: dict = dataclasses.field(default_factory=dict)
+
+    def examples_of_sequences(self):
+        """int array [R]: the index of the example that each sequence is of."""
+        return np.arange(len(self.lengths))
 
     def count_tokens(self, token_id):
         """(number of tokens, number of those that are `token_id`); special tokens are not counted."""
@@ -59,7 +66,7 @@ class Sequences:
 
         Returns:
             Dicts of `token_ids`, `segment_ids` int32 [B, S], `padding_mask` bool [B, S], and, if there are labels,
-            `labels` [B, ...] or [B, S] and `label_weights` [B] or [B, S].
+            `labels` [B, ...] or [B, S] and `label_weights` [B] or [B, S]; and `extras` [B, ...] or [B, S, ...].
         """
         indexes = tf.constant(np.concatenate([chosen for chosen, _ in plan]).astype(np.int64))
         splits = tf.constant(np.cumsum([0] + [len(chosen) for chosen, _ in plan]))
@@ -74,6 +81,7 @@ class Sequences:
                 chosen, present = tf.pad(chosen, fillers), tf.pad(present, fillers)
             width = sequence_length if static_size else bounds[step]
             features = self.features(tokenizer, chosen, present, sequence_length, width)
+            features |= {name: _chosen_rows(extra, chosen, width) for name, extra in self.extras.items()}
             return {name: tf.ensure_shape(x, (static_size, *x.shape[1:])) for name, x in features.items()}
 
         steps = tf.data.Dataset.range(start_step, len(plan))
@@ -116,9 +124,16 @@ def gather(ragged, chosen):
 
 
 def padded(tensor, width):
-    """[B, s] -> [B, width], filled with zeros on the right."""
-    tensor = tf.pad(tensor, [[0, 0], [0, width - tf.shape(tensor)[1]]])
-    return tf.ensure_shape(tensor, (None, width if isinstance(width, int) else None))
+    """[B, s, ...] -> [B, width, ...], filled with zeros on the right."""
+    rest = tensor.shape[2:]
+    tensor = tf.pad(tensor, [[0, 0], [0, width - tf.shape(tensor)[1]], *[[0, 0]] * len(rest)])
+    return tf.ensure_shape(tensor, (None, width if isinstance(width, int) else None, *rest))
+
+
+def _chosen_rows(extra, chosen, width):
+    if isinstance(extra, tf.RaggedTensor):
+        return padded(tf.gather(extra, chosen).to_tensor(), width)
+    return tf.gather(extra, chosen)
 
 
 def tokenize(tokenizer, texts):

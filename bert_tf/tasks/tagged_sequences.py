@@ -45,6 +45,9 @@ class TaggedSequences(Sequences):
     tagged_pieces: list = None
     owners: list = None
 
+    def examples_of_sequences(self):
+        return np.array(self.owners)
+
     def count_tokens(self, token_id):
         """As `Sequences.count_tokens`, of the words alone: a sentence counts once, not as the context of others too."""
         ids = [piece for example in self.words for pieces in example.pieces for piece in pieces]

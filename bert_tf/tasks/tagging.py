@@ -176,6 +176,9 @@ class TaggingTask(Task):
         number = {label: i for i, label in enumerate(self.labels)}
         return [[number[tag] for tag in tags] for tags in examples.labels]
 
+    def placeholder_labels(self, examples):
+        return [[self.labels[0]] * len(words) for words in examples.words]
+
     def make_model(self, encoder):
         if self.labels is None:
             raise ConfigError("the tags are not known yet; read the training file first, or set task.labels")

@@ -190,6 +190,10 @@ class Task(abc.ABC):
         """The scores of each label, as `evaluate` returns them under "report". Arguments as for `scores`."""
         raise ConfigError(f"the task {self.kind} has no report by label; evaluate it without one")
 
+    def placeholder_labels(self, examples):
+        """Labels without meaning for unlabelled `Examples`, which a student reads with its teacher's answers."""
+        raise ConfigError(f"task.kind={self.kind} reads no unlabelled examples in training; remove data.unlabelled")
+
     def findings(self, examples, outputs):
         """What report.html shows beyond the metrics: a dict for JSON, with keys of `bert_tf.reporting.findings`.
 
@@ -247,6 +251,10 @@ class Task(abc.ABC):
             if unknown > UNKNOWN_HIGH * tokens:
                 logging.warning("%s: %s", examples.path, _unknown_warning(examples, tokens, unknown))
         return self._sequences[examples]
+
+    def add_features(self, examples, extras):
+        """Gives the batches of `examples` further features; see `Sequences.extras`."""
+        self._sequences[examples] = dataclasses.replace(self.sequences(examples), extras=extras)
 
     def unknown_tokens(self, examples):
         """(number of tokens in the examples, number of those that the tokenizer does not know)."""

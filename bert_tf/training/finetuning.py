@@ -19,18 +19,16 @@ from bert_tf import config as configuration
 from bert_tf import files, interrupts
 from bert_tf.backend.model import NonFiniteError
 from bert_tf.backend.tpu import is_tpu
-from bert_tf.hub import local_file
 from bert_tf.interrupts import Interrupted
 from bert_tf.models.families import describe
 from bert_tf.progress import Progress
 from bert_tf.reporting import guarded, keep_findings, write_report
-from bert_tf.tasks import build_task
 from bert_tf.training import inputs
 from bert_tf.training.checkpoints import Checkpoints
 from bert_tf.training.finetune_config import FinetuneConfig, check_finetuning  # noqa: F401
 from bert_tf.training.freezing import Freezing
 from bert_tf.training.layer_decay import set_layer_decay
-from bert_tf.training.loading import finetuning_dropout, load_encoder, load_head
+from bert_tf.training.learning import FromLabels
 from bert_tf.training.optimization import make_optimizer, make_schedule, sampled
 from bert_tf.training.precision import precision, resolve
 from bert_tf.training.run_directory import (
@@ -41,7 +39,6 @@ from bert_tf.training.run_directory import (
     Finished,
     RunDirectory,
 )
-from bert_tf.training.sources import identity_of, open_source
 from bert_tf.training.strategies import (
     check_agreement,
     explain_lost_workers,
@@ -80,7 +77,7 @@ def finetune(config, output):
         return finetune_seeds(config, output, strategy, in_place)
 
 
-def finetune_seeds(config, output, strategy, in_place, before=lambda: None):
+def finetune_seeds(config, output, strategy, in_place, before=lambda: None, learning=None):
     """What `finetune` does, in a directory that is locked.
 
     Args:
@@ -88,20 +85,18 @@ def finetune_seeds(config, output, strategy, in_place, before=lambda: None):
         strategy: the `tf.distribute.Strategy`.
         in_place: of `lock_directory`; None in a worker that is not the chief.
         before: function() that is called before the first file is written.
+        learning: what is trained, and from what; None for `FromLabels`.
     """
     writes = is_chief(strategy)
     seeds = range(config.train.seed, config.train.seed + config.train.seeds)
     folder = RunDirectory.claim(output, config, in_place)
     # Nothing is written before the data are read and the model and its optimizer are built: a
     # command that fails until then can be corrected and run again.
-    source = open_source(config.init_from)
-    task = build_task(config.task, source.tokenizer())
+    learning = learning or FromLabels(config)
+    task = learning.make_task()
     tokens = config.train.batch_size * task.config.sequence_length
-    config = resolve(config, folder, strategy, source.config, tokens)
-    paths = {split: path for split, path in dataclasses.asdict(config.data).items() if path}
-    data = {split: task.read(path) for split, path in paths.items()}
-    identities = {f"data.{split}": (path, inputs.of_file(local_file(path))) for split, path in paths.items()}
-    identities["init_from"] = (config.init_from, identity_of(source))
+    config = resolve(config, folder, strategy, learning.source.config, tokens)
+    data, identities = learning.read(task), learning.identities()
     inputs.check(folder.path, identities)
 
     def begin():
@@ -113,7 +108,7 @@ def finetune_seeds(config, output, strategy, in_place, before=lambda: None):
     for seed in seeds:
         run = folder if len(seeds) == 1 else RunDirectory(folder.path / f"seed-{seed}", in_place)
         one = dataclasses.replace(config, train=dataclasses.replace(config.train, seed=seed, seeds=1))
-        results[run.path] = _finetune_once(one, run, task, data, strategy, begin)
+        results[run.path] = _finetune_once(one, run, folder, task, data, strategy, begin, learning)
     summary = _summarize(results, folder, task)
     if not writes:
         return summary
@@ -125,13 +120,13 @@ def finetune_seeds(config, output, strategy, in_place, before=lambda: None):
     return summary
 
 
-def _finetune_once(config, run, task, data, strategy, begin):
+def _finetune_once(config, run, folder, task, data, strategy, begin, learning):
     """Trains one seed unless it is finished, and returns the content of finished.json."""
     finished = run.path / FINISHED
     writes, trained = is_chief(strategy), files.is_there(finished)
     check_agreement(strategy, int(trained), f"whether {run.path} is finished")
     if not trained:
-        result = _train_and_measure(config, run, task, data, strategy, begin, writes)
+        result = _train_and_measure(config, run, folder, task, data, strategy, begin, writes, learning)
         if not writes:
             return result
         run.check_in_place("the result")
@@ -143,30 +138,28 @@ def _finetune_once(config, run, task, data, strategy, begin):
     return {name: value for name, value in result.items() if value is not None}  # without a test file there is no test
 
 
-def _train_and_measure(config, run, task, data, strategy, begin, writes):
+def _train_and_measure(config, run, folder, task, data, strategy, begin, writes, learning):
     """Trains and returns the content of finished.json. Only the chief writes, and evaluates the test file."""
-    train, examples, dev, test = config.train, data["train"], data["dev"], data.get("test")
+    train, examples, dev, test = config.train, learning.examples(data), data["dev"], data.get("test")
     with strategy.scope(), precision(train.precision):
         keras.utils.set_random_seed(train.seed)  # the head, and the encoder where not pretrained
-        dropout = finetuning_dropout(config.init_from) if train.dropout is None else train.dropout
-        pooler = task.needs_pooler(open_source(config.init_from).config)
-        encoder, _ = load_encoder(config.init_from, trained=train.pretrained, pooler=pooler, dropout=dropout)
-        model = task.model(encoder)
-        if train.pretrained and not task.config.reinitialize_layers:
-            load_head(model, config.init_from)
+        model = learning.make_model(task, train)
         steps = task.steps_per_epoch(examples, train.batch_size, static_shapes=is_tpu(strategy))
-        freezing = Freezing(model, train, open_source(config.init_from))
+        freezing = Freezing(model, train, learning.source)
         total = steps * train.epochs
         optimizer = make_optimizer(config.optimizer, total)
         if train.layer_decay:
             set_layer_decay(optimizer, model, train.layer_decay, train.layer_decay_variant)
-        model.compile(
+        trained = learning.make_trained(model)
+        trained.compile(
             optimizer=optimizer,
             accumulation_steps=train.accumulation_steps,
             remat=train.remat,
             xla=train.xla,
             seed=train.seed,
         )
+        if trained is not model:  # its checkpoints are written and read without what is around it
+            model.compile(optimizer=trained.optimizer)
         freezing.build(model.optimizer)
         if writes:
             begin()
@@ -176,11 +169,12 @@ def _train_and_measure(config, run, task, data, strategy, begin, writes):
             record = configuration.to_dict(config) | {"model": describe(model.backbone.config)}
             configuration.save(record, run.path / CONFIG)
             _keep_findings(run, learning_rate=sampled(make_schedule(config.optimizer, total), total))
+        learning.prepare(task, examples, folder.path, writes)
         result = {"metric": task.metric, "seed": train.seed, "baselines": {}}
         for split, measured in (("dev", dev), ("test", test)):  # before the training, in case the metric is undefined there
             if measured is not None and (writes or split == "dev"):
-                result["baselines"][split] = task.baselines(examples, measured)
-        result["dev"] = _train(model, task, examples, dev, steps, train, run, writes, freezing)
+                result["baselines"][split] = task.baselines(data["train"], measured)
+        result["dev"] = _train(model, trained, task, examples, dev, steps, train, run, writes, freezing)
         task = task.tuned(result["dev"])
         if writes:
             with files.explain_disk_errors(run.path):
@@ -192,10 +186,11 @@ def _train_and_measure(config, run, task, data, strategy, begin, writes):
     return result
 
 
-def _train(model, task, examples, dev, steps, train, run, writes, freezing):
+def _train(model, trained, task, examples, dev, steps, train, run, writes, freezing):
     """Trains epoch by epoch; the data of an epoch depends only on the seed and the epoch.
 
-    `checkpoints/` receives each epoch that is the best so far; later commands load its newest one.
+    `trained` is fitted: the model, or one around it. `checkpoints/` receives the model of each epoch that is the best
+    so far; later commands load its newest one.
     `last/` holds the newest epoch, from which an interrupted run resumes. A line of metrics.jsonl
     holds the epoch's mean `train_loss` and the metrics on the dev file.
 
@@ -203,7 +198,7 @@ def _train(model, task, examples, dev, steps, train, run, writes, freezing):
         The metrics of the best epoch.
     """
     last = Checkpoints(run.path / LAST)
-    state = last.restore(model)
+    state = last.restore(trained)
     first, done = (state["epoch"] + 1, state["step"]) if state else (0, -1)
     check_agreement(model.distribute_strategy, first, f"the epoch from which {run.path} resumes")
     # A run that is older than the history in its checkpoints has it in metrics.jsonl alone.
@@ -222,11 +217,11 @@ def _train(model, task, examples, dev, steps, train, run, writes, freezing):
             data = _epoch(model.distribute_strategy, task, examples, train, epoch)
             changed = freezing.set_epoch(epoch)
             if changed:
-                model.make_train_function(force=True)
+                trained.make_train_function(force=True)
             if writes and freezing.active and (changed or epoch == first):
                 freezing.say(epoch)
             shown = _Steps(progress, epoch * steps, compiling=changed or epoch == first)
-            fitted = model.fit(data, steps_per_epoch=steps, epochs=1, verbose=0, callbacks=[shown]).history
+            fitted = trained.fit(data, steps_per_epoch=steps, epochs=1, verbose=0, callbacks=[shown]).history
             step = (epoch + 1) * steps
             metrics = task.evaluate(model, dev, train.batch_size, findings=True) if writes else {task.metric: 0.0}
             findings = metrics.pop("findings", {})
@@ -241,7 +236,7 @@ def _train(model, task, examples, dev, steps, train, run, writes, freezing):
             if _best(history, task) == epoch:
                 _keep_findings(run, dev=findings)
                 run.checkpoints.save(model, step, epoch=epoch)
-            last.save(model, step, epoch=epoch, history=history)
+            last.save(trained, step, epoch=epoch, history=history)
             saved = epoch + 1
     except Interrupted as error:
         kept = f"{saved} of {train.epochs} epochs are saved" if saved else f"no epoch of {train.epochs} was finished"

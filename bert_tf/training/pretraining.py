@@ -37,7 +37,7 @@ from tfrecords.shards.manifest import Manifest
 from tfrecords.shards.schema import TOKENIZER_FOLDER
 
 
-def pretrain(config, output):
+def pretrain(config, output, teaching=None):
     """Trains to `config.train.steps`, from the last undamaged checkpoint in `output` if there is one.
 
     The same call after an interruption resumes the run, with the same result bit for bit; for a
@@ -46,6 +46,7 @@ def pretrain(config, output):
     Args:
         config: PretrainConfig.
         output: the run directory.
+        teaching: what makes another loss around the objective, of `bert_tf.distillation`; None for none.
 
     Returns:
         A pair: the RunDirectory; dict of the last logged metrics with the unigram baseline under
@@ -60,7 +61,8 @@ def pretrain(config, output):
         Interrupted: Ctrl-C or SIGTERM; the step that was under way is saved.
         WorkerLostError: of several workers, another one ended.
     """
-    check_pretraining(config)
+    if teaching is None:
+        check_pretraining(config)
     # First of all: the workers of a cluster must find each other before anything runs.
     strategy = strategy_of(config.train)
     tokenizer = load_tokenizer(Path(config.data.shards) / TOKENIZER_FOLDER)
@@ -79,11 +81,11 @@ def pretrain(config, output):
         tokens = config.train.batch_size * reader.sequence_length
         config = resolve(config, run, strategy, model_config, tokens)
         run.checkpoints = Checkpoints(run.path / "checkpoints", config.train.keep_checkpoints)
-        data = _identities(config, reader)
+        data = _identities(config, reader) | (teaching.identities() if teaching else {})
         inputs.check(run.path, data)
         with reader.explain_errors():
             baseline = unigram(reader.dataset(min(256, reader.num_examples), config.train.seed), tokenizer)
-            objective, step, lines = _objective(config, model_config, tokenizer, run, strategy)
+            objective, step, lines = _objective(config, model_config, tokenizer, run, strategy, teaching)
             check_agreement(strategy, step, f"the step from which {output} resumes")
             if step == 0:  # later, the identity of the shards is part of the run
                 reader.verify(progress=is_chief(strategy))
@@ -115,14 +117,15 @@ def _identities(config, reader):
     return data
 
 
-def _objective(config, model_config, tokenizer, run, strategy):
+def _objective(config, model_config, tokenizer, run, strategy, teaching):
     """The compiled objective, restored or initialised; the steps it has done, and its lines of metrics or None."""
     train = config.train
     with strategy.scope(), precision(train.precision):
         keras.utils.set_random_seed(train.seed)  # initial weights
         backbone = build_encoder(model_config, pooler=config.objective.needs_pooler)
         objective = OBJECTIVES[config.objective.name].model_class.around(backbone, config.objective)
-        objective.compile(
+        trained = teaching.around(objective) if teaching else objective
+        trained.compile(
             optimizer=make_optimizer(config.optimizer, train.steps),
             accumulation_steps=train.accumulation_steps,
             steps_per_execution=train.steps_per_execution,
@@ -131,13 +134,15 @@ def _objective(config, model_config, tokenizer, run, strategy):
             cpu_kernels=train.cpu_kernels,
             seed=train.seed,
         )
-        state = run.checkpoints.restore(objective)
+        state = run.checkpoints.restore(trained)
         if state:
             logging.info("continuing from step %d", state["step"])
-            return objective, state["step"], state.get("metrics_lines")
+            return trained, state["step"], state.get("metrics_lines")
+        if teaching:
+            teaching.start(objective)
         if train.init_from:
             initialize(objective, tokenizer, train.init_from, fresh=train.init_fresh)
-    return objective, 0, None
+    return trained, 0, None
 
 
 def _datasets(config, reader, tokenizer, step, strategy):

@@ -41,7 +41,10 @@ FREE_TO_CHANGE = (
     "train.log_every", "train.checkpoint_every", "train.keep_checkpoints", "train.eval_every", "train.strategy",
 )  # fmt: skip
 #: Paths of data that may be moved: inputs.json recognizes the data by their checksums.
-MOVABLE = ("data.shards", "data.eval_shards", "data.train", "data.dev", "data.test", "init_from")
+MOVABLE = (
+    "data.shards", "data.eval_shards", "data.train", "data.dev", "data.test", "data.unlabelled", "init_from",
+    "teacher.path",
+)  # fmt: skip
 
 
 @dataclasses.dataclass(frozen=True)

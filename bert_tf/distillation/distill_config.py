@@ -1,0 +1,209 @@
+"""The settings of distillation. No TensorFlow is imported, so that a wrong setting is refused at once."""
+
+import dataclasses
+from typing import Annotated, Literal
+
+from bert_tf.config import Range, check
+from bert_tf.distillation.terms import read_internals, read_terms
+from bert_tf.errors import ConfigError
+from bert_tf.models.families import build_config
+from bert_tf.objectives.masked_lm_config import MaskedLMConfig
+from bert_tf.objectives.objective import ObjectiveConfig
+from bert_tf.tasks.record import TASKS
+from bert_tf.training.finetune_config import FinetuneConfig, FinetuneDataConfig
+from bert_tf.training.pretrain_config import DataConfig, PretrainConfig, check_training
+
+
+@dataclasses.dataclass(frozen=True)
+class TeacherConfig:
+    """The model that is learned from.
+
+    Attributes:
+        path: a fine-tuned run or a published fine-tuned model for a task; a run of pretraining or a published model
+            with its masked LM head for pretraining. Also hf://owner/name.
+        cache: the precision in which a run of a task keeps the teacher's outputs for the training examples: "float16"
+            halves the space; "float32" is exact. Pretraining keeps none: masks are new in each epoch.
+
+    Example:
+        TeacherConfig(path="sentiment", cache="float32")
+    """
+
+    path: str = ""
+    cache: Literal["float16", "float32"] = "float16"
+
+
+@dataclasses.dataclass(frozen=True)
+class StudentConfig:
+    """The model that learns.
+
+    Attributes:
+        model: its sizes, as the section `model` of pretraining: a preset, or a family with all sizes. Empty: the model
+            of `init_from`; or the teacher's sizes with as many layers as `layers` names.
+        layers: the layers, from 0, of `init_from`, or else of the teacher, that are the initial weights of the
+            student's layers; embeddings, pooler and masked LM head are copied, too. "spread": evenly from the first to
+            the last, for 6 of 12 layers DistilBERT's 0, 2, 4, 7, 9, 11. null: random weights, or those of `init_from`.
+
+    Example:
+        StudentConfig(layers=(0, 2, 4))  # of the teacher, in a model of three layers
+    """
+
+    model: dict = dataclasses.field(default_factory=dict)
+    layers: tuple[Annotated[int, Range(at_least=0)], ...] | Literal["spread"] | None = None
+
+
+@dataclasses.dataclass(frozen=True)
+class DistillDataConfig(FinetuneDataConfig):
+    """The files of texts.
+
+    Attributes:
+        train: labelled examples that are trained on; None for none. Labels are read by the term `hard_labels` alone.
+        dev: labelled examples that choose the best epoch.
+        unlabelled: further examples without labels, which only the teacher labels: a file as for `bert-tf predict`,
+            such as a text a line; None for none.
+    """
+
+    train: str | None = None
+    unlabelled: str | None = None
+
+
+@dataclasses.dataclass(frozen=True)
+class DistillConfig(FinetuneConfig):
+    """Distillation of a task, as in configs/distill/*.yaml: fine-tuning whose loss compares with a teacher.
+
+    Attributes:
+        task: settings that differ from the teacher's task; its kind and labels are the teacher's.
+        data: the files.
+        init_from: a pretrained model for the student to start from, or whose layers `student.layers` takes; None for
+            none.
+        teacher: the model that is learned from.
+        student: the model that learns.
+        terms: the terms of the loss, which are added: name -> weight, or -> a mapping with `weight` and the term's
+            settings.
+        alone: whether the same student is also fine-tuned on the labels alone, with as many updates, to compare with.
+
+    Example:
+        student = StudentConfig(model={"preset": "bert_mini"})
+        data = DistillDataConfig(unlabelled="texts.txt", dev="dev.tsv")
+        DistillConfig(teacher=TeacherConfig("sentiment"), student=student, data=data)
+    """
+
+    data: DistillDataConfig = DistillDataConfig()
+    init_from: str | None = None
+    teacher: TeacherConfig = TeacherConfig()
+    student: StudentConfig = StudentConfig()
+    terms: dict = dataclasses.field(default_factory=lambda: {"soft_labels": 1.0})
+    alone: bool = False
+
+
+@dataclasses.dataclass(frozen=True)
+class DistillPretrainConfig(PretrainConfig):
+    """Distillation in pretraining: masked LM on shards, whose loss also compares with a teacher.
+
+    Attributes:
+        model: the student; see `student.model`, which it replaces here. Empty: the teacher's sizes with as many layers
+            as `student.layers` names.
+        data: the shards, written with the teacher's tokenizer.
+        objective: how the input is corrupted, and the student's own loss, which the term `hard_labels` adds.
+        teacher: the model that is learned from.
+        student: which of the teacher's layers it starts from; its `model` must be empty.
+        terms: as for tasks.
+        predictions: where the teacher's probabilities are compared: at the "masked" tokens, or at "all" tokens, as
+            DistilBERT does, which takes more memory and time.
+
+    Example:
+        terms = {"soft_labels": {"weight": 5, "temperature": 2}, "hard_labels": 2, "hidden_cosine": 1}
+        student = StudentConfig(layers=(0, 2, 4, 7, 9, 11))
+        DistillPretrainConfig(teacher=TeacherConfig("bert"), student=student, terms=terms)
+    """
+
+    model: dict = dataclasses.field(default_factory=dict)
+    data: DataConfig = dataclasses.field(default_factory=DataConfig)
+    objective: ObjectiveConfig = dataclasses.field(default_factory=MaskedLMConfig)
+    teacher: TeacherConfig = TeacherConfig()
+    student: StudentConfig = StudentConfig()
+    terms: dict = dataclasses.field(default_factory=lambda: {"soft_labels": 1.0, "hard_labels": 1.0})
+    predictions: Literal["masked", "all"] = "masked"
+
+
+def check_distillation(config):
+    """Refuses a `DistillConfig` that is wrong for any data.
+
+    Raises:
+        ConfigError: names the key.
+    """
+    check(config)
+    terms = _check_terms(config)
+    if not config.data.dev:
+        raise ConfigError("data.dev must be given: it chooses the best epoch")
+    if not config.data.train and not config.data.unlabelled:
+        raise ConfigError("data.train or data.unlabelled must be given: the texts that the student learns from")
+    if "hard_labels" in terms and not config.data.train:
+        raise ConfigError("terms.hard_labels needs labels; set data.train, or remove the term")
+    if config.alone and not config.data.train:
+        raise ConfigError("alone=true trains on labels alone; set data.train, or alone=false")
+    if config.task.get("kind") not in (None, *TASKS):
+        raise ConfigError(f"task.kind is {config.task['kind']!r}; leave it out: it is the teacher's")
+    train = config.train
+    if train.batch_size % train.accumulation_steps:
+        raise ConfigError(f"train.batch_size={train.batch_size} must be a multiple of train.accumulation_steps")
+    for key in ("freeze", "lora_rank"):
+        if getattr(train, key) is not None:
+            raise ConfigError(f"train.{key} does not apply to distillation, which trains the whole student; remove it")
+    if train.gradual_unfreezing:
+        raise ConfigError("train.gradual_unfreezing does not apply to distillation; remove it")
+    if not (config.init_from or config.student.model or config.student.layers):
+        raise ConfigError(
+            "there is no student: set student.model, e.g. student.model.preset=bert_mini, or student.layers, e.g. "
+            "[0,2,4], or init_from, a pretrained model"
+        )
+    if config.init_from and config.student.model and not config.student.layers:
+        raise ConfigError(
+            "student.model gives random weights, init_from those of another model; remove one of them, or name the "
+            "layers that are copied in student.layers"
+        )
+    _check_student(config.student, config.student.model, "student.model")
+
+
+def check_distilled_pretraining(config):
+    """Refuses a `DistillPretrainConfig` that is wrong for any shards.
+
+    Raises:
+        ConfigError: names the key.
+    """
+    check(config)
+    _check_terms(config)
+    if not config.data.shards:
+        raise ConfigError("data.shards must name the folder that 'bert-tf shards' wrote")
+    if config.objective.name != "masked_lm" or config.objective.span_boundary:
+        raise ConfigError(
+            f"objective.name={config.objective.name}: pretraining is distilled by masked LM alone, without span "
+            "boundaries"
+        )
+    if config.student.model:
+        raise ConfigError("student.model does not apply to pretraining; write its keys under model")
+    if config.train.init_from and config.student.layers:
+        raise ConfigError("student.layers takes weights of the teacher, train.init_from those of another; remove one")
+    if not (config.model or config.student.layers):
+        raise ConfigError(
+            "there is no student: set model, e.g. model.preset=distilbert_base, or student.layers, e.g. [0,2,4]"
+        )
+    _check_student(config.student, config.model, "model")
+    check_training(config.train)
+
+
+def _check_terms(config):
+    terms = read_terms(config.terms)
+    if not config.teacher.path:
+        raise ConfigError("teacher.path must be given: the run or published model that is learned from")
+    if config.train.remat and read_internals(terms):
+        raise ConfigError("terms that compare layers cannot see them under gradient checkpointing; remove train.remat")
+    return terms
+
+
+def _check_student(student, model, where):
+    if model:
+        build_config(model, vocabulary_size=1)  # the tokenizer's is not known yet
+    if student.layers == "spread" and not model:
+        raise ConfigError(f"student.layers=spread needs the number of layers; set {where}, or name the layers")
+    if isinstance(student.layers, tuple) and not student.layers:
+        raise ConfigError("student.layers is empty; name a layer, e.g. [0,2,4], or remove it")

@@ -1,0 +1,106 @@
+"""Distillation from the settings to a run directory: of a task, and of pretraining."""
+
+import contextlib
+import dataclasses
+import json
+import math
+
+from bert_tf import files, interrupts
+from bert_tf.distillation.comparison import Side, measure, table_of
+from bert_tf.distillation.distill_config import check_distillation, check_distilled_pretraining
+from bert_tf.distillation.from_teacher import FromTeacher
+from bert_tf.distillation.pretraining import TeachingPretraining
+from bert_tf.parsing import read_json_object
+from bert_tf.training.finetuning import finetune_seeds
+from bert_tf.training.loading import load_finetuned
+from bert_tf.training.pretraining import pretrain
+from bert_tf.training.strategies import explain_lost_workers, is_chief, strategy_of
+
+#: The comparison of the models, and the folder of the student that was fine-tuned on the labels alone.
+COMPARISON, ALONE = "distillation.json", "alone"
+
+
+def distill(config, output):
+    """Trains a student of a task. The same call resumes an interrupted run, with the same result bit for bit.
+
+    The run is an ordinary one of fine-tuning: `evaluate`, `predict` and `export` take it, without the teacher.
+
+    Args:
+        config: `DistillConfig`.
+        output: the run directory.
+
+    Returns:
+        What `finetune` returns, with "comparison": a row for the teacher, for the student, and with `config.alone` for
+        the
+        student alone: {"model", "dev" and "test" (the metric), "parameters", "megabytes", "texts_per_second"}.
+
+    Raises:
+        ConfigError, DataError, RunDirectoryError, NonFiniteError, Interrupted: as `finetune`; also a teacher that
+            cannot teach, or a student of another vocabulary.
+    """
+    check_distillation(config)
+    strategy = strategy_of(config.train)
+    lock = files.lock_directory(output) if is_chief(strategy) else contextlib.nullcontext()
+    message = f"interrupted; the same command continues {output}"
+    with interrupts.raising(message), explain_lost_workers(), lock as in_place:
+        learning = FromTeacher(config)
+        summary = finetune_seeds(config, output, strategy, in_place, learning=learning)
+        sides = {"student": output}
+        if config.alone:
+            sides["student alone"] = f"{output}/{ALONE}"
+            _train_alone(config, learning, sides["student alone"], strategy, in_place)
+        if is_chief(strategy):
+            summary["comparison"] = _comparison(config, learning, sides, output)
+    return summary
+
+
+def _train_alone(config, learning, output, strategy, in_place):
+    """The same student on the labels alone, with as many updates."""
+    train = config.train
+    task = learning.make_task()
+    labelled = learning.read(task)["train"]
+    size = train.batch_size
+    epochs = math.ceil(
+        train.epochs * task.steps_per_epoch(learning.combined, size) / task.steps_per_epoch(labelled, size)
+    )
+    alone = dataclasses.replace(
+        config,
+        data=dataclasses.replace(config.data, unlabelled=None),
+        terms={"hard_labels": 1.0},
+        train=dataclasses.replace(train, epochs=epochs),
+        alone=False,
+    )
+    teacher = learning.teacher_task, learning.teacher
+    return finetune_seeds(alone, output, strategy, in_place, learning=FromTeacher(alone, teacher))
+
+
+def _comparison(config, learning, sides, output):
+    """The rows of the table, from the run if it was measured before."""
+    path = f"{output}/{COMPARISON}"
+    if files.is_there(path):
+        return read_json_object(path)["rows"]
+    paths = {split: getattr(config.data, split) for split in ("dev", "test") if getattr(config.data, split)}
+    models = [Side("teacher", learning.teacher_task, learning.teacher)]
+    models += [Side(name, *load_finetuned(folder)[:2]) for name, folder in sides.items()]
+    rows = [measure(side, paths, learning.teacher_task.metric) for side in models]
+    with files.atomic_write(path) as file:
+        json.dump({"metric": learning.teacher_task.metric, "rows": rows}, file, indent=1)
+    with files.atomic_write(f"{output}/distillation.txt") as file:
+        file.write("\n".join(table_of(rows, learning.teacher_task.metric)) + "\n")
+    return rows
+
+
+def distill_pretraining(config, output):
+    """Pretrains a student by masked LM, with a teacher. The same call resumes an interrupted run.
+
+    The run is an ordinary one of pretraining: `fill-mask`, `finetune` and `export` take it, without the teacher.
+
+    Args:
+        config: `DistillPretrainConfig`.
+        output: the run directory.
+
+    Returns, raises: as `pretrain`; also ConfigError or DataError for a teacher that cannot teach.
+    """
+    check_distilled_pretraining(config)
+    teaching = TeachingPretraining(config)
+    return pretrain(teaching.completed(config), output, teaching)

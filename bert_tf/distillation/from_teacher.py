@@ -1,0 +1,137 @@
+"""What a run of distillation trains, and from what: the counterpart of `bert_tf.training.learning`."""
+
+import dataclasses
+
+import numpy as np
+
+from bert_tf.config import to_dict
+from bert_tf.distillation.distiller import TEACHER_OUTPUTS, Distiller
+from bert_tf.distillation.student import StudentSource, chosen_layers, copy_layers, student_config
+from bert_tf.distillation.teacher_outputs import TeacherOutputs
+from bert_tf.distillation.terms import TERMS, read_internals, read_terms
+from bert_tf.distillation.views import TaskView
+from bert_tf.errors import ConfigError, DataError
+from bert_tf.models.encoder_config import DROPOUT_RATES
+from bert_tf.models.families import build_encoder
+from bert_tf.tasks import build_task
+from bert_tf.training.learning import FromLabels
+from bert_tf.training.loading import load_encoder, load_finetuned
+from bert_tf.training.sources import identity_of, open_source
+
+#: Settings of the teacher's task that are of its own model.
+OF_ITS_MODEL = ("head", "dropout", "reinitialize_layers", "lm_weight", "tokens_per_batch")
+
+
+class FromTeacher(FromLabels):
+    """A task on a student, trained on the outputs of a teacher and on labels; see `DistillConfig`.
+
+    Args:
+        config: `DistillConfig`.
+        teacher: (task, model) of `load_finetuned`; None loads `config.teacher.path`.
+    """
+
+    def __init__(self, config, teacher=None):
+        self.config, self.terms = config, read_terms(config.terms)
+        self.teacher_source = open_source(config.teacher.path)
+        self.teacher_task, self.teacher = teacher or load_finetuned(config.teacher.path)[:2]
+        TaskView(self.teacher)  # refuses a task that cannot be distilled
+        self.tokenizer = self.teacher_task.tokenizer
+        self.origin = open_source(config.init_from) if config.init_from else self.teacher_source
+        if config.init_from and self.origin.tokenizer().vocabulary != self.tokenizer.vocabulary:
+            raise DataError(
+                f"{config.init_from} has another vocabulary than the teacher {config.teacher.path}; a student reads "
+                "the same tokens: choose a student that was pretrained with the teacher's tokenizer"
+            )
+        self.layers, self.source = None, self.origin
+        student = config.student
+        if student.model or student.layers:
+            size, padding = self.tokenizer.vocabulary_size, self.tokenizer.pad_id
+            own = student_config(student.model, student.layers, self.origin, size, padding)
+            self.source = StudentSource(own)
+            if student.layers:
+                self.layers = chosen_layers(student.layers, own, self.origin)
+        self.combined = None
+
+    def make_task(self):
+        own, kind = self.config.task, self.teacher_task.kind
+        if own.get("kind") not in (None, kind):
+            raise ConfigError(f"task.kind={own['kind']}, but the teacher's task is {kind}; leave it out")
+        theirs = {name: v for name, v in to_dict(self.teacher_task.config).items() if name not in OF_ITS_MODEL}
+        task = build_task(theirs | {"labels": self.teacher_task.config.labels} | own, self.tokenizer)
+        if task.tokenizer.layout != self.tokenizer.layout:
+            raise ConfigError("task.layout differs from the teacher's; a student reads the same tokens: leave it out")
+        longest = self.teacher.backbone.config.max_positions
+        if task.config.sequence_length > longest:
+            length = task.config.sequence_length
+            raise ConfigError(f"task.sequence_length={length} is beyond the teacher's {longest} positions")
+        for field in dataclasses.fields(self.teacher_task.saved):  # labels, the mean of a regression, ...
+            if field.name not in ("tokenizer_fingerprint", "backbone_kind"):
+                setattr(task, field.name, getattr(self.teacher_task, field.name))
+        return task
+
+    def read(self, task):
+        files = self._files()
+        unlabelled = files.pop("unlabelled", None)
+        data = {split: task.read(path) for split, path in files.items()}
+        parts = [data["train"]] if "train" in data else []
+        if unlabelled is not None:
+            more = task.read(unlabelled, labelled=False)
+            parts.append(dataclasses.replace(more, labels=task.placeholder_labels(more)))
+        self.combined, self.labelled = _joined(parts), len(data["train"]) if "train" in data else 0
+        data.setdefault("train", data["dev"])  # the labels that baselines guess by
+        return data
+
+    def examples(self, data):
+        return self.combined
+
+    def identities(self):
+        found = super().identities() if self.config.init_from else self._identities_of_files()
+        return found | {"teacher.path": (self.config.teacher.path, identity_of(self.teacher_source))}
+
+    def make_model(self, task, train):
+        if self.source is self.origin:
+            return super().make_model(task, train)
+        config = self.source.config
+        if train.dropout is not None:
+            rates = set(DROPOUT_RATES) & {field.name for field in dataclasses.fields(config)}
+            config = dataclasses.replace(config, **dict.fromkeys(rates, train.dropout))
+        encoder = build_encoder(config, pooler=task.needs_pooler(config))
+        if self.layers is not None:
+            path = self.config.init_from
+            origin = load_encoder(path, pooler="pooler" in self.origin.parts)[0] if path else self.teacher
+            copy_layers(encoder, self.layers, origin)
+        return task.model(encoder)
+
+    def make_trained(self, model):
+        asked = read_internals(self.terms)
+        teacher = TaskView(self.teacher) if asked else None
+        return Distiller(TaskView(model), teacher, self.terms, self.teacher.backbone.config)
+
+    def prepare(self, task, examples, folder, writes):
+        sequences, extras = dataclasses.replace(task.sequences(examples), extras={}), {}
+        if any(TERMS[name].loss is not None and TERMS[name].reads == "outputs" for name in self.terms):
+            identities = {name: identity for name, (_, identity) in self.identities().items() if name != "init_from"}
+            key = {"inputs": identities, "task": to_dict(task.config), "tokenizer": task.tokenizer_fingerprint}
+            cache = TeacherOutputs(self.teacher, key, self.config.teacher.cache, folder if writes else None)
+            extras[TEACHER_OUTPUTS] = cache.of(task, sequences)
+        if self.labelled < len(examples):
+            extras["labelled"] = (sequences.examples_of_sequences() < self.labelled).astype(np.float32)
+        task.add_features(examples, extras)
+
+
+def _joined(parts):
+    """`Examples` of several; what only some of them have, such as line numbers, is left out."""
+    if len(parts) == 1:
+        return parts[0]
+    first, second = parts
+    values = {}
+    for name in ("texts", "text_pairs", "words", "labels", "details", "documents"):
+        ours, theirs = getattr(first, name), getattr(second, name)
+        both = ours is not None and theirs is not None
+        if name in ("texts", "text_pairs", "words") and (ours is None) != (theirs is None):
+            raise DataError(f"{first.path} and {second.path} hold texts of different kinds: only one has {name}")
+        values[name] = [*ours, *theirs] if both else None
+    if values["documents"] is not None:
+        after = max(first.documents, default=-1) + 1
+        values["documents"] = [*first.documents, *(after + number for number in second.documents)]
+    return type(first)(**values, path=f"{first.path} and {second.path}")

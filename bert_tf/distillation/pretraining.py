@@ -1,0 +1,65 @@
+"""Distillation in pretraining: what `pretrain` asks of a teacher."""
+
+import dataclasses
+from pathlib import Path
+
+from bert_tf.distillation.distiller import Distiller
+from bert_tf.distillation.student import chosen_layers, copy_layers, student_config
+from bert_tf.distillation.terms import read_terms
+from bert_tf.distillation.views import MaskedLMView
+from bert_tf.errors import ConfigError, DataError
+from bert_tf.models.families import describe
+from bert_tf.objectives.masked_lm import MaskedLM
+from bert_tf.tokenizers import load_tokenizer
+from bert_tf.training.loading import load_pretrained
+from bert_tf.training.sources import identity_of, open_source
+from tfrecords.shards.schema import TOKENIZER_FOLDER
+
+
+class TeachingPretraining:
+    """The teacher of a student that is pretrained by masked LM; see `DistillPretrainConfig`.
+
+    The teacher reads the same corrupted batches as the student, in the same step.
+
+    Args:
+        config: `DistillPretrainConfig`.
+
+    Raises:
+        DataError, ConfigError: no model with a masked LM head; shards of another vocabulary than the teacher's.
+    """
+
+    def __init__(self, config):
+        self.config, self.path = config, config.teacher.path
+        self.source = open_source(self.path)
+        self.teacher, self.tokenizer = load_pretrained(self.path)
+        if not isinstance(self.teacher, MaskedLM):
+            raise ConfigError(f"{self.path} was not pretrained by masked LM; choose a teacher with a masked LM head")
+        if load_tokenizer(Path(config.data.shards) / TOKENIZER_FOLDER).vocabulary != self.tokenizer.vocabulary:
+            raise DataError(
+                f"{config.data.shards} has another vocabulary than the teacher {self.path}; write the shards with the "
+                f"tokenizer in {self.path}"
+            )
+
+    def completed(self, config):
+        """The settings with the student's sizes written out."""
+        tokenizer = self.tokenizer
+        own = student_config(
+            config.model, config.student.layers, self.source, tokenizer.vocabulary_size, tokenizer.pad_id
+        )
+        return dataclasses.replace(config, model=describe(own))
+
+    def identities(self):
+        """What the run is trained on beside the shards: setting -> (its value, its identity)."""
+        return {"teacher.path": (self.path, identity_of(self.source))}
+
+    def around(self, objective):
+        """The model that is fitted: the objective of the student, with the teacher beside it."""
+        everywhere = self.config.predictions == "all"
+        student, teacher = MaskedLMView(objective, everywhere), MaskedLMView(self.teacher, everywhere)
+        return Distiller(student, teacher, read_terms(self.config.terms), self.teacher.backbone.config)
+
+    def start(self, objective):
+        """Gives a student that was not trained yet the weights of the chosen layers."""
+        layers = self.config.student.layers
+        if layers:
+            copy_layers(objective, chosen_layers(layers, objective.backbone.config, self.source), self.teacher)

@@ -1,0 +1,122 @@
+"""The outputs of a teacher for the training examples, computed once and kept beside the run.
+
+    teacher/manifest.json        what they are of, and the checksum of each shard
+    teacher/00000.safetensors    the outputs of `SHARD` sequences
+
+A shard is complete or absent: a run that was killed resumes with the first that is missing. Outputs of another teacher
+or other data are thrown away.
+"""
+
+import json
+from pathlib import Path
+
+import numpy as np
+import tensorflow as tf
+from safetensors.numpy import load_file, save
+
+from bert_tf.errors import DataError
+from bert_tf.files import atomic_write, explain_disk_errors, is_there
+from bert_tf.parsing import read_json_object
+from bert_tf.progress import Progress
+from bert_tf.tasks.batching import bucket_bounds, plan_batches
+from bert_tf.tasks.heads import INPUTS
+from bert_tf.training.checkpoints import sha256
+
+FOLDER, MANIFEST = "teacher", "manifest.json"
+#: Sequences of a shard, and of a batch of the teacher.
+SHARD, BATCH = 4096, 32
+
+
+class TeacherOutputs:
+    """The outputs of a teacher for sequences, from the folder if they are there.
+
+    Args:
+        model: the teacher, a `TaskModel`.
+        key: what the outputs depend on, a dict for JSON.
+        dtype: "float16" or "float32".
+        folder: the run directory; None to keep nothing.
+
+    Raises:
+        DataError: an output is too large for float16.
+    """
+
+    def __init__(self, model, key, dtype, folder=None):
+        self.model, self.dtype = model, np.dtype(dtype)
+        self.key = json.loads(json.dumps(key | {"dtype": dtype}))
+        self.folder = None if folder is None else Path(folder) / FOLDER
+
+    def of(self, task, sequences):
+        """float array [R, C], of the dtype; for tagging a `tf.RaggedTensor` [R, None, C], a row for each token.
+
+        Args:
+            task: the student's, by whose tokenizer and lengths the sequences are packed.
+            sequences: `Sequences`, R of them.
+        """
+        count, kept = len(sequences.lengths), self._kept()
+        self._ask = None
+        progress, parts = Progress("the teacher answers,", count, "sequences"), []
+        for number, start in enumerate(range(0, count, SHARD)):
+            name, chosen = f"{number:05}.safetensors", np.arange(start, min(start + SHARD, count))
+            part = self._read(name, kept)
+            if part is None:
+                part = self._compute(task, sequences, chosen)
+                self._write(name, part, kept)
+            parts.append(part)
+            progress.update(int(chosen[-1]) + 1)
+        if self._ask is not None:
+            progress.finish()
+        values = np.concatenate([part["values"] for part in parts])
+        if "lengths" not in parts[0]:
+            return values
+        return tf.RaggedTensor.from_row_lengths(values, np.concatenate([part["lengths"] for part in parts]))
+
+    def _compute(self, task, sequences, chosen):
+        length = task.config.sequence_length
+        bounds = bucket_bounds(length)
+        plan = plan_batches(sequences.lengths[chosen], bounds, BATCH, task.config.tokens_per_batch)
+        plan = [(chosen[indexes], bound) for indexes, bound in plan]
+        dataset = sequences.dataset(plan, task.tokenizer, length)
+        dataset = dataset.map(lambda features: {name: features[name] for name in INPUTS})
+        if self._ask is None:
+            self._ask = tf.function(lambda features: self.model.outputs(features), autograph=False)
+            self._ask = self._ask.get_concrete_function(dataset.element_spec)
+        rows = [None] * len(chosen)
+        for (indexes, _), features in zip(plan, dataset, strict=True):
+            outputs, lengths = self._ask(features).numpy(), features["padding_mask"].numpy().sum(axis=1)
+            for index, output, size in zip(indexes, outputs, lengths):
+                rows[index - chosen[0]] = output if output.ndim == 1 else output[:size]
+        values = np.stack(rows) if rows[0].ndim == 1 else np.concatenate(rows)
+        with np.errstate(over="ignore"):
+            part = {"values": values.astype(self.dtype)}
+        if not np.isfinite(part["values"]).all():
+            raise DataError("an output of the teacher is not finite as float16; set teacher.cache=float32")
+        return part | ({} if rows[0].ndim == 1 else {"lengths": np.array([len(row) for row in rows], np.int64)})
+
+    def _kept(self):
+        """The checksums of the shards that are there: name -> sha256."""
+        path = None if self.folder is None else self.folder / MANIFEST
+        if path is None or not is_there(path):
+            return {}
+        try:
+            found = read_json_object(path)
+        except DataError:
+            return {}
+        shards = found.get("shards")
+        return dict(shards) if found.get("key") == self.key and isinstance(shards, dict) else {}
+
+    def _read(self, name, kept):
+        path = None if self.folder is None else self.folder / name
+        if name not in kept or not is_there(path) or sha256(path) != kept[name]:
+            return None
+        return load_file(path)
+
+    def _write(self, name, part, kept):
+        if self.folder is None:
+            return
+        with explain_disk_errors(self.folder):
+            self.folder.mkdir(exist_ok=True)
+            with atomic_write(self.folder / name, "wb") as file:
+                file.write(save(part))
+            kept[name] = sha256(self.folder / name)
+            with atomic_write(self.folder / MANIFEST) as file:
+                json.dump({"key": self.key, "shards": kept}, file, indent=1)

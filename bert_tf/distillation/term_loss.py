@@ -1,0 +1,63 @@
+"""The base of the classes that compute a term of the loss."""
+
+import dataclasses
+
+
+@dataclasses.dataclass
+class Seen:
+    """What one model computed of a batch.
+
+    Attributes:
+        outputs: float32 [..., C], the logits, or the number of a regression (C is 1); None where nobody asked.
+        internals: `bert_tf.layers.internals.Internals`; None where no term reads it.
+    """
+
+    outputs: object = None
+    internals: object = None
+
+
+@dataclasses.dataclass
+class Batch:
+    """The weights of a batch, which depend on the data alone.
+
+    Attributes:
+        predictions: float32 of the shape of the outputs without their last axis: 1 where a prediction counts, else 0.
+        rows: float32 [B], 0 for a row that fills a batch up.
+        tokens: float32 [B, S], 1 at real tokens.
+    """
+
+    predictions: object
+    rows: object
+    tokens: object
+
+
+class TermLoss:
+    """A term of the loss, without its weight.
+
+    Args:
+        settings: the `TermConfig`.
+        student, teacher: the configurations of the two backbones.
+
+    Attributes:
+        layers: Keras layers with variables of its own, which are trained and thrown away.
+
+    Example:
+        class LogitDifference(TermLoss):
+            def weight(self, batch):
+                return keras.ops.sum(batch.predictions)
+
+            def sum(self, student, teacher, batch):
+                differences = keras.ops.abs(student.outputs - teacher.outputs)
+                return keras.ops.sum(keras.ops.max(differences, axis=-1) * batch.predictions)
+    """
+
+    def __init__(self, settings, student, teacher):
+        self.settings, self.layers = settings, []
+
+    def weight(self, batch):
+        """What the sum is divided by, over all replicas: a float32 scalar of `Batch` alone."""
+        raise NotImplementedError(f"{type(self).__name__} must define weight")
+
+    def sum(self, student, teacher, batch):
+        """The undivided term, a float32 scalar, of two `Seen` and a `Batch`."""
+        raise NotImplementedError(f"{type(self).__name__} must define sum")

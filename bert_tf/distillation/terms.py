@@ -1,0 +1,220 @@
+"""The terms of a distillation's loss: their settings and the one list of them. No Keras is imported."""
+
+import dataclasses
+from typing import Annotated, Literal
+
+from bert_tf.config import Range, build, check
+from bert_tf.errors import ConfigError
+from bert_tf.registry import Registry, resolve
+
+Layers = tuple[Annotated[int, Range(at_least=0)], ...]
+
+
+@dataclasses.dataclass(frozen=True)
+class TermConfig:
+    """The settings that every term has.
+
+    Attributes:
+        weight: the factor of the term in the total loss.
+
+    Example:
+        TermConfig(weight=0.5)
+    """
+
+    weight: Annotated[float, Range(above=0)] = 1.0
+
+
+@dataclasses.dataclass(frozen=True)
+class HardLabelsConfig(TermConfig):
+    """The student's own loss: of the labels of the file, or of the masked tokens."""
+
+
+@dataclasses.dataclass(frozen=True)
+class HiddenCosineConfig(TermConfig):
+    """1 - cos of the last hidden states, mean over tokens without padding (DistilBERT; Sanh et al. 2019, section 2)."""
+
+
+@dataclasses.dataclass(frozen=True)
+class SoftLabelsConfig(TermConfig):
+    """Cross-entropy with the teacher's probabilities (Hinton et al. 2015, section 2; Turc et al. 2019, section 3).
+
+    Attributes:
+        temperature: T; both models' logits are divided by it.
+        temperature_squared: whether the loss is multiplied by T squared, which keeps its gradients as large as those of
+            hard labels. TinyBERT does not.
+        divergence: subtracts the entropy of the teacher's probabilities: the Kullback-Leibler divergence of DistilBERT
+            and patient distillation, with the same gradients, and 0 for a student that agrees.
+        mean: over "predictions" (texts, words or masked tokens); or over predictions and "classes", as in the code of
+            TinyBERT and of patient distillation, which makes the term smaller by the number of classes.
+    """
+
+    temperature: Annotated[float, Range(above=0)] = 1.0
+    temperature_squared: bool = True
+    divergence: bool = False
+    mean: Literal["predictions", "classes"] = "predictions"
+
+
+@dataclasses.dataclass(frozen=True)
+class SquaredErrorConfig(TermConfig):
+    """Squared error of the logits, or of the numbers of a regression (Tang et al. 2019, section 3.2).
+
+    Attributes:
+        temperature: T; both models' logits are divided by it.
+        mean: over predictions and "classes", as PyTorch's MSELoss; or the sum over classes, mean over "predictions".
+    """
+
+    temperature: Annotated[float, Range(above=0)] = 1.0
+    mean: Literal["predictions", "classes"] = "classes"
+
+
+@dataclasses.dataclass(frozen=True)
+class HiddenStatesConfig(TermConfig):
+    """Squared error of hidden states through one projection (TinyBERT; Jiao et al. 2020, equations 8 and 9).
+
+    Attributes:
+        layers: for each layer of the student the teacher's, from 0; null for the last of every N / M layers. The
+            embeddings are always compared, too.
+    """
+
+    layers: Layers | None = None
+
+
+@dataclasses.dataclass(frozen=True)
+class AttentionScoresConfig(TermConfig):
+    """Squared error of the attention scores before the softmax (TinyBERT; Jiao et al. 2020, equation 7).
+
+    Attributes:
+        layers: as of `hidden_states`.
+    """
+
+    layers: Layers | None = None
+
+
+@dataclasses.dataclass(frozen=True)
+class MiniLMConfig(TermConfig):
+    """Divergences of the last layer's attention and of the relations of its values (Wang et al. 2020, section 3).
+
+    Attributes:
+        teacher_layer: the teacher's layer, from 0; null for its last.
+    """
+
+    teacher_layer: Annotated[int | None, Range(at_least=0)] = None
+
+
+@dataclasses.dataclass(frozen=True)
+class MiniLM2Config(TermConfig):
+    """Divergence of the relations between queries, keys and values (MiniLMv2; Wang et al. 2021, section 3).
+
+    Attributes:
+        teacher_layer: the teacher's layer, from 0; null for its last. The paper takes 21 of BERT-large's (from 1), 19
+            of RoBERTa-large's.
+        relation_heads: the number of heads into which the vectors of both models are cut again: 48, of large teachers
+            64.
+        query, key, value: the factors of the three relations.
+    """
+
+    teacher_layer: Annotated[int | None, Range(at_least=0)] = None
+    relation_heads: Annotated[int, Range(at_least=1)] = 48
+    query: Annotated[float, Range(at_least=0)] = 1.0
+    key: Annotated[float, Range(at_least=0)] = 1.0
+    value: Annotated[float, Range(at_least=0)] = 1.0
+
+
+@dataclasses.dataclass(frozen=True)
+class PatientConfig(TermConfig):
+    """Squared error of the normalized vectors of [CLS] of all layers but the last (Sun et al. 2019, section 3.2).
+
+    Attributes:
+        layers: the teacher's layers, from 0, for the student's layers but the last; or "skip": every k-th (2, 4, ... of
+            12 for 6, counted from 1); or "last": those before the last (7, 8, ...).
+    """
+
+    layers: Layers | Literal["skip", "last"] = "skip"
+
+
+@dataclasses.dataclass(frozen=True)
+class Term:
+    """The record of a term of the loss.
+
+    Attributes:
+        name: its key in `terms`.
+        config: its settings, a subclass of `TermConfig`.
+        loss: the class that computes it, or "module:attribute"; None for the student's own loss on the labels. It is
+            made with (settings, student's configuration, teacher's configuration).
+        reads: "outputs" for the logits or numbers that are predicted; "internals" for what is inside of the models,
+            which are then both computed in each step.
+
+    Example:
+        Term("soft_labels", SoftLabelsConfig, loss="bert_tf.distillation.output_losses:SoftLabels")
+    """
+
+    name: str
+    config: type
+    loss: type | str | None
+    reads: str = "outputs"
+
+    @property
+    def loss_class(self):
+        """`loss`, imported; None for none."""
+        return resolve(self.loss)
+
+
+_OUTPUTS, _INTERNALS = "bert_tf.distillation.output_losses", "bert_tf.distillation.internal_losses"
+
+TERMS = Registry(
+    "term",
+    "terms",
+    [
+        Term("hard_labels", HardLabelsConfig, None),
+        Term("soft_labels", SoftLabelsConfig, f"{_OUTPUTS}:SoftLabels"),
+        Term("squared_error", SquaredErrorConfig, f"{_OUTPUTS}:SquaredError"),
+        Term("hidden_cosine", HiddenCosineConfig, f"{_INTERNALS}:HiddenCosine", "internals"),
+        Term("hidden_states", HiddenStatesConfig, f"{_INTERNALS}:HiddenStates", "internals"),
+        Term("attention_scores", AttentionScoresConfig, f"{_INTERNALS}:AttentionScores", "internals"),
+        Term("minilm", MiniLMConfig, f"{_INTERNALS}:MiniLM", "internals"),
+        Term("minilm2", MiniLM2Config, f"{_INTERNALS}:MiniLM2", "internals"),
+        Term("patient", PatientConfig, f"{_INTERNALS}:Patient", "internals"),
+    ],
+)
+
+
+def register_term(record):
+    """Adds a `Term` to the list: its name is then a key of `terms`. Returns the record.
+
+    Raises:
+        ConfigError: another record has the name.
+    """
+    return TERMS.register(record)
+
+
+def read_terms(mapping):
+    """The settings of the terms in a section `terms`.
+
+    Args:
+        mapping: name -> the weight of the term, or a mapping of its settings.
+
+    Returns:
+        dict from name to `TermConfig`, in the order of the section.
+
+    Raises:
+        ConfigError: no term, an unknown one, or a setting that is wrong; names the key.
+
+    Example:
+        terms = read_terms({"hard_labels": 0.5, "soft_labels": {"weight": 0.5, "temperature": 2}})
+        terms["soft_labels"].temperature  # 2
+    """
+    if not mapping:
+        raise ConfigError("terms is empty; name at least one term of the loss, e.g. terms.soft_labels=1")
+    found = {}
+    for name, settings in mapping.items():
+        config, where = TERMS[name].config, f"terms.{name}"
+        if isinstance(settings, (int, float)) and not isinstance(settings, bool):
+            settings = {"weight": settings}
+        found[name] = settings if isinstance(settings, TermConfig) else build(config, settings, where)
+        check(found[name], where)
+    return found
+
+
+def read_internals(terms):
+    """Whether one of the terms compares what is inside of the models."""
+    return any(TERMS[name].reads == "internals" for name in terms)

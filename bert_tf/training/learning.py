@@ -1,0 +1,70 @@
+"""What a run of fine-tuning trains, and from what: labels here; a teacher in `bert_tf.distillation`."""
+
+import dataclasses
+
+from bert_tf.hub import local_file
+from bert_tf.tasks import build_task
+from bert_tf.training import inputs
+from bert_tf.training.loading import finetuning_dropout, load_encoder, load_head
+from bert_tf.training.sources import identity_of, open_source
+
+
+class FromLabels:
+    """A task on the model of `init_from`, trained on the labels of `data.train`.
+
+    Args:
+        config: `FinetuneConfig`.
+
+    Attributes:
+        source: where the model is from: it has `config`, `parts` and `tokenizer()`, as what `open_source` returns.
+    """
+
+    def __init__(self, config):
+        self.config, self.source = config, open_source(config.init_from)
+
+    def make_task(self):
+        """The `Task`, before a file is read."""
+        return build_task(self.config.task, self.source.tokenizer())
+
+    def read(self, task):
+        """The `Examples` of each split."""
+        return {split: task.read(path) for split, path in self._files().items()}
+
+    def examples(self, data):
+        """The `Examples` that are trained on, of those that `read` returned."""
+        return data["train"]
+
+    def identities(self):
+        """What the run is trained on, for `inputs`: setting -> (its value, its identity)."""
+        return self._identities_of_files() | {"init_from": (self.config.init_from, identity_of(self.source))}
+
+    def make_model(self, task, train):
+        """The model of the task, its weights set as far as they are pretrained; `train` is of one seed."""
+        path = self.config.init_from
+        dropout = finetuning_dropout(path) if train.dropout is None else train.dropout
+        pooler = task.needs_pooler(self.source.config)
+        encoder, _ = load_encoder(path, trained=train.pretrained, pooler=pooler, dropout=dropout)
+        model = task.model(encoder)
+        if train.pretrained and not task.config.reinitialize_layers:
+            load_head(model, path)
+        return model
+
+    def make_trained(self, model):
+        """The `TrainableModel` that is `fit`: the model itself, or one around it."""
+        return model
+
+    def prepare(self, task, examples, folder, writes):
+        """Makes what the batches of the training examples need beside the labels, before the first epoch.
+
+        Args:
+            task: the task.
+            examples: of the training file.
+            folder: the run directory, which is recorded by now.
+            writes: whether this process may write there.
+        """
+
+    def _identities_of_files(self):
+        return {f"data.{split}": (path, inputs.of_file(local_file(path))) for split, path in self._files().items()}
+
+    def _files(self):
+        return {split: path for split, path in dataclasses.asdict(self.config.data).items() if path}

@@ -1,0 +1,172 @@
+"""Distillation in pretraining: DistilBERT's terms and TinyBERT's, on shards."""
+
+import math
+
+import numpy as np
+import pytest
+from safetensors.numpy import load_file
+from tiny_distillation import BAD, GOOD, REST, write_pretrained
+
+from bert_tf import config as configuration
+from bert_tf.distillation import DistillPretrainConfig, distill_pretraining
+from bert_tf.distillation.distiller import Distiller
+from bert_tf.distillation.distill_config import check_distilled_pretraining
+from bert_tf.distillation.terms import read_terms
+from bert_tf.distillation.views import MaskedLMView
+from bert_tf.errors import ConfigError, DataError
+from bert_tf.tokenizers import WordPieceTokenizer
+from bert_tf.training.loading import load_encoder, load_pretrained
+from bert_tf.training.run_directory import RunDirectory
+from tfrecords import MaskedLMCorruption, MaskingConfig, ShardReader, ShardsConfig, write_shards
+
+DISTILBERT = "terms={soft_labels: {weight: 5, temperature: 2, divergence: true}, hard_labels: 2, hidden_cosine: 1}"
+
+
+SHARDS = ShardsConfig(sequence_length=16, format="full_sentences")
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("distilled_pretraining")
+    tokenizer = write_pretrained(folder / "teacher")
+    words = [*GOOD, *BAD, *REST]
+    random = np.random.default_rng(0)
+    documents = ["\n".join(" ".join(random.choice(words, 8)) + "." for _ in range(12)) for _ in range(12)]
+    (folder / "corpus.txt").write_text("\n\n".join(documents))
+    write_shards(folder / "corpus.txt", folder / "shards", tokenizer, SHARDS, progress=False)
+    return folder
+
+
+def experiment(folder, *overrides):
+    sizes = {"hidden_size": 16, "num_layers": 2, "num_heads": 2, "intermediate_size": 32, "max_positions": 32}
+    settings = {
+        "model": {"family": "distilbert", "activation": "gelu_tanh", "dropout": 0.1} | sizes,
+        "data": {"shards": str(folder / "shards")},
+        "teacher": {"path": str(folder / "teacher")},
+        "student": {"layers": "spread"},
+        "objective": {"pair_task": "none"},
+        "optimizer": {"learning_rate": 1e-2},
+        "train": {"steps": 4, "batch_size": 8, "log_every": 2, "checkpoint_every": 2, "strategy": "one"},
+    }
+    return configuration.build(DistillPretrainConfig, configuration.apply_overrides(settings, [DISTILBERT, *overrides]))
+
+
+def tensors(run):
+    return load_file(run.checkpoints.latest()[0] / "model.safetensors")
+
+
+@pytest.fixture(scope="module")
+def distilled(folder):
+    return distill_pretraining(experiment(folder, "predictions=all", "terms.hidden_states=0.1"), folder / "run")
+
+
+def test_the_student_is_an_ordinary_run(distilled):
+    run, metrics = distilled
+    assert {"masked_lm_loss", "soft_labels_loss", "hidden_cosine_loss", "hidden_states_loss"} <= metrics.keys()
+    weights = {"soft_labels": 5, "masked_lm": 2, "hidden_cosine": 1, "hidden_states": 0.1}
+    total = sum(metrics[f"{name}_loss"] * weight for name, weight in weights.items())
+    assert metrics["loss"] == pytest.approx(total, rel=1e-5)
+    objective, _ = load_pretrained(run.path)
+    assert type(objective.backbone.config).__name__ == "DistilBertConfig"
+    encoder, _ = load_encoder(run.path, pooler=False)
+    kernel = "transformer_layer_1/attention/query/kernel"
+    assert np.array_equal(next(v for v in encoder.variables if v.path == kernel), tensors(run)[kernel])
+
+
+def test_the_teacher_is_in_no_checkpoint(distilled):
+    run, _ = distilled
+    extra = tensors(run).keys() - {v.path for v in load_pretrained(run.path)[0].variables}
+    assert extra == {"hidden_states_projection/kernel", "hidden_states_projection/bias"}
+
+
+class Killed(BaseException):
+    pass
+
+
+def test_a_killed_run_continues_bitwise(folder, distilled, tmp_path, monkeypatch):
+    run, _ = distilled
+    chosen = experiment(folder, "predictions=all", "terms.hidden_states=0.1")
+    from bert_tf.training.monitor import Monitor
+
+    end, kept = Monitor.on_train_batch_end, []
+
+    def die(self, batch, logs=None):
+        kept.append(self.step)
+        if len(kept) == 3:
+            raise Killed
+        end(self, batch, logs)
+
+    with monkeypatch.context() as patch, pytest.raises(Killed):
+        patch.setattr(Monitor, "on_train_batch_end", die)
+        distill_pretraining(chosen, tmp_path / "run")
+    again, _ = distill_pretraining(chosen, tmp_path / "run")
+    ours, theirs = (r.checkpoints.latest()[0] for r in (again, run))
+    for name in ("model.safetensors", "optimizer.safetensors"):
+        assert (ours / name).read_bytes() == (theirs / name).read_bytes()
+
+
+def test_the_student_begins_with_layers_of_the_teacher(folder, tmp_path):
+    run, _ = distill_pretraining(experiment(folder, "optimizer.learning_rate=0.0", "train.steps=2"), tmp_path / "run")
+    ours, theirs = tensors(run), tensors(RunDirectory(folder / "teacher"))
+    for layer, there in ((0, 0), (1, 3)):  # the first and the last
+        names = [f"transformer_layer_{i}/output/kernel" for i in (layer, there)]
+        assert np.array_equal(ours[names[0]], theirs[names[1]])
+    for name in ("embeddings/token_embeddings", "masked_lm_head/dense/kernel", "masked_lm_head/output_bias"):
+        assert np.array_equal(ours[name], theirs[name])
+
+
+def test_a_student_equal_to_its_teacher(folder):
+    """No divergence and no distance; at masked and at all tokens the same hard labels."""
+    teacher, tokenizer = load_pretrained(folder / "teacher")
+    student, _ = load_pretrained(folder / "teacher")
+    reader = ShardReader(folder / "shards", tokenizer)
+    dataset = reader.dataset(8, seed=0, corrupt=MaskedLMCorruption.of_shards(reader, tokenizer, MaskingConfig()))
+    features = next(iter(dataset))
+    features = {k: v for k, v in features.items() if not k.startswith("pair")} | {
+        "pair_labels": np.zeros(8, "int32"), "pair_weights": np.zeros(8, "float32"),
+    }  # fmt: skip
+    names = {"hard_labels": 1, "soft_labels": {"divergence": True, "temperature": 3}, "hidden_cosine": 1}
+    names |= {"attention_scores": 1, "minilm": 1, "minilm2": {"relation_heads": 8}, "patient": 1}
+    terms = read_terms(names)
+    found = []
+    for everywhere in (False, True):
+        views = MaskedLMView(student, everywhere), MaskedLMView(teacher, everywhere)
+        model = Distiller(*views, terms, teacher.backbone.config)
+        sums, weights = model.loss_sums(features, training=False)[0], model.loss_weights(features)
+        found.append(float(sums["masked_lm"] / weights["masked_lm"]))
+        for name in ("soft_labels", "hidden_cosine", "attention_scores", "minilm", "minilm2", "patient"):
+            assert abs(float(sums[name] / weights[name])) < 1e-5, name
+        assert not {id(v) for v in model.variables} & {id(v) for v in teacher.variables}
+    assert found[0] == pytest.approx(found[1], rel=1e-5) and not math.isnan(found[0])
+    # Two replicas with half of the batch each have the sums and weights of one.
+    for variable in student.variables:
+        variable.assign(variable * 0.5)
+    half = [{k: v[i : i + 4] for k, v in features.items()} for i in (0, 4)]
+    of = [model.loss_weights(part) for part in (features, *half)]
+    of += [model.loss_sums(part, training=False)[0] for part in (features, *half)]
+    for whole, first, second in (of[:3], of[3:]):
+        for name in whole.keys() - {"pair"}:  # the rows are no pairs
+            assert float(first[name] + second[name]) == pytest.approx(float(whole[name]), rel=1e-4) != 0
+
+
+@pytest.mark.parametrize(
+    ("overrides", "message"),
+    [
+        (["objective={name: causal_lm}"], "pretraining is distilled by masked LM alone"),
+        (["data.shards=''"], "data.shards must name the folder"),
+        (["student.model={preset: bert_tiny}"], "student.model does not apply to pretraining"),
+        (["model={}"], "student.layers=spread needs the number of layers; set model"),
+        (["train.init_from=x"], "student.layers takes weights of the teacher, train.init_from those of another"),
+    ],
+)
+def test_what_cannot_be_right_is_refused(folder, overrides, message):
+    with pytest.raises(ConfigError, match=message):
+        check_distilled_pretraining(experiment(folder, *overrides))
+
+
+def test_shards_of_another_vocabulary(folder, tmp_path):
+    other = WordPieceTokenizer(["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *GOOD, *BAD, *REST, "word"])
+    write_shards(folder / "corpus.txt", tmp_path / "shards", other, SHARDS, progress=False)
+    chosen = experiment(folder, f"data.shards={tmp_path / 'shards'}", "student.layers=null")
+    with pytest.raises(DataError, match="shards has another vocabulary than the teacher"):
+        distill_pretraining(chosen, tmp_path / "run")

@@ -1,0 +1,194 @@
+"""Distillation of a task, from the settings to a run that later commands take."""
+
+import json
+
+import numpy as np
+import pytest
+from safetensors.numpy import load_file
+from tiny_distillation import MODEL, experiment, write_pretrained, write_teacher
+
+from bert_tf import config as configuration
+from bert_tf.cli.main import main
+from bert_tf.distillation import distill, teacher_outputs
+from bert_tf.distillation.comparison import table_of
+from bert_tf.errors import ConfigError, DataError, RunDirectoryError
+from bert_tf.export import export_run
+from bert_tf.training import finetuning
+from bert_tf.training.loading import load_finetuned
+from bert_tf.training.run_directory import RunDirectory
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("distilling")
+    assert write_teacher(folder)["dev"]["mean"]["accuracy"] == 1.0
+    return folder
+
+
+TERMS = "terms={hard_labels: 0.2, soft_labels: {weight: 0.8, temperature: 2}, hidden_states: 0.1}"
+
+
+def with_texts(folder, *overrides):
+    return experiment(folder, TERMS, f"data.unlabelled={folder / 'texts.txt'}", "train.epochs=3", *overrides)
+
+
+@pytest.fixture(scope="module")
+def distilled(folder):
+    return distill(with_texts(folder), folder / "distilled"), RunDirectory(folder / "distilled")
+
+
+def tensors(run):
+    return load_file(run.checkpoints.latest()[0] / "model.safetensors")
+
+
+def test_the_student_learns_the_teachers_labels_from_unlabelled_text(folder, distilled):
+    """Half of the words of the dev file occur in the unlabelled texts alone."""
+    summary, _ = distilled
+    assert summary["dev"]["mean"]["accuracy"] == 1.0
+    # The baseline guesses by the labelled examples alone.
+    assert summary["dev"]["baselines"]["majority class"]["accuracy"] == 0.5
+
+
+def test_the_run_is_an_ordinary_one(folder, distilled):
+    _, run = distilled
+    task, model, _ = load_finetuned(run.path)
+    assert (task.labels, task.config.sequence_length, model.backbone.config.num_layers) == (("0", "1"), 16, 2)
+    answers = [answer["label"] for answer in task.predict(model, ["the song nice", "a film dull"])]
+    assert answers == ["1", "0"]
+    assert task.evaluate(model, task.read(folder / "dev.tsv"))["accuracy"] == 1.0
+    assert (export_run(run.path, precision="float32") / "saved_model.pb").exists()
+
+
+def test_the_checkpoint_holds_the_student_alone(distilled):
+    _, run = distilled
+    _, model, _ = load_finetuned(run.path)
+    assert tensors(run).keys() == {v.path for v in model.variables}
+    assert not any("transformer_layer_2" in name or "projection" in name for name in tensors(run))
+
+
+def test_the_table(distilled):
+    summary, run = distilled
+    teacher, student = summary["comparison"]
+    assert (teacher["model"], student["model"]) == ("teacher", "student")
+    assert teacher["dev"] == student["dev"] == 1.0
+    _, model, _ = load_finetuned(run.path)
+    assert student["parameters"] == model.count_params() < teacher["parameters"]
+    assert all(row["texts_per_second"] > 0 for row in (teacher, student))
+    lines = table_of(summary["comparison"], "accuracy")
+    assert lines[0].split() == ["dev", "accuracy", "parameters", "MB", "texts/s"] and len(lines) == 3
+    assert json.loads((run.path / "distillation.json").read_text())["rows"] == summary["comparison"]
+
+
+def test_the_command(folder, distilled, tmp_path, capsys):
+    """On the finished run it prints what was found."""
+    summary, run = distilled
+    configuration.save(with_texts(folder), tmp_path / "distill.yaml")
+    (tmp_path / "teacher").symlink_to(folder / "teacher")  # a moved teacher is the same one
+    paths = ["--config", tmp_path / "distill.yaml", "--teacher", tmp_path / "teacher", "--output", run.path]
+    assert main(["distill", *map(str, paths)]) == 0
+    printed = capsys.readouterr().out
+    assert "\n".join(table_of(summary["comparison"], "accuracy")) in printed and f"bert-tf export {run.path}" in printed
+    assert main(["distill", "--student", "bert_mini", "--dev", "dev.tsv", "--output", str(tmp_path / "x")]) == 1
+
+
+class Killed(BaseException):
+    """Stands for SIGKILL: nothing in the library catches it."""
+
+
+def test_a_killed_run_continues_bitwise(folder, distilled, tmp_path, monkeypatch):
+    """Killed while the teacher answers, and again in the second epoch."""
+    summary, uninterrupted = distilled
+    compute, computed = teacher_outputs.TeacherOutputs._compute, []
+
+    def count(self, task, sequences, chosen):
+        if len(computed) == 3:
+            raise Killed
+        computed.append(chosen[0])
+        return compute(self, task, sequences, chosen)
+
+    monkeypatch.setattr(teacher_outputs, "SHARD", 32)  # the outputs do not depend on it: rows of one length
+    monkeypatch.setattr(teacher_outputs.TeacherOutputs, "_compute", count)
+    with pytest.raises(Killed):
+        distill(with_texts(folder), tmp_path / "run")
+    kept = sorted(path.name for path in (tmp_path / "run" / "teacher").glob("*.safetensors"))
+    assert kept == ["00000.safetensors", "00001.safetensors", "00002.safetensors"]
+    (tmp_path / "run" / "teacher" / kept[1]).write_bytes(b"damaged")
+    computed.clear()
+    monkeypatch.setattr(teacher_outputs.TeacherOutputs, "_compute", compute)
+    kept_steps = finetuning._Steps.on_train_batch_end
+
+    def end_in_the_second_epoch(self, batch, logs=None):
+        kept_steps(self, batch, logs)
+        if self.done == 11 + 4:
+            raise Killed
+
+    monkeypatch.setattr(finetuning._Steps, "on_train_batch_end", end_in_the_second_epoch)
+    with pytest.raises(Killed):
+        distill(with_texts(folder), tmp_path / "run")
+    monkeypatch.setattr(finetuning._Steps, "on_train_batch_end", kept_steps)
+    again = distill(with_texts(folder), tmp_path / "run")
+    run = RunDirectory(tmp_path / "run")
+    assert run.metrics() == uninterrupted.metrics()
+    ours, theirs = tensors(run), tensors(uninterrupted)
+    assert all(np.array_equal(ours[name], theirs[name]) for name in theirs)
+    assert again["dev"] == summary["dev"]
+    with pytest.raises(RunDirectoryError, match="its terms.hard_labels is 0.2, this one's 0.9"):
+        distill(with_texts(folder, "terms.hard_labels=0.9"), tmp_path / "run")
+
+
+def test_the_kept_outputs_are_the_teachers(folder, distilled):
+    _, run = distilled
+    task, teacher, _ = load_finetuned(folder / "teacher")
+    kept = load_file(run.path / "teacher" / "00000.safetensors")["values"]
+    texts = (folder / "texts.txt").read_text().splitlines()
+    examples = task.examples(texts)
+    expected = np.stack([o["logits"] for o in task._infer(teacher, examples, 32)])
+    assert kept.dtype == np.float16 and len(kept) == 24 + len(texts)
+    np.testing.assert_allclose(kept[24:], expected, rtol=2**-10, atol=1e-5)
+
+
+def test_layers_of_the_teacher_and_the_student_alone(folder, tmp_path):
+    """Of a learning rate of zero: the checkpoint has the weights that the student started from."""
+    chosen = experiment(
+        folder, "student={layers: [1, 3]}", "optimizer.learning_rate=0.0", "train.epochs=1", "alone=true",
+        "terms={hidden_cosine: 1, attention_scores: 1, minilm: 1, minilm2: {relation_heads: 4}, patient: 1}",
+    )  # fmt: skip
+    summary = distill(chosen, tmp_path / "run")
+    ours, theirs = tensors(RunDirectory(tmp_path / "run")), tensors(RunDirectory(folder / "teacher"))
+    for layer, there in ((0, 1), (1, 3)):
+        name, other = (f"transformer_layer_{i}/attention/query/kernel" for i in (layer, there))
+        assert np.array_equal(ours[name], theirs[other])
+    for name in ("embeddings/token_embeddings", "pooler/dense/kernel"):
+        assert np.array_equal(ours[name], theirs[name])
+    assert not any("transformer_layer_2" in name for name in ours)
+    assert [row["model"] for row in summary["comparison"]] == ["teacher", "student", "student alone"]
+    alone = tensors(RunDirectory(tmp_path / "run" / "alone"))
+    kernel = "transformer_layer_1/intermediate/kernel"
+    assert np.array_equal(alone[kernel], ours[kernel])
+
+
+@pytest.mark.parametrize(
+    ("overrides", "error", "message"),
+    [
+        (["teacher.path=''"], ConfigError, "teacher.path must be given"),
+        (["student={}"], ConfigError, "there is no student: set student.model"),
+        (["student.layers=spread", "student.model={}"], ConfigError, "student.layers=spread needs the number"),
+        (["student.layers=[0, 4]"], ConfigError, "student.layers names layer 4, but the teacher has the layers 0 to 3"),
+        (["student.layers=[0]"], ConfigError, "student.layers names 1 layers, but the student has 2"),
+        (["terms={hard_labels: 1}", "data.train=null", "data.unlabelled=a.txt"], ConfigError, "hard_labels needs"),
+        (["init_from=x"], ConfigError, "student.model gives random weights, init_from those of another model"),
+        (["train.freeze=backbone"], ConfigError, "train.freeze does not apply to distillation"),
+        (["train.remat=true", "terms={patient: 1}"], ConfigError, "terms that compare layers cannot see them under"),
+        (["task.kind=tagging"], ConfigError, "task.kind=tagging, but the teacher's task is classification"),
+        (["init_from=OTHER"], DataError, "has another vocabulary than the teacher"),
+    ],
+)
+def test_what_cannot_be_right_is_refused(folder, tmp_path, overrides, error, message):
+    if overrides == ["init_from=OTHER"]:
+        write_pretrained(tmp_path / "other", MODEL, more=["word"])
+        overrides = [f"init_from={tmp_path / 'other'}", "student={}"]
+    with pytest.raises(error, match=message):
+        distill(experiment(folder, *overrides), tmp_path / "run")
+    assert not (tmp_path / "run").exists()
+
+
