@@ -149,7 +149,7 @@ class TaskModel(InferringModel):
             return x if reads == "tokens" else mean_of_tokens(x, inputs["padding_mask"])
         # `outputs_at` always computes the position that an encoder's own pooler reads.
         own_pooler = reads == "pooled" and self.pooler is None
-        first = ops.zeros_like(inputs["token_ids"][:, : 0 if own_pooler else 1])
+        first = ops.zeros_like(inputs["padding_mask"][:, : 0 if own_pooler else 1], dtype="int32")
         encoded = self.backbone.outputs_at(inputs, first, training=training)
         if own_pooler:
             return encoded["pooled_output"]

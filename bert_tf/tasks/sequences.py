@@ -116,9 +116,10 @@ def gather(ragged, chosen):
 
 
 def padded(tensor, width):
-    """[B, s] -> [B, width], filled with zeros on the right."""
-    tensor = tf.pad(tensor, [[0, 0], [0, width - tf.shape(tensor)[1]]])
-    return tf.ensure_shape(tensor, (None, width if isinstance(width, int) else None))
+    """[B, s, ...] -> [B, width, ...], filled with zeros on the right."""
+    inner = tensor.shape[2:]
+    tensor = tf.pad(tensor, [[0, 0], [0, width - tf.shape(tensor)[1]]] + [[0, 0]] * len(inner))
+    return tf.ensure_shape(tensor, (None, width if isinstance(width, int) else None, *inner))
 
 
 def tokenize(tokenizer, texts):

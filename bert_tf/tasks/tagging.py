@@ -170,7 +170,8 @@ class TaggingTask(Task):
         documents = examples.documents if self.config.context == "document" else None
         if self.config.context == "file" and examples.lines is not None:
             documents = [0] * len(examples)
-        return cut_sequences(words, self.config.sequence_length, self.tokenizer.layout, labels, last, documents)
+        length, layout = self.config.sequence_length, self.tokenizer.layout
+        return cut_sequences(words, length, layout, labels, last, documents, self.tokenizer.token_shape)
 
     def _numbers(self, examples):
         number = {label: i for i, label in enumerate(self.labels)}

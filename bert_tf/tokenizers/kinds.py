@@ -213,5 +213,21 @@ KINDS = Registry(
                 ),
             ),
         ),
+        TokenizerKind(
+            name="characters",
+            tokenizer=f"{_HERE}.characters.characters:CharacterTokenizer",
+            load=f"{_HERE}.files.characters:load_characters",
+            files=(("tokenizer_config.json",), ("*options.json", "*weights.hdf5")),
+            classes=("CharacterTokenizer",),
+            recognise=f"{_HERE}.files.characters:is_characters",
+            trainers=(
+                VocabularyTrainer(
+                    "characters",
+                    "ELMo: the characters of each word; needs no corpus",
+                    f"{_HERE}.characters.characters:CharacterTokenizer",
+                    has_corpus=False,
+                ),
+            ),
+        ),
     ],
 )
