@@ -63,6 +63,7 @@ class Tokenizer:
             `is_continuation` is all False.
         splits_punctuation: whether each punctuation mark is a token that continues none.
         token_shape: tuple, the shape of one token's ids: () for a number, (50,) for the characters of a word.
+        finds_special_tokens: whether a text that spells a special token has its id.
         between_sentences: str, what a sentence needs in front of it where another is before it.
         drops_invalid_bytes: whether `_encode` itself leaves out bytes that are no UTF-8; to look for them first takes
             a tenth of WordPiece's time.
@@ -87,6 +88,7 @@ class Tokenizer:
     between_sentences = ""
     eod_id = None
     token_shape = ()
+    finds_special_tokens = True
 
     def __init__(self, vocabulary, role_tokens, special_tokens=(), layout="bert", normalization=None):
         self.vocabulary = list(vocabulary)

@@ -28,6 +28,7 @@ OWN = {
     # The second layer has the position biases of the first.
     "t5": {"num_layers": 2, "num_decoder_layers": 1, "head_size": 6, "num_buckets": 8, "max_distance": 6},
     "t5_decoder": {"num_layers": 2, "head_size": 6, "num_buckets": 8, "max_distance": 6, "prefix": True},
+    "elmo": {"vocabulary_size": 262, "num_layers": 2, "units": 20, "character_size": 6, "filters": ((1, 8), (3, 8))},
     "modernbert": {"num_layers": 3, "local_attention": 4, "global_theta": 50.0, "local_theta": 20.0},
 }
 #: The vector of XLNet's query stream is trained by its objective.

@@ -58,6 +58,7 @@ class CharacterTokenizer(Tokenizer):
 
     kind = "characters"
     marks_words = False
+    finds_special_tokens = False
     decoding_errors = "ignore"
 
     def __init__(self, max_characters=MAX_CHARACTERS, punctuation=False):
