@@ -87,8 +87,10 @@ class BilmArrays(collections.abc.Mapping):
             array = opened[stored][...]
         if name == _TABLE:
             return np.pad(array, [(1, 0), (0, 0)])
-        rows = self.shapes[name][0] if part else 0
-        return {"": array, "input]": array[:rows], "recurrent]": array[len(array) - rows :] if part else None}[part]
+        if not part:
+            return array
+        rows = self.shapes[name][0]
+        return array[:rows] if part == "input]" else array[len(array) - rows :]
 
     def __iter__(self):
         return iter(self.shapes)

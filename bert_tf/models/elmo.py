@@ -79,7 +79,7 @@ class Elmo(Encoder):
                 for i in range(config.num_layers)
             ],
         )
-        mix = ScalarMix(config.num_layers + 1, config.mix_norm, dtype=dtype, name="mix")
+        mix = ScalarMix(config.num_layers + 1, config.mix_norm, dtype=dtype, name="layer_mix")
 
         # === Functional model ===
         inputs = encoder_inputs()
@@ -236,8 +236,8 @@ BILM_WEIGHTS = WeightMap(
         "CNN_proj/W_proj": "embeddings/projection/kernel",
         "CNN_proj/b_proj": "embeddings/projection/bias",
         **_CELLS,
-        "mix/weight": "mix/weight",
-        "mix/gamma": "mix/gamma",
+        "mix/weight": "layer_mix/weight",
+        "mix/gamma": "layer_mix/gamma",
     },
     convolutions=("CNN/W_cnn_*",),
 )

@@ -106,6 +106,7 @@ class TaskModel(InferringModel):
             input_dropout=head.input_dropout,
             use_bias=head.bias,
             initializer=head.initializer,
+            hidden_size=head.width,
             dtype="float32",
             name="head",
         )

@@ -184,6 +184,7 @@ class TaggingTask(Task):
         options = {"class_weights": self.class_weights, "label_smoothing": config.label_smoothing, "name": "tagging"}
         if config.features:
             sizes = (config.features, config.lstm_layers, config.lstm_units)
+            options |= {name: getattr(config, name) for name in ("mix_at", "mix_norm", "mix_l2")}
             return FeatureTagger(encoder, units, *sizes, config.dropout, **options)
         options |= {"head": self.head_of(encoder.config), "lm_weight": config.lm_weight}
         return Classifier(encoder, units, config.dropout, **options)
