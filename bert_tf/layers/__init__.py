@@ -10,6 +10,7 @@ from bert_tf.layers.character_embeddings import CharacterEmbeddings
 from bert_tf.layers.embeddings import Embeddings
 from bert_tf.layers.heads import ClassificationHead, LastToken, LastTokenPooler, Pooler
 from bert_tf.layers.lstm import LSTM
+from bert_tf.layers.output_layer import OutputLayer
 from bert_tf.layers.pretraining_heads import DiscriminatorHead, LMHead, MaskedLMHead, SpanBoundaryHead
 from bert_tf.layers.relative_attention import RelativeAttention, RelativePositions
 from bert_tf.layers.relative_block import RelativeBlock

@@ -7,7 +7,7 @@ from keras import ops
 
 from bert_tf.backend import Dropout
 from bert_tf.errors import ConfigError
-from bert_tf.layers import LSTM, Embeddings
+from bert_tf.layers import LSTM, Embeddings, OutputLayer
 from bert_tf.layers.gather import gather_positions
 from bert_tf.models.backbone import policy
 from bert_tf.models.decoder import Decoder
@@ -81,7 +81,8 @@ class LstmLM(Decoder):
         super().__init__(config, layers, dtype, name, output_hidden_states=output_hidden_states, **options)
         self.output_layer = None
         if not config.tied:
-            self.output_layer = OutputLayer(config.vocabulary_size, config.hidden_size, config.output_bias, dtype=dtype, name="output")
+            sizes = config.vocabulary_size, config.hidden_size
+            self.output_layer = OutputLayer(*sizes, config.output_bias, dtype=dtype, name="output")
 
     @property
     def output_table(self):
@@ -95,27 +96,6 @@ class LstmLM(Decoder):
         """The state of the LSTMs before the first token: a pair (c, h) of zeros [batch, H] for each; see `Decoder.decode`."""
         zeros = ops.zeros((batch, self.config.hidden_size), dtype=self.compute_dtype)
         return [(zeros, zeros) for _ in self.blocks()]
-
-
-@keras.saving.register_keras_serializable("bert_tf")
-class OutputLayer(keras.layers.Layer):
-    """The table of an output layer that is not the token table: `kernel` [V, H], and `bias` [V] or None.
-
-    Args:
-        vocabulary_size, hidden_size: V, H.
-        use_bias: whether there is a bias.
-    """
-
-    def __init__(self, vocabulary_size, hidden_size, use_bias, **kwargs):
-        super().__init__(**kwargs)
-        with keras.name_scope(self.name, caller=self):
-            self.kernel = self.add_weight(
-                shape=(vocabulary_size, hidden_size), initializer="glorot_uniform", autocast=False, name="kernel"
-            )
-            self.bias = None
-            if use_bias:
-                self.bias = self.add_weight(shape=(vocabulary_size,), initializer="zeros", autocast=False, name="bias")
-        self.built = True
 
 
 @keras.saving.register_keras_serializable("bert_tf")

@@ -131,6 +131,12 @@ KINDS = Registry(
                     cased={"lowercase": False},
                     has_alphabet=True,
                 ),
+                VocabularyTrainer(
+                    "words",
+                    "whole words, the most frequent first, for LSTM language models and ELMo; others are [UNK]",
+                    f"{_HERE}.wordpiece.words:train_words",
+                    cased={"lowercase": False},
+                ),
             ),
         ),
         TokenizerKind(

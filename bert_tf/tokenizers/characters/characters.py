@@ -103,7 +103,7 @@ class CharacterTokenizer(Tokenizer):
         """
         # Words are packed by their numbers in one table, which begins with the special words, by their ids.
         texts = [part for part in (first, second) if part is not None]
-        table = tf.concat([self._special_words, *(part.values for part in texts)], axis=0)
+        table = tf.concat([self.special_words, *(part.values for part in texts)], axis=0)
         begin, numbers = self.vocabulary_size, []
         for part in texts:
             count = tf.shape(part.values)[0]
@@ -114,7 +114,7 @@ class CharacterTokenizer(Tokenizer):
         return features | {"token_ids": tf.gather(table, features["token_ids"])}
 
     @property
-    def _special_words(self):
+    def special_words(self):
         """int32 [V, max_characters]: the word of one special character for each id, padding for <pad>."""
         ids = tf.range(self.vocabulary_size)[:, None]
         marks = tf.constant([[_END, *[_FILL] * (self.max_characters - 3)]])
