@@ -49,10 +49,9 @@ class CharacterEmbeddings(keras.layers.Layer):
         self.highway_count, self.size = highways, size
 
     def build(self, token_ids_shape=None):
-        uniform = keras.initializers.RandomUniform(-self.initializer_range, self.initializer_range)
         shape = (self.vocabulary_size, self.character_size)
-        self.token_table = self.add_weight(shape=shape, initializer=uniform, name="character_embeddings")
-        self.token_table.assign(self.token_table * (ops.arange(self.vocabulary_size) > 0)[:, None])
+        initializer = _zero_row(keras.initializers.RandomUniform(-self.initializer_range, self.initializer_range))
+        self.token_table = self.add_weight(shape=shape, initializer=initializer, name="character_embeddings")
         self.kernels, self.biases = [], []
         for i, (width, count) in enumerate(self.filters):
             # bilm-tf: for ReLU uniform in [-0.05, 0.05], for tanh a normal of sqrt(1 / (width * size)).
@@ -67,14 +66,16 @@ class CharacterEmbeddings(keras.layers.Layer):
         deviation, relu = width**-0.5, activation_function("relu")
         self.highways = [
             (
-                dense(self, width, None, deviation, f"highway_{i}_carry", inputs=width),
-                dense(self, width, relu, deviation, f"highway_{i}_transform", inputs=width),
+                dense(self, width, None, deviation, f"highway_{i}_carry"),
+                dense(self, width, relu, deviation, f"highway_{i}_transform"),
             )
             for i in range(self.highway_count)
         ]
         self.projection = dense(self, self.size, None, deviation, "projection", inputs=width)
-        for carry, _ in self.highways:
-            carry.bias.assign(ops.full((width,), -2.0))
+        for carry, transform in self.highways:
+            carry.bias_initializer = keras.initializers.Constant(-2.0)
+            carry.build((None, width))
+            transform.build((None, width))
 
     def call(self, token_ids):
         batch, length, characters = ops.shape(token_ids)
@@ -92,3 +93,12 @@ class CharacterEmbeddings(keras.layers.Layer):
 
     def compute_output_spec(self, token_ids):
         return keras.KerasTensor((*token_ids.shape[:2], self.size), dtype=self.compute_dtype)
+
+
+def _zero_row(initializer):
+    """The initializer with zeros in the first row."""
+
+    def initialize(shape, dtype=None):
+        return initializer(shape, dtype) * ops.cast(ops.arange(shape[0]) > 0, dtype)[:, None]
+
+    return initialize

@@ -1,0 +1,79 @@
+"""Sampled softmax: TensorFlow's formula for given candidates, and the full softmax in expectation."""
+
+import keras
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from bert_tf.backend import AdamW
+from bert_tf.errors import ConfigError
+from bert_tf.models.lstm_lm import LstmLM, LstmLMConfig
+from bert_tf.objectives import CausalLM, CausalLMConfig
+from bert_tf.objectives.sampled_softmax import log_uniform_candidates, sampled_softmax_sum
+
+V, H, N = 30, 5, 7
+
+
+def problem():
+    rng = np.random.default_rng(0)
+    table, bias = keras.Variable(rng.normal(size=(V, H))), keras.Variable(rng.normal(size=V))
+    x, labels = rng.normal(size=(N, H)).astype("float32"), rng.integers(0, V, N).astype("int32")
+    return table, bias, x, labels, rng.uniform(size=N).astype("float32")
+
+
+def chances(ids):
+    return np.log((np.float64(ids) + 2) / (np.float64(ids) + 1)) / np.log(V + 1)
+
+
+def test_given_candidates_against_tensorflow():
+    table, bias, x, labels, weights = problem()
+    candidates = np.array([0, 3, 3, labels[0], 29, 1], "int32")  # twice the same, and a right one
+    found = sampled_softmax_sum(x, table, bias, labels, weights, candidates)
+    values = (tf.constant(candidates, tf.int64), tf.constant(6 * chances(labels)[:, None], tf.float32),
+              tf.constant(6 * chances(candidates), tf.float32))  # fmt: skip
+    losses = tf.nn.sampled_softmax_loss(
+        table.value, bias.value, tf.cast(labels[:, None], tf.int64), x, 6, V, sampled_values=values
+    )
+    assert float(found) == pytest.approx(float(tf.reduce_sum(losses * weights)), rel=1e-5)
+
+
+def test_candidates_have_the_distribution():
+    draws = 40_000
+    uniform = (np.arange(draws) + 0.5) / draws
+    counts = np.bincount(log_uniform_candidates(uniform.astype("float32"), V), minlength=V)
+    np.testing.assert_allclose(counts / draws, chances(np.arange(V)), atol=1e-3)
+    assert len(counts) == V
+
+
+def test_many_candidates_give_the_gradient_of_the_full_softmax():
+    table, bias, x, labels, weights = problem()
+    uniform = np.random.default_rng(1).uniform(size=60_000).astype("float32")
+
+    def gradient(loss):
+        with tf.GradientTape() as tape:
+            tape.watch(inputs := tf.constant(x))
+            total = loss(inputs)
+        return tape.gradient(total, inputs).numpy()
+
+    sampled = gradient(
+        lambda x: sampled_softmax_sum(x, table, bias, labels, weights, log_uniform_candidates(uniform, V))
+    )
+    full = gradient(lambda x: tf.reduce_sum(weights * tf.nn.sparse_softmax_cross_entropy_with_logits(
+        labels, x @ tf.transpose(table.value) + bias.value)))  # fmt: skip
+    np.testing.assert_allclose(sampled, full, atol=0.02)
+
+
+def test_training_draws_anew_and_evaluation_takes_all_tokens():
+    keras.utils.set_random_seed(0)
+    backbone = LstmLM(LstmLMConfig(V, hidden_size=H, embedding_size=4, embedding_dropout=0.0), dtype="float32")
+    model, full = CausalLM(backbone, sampled_softmax=8), CausalLM(backbone)
+    features = {"token_ids": np.random.default_rng(0).integers(0, V, (3, 9)).astype("int32")}
+    exact = float(full.loss_sums(features, training=False)[0]["causal_lm"])
+    assert float(model.loss_sums(features, training=False)[0]["causal_lm"]) == pytest.approx(exact)
+    model.compile(AdamW(0.0), seed=1)
+    data = tf.data.Dataset.from_tensors({k: tf.constant(v) for k, v in features.items()})
+    first = model.fit(data.repeat(2), steps_per_epoch=1, epochs=2, verbose=0).history["loss"]
+    assert first[0] != first[1], "other candidates at each update"
+    assert CausalLM.around(backbone, model.settings).sampled_softmax == 8
+    with pytest.raises(ConfigError, match="remove objective.loss_block"):
+        CausalLMConfig(sampled_softmax=8, loss_block=4)
