@@ -151,16 +151,10 @@ class Dropout(keras.layers.Layer):
 
 
 class UniformNumbers(keras.layers.Layer):
-    """Random numbers in (0, 1) for each step of training, as `Dropout` draws its masks.
-
-    Call arguments:
-        count: how many, an int.
-
-    Returns:
-        float32 [count], multiples of 2^-24 and half of it.
+    """Random numbers in (0, 1) for each step of training, as `Dropout` draws its masks; a layer for its path in the model.
 
     Example:
-        UniformNumbers()(3)  # float32 [3]
+        UniformNumbers().draw(3)  # float32 [3]
     """
 
     def __init__(self, **kwargs):
@@ -169,7 +163,8 @@ class UniformNumbers(keras.layers.Layer):
         self.seed_generator = None if stateless else keras.random.SeedGenerator()
         self.built = True
 
-    def call(self, count):
+    def draw(self, count):
+        """`count` numbers, an int: float32 [count]."""
         if getattr(_active, "step", None) is None:
             return keras.random.uniform((count,), dtype="float32", seed=self.seed_generator)
         bits = _random_bits([count], fold_in(_active.step.seed, _active.step.next_call(self)))

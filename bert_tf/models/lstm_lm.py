@@ -20,7 +20,7 @@ class LstmLM(Decoder):
 
     Each text of a row starts from a state of zeros (`sequence_ids`). Dai and Le, and adversarial_text, cut running text
     into rows of 400 tokens and carry the state from each batch to the next; here a row is as far as a gradient and a
-    state reach. The paper's text names no clipping of cells, and there is no projection.
+    state reach. There is no projection, and cells are not clipped.
 
     Args:
         config: an `LstmLMConfig`.
@@ -44,7 +44,7 @@ class LstmLM(Decoder):
             x, cache = model.decode(np.array([[token]]), cache, position)
         model.output_logits(x)  # [1, 1, 100]
 
-    Source: Dai and Le 2015 (arXiv:1511.01432), section 3; tensorflow/models research/adversarial_text `layers.py`.
+    Source: Dai and Le 2015 (arXiv:1511.01432); tensorflow/models research/adversarial_text `layers.py`.
     """
 
     config_class = LstmLMConfig

@@ -78,12 +78,12 @@ LSTM_LM = Family(
     name="lstm_lm",
     config=LstmLMConfig,
     model="bert_tf.models.lstm_lm:LstmLM",
-    # Dai and Le 2015, section 3.1, and the smaller table of adversarial_text, with the vocabulary of the latter. No
+    # Dai and Le 2015, and the smaller table of adversarial_text, with the vocabulary of the latter. No
     # counts of parameters are published; these are the sums of the formulas.
     sizes={"lm_lstm": _size(512), "lm_lstm_adversarial_text": _size(256)},
     objective="causal_lm",
     expected_shapes=_shapes,
     kind="decoder",
-    # "a hidden layer with 512 units" with dropout (section 3.1); adversarial_text has 30 units and ReLU, its default.
+    # A hidden layer of 512 with dropout of 0.5 (Dai and Le 2015); ReLU as in adversarial_text, which has 30 units.
     heads=lambda config: {"classification": TaskHead("pooled", activation="relu", dropout=0.5, width=512)},
 )

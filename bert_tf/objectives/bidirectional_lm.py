@@ -83,7 +83,7 @@ class BidirectionalLM(PretrainingModel):
     def loss_sums(self, features, training):
         losses, metrics, candidates = {}, {}, None
         if self.sampled_softmax and training:
-            candidates = log_uniform_candidates(self.uniform(self.sampled_softmax), self.words.size)
+            candidates = log_uniform_candidates(self.uniform.draw(self.sampled_softmax), self.words.size)
         for name, x, (labels, weights) in zip(_DIRECTIONS, self._halves(features, training), _targets(features)):
             if candidates is not None:
                 output = self.word_output

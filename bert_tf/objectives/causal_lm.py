@@ -67,7 +67,7 @@ class CausalLM(PretrainingModel):
         target_ids, weights = next_tokens(features)
         if self.sampled_softmax and training:
             x, table = self._vectors(features, training), self.backbone.output_table
-            candidates = log_uniform_candidates(self.uniform(self.sampled_softmax), table.shape[0])
+            candidates = log_uniform_candidates(self.uniform.draw(self.sampled_softmax), table.shape[0])
             loss = sampled_softmax_sum(x, table, self.backbone.output_bias, target_ids, weights, candidates)
             return {"causal_lm": loss}, {}
         if self.loss_block:

@@ -26,10 +26,11 @@ def log_uniform_candidates(uniform, vocabulary_size):
 def sampled_softmax_sum(x, table, bias, labels, weights, candidates):
     """The weighted sum over tokens of the cross-entropy of the right token against the candidates, in nats.
 
-    From each logit the logarithm of how often its token is expected among C candidates is subtracted, so that the
-    gradient is that of the full softmax but for the sampling; candidates that are the right token do not count. These are
-    the formulas of `tf.nn.sampled_softmax_loss`, with candidates drawn with replacement, where bilm-tf and
-    adversarial_text draw without.
+    From each logit the logarithm of the probability that its token is among the candidates is subtracted. Candidates that
+    are the right token, and repeated ones, do not count. These are the formulas of `tf.nn.sampled_softmax_loss` with
+    distinct candidates, as bilm-tf and adversarial_text have them; but TensorFlow draws until it has C distinct tokens,
+    and here the repeated ones of C draws are left out, so that there are fewer: of 8192 draws among ELMo's 793,471 words
+    about 4,600 are distinct.
 
     Args:
         x: float [..., H].
@@ -53,13 +54,16 @@ def sampled_softmax_sum(x, table, bias, labels, weights, candidates):
     def of_tokens(ids):
         vectors = ops.cast(lookup(table, ids), x.dtype)
         chances = (ops.log1p(1 / (ops.cast(ids, "float32") + 1))) / math.log(size + 1)
-        offsets = -ops.log(chances * count)
+        offsets = -ops.log(-ops.expm1(count * ops.log1p(-chances)))
         return vectors, offsets if bias is None else offsets + ops.cast(ops.take(bias, ids, axis=0), "float32")
 
     right_vectors, right_offsets = of_tokens(labels)
     right = ops.cast(ops.sum(x * right_vectors, axis=-1), "float32") + right_offsets
+    candidates = ops.sort(candidates)
+    repeated = ops.concatenate([ops.zeros_like(candidates[:1]), ops.cast(candidates[1:] == candidates[:-1], "int32")])
     vectors, offsets = of_tokens(candidates)
     others = ops.cast(ops.matmul(x, ops.transpose(vectors)), "float32") + offsets
-    others = ops.where(ops.equal(candidates[None], labels[:, None]), -1e9, others)  # [N, C]
+    left_out = ops.logical_or(ops.equal(candidates[None], labels[:, None]), repeated[None] > 0)
+    others = ops.where(left_out, -1e9, others)  # [N, C]
     every = ops.concatenate([right[:, None], others], axis=-1)
     return ops.sum((ops.logsumexp(every, axis=-1) - right) * weights)

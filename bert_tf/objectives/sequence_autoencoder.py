@@ -12,7 +12,7 @@ from bert_tf.objectives.sequence_to_sequence import SequenceToSequence
 class SequenceAutoencoder(SequenceToSequence):
     """A decoder that reads each text and then predicts all of its tokens again: SA-LSTM.
 
-    Dai and Le 2015, section 2 and figure 1. Encoder and decoder are one network, as in adversarial_text: a row is text 1,
+    Dai and Le 2015. Encoder and decoder are one network, as in adversarial_text: a row is text 1,
     text 1, text 2, text 2, ... The last token of the first copy predicts the first token, and so on; the first copy
     predicts nothing else. The loss is a mean over the predicted tokens. Any decoder can be trained so. A transformer sees
     the first copy by attention, so that it has less to remember; it needs twice the positions of the shards.
