@@ -42,9 +42,10 @@ class BidirectionalLM(PretrainingModel):
         ConfigError: a backbone whose vectors do not have a half for each direction; no size.
 
     Example:
+        elmo = Elmo(ElmoConfig(hidden_size=16, units=32, character_size=4, filters=((1, 8), (2, 8)), highways=1))
         model = BidirectionalLM(elmo, WordsConfig(size=100), sampled_softmax=10)
-        model.compile(optimizer=AdamW(1e-3))
-        model.fit(dataset)  # its elements are dicts of features
+        features = {"token_ids": np.ones((1, 3, 50), "int32"), "word_ids": np.array([[5, 6, 7]])}
+        model(features)["forward_lm_logits"].shape  # [1, 3, 100]
     """
 
     loss_coefficients = dict.fromkeys(_DIRECTIONS, 0.5)
