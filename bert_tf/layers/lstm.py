@@ -63,7 +63,6 @@ class LSTM(keras.layers.Layer):
             return_sequences=True,
             return_state=True,
             go_backwards=backwards,
-            zero_output_for_mask=True,
             dtype=self.dtype_policy,
             name="steps",
         )
@@ -83,7 +82,8 @@ class LSTM(keras.layers.Layer):
             state = [ops.zeros((batch, width), dtype=gates.dtype) for width in (self.units, self.width)]
         mask = None if padding_mask is None else ops.cast(padding_mask, "bool")
         y, *state = self.steps(gates, initial_state=list(state), mask=mask)
-        return ops.flip(y, axis=1) if self.backwards else y, tuple(state)
+        y = ops.flip(y, axis=1) if self.backwards else y
+        return y if mask is None else ops.where(mask[..., None], y, 0), tuple(state)
 
     def _same_text(self, x, sequence_ids):
         """1 where the step before, in the direction of reading, is one of the same text, else 0: [B, S, 1].

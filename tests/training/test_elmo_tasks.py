@@ -22,16 +22,16 @@ def experiment(folder, name, task, train, rate):
 
 
 def test_classification_trains_the_mix_alone_and_serves_text(tmp_path):
-    rows = [f"the {word} film\t{label}" for word, label in (("good", 1), ("bad", 0), ("fine", 1), ("awful", 0))] * 4
+    rows = ["A\t1", "zzz zzz zzz\t0"] * 8
     (tmp_path / "a.tsv").write_text("text\tlabel\n" + "\n".join(rows) + "\n")
     # Layers that are frozen: the characters and both LSTMs.
-    settings = experiment(tmp_path, "a.tsv", {"kind": "classification"}, {"epochs": 25, "freeze": 2}, 0.5)
+    settings = experiment(tmp_path, "a.tsv", {"kind": "classification"}, {"epochs": 12, "freeze": 2}, 0.1)
     summary = finetune(settings, tmp_path / "task")
     assert summary["dev"]["mean"]["accuracy"] == 1.0
     task, model, _ = load_finetuned(tmp_path / "task")
     assert {v.path for v in model.trainable_variables if v.path.startswith("layer_mix")} == {"layer_mix/weight", "layer_mix/gamma"}
     assert np.any(model.backbone.get_layer("layer_mix").weight), "the mix was trained"
-    texts = ["the good film", "the awful film , an unknown wörd", ""]
+    texts = ["A", "zzz zzz , an unknown wörd", ""]
     expected = [answer["probabilities"]["1"] for answer in task.predict(model, texts)]
     served = tf.saved_model.load(str(export_run(tmp_path / "task", precision="float32")))
     answer = served.signatures["serving_default"](text=tf.constant(texts))
