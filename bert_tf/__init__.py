@@ -77,7 +77,7 @@ def save(model, tokenizer, path, format="hf"):
         tokenizer: the tokenizer to save in the same folder; None for none.
         path: a folder that does not exist yet, or is empty; it appears only when it is complete.
         format: "hf": a Hugging Face directory; "tf1": a TensorFlow 1 checkpoint as the original
-            authors' code reads it; "numpy": GPT-1's params_*.npy.
+            authors' code reads it; "numpy": GPT-1's params_*.npy; "bilm": ELMo's options.json and weights.hdf5.
 
     Raises:
         ConfigError: a family or a setting that the format cannot express.

@@ -183,6 +183,14 @@ ADAFACTOR = {
 # H, the warm-up, updates, checkpoints that are averaged.
 ATTENTION = "Vaswani et al. 2017, sections 5.1 (25,000 tokens of source and of target), 5.2, 5.3, 5.4, 6.1"
 TRANSFORMER = {"transformer_base": (512, 4000, 100_000, 5), "transformer_big": (1024, 4000, 300_000, 20)}
+# Tokens of a batch, updates, learning rate, what gradients are clipped to, candidates of the sampled softmax.
+ADVERSARIAL_TEXT = "tensorflow/models research/adversarial_text pretrain.py"
+BILM = "allenai/bilm-tf bin/train_elmo.py, training.py; 3 GPUs, 10 epochs of 768,648,884 tokens"
+RECURRENT = {
+    "lm_lstm": (ADVERSARIAL_TEXT, 256, 100_000, 1e-3, 1.0, 1024),
+    "sa_lstm": (ADVERSARIAL_TEXT, 256, 100_000, 1e-3, 1.0, None),
+    "elmo": (BILM, 3 * 128 * 20 // 120, 10 * 768_648_884 // (3 * 128 * 20), 0.2, 10.0, 8192),
+}
 SMALL = {"bert_tiny", "bert_laptop", "t5_laptop"}  # sizes for a laptop, with settings of our own
 # Masking: rate, fraction masked, fraction replaced by random tokens, strategy, tokens predicted in a sequence of so many.
 TOKENS = (0.15, 0.8, 0.1, "token")
@@ -218,10 +226,28 @@ OBJECTIVES = {"electra": "replaced_token_detection", "xlnet": "permutation_lm", 
 
 
 def test_every_family_and_size_has_its_recipe():
-    assert {Path(name).stem for name in names("pretrain")} == PUBLISHED.keys() | ADAFACTOR.keys() | TRANSFORMER.keys() | SMALL
+    listed = PUBLISHED.keys() | ADAFACTOR.keys() | TRANSFORMER.keys() | RECURRENT.keys() | SMALL
+    assert {Path(name).stem for name in names("pretrain")} == listed
     assert PUBLISHED.keys() == MASKING.keys() | {name for name in PUBLISHED if name.startswith(("xlnet", "gpt"))}
     families = {name.split("_")[0] for name in PUBLISHED.keys() | ADAFACTOR.keys() | TRANSFORMER.keys()} - {"mt5", "byt5"}
-    assert families == FAMILIES.keys() - {"t5_decoder"}  # of T5's table of architectures: configs/ablations
+    recurrent = {"elmo", "lstm_lm"}
+    assert families == FAMILIES.keys() - {"t5_decoder"} - recurrent  # the first of T5's architectures: configs/ablations
+
+
+@pytest.mark.parametrize("name", RECURRENT)
+def test_recurrent_models_are_trained_as_published(name):
+    experiment = config.load(PretrainConfig, f"pretrain/{name}")
+    source, batch, steps, rate, clip, candidates = RECURRENT[name]
+    train, optimizer, objective = experiment.train, experiment.optimizer, experiment.objective
+    assert (train.batch_size, optimizer.learning_rate, optimizer.clip_norm) == (batch, rate, clip), source
+    assert train.steps == pytest.approx(steps, rel=2e-3)
+    assert candidates is None or objective.sampled_softmax == candidates
+    schedule = make_optimizer(optimizer, train.steps)._learning_rate
+    if name == "elmo":
+        assert [float(schedule(step)) for step in (0, train.steps - 1)] == pytest.approx([0.2, 0.2])
+        assert (optimizer.name, optimizer.initial_accumulator_value) == ("adagrad", 1.0)
+    else:
+        assert float(schedule(5000)) == pytest.approx(rate * 0.9999**5000, rel=0.02)
 
 
 @pytest.mark.parametrize("name", PUBLISHED)

@@ -14,6 +14,8 @@ __getattr__, __all__ = lazy_names(
         "corruption.denoising_config": ["DenoisingConfig"],
         "corruption.documents": ["DocumentSeparation"],
         "corruption.documents_config": ["DocumentsConfig"],
+        "corruption.word_characters": ["WordCharacters"],
+        "corruption.word_characters_config": ["WordsConfig"],
         "corruption.masking": ["MaskedLMCorruption"],
         "corruption.masking_config": ["MaskingConfig"],
         "corruption.permutation": ["PermutationCorruption"],

@@ -150,6 +150,27 @@ class Dropout(keras.layers.Layer):
         return input_shape
 
 
+class UniformNumbers(keras.layers.Layer):
+    """Random numbers in (0, 1) for each step of training, as `Dropout` draws its masks; a layer for its path in the model.
+
+    Example:
+        UniformNumbers().draw(3)  # float32 [3]
+    """
+
+    def __init__(self, **kwargs):
+        super().__init__(**kwargs)
+        stateless = keras.backend.backend() == "tensorflow"
+        self.seed_generator = None if stateless else keras.random.SeedGenerator()
+        self.built = True
+
+    def draw(self, count):
+        """`count` numbers, an int: float32 [count]."""
+        if getattr(_active, "step", None) is None:
+            return keras.random.uniform((count,), dtype="float32", seed=self.seed_generator)
+        bits = _random_bits([count], fold_in(_active.step.seed, _active.step.next_call(self)))
+        return (keras.ops.cast(bits, "float32") + 0.5) / _RANGE
+
+
 def fold_in(seed, number):
     """A seed, int32 [2], made of another and a number; the same in graph mode, XLA and on a TPU."""
     # Philox, named: the default algorithm is another one under XLA.

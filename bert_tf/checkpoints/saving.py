@@ -1,6 +1,6 @@
 """Writing a model in another library's format."""
 
-from bert_tf.checkpoints import gpt1_numpy, hugging_face, tensorflow1
+from bert_tf.checkpoints import bilm, gpt1_numpy, hugging_face, tensorflow1
 from bert_tf.config import nearest
 from bert_tf.errors import ConfigError
 from bert_tf.files import atomic_folder
@@ -9,7 +9,7 @@ from bert_tf.models.families import family_of, maps_of
 from bert_tf.models.weights import by_path, export_weights, part_of
 
 #: The formats that can be written.
-FORMATS = ("hf", "tf1", "numpy")
+FORMATS = ("hf", "tf1", "numpy", "bilm")
 
 
 def write_finetuned(encoder, arrays, task, tokenizer, path):
@@ -39,7 +39,7 @@ def write_checkpoint(model, tokenizer, path, format="hf"):
         tokenizer: is saved in the same folder; None for none.
         path: a folder that does not exist yet, or is empty.
         format: "hf" (config.json, model.safetensors) or "tf1" (the original authors' checkpoint and
-            configuration), or "numpy" (GPT-1's params_*.npy). Of ELECTRA's two models "hf" writes two folders, `discriminator` and
+            configuration), "numpy" (GPT-1's params_*.npy) or "bilm" (ELMo's HDF5). Of ELECTRA's two models "hf" writes two folders, `discriminator` and
             `generator`, as they were published.
 
     Raises:
@@ -67,6 +67,8 @@ def write_checkpoint(model, tokenizer, path, format="hf"):
             if format == "hf":
                 parts = {part_of(name) for name in named}
                 hugging_face.write(temporary / folder, family, config, weights, parts, tokenizer)
+            elif format == "bilm":
+                bilm.write(temporary / folder, family, config, weights)
             elif format == "numpy":
                 gpt1_numpy.write(temporary / folder, family, config, weights, tokenizer)
             else:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import numpy as np
 
-from bert_tf.checkpoints import finetuned, gpt1_numpy, hugging_face, tensorflow1
+from bert_tf.checkpoints import bilm, finetuned, gpt1_numpy, hugging_face, tensorflow1
 from bert_tf.checkpoints.model_garden import OTHER_HEADS, GardenArrays
 from bert_tf.checkpoints.sizes import check_sizes
 from bert_tf.config import build
@@ -24,7 +24,7 @@ class Source:
 
     Attributes:
         path: its folder.
-        format: "hf", "tf1", "garden" or "numpy".
+        format: "hf", "tf1", "garden", "numpy" or "bilm".
         family: our name of the family, e.g. "bert".
         config: its configuration, e.g. a `BertConfig`.
         arrays: published name -> array.
@@ -208,7 +208,7 @@ class PairSource(Source):
 
 def is_checkpoint(path):
     """Whether `path` looks like a published checkpoint: a folder, or the prefix of TensorFlow's."""
-    if gpt1_numpy.recognize(path) or _is_pair(path):
+    if gpt1_numpy.recognize(path) or bilm.recognize(path) or _is_pair(path):
         return True
     return any(found is not None for found in (hugging_face.recognize(path), tensorflow1.recognize(path)))
 
@@ -223,7 +223,8 @@ def open_checkpoint(path, family=None):
     Args:
         path: a Hugging Face directory, or a folder with two of ELECTRA's, `discriminator` and
             `generator`; or a folder with a TensorFlow 1 or Model Garden checkpoint
-            and its configuration, or the checkpoint's prefix in it; or a folder with GPT-1's params_*.npy.
+            and its configuration, or the checkpoint's prefix in it; or a folder with GPT-1's params_*.npy, or
+            with ELMo's options.json and weights.hdf5.
         family: where the files do not say it, or are one family's in another's format ("spanbert"
             in BERT's).
 
@@ -245,6 +246,11 @@ def open_checkpoint(path, family=None):
         folder, record, kind = Path(path), FAMILIES["gpt1"], "numpy"
         arrays = gpt1_numpy.NumpyArrays(folder)
         config = record.maps(kind).config_of_shapes(arrays.shapes)
+    elif (files := bilm.recognize(path)) is not None:
+        folder, record, kind = Path(path), FAMILIES["elmo"], "bilm"
+        options = bilm.read_options(files[0])
+        config = build(record.config, record.maps(kind).config.read(options, files[0]), str(files[0]))
+        arrays = bilm.BilmArrays(files[1], options)
     else:
         found = tensorflow1.recognize(path)
         if found is None:

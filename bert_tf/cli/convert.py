@@ -23,7 +23,7 @@ in Python:
 def add_arguments(parser):
     parser.add_argument("source", help="a checkpoint, a run directory, or hf://owner/name")
     parser.add_argument("output", help="a folder that does not exist yet, or is empty")
-    parser.add_argument("--to", choices=("run", "hf", "tf1", "numpy"), default="run", help="what to write (default %(default)s)")
+    parser.add_argument("--to", choices=("run", "hf", "tf1", "numpy", "bilm"), default="run", help="what to write (default %(default)s)")
     parser.add_argument(
         "--family", help="the model family, if the files do not name it or name another (SpanBERT is published as bert)"
     )

@@ -135,6 +135,7 @@ class ServingModule(tf.Module):
         shape = [None, self.sequence_length if self.static else None]
         dtypes = {"token_ids": tf.int32, "segment_ids": tf.int32, "padding_mask": tf.bool}
         ids = {name: tf.TensorSpec(shape, dtype) for name, dtype in dtypes.items()}
+        ids["token_ids"] = tf.TensorSpec([*shape, *self.tokenizer.token_shape], tf.int32)
         further = {"pairs": Signature(self.answer_text, pair)} if self.pairs is None else {}
         return {"serving_default": Signature(self.answer_text, texts), "ids": Signature(self.answer_ids, ids)} | further
 

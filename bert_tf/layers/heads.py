@@ -131,6 +131,7 @@ class ClassificationHead(keras.layers.Layer):
         input_dropout: whether there is dropout before that dense layer, too.
         use_bias: whether the linear layer has a bias.
         initializer: the name of another initializer of the linear layer; None for the truncated normal.
+        hidden_size: width of the dense layer; None for H.
 
     Call arguments:
         x: float [..., H]: a pooled output for one result a text, a sequence output for one a token.
@@ -154,9 +155,11 @@ class ClassificationHead(keras.layers.Layer):
         input_dropout=False,
         use_bias=True,
         initializer=None,
+        hidden_size=None,
         **kwargs,
     ):
         super().__init__(**kwargs)
+        self.hidden_size = hidden_size
         self.activation = activation and activation_function(activation)
         self.hidden_bias, self.initializer_range = hidden_bias, initializer_range
         self.hidden = self.norm = self.input_dropout = None
@@ -169,10 +172,10 @@ class ClassificationHead(keras.layers.Layer):
 
     def build(self, x_shape):
         if self.activation:
-            self.hidden = dense(
-                self, x_shape[-1], self.activation, self.initializer_range, "hidden", use_bias=self.hidden_bias
-            )
+            size = self.hidden_size or x_shape[-1]
+            self.hidden = dense(self, size, self.activation, self.initializer_range, "hidden", use_bias=self.hidden_bias)
             self.hidden.build(x_shape)
+            x_shape = (*x_shape[:-1], size)
         if self.norm:
             self.norm.build(x_shape)
         self.dense.build(x_shape)

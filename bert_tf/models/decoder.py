@@ -121,13 +121,32 @@ class Decoder(Backbone):
         """The token table, a variable [V, H], to which the output layer is tied."""
         return self._decoder_layers.embeddings.token_table
 
+    @property
+    def output_table(self):
+        """The table of the output layer, a variable [V, H]: the token table."""
+        return self.embedding_table
+
+    @property
+    def output_bias(self):
+        """The bias of the output layer, a variable [V]; None for none."""
+        return None
+
     def output_logits(self, x):
         """The logits of the next token: float [..., H] -> float32 [..., V]."""
-        return ops.cast(product_with_transposed(*self.output_factors(x)), "float32")
+        x, table = ops.cast(x, self.compute_dtype), ops.cast(self.output_table, self.compute_dtype)
+        logits = ops.cast(product_with_transposed(x, table), "float32")
+        return logits if self.output_bias is None else logits + ops.cast(self.output_bias, "float32")
 
     def output_factors(self, x):
-        """A pair (float [..., H], float [V, H]) of the compute dtype; the product with the second transposed is logits."""
-        return ops.cast(x, self.compute_dtype), ops.cast(self.embedding_table, self.compute_dtype)
+        """A pair of the compute dtype, whose product, with the second transposed, is logits.
+
+        Args: float [..., H]. Returns: float [..., H], float [V, H]; with a bias [..., H + 1] and [V, H + 1].
+        """
+        x, table = ops.cast(x, self.compute_dtype), ops.cast(self.output_table, self.compute_dtype)
+        if self.output_bias is None:
+            return x, table
+        bias = ops.cast(self.output_bias, self.compute_dtype)[:, None]
+        return ops.concatenate([x, ops.ones_like(x[..., :1])], axis=-1), ops.concatenate([table, bias], axis=-1)
 
     def outputs_at(self, inputs, positions, training=False):
         """The outputs at some positions only, as heads read them; the last layer is evaluated only there.

@@ -20,7 +20,7 @@ Segments = Annotated[int, Range(at_least=0, at_most=65_536)]
 Rate = Annotated[float, Range(at_least=0, below=1)]
 Positive = Annotated[float, Range(above=0)]
 #: The settings of all families that are dropout rates: they change training alone.
-DROPOUT_RATES = ("dropout", "attention_dropout", "inner_dropout")
+DROPOUT_RATES = ("dropout", "attention_dropout", "inner_dropout", "embedding_dropout")
 #: The names of `bert_tf.layers.activation`.
 Activation = Literal["gelu_tanh", "gelu_erf", "relu", "silu", "tanh", "linear"]
 

@@ -11,8 +11,10 @@ from bert_tf.models.albert_config import ALBERT
 from bert_tf.models.bert_config import BERT
 from bert_tf.models.distilbert_config import DISTILBERT
 from bert_tf.models.electra_config import ELECTRA
+from bert_tf.models.elmo_config import ELMO
 from bert_tf.models.gpt1_config import GPT1
 from bert_tf.models.gpt2_config import GPT2
+from bert_tf.models.lstm_lm_config import LSTM_LM
 from bert_tf.models.modernbert_config import MODERNBERT
 from bert_tf.models.roberta_config import ROBERTA
 from bert_tf.models.spanbert_config import SPANBERT
@@ -49,6 +51,7 @@ def register_family(record):
 
 for _record in (
     BERT, ROBERTA, ALBERT, DISTILBERT, MODERNBERT, ELECTRA, SPANBERT, XLNET, TRANSFORMER, T5_FAMILY, T5_DECODER, GPT1, GPT2,
+    LSTM_LM, ELMO,
 ):  # fmt: skip
     register_family(_record)
 

@@ -63,5 +63,8 @@ class T5Decoder(Decoder):
     def head_size(self):
         return self.config.head_size
 
+    def output_logits(self, x):
+        return super().output_logits(x * self.config.hidden_size**-0.5)
+
     def output_factors(self, x):
         return super().output_factors(x * self.config.hidden_size**-0.5)

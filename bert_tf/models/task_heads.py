@@ -25,6 +25,7 @@ class TaskHead:
         initializer: of the output layer's kernel; None for the model's truncated normal.
         pretrained: variables of the head (their paths below "head/") -> the variables of the pretraining model from which
             they start.
+        width: of that dense layer; None for the width of the model.
 
     Example:
         TaskHead("first", activation="relu", dropout=0.2)  # DistilBERT's
@@ -39,6 +40,7 @@ class TaskHead:
     bias: bool = True
     initializer: str | None = None
     pretrained: Mapping[str, str] = dataclasses.field(default_factory=dict)
+    width: int | None = None
 
 
 #: Kind of head -> BERT's: dropout and the output layer, on the pooled output or on each token (Devlin et al. 2019,

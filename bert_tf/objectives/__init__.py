@@ -6,6 +6,8 @@ Names are imported when they are first used, so that settings are there without 
 from bert_tf.lazy import lazy_names
 
 __getattr__, __all__ = lazy_names(__name__, {
+    "bidirectional_lm": ["BidirectionalLM"],
+    "bidirectional_lm_config": ["BidirectionalLMConfig"],
     "causal_lm": ["CausalLM"],
     "causal_lm_config": ["CausalLMConfig"],
     "denoising": ["Denoising"],
@@ -19,6 +21,8 @@ __getattr__, __all__ = lazy_names(__name__, {
     "registry": ["OBJECTIVES", "register_objective"],
     "replaced_token_detection": ["ReplacedTokenDetection"],
     "replaced_token_detection_config": ["ReplacedTokenDetectionConfig"],
+    "sequence_autoencoder": ["SequenceAutoencoder"],
+    "sequence_autoencoder_config": ["SequenceAutoencoderConfig"],
     "text_to_text": ["TextToText"],
     "text_to_text_config": ["TextToTextConfig"],
 })  # fmt: skip

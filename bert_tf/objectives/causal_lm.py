@@ -3,12 +3,14 @@
 import keras
 from keras import ops
 
+from bert_tf.backend import UniformNumbers
 from bert_tf.models.decoder import DECODER_INPUTS
 from bert_tf.objectives.block_loss import block_loss_sums
 from bert_tf.objectives.causal_lm_config import CausalLMConfig
 from bert_tf.objectives.losses import cross_entropy_sums, feature
 from bert_tf.objectives.objective import check_backbone_kind
 from bert_tf.objectives.pretraining_model import PretrainingModel
+from bert_tf.objectives.sampled_softmax import log_uniform_candidates, sampled_softmax_sum
 
 
 @keras.saving.register_keras_serializable("bert_tf")
@@ -22,6 +24,8 @@ class CausalLM(PretrainingModel):
     Args:
         backbone: a decoder, such as `GPT2Decoder`.
         loss_block: how many tokens' logits are in memory at a time; None for all. See `block_loss_sums`.
+        sampled_softmax: in training, how many other tokens each right one is compared with; None for all. See
+            `sampled_softmax_sum`.
 
     Call arguments:
         features: dict of the data contract: `token_ids` int32 [B, S], and where they are not the default
@@ -41,10 +45,11 @@ class CausalLM(PretrainingModel):
         model.fit(dataset)  # its elements are dicts of features
     """
 
-    def __init__(self, backbone, loss_block=None, name="causal_lm", **kwargs):
+    def __init__(self, backbone, loss_block=None, sampled_softmax=None, name="causal_lm", **kwargs):
         super().__init__(name=name, dtype=backbone.dtype_policy, **kwargs)
         check_backbone_kind("causal_lm", backbone.kind, type(backbone).__name__)
-        self.backbone, self.loss_block = backbone, loss_block
+        self.backbone, self.loss_block, self.sampled_softmax = backbone, loss_block, sampled_softmax
+        self.uniform = UniformNumbers(name="candidates") if sampled_softmax else None
         self.built = True
 
     def call(self, features, training=False):
@@ -56,10 +61,15 @@ class CausalLM(PretrainingModel):
         return self.backbone(inputs, training=training)["sequence_output"]
 
     def loss_weights(self, features):
-        return {"causal_lm": ops.sum(_targets(features)[1])}
+        return {"causal_lm": ops.sum(next_tokens(features)[1])}
 
     def loss_sums(self, features, training):
-        target_ids, weights = _targets(features)
+        target_ids, weights = next_tokens(features)
+        if self.sampled_softmax and training:
+            x, table = self._vectors(features, training), self.backbone.output_table
+            candidates = log_uniform_candidates(self.uniform.draw(self.sampled_softmax), table.shape[0])
+            loss = sampled_softmax_sum(x, table, self.backbone.output_bias, target_ids, weights, candidates)
+            return {"causal_lm": loss}, {}
         if self.loss_block:
             x, table = self.backbone.output_factors(self._vectors(features, training))
             loss, _, correct = block_loss_sums(x, table, target_ids, weights, self.loss_block)
@@ -70,15 +80,16 @@ class CausalLM(PretrainingModel):
 
     @classmethod
     def around(cls, backbone, settings, **kwargs):
-        return cls(backbone, settings.loss_block, **kwargs)
+        return cls(backbone, settings.loss_block, settings.sampled_softmax, **kwargs)
 
     @property
     def settings(self):
-        return CausalLMConfig(loss_block=self.loss_block)  # how rows are read is no part of the model
+        # How rows are read is no part of the model.
+        return CausalLMConfig(loss_block=self.loss_block, sampled_softmax=self.sampled_softmax)
 
 
-def _targets(features):
-    """(ids int32 [B, S] of the next tokens, float32 [B, S], 1 where there is one in the same text)."""
+def next_tokens(features):
+    """What a causal model predicts: (ids int32 [B, S] of the next tokens, float32 [B, S], 1 where there is one in the same text)."""
     token_ids = ops.convert_to_tensor(feature(features, "token_ids"))
     counted = ops.ones_like(token_ids[:, 1:], dtype="bool")
     if features.get("padding_mask") is not None:

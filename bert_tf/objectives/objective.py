@@ -1,7 +1,7 @@
 """The record of an objective and the base of its settings. No Keras is imported."""
 
 import dataclasses
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import ClassVar
 
 from bert_tf.errors import ConfigError
@@ -93,6 +93,8 @@ class Objective:
             `bert_tf.training.baselines.unigram`.
         backbone: the kind of model that it trains, "encoder", "decoder" or "encoder_decoder" (`Family.kind`), or a
             tuple of kinds.
+        tokenizer: function from the tokenizer of the shards and the objective's settings to that of the model, where the
+            corruption gives the model other ids than the shards hold. None: they are the same.
 
     Example:
         @dataclasses.dataclass(frozen=True)
@@ -111,6 +113,11 @@ class Objective:
     served: type | str | None = None
     unigram: Mapping = dataclasses.field(default_factory=dict)
     backbone: str | tuple = "encoder"
+    tokenizer: Callable | str | None = None
+
+    def model_tokenizer(self, tokenizer, settings):
+        """The tokenizer of the model that is trained on shards of `tokenizer`."""
+        return tokenizer if self.tokenizer is None else resolve(self.tokenizer)(tokenizer, settings)
 
     @property
     def backbones(self):

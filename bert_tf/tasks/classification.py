@@ -65,7 +65,7 @@ class ClassificationTask(TextTask):
         if self.labels is None:
             raise ConfigError("the label set is not known yet; read the training file first, or set task.labels")
         options = {"class_weights": self.class_weights, "label_smoothing": self.config.label_smoothing}
-        options |= self.model_options(encoder)
+        options |= self.model_options(encoder) | {"linear_gain": self.config.linear_gain}
         return Classifier(encoder, len(self.labels), self.config.dropout, name="classification", **options)
 
     def scores(self, examples, outputs):

@@ -93,6 +93,8 @@ class TaskConfig:
             similarity (Radford et al. 2018, section 3.3); "given": in the order of the file.
         lm_weight: the weight of an auxiliary language modelling loss on the texts, for decoders; GPT-1 has 0.5
             (equation 5). The loss is a mean over each example's own tokens, then over examples. 0: none.
+        linear_gain: of classification by a decoder, whether in training each token predicts the label, with weights that
+            rise from the first token to the last (Dai and Le 2015). false: the last token alone.
         class_weights: the weight of each label's examples in the training loss, a list in the order of the labels
             (`labels`, else sorted); "balanced": examples / (labels x examples of the label) in the training file, as
             scikit-learn's. The loss is divided by the sum of the weights. None: all weigh 1.
@@ -117,5 +119,6 @@ class TaskConfig:
     layout: Literal["gpt1", "t5", "none"] | None = None
     pair_order: Literal["given", "both"] = "given"
     lm_weight: Annotated[float, Range(at_least=0)] = 0.0
+    linear_gain: bool = False
     class_weights: tuple[float, ...] | Literal["balanced"] | None = None
     label_smoothing: Annotated[float, Range(at_least=0, below=1)] = 0.0

@@ -8,6 +8,7 @@ import keras
 from keras import ops
 
 from bert_tf.errors import ConfigError
+from bert_tf.layers import ScalarMix
 from bert_tf.models.task_heads import BERT_HEADS
 from bert_tf.models.weights import by_path
 from bert_tf.tasks.heads import INPUTS, Classifier
@@ -21,20 +22,21 @@ MIXES = {
     "weighted_sum_last_four": ((-4, -1), "sum"),
     "concatenate_last_four": ((-4, -1), "concatenate"),
     "weighted_sum_all": ((1, -1), "sum"),
+    "scalar_mix": ((0, -1), "sum"),
 }
 
 
-class LayerMix(keras.layers.Layer):
+class LayerMix(ScalarMix):
     """One vector a token from the outputs of a model's layers.
-
-    A weighted sum is gamma * sum of softmax(w)_j h_j, with w from 0 and gamma from 1, both trained.
 
     Args:
         features: a key of `MIXES`.
         num_layers: of the model.
+        normalizes: of `ScalarMix`, for weighted sums.
 
     Call arguments:
         hidden_states: list of num_layers + 1 float [B, S, H], that of the embeddings first.
+        padding_mask: bool [B, S], for `normalizes`.
 
     Returns:
         float32 [B, S, H], or [B, S, 4 H] of concatenated layers.
@@ -46,26 +48,26 @@ class LayerMix(keras.layers.Layer):
         LayerMix("weighted_sum_all", 2)([np.ones((1, 3, 4), "float32")] * 3)  # [1, 3, 4], of ones
     """
 
-    def __init__(self, features, num_layers, name="mix", **kwargs):
-        super().__init__(dtype="float32", name=name, **kwargs)
-        (first, last), self.how = MIXES[features]
-        self.numbers = list(range(num_layers + 1))[first : None if last == -1 else last + 1]
+    def __init__(self, features, num_layers, normalizes=False, name="mix", **kwargs):
+        (first, last), how = MIXES[features]
+        numbers = list(range(num_layers + 1))[first : None if last == -1 else last + 1]
+        super().__init__(len(numbers), normalizes, dtype="float32", name=name, **kwargs)
+        self.how, self.numbers = how, numbers
         wanted = 4 if first == -4 else 1
         if len(self.numbers) < wanted or num_layers < wanted:
             raise ConfigError(f"task.features={features} reads {wanted} layers, but the model has {num_layers}")
 
     def build(self, shapes):
         if self.how == "sum":
-            self.weight = self.add_weight(shape=(len(self.numbers),), initializer="zeros", name="weight")
-            self.gamma = self.add_weight(shape=(), initializer="ones", name="gamma")
+            super().build(shapes)
 
-    def call(self, hidden_states):
+    def call(self, hidden_states, padding_mask=None):
         chosen = [ops.cast(hidden_states[number], "float32") for number in self.numbers]
         if self.how == "concatenate":
             return ops.concatenate(chosen, axis=-1)
         if self.how == "one":
             return chosen[0]
-        return self.gamma * ops.einsum("lbsh,l->bsh", ops.stack(chosen), ops.softmax(self.weight))
+        return super().call(chosen, padding_mask=padding_mask)
 
 
 class FeatureTagger(Classifier):
@@ -78,6 +80,11 @@ class FeatureTagger(Classifier):
         units: the number of tags.
         features: a key of `MIXES`.
         lstm_layers, lstm_units: of the BiLSTM; units in each direction.
+        mix_at: "input": the BiLSTM reads the mix; "both": another mix of the same kind stands beside its output, too, before
+            the output layer (Peters et al. 2018, section 3.2).
+        mix_norm: of `LayerMix`: whether each layer is normalized before it is mixed.
+        mix_l2: the weight of the sum of squares of the mixes' weights in the training loss, which draws the layers'
+            shares to their mean (Peters et al. 2018, section 3.3).
         dropout: before the output layer; None for 0.1.
         options: of `Classifier`: `class_weights`, `label_smoothing`.
 
@@ -92,16 +99,32 @@ class FeatureTagger(Classifier):
         model(tokenizer.pack(tokenizer.tokenize(["a film"]), sequence_length=8))["logits"].shape  # [1, 8, 3]
     """
 
-    def __init__(self, encoder, units, features, lstm_layers=2, lstm_units=768, dropout=None, name="task", **options):
+    def __init__(
+        self,
+        encoder,
+        units,
+        features,
+        lstm_layers=2,
+        lstm_units=768,
+        dropout=None,
+        mix_at="input",
+        mix_norm=False,
+        mix_l2=0.0,
+        name="task",
+        **options,
+    ):
         encoder = with_hidden_states(encoder)
-        head, width = BERT_HEADS["tagging"], 2 * lstm_units
-        super().__init__(encoder, units, dropout, head=head, width=width, name=name, **options)
+        head, width, hidden = BERT_HEADS["tagging"], 2 * lstm_units, encoder.config.hidden_size
+        names = {"input": ("mix",), "both": ("mix", "output_mix")}[mix_at]
+        mixes = [LayerMix(features, encoder.config.num_layers, mix_norm, name=own) for own in names]
+        size = len(mixes[0].numbers) * hidden if mixes[0].how == "concatenate" else hidden
+        of_head = width + size * (len(mixes) - 1)
+        super().__init__(encoder, units, dropout, head=head, width=of_head, name=name, **options)
+        self.mixes, self.mix_l2 = mixes, mix_l2
+        for mix in mixes:
+            mix.build(None)
         encoder.trainable = False
         self.head.supports_masking = True  # Keras hands on the mask of a BiLSTM, and the head treats each token alone
-        hidden = encoder.config.hidden_size
-        self.mix = LayerMix(features, encoder.config.num_layers)
-        self.mix.build(None)
-        size = len(self.mix.numbers) * hidden if self.mix.how == "concatenate" else hidden
         self.lstms = []
         for index in range(lstm_layers):
             # Without cuDNN's kernel, which XLA cannot compile into a training step.
@@ -113,11 +136,21 @@ class FeatureTagger(Classifier):
 
     def outputs(self, features, training=False):
         inputs = {name: features[name] for name in INPUTS}
-        x = self.mix(self.backbone(inputs, training=False)["hidden_states"])
+        hidden_states = self.backbone(inputs, training=False)["hidden_states"]
         mask = ops.cast(inputs["padding_mask"], "bool")
+        x, *others = (mix(hidden_states, padding_mask=mask) for mix in self.mixes)
         for lstm in self.lstms:
             x = lstm(x, mask=mask, training=training)
-        return self.head(x, training=training)
+        return self.head(ops.concatenate([x, *others], axis=-1) if others else x, training=training)
+
+    def loss_weights(self, features):
+        return super().loss_weights(features) | ({"mix": ops.ones(())} if self.mix_l2 else {})
+
+    def loss_sums(self, features, training):
+        losses, metrics = super().loss_sums(features, training)
+        if self.mix_l2:
+            losses["mix"] = self.mix_l2 * sum(ops.sum(ops.square(mix.weight)) for mix in self.mixes)
+        return losses, metrics
 
 
 def with_hidden_states(encoder):

@@ -13,6 +13,8 @@ from keras import ops
 from bert_tf.backend import TrainableModel, largest
 from bert_tf.errors import ConfigError
 from bert_tf.layers import ClassificationHead, Pooler
+from bert_tf.layers.gather import gather_positions
+from bert_tf.layers.heads import last_positions
 from bert_tf.models.task_heads import BERT_HEADS
 from bert_tf.objectives.losses import cross_entropy_sums
 from bert_tf.tasks.pair_order import check_layout, swapped
@@ -109,6 +111,7 @@ class TaskModel(InferringModel):
             input_dropout=head.input_dropout,
             use_bias=head.bias,
             initializer=head.initializer,
+            hidden_size=head.width,
             dtype="float32",
             name="head",
         )
@@ -166,7 +169,7 @@ class TaskModel(InferringModel):
             return x if reads == "tokens" else mean_of_tokens(x, inputs["padding_mask"])
         # `outputs_at` always computes the position that an encoder's own pooler reads.
         own_pooler = reads == "pooled" and self.pooler is None
-        first = ops.zeros_like(inputs["token_ids"][:, : 0 if own_pooler else 1])
+        first = ops.zeros_like(inputs["padding_mask"][:, : 0 if own_pooler else 1], dtype="int32")
         encoded = self.backbone.outputs_at(inputs, first, training=training)
         if own_pooler:
             return encoded["pooled_output"]
@@ -191,6 +194,8 @@ class Classifier(TaskModel):
         encoder, units, dropout, options: as in `TaskModel`.
         class_weights: None, or a float for each label: the weight of its examples (tokens) in the training loss.
         label_smoothing: e in the loss of an example, (1 - e) CE(label) + e mean(CE of all labels).
+        linear_gain: whether a decoder predicts the label at each token in training, where the losses of a text of n tokens
+            have the weights 1, 2, ..., n: Dai and Le 2015. Otherwise the last token predicts alone.
 
     Call arguments:
         features: `token_ids`, `segment_ids` int32 [B, S], `padding_mask` bool [B, S]; for training
@@ -206,8 +211,24 @@ class Classifier(TaskModel):
 
     can_be_distilled = True
 
-    def __init__(self, encoder, units, dropout=None, class_weights=None, label_smoothing=0.0, name="task", **options):
+    def __init__(
+        self,
+        encoder,
+        units,
+        dropout=None,
+        class_weights=None,
+        label_smoothing=0.0,
+        linear_gain=False,
+        name="task",
+        **options,
+    ):
         super().__init__(encoder, units, dropout, name=name, **options)
+        if linear_gain and (encoder.kind != "decoder" or self.lm_weight or self.both_orders is not None):
+            raise ConfigError(
+                "task.linear_gain is for decoders (LSTM, GPT), without task.lm_weight and with task.pair_order=given; "
+                "remove one of them"
+            )
+        self.linear_gain = linear_gain
         self.class_weights = None if class_weights is None else tuple(class_weights)
         self.label_smoothing = label_smoothing
 
@@ -215,16 +236,39 @@ class Classifier(TaskModel):
         logits = self.outputs(features, training=training)
         return {"logits": logits, "probabilities": ops.softmax(logits)}
 
+    def loss_sums(self, features, training):
+        if self.linear_gain and training:
+            return self._sums(*self._rising_losses(features), features)
+        return super().loss_sums(features, training)
+
     def label_sums(self, logits, features):
+        return self._sums(logits, self._losses_of(logits, features["labels"]), features)
+
+    def _sums(self, logits, losses, features):
         labels, weights = features["labels"], features["label_weights"]
+        losses = losses * self._weights_of_labels(features)
+        hits = ops.cast(ops.equal(largest(logits), labels), "float32")
+        return {"label": ops.sum(losses * weights)}, {"accuracy": (ops.sum(hits * weights), ops.sum(weights))}
+
+    def _losses_of(self, logits, labels):
+        """The loss of each example or token: float32 of the shape of `labels`."""
         # Weighted by the mask rather than gathered: one fused kernel, and exact zeros for filler.
         losses = keras.losses.sparse_categorical_crossentropy(labels, logits, from_logits=True)
         if self.label_smoothing:
             every = -ops.mean(ops.log_softmax(logits), axis=-1)
             losses = (1 - self.label_smoothing) * losses + self.label_smoothing * every
-        losses = losses * self._weights_of_labels(features)
-        hits = ops.cast(ops.equal(largest(logits), labels), "float32")
-        return {"label": ops.sum(losses * weights)}, {"accuracy": (ops.sum(hits * weights), ops.sum(weights))}
+        return losses
+
+    def _rising_losses(self, features):
+        """(logits of the last token [B, C], the mean of the losses of all tokens with rising weights [B])."""
+        mask, labels = features["padding_mask"], features["labels"]
+        x = self.backbone({name: features[name] for name in INPUTS}, training=True)["sequence_output"]
+        logits = self.head(x, training=True)
+        real = ops.cast(mask, "float32")
+        gains = ops.cumsum(real, axis=1) * real
+        everywhere = ops.broadcast_to(labels[:, None], ops.shape(mask))
+        losses = ops.sum(self._losses_of(logits, everywhere) * gains, axis=1) / ops.maximum(ops.sum(gains, axis=1), 1.0)
+        return gather_positions(logits, last_positions(mask))[:, 0], losses
 
     def loss_weights(self, features):
         found = super().loss_weights(features)

@@ -21,7 +21,7 @@ class Words:
     """The words of one example.
 
     Attributes:
-        pieces: list of lists of ids, none empty.
+        pieces: list of lists of ids, none empty; a piece may be a list of ids itself, as a word of characters.
         starts, ends: list of int, the position of each word in the text, in characters: [start, end).
     """
 
@@ -69,7 +69,7 @@ def words_of_sentences(tokenizer, sentences):
             # The space between two words belongs to the second.
             pieces[min(bisect.bisect_right(ends, start), len(words) - 1)].append(piece)
         # A word of characters that the tokenizer drops still needs a piece to carry its tag.
-        result.append(Words([ids or [tokenizer.unk_id] for ids in pieces], starts, ends))
+        result.append(Words([ids or [tokenizer.unknown_token] for ids in pieces], starts, ends))
     return result
 
 
@@ -87,7 +87,7 @@ def words_of_texts(tokenizer, texts):
     return result
 
 
-def cut_sequences(words, sequence_length, layout, labels=None, last=False, documents=None):
+def cut_sequences(words, sequence_length, layout, labels=None, last=False, documents=None, token_shape=()):
     """`TaggedSequences` of at most `sequence_length` tokens, special tokens included.
 
     Args:
@@ -98,6 +98,7 @@ def cut_sequences(words, sequence_length, layout, labels=None, last=False, docum
         last: whether the last piece of a word carries its tag, not the first.
         documents: None, or for each example the number of its document; those of one document follow each other. The
             tokens around a sequence in its document then fill it up to `sequence_length`; none of them carries a tag.
+        token_shape: the tokenizer's: the shape of a piece.
     """
     before, frame = len(layout.before_first), layout.special_tokens_per_sequence
     room = sequence_length - frame
@@ -119,8 +120,8 @@ def cut_sequences(words, sequence_length, layout, labels=None, last=False, docum
     if documents is not None:
         around = surroundings(ids, [documents[owner] for owner in owners], room)
 
-    def ragged(parts, dtype):
-        values = [np.array(part, dtype) for part in parts]
+    def ragged(parts, dtype, inner=()):
+        values = [np.array(part, dtype).reshape(-1, *inner) for part in parts]
         return tf.RaggedTensor.from_row_lengths(np.concatenate(values), np.array([len(v) for v in values], np.int64))
 
     def at_tagged_pieces(value_of):
@@ -134,7 +135,7 @@ def cut_sequences(words, sequence_length, layout, labels=None, last=False, docum
     ids = [[*left, *own, *right] for (left, right), own in zip(around, ids)]
     is_tagged = at_tagged_pieces(lambda label: 1)
     return TaggedSequences(
-        first=ragged(ids, np.int32),
+        first=ragged(ids, np.int32, token_shape),
         second=None,
         lengths=np.array([len(sequence) + frame for sequence in ids]),
         labels=ragged(at_tagged_pieces(lambda label: label), np.int32) if labels else None,

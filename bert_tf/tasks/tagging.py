@@ -170,7 +170,8 @@ class TaggingTask(Task):
         documents = examples.documents if self.config.context == "document" else None
         if self.config.context == "file" and examples.lines is not None:
             documents = [0] * len(examples)
-        return cut_sequences(words, self.config.sequence_length, self.tokenizer.layout, labels, last, documents)
+        length, layout = self.config.sequence_length, self.tokenizer.layout
+        return cut_sequences(words, length, layout, labels, last, documents, self.tokenizer.token_shape)
 
     def _numbers(self, examples):
         number = {label: i for i, label in enumerate(self.labels)}
@@ -186,6 +187,7 @@ class TaggingTask(Task):
         options = {"class_weights": self.class_weights, "label_smoothing": config.label_smoothing, "name": "tagging"}
         if config.features:
             sizes = (config.features, config.lstm_layers, config.lstm_units)
+            options |= {name: getattr(config, name) for name in ("mix_at", "mix_norm", "mix_l2")}
             return FeatureTagger(encoder, units, *sizes, config.dropout, **options)
         options |= {"head": self.head_of(encoder.config), "lm_weight": config.lm_weight}
         return Classifier(encoder, units, config.dropout, **options)

@@ -79,8 +79,11 @@ def _assign(model, other):
 
 
 def _tokens(encoder, *shape, seed=0):
-    """Ids of the vocabulary's upper half: none is RoBERTa's padding id, which changes positions."""
-    size = encoder.config.vocabulary_size
+    """Ids of the vocabulary's upper half: none is RoBERTa's padding id, which changes positions.
+
+    Of a model that reads the characters of words, ids for each character.
+    """
+    size, shape = encoder.config.vocabulary_size, (*shape, *encoder.input["token_ids"].shape[2:])
     return np.random.default_rng(seed).integers(size // 2, size, shape).astype("int32")
 
 
@@ -110,15 +113,15 @@ def _check_declared(encoder, tolerance):
     assert encoder.embedding_table.shape[0] == encoder.config.vocabulary_size
 
     for batch, length in ((None, None), (2, LENGTH)):
-        signature = {name: tf.TensorSpec([batch, length], value.dtype) for name, value in inputs.items()}
+        signature = {name: tf.TensorSpec([batch, length, *value.shape[2:]], value.dtype) for name, value in inputs.items()}
         traced = tf.function(lambda given: encoder(given), input_signature=[signature])
         _assert_close(traced(inputs), outputs, tolerance)
 
     ids = inputs["token_ids"]
     defaults = {
-        "segment_ids": np.zeros_like(ids),
-        "padding_mask": np.ones(ids.shape, bool),
-        "sequence_ids": np.ones_like(ids),
+        "segment_ids": np.zeros(ids.shape[:2], "int32"),
+        "padding_mask": np.ones(ids.shape[:2], bool),
+        "sequence_ids": np.ones(ids.shape[:2], "int32"),
         "position_ids": np.tile(np.arange(LENGTH, dtype="int32"), (2, 1)),
     }
     alone = encoder(_given(encoder, {"token_ids": ids}))
@@ -196,7 +199,7 @@ def _gradients(encoder, compute):
 
 
 def _check_gradients(encoder, unreached):
-    inputs = _inputs(encoder) | {"segment_ids": _tokens(encoder, 2, LENGTH) % 2}
+    inputs = _inputs(encoder) | {"segment_ids": np.arange(2 * LENGTH, dtype="int32").reshape(2, LENGTH) % 2}
     _, gradients = _gradients(encoder, lambda: encoder(inputs))
     missing = {path for path, gradient in gradients.items() if gradient is None}
     assert missing == set(unreached), f"without a gradient: {sorted(missing)}"

@@ -11,6 +11,7 @@ __getattr__, __all__ = lazy_names(__name__, {
     "bpe.byte_level_bpe": ["ByteLevelBPETokenizer"],
     "bpe.training": ["train_bpe", "train_byte_level_bpe"],
     "byte.byte": ["ByteTokenizer"],
+    "characters.characters": ["CharacterTokenizer"],
     "files.loading": ["load_tokenizer"],
     "frame": ["Frame"],
     "kinds": ["KINDS", "TokenizerKind", "VocabularyTrainer"],
@@ -20,5 +21,6 @@ __getattr__, __all__ = lazy_names(__name__, {
     "special_tokens": ["SpecialToken"],
     "tokenizer": ["Tokenizer"],
     "wordpiece.training": ["train_wordpiece"],
+    "wordpiece.words": ["train_words"],
     "wordpiece.wordpiece": ["WordPieceTokenizer"],
 })  # fmt: skip

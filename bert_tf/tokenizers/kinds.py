@@ -131,6 +131,12 @@ KINDS = Registry(
                     cased={"lowercase": False},
                     has_alphabet=True,
                 ),
+                VocabularyTrainer(
+                    "words",
+                    "whole words, the most frequent first, for LSTM language models and ELMo; others are [UNK]",
+                    f"{_HERE}.wordpiece.words:train_words",
+                    cased={"lowercase": False},
+                ),
             ),
         ),
         TokenizerKind(
@@ -209,6 +215,22 @@ KINDS = Registry(
                     "the same with 125 sentinels apart from the bytes, which ByT5's checkpoints do not know",
                     f"{_HERE}.byte.byte:ByteTokenizer",
                     settings={"sentinels": "extra_ids"},
+                    has_corpus=False,
+                ),
+            ),
+        ),
+        TokenizerKind(
+            name="characters",
+            tokenizer=f"{_HERE}.characters.characters:CharacterTokenizer",
+            load=f"{_HERE}.files.characters:load_characters",
+            files=(("tokenizer_config.json",), ("*options.json", "*weights.hdf5")),
+            classes=("CharacterTokenizer",),
+            recognise=f"{_HERE}.files.characters:is_characters",
+            trainers=(
+                VocabularyTrainer(
+                    "characters",
+                    "ELMo: the characters of each word; needs no corpus",
+                    f"{_HERE}.characters.characters:CharacterTokenizer",
                     has_corpus=False,
                 ),
             ),

@@ -47,19 +47,20 @@ class Layout:
 # Name -> function from (cls_id, sep_id, start_id) to the Layout. Sources: convert_examples_to_features of
 # google-research/bert (ALBERT's and ELECTRA's are the same) and of zihangdai/xlnet; fairseq's
 # RoBERTa hub_interface.encode, which has one segment only; T5 ends each text with </s>; openai/finetune-transformer-lm
-# train.py, transform_roc, and figure 1 of Radford et al. 2018.
+# train.py, transform_roc, and figure 1 of Radford et al. 2018; allenai/bilm-tf marks the begin and the end of each text.
 LAYOUTS = {
     "bert": lambda cls, sep, start: Layout((cls,), (sep,), (), (sep,)),
     "roberta": lambda cls, sep, start: Layout((cls,), (sep,), (sep,), (sep,), second_segment=0),
     "xlnet": lambda cls, sep, start: Layout((), (sep,), (), (sep,), (cls,)),
     "t5": lambda cls, sep, start: Layout((), (sep,), (), (sep,)),
     "gpt1": lambda cls, sep, start: Layout((start,), (), (sep,), (), (cls,)),
+    "elmo": lambda cls, sep, start: Layout((cls,), (sep,), (cls,), (sep,)),
     "none": lambda cls, sep, start: Layout(),
 }
 
 
 def build_layout(name, cls_id, sep_id, start_id=None):
-    """The Layout of that name: "bert", "roberta", "xlnet", "t5", "gpt1", or "none" (no special tokens).
+    """The Layout of that name: "bert", "roberta", "xlnet", "t5", "gpt1", "elmo", or "none" (no special tokens).
 
     Raises:
         ConfigError: another name, or a layout that needs a special token that is None.

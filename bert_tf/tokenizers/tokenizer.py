@@ -62,6 +62,8 @@ class Tokenizer:
         marks_words: whether a token shows that it begins a word. False for BPE with an end-of-word marker, whose
             `is_continuation` is all False.
         splits_punctuation: whether each punctuation mark is a token that continues none.
+        token_shape: tuple, the shape of one token's ids: () for a number, (50,) for the characters of a word.
+        finds_special_tokens: whether a text that spells a special token has its id.
         between_sentences: str, what a sentence needs in front of it where another is before it.
         drops_invalid_bytes: whether `_encode` itself leaves out bytes that are no UTF-8; to look for them first takes
             a tenth of WordPiece's time.
@@ -85,6 +87,8 @@ class Tokenizer:
     decoding_errors = "replace"
     between_sentences = ""
     eod_id = None
+    token_shape = ()
+    finds_special_tokens = True
 
     def __init__(self, vocabulary, role_tokens, special_tokens=(), layout="bert", normalization=None):
         self.vocabulary = list(vocabulary)
@@ -119,6 +123,11 @@ class Tokenizer:
     @property
     def vocabulary_size(self):
         return len(self.vocabulary)
+
+    @property
+    def unknown_token(self):
+        """The ids of the unknown token: of `token_shape`."""
+        return self.unk_id
 
     def id_to_token(self, token_id):
         """The token of an id; IndexError where there is none."""

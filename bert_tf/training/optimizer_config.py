@@ -15,7 +15,7 @@ class OptimizerConfig:
     """The schedule of the learning rate, which every optimizer has. `name` chooses the class with the other settings.
 
     Attributes:
-        name: "adamw"; "lamb": ALBERT's optimizer for batches of thousands (Lan et al. 2019, section 4.1);
+        name: "adamw"; "adagrad": ELMo's; "lamb": ALBERT's optimizer for batches of thousands (Lan et al. 2019, section 4.1);
             "adafactor": T5's, which keeps two vectors where the others keep two matrices.
         learning_rate: the peak, at the end of the warm-up. Adafactor's is relative to the size of each variable.
         warmup_steps: updates over which the learning rate rises from 0; None for `warmup_fraction` of the run.
@@ -104,6 +104,23 @@ class AdafactorConfig(OptimizerConfig):
 
 
 @dataclasses.dataclass(frozen=True)
+class AdagradConfig(OptimizerConfig):
+    """Adagrad (Duchi et al. 2011), with which ELMo was trained; the rate does not decay.
+
+    Attributes:
+        initial_accumulator_value: what the sums of squared gradients start from; ELMo's is 1.
+        clip_norm: as of `AdamConfig`; ELMo's is 10.
+    """
+
+    name: str = "adagrad"
+    learning_rate: Rate = 0.2
+    warmup_steps: Annotated[int | None, Range(at_least=0)] = 0
+    power: Rate = 0.0
+    initial_accumulator_value: Annotated[float, Range(at_least=0)] = 1.0
+    clip_norm: Annotated[float | None, Range(above=0)] = 10.0
+
+
+@dataclasses.dataclass(frozen=True)
 class Optimizer:
     """The record of an optimizer.
 
@@ -134,5 +151,6 @@ OPTIMIZERS = Registry(
             AdafactorConfig,
             ("decay_exponent", "clip_threshold", "scale_by_parameters"),
         ),
+        Optimizer("adagrad", "keras.optimizers:Adagrad", AdagradConfig, ("initial_accumulator_value", "clip_norm")),
     ],
 )

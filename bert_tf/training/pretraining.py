@@ -67,8 +67,9 @@ def pretrain(config, output, teaching=None):
     strategy = strategy_of(config.train)
     tokenizer = load_tokenizer(Path(config.data.shards) / TOKENIZER_FOLDER)
     reader = ShardReader(config.data.shards, tokenizer)
-    model_config = build_config(config.model, tokenizer.vocabulary_size, tokenizer.pad_id)
-    _check_fit(config, model_config, reader)
+    of_model = OBJECTIVES[config.objective.name].model_tokenizer(tokenizer, config.objective)
+    model_config = build_config(config.model, of_model.vocabulary_size, of_model.pad_id)
+    _check_fit(config, model_config, reader, of_model)
     data = dataclasses.replace(config.data, sequence_length=reader.sequence_length)
     objective = config.objective.for_shards(reader.manifest.packing, reader.sequence_length)
     config = dataclasses.replace(config, model=describe(model_config), data=data, objective=objective)
@@ -85,7 +86,7 @@ def pretrain(config, output, teaching=None):
         inputs.check(run.path, data)
         with reader.explain_errors():
             baseline = unigram(reader.dataset(min(256, reader.num_examples), config.train.seed), tokenizer)
-            objective, step, lines = _objective(config, model_config, tokenizer, run, strategy, teaching)
+            objective, step, lines = _objective(config, model_config, of_model, run, strategy, teaching)
             check_agreement(strategy, step, f"the step from which {output} resumes")
             if step == 0:  # later, the identity of the shards is part of the run
                 reader.verify(progress=is_chief(strategy))
@@ -95,7 +96,7 @@ def pretrain(config, output, teaching=None):
             # Nothing was written so far: a command that fails above can be corrected and run again.
             run.record(config)
             inputs.record(run.path, data)
-            run.keep_tokenizer(tokenizer)
+            run.keep_tokenizer(of_model)
             run.forget_metrics_after(step, lines)
             known = {name: baseline[key] for name, key in OBJECTIVES[config.objective.name].unigram.items()}
             with guarded(f"the baseline in the report of {run.path}"):
@@ -195,8 +196,8 @@ def _fit(config, objective, dataset, held_out, run, step, baseline, shown):
         objective.fit(dataset, steps_per_epoch=train.steps - step, epochs=1, verbose=0, callbacks=[monitor])
 
 
-def _check_fit(config, model_config, reader):
-    length, vocabulary = reader.sequence_length, reader.manifest.vocabulary_size
+def _check_fit(config, model_config, reader, tokenizer):
+    length, vocabulary = reader.sequence_length, tokenizer.vocabulary_size
     if config.data.sequence_length not in (None, length):
         raise ConfigError(f"data.sequence_length={config.data.sequence_length}, but the shards hold {length} tokens a row")
     positions = model_config.max_positions

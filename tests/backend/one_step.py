@@ -15,11 +15,12 @@ from bert_tf.models.bert import BertConfig, BertEncoder
 from bert_tf.models.distilbert import DistilBertConfig, DistilBertEncoder
 from bert_tf.models.electra import ElectraConfig, ElectraEncoder, make_generator
 from bert_tf.models.electra_config import generator_config
+from bert_tf.models.lstm_lm import LstmLM, LstmLMConfig
 from bert_tf.models.modernbert import ModernBertConfig, ModernBertEncoder
 from bert_tf.models.roberta import RobertaConfig, RobertaEncoder
 from bert_tf.models.spanbert import SpanBertConfig, SpanBertEncoder
 from bert_tf.models.xlnet import XLNetConfig, XLNetEncoder
-from bert_tf.objectives import MaskedLM, PermutationLM, ReplacedTokenDetection
+from bert_tf.objectives import CausalLM, MaskedLM, PermutationLM, ReplacedTokenDetection
 
 VOCABULARY, BATCH, LENGTH, PREDICTIONS = 40, 4, 16, 4
 SIZES = dict(
@@ -40,6 +41,7 @@ def objectives():
         "distilbert": MaskedLM(DistilBertEncoder(DistilBertConfig(**SIZES))),
         "modernbert": MaskedLM(ModernBertEncoder(ModernBertConfig(local_attention=4, **SIZES | TWO_LAYERS))),
         "spanbert": MaskedLM(SpanBertEncoder(SpanBertConfig(**SIZES), pooler=False), span_boundary=True),
+        "lstm_lm": CausalLM(LstmLM(LstmLMConfig(VOCABULARY, hidden_size=8, embedding_size=6, embedding_dropout=0.0))),
         "electra": ReplacedTokenDetection(discriminator, generator),
         "xlnet": PermutationLM(XLNetEncoder(XLNetConfig(**SIZES), pooler=False), segments=2, memory_length=8),
     }

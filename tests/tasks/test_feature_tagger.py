@@ -20,7 +20,7 @@ def expected_mix(features, states, weight, gamma):
         return states[0]
     if features in ("last", "second_to_last"):
         return states[-1 if features == "last" else -2]
-    chosen = states[1:] if features == "weighted_sum_all" else states[-4:]
+    chosen = {"weighted_sum_all": states[1:], "scalar_mix": states}.get(features, states[-4:])
     if features == "concatenate_last_four":
         return np.concatenate(chosen, axis=-1)
     shares = np.exp(weight) / np.exp(weight).sum()
@@ -33,13 +33,13 @@ def test_mixes_are_those_of_the_table(features):
     states = rng.normal(size=(7, 2, 3, 4))  # six layers
     mix = LayerMix(features, 6)
     mix.build(None)
-    weight, gamma = rng.normal(size=6 if features.endswith("all") else 4), 1.7
+    weight, gamma = rng.normal(size={"weighted_sum_all": 6, "scalar_mix": 7}.get(features, 4)), 1.7
     if mix.weights:
         mix.weight.assign(weight)
         mix.gamma.assign(gamma)
     found = mix([np.asarray(state, "float32") for state in states])
     np.testing.assert_allclose(found, expected_mix(features, states, weight, gamma), rtol=1e-5, atol=1e-6)
-    assert len(mix.weights) == (2 if features.startswith("weighted") else 0)
+    assert len(mix.weights) == (2 if features.startswith(("weighted", "scalar")) else 0)
 
 
 def test_too_few_layers():
@@ -142,6 +142,7 @@ def finetuning(train=None, **task):
         ({"freeze": 1}, {}, "task.features=last freezes the whole model; remove train.freeze=1"),
         ({}, {"head": "bert"}, "task.head=bert does not apply to task.features=last"),
         ({}, {"features": "first"}, "task.features"),
+        ({}, {"mix_l2": 0.1}, "task.mix_l2 is for task.features, and there for weighted sums"),
     ],
 )
 def test_settings_that_contradict_a_frozen_model(train, task, message):

@@ -28,10 +28,12 @@ OWN = {
     # The second layer has the position biases of the first.
     "t5": {"num_layers": 2, "num_decoder_layers": 1, "head_size": 6, "num_buckets": 8, "max_distance": 6},
     "t5_decoder": {"num_layers": 2, "head_size": 6, "num_buckets": 8, "max_distance": 6, "prefix": True},
+    "lstm_lm": {"embedding_size": 10, "num_layers": 2},
+    "elmo": {"vocabulary_size": 262, "num_layers": 2, "units": 20, "character_size": 6, "filters": ((1, 8), (3, 8))},
     "modernbert": {"num_layers": 3, "local_attention": 4, "global_theta": 50.0, "local_theta": 20.0},
 }
-#: The vector of XLNet's query stream is trained by its objective.
-UNREACHED = {"xlnet": ["embeddings/query_vector"]}
+#: The vector of XLNet's query stream and the output layer of an LSTM are trained by their objectives.
+UNREACHED = {"xlnet": ["embeddings/query_vector"], "lstm_lm": ["output/bias", "output/kernel"]}
 
 
 # Families that another test registered in this process have sizes of their own.

@@ -6,13 +6,18 @@ import keras
 import pytest
 
 from bert_tf.models import build_config, build_encoder
+from bert_tf.objectives import BidirectionalLMConfig
 from bert_tf.objectives import OBJECTIVES, DenoisingObjectiveConfig, MaskedLMConfig, Objective, ObjectiveConfig, PermutationLMConfig, PretrainingModel, TextToTextConfig
 from bert_tf.testing import check_objective
 from bert_tf.tokenizers import WordPieceTokenizer
-from tfrecords import DenoisingConfig, MaskingConfig, ShardReader, ShardsConfig, write_shards
+from tfrecords import DenoisingConfig, MaskingConfig, ShardReader, ShardsConfig, WordsConfig, write_shards
 
 SIZES = {"hidden_size": 16, "num_layers": 1, "num_heads": 2, "intermediate_size": 32, "initializer_range": 0.2}
 NO_DROPOUT = {"dropout": 0.0, "attention_dropout": 0.0}
+OWN = {
+    "lstm_lm": {"vocabulary_size": 20, "hidden_size": 12, "embedding_size": 8, "embedding_dropout": 0.0},
+    "elmo": {"hidden_size": 12, "num_layers": 1, "units": 10, "character_size": 4, "filters": [[1, 6], [3, 6]], "dropout": 0.0},
+}
 SPANS = MaskedLMConfig(pair_task="none", masking=MaskingConfig(strategy="span"), span_boundary=True)
 # So short a text has one span by default, which is always its end.
 DENOISING = DenoisingObjectiveConfig(denoising=DenoisingConfig(rate=0.3, mean_span=2.0), z_loss=1e-3)
@@ -23,11 +28,17 @@ CASES = [
     ("replaced_token_detection", "electra", None),
     ("permutation_lm", "xlnet", PermutationLMConfig(memory_length=7)),
     ("causal_lm", "gpt2", None),
+    ("causal_lm", "lstm_lm", None),
+    ("sequence_autoencoder", "lstm_lm", None),
+    ("bidirectional_lm", "elmo", BidirectionalLMConfig(words=WordsConfig(size=24))),
     ("denoising", "t5", DENOISING),
     ("denoising", "t5_decoder", DENOISING),
     ("text_to_text", "t5", TextToTextConfig(label_smoothing=0.1)),
 ]
-FORMATS = {"causal_lm": "full_sentences", "denoising": "full_sentences", "text_to_text": "text_pairs"}
+#: Objectives whose corruption draws nothing.
+FIXED = ("sequence_autoencoder", "bidirectional_lm")
+RUNNING = ("causal_lm", "sequence_autoencoder", "bidirectional_lm", "denoising")
+FORMATS = dict.fromkeys(RUNNING, "full_sentences") | {"text_to_text": "text_pairs"}
 
 
 @pytest.fixture(scope="module")
@@ -60,6 +71,8 @@ def reader(readers):
 
 def backbone(family, tokenizer, pooler):
     keras.utils.set_random_seed(0)
+    if family in OWN:
+        return build_encoder(build_config({"family": family} | OWN[family]), pooler=pooler)
     more = {} if family == "xlnet" else {"max_positions": 32}
     more |= {"embedding_size": 16} if family == "electra" else {}
     sizes = SIZES | NO_DROPOUT | more
@@ -77,8 +90,8 @@ def test_objectives(name, family, settings, tokenizer, readers, tmp_path):
     pooler = settings is None and name == "masked_lm"
     encoder = backbone(family, tokenizer, pooler)
     # Once for each model is enough; tests/training/test_lowering.py compiles the other objectives.
-    xla = name in ("causal_lm", "denoising") and family != "t5_decoder"
-    check_objective(OBJECTIVES[name], encoder, reader, tokenizer, tmp_path, settings, xla)
+    xla = name in ("causal_lm", "denoising") and family not in ("t5_decoder", "lstm_lm")
+    check_objective(OBJECTIVES[name], encoder, reader, tokenizer, tmp_path, settings, xla, draws=name not in FIXED)
 
 
 def test_every_objective_of_the_library_is_checked():

@@ -85,9 +85,9 @@ def test_every_record_is_true():
         assert resolve(kind.tokenizer).kind == kind.name == name
         for reference in (kind.load, kind.load_json, kind.recognise, *(t.function for t in kind.trainers)):
             assert reference is None or callable(resolve(reference))
-    assert list(trainers())[:4] == ["wordpiece", "unigram", "unigram_xlnet", "unigram_t5"]
-    assert list(trainers())[4:7] == ["byte_level_bpe", "byte_level_bpe_gpt2", "bpe"]
-    assert list(trainers())[7:9] == ["byte", "byte_extra_ids"]
+    assert list(trainers())[:5] == ["wordpiece", "words", "unigram", "unigram_xlnet", "unigram_t5"]
+    assert list(trainers())[5:8] == ["byte_level_bpe", "byte_level_bpe_gpt2", "bpe"]
+    assert list(trainers())[8:11] == ["byte", "byte_extra_ids", "characters"]
 
 
 def test_it_is_read_without_tensorflow():

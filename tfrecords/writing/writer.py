@@ -143,7 +143,13 @@ def _text(inputs, tokenizer, config):
 
 
 def _loaded(tokenizer):
-    return load_tokenizer(tokenizer) if isinstance(tokenizer, (str, Path)) else tokenizer
+    tokenizer = load_tokenizer(tokenizer) if isinstance(tokenizer, (str, Path)) else tokenizer
+    if tokenizer.token_shape:
+        raise ConfigError(
+            f"the tokenizer is of the kind '{tokenizer.kind}', whose tokens are {tokenizer.token_shape[0]} ids each, and shards "
+            "hold one id a token; for ELMo write them with a tokenizer of `bert-tf vocab --kind words`"
+        )
+    return tokenizer
 
 
 def _paths(inputs, output, beam):

@@ -1,0 +1,140 @@
+"""Long short-term memory (Hochreiter and Schmidhuber 1997) as language models have it: projection, clips, packed rows."""
+
+import keras
+from keras import ops
+
+
+@keras.saving.register_keras_serializable("bert_tf")
+class LSTM(keras.layers.Layer):
+    """One LSTM over a row, in one direction: TensorFlow 1's `LSTMCell`, which bilm-tf and adversarial_text use.
+
+    With x the input, h the output of the step before and c its cell:
+
+        i, j, f, o = split([x, h] W + b)
+        c' = clip(sigmoid(f + forget_bias) c + sigmoid(i) tanh(j), cell_clip)
+        h' = clip(P (sigmoid(o) tanh(c')), projection_clip)
+
+    where P is the projection (Sak et al. 2014), or nothing. Each text starts from zeros, or from `state`. Keras's own
+    LSTM has the order i, f, j, o, no projection and no clips.
+
+    Args:
+        units: D, the width of the cell.
+        projection: the width P of the output; None for D, without a projection.
+        cell_clip, projection_clip: the largest absolute value of the cell and of a projected output; None for none.
+        forget_bias: is added to the forget gate, on top of its trained bias, which starts from 0.
+        backwards: whether the row is read from its last token to its first.
+        initializer: of the kernels, the name of an initializer of Keras.
+
+    Call arguments:
+        x: float [B, S, H].
+        padding_mask: bool [B, S], True at real tokens; padding leaves the state as it is, and its output is 0. None
+            for no padding.
+        sequence_ids: int [B, S]; where they change the state is set to zeros. None for one text a row.
+        state: the pair (c [B, D], h [B, P]) before the first token; None for zeros.
+
+    Returns:
+        A pair: float [B, S, P]; the state (c, h) after the last token, float [B, D] and [B, P].
+
+    Example:
+        y, (c, h) = LSTM(8, projection=4)(np.ones((2, 5, 3), "float32"))
+        y.shape, c.shape, h.shape  # [2, 5, 4], [2, 8], [2, 4]
+
+    Source: tensorflow/python/ops/rnn_cell_impl.py `LSTMCell`; allenai/bilm-tf `training.py`.
+    """
+
+    def __init__(
+        self,
+        units,
+        projection=None,
+        cell_clip=None,
+        projection_clip=None,
+        forget_bias=1.0,
+        backwards=False,
+        initializer="glorot_uniform",
+        **kwargs,
+    ):
+        super().__init__(**kwargs)
+        self.units, self.width = units, projection or units
+        self.backwards, self.initializer = backwards, initializer
+        self.cell = _Cell(units, projection, cell_clip, projection_clip, forget_bias, initializer,
+                          dtype=self.dtype_policy, name="cell")  # fmt: skip
+        self.steps = keras.layers.RNN(
+            self.cell,
+            return_sequences=True,
+            return_state=True,
+            go_backwards=backwards,
+            dtype=self.dtype_policy,
+            name="steps",
+        )
+
+    def build(self, x_shape):
+        add = {"initializer": self.initializer, "trainable": True}
+        self.input_kernel = self.add_weight(shape=(x_shape[-1], 4 * self.units), name="input_kernel", **add)
+        self.bias = self.add_weight(shape=(4 * self.units,), initializer="zeros", name="bias")
+        self.steps.build((*x_shape[:-1], 4 * self.units + 1))
+
+    def call(self, x, padding_mask=None, sequence_ids=None, state=None):
+        # The product with the inputs of all steps at once; only that with the last output waits for it.
+        gates = ops.add(ops.matmul(x, self.input_kernel), self.bias)
+        gates = ops.concatenate([gates, ops.cast(self._same_text(x, sequence_ids), gates.dtype)], axis=-1)
+        if state is None:
+            batch = ops.shape(x)[0]
+            state = [ops.zeros((batch, width), dtype=gates.dtype) for width in (self.units, self.width)]
+        mask = None if padding_mask is None else ops.cast(padding_mask, "bool")
+        y, *state = self.steps(gates, initial_state=list(state), mask=mask)
+        y = ops.flip(y, axis=1) if self.backwards else y
+        return y if mask is None else ops.where(mask[..., None], y, 0), tuple(state)
+
+    def _same_text(self, x, sequence_ids):
+        """1 where the step before, in the direction of reading, is one of the same text, else 0: [B, S, 1].
+
+        The first step keeps the state that is given.
+        """
+        if sequence_ids is None:
+            return ops.ones_like(x[..., :1])
+        first = ops.ones_like(sequence_ids[:, :1], dtype="bool")
+        same = ops.equal(sequence_ids[:, 1:], sequence_ids[:, :-1])
+        return ops.concatenate([same, first] if self.backwards else [first, same], axis=1)[..., None]
+
+    def compute_output_spec(self, x, padding_mask=None, sequence_ids=None, state=None):
+        batch, length, _ = x.shape
+        shapes = ((batch, length, self.width), (batch, self.units), (batch, self.width))
+        y, c, h = (keras.KerasTensor(shape, dtype=self.compute_dtype) for shape in shapes)
+        return y, (c, h)
+
+
+class _Cell(keras.layers.Layer):
+    """One step of `LSTM`, from the gates without the part of the last output, and 0 where a text begins."""
+
+    def __init__(self, units, projection, cell_clip, projection_clip, forget_bias, initializer, **kwargs):
+        super().__init__(**kwargs)
+        self.units, self.projection, self.forget_bias = units, projection, forget_bias
+        self.cell_clip, self.projection_clip, self.initializer = cell_clip, projection_clip, initializer
+        self.output_size = projection or units
+        self.state_size = [units, self.output_size]
+
+    def build(self, gates_shape):
+        add = {"initializer": self.initializer, "trainable": True}
+        self.recurrent_kernel = self.add_weight(
+            shape=(self.output_size, 4 * self.units), name="recurrent_kernel", **add
+        )
+        self.projection_kernel = None
+        if self.projection:
+            self.projection_kernel = self.add_weight(
+                shape=(self.units, self.projection), name="projection_kernel", **add
+            )
+
+    def call(self, inputs, states):
+        gates, same_text = inputs[:, :-1], inputs[:, -1:]
+        c, h = (state * same_text for state in states)
+        i, j, f, o = ops.split(gates + ops.matmul(h, self.recurrent_kernel), 4, axis=-1)
+        c = ops.sigmoid(f + self.forget_bias) * c + ops.sigmoid(i) * ops.tanh(j)
+        c = _clipped(c, self.cell_clip)
+        h = ops.sigmoid(o) * ops.tanh(c)
+        if self.projection_kernel is not None:
+            h = _clipped(ops.matmul(h, self.projection_kernel), self.projection_clip)
+        return h, [c, h]
+
+
+def _clipped(x, limit):
+    return x if limit is None else ops.clip(x, -limit, limit)

@@ -1,0 +1,121 @@
+"""ELMo's settings, sizes and record. No Keras is imported."""
+
+import dataclasses
+from typing import Annotated
+
+from bert_tf.config import Range
+from bert_tf.errors import ConfigError
+from bert_tf.models.encoder_config import Activation, Layers, ModelConfig, Positive, Rate, Vocabulary, Width
+from bert_tf.models.family import ExpectedShapes, Family, Preset
+from bert_tf.models.task_heads import TaskHead
+
+#: bilm-tf's characters, 256 bytes and five marks, and padding words.
+CHARACTERS = 262
+#: (width, number) of the convolutions of every published model.
+FILTERS = ((1, 32), (2, 32), (3, 64), (4, 128), (5, 256), (6, 512), (7, 1024))
+
+
+@dataclasses.dataclass(frozen=True)
+class ElmoConfig(ModelConfig):
+    """The settings of an ELMo.
+
+    Args:
+        vocabulary_size: rows of the table of characters.
+        hidden_size: H, the width of a layer's output: both directions side by side.
+        num_layers: LSTMs in each direction.
+        units: the width of an LSTM's cell; its output is projected to H / 2.
+        character_size: the width of a character's vector.
+        filters: pairs (width, number) of the convolutions over the characters of a word.
+        highways: highway layers between the convolutions and the projection to H / 2.
+        max_characters: characters of a word that are read, the marks of its begin and end among them.
+        cell_clip, projection_clip: the largest absolute value of a cell and of a projected output; None for none.
+        skip_connections: whether an LSTM's input is added to its output, from the second layer on.
+        mix_norm: whether each layer is normalized before the layers are mixed; see `ScalarMix`.
+        dropout: on the input and the output of each LSTM, in pretraining.
+        activation: of the convolutions.
+        layer_norm_epsilon: of heads.
+        initializer_range: standard deviation of the kernels of heads.
+
+    Raises:
+        ConfigError: an odd `hidden_size`; a filter that is no pair, or wider than a word.
+
+    Example:
+        ElmoConfig(hidden_size=16, units=32, character_size=4, filters=((1, 8), (2, 8)), highways=1)
+    """
+
+    vocabulary_size: Vocabulary = CHARACTERS
+    hidden_size: Width = 1024
+    num_layers: Layers = 2
+    units: Width = 4096
+    character_size: Width = 16
+    filters: tuple[tuple[int, ...], ...] = FILTERS
+    highways: Annotated[int, Range(at_least=0, at_most=100)] = 2
+    max_characters: Annotated[int, Range(at_least=3, at_most=1000)] = 50
+    cell_clip: Positive | None = 3.0
+    projection_clip: Positive | None = 3.0
+    skip_connections: bool = True
+    mix_norm: bool = False
+    dropout: Rate = 0.1
+    activation: Activation = "relu"
+    layer_norm_epsilon: Positive = 1e-12
+    initializer_range: Positive = 0.02
+
+    def __post_init__(self):
+        super().__post_init__()
+        if self.hidden_size % 2:
+            raise ConfigError(f"hidden_size is {self.hidden_size}; it must be even, because each direction has half of it")
+        for pair in self.filters:
+            if len(pair) != 2 or not 1 <= pair[0] <= self.max_characters or not 1 <= pair[1] <= 65_536:
+                raise ConfigError(
+                    f"filters holds {list(pair)}; each must be a pair of a width, 1 to max_characters="
+                    f"{self.max_characters}, and a number of filters, 1 to 65536"
+                )
+        if not self.filters:
+            raise ConfigError("filters is empty; give a pair of a width and a number of filters at least")
+
+
+def _shapes(config):
+    """The `ExpectedShapes` of an ELMo."""
+    width, half = sum(count for _, count in config.filters), config.hidden_size // 2
+    tables = {
+        "embeddings/character_embeddings": (
+            "vocabulary_size, character_size",
+            (config.vocabulary_size, config.character_size),
+        ),
+        "embeddings/projection/kernel": ("filters, hidden_size / 2", (width, half)),
+    }
+    for i, (size, count) in enumerate(config.filters):
+        path = f"embeddings/convolution_{i}_kernel"
+        tables[path] = ("filters, character_size", (size, config.character_size, count))
+    for i in range(config.highways):
+        tables[f"embeddings/highway_{i}_carry/kernel"] = ("filters", (width, width))
+    layer = {}
+    for direction in ("forward", "backward"):
+        layer[f"{direction}/input_kernel"] = ("hidden_size / 2, units", (half, 4 * config.units))
+        layer[f"{direction}/steps/cell/projection_kernel"] = ("units, hidden_size / 2", (config.units, half))
+    return ExpectedShapes(tables, layer, config.num_layers, layer="lstm_layer_{layer}")
+
+
+def _size(units, half, highways, parameters):
+    config = ElmoConfig(units=units, hidden_size=2 * half, highways=highways)
+    return Preset(config, parameters, parameters)
+
+
+ELMO = Family(
+    name="elmo",
+    config=ElmoConfig,
+    model="bert_tf.models.elmo:Elmo",
+    # The biLM without its softmax, as published (13.6M, 28.0M, 93.6M), and the four weights of the mix. 5.5B, named
+    # after its corpus, has the shape of the original.
+    sizes={
+        "elmo_small": _size(1024, 128, 1, 13_593_316),
+        "elmo_medium": _size(2048, 256, 1, 28_027_748),
+        "elmo_original": _size(4096, 512, 2, 93_600_868),
+        "elmo_5_5b": _size(4096, 512, 2, 93_600_868),
+    },
+    checkpoints={"bilm": "bert_tf.models.elmo:BILM"},
+    objective="bidirectional_lm",
+    expected_shapes=_shapes,
+    # Peters et al. give the vectors to the model of the task; a linear layer on their mean is the smallest such model.
+    heads=lambda config: {"classification": TaskHead("mean", dropout=0.5), "tagging": TaskHead("tokens", dropout=0.5)},
+)

@@ -1,0 +1,89 @@
+"""The LSTM language model's settings, sizes and record. No Keras is imported."""
+
+import dataclasses
+
+from bert_tf.errors import ConfigError
+from bert_tf.models.encoder_config import Activation, Layers, ModelConfig, Positive, Rate, Width
+from bert_tf.models.family import ExpectedShapes, Family, Preset
+from bert_tf.models.task_heads import TaskHead
+
+#: The words of IMDB's reviews, split at `\W+`, that adversarial_text keeps.
+IMDB_WORDS = 86_934
+
+
+@dataclasses.dataclass(frozen=True)
+class LstmLMConfig(ModelConfig):
+    """The settings of an LSTM language model.
+
+    Args:
+        vocabulary_size: V, rows of the token table and of the output layer.
+        hidden_size: H, the width of the LSTMs.
+        embedding_size: E, the width of the token table.
+        num_layers: LSTMs, one on the other.
+        tied: whether the output layer is the token table, which needs E = H.
+        output_bias: whether an output layer of its own has a bias.
+        forget_bias: is added to the forget gates, whose trained biases start from 0.
+        embedding_dropout: on the token embeddings; the same numbers are dropped at all positions of a row.
+        dropout: on the output of each LSTM.
+        embedding_initializer_range: standard deviation of the token table.
+        activation, layer_norm_epsilon, initializer_range: of the heads of tasks.
+
+    Raises:
+        ConfigError: `tied` with E other than H.
+
+    Example:
+        LstmLMConfig(100, hidden_size=16, embedding_size=8)
+    """
+
+    embedding_size: Width = 512
+    num_layers: Layers = 1
+    tied: bool = False
+    output_bias: bool = True
+    forget_bias: float = 0.0
+    embedding_dropout: Rate = 0.5
+    dropout: Rate = 0.0
+    embedding_initializer_range: Positive = 1.0
+    activation: Activation = "relu"
+    layer_norm_epsilon: Positive = 1e-12
+    initializer_range: Positive = 0.02
+
+    def __post_init__(self):
+        super().__post_init__()
+        if self.tied and self.embedding_size != self.hidden_size:
+            raise ConfigError(
+                f"tied output layers are the token table: embedding_size={self.embedding_size} must be hidden_size="
+                f"{self.hidden_size}; set tied=false, or the same size"
+            )
+
+
+def _shapes(config):
+    """The `ExpectedShapes` of an LSTM language model."""
+    vocabulary, hidden = config.vocabulary_size, config.hidden_size
+    tables = {"embeddings/token_embeddings": ("vocabulary_size, embedding_size", (vocabulary, config.embedding_size))}
+    if not config.tied:
+        tables["output/kernel"] = ("vocabulary_size, hidden_size", (vocabulary, hidden))
+    layer = {"steps/cell/recurrent_kernel": ("hidden_size", (hidden, 4 * hidden))}
+    return ExpectedShapes(tables, layer, config.num_layers, layer="lstm_layer_{layer}")
+
+
+def _size(embedding_size):
+    hidden, words = 1024, IMDB_WORDS
+    config = LstmLMConfig(words, hidden_size=hidden, embedding_size=embedding_size)
+    lstm = 4 * hidden * (embedding_size + hidden + 1)
+    parameters = words * embedding_size + lstm + words * (hidden + 1)
+    return Preset(config, parameters, parameters)
+
+
+LSTM_LM = Family(
+    name="lstm_lm",
+    config=LstmLMConfig,
+    model="bert_tf.models.lstm_lm:LstmLM",
+    # Dai and Le 2015, and the smaller table of adversarial_text, with the vocabulary of the latter. No
+    # counts of parameters are published; these are the sums of the formulas.
+    sizes={"lm_lstm": _size(512), "lm_lstm_adversarial_text": _size(256)},
+    objective="causal_lm",
+    expected_shapes=_shapes,
+    kind="decoder",
+    # A hidden layer of 512 with dropout of 0.5 (Dai and Le 2015); ReLU as in adversarial_text, which has 30 units.
+    heads=lambda config: {"classification": TaskHead("pooled", activation="relu", dropout=0.5, width=512)},
+)

@@ -1,0 +1,124 @@
+"""Bidirectional language modelling: each word is predicted from those before it, and from those after it."""
+
+import keras
+from keras import ops
+
+from bert_tf.backend import UniformNumbers, product_with_transposed
+from bert_tf.errors import ConfigError
+from bert_tf.layers import OutputLayer
+from bert_tf.models.encoder import ENCODER_INPUTS
+from bert_tf.objectives.bidirectional_lm_config import BidirectionalLMConfig
+from bert_tf.objectives.causal_lm import next_tokens
+from bert_tf.objectives.losses import cross_entropy_sums
+from bert_tf.objectives.pretraining_model import PretrainingModel
+from bert_tf.objectives.sampled_softmax import log_uniform_candidates, sampled_softmax_sum
+from tfrecords.corruption.word_characters_config import WordsConfig
+
+_DIRECTIONS = ("forward_lm", "backward_lm")
+
+
+@keras.saving.register_keras_serializable("bert_tf")
+class BidirectionalLM(PretrainingModel):
+    """An ELMo that predicts the word after each position from its forward half, and the word before from its backward half.
+
+    Peters et al. 2018, section 3.1; both directions share the characters' layers and the output layer. The loss is half
+    the sum of the means of both directions, as in bilm-tf. There the gradient of this loss is that of its 20 time steps:
+    20 times as large before it is clipped to a norm of 10.
+
+    Args:
+        backbone: an `Elmo`.
+        words: a `WordsConfig` with its size, V.
+        sampled_softmax: in training, how many other words each right one is compared with; None for all.
+
+    Call arguments:
+        features: dict of `token_ids` int32 [B, S, C], the characters of the words, `word_ids` int32 [B, S], and where
+            they are not the default `padding_mask` bool and `sequence_ids` int32 [B, S].
+        training: whether dropout is active.
+
+    Returns:
+        dict: `forward_lm_logits` and `backward_lm_logits` float32 [B, S, V], of the words after and before each position.
+
+    Raises:
+        ConfigError: a backbone whose vectors do not have a half for each direction; no size.
+
+    Example:
+        elmo = Elmo(ElmoConfig(hidden_size=16, units=32, character_size=4, filters=((1, 8), (2, 8)), highways=1))
+        model = BidirectionalLM(elmo, WordsConfig(size=100), sampled_softmax=10)
+        features = {"token_ids": np.ones((1, 3, 50), "int32"), "word_ids": np.array([[5, 6, 7]])}
+        model(features)["forward_lm_logits"].shape  # [1, 3, 100]
+    """
+
+    loss_coefficients = dict.fromkeys(_DIRECTIONS, 0.5)
+
+    def __init__(self, backbone, words, sampled_softmax=None, name="bidirectional_lm", **kwargs):
+        super().__init__(name=name, dtype=backbone.dtype_policy, **kwargs)
+        if not backbone.has_directions:
+            raise ConfigError(
+                f"bidirectional_lm trains models whose vectors have a half for each direction (elmo), not "
+                f"{type(backbone).__name__}; set model.family=elmo, or another objective.name"
+            )
+        if words.size is None:
+            raise ConfigError("objective.words.size must be given: the number of words that the model predicts")
+        self.backbone, self.words, self.sampled_softmax = backbone, words, sampled_softmax
+        half = backbone.config.hidden_size // 2
+        self.word_output = OutputLayer(words.size, half, True, dtype=self.dtype_policy, name="word_output")
+        self.uniform = UniformNumbers(name="candidates") if sampled_softmax else None
+        self.built = True
+
+    def call(self, features, training=False):
+        return {f"{name}_logits": self._logits(x) for name, x in zip(_DIRECTIONS, self._halves(features, training))}
+
+    def _logits(self, x):
+        table = ops.cast(self.word_output.kernel, x.dtype)
+        return ops.cast(product_with_transposed(x, table), "float32") + ops.cast(self.word_output.bias, "float32")
+
+    def _halves(self, features, training):
+        """float [B, S, H / 2] of each direction, from the last layer."""
+        inputs = {key: features[key] for key in ENCODER_INPUTS if key in features}
+        hidden_states, _ = self.backbone.outputs_of_layers(inputs, training=training)
+        return ops.split(hidden_states[-1], 2, axis=-1)
+
+    def loss_weights(self, features):
+        return {name: ops.sum(weights) for name, (_, weights) in zip(_DIRECTIONS, _targets(features))}
+
+    def loss_sums(self, features, training):
+        losses, metrics, candidates = {}, {}, None
+        if self.sampled_softmax and training:
+            candidates = log_uniform_candidates(self.uniform.draw(self.sampled_softmax), self.words.size)
+        for name, x, (labels, weights) in zip(_DIRECTIONS, self._halves(features, training), _targets(features)):
+            if candidates is not None:
+                output = self.word_output
+                losses[name] = sampled_softmax_sum(x, output.kernel, output.bias, labels, weights, candidates)
+                continue
+            losses[name], correct = cross_entropy_sums(self._logits(x), labels, weights)
+            metrics[f"{name}_accuracy"] = (correct, ops.sum(weights))
+        return losses, metrics
+
+    @classmethod
+    def around(cls, backbone, settings, **kwargs):
+        return cls(backbone, settings.words, settings.sampled_softmax, **kwargs)
+
+    @property
+    def settings(self):
+        return BidirectionalLMConfig(words=self.words, sampled_softmax=self.sampled_softmax)
+
+
+def _targets(features):
+    """(int32 [B, S], float32 [B, S]) of each direction: the words to be predicted, and 1 where there is one."""
+    rows = {name: features[name] for name in ("padding_mask", "sequence_ids") if features.get(name) is not None}
+    rows["token_ids"] = features["word_ids"]
+    flipped = {name: ops.flip(value, axis=1) for name, value in rows.items()}
+    backward = (ops.flip(value, axis=1) for value in next_tokens(flipped))
+    return next_tokens(rows), tuple(backward)
+
+
+def reading_characters(tokenizer, settings):
+    """The tokenizer of the pretrained model: a `CharacterTokenizer`, for texts of any words.
+
+    Args:
+        tokenizer: of the shards.
+        settings: a `BidirectionalLMConfig`.
+    """
+    from bert_tf.tokenizers import CharacterTokenizer
+
+    return CharacterTokenizer(settings.words.max_characters, punctuation=True)

@@ -1,0 +1,52 @@
+"""The settings of bidirectional language modelling, and its record. No Keras is imported."""
+
+import dataclasses
+from typing import Annotated
+
+from bert_tf.config import Range
+from bert_tf.errors import ConfigError
+from bert_tf.objectives.objective import Objective, ObjectiveConfig, check_running_text
+from tfrecords.corruption.word_characters_config import WordsConfig
+
+
+@dataclasses.dataclass(frozen=True)
+class BidirectionalLMConfig(ObjectiveConfig):
+    """Bidirectional LM: ELMo.
+
+    Attributes:
+        name: "bidirectional_lm".
+        words: the words of the shards, which the model reads as characters and predicts as words.
+        sampled_softmax: in training, how many other words each right word is compared with; see `CausalLMConfig`.
+            Evaluation always uses all words. bilm-tf has 8192. null: all words.
+
+    Example:
+        BidirectionalLMConfig(words=WordsConfig(size=20_000), sampled_softmax=1024)
+    """
+
+    name: str = "bidirectional_lm"
+    words: WordsConfig = WordsConfig()
+    sampled_softmax: Annotated[int | None, Range(at_least=1)] = None
+
+    def check_model(self, model_config):
+        longest = getattr(model_config, "max_characters", self.words.max_characters)
+        if longest != self.words.max_characters:
+            raise ConfigError(
+                f"objective.words.max_characters={self.words.max_characters}, but the model reads {longest} characters of a word"
+            )
+
+    def for_shards(self, packing, sequence_length):
+        check_running_text(self.name, packing)
+        if self.words.size is None:
+            raise ConfigError("objective.words.size must be the number of tokens of the shards' tokenizer, or more; set it")
+        return self
+
+
+BIDIRECTIONAL_LM = Objective(
+    name="bidirectional_lm",
+    config=BidirectionalLMConfig,
+    model="bert_tf.objectives.bidirectional_lm:BidirectionalLM",
+    head="word_output",
+    corruption="tfrecords.corruption.word_characters:WordCharacters",
+    corruption_section="words",
+    tokenizer="bert_tf.objectives.bidirectional_lm:reading_characters",
+)

@@ -1,0 +1,42 @@
+"""ELMo's tokenizer from disk: tokenizer_config.json, or the options of bilm-tf, because there is no vocabulary."""
+
+from pathlib import Path
+
+from bert_tf.errors import ConfigError
+from bert_tf.parsing import read_json_object
+from bert_tf.tokenizers.characters.characters import CHARACTER_ROLES, MAX_CHARACTERS, CharacterTokenizer, character_vocabulary
+from bert_tf.tokenizers.files.tokenizer_config import CONFIG, TokenizerConfig, check_type, naming
+
+
+def load_characters(folder):
+    """A CharacterTokenizer of a folder; see `load_tokenizer`."""
+    if not (Path(folder) / CONFIG).exists():
+        file = _options(folder)
+        section = check_type(read_json_object(file).get("char_cnn"), dict, f"{file}: char_cnn")
+        key = "max_characters_per_token"
+        with naming(file):
+            return CharacterTokenizer(check_type(section.get(key, MAX_CHARACTERS), int, f"{file}: {key}"))
+    config = TokenizerConfig(folder)
+    config.fixed(layout="elmo")
+    settings = {
+        "max_characters": config.take("max_characters", MAX_CHARACTERS, int),
+        "punctuation": config.take("punctuation", False, bool),
+    }
+    config.finish()
+    config.check_ids(character_vocabulary(), config.path)
+    for role, token in config.role_tokens.items():
+        if token != CHARACTER_ROLES.get(role):
+            raise ConfigError(f"{config.path}: {role}_token is '{token}'; ELMo's is '{CHARACTER_ROLES.get(role)}'")
+    with naming(config.path):
+        return CharacterTokenizer(**settings)
+
+
+def is_characters(folder):
+    """Whether a folder whose tokenizer_config.json names no class holds ELMo's options."""
+    file = _options(folder)
+    return file is not None and "char_cnn" in read_json_object(file)
+
+
+def _options(folder):
+    found = sorted(Path(folder).glob("*options.json"))
+    return found[0] if len(found) == 1 else None

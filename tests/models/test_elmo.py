@@ -1,0 +1,187 @@
+"""ELMo: the vectors of bilm-tf's test fixture, one step in float64, sizes, checkpoints, and its use in tasks."""
+
+import json
+from pathlib import Path
+
+import h5py
+import keras
+import numpy as np
+import pytest
+import tensorflow as tf
+
+import bert_tf
+from bert_tf.checkpoints.source import open_checkpoint
+from bert_tf.errors import ConfigError, DataError
+from bert_tf.layers import LSTM, CharacterEmbeddings, ScalarMix
+from bert_tf.models import PRESETS, build_encoder
+from bert_tf.models.elmo import Elmo
+from bert_tf.models.elmo_config import ElmoConfig
+from bert_tf.tokenizers import CharacterTokenizer, load_tokenizer
+
+FIXTURE = Path(__file__).parents[1] / "fixtures" / "elmo"
+TINY = dict(hidden_size=12, num_layers=2, units=10, character_size=4, filters=((1, 6), (3, 6)), highways=1, dropout=0.0)
+
+
+@pytest.fixture(scope="module")
+def published():
+    source = open_checkpoint(FIXTURE)
+    encoder = build_encoder(source.config, dtype="float32")
+    source.fill(encoder)
+    return encoder, source.tokenizer()
+
+
+def batches():
+    """The sentences of the fixture in batches of three, one from each file, and the vectors that bilm-tf gave them."""
+    sentences = json.loads((FIXTURE / "lm_embeddings_sentences.json").read_text())
+    files = [h5py.File(FIXTURE / f"lm_embeddings_{i}.hdf5") for i in range(3)]
+    for number in range(10):
+        yield [texts[number] for texts in sentences], [file[str(number)][...] for file in files]
+
+
+def test_vectors_of_bilm_with_carried_state(published):
+    encoder, tokenizer = published
+    state, first = None, True
+    for texts, expected in batches():
+        batch = tokenizer.pack(tokenizer.tokenize(texts), sequence_length=64)
+        inputs = {name: batch[name] for name in ("token_ids", "padding_mask")}
+        hidden_states, state = encoder.outputs_of_layers(inputs, state)
+        alone, _ = encoder.outputs_of_layers(inputs)
+        for row, vectors in enumerate(expected):
+            words = slice(1, 1 + vectors.shape[1])  # without <S> and </S>
+            top = np.asarray(hidden_states[-1])[row, words]
+            np.testing.assert_allclose(np.split(top, 2, axis=-1), vectors, rtol=0, atol=1e-6)
+        # The same texts from zeros: equal in the first batch alone.
+        last = np.abs(np.asarray(alone[-1])[row, words] - top).max()
+        assert last == 0 if first else last > 0.1
+        first = False
+
+
+# -- one step, and sizes -----------------------------------------------------------------------------
+
+
+def steps(x, reset, w, b, p, clip, limit):
+    """The LSTM of bilm-tf over [S, F] in float64; the state is zeros where `reset` is True."""
+    c, h, outputs = np.zeros(len(p)), np.zeros(p.shape[1]), []
+    for row, new in zip(x, reset):
+        c, h = (0 * c, 0 * h) if new else (c, h)
+        i, j, f, o = np.split(np.concatenate([row, h]) @ w + b, 4)
+        i, f, o = (1 / (1 + np.exp(-gate)) for gate in (i, f + 1, o))
+        c = np.clip(f * c + i * np.tanh(j), -clip, clip)
+        h = np.clip((o * np.tanh(c)) @ p, -limit, limit)
+        outputs.append(h)
+    return np.array(outputs), c, h
+
+
+@pytest.mark.parametrize("backwards", [False, True])
+def test_an_lstm_is_the_formula_for_packed_and_padded_rows(backwards):
+    rng = np.random.default_rng(0)
+    layer = LSTM(5, projection=3, cell_clip=0.4, projection_clip=0.3, backwards=backwards)
+    layer.build((None, None, 4))
+    w, b, p = rng.normal(size=(7, 20)), rng.normal(size=20), rng.normal(size=(5, 3))
+    for variable, value in ((layer.input_kernel, w[:4]), (layer.bias, b), (layer.cell.recurrent_kernel, w[4:]),
+                            (layer.cell.projection_kernel, p)):  # fmt: skip
+        variable.assign(value)
+    x = rng.normal(size=(1, 6, 4)).astype("float32")
+    texts, mask = np.array([[1, 1, 2, 2, 2, 0]]), np.arange(6)[None] < 5
+    y, (c, h) = layer(x, padding_mask=mask, sequence_ids=texts)
+    row, reset = x[0, :5].astype("float64"), np.array([True, False, True, False, False])
+    if backwards:
+        row, reset = row[::-1], np.array([True, False, False, True, False])
+    outputs, cell, last = steps(row, reset, w, b, p, 0.4, 0.3)
+    assert np.abs(outputs).max() == 0.3 and np.abs(cell).max() == 0.4, "both clips act"
+    np.testing.assert_allclose(y[0, :5], outputs[::-1] if backwards else outputs, atol=1e-6)
+    np.testing.assert_allclose(np.concatenate([c[0], h[0]]), np.concatenate([cell, last]), atol=1e-6)
+    assert not np.any(y[0, 5:])
+
+
+def test_character_embeddings_are_the_formula():
+    rng = np.random.default_rng(1)
+    layer = CharacterEmbeddings(9, 3, [(1, 2), (2, 3)], highways=1, size=4, activation="tanh")
+    layer.build()
+    for variable in layer.weights:
+        variable.assign(rng.normal(size=variable.shape))
+    ids = np.array([[[1, 5, 8, 2]]])
+    table, (k1, k2), (b1, b2) = (np.asarray(part, "float64") if not isinstance(part, list) else [np.float64(v) for v in part]
+                                 for part in (layer.token_table, layer.kernels, layer.biases))  # fmt: skip
+    x = table[ids[0, 0]]
+    wide = np.array([np.einsum("wi,wio->o", x[at : at + 2], k2) for at in range(3)])
+    x = np.tanh(np.concatenate([(x @ k1[0]).max(0) + b1, wide.max(0) + b2]))
+    (carry, transform), project = layer.highways[0], layer.projection
+    dense = lambda part: x @ np.float64(part.kernel) + np.float64(part.bias)  # noqa: E731
+    gate = 1 / (1 + np.exp(-dense(carry)))
+    x = gate * np.maximum(dense(transform), 0) + (1 - gate) * x
+    np.testing.assert_allclose(layer(ids)[0, 0], dense(project), atol=1e-5)
+
+
+def test_a_mix_normalizes_over_real_tokens():
+    rng = np.random.default_rng(2)
+    states, mask = rng.normal(3, 2, size=(2, 2, 3, 4)).astype("float32"), np.array([[True, True, False], [True, True, True]])
+    mix = ScalarMix(2, normalizes=True)
+    mix.build()
+    mix.weight.assign([0.5, -0.5])
+    mix.gamma.assign(2.0)
+    shares = np.exp([0.5, -0.5]) / np.exp([0.5, -0.5]).sum()
+    expected = 0
+    for share, state in zip(shares, states.astype("float64")):
+        expected = expected + 2 * share * (state - state[mask].mean()) / state[mask].std()
+    np.testing.assert_allclose(mix(list(states), padding_mask=mask), expected, atol=1e-5)
+
+
+def test_published_sizes():
+    """Without the mix: 13.6, 28.0 and 93.6 million, as allennlp.org lists them."""
+    for name, published in (("elmo_small", 13.6), ("elmo_medium", 28.0), ("elmo_original", 93.6)):
+        with keras.StatelessScope(initialize_variables=False):
+            count = build_encoder(PRESETS[name].config).count_params()
+        assert count == PRESETS[name].encoder_parameters
+        assert round((count - 4) / 1e6, 1) == published
+
+
+# -- files -------------------------------------------------------------------------------------------
+
+
+def test_weights_are_written_back_as_they_were(published, tmp_path):
+    encoder, _ = published
+    bert_tf.save(encoder, None, tmp_path / "again", format="bilm")
+    with h5py.File(FIXTURE / "weights.hdf5") as theirs, h5py.File(tmp_path / "again" / "weights.hdf5") as ours:
+        names = []
+        theirs.visititems(lambda name, item: names.append(name) if isinstance(item, h5py.Dataset) else None)
+        for name in names:
+            np.testing.assert_array_equal(ours[name], theirs[name])
+        assert "mix" not in ours
+    options = [json.loads((folder / "options.json").read_text()) for folder in (FIXTURE, tmp_path / "again")]
+    assert options[0] == options[1]
+    encoder = Elmo(ElmoConfig(**TINY))
+    encoder.get_layer("layer_mix").gamma.assign(2.0)
+    bert_tf.save(encoder, None, tmp_path / "trained", format="bilm")
+    source = open_checkpoint(tmp_path / "trained")
+    again = build_encoder(source.config)
+    source.fill(again)
+    for ours, theirs in zip(again.weights, encoder.weights, strict=True):
+        if "character_embeddings" not in ours.path:  # its row of padding words is not in the file
+            np.testing.assert_array_equal(ours, theirs)
+
+
+@pytest.mark.parametrize(
+    ("section", "key", "value", "message"),
+    [
+        ("lstm", "dim", 32, "asks for"),
+        ("lstm", "n_layers", 3, "asks for 3 layers, the file holds 2"),
+        ("lstm", "layer_norm", True, "lstm/layer_norm"),
+        ("char_cnn", "filters", [[1, 4], [60, 8]], "filters holds"),
+        ("char_cnn", "activation", "selu", "activation is 'selu'"),
+    ],
+)
+def test_options_that_do_not_fit(section, key, value, message, tmp_path):
+    options = json.loads((FIXTURE / "options.json").read_text())
+    options[section][key] = value
+    (tmp_path / "options.json").write_text(json.dumps(options))
+    (tmp_path / "weights.hdf5").write_bytes((FIXTURE / "weights.hdf5").read_bytes())
+    with pytest.raises((ConfigError, DataError), match=message):
+        open_checkpoint(tmp_path)
+
+
+def test_weights_that_are_no_hdf5(tmp_path):
+    (tmp_path / "options.json").write_bytes((FIXTURE / "options.json").read_bytes())
+    (tmp_path / "weights.hdf5").write_bytes(b"not HDF5")
+    with pytest.raises(DataError, match="is no HDF5 file of weights"):
+        open_checkpoint(tmp_path)

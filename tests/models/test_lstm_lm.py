@@ -1,0 +1,116 @@
+"""The LSTM language model: its cache, packed rows, sizes, and its head."""
+
+import keras
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from bert_tf.errors import ConfigError
+from bert_tf.generation import GenerationConfig
+from bert_tf.generation.restrictions import Restrictions
+from bert_tf.generation.search import find_texts
+from bert_tf.generation.steps import DecoderSteps
+from bert_tf.models import PRESETS, build_encoder
+from bert_tf.models.families import task_head
+from bert_tf.models.lstm_lm import LstmLM, LstmLMConfig, RowDropout
+from bert_tf.objectives import CausalLM
+from bert_tf.tasks.heads import Classifier
+
+
+def make(**changes):
+    keras.utils.set_random_seed(3)
+    sizes = {"vocabulary_size": 37, "hidden_size": 12, "embedding_size": 8, "num_layers": 2, "forget_bias": 1.0}
+    model = LstmLM(LstmLMConfig(**sizes | changes), dtype="float32")
+    if model.output_layer is not None:
+        model.output_bias.assign(np.random.default_rng(0).normal(size=37))
+    return model
+
+
+def test_generation_with_a_state_equals_the_whole_text():
+    model, rng = make(), np.random.default_rng(1)
+    ids, mask = rng.integers(0, 37, (2, 9)).astype("int32"), np.arange(9) >= [[0], [3]]  # padded on the left
+    whole = model({"token_ids": ids, "padding_mask": mask})["sequence_output"]
+    x, cache = model.decode(ids[:, :5], model.empty_cache(2, 9), 0, mask)
+    outputs = [x]
+    for position in range(5, 9):
+        x, cache = model.decode(ids[:, position : position + 1], cache, position, mask)
+        outputs.append(x)
+    np.testing.assert_allclose(np.concatenate(outputs, axis=1), whole, atol=1e-6)
+    alone = model({"token_ids": ids[1:, 3:]})["sequence_output"]
+    np.testing.assert_allclose(whole[1:, 3:], alone, atol=1e-6)
+
+
+def test_logits_are_the_table_and_its_bias():
+    model, rng = make(), np.random.default_rng(2)
+    x = rng.normal(size=(2, 3, 12)).astype("float32")
+    expected = x @ np.float64(model.output_layer.kernel).T + np.float64(model.output_bias)
+    np.testing.assert_allclose(model.output_logits(x), expected, atol=1e-5)
+    factors = [np.asarray(factor) for factor in model.output_factors(x)]
+    np.testing.assert_allclose(factors[0] @ factors[1].T, expected, atol=1e-5)
+    features = {"token_ids": rng.integers(0, 37, (2, 6)).astype("int32")}
+    losses = [CausalLM(model, loss_block=block).loss_sums(features, training=False)[0]["causal_lm"] for block in (None, 4)]
+    assert float(losses[0]) == pytest.approx(float(losses[1]), rel=1e-5)
+    tied = make(tied=True, embedding_size=12)
+    assert tied.output_table is tied.embedding_table and tied.output_bias is None
+
+
+def test_sizes():
+    """V E + 4 H (E + H + 1) + V (H + 1)."""
+    config = PRESETS["lm_lstm"].config
+    assert (config.embedding_size, config.hidden_size, config.vocabulary_size) == (512, 1024, 86_934)
+    small = make()
+    lstms = 4 * 12 * (8 + 12 + 1) + 4 * 12 * (12 + 12 + 1)
+    assert small.count_params() == 37 * 8 + lstms + 37 * 13
+    assert PRESETS["lm_lstm"].encoder_parameters == 139_913_110
+    head = task_head(config, "classification")
+    assert (head.activation, head.dropout, head.width) == ("relu", 0.5, 512)
+
+
+def test_embeddings_lose_the_same_numbers_at_all_positions():
+    keras.utils.set_random_seed(0)
+    x = np.asarray(RowDropout(0.5)(np.ones((2, 5, 40), "float32"), training=True))
+    assert set(np.unique(x)) == {0.0, 2.0} and np.all(x == x[:, :1]) and np.any(x[0] != x[1])
+
+
+def test_linear_gain_is_a_mean_with_rising_weights():
+    model, rng = Classifier(make(embedding_dropout=0.0), 3, dropout=0.0, linear_gain=True), np.random.default_rng(4)
+    mask = np.arange(5) < [[5], [2]]
+    features = {"token_ids": rng.integers(0, 37, (2, 5)).astype("int32"), "segment_ids": np.zeros((2, 5), "int32"),
+                "padding_mask": mask, "labels": np.array([2, 0]), "label_weights": np.ones(2, "float32")}  # fmt: skip
+    inputs = {name: features[name] for name in ("token_ids", "padding_mask")}
+    logits = np.asarray(model.head(model.backbone(inputs)["sequence_output"]), "float64")
+    losses = np.log(np.exp(logits).sum(-1)) - np.stack([logits[0, :, 2], logits[1, :, 0]])
+    expected = losses[0] @ [1, 2, 3, 4, 5] / 15 + losses[1, :2] @ [1, 2] / 3
+    assert float(model.loss_sums(features, training=True)[0]["label"]) == pytest.approx(expected, rel=1e-5)
+    last = losses[0, 4] + losses[1, 1]
+    assert float(model.loss_sums(features, training=False)[0]["label"]) == pytest.approx(last, rel=1e-5)
+    with pytest.raises(ConfigError, match="task.linear_gain is for decoders"):
+        Classifier(model.backbone, 3, linear_gain=True, lm_weight=0.5)
+
+
+def test_a_text_is_continued_inside_a_graph():
+    model = make()
+    prompts, mask = np.array([[5, 6, 7], [0, 8, 9]], "int32"), np.array([[True] * 3, [False, True, True]])
+    greedy = GenerationConfig(max_new_tokens=4)
+    beams = GenerationConfig(method="beam_search", max_new_tokens=4, beams=1)
+
+    @tf.function(autograph=False)
+    def texts(ids, mask):
+        steps = DecoderSteps(model, ids, mask, max_new_tokens=4)
+        return [find_texts(steps, config, Restrictions())["token_ids"] for config in (greedy, beams)]
+
+    found, of_beams = (np.asarray(ids)[:, 0] for ids in texts(prompts, mask))
+    np.testing.assert_array_equal(found, of_beams)
+    for row, real, new in zip(prompts, mask, found):
+        ids = list(row[real])
+        for token in new:
+            logits = model.output_logits(model({"token_ids": np.array([ids])})["sequence_output"])
+            assert int(np.argmax(logits[0, -1])) == token
+            ids.append(int(token))
+
+
+def test_sizes_that_do_not_fit():
+    with pytest.raises(ConfigError, match="tied output layers are the token table"):
+        LstmLMConfig(37, hidden_size=12, embedding_size=8, tied=True)
+    with pytest.raises(ConfigError, match="only where both are equal"):
+        build_encoder(make().config, output_hidden_states=True)

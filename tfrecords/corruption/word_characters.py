@@ -1,0 +1,66 @@
+"""Rows of word ids as rows of words' characters; nothing is drawn."""
+
+import tensorflow as tf
+
+from bert_tf.errors import ConfigError
+from bert_tf.tokenizers import CharacterTokenizer
+from tfrecords.corruption.explanation import Explained
+from tfrecords.corruption.word_characters_config import WordsConfig  # noqa: F401
+
+
+class WordCharacters:
+    """Batch to features of a bidirectional LM: shards hold the ids of words, models read their characters.
+
+    The characters of every word of the vocabulary are in a table. So shards are as small as others, and words that the
+    vocabulary lacks are [UNK] in pretraining; a pretrained model reads the characters of any word.
+
+    Args:
+        config: a `WordsConfig`.
+        tokenizer: of the shards, whose tokens are whole words: a `WordPieceTokenizer` of `train_words`.
+
+    Call arguments:
+        batch: dict of tensors as `ShardReader.dataset` yields without `corrupt`.
+        seed: not used.
+
+    Returns:
+        The batch with
+            token_ids: int32 [B, S, max_characters], see `CharacterTokenizer`.
+            word_ids: int32 [B, S], the ids of the shards.
+
+    Raises:
+        ConfigError: the vocabulary has more words than `config.size`.
+
+    Example:
+        corrupt = WordCharacters(WordsConfig(size=8), train_words(["the law of the people"], 8))
+        batch = {"token_ids": tf.constant([[5, 6]]), "padding_mask": tf.ones((1, 2), bool)}
+        corrupt(batch, seed=0)["token_ids"].shape  # [1, 2, 50]
+    """
+
+    def __init__(self, config, tokenizer):
+        if config.size is not None and tokenizer.vocabulary_size > config.size:
+            raise ConfigError(
+                f"objective.words.size={config.size}, but the tokenizer of the shards has {tokenizer.vocabulary_size} words; "
+                f"set objective.words.size={tokenizer.vocabulary_size}"
+            )
+        characters = CharacterTokenizer(config.max_characters)
+        with tf.init_scope():
+            rows = characters.tokenize(tokenizer.vocabulary)
+            # A token of white space alone would be no word, and one that holds it several.
+            words = rows.to_tensor(shape=[None, 1, config.max_characters])[:, 0]
+            marks = {tokenizer.cls_id: characters.cls_id, tokenizer.sep_id: characters.sep_id, tokenizer.pad_id: characters.pad_id}
+            own = {ours: theirs for ours, theirs in marks.items() if ours is not None}
+            special = tf.gather(characters.special_words, list(own.values()))
+            self.table = tf.tensor_scatter_nd_update(words, [[i] for i in own], special).numpy()
+
+    @classmethod
+    def of_shards(cls, reader, tokenizer, config):
+        """For the shards of a reader, as all corruptions are made."""
+        return cls(config, tokenizer)
+
+    def __call__(self, batch, seed):
+        return batch | {"token_ids": tf.gather(tf.constant(self.table), batch["token_ids"]), "word_ids": batch["token_ids"]}
+
+    def explain(self, batch, features, seed, tokenizer):
+        """Yields an `Explained` for each row."""
+        for mask in batch["padding_mask"].numpy():
+            yield Explained(f"{2 * (mask.sum() - 1)} words: each from the words before it, and from those after it", [])
