@@ -9,6 +9,7 @@ from bert_tf.config import build, nearest, to_dict
 from bert_tf.errors import ConfigError
 from bert_tf.models.albert_config import ALBERT
 from bert_tf.models.bert_config import BERT
+from bert_tf.models.bilstm_config import BILSTM
 from bert_tf.models.distilbert_config import DISTILBERT
 from bert_tf.models.electra_config import ELECTRA
 from bert_tf.models.gpt1_config import GPT1
@@ -20,6 +21,7 @@ from bert_tf.models.t5_config import T5_FAMILY
 from bert_tf.models.t5_decoder_config import T5_DECODER
 from bert_tf.models.task_heads import BERT_HEADS
 from bert_tf.models.transformer_config import TRANSFORMER
+from bert_tf.models.word_vectors_config import WORD_VECTORS
 from bert_tf.models.xlnet_config import XLNET
 from bert_tf.parsing import brief
 from bert_tf.registry import Registry
@@ -49,6 +51,7 @@ def register_family(record):
 
 for _record in (
     BERT, ROBERTA, ALBERT, DISTILBERT, MODERNBERT, ELECTRA, SPANBERT, XLNET, TRANSFORMER, T5_FAMILY, T5_DECODER, GPT1, GPT2,
+    WORD_VECTORS, BILSTM,
 ):  # fmt: skip
     register_family(_record)
 
