@@ -20,5 +20,6 @@ __getattr__, __all__ = lazy_names(__name__, {
     "special_tokens": ["SpecialToken"],
     "tokenizer": ["Tokenizer"],
     "wordpiece.training": ["train_wordpiece"],
+    "wordpiece.whole_words": ["whole_word_tokenizer"],
     "wordpiece.wordpiece": ["WordPieceTokenizer"],
 })  # fmt: skip

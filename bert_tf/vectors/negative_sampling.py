@@ -7,6 +7,7 @@ computed from the same vectors and added up, as matrix products.
 import numpy as np
 from scipy.sparse import csr_array
 
+from bert_tf.vectors.corpus import EncodedCorpus
 from bert_tf.vectors.distinct import Distinct
 from bert_tf.vectors.sampling import cumulative_negatives, draw_contexts, draw_negatives, keep_probabilities
 
@@ -15,21 +16,58 @@ LOSS_EVERY = 8
 
 
 class NegativeSampling:
-    """Trains blocks of a corpus. It has no state but the tables.
+    """Skip-gram and CBOW. It has no state but the tables.
 
     Args:
-        config: `SkipGramConfig` or `CbowConfig`.
-        corpus: an `EncodedCorpus`.
-        tables: the two tables, float32 [V, size]: the vectors of words as input, and as output.
-        seed: of everything that is drawn.
+        config: a `VectorsConfig` whose algorithm is a `SkipGramConfig` or a `CbowConfig`.
+        folder: that of the `EncodedCorpus`.
+        tables: dict of `initial_tables`; training changes them.
+
+    Attributes:
+        num_blocks: the number of blocks in an epoch.
+        unit: what `size` counts.
+
+    Example:
+        from bert_tf.vectors.corpus import encode
+
+        encode(["to be or not to be"], whole_word_tokenizer(["be", "to", "not", "or"]), "words", row_words=1000)
+        settings = VectorsConfig(SkipGramConfig(size=8))
+        tables = NegativeSampling.initial_tables(settings, 4)
+        NegativeSampling(settings, "words", tables).train(epoch=0, block=0, progress=0.0)
     """
 
-    def __init__(self, config, corpus, tables, seed):
-        self.config, self.corpus, self.tables, self.seed = config, corpus, tables, seed
-        self._keep = keep_probabilities(corpus.counts, config.subsample)
-        self._negatives = cumulative_negatives(corpus.counts, config.negative_power)
+    unit = "words"
+
+    def __init__(self, config, folder, tables):
+        corpus = EncodedCorpus.open(folder, config.train.block_words)
+        self.config, self.seed, self.corpus = config.algorithm, config.train.seed, corpus
+        self.num_blocks = corpus.num_blocks
+        self._tables = tables["words"], tables["outputs"]
+        self._keep = keep_probabilities(corpus.counts, self.config.subsample)
+        self._negatives = cumulative_negatives(corpus.counts, self.config.negative_power)
         self._distinct = Distinct(len(corpus.counts))
-        self._update = {"skip_gram": _skip_gram, "cbow": _cbow}[config.name]
+        self._update = {"skip_gram": _skip_gram, "cbow": _cbow}[self.config.name]
+
+    @staticmethod
+    def prepare(config, folder):
+        """What is computed from the corpus before the training: nothing."""
+
+    @staticmethod
+    def initial_tables(config, vocabulary_size):
+        """dict of float32 arrays: "words" uniform in +-0.5 / size, "outputs" zeros, as in word2vec.c."""
+        size = config.algorithm.size
+        random = np.random.default_rng([config.train.seed])
+        words = (random.random((vocabulary_size, size), np.float32) - np.float32(0.5)) / np.float32(size)
+        return {"words": words, "outputs": np.zeros((vocabulary_size, size), np.float32)}
+
+    @staticmethod
+    def vectors(tables):
+        """The word vectors: float32 [V, size]."""
+        return tables["words"]
+
+    def size(self, block):
+        """The words of a block."""
+        return self.corpus.block_words(block)
 
     def train(self, epoch, block, progress):
         """Updates the tables by one block.
@@ -52,7 +90,7 @@ class NegativeSampling:
             for number, begin in enumerate(range(0, len(words), config.update_words)):
                 here = slice(begin, begin + config.update_words)
                 given = (words[contexts[here]], inside[here], targets[here], weights[here])
-                loss, pairs = self._update(*self.tables, *given, rate, self._distinct, config, number % LOSS_EVERY == 0)
+                loss, pairs = self._update(*self._tables, *given, rate, self._distinct, config, number % LOSS_EVERY == 0)
                 sums["loss"] += loss
                 sums["pairs"] += pairs
         return sums

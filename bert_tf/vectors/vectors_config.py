@@ -130,15 +130,16 @@ class VectorsTrainConfig:
 
     Attributes:
         seed: of the first vectors and of everything that is drawn.
-        parallel_blocks: parts of the corpus that are read side by side. Each is trained from the same vectors, and the
-            differences are added. It changes the result a little; the number of processes (`--workers`) does not.
-        block_words: words of a part that are read before the differences are added. Of GloVe: pairs.
+        workers: processes that train at the same time, without waiting for each other, as the threads of word2vec.c; null
+            for one on each core. With 1 the result depends on the seed alone, also after an interruption; with more it
+            differs a little from run to run.
+        block_words: words, of GloVe pairs, that a process is given at a time.
         row_words: documents are cut into rows of at most so many words, across which no window reaches.
         checkpoint_seconds: after so many seconds a checkpoint is saved, and after each epoch. It changes no result.
     """
 
     seed: Annotated[int, Range(at_least=0, below=2**32)] = 0
-    parallel_blocks: Annotated[int, Range(at_least=1, at_most=1024)] = 8
+    workers: Annotated[int | None, Range(at_least=1, at_most=1024)] = None
     block_words: Annotated[int, Range(at_least=100)] = 10_000
     row_words: Annotated[int, Range(at_least=2)] = 1000
     checkpoint_seconds: Annotated[float, Range(above=0)] = 300.0
