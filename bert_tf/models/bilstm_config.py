@@ -41,5 +41,10 @@ class BiLstmConfig(ModelConfig):
         if self.hidden_size % 2:
             raise ConfigError(f"hidden_size={self.hidden_size} is odd; it is of both directions together, half of it each")
 
+    @property
+    def intermediate_size(self):
+        """The width of the gates of one direction, by which a precision is chosen."""
+        return 2 * self.hidden_size
+
 
 BILSTM = Family(name="bilstm", config=BiLstmConfig, model="bert_tf.models.bilstm:BiLstmEncoder")

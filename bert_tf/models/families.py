@@ -128,6 +128,34 @@ def build_config(section, vocabulary_size=None, padding_id=None):
     return build(config_class, section, "model", base)
 
 
+def above_table(section, vocabulary_size, width, padding_id=None):
+    """The configuration of a new encoder above a token table: `build_config` with `embedding_size` from the table.
+
+    Args:
+        section: as for `build_config`, without a vocabulary size. A family without the setting `embedding_size` has a table
+            of its `hidden_size`, which must then be that of the table.
+        vocabulary_size: rows of the table.
+        width: of the table.
+        padding_id: as for `build_config`.
+
+    Raises:
+        ConfigError: as `build_config`.
+
+    Example:
+        above_table({"family": "bilstm", "hidden_size": 256}, vocabulary_size=8000, width=100).embedding_size  # 100
+    """
+    names = {field.name for field in dataclasses.fields(_config_class(section))}
+    own = {"embedding_size": width} if "embedding_size" in names else {}
+    return build_config(own | dict(section), vocabulary_size, padding_id)
+
+
+def _config_class(section):
+    """The class of the configuration that a `model:` section describes."""
+    if section.get("preset") is not None:
+        return type(_preset(section["preset"], "'model.preset' is").config)
+    return FAMILIES[section.get("family")].config
+
+
 def describe(config):
     """The `model:` section that builds this configuration again, every value written out."""
     return {"family": family_of(config).name} | to_dict(config)

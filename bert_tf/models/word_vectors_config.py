@@ -26,6 +26,11 @@ class WordVectorsConfig(ModelConfig):
     layer_norm_epsilon: Positive = 1e-12
     initializer_range: Positive = 0.02
 
+    @property
+    def intermediate_size(self):
+        """The width by which a precision is chosen: there is no layer above the table."""
+        return self.hidden_size
+
 
 WORD_VECTORS = Family(
     name="word_vectors", config=WordVectorsConfig, model="bert_tf.models.word_vectors:WordVectorsEncoder"

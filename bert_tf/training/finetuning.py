@@ -30,7 +30,7 @@ from bert_tf.training.checkpoints import Checkpoints
 from bert_tf.training.finetune_config import FinetuneConfig, check_finetuning  # noqa: F401
 from bert_tf.training.freezing import Freezing
 from bert_tf.training.layer_decay import set_layer_decay
-from bert_tf.training.loading import finetuning_dropout, load_encoder, load_head
+from bert_tf.training.loading import finetuning_dropout, load_encoder, load_head, load_new_encoder, new_config
 from bert_tf.training.optimization import make_optimizer, make_schedule, sampled
 from bert_tf.training.precision import precision, resolve
 from bert_tf.training.run_directory import (
@@ -97,7 +97,7 @@ def finetune_seeds(config, output, strategy, in_place, before=lambda: None):
     source = open_source(config.init_from)
     task = build_task(config.task, source.tokenizer())
     tokens = config.train.batch_size * task.config.sequence_length
-    config = resolve(config, folder, strategy, source.config, tokens)
+    config = resolve(config, folder, strategy, new_config(source, config.encoder), tokens)
     paths = {split: path for split, path in dataclasses.asdict(config.data).items() if path}
     data = {split: task.read(path) for split, path in paths.items()}
     identities = {f"data.{split}": (path, inputs.of_file(local_file(path))) for split, path in paths.items()}
@@ -148,11 +148,8 @@ def _train_and_measure(config, run, task, data, strategy, begin, writes):
     train, examples, dev, test = config.train, data["train"], data["dev"], data.get("test")
     with strategy.scope(), precision(train.precision):
         keras.utils.set_random_seed(train.seed)  # the head, and the encoder where not pretrained
-        dropout = finetuning_dropout(config.init_from) if train.dropout is None else train.dropout
-        pooler = task.needs_pooler(open_source(config.init_from).config)
-        encoder, _ = load_encoder(config.init_from, trained=train.pretrained, pooler=pooler, dropout=dropout)
-        model = task.model(encoder)
-        if train.pretrained and not task.config.reinitialize_layers:
+        model = task.model(_encoder(config, task))
+        if train.pretrained and not task.config.reinitialize_layers and not config.encoder:
             load_head(model, config.init_from)
         steps = task.steps_per_epoch(examples, train.batch_size, static_shapes=is_tpu(strategy))
         freezing = Freezing(model, train, open_source(config.init_from))
@@ -190,6 +187,16 @@ def _train_and_measure(config, run, task, data, strategy, begin, writes):
             result["test"] = task.evaluate(model, test, train.batch_size, findings=True)
             _keep_findings(run, test=result["test"].pop("findings"))
     return result
+
+
+def _encoder(config, task):
+    """The encoder of a seed: that of `init_from`, or a new one above its token table."""
+    train, source = config.train, open_source(config.init_from)
+    pooler = task.needs_pooler(new_config(source, config.encoder))
+    if config.encoder:
+        return load_new_encoder(config.init_from, config.encoder, trained=train.pretrained, pooler=pooler)[0]
+    dropout = finetuning_dropout(config.init_from) if train.dropout is None else train.dropout
+    return load_encoder(config.init_from, trained=train.pretrained, pooler=pooler, dropout=dropout)[0]
 
 
 def _train(model, task, examples, dev, steps, train, run, writes, freezing):
