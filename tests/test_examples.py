@@ -30,7 +30,7 @@ from bert_tf.tokenizers import KINDS
 from bert_tf.training.published_tasks import publish
 
 PACKAGES = [f"bert_tf.{name}" for name in (
-    "backend", "checkpoints", "export", "generation", "layers", "models", "objectives", "prompting", "reporting", "tasks", "testing", "tokenizers", "training"
+    "backend", "checkpoints", "export", "generation", "layers", "models", "objectives", "prompting", "reporting", "tasks", "testing", "tokenizers", "training", "vectors"
 )] + ["tfrecords", "bert_tf"]  # fmt: skip
 
 

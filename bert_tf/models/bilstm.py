@@ -63,12 +63,19 @@ class BiLstmEncoder(Encoder):
         return list(self._blocks)
 
 
+class _Bidirectional(keras.layers.Bidirectional):
+    """Keras's, whose mask ends here: layers above take the padding mask as an argument."""
+
+    def compute_mask(self, inputs, mask=None):
+        return None
+
+
 def _layer(config, dtype, name):
     forward, backward = (
         keras.layers.LSTM(config.hidden_size // 2, return_sequences=True, go_backwards=back, dtype=dtype, name=direction)
         for back, direction in ((False, "forward"), (True, "backward"))
     )
-    return keras.layers.Bidirectional(forward, backward_layer=backward, dtype=dtype, name=name)
+    return _Bidirectional(forward, backward_layer=backward, dtype=dtype, name=name)
 
 
 @keras.saving.register_keras_serializable("bert_tf")
@@ -85,8 +92,6 @@ class EndsOfDirections(keras.layers.Layer):
     Example:
         EndsOfDirections()(np.ones((2, 3, 4), "float32"))  # [2, 4]
     """
-
-    supports_masking = True
 
     def call(self, x, padding_mask=None):
         units = x.shape[-1] // 2

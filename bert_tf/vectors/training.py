@@ -11,6 +11,7 @@ from safetensors.numpy import save_file
 
 from bert_tf import config as configuration
 from bert_tf import files
+from bert_tf.backend import NonFiniteError
 from bert_tf.config import check
 from bert_tf.errors import ConfigError, RunDirectoryError
 from bert_tf.models.families import describe
@@ -53,6 +54,7 @@ def train_vectors(config, corpus, output, text_field="text"):
         ConfigError: a setting out of its range.
         DataError: a corpus that cannot be read, or has no word that is frequent enough.
         RunDirectoryError: `output` is in use, holds another run, or one that was trained on another corpus.
+        NonFiniteError: the loss became NaN or infinite.
 
     Example:
         Path("words.txt").write_text("to be or not to be\\n" * 50)
@@ -130,7 +132,7 @@ def _run_epochs(config, folder, run, shared, progress):
 
             def tasks(epoch=epoch, first=block):
                 for number in range(first, plan.num_blocks):
-                    if time.monotonic() - saved > config.train.checkpoint_seconds:
+                    if number > first and time.monotonic() - saved > config.train.checkpoint_seconds:
                         return  # what is under way is finished first
                     yield epoch, number, (epoch + before[number] / before[-1]) / epochs
 
@@ -138,6 +140,7 @@ def _run_epochs(config, folder, run, shared, progress):
                 sums = {name: sums[name] + result[name] for name in sums}
                 block += 1
                 loss = sums["loss"] / max(sums["pairs"], 1)
+                _check_finite(loss, config)
                 shown.update(epoch * int(before[-1]) + int(before[block]), f"loss {loss:.4f}")
             if block == plan.num_blocks:
                 epoch, block = epoch + 1, 0
@@ -145,6 +148,14 @@ def _run_epochs(config, folder, run, shared, progress):
                 sums = {"loss": 0.0, "pairs": 0}
             save_state(folder, shared.arrays, epoch=epoch, block=block, sums=sums)
     shown.finish()
+
+
+def _check_finite(loss, config):
+    if not np.isfinite(loss):
+        raise NonFiniteError(
+            f"the loss is not finite: algorithm.learning_rate={config.algorithm.learning_rate} is too high for this corpus. "
+            "Start a new run with a lower one, or, where the vocabulary is small, with fewer algorithm.update_words"
+        )
 
 
 def _log(run, line):
