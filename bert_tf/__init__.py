@@ -17,7 +17,8 @@ def load(path, pretraining=False, pooler=None, fresh=(), family=None, dtype=None
         path: a Hugging Face directory (config.json, model.safetensors or its shards, tokenizer
             files); a folder with a TensorFlow 1 checkpoint of the original authors and its
             configuration (bert_config.json, vocab.txt, .ckpt), or the checkpoint's prefix in it;
-            the same with a BERT of the TensorFlow Model Garden; or a run directory. `hf://owner/name` and
+            the same with a BERT of the TensorFlow Model Garden; a file of word vectors (word2vec, GloVe, fastText's
+            .vec); or a run directory. `hf://owner/name` and
             `hf://owner/name@revision` are fetched from the Hugging Face Hub.
         pretraining: whether to load `objective` too, the pretraining model with its heads.
         pooler: whether the encoder has a pooler; None: if the source has one.
@@ -77,7 +78,8 @@ def save(model, tokenizer, path, format="hf"):
         tokenizer: the tokenizer to save in the same folder; None for none.
         path: a folder that does not exist yet, or is empty; it appears only when it is complete.
         format: "hf": a Hugging Face directory; "tf1": a TensorFlow 1 checkpoint as the original
-            authors' code reads it; "numpy": GPT-1's params_*.npy; "bilm": ELMo's options.json and weights.hdf5.
+            authors' code reads it; "numpy": GPT-1's params_*.npy; "bilm": ELMo's options.json and weights.hdf5;
+            "word2vec", "word2vec_binary", "glove": a file of the token table alone.
 
     Raises:
         ConfigError: a family or a setting that the format cannot express.

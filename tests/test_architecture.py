@@ -24,6 +24,7 @@ MAY_IMPORT = {
     "probing": {"backend", "layers", "tokenizers", "models", "tfrecords", "objectives", "generation", "tasks", "prompting", "reporting"},
     "prompting": {"backend", "layers", "tokenizers", "models", "tfrecords", "objectives", "generation", "tasks", "samples"},
     "training": {"backend", "layers", "tokenizers", "models", "tfrecords", "objectives", "checkpoints", "tasks", "reporting"},
+    "vectors": {"backend", "layers", "tokenizers", "models", "tfrecords", "checkpoints", "training"},
     "export": {
         "backend", "layers", "tokenizers", "models", "tfrecords", "objectives", "generation", "tasks", "training"
     },
@@ -71,7 +72,8 @@ def test_imports_stay_on_lower_floors(path):
 
 SETTINGS = """
     bert_tf.models.families bert_tf.training.pretrain_config bert_tf.training.finetune_config
-    bert_tf.training.study_config bert_tf.distillation.distill_config bert_tf.prompting.prompting_config bert_tf.reporting.report bert_tf.tasks.record bert_tf.objectives.registry tfrecords.shards.config
+    bert_tf.training.study_config bert_tf.distillation.distill_config bert_tf.prompting.prompting_config bert_tf.vectors.vectors_config
+    bert_tf.reporting.report bert_tf.tasks.record bert_tf.objectives.registry tfrecords.shards.config
     tfrecords.corruption.masking_config tfrecords.corruption.permutation_config
 """.split()
 

@@ -22,6 +22,7 @@ from bert_tf.training.finetune_config import FinetuneConfig
 from bert_tf.training.benchmark_config import BenchmarkConfig
 from bert_tf.training.pretrain_config import PretrainConfig
 from bert_tf.training.study_config import StudyConfig, StudyRow
+from bert_tf.vectors import VectorsConfig
 from tfrecords.shards.config import ShardsConfig
 
 FILE = Path(__file__).parent.parent / "configs" / "README.md"
@@ -40,6 +41,7 @@ or out of range is refused with the key's name, before TensorFlow is loaded. The
 | `distill/` | `bert-tf distill` | [Distillation](#distillation) |
 | `ablations/` | `bert-tf study` | [Studies](#studies) |
 | `prompts/` | `bert-tf prompt` | [Prompting](#prompting) |
+| `vectors/` | `bert-tf vectors` | [Word vectors](#word-vectors) |
 
 The settings of `bert-tf shards` are its flags, and the values under `shards` of a study: [Shards](#shards).
 
@@ -146,7 +148,7 @@ def page():
     lines += [""]
     for family in FAMILIES.values():
         sizes = ", ".join(f"`{name}`" for name in family.sizes)
-        lines += [f"### `model.family: {family.name}`", "", f"{summary(family.config)} Presets: {sizes}.", ""]
+        lines += [f"### `model.family: {family.name}`", "", f"{summary(family.config)}{f' Presets: {sizes}.' if sizes else ''}", ""]
         lines += table(family.config, "model.")
     lines += ["## Shards", "", summary(ShardsConfig), "", *table(ShardsConfig)]
     lines += ["## Studies", "", summary(StudyConfig), "", *table(StudyConfig)]
@@ -160,6 +162,7 @@ def page():
         lines += [f"### `terms.{term.name}`", "", summary(term.config), "", *table(term.config, f"terms.{term.name}.")]
     lines += ["## GLUE and SuperGLUE", "", summary(BenchmarkConfig), "", *table(BenchmarkConfig)]
     lines += ["## Prompting", "", summary(PromptingConfig), "", *table(PromptingConfig)]
+    lines += ["## Word vectors", "", summary(VectorsConfig), "", *table(VectorsConfig)]
     return "\n".join(lines).rstrip("\n") + "\n"
 
 

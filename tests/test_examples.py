@@ -31,7 +31,7 @@ from bert_tf.tokenizers import KINDS
 from bert_tf.training.published_tasks import publish
 
 PACKAGES = [f"bert_tf.{name}" for name in (
-    "backend", "checkpoints", "distillation", "export", "generation", "layers", "models", "objectives", "probing", "prompting", "reporting", "tasks", "testing", "tokenizers", "training"
+    "backend", "checkpoints", "distillation", "export", "generation", "layers", "models", "objectives", "probing", "prompting", "reporting", "tasks", "testing", "tokenizers", "training", "vectors"
 )] + ["tfrecords", "bert_tf"]  # fmt: skip
 
 

@@ -21,6 +21,7 @@ from bert_tf.training.optimizer_config import AdafactorConfig
 from bert_tf.training.benchmark_config import BenchmarkConfig
 from bert_tf.training.pretrain_config import PretrainConfig, check_training
 from bert_tf.training.study import StudyConfig, plan
+from bert_tf.vectors import VectorsConfig
 from tfrecords import DenoisingConfig
 
 CONFIGS = Path(__file__).parent.parent / "configs"
@@ -106,6 +107,13 @@ def test_multiple_choice_is_fine_tuned_as_published():
     assert task.lm_weight == 0.5 and task.layout == "gpt1" and task.context_length == 254
     schedule = make_optimizer(config.load(FinetuneConfig, "finetune/race_roberta").optimizer, 1000)._learning_rate
     assert [float(schedule(step)) for step in (0, 999)] == pytest.approx([1e-5, 1e-5])
+
+
+@pytest.mark.parametrize("name", names("vectors"))
+def test_vectors(name):
+    """Each says in its first line what it is, and is the algorithm of its name."""
+    assert (CONFIGS / name).read_text().startswith("# ")
+    assert config.load(VectorsConfig, name).algorithm.name == Path(name).stem
 
 
 @pytest.mark.parametrize("name", names("prompts"))

@@ -1,6 +1,6 @@
 """Writing a model in another library's format."""
 
-from bert_tf.checkpoints import bilm, gpt1_numpy, hugging_face, tensorflow1
+from bert_tf.checkpoints import bilm, gpt1_numpy, hugging_face, tensorflow1, word_vectors
 from bert_tf.config import nearest
 from bert_tf.errors import ConfigError
 from bert_tf.files import atomic_folder
@@ -9,7 +9,7 @@ from bert_tf.models.families import family_of, maps_of
 from bert_tf.models.weights import by_path, export_weights, part_of
 
 #: The formats that can be written.
-FORMATS = ("hf", "tf1", "numpy", "bilm")
+FORMATS = ("hf", "tf1", "numpy", "bilm", *word_vectors.FORMATS)
 
 
 def write_finetuned(encoder, arrays, task, tokenizer, path):
@@ -32,15 +32,16 @@ def write_finetuned(encoder, arrays, task, tokenizer, path):
 
 
 def write_checkpoint(model, tokenizer, path, format="hf"):
-    """Writes a folder that the originals' loaders open; whole, or not at all.
+    """Writes a folder, or a file of word vectors, that the originals' loaders open; whole, or not at all.
 
     Args:
         model: an encoder, or an objective around one with its heads.
         tokenizer: is saved in the same folder; None for none.
         path: a folder that does not exist yet, or is empty.
         format: "hf" (config.json, model.safetensors) or "tf1" (the original authors' checkpoint and
-            configuration), "numpy" (GPT-1's params_*.npy) or "bilm" (ELMo's HDF5). Of ELECTRA's two models "hf" writes two folders, `discriminator` and
-            `generator`, as they were published.
+            configuration), "numpy" (GPT-1's params_*.npy) or "bilm" (ELMo's HDF5). Of ELECTRA's two models "hf" writes two
+            folders, `discriminator` and `generator`, as they were published. "word2vec" (also fastText's .vec),
+            "word2vec_binary" and "glove": one file, of the token table alone.
 
     Raises:
         ConfigError: an unknown format, or a family or setting that the format does not have.
@@ -50,6 +51,8 @@ def write_checkpoint(model, tokenizer, path, format="hf"):
     if format not in FORMATS:
         raise ConfigError(f"there is no format '{format}'{nearest(format, FORMATS)}")
     encoder, *others = model.backbones().values()
+    if format in word_vectors.FORMATS:
+        return word_vectors.write_table(encoder, tokenizer, path, format)
     family, published = family_of(encoder.config), maps_of(format)
     if family.name not in published:
         raise ConfigError(f"'{family.name}' has no checkpoints of format '{format}'{nearest(family.name, published)}")

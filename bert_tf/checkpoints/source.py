@@ -6,7 +6,7 @@ from pathlib import Path
 
 import numpy as np
 
-from bert_tf.checkpoints import bilm, finetuned, gpt1_numpy, hugging_face, tensorflow1
+from bert_tf.checkpoints import bilm, finetuned, gpt1_numpy, hugging_face, tensorflow1, word_vectors
 from bert_tf.checkpoints.model_garden import OTHER_HEADS, GardenArrays
 from bert_tf.checkpoints.sizes import check_sizes
 from bert_tf.config import build
@@ -24,7 +24,7 @@ class Source:
 
     Attributes:
         path: its folder.
-        format: "hf", "tf1", "garden", "numpy" or "bilm".
+        format: "hf", "tf1", "garden", "numpy", "bilm" or "vectors".
         family: our name of the family, e.g. "bert".
         config: its configuration, e.g. a `BertConfig`.
         arrays: published name -> array.
@@ -206,9 +206,23 @@ class PairSource(Source):
                 )
 
 
+@dataclasses.dataclass(frozen=True)
+class VectorsSource(Source):
+    """A file of word vectors, which names its words itself.
+
+    Attributes:
+        words: the tokenizer of these words.
+    """
+
+    words: object = None
+
+    def tokenizer(self):
+        return self.words
+
+
 def is_checkpoint(path):
-    """Whether `path` looks like a published checkpoint: a folder, or the prefix of TensorFlow's."""
-    if gpt1_numpy.recognize(path) or bilm.recognize(path) or _is_pair(path):
+    """Whether `path` looks like a published checkpoint: a folder, a file of vectors, or the prefix of TensorFlow's."""
+    if gpt1_numpy.recognize(path) or bilm.recognize(path) or word_vectors.recognize(path) or _is_pair(path):
         return True
     return any(found is not None for found in (hugging_face.recognize(path), tensorflow1.recognize(path)))
 
@@ -228,6 +242,8 @@ def open_checkpoint(path, family=None):
         family: where the files do not say it, or are one family's in another's format ("spanbert"
             in BERT's).
 
+    A file is read as word vectors.
+
     Raises:
         DataError: nothing that can be read.
         ConfigError: an unknown family, or a setting that is not understood.
@@ -235,6 +251,9 @@ def open_checkpoint(path, family=None):
     if _is_pair(path):
         source, beside = (open_checkpoint(Path(path) / name, family) for name in hugging_face.PAIR)
         return PairSource(**(vars(source) | {"generator": beside.config, "beside": beside}))
+    if word_vectors.recognize(path) and tensorflow1.recognize(path) is None:
+        config, arrays, words = word_vectors.read_checkpoint(path)
+        return VectorsSource(Path(path), "vectors", "word_vectors", config, arrays, word_vectors.WEIGHTS, words=words)
     theirs, generator, padding_id = hugging_face.recognize(path), None, None
     if theirs is not None:
         folder = Path(path)

@@ -1,9 +1,10 @@
 """Convert a published checkpoint to a run directory, or any model to another library's format.
 
 The format of the source is recognized: a Hugging Face directory, a TensorFlow 1 checkpoint of the
-original authors, a BERT of the TensorFlow Model Garden, or a run directory. Pretraining heads are
-converted too, and so are the heads of fine-tuned models between runs and Hugging Face's classes
-for sequence and token classification and multiple choice. A weight or a setting that is not understood is an error.
+original authors, a BERT of the TensorFlow Model Garden, a file of word vectors (word2vec's text or binary, GloVe,
+fastText's .vec), or a run directory. Pretraining heads are converted too, and so are the heads of fine-tuned models
+between runs and Hugging Face's classes for sequence and token classification and multiple choice. The formats of word
+vectors hold the token table of any model. A weight or a setting that is not understood is an error.
 
 example:
   bert-tf convert bert-base-uncased run                  # then: bert-tf finetune --init-from run ...
@@ -11,6 +12,8 @@ example:
   bert-tf convert sentiment published --to hf            # a fine-tuned run, for the transformers library
   bert-tf convert uncased_L-12_H-768_A-12 bert --to hf   # from TensorFlow 1 to Hugging Face
   bert-tf convert hf://google-bert/bert-base-uncased bert
+  bert-tf convert glove.6B.100d.txt vectors              # word vectors, as a run
+  bert-tf convert vectors vectors.bin --to word2vec_binary
 
 in Python:
   import bert_tf
@@ -22,8 +25,9 @@ in Python:
 
 def add_arguments(parser):
     parser.add_argument("source", help="a checkpoint, a run directory, or hf://owner/name")
-    parser.add_argument("output", help="a folder that does not exist yet, or is empty")
-    parser.add_argument("--to", choices=("run", "hf", "tf1", "numpy", "bilm"), default="run", help="what to write (default %(default)s)")
+    parser.add_argument("output", help="a folder that does not exist yet, or is empty; for word vectors a file")
+    formats = ("run", "hf", "tf1", "numpy", "bilm", "word2vec", "word2vec_binary", "glove")
+    parser.add_argument("--to", choices=formats, default="run", help="what to write (default %(default)s)")
     parser.add_argument(
         "--family", help="the model family, if the files do not name it or name another (SpanBERT is published as bert)"
     )

@@ -16,6 +16,8 @@ COMMANDS = {
     "tokenize": "tokenize a corpus once, to write shards in several formats",
     "shards": "write shards of training examples from a corpus",
     "inspect": "print examples of shards, decoded, with what is masked and why",
+    "vectors": "train word vectors on a corpus: skip-gram, CBOW, GloVe",
+    "neighbours": "print the nearest words of word vectors",
     "pretrain": "pretrain a model on shards",
     "fill-mask": "fill [MASK] in sentences with a pretrained model",
     "generate": "continue prompts with a decoder, or answer them with an encoder-decoder",
@@ -36,7 +38,7 @@ COMMANDS = {
     "export": "write a SavedModel for TensorFlow Serving, tokenizer included",
 }
 #: Commands that resume when they are run again after an interruption.
-RESUMABLE = ("tokenize", "shards", "pretrain", "finetune", "distill", "glue", "superglue", "study")
+RESUMABLE = ("tokenize", "shards", "vectors", "pretrain", "finetune", "distill", "glue", "superglue", "study")
 
 LOG_LEVELS = ("debug", "info", "warning", "error")
 

@@ -149,6 +149,8 @@ def check_distillation(config):
     for key in ("freeze", "lora_rank"):
         if getattr(train, key) is not None:
             raise ConfigError(f"train.{key} does not apply to distillation, which trains the whole student; remove it")
+    if config.encoder:
+        raise ConfigError("encoder does not apply to distillation; write its keys under student.model")
     if train.gradual_unfreezing:
         raise ConfigError("train.gradual_unfreezing does not apply to distillation; remove it")
     if not (config.init_from or config.student.model or config.student.layers):

@@ -9,6 +9,7 @@ from bert_tf.config import build, nearest, to_dict
 from bert_tf.errors import ConfigError
 from bert_tf.models.albert_config import ALBERT
 from bert_tf.models.bert_config import BERT
+from bert_tf.models.bilstm_config import BILSTM
 from bert_tf.models.distilbert_config import DISTILBERT
 from bert_tf.models.electra_config import ELECTRA
 from bert_tf.models.elmo_config import ELMO
@@ -22,6 +23,7 @@ from bert_tf.models.t5_config import T5_FAMILY
 from bert_tf.models.t5_decoder_config import T5_DECODER
 from bert_tf.models.task_heads import BERT_HEADS
 from bert_tf.models.transformer_config import TRANSFORMER
+from bert_tf.models.word_vectors_config import WORD_VECTORS
 from bert_tf.models.xlnet_config import XLNET
 from bert_tf.parsing import brief
 from bert_tf.registry import Registry
@@ -51,7 +53,7 @@ def register_family(record):
 
 for _record in (
     BERT, ROBERTA, ALBERT, DISTILBERT, MODERNBERT, ELECTRA, SPANBERT, XLNET, TRANSFORMER, T5_FAMILY, T5_DECODER, GPT1, GPT2,
-    LSTM_LM, ELMO,
+    LSTM_LM, ELMO, WORD_VECTORS, BILSTM,
 ):  # fmt: skip
     register_family(_record)
 
@@ -126,6 +128,34 @@ def build_config(section, vocabulary_size=None, padding_id=None):
     if padding_id is not None and "padding_id" in {f.name for f in dataclasses.fields(config_class)}:
         section.setdefault("padding_id", padding_id)
     return build(config_class, section, "model", base)
+
+
+def above_table(section, vocabulary_size, width, padding_id=None):
+    """The configuration of a new encoder above a token table: `build_config` with `embedding_size` from the table.
+
+    Args:
+        section: as for `build_config`, without a vocabulary size. A family without the setting `embedding_size` has a table
+            of its `hidden_size`, which must then be that of the table.
+        vocabulary_size: rows of the table.
+        width: of the table.
+        padding_id: as for `build_config`.
+
+    Raises:
+        ConfigError: as `build_config`.
+
+    Example:
+        above_table({"family": "bilstm", "hidden_size": 256}, vocabulary_size=8000, width=100).embedding_size  # 100
+    """
+    names = {field.name for field in dataclasses.fields(_config_class(section))}
+    own = {"embedding_size": width} if "embedding_size" in names else {}
+    return build_config(own | dict(section), vocabulary_size, padding_id)
+
+
+def _config_class(section):
+    """The class of the configuration that a `model:` section describes."""
+    if section.get("preset") is not None:
+        return type(_preset(section["preset"], "'model.preset' is").config)
+    return FAMILIES[section.get("family")].config
 
 
 def describe(config):

@@ -22,5 +22,6 @@ __getattr__, __all__ = lazy_names(__name__, {
     "tokenizer": ["Tokenizer"],
     "wordpiece.training": ["train_wordpiece"],
     "wordpiece.words": ["train_words"],
+    "wordpiece.whole_words": ["whole_word_tokenizer"],
     "wordpiece.wordpiece": ["WordPieceTokenizer"],
 })  # fmt: skip

@@ -39,7 +39,7 @@ def import_run(path, run_directory, family=None, encoder_only=False):
 
 
 def convert(path, output, to, family=None, encoder_only=False):
-    """Reads a model and writes it as `to`: "run", "hf", "tf1", "numpy" or "bilm"; see `import_run` and `bert_tf.save`.
+    """Reads a model and writes it as `to`: "run" or a format of `write_checkpoint`; see `import_run` and `bert_tf.save`.
 
     A fine-tuned model is written with the head of its task, as "run" or "hf".
     """

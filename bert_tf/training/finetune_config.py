@@ -5,6 +5,7 @@ from typing import Annotated, Literal
 
 from bert_tf.config import Range, check
 from bert_tf.errors import ConfigError
+from bert_tf.models.families import above_table
 from bert_tf.tasks.record import check_task
 from bert_tf.training.optimizer_config import AdamConfig, OptimizerConfig
 
@@ -96,6 +97,9 @@ class FinetuneConfig:
         task: the task; see `bert_tf.tasks.config.TaskConfig`.
         data: the labelled files.
         init_from: the run directory or published checkpoint (also hf://owner/name) whose encoder and tokenizer are used.
+        encoder: the `model` section of a new encoder with random weights above the token table of `init_from`, such as
+            {"family": "bilstm", "hidden_size": 256} above word vectors; its tokenizer is that of `init_from`. Empty: the
+            encoder of `init_from`. `train.freeze=0` keeps the table as it is.
         optimizer: the optimizer and the schedule of its learning rate.
         train: duration, batches, devices and seeds.
     """
@@ -103,6 +107,7 @@ class FinetuneConfig:
     task: dict = dataclasses.field(default_factory=dict)
     data: FinetuneDataConfig = FinetuneDataConfig()
     init_from: str = ""
+    encoder: dict = dataclasses.field(default_factory=dict)
     optimizer: OptimizerConfig = AdamConfig(learning_rate=2e-5, warmup_fraction=0.1, bias_correction=True)
     train: FinetuneTrainConfig = FinetuneTrainConfig()
 
@@ -123,6 +128,7 @@ def check_finetuning(config):
             f"{config.train.accumulation_steps} equal parts"
         )
     _check_recipe(config.train)
+    _check_encoder(config)
     task = check_task(config.task)
     if task.reinitialize_layers and (config.train.freeze == "backbone" or config.train.lora_rank is not None):
         raise ConfigError(
@@ -138,6 +144,16 @@ def check_finetuning(config):
                 f"task.tokens_per_batch={task.tokens_per_batch} has {rows} rows of task.sequence_length="
                 f"{task.sequence_length} tokens, fewer than train.accumulation_steps={config.train.accumulation_steps}"
             )
+
+
+def _check_encoder(config):
+    """Rejects what cannot be done with a new encoder."""
+    if not config.encoder:
+        return
+    above_table(config.encoder, vocabulary_size=1, width=1)
+    kept = [key for key in ("freeze", "lora_rank") if getattr(config.train, key) not in (None, 0)]
+    if kept:
+        raise ConfigError(f"encoder gives layers random weights, which train.{kept[0]} would keep; remove train.{kept[0]}")
 
 
 def _check_features(task, train):

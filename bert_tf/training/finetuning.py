@@ -95,7 +95,7 @@ def finetune_seeds(config, output, strategy, in_place, before=lambda: None, lear
     learning = learning or FromLabels(config)
     task = learning.make_task()
     tokens = config.train.batch_size * task.config.sequence_length
-    config = resolve(config, folder, strategy, learning.source.config, tokens)
+    config = resolve(config, folder, strategy, learning.model_config, tokens)
     data, identities = learning.read(task), learning.identities()
     inputs.check(folder.path, identities)
 

@@ -5,7 +5,7 @@ import dataclasses
 from bert_tf.hub import local_file
 from bert_tf.tasks import build_task
 from bert_tf.training import inputs
-from bert_tf.training.loading import finetuning_dropout, load_encoder, load_head
+from bert_tf.training.loading import finetuning_dropout, load_encoder, load_head, load_new_encoder, new_config
 from bert_tf.training.sources import identity_of, open_source
 
 
@@ -21,6 +21,11 @@ class FromLabels:
 
     def __init__(self, config):
         self.config, self.source = config, open_source(config.init_from)
+
+    @property
+    def model_config(self):
+        """The configuration of the encoder that is trained."""
+        return new_config(self.source, self.config.encoder)
 
     def make_task(self):
         """The `Task`, before a file is read."""
@@ -40,9 +45,11 @@ class FromLabels:
 
     def make_model(self, task, train):
         """The model of the task, its weights set as far as they are pretrained; `train` is of one seed."""
-        path = self.config.init_from
+        path, new = self.config.init_from, self.config.encoder
+        pooler = task.needs_pooler(self.model_config)
+        if new:
+            return task.model(load_new_encoder(path, new, trained=train.pretrained, pooler=pooler)[0])
         dropout = finetuning_dropout(path) if train.dropout is None else train.dropout
-        pooler = task.needs_pooler(self.source.config)
         encoder, _ = load_encoder(path, trained=train.pretrained, pooler=pooler, dropout=dropout)
         model = task.model(encoder)
         if train.pretrained and not task.config.reinitialize_layers:

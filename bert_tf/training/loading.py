@@ -20,7 +20,9 @@ and becomes:
 | `load_for_generation` | any that writes text | backbone, tokenizer, `Frame` | `generate`, `score`, `prompt` |
 | `load_with_objective` | any | `Loaded`, with the objective where there is one | `export` |
 | `load_encoder` | any | encoder, tokenizer | `finetune --init-from` |
+| `load_new_encoder` | any | a new encoder above its token table, tokenizer | `finetune`, `encoder` |
 | `initialize` | any | fills an objective | `train.init_from` |
+| `initialize_embeddings` | any | fills the token table | `train.init_embeddings_from` |
 | `load_finetuned` | run of fine-tuning, Hugging Face folder of a fine-tuned class | task, model, tokenizer | `evaluate`, `predict`, `export` |
 
 `converting.py` writes a run directory or another library's format from any of them.
@@ -37,7 +39,7 @@ from bert_tf.backend import TrainableModel
 from bert_tf.errors import ConfigError, DataError, RunDirectoryError
 from bert_tf.files import is_there
 from bert_tf.models.encoder_config import DROPOUT_RATES
-from bert_tf.models.families import FAMILIES, build_encoder, describe
+from bert_tf.models.families import FAMILIES, above_table, build_encoder, describe
 from bert_tf.models.weights import LoadReport, by_path, part_of
 from bert_tf.objectives.objective import ObjectiveConfig
 from bert_tf.objectives.registry import OBJECTIVES
@@ -193,6 +195,61 @@ def load_encoder(path, trained=True, pooler=True, dropout=None, **outputs):
     return encoder, source.tokenizer()
 
 
+def new_config(source, section):
+    """The configuration of a new encoder above the token table of a source.
+
+    Args:
+        source: of `open_source`.
+        section: `encoder` of a `FinetuneConfig`; empty for the configuration of the source itself.
+
+    Raises:
+        ConfigError: as `build_config`; also a table of another width than the source's.
+    """
+    if not section:
+        return source.config
+    width = int(build_encoder(source.config).embedding_table.shape[-1])
+    return above_table(section, source.config.vocabulary_size, width, source.tokenizer().pad_id)
+
+
+def load_new_encoder(path, section, trained=True, pooler=True):
+    """A new encoder with random weights above the token table of `path`, and the tokenizer of `path`.
+
+    Args:
+        path: what `bert_tf.load` opens, such as a run of `bert-tf vectors`.
+        section: `encoder` of a `FinetuneConfig`.
+        trained: False keeps a random table, too.
+        pooler: whether the encoder has a pooler.
+
+    Returns:
+        A pair (encoder, tokenizer).
+
+    Raises:
+        RunDirectoryError, DataError: as `bert_tf.load`.
+        ConfigError: as `new_config`.
+    """
+    source = open_source(path)
+    encoder = build_encoder(new_config(source, section), pooler=pooler)
+    if trained:
+        copy_token_table(encoder, source, "encoder")
+    return encoder, source.tokenizer()
+
+
+def copy_token_table(encoder, source, section):
+    """Sets the token table of an encoder from that of a source; `section` is the settings of the encoder, for messages.
+
+    Raises:
+        ConfigError: the tables have different shapes.
+    """
+    table = load_from(source, None).encoder.embedding_table
+    if tuple(table.shape) != tuple(encoder.embedding_table.shape):
+        raise ConfigError(
+            f"the token table of {source.path} is {tuple(table.shape)}, that of the new encoder "
+            f"{tuple(encoder.embedding_table.shape)}; set {section}.hidden_size, or {section}.embedding_size where the family "
+            "has one, to the width of the table"
+        )
+    encoder.embedding_table.assign(table)
+
+
 def load_head(model, path):
     """Sets the variables of a task's head that `path` holds: the layers of ModernBERT's that are pretrained.
 
@@ -238,11 +295,7 @@ def initialize(objective, tokenizer, path, fresh=()):
         DataError: the weights do not fill the model, or it was trained on other tokens.
     """
     source = open_source(path)
-    if source.tokenizer().vocabulary != tokenizer.vocabulary:
-        raise DataError(
-            f"{path} was trained on another vocabulary than that of the shards; write the shards with the tokenizer in "
-            f"{path}"
-        )
+    _check_vocabulary(source, tokenizer)
     theirs = configuration.to_dict(source.config)
     for name, value in configuration.to_dict(objective.backbone.config).items():
         # Settings of training alone may differ; those that change the outputs may not.
@@ -256,6 +309,30 @@ def initialize(objective, tokenizer, path, fresh=()):
             f"{path} has no {', '.join(missing)}; to initialize them randomly, list them in train.init_fresh"
         )
     _warn(source, source.fill(objective, partly=True, fresh=fresh))
+
+
+def initialize_embeddings(objective, tokenizer, path):
+    """Starts the token table of a pretraining model from another model's, such as word vectors.
+
+    Args:
+        objective: a `PretrainingModel`; the token table of its backbone is set.
+        tokenizer: the tokenizer of the shards; its vocabulary must equal that of `path`.
+        path: what `bert_tf.load` opens.
+
+    Raises:
+        RunDirectoryError, ConfigError, DataError: as `bert_tf.load`; also another vocabulary, or a table of another width.
+    """
+    source = open_source(path)
+    _check_vocabulary(source, tokenizer)
+    copy_token_table(objective.backbone, source, "model")
+
+
+def _check_vocabulary(source, tokenizer):
+    if source.tokenizer().vocabulary != tokenizer.vocabulary:
+        raise DataError(
+            f"{source.path} was trained on another vocabulary than that of the shards; write the shards with the tokenizer in "
+            f"{source.path}"
+        )
 
 
 def load_for_generation(path, precision="float32"):

@@ -73,6 +73,8 @@ class TrainConfig:
         init_from: a run directory or published checkpoint (also hf://owner/name) to start from; None for random weights.
         init_fresh: the parts that start from random weights although `init_from` is set, because it has none of them:
             for example ["masked_lm_head", "pair_head"].
+        init_embeddings_from: a run, a published checkpoint or a file of word vectors whose token table the model starts
+            with; all else is random. It must have the vocabulary of the shards. None for a random table.
     """
 
     REMOVED: ClassVar[dict] = {"parallel_accumulation": "micro-batches run one after the other; remove the key"}
@@ -93,6 +95,7 @@ class TrainConfig:
     eval_every: Annotated[int, Range(at_least=1)] = 1000
     init_from: str | None = None
     init_fresh: list[str] = dataclasses.field(default_factory=list)
+    init_embeddings_from: str | None = None
 
 
 @dataclasses.dataclass(frozen=True)
@@ -150,6 +153,8 @@ def check_training(train):
         value = getattr(train, name)
         if value % together:
             raise ConfigError(f"train.{name}={value} must be a multiple of train.steps_per_execution={together}")
+    if train.init_from and train.init_embeddings_from:
+        raise ConfigError("train.init_from has a token table, too; remove train.init_embeddings_from")
     if train.batch_size % train.accumulation_steps:
         raise ConfigError(
             f"train.batch_size={train.batch_size} cannot be cut into train.accumulation_steps="

@@ -18,7 +18,7 @@ from bert_tf.tokenizers import load_tokenizer
 from bert_tf.training import inputs
 from bert_tf.training.baselines import unigram
 from bert_tf.training.checkpoints import Checkpoints
-from bert_tf.training.loading import initialize
+from bert_tf.training.loading import initialize, initialize_embeddings
 from bert_tf.training.monitor import Monitor
 from bert_tf.training.optimization import make_optimizer
 from bert_tf.training.precision import precision, resolve
@@ -143,6 +143,8 @@ def _objective(config, model_config, tokenizer, run, strategy, teaching):
             teaching.start(objective)
         if train.init_from:
             initialize(objective, tokenizer, train.init_from, fresh=train.init_fresh)
+        if train.init_embeddings_from:
+            initialize_embeddings(objective, tokenizer, train.init_embeddings_from)
     return trained, 0, None
 
 

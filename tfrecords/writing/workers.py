@@ -69,7 +69,7 @@ def map_unordered(setup, items, workers):
 
     try:
         for left in range(len(first) - here, 0, -THREADS):
-            processes.append(_Process(setup, min(left, THREADS)))
+            processes.append(WorkerProcess(setup, min(left, THREADS)))
             feed(processes[-1].map(source.next))
         function = setup()
         for _ in range(here):
@@ -118,7 +118,7 @@ def _feed(outcomes, results):
         results.put(("error", error))
 
 
-class _Process:
+class WorkerProcess:
     """The parent's end of a worker process that works on up to `threads` items at a time."""
 
     def __init__(self, setup, threads):
@@ -135,25 +135,30 @@ class _Process:
 
     def map(self, next_item):
         """Yields the results of the items that `next_item` returns, until it returns None."""
-        self._send(self._setup)
-        self._receive()
-        self._ready, in_hand = True, 0
+        self.start()
+        in_hand = 0
         while True:
             while in_hand < self._threads and (item := next_item()) is not None:
-                self._send(item)
+                self.send(item)
                 in_hand += 1
             if not in_hand:
                 return
-            yield self._receive()
+            yield self.receive()
             in_hand -= 1
 
-    def _send(self, value):
+    def start(self):
+        """Calls the setup there."""
+        self.send(self._setup)
+        self.receive()
+        self._ready = True
+
+    def send(self, value):
         try:
             self._connection.send(value)
         except OSError:
             raise self._died() from None
 
-    def _receive(self):
+    def receive(self):
         try:
             error, value = self._connection.recv()
         except (EOFError, OSError):

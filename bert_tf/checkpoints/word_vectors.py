@@ -1,0 +1,219 @@
+"""Files of word vectors: word2vec's text and binary formats, GloVe's text, fastText's .vec.
+
+| format | first line | each word |
+|---|---|---|
+| "word2vec", and fastText's .vec | number of words, size | a line of text: the word and its numbers |
+| "word2vec_binary" | number of words, size | the word, a space, its numbers as float32, often a line end |
+| "glove" | none | a line of text: the word and its numbers |
+"""
+
+import mmap
+import unicodedata
+from pathlib import Path
+
+import numpy as np
+
+from bert_tf.errors import ConfigError, DataError, RunDirectoryError
+from bert_tf.files import atomic_write, explain_disk_errors, explain_reading, is_there
+from bert_tf.models.weights import WeightMap
+from bert_tf.models.word_vectors_config import WordVectorsConfig
+from bert_tf.parsing import brief
+from bert_tf.tokenizers import whole_word_tokenizer
+from bert_tf.tokenizers.wordpiece.whole_words import SPECIAL_TOKENS
+
+FORMATS = ("word2vec", "word2vec_binary", "glove")
+WEIGHTS = WeightMap(arrays={"vectors": "embeddings/token_embeddings"})
+
+_LONGEST_WORD = 1 << 12  # bytes
+_LONGEST_LINE = 1 << 24
+_GZIP = b"\x1f\x8b"
+
+
+def recognize(path):
+    """Whether `path` is a file, as only word vectors are; other checkpoints are folders, or the prefix of files."""
+    return Path(path).is_file()
+
+
+def read_checkpoint(path):
+    """A file of vectors as (configuration, {"vectors": table}, tokenizer), the special tokens first.
+
+    The tokenizer lowercases if no word has a capital letter, and then drops accents if no word has one. A special token
+    that is not in the file, such as "[PAD]", has a vector of zeros.
+
+    Raises:
+        DataError: see `read_vectors`; also a word that no vocabulary can hold.
+    """
+    words, vectors = read_vectors(path)
+    ids = {word: i for i, word in enumerate(words)}
+    special = np.zeros((len(SPECIAL_TOKENS), vectors.shape[1]), np.float32)
+    for row, token in enumerate(SPECIAL_TOKENS):
+        if token in ids:
+            special[row] = vectors[ids[token]]
+    kept = [i for word, i in ids.items() if word not in SPECIAL_TOKENS]
+    table = np.concatenate([special, vectors if len(kept) == len(words) else vectors[kept]])
+    lowercase = all(word == word.lower() for word in words)
+    accents = any(unicodedata.combining(c) for word in words for c in unicodedata.normalize("NFD", word) if not word.isascii())
+    try:
+        tokenizer = whole_word_tokenizer([words[i] for i in kept], lowercase, strip_accents=lowercase and not accents)
+    except DataError as error:
+        raise DataError(f"{path}: {error}") from None
+    return WordVectorsConfig(*table.shape), {"vectors": table}, tokenizer
+
+
+def read_vectors(path):
+    """The words and vectors of a file, whose format is recognized.
+
+    Args:
+        path: the file.
+
+    Returns:
+        (list of str, float32 [V, D]).
+
+    Raises:
+        DataError: the file is empty, truncated or of another kind; a line has another number of numbers, a word is there
+            twice or is not UTF-8, a number is none or not finite. Names the file, and the line or the word's number.
+    """
+    with explain_reading(path), open(path, "rb") as file:
+        first = file.readline(_LONGEST_LINE)
+        if first.startswith(_GZIP):
+            raise DataError(f"{path} is compressed with gzip; unpack it first")
+        header, rest = _header(first), file.readline(_LONGEST_LINE)
+        if header is None:
+            fields = len(first.split()) - 1
+            if fields < 1 or b"\0" in first:
+                raise DataError(f"{path} holds no word vectors: its first line is {brief(first[:100])}")
+            return _read_text(path, None, fields)
+        count, size = header
+        if not 1 <= count < 2**31 or not 1 <= size <= 65_536:
+            raise DataError(f"{path}, line 1: {count:,} words with {size:,} numbers each cannot be right")
+        if _numbers(rest, size) is not None:
+            return _read_text(path, count, size)
+    return _read_binary(path, count, size, len(first))
+
+
+def _header(line):
+    """(words, size) of a first line of two whole numbers; None for another line."""
+    fields = line.split()
+    return tuple(map(int, fields)) if len(fields) == 2 and all(field.isdigit() for field in fields) else None
+
+
+def _numbers(line, size):
+    """(word, the numbers) of a line of text; None if it is none."""
+    fields = line.rstrip().rsplit(b" ", size)
+    if len(fields) != size + 1:
+        return None
+    try:
+        return fields[0].decode("utf-8"), np.array(fields[1:], np.bytes_).astype(np.float32)
+    except (UnicodeDecodeError, ValueError):
+        return None
+
+
+def _read_text(path, count, size):
+    """The vectors of a text file; `count` words after a header, or None without one."""
+    words, rows = {}, []
+    with open(path, "rb") as file:
+        if count is not None:
+            file.readline()
+        for number, line in enumerate(iter(lambda: file.readline(_LONGEST_LINE), b""), 1 if count is None else 2):
+            parsed = _numbers(line, size)
+            if parsed is None:
+                raise DataError(f"{path}, line {number}: {_problem(line, size)}")
+            word, vector = parsed
+            if not np.isfinite(vector).all():
+                raise DataError(f"{path}, line {number}: the vector of {brief(word)} has a number that is not finite")
+            if words.setdefault(word, number) != number:
+                raise DataError(f"{path}, line {number}: {brief(word)} is there twice, first in line {words[word]}")
+            rows.append(vector)
+    if count not in (None, len(rows)):
+        raise DataError(f"{path}, line 1, promises {count:,} words, but {len(rows):,} follow; the file is damaged")
+    return list(words), np.stack(rows)
+
+
+def _problem(line, size):
+    """What is wrong with a line that is no word with `size` numbers."""
+    fields = line.split()
+    if len(fields) != size + 1:
+        return f"{max(len(fields) - 1, 0)} numbers after the word, but the first line says {size}"
+    for field in fields[1:]:
+        try:
+            float(field)
+        except ValueError:
+            return f"{brief(field.decode('utf-8', 'replace'))} is not a number"
+    return "the word is not UTF-8"
+
+
+def _read_binary(path, count, size, position):
+    words, width, bytes_there = {}, 4 * size, Path(path).stat().st_size
+    if bytes_there < position + count * (width + 1):
+        raise DataError(
+            f"{path} is truncated or damaged: {count:,} words with {size} float32 numbers do not fit into {bytes_there:,} bytes"
+        )
+    vectors = np.empty((count, size), np.float32)
+    with open(path, "rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as data:
+        for number in range(count):
+            where = f"{path}, word {number + 1:,} of {count:,} (byte {position:,})"
+            space = data.find(b" ", position, position + _LONGEST_WORD)
+            end = space + 1 + width
+            if space < 0 or end > bytes_there:
+                raise DataError(f"{where}: the file ends, or there is no word; it is truncated or damaged")
+            try:
+                word = data[position:space].lstrip(b"\n").decode("utf-8")
+            except UnicodeDecodeError:
+                raise DataError(f"{where} is not UTF-8; the file is damaged") from None
+            vectors[number] = np.frombuffer(data, "<f4", size, space + 1)
+            if not np.isfinite(vectors[number]).all():
+                raise DataError(f"{where}: the vector of {brief(word)} has a number that is not finite")
+            if words.setdefault(word, number) != number:
+                raise DataError(f"{where}: {brief(word)} is there twice, first as word {words[word] + 1:,}")
+            position = end
+        if data[position:].strip():
+            raise DataError(f"{path} has {bytes_there - position:,} bytes after the last of its {count:,} words")
+    return list(words), vectors
+
+
+def write_vectors(path, words, vectors, format):
+    """Writes vectors to one file; whole, or not at all.
+
+    Args:
+        path: a file that does not exist yet.
+        words: iterable of str.
+        vectors: float32 [V, D].
+        format: of `FORMATS`. fastText's .vec is "word2vec". Text has 9 digits, from which float32 comes back exactly.
+
+    Raises:
+        ConfigError: an unknown format.
+        DataError: a word that the format cannot hold.
+        RunDirectoryError: the file exists, or cannot be written.
+    """
+    if format not in FORMATS:
+        raise ConfigError(f"there is no format '{format}' of word vectors; known: {', '.join(FORMATS)}")
+    if is_there(path):
+        raise RunDirectoryError(f"{path} exists already; choose another file")
+    with explain_disk_errors(path), atomic_write(path, "wb") as file:
+        if format != "glove":
+            file.write(b"%d %d\n" % vectors.shape)
+        for word, vector in zip(words, np.asarray(vectors, "<f4"), strict=True):
+            if not word or any(c.isspace() for c in word):
+                raise DataError(f"{brief(word)} cannot be written as {format}: words are separated by spaces there")
+            binary = format == "word2vec_binary"
+            numbers = vector.tobytes() if binary else " ".join(f"{x:.9g}" for x in vector).encode()
+            file.write(word.encode("utf-8") + b" " + numbers + b"\n")
+
+
+def write_table(encoder, tokenizer, path, format):
+    """Writes the token table of an encoder, one row for each token; special tokens are left out.
+
+    Args:
+        encoder: has an `embedding_table`.
+        tokenizer: names the rows.
+        path, format: as for `write_vectors`.
+
+    Raises:
+        ConfigError: there is no tokenizer.
+        DataError, RunDirectoryError: as `write_vectors`.
+    """
+    if tokenizer is None:
+        raise ConfigError(f"format {format} holds words, and there is no tokenizer that names them")
+    special = set(tokenizer.special_tokens)
+    ids = [i for i, token in enumerate(tokenizer.vocabulary) if token not in special]
+    write_vectors(path, [tokenizer.vocabulary[i] for i in ids], np.asarray(encoder.embedding_table)[ids], format)

@@ -1,0 +1,60 @@
+"""Train word vectors on a corpus: skip-gram, CBOW or GloVe.
+
+The run holds an encoder without context, whose output is the table of vectors, and a tokenizer of whole words:
+finetune, predict and export take it like any other run. Run the same command again to resume an interrupted run; with
+--workers 1 the result is then the same bit for bit.
+
+example:
+  bert-tf vectors books/ --output vectors
+  bert-tf vectors books/ --output glove --config vectors/glove --set algorithm.size=300
+  bert-tf vectors books/ --output vectors --similarity wordsim353.tsv
+  bert-tf neighbours vectors king
+  bert-tf convert vectors vectors.bin --to word2vec_binary
+  bert-tf finetune --init-from vectors --train train.tsv --dev dev.tsv --output task \\
+      --set encoder.family=bilstm --set encoder.hidden_size=256
+
+in Python:
+  from bert_tf import config
+  from bert_tf.vectors import VectorsConfig, train_vectors
+  run, metrics = train_vectors(config.load(VectorsConfig, "vectors/skip_gram"), "books/", "vectors")
+"""
+
+from bert_tf.cli import settings
+
+
+def add_arguments(parser):
+    parser.add_argument("corpus", nargs="+", help="files, folders or globs of text")
+    settings.add_config(parser, "vectors/skip_gram", _config_class)
+    parser.add_argument("--output", required=True, help="run directory: a new one, or one to resume")
+    parser.add_argument("--text-field", default="text", metavar="NAME", help="the field or column that holds the text (default text)")
+    parser.add_argument("--workers", type=int, help="processes that train (default: one on each core); sets train.workers")
+    parser.add_argument(
+        "--similarity", action="append", default=[], metavar="FILE",
+        help="print how well the vectors agree with judged word pairs (word, word, number); may be repeated",
+    )  # fmt: skip
+
+
+def _config_class():
+    from bert_tf.vectors.vectors_config import VectorsConfig
+
+    return VectorsConfig
+
+
+def run(arguments):
+    from bert_tf.vectors.vectors_config import VectorsConfig
+
+    config = settings.load(VectorsConfig, arguments, train__workers=arguments.workers)
+    from bert_tf.vectors.training import train_vectors
+
+    directory, metrics = train_vectors(config, arguments.corpus, arguments.output, arguments.text_field)
+    size = directory.section("model")
+    print(f"{directory.path}: {size['vocabulary_size']:,} vectors of {size['hidden_size']} numbers, loss {metrics['loss']:.4f}")
+    if arguments.similarity:
+        from bert_tf.vectors.similarity import WordTable, similarity
+
+        table = WordTable.load(directory.path)
+        for path in arguments.similarity:
+            found = similarity(table, path)
+            print(f"  {path}: Spearman {found['spearman']:.3f} of {found['pairs']} pairs; {found['unknown']} have a word without a vector")
+    print(f"next: bert-tf neighbours {arguments.output} WORD")
+    print(f"      bert-tf finetune --init-from {arguments.output} --train train.tsv --dev dev.tsv --output task")

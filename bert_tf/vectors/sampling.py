@@ -1,0 +1,53 @@
+"""What skip-gram and CBOW draw at random: the words that are kept, their windows, their negatives."""
+
+import numpy as np
+
+
+def keep_probabilities(counts, subsample):
+    """The probability with which each word is kept: float64 [V].
+
+    word2vec.c: (sqrt(f / t) + 1) * t / f, at most 1. (Equation 5 of Mikolov et al. 2013 is another formula.)
+
+    Args:
+        counts: int64 [V], how often each word is in the corpus.
+        subsample: t; 0 keeps all.
+
+    Example:
+        keep_probabilities(np.array([1_000_000, 10]), 1e-3)  # [0.0326..., 1.0]
+    """
+    if not subsample:
+        return np.ones(len(counts))
+    part = np.asarray(counts, np.float64) / np.sum(counts)
+    return np.minimum((np.sqrt(part / subsample) + 1) * subsample / part, 1.0)
+
+
+def cumulative_negatives(counts, power):
+    """The cumulative probabilities of the words as negatives, which are in proportion to count ^ power: float64 [V]."""
+    sums = np.cumsum(np.asarray(counts, np.float64) ** power)
+    return sums / sums[-1]
+
+
+def draw_negatives(random, cumulative, shape):
+    """Negatives: int32 of any shape. `random` is a NumPy generator."""
+    drawn = np.searchsorted(cumulative, random.random(shape), side="right")
+    return np.minimum(drawn, len(cumulative) - 1).astype(np.int32)
+
+
+def draw_contexts(random, rows, window):
+    """The positions of the words in each word's window, whose size is drawn from 1 to `window`.
+
+    Args:
+        random: a NumPy generator.
+        rows: int [N], the row of each word; windows do not reach across rows.
+        window: the largest window.
+
+    Returns:
+        (positions int64 [N, 2 * window], bool of the same shape: whether there is a word of the window). The positions
+        of others may be any.
+    """
+    offsets = np.concatenate([np.arange(-window, 0), np.arange(1, window + 1)])
+    sizes = random.integers(1, window + 1, len(rows))
+    positions = np.arange(len(rows))[:, None] + offsets
+    inside = (np.abs(offsets) <= sizes[:, None]) & (positions >= 0) & (positions < len(rows))
+    positions = np.clip(positions, 0, max(len(rows) - 1, 0))
+    return positions, inside & (rows[positions] == rows[:, None])

@@ -1,0 +1,114 @@
+"""Word similarity and nearest neighbours of word vectors."""
+
+import dataclasses
+
+import numpy as np
+from scipy.stats import spearmanr
+
+from bert_tf.config import nearest
+from bert_tf.errors import DataError
+from bert_tf.files import explain_reading
+from bert_tf.parsing import brief
+from bert_tf.training.loading import load
+
+
+@dataclasses.dataclass(frozen=True)
+class WordTable:
+    """Words and their vectors of length 1.
+
+    Attributes:
+        words: list of str.
+        vectors: float32 [V, D].
+        lowercase: whether words are looked up in lower case.
+
+    Example:
+        WordTable(["a", "b"], np.eye(2, dtype="float32")).neighbours("a", 1)  # [('b', 0.0)]
+    """
+
+    words: list
+    vectors: np.ndarray
+    lowercase: bool = False
+
+    def __post_init__(self):
+        lengths = np.linalg.norm(self.vectors, axis=1, keepdims=True)
+        object.__setattr__(self, "vectors", self.vectors / np.maximum(lengths, 1e-12))
+        object.__setattr__(self, "_ids", {word: i for i, word in enumerate(self.words)})
+
+    @classmethod
+    def load(cls, path):
+        """The token table of a run, of a published checkpoint or of a file of vectors; special tokens are left out.
+
+        Raises:
+            RunDirectoryError, DataError, ConfigError: as `bert_tf.load`.
+        """
+        loaded = load(path)
+        tokenizer = loaded.tokenizer
+        special = set(tokenizer.special_tokens)
+        ids = [i for i, token in enumerate(tokenizer.vocabulary) if token not in special]
+        table = np.asarray(loaded.encoder.embedding_table)[ids]
+        words = [tokenizer.vocabulary[i] for i in ids]
+        return cls(words, table, all(word == word.lower() for word in words))
+
+    def find(self, word):
+        """The row of a word; None if it has no vector."""
+        return self._ids.get(word.lower() if self.lowercase else word)
+
+    def neighbours(self, word, count=10):
+        """The words with the nearest vectors: list of (word, cosine), the nearest first.
+
+        Raises:
+            DataError: the word has no vector; names a similar one.
+        """
+        row = self.find(word)
+        if row is None:
+            raise DataError(f"{brief(word)} has no vector{nearest(word, self.words) if len(self.words) < 100_000 else ''}")
+        cosines = self.vectors @ self.vectors[row]
+        cosines[row] = -np.inf
+        chosen = np.argsort(-cosines, kind="stable")[: min(count, len(self.words) - 1)]
+        return [(self.words[i], float(cosines[i])) for i in chosen]
+
+
+def similarity(table, path):
+    """How well cosines agree with people's judgements of word pairs, such as WordSim-353 and SimLex-999.
+
+    Args:
+        table: a `WordTable`.
+        path: a file of lines with two words and a number, separated by tabulators or commas. Lines that begin with "#",
+            and a first line without a number, are left out.
+
+    Returns:
+        dict: "spearman", "pairs" (those whose words both have a vector), "unknown" (the number of other pairs).
+
+    Raises:
+        DataError: a line that is no pair, or fewer than two pairs with vectors.
+
+    Example:
+        Path("pairs.tsv").write_text("a\\tb\\t1\\na\\tc\\t3\\nb\\tc\\t2\\n")
+        vectors = np.array([[1, 0], [0, 1], [1, 0.5]], "float32")
+        similarity(WordTable(["a", "b", "c"], vectors), "pairs.tsv")["spearman"]  # 1.0
+    """
+    judged, cosines, unknown = [], [], 0
+    for first, second, score in _read_pairs(path):
+        rows = table.find(first), table.find(second)
+        if None in rows:
+            unknown += 1
+            continue
+        judged.append(score)
+        cosines.append(float(table.vectors[rows[0]] @ table.vectors[rows[1]]))
+    if len(judged) < 2:
+        raise DataError(f"{path}: only {len(judged)} of {len(judged) + unknown} pairs have a vector for both words")
+    return {"spearman": float(spearmanr(judged, cosines).statistic), "pairs": len(judged), "unknown": unknown}
+
+
+def _read_pairs(path):
+    with explain_reading(path), open(path, encoding="utf-8-sig", errors="replace") as file:
+        lines = file.read().splitlines()
+    for number, line in enumerate(lines, 1):
+        if not line.strip() or line.startswith("#"):
+            continue
+        fields = [field.strip() for field in line.split("\t" if "\t" in line else ",")]
+        try:
+            yield fields[0], fields[1], float(fields[2])
+        except (IndexError, ValueError):
+            if number > 1:  # else the names of the columns
+                raise DataError(f"{path}, line {number}: expected two words and a number, got {brief(line)}") from None

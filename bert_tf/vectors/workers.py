@@ -1,0 +1,99 @@
+"""Blocks of the corpus trained by several processes, which share the tables.
+
+As in word2vec.c nobody waits for anybody: two processes may read and write the same vector at the same time (Niu et al.
+2011, "Hogwild!"). The result of one worker depends on the seed alone. Each has one thread: the matrices are small.
+"""
+
+import collections
+import contextlib
+import functools
+import mmap
+import os
+
+import numpy as np
+
+from bert_tf.vectors.algorithms import ALGORITHMS
+from tfrecords.writing.workers import WorkerProcess
+
+#: Blocks that are given to a process before the result of the first is waited for.
+_AHEAD = 2
+
+
+class SharedTables:
+    """Arrays in memory that other processes can open; it is freed when all of them ended.
+
+    Args:
+        arrays: dict of name to array; their contents are copied.
+
+    Attributes:
+        arrays: the shared arrays.
+    """
+
+    def __init__(self, arrays):
+        layout, size = {}, 0
+        for name, array in arrays.items():
+            layout[name] = (array.shape, array.dtype.str, size)
+            size += -(-array.nbytes // 64) * 64
+        self._file = os.memfd_create("word vectors")
+        os.truncate(self._file, size)
+        self.address = (os.getpid(), self._file, size, layout)
+        self.arrays = _map(self._file, size, layout)
+        for name, array in arrays.items():
+            self.arrays[name][...] = array
+
+    def close(self):
+        os.close(self._file)
+
+
+def _map(file, size, layout):
+    memory = mmap.mmap(file, size)
+    return {
+        name: np.frombuffer(memory, dtype, int(np.prod(shape)), begin).reshape(shape)
+        for name, (shape, dtype, begin) in layout.items()
+    }
+
+
+def open_tables(address):
+    """The arrays of `SharedTables` in another process, which must be a child of the one that made them."""
+    process, file, size, layout = address
+    with open(f"/proc/{process}/fd/{file}", "r+b") as opened:
+        return _map(opened.fileno(), size, layout)
+
+
+def make_worker(config, folder, address):
+    """Function(task) that trains a block in a worker process: `train` of the algorithm."""
+    algorithm = ALGORITHMS[config.algorithm.name](config, folder, open_tables(address))
+    return lambda task: algorithm.train(*task)
+
+
+@contextlib.contextmanager
+def training(config, folder, shared, workers):
+    """Gives a function(tasks) that yields the result of each task, in their order.
+
+    Args:
+        config: a `VectorsConfig`.
+        folder: of the prepared corpus.
+        shared: `SharedTables`, which are trained.
+        workers: how many processes. With one the tasks are done one after the other.
+    """
+    processes = []
+    try:
+        for _ in range(workers):
+            processes.append(WorkerProcess(functools.partial(make_worker, config, folder, shared.address), 1))
+            processes[-1].start()
+        yield functools.partial(_spread, processes)
+    finally:
+        for process in processes:
+            process.stop()
+
+
+def _spread(processes, tasks):
+    waiting = collections.deque()
+    for number, task in enumerate(tasks):
+        process = processes[number % len(processes)]
+        process.send(task)
+        waiting.append(process)
+        if len(waiting) >= _AHEAD * len(processes):
+            yield waiting.popleft().receive()
+    while waiting:
+        yield waiting.popleft().receive()

@@ -1,0 +1,149 @@
+"""The updates of skip-gram, CBOW and GloVe equal their formulas, one pair at a time, in float64."""
+
+import json
+
+import numpy as np
+import pytest
+
+from bert_tf.vectors import CbowConfig, Glove, GloveConfig, NegativeSampling, SkipGramConfig, VectorsConfig
+from bert_tf.vectors.corpus import EncodedCorpus
+from bert_tf.vectors.glove import PAIRS, count_pairs
+from bert_tf.vectors.negative_sampling import pair_gradients
+
+ROWS = [[0, 1, 2, 0, 3], [4, 0, 1], [2, 2, 5, 1, 0, 3, 4]]
+
+
+@pytest.fixture
+def folder(tmp_path):
+    """A corpus of six words."""
+    ids = np.concatenate(ROWS).astype(np.int32)
+    ids.tofile(tmp_path / "ids.int32")
+    np.save(tmp_path / "rows.npy", np.cumsum([0, *map(len, ROWS)]))
+    (tmp_path / "corpus.json").write_text(json.dumps({"counts": np.bincount(ids).tolist(), "sha256": ""}))
+    return tmp_path
+
+
+def random_tables(settings, words=6):
+    tables = NegativeSampling.initial_tables(settings, words)
+    random = np.random.default_rng(3)
+    return {name: random.normal(size=table.shape).astype(np.float32) for name, table in tables.items()}
+
+
+def sigmoid(x):
+    return 1 / (1 + np.exp(-x))
+
+
+def drawn(algorithm):
+    """The words of block 0, the words in the window of each, and its negatives without those that equal it."""
+    words, contexts, inside, negatives = algorithm._draw(0, 0)
+    return [
+        (word, words[places[here]], [n for n in others if n != word])
+        for word, places, here, others in zip(words, contexts, inside, negatives)
+    ]
+
+
+def test_skip_gram(folder):
+    """Mikolov et al. 2013, equation 4: the gradients of all pairs at the first vectors, times the learning rate."""
+    settings = VectorsConfig(SkipGramConfig(size=4, window=2, subsample=0, learning_rate=0.1))
+    tables = random_tables(settings)
+    x, y = (np.float64(tables[name]) for name in ("words", "outputs"))
+    dx, dy, loss = np.zeros_like(x), np.zeros_like(y), 0.0
+    algorithm = NegativeSampling(settings, folder, tables)
+    for word, contexts, negatives in drawn(algorithm):
+        for context in contexts:
+            for target, label in [(word, 1), *((n, 0) for n in negatives)]:
+                p = sigmoid(x[context] @ y[target])
+                dx[context] += (label - p) * y[target]
+                dy[target] += (label - p) * x[context]
+                loss -= np.log(p if label else 1 - p)
+    sums = algorithm.train(epoch=0, block=0, progress=0.25)
+    np.testing.assert_allclose(tables["words"], x + 0.075 * dx, atol=1e-5)
+    np.testing.assert_allclose(tables["outputs"], y + 0.075 * dy, atol=1e-5)
+    assert sums["loss"] == pytest.approx(loss, rel=1e-5)
+    assert sums["pairs"] == sum(len(contexts) for _, contexts, _ in drawn(algorithm))
+
+
+@pytest.mark.parametrize("divided", [False, True])
+def test_cbow(folder, divided):
+    settings = VectorsConfig(CbowConfig(size=4, window=2, subsample=0, learning_rate=0.1, divided_gradient=divided))
+    tables = random_tables(settings)
+    x, y = (np.float64(tables[name]) for name in ("words", "outputs"))
+    dx, dy = np.zeros_like(x), np.zeros_like(y)
+    algorithm = NegativeSampling(settings, folder, tables)
+    for word, contexts, negatives in drawn(algorithm):
+        mean, gradient = x[contexts].mean(0), 0
+        for target, label in [(word, 1), *((n, 0) for n in negatives)]:
+            error = label - sigmoid(mean @ y[target])
+            gradient = gradient + error * y[target]
+            dy[target] += error * mean
+        for context in contexts:
+            dx[context] += gradient / (len(contexts) if divided else 1)
+    algorithm.train(epoch=0, block=0, progress=0.0)
+    np.testing.assert_allclose(tables["words"], x + 0.1 * dx, atol=1e-5)
+    np.testing.assert_allclose(tables["outputs"], y + 0.1 * dy, atol=1e-5)
+
+
+def test_gradients_are_those_of_the_log_likelihood():
+    random = np.random.default_rng(0)
+    x, y = random.normal(size=(3, 4)), random.normal(size=(5, 4))
+    positive, negative = random.integers(0, 3, (2, 3, 5)).astype(float)
+    _, _, loss = pair_gradients(x, y, positive, negative)
+    dx, dy, _ = pair_gradients(x, y, positive, negative, measured=False)
+    for array, derivative in ((x, dx), (y, dy)):
+        array[1, 2] += 1e-6
+        assert (loss - pair_gradients(x, y, positive, negative)[2]) / 1e-6 == pytest.approx(derivative[1, 2], rel=1e-3)
+        array[1, 2] -= 1e-6
+
+
+def test_the_rate_falls_to_its_smallest_part(folder):
+    changes = []
+    for progress in (0.0, 0.5, 1.0):
+        settings = VectorsConfig(SkipGramConfig(size=4, window=2, subsample=0, last_rate=0.01))
+        tables = random_tables(settings)
+        before = tables["words"].copy()
+        NegativeSampling(settings, folder, tables).train(0, 0, progress)
+        changes.append(np.abs(tables["words"] - before).max())
+    assert changes[1] / changes[0] == pytest.approx(0.5, rel=1e-3)
+    assert changes[2] / changes[0] == pytest.approx(0.01, rel=1e-2)
+
+
+def test_pairs_count_by_their_distance_within_a_row(folder):
+    expected = np.zeros((6, 6))
+    for row in ROWS:
+        for i, left in enumerate(row):
+            for j, right in enumerate(row):
+                if 0 < abs(i - j) <= 3:
+                    expected[left, right] += 1 / abs(i - j)
+    counted = count_pairs(EncodedCorpus.open(folder, block_words=8), window=3).toarray()
+    np.testing.assert_allclose(counted, expected)
+
+
+def test_glove(folder):
+    """Pennington et al. 2014, equation 8, and the AdaGrad of glove.c, for pairs that share no word and no context."""
+    settings = VectorsConfig(GloveConfig(size=4, window=3, x_max=2.0))
+    Glove.prepare(settings, folder)
+    pairs = np.load(folder / PAIRS)
+    one = np.array([next(pair for pair in pairs if pair["word"] == i and pair["context"] == j) for i, j in ((0, 1), (1, 2))])
+    np.save(folder / PAIRS, one)
+    tables = Glove.initial_tables(settings, 6)
+    random = np.random.default_rng(3)
+    for name in tables:
+        tables[name] = np.abs(random.normal(size=tables[name].shape)).astype(np.float32)
+    expected = {name: np.float64(table) for name, table in tables.items()}
+    cost = 0.0
+    for i, j, count in one.tolist():
+        w, c = expected["words"][i].copy(), expected["contexts"][j].copy()
+        error = w @ c + expected["word_biases"][i, 0] + expected["context_biases"][j, 0] - np.log(count)
+        weighted = min(1, (count / 2.0) ** 0.75) * error
+        cost += weighted * error / 2
+        for name, row, gradient in (
+            ("words", i, weighted * c), ("contexts", j, weighted * w), ("word_biases", i, weighted), ("context_biases", j, weighted),
+        ):  # fmt: skip
+            step = 0.05 * gradient
+            expected[name][row] -= step / np.sqrt(expected[f"{name}_squares"][row])
+            expected[f"{name}_squares"][row] += step**2
+    found = Glove(settings, folder, tables).train(epoch=0, block=0, progress=0.0)
+    assert found["loss"] == pytest.approx(cost, rel=1e-5)
+    for name in expected:
+        np.testing.assert_allclose(tables[name], expected[name], atol=1e-5, err_msg=name)
+    np.testing.assert_array_equal(Glove.vectors(tables), tables["words"] + tables["contexts"])
