@@ -199,7 +199,7 @@ RECURRENT = {
     "sa_lstm": (ADVERSARIAL_TEXT, 256, 100_000, 1e-3, 1.0, None),
     "elmo": (BILM, 3 * 128 * 20 // 120, 10 * 768_648_884 // (3 * 128 * 20), 0.2, 10.0, 8192),
 }
-SMALL = {"bert_tiny", "bert_laptop", "t5_laptop"}  # sizes for a laptop, with settings of our own
+SMALL = {"bert_tiny", "bert_laptop", "gpt_laptop", "t5_laptop"}  # sizes for a laptop, with settings of our own
 # Masking: rate, fraction masked, fraction replaced by random tokens, strategy, tokens predicted in a sequence of so many.
 TOKENS = (0.15, 0.8, 0.1, "token")
 MASKING = {
