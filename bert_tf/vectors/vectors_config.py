@@ -54,6 +54,9 @@ class SkipGramConfig(AlgorithmConfig):
         negative_power: negatives are drawn in proportion to count ^ this.
         update_words: words whose gradients are computed before the vectors are updated. word2vec.c updates after each
             pair.
+
+    Example:
+        SkipGramConfig(size=300, window=8, negatives=25)
     """
 
     name: str = "skip_gram"
@@ -74,6 +77,9 @@ class CbowConfig(SkipGramConfig):
         learning_rate: falls linearly with the words that were read, to `last_rate` times this.
         divided_gradient: the context is the mean of n vectors. False: each of them gets the whole gradient of the mean,
             as in word2vec.c; true: the n-th part of it, which is the derivative.
+
+    Example:
+        CbowConfig(divided_gradient=True)
     """
 
     name: str = "cbow"
@@ -96,6 +102,9 @@ class GloveConfig(AlgorithmConfig):
         alpha: the weight of a pair that meets x times is (x / x_max) ^ alpha.
         update_pairs: pairs whose gradients are computed before the vectors are updated. glove.c updates after each pair.
         memory_words: words of the corpus whose pairs are counted in memory at a time.
+
+    Example:
+        GloveConfig(size=50, x_max=10)
     """
 
     name: str = "glove"
@@ -117,6 +126,9 @@ class VocabularyConfig:
             Hangul in whole syllables.
         min_count: words that the corpus holds less often are left out, and the text is read without them.
         max_words: at most so many words, the most frequent ones; null for no limit.
+
+    Example:
+        VocabularyConfig(lowercase=False, max_words=100_000)
     """
 
     lowercase: bool = True
@@ -136,6 +148,9 @@ class VectorsTrainConfig:
         block_words: words, of GloVe pairs, that a process is given at a time.
         row_words: documents are cut into rows of at most so many words, across which no window reaches.
         checkpoint_seconds: after so many seconds a checkpoint is saved, and after each epoch. It changes no result.
+
+    Example:
+        VectorsTrainConfig(workers=1)
     """
 
     seed: Annotated[int, Range(at_least=0, below=2**32)] = 0
@@ -153,6 +168,9 @@ class VectorsConfig:
         algorithm: how the vectors are trained; `name` chooses.
         vocabulary: the words that get a vector.
         train: seed, division of the work, checkpoints.
+
+    Example:
+        VectorsConfig(GloveConfig(size=50), VocabularyConfig(min_count=10))
     """
 
     algorithm: AlgorithmConfig = dataclasses.field(default_factory=SkipGramConfig)
