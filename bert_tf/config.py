@@ -15,7 +15,7 @@ from pathlib import Path
 
 from bert_tf.errors import ConfigError, DataError
 from bert_tf.files import atomic_write
-from bert_tf.parsing import brief, dump_yaml, parse_yaml, read_json_object, read_yaml
+from bert_tf.parsing import brief, dump_yaml, listed, parse_yaml, read_json_object, read_yaml
 
 
 @dataclasses.dataclass(frozen=True)
@@ -128,7 +128,7 @@ def _unknown_key(cls, key, where):
     if owners:
         chosen = next(name for name, choice in cls.choices().items() if choice is cls)
         chooser = _join(where, cls.CHOSEN_BY)
-        return f"'{path}' applies only to {' and '.join(owners)}, but {chooser} is '{chosen}'; remove '{path}'"
+        return f"'{path}' applies only to {listed(owners)}, but {chooser} is '{chosen}'; remove '{path}'"
     return f"unknown key '{path}'{nearest(str(key), [f.name for f in dataclasses.fields(cls) if f.init])}"
 
 

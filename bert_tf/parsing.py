@@ -38,6 +38,16 @@ def brief(value):
     return text if len(text) <= 200 else f"{text[:150]} ... {text[-40:]}"
 
 
+def listed(names):
+    """The names as a sentence has them.
+
+    Example:
+        listed(["adamw", "lamb", "adagrad"])  # 'adamw, lamb and adagrad'
+    """
+    *first, last = names
+    return f"{', '.join(first)} and {last}" if first else last
+
+
 def read_json(path):
     """The value that a JSON file holds.
 

@@ -98,3 +98,9 @@ def test_setup_lists_every_package():
 def test_files_are_small():
     long = {str(p.relative_to(ROOT)): n for p in FILES if (n := len(p.read_text().splitlines())) > 500}
     assert not long
+
+
+def test_no_two_test_files_share_a_name():
+    """Pytest imports a test file by its name alone, and leaves out the second one."""
+    names = [path.name for path in (ROOT / "tests").rglob("test_*.py")]
+    assert sorted(names) == sorted(set(names))

@@ -30,10 +30,12 @@ def test_the_name_chooses_the_settings():
 
 
 @pytest.mark.parametrize(
-    "setting, value", [("clip_norm", 1.0), ("clip_norm", None), ("beta_1", 0.9), ("weight_decay", 0.0)]
-)
-def test_adafactor_refuses_the_settings_of_adam(setting, value):
-    message = f"'optimizer.{setting}' applies only to adamw and lamb, but optimizer.name is 'adafactor'; remove"
+    "setting, value, owners",
+    [("clip_norm", 1.0, "adamw, lamb and adagrad"), ("clip_norm", None, "adamw, lamb and adagrad"),
+     ("beta_1", 0.9, "adamw and lamb"), ("weight_decay", 0.0, "adamw and lamb")],
+)  # fmt: skip
+def test_adafactor_refuses_the_settings_of_adam(setting, value, owners):
+    message = f"'optimizer.{setting}' applies only to {owners}, but optimizer.name is 'adafactor'; remove"
     with pytest.raises(ConfigError, match=message):
         build(name="adafactor", **{setting: value})
 
