@@ -21,7 +21,6 @@ __getattr__, __all__ = lazy_names(__name__, {
     "special_tokens": ["SpecialToken"],
     "tokenizer": ["Tokenizer"],
     "wordpiece.training": ["train_wordpiece"],
-    "wordpiece.words": ["train_words"],
-    "wordpiece.whole_words": ["whole_word_tokenizer"],
+    "wordpiece.whole_words": ["train_words", "whole_word_tokenizer"],
     "wordpiece.wordpiece": ["WordPieceTokenizer"],
 })  # fmt: skip

@@ -134,7 +134,7 @@ KINDS = Registry(
                 VocabularyTrainer(
                     "words",
                     "whole words, the most frequent first, for LSTM language models and ELMo; others are [UNK]",
-                    f"{_HERE}.wordpiece.words:train_words",
+                    f"{_HERE}.wordpiece.whole_words:train_words",
                     cased={"lowercase": False},
                 ),
             ),

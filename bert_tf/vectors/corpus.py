@@ -1,4 +1,4 @@
-"""From text to word ids on disk: the vocabulary is counted in one pass, and the words are numbered in another."""
+"""From text to word ids on disk."""
 
 import dataclasses
 import hashlib
@@ -7,7 +7,6 @@ from pathlib import Path
 
 import numpy as np
 
-from bert_tf.errors import DataError
 from bert_tf.files import atomic_write, explain_disk_errors, is_there
 from bert_tf.parsing import read_json_object
 
@@ -66,45 +65,12 @@ class EncodedCorpus:
         return int(self.rows[self.bounds[number + 1]] - self.rows[self.bounds[number]])
 
 
-def count_vocabulary(texts, config, show_progress=False):
-    """The tokenizer whose tokens are the frequent words of some texts.
-
-    Args:
-        texts: iterable of str.
-        config: a `VocabularyConfig`.
-        show_progress: prints what is being done, and how fast.
-
-    Returns:
-        A `WordPieceTokenizer` without pieces of words: after the special tokens come the words, the most frequent
-        first, equally frequent ones in the order of their characters. Every other word is [UNK].
-
-    Raises:
-        DataError: no word is frequent enough.
-    """
-    from bert_tf.tokenizers import whole_word_tokenizer
-    from bert_tf.tokenizers.character_tables import spaced_words
-    from bert_tf.tokenizers.ops.character_map import build_character_map
-    from bert_tf.tokenizers.training_words import count_words
-    from bert_tf.tokenizers.wordpiece.wordpiece import MAX_WORD_CHARACTERS
-
-    model = build_character_map(spaced_words(config.lowercase, config.lowercase, True))
-    normalization = None if config.lowercase else "NFC"
-    counts = count_words(texts, model, MAX_WORD_CHARACTERS, show_progress, normalization)
-    words = sorted((w for w, n in counts.items() if n >= config.min_count), key=lambda w: (-counts[w], w))
-    if not words:
-        raise DataError(
-            f"no word is {config.min_count} times in the corpus, which has {len(counts):,} words; lower "
-            "vocabulary.min_count, or give more text"
-        )
-    return whole_word_tokenizer(words[: config.max_words], config.lowercase)
-
-
 def encode(texts, tokenizer, folder, row_words, progress=None):
     """Writes the words of some texts as numbers, 0 for the first word of the vocabulary. Unknown words are left out.
 
     Args:
         texts: iterable of str, the documents.
-        tokenizer: of `count_vocabulary`.
+        tokenizer: of `train_words`.
         folder: is made; a finished one is kept as it is.
         row_words: documents are cut into rows of at most so many words.
         progress: a `Progress` in words, or None.

@@ -17,13 +17,13 @@ from bert_tf.errors import ConfigError, RunDirectoryError
 from bert_tf.models.families import describe
 from bert_tf.models.word_vectors_config import WordVectorsConfig
 from bert_tf.progress import Progress
-from bert_tf.tokenizers import load_tokenizer
+from bert_tf.tokenizers import load_tokenizer, train_words
 from bert_tf.tokenizers.wordpiece.whole_words import SPECIAL_TOKENS
 from bert_tf.training import inputs
 from bert_tf.training.checkpoints import MODEL, write_state
 from bert_tf.training.run_directory import CONFIG, METRICS, RunDirectory
 from bert_tf.vectors.algorithms import ALGORITHMS
-from bert_tf.vectors.corpus import count_vocabulary, encode
+from bert_tf.vectors.corpus import encode
 from bert_tf.vectors.state import load_state, save_state
 from bert_tf.vectors.workers import SharedTables, training
 from tfrecords.corpus.documents import read_texts
@@ -91,7 +91,8 @@ def _prepare(config, corpus, text_field, folder):
     if files.is_there(folder / "tokenizer"):
         tokenizer = load_tokenizer(folder / "tokenizer")
     else:
-        tokenizer = count_vocabulary(read_texts(corpus, text_field), config.vocabulary, show_progress=True)
+        words, size = config.vocabulary, config.vocabulary.max_words and config.vocabulary.max_words + len(SPECIAL_TOKENS)
+        tokenizer = train_words(read_texts(corpus, text_field), size, words.lowercase, words.min_count, show_progress=True)
         with files.explain_disk_errors(folder):
             folder.mkdir(parents=True, exist_ok=True)
         with files.atomic_folder(folder / "tokenizer") as temporary:

@@ -9,12 +9,13 @@ import bert_tf
 from bert_tf.backend import NonFiniteError
 from bert_tf.cli.main import main
 from bert_tf.errors import ConfigError, DataError, RunDirectoryError
+from bert_tf.tokenizers import train_words
 from bert_tf.training.finetune_config import FinetuneConfig, check_finetuning
 from bert_tf.training.finetuning import finetune
 from bert_tf.training.loading import load_finetuned, load_new_encoder
 from bert_tf.vectors import GloveConfig, SkipGramConfig, VectorsConfig, VectorsTrainConfig, VocabularyConfig, train_vectors
 from bert_tf.vectors import training as module
-from bert_tf.vectors.corpus import EncodedCorpus, count_vocabulary, encode
+from bert_tf.vectors.corpus import EncodedCorpus, encode
 
 SETTINGS = VectorsConfig(
     SkipGramConfig(size=8, epochs=2, window=2, subsample=0), VocabularyConfig(min_count=2),
@@ -44,11 +45,11 @@ def table(run):
 
 def test_the_vocabulary_is_sorted_by_count(tmp_path):
     texts = ["The cat, the dog.", "The cat saw 한국 한국"]
-    assert count_vocabulary(texts, VocabularyConfig(max_words=2, min_count=1)).vocabulary[5:] == ["the", "cat"]
-    cased = count_vocabulary(texts, VocabularyConfig(min_count=2, lowercase=False))
+    assert train_words(texts, 7).vocabulary[5:] == ["the", "cat"]
+    cased = train_words(texts, None, lowercase=False, min_frequency=2)
     assert cased.vocabulary[5:] == ["The", "cat", "한국"]
     with pytest.raises(DataError, match="no word is 9 times in the corpus"):
-        count_vocabulary(texts, VocabularyConfig(min_count=9))
+        train_words(texts, None, min_frequency=9)
     encode(texts, cased, tmp_path / "words", row_words=2)
     stored = EncodedCorpus.open(tmp_path / "words", block_words=3)
     assert stored.ids.tolist() == [0, 1, 0, 1, 2, 2] and stored.counts.tolist() == [2, 2, 2]

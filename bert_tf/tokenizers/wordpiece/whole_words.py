@@ -1,7 +1,11 @@
-"""A tokenizer of whole words, for word vectors."""
+"""Tokenizers of whole words: what word vectors and language models of words are trained on."""
 
+from bert_tf.errors import ConfigError, DataError
+from bert_tf.tokenizers.character_tables import spaced_words
+from bert_tf.tokenizers.ops.character_map import build_character_map
 from bert_tf.tokenizers.special_tokens import STANDARD_SPECIAL_TOKENS
-from bert_tf.tokenizers.wordpiece.wordpiece import WordPieceTokenizer
+from bert_tf.tokenizers.training_words import count_words
+from bert_tf.tokenizers.wordpiece.wordpiece import MAX_WORD_CHARACTERS, WordPieceTokenizer
 
 #: The special tokens, which come before the words in the vocabulary.
 SPECIAL_TOKENS = tuple(STANDARD_SPECIAL_TOKENS.values())
@@ -26,3 +30,37 @@ def whole_word_tokenizer(words, lowercase=True, strip_accents=None):
     strip_accents = lowercase if strip_accents is None else strip_accents
     normalization = None if strip_accents else "NFC"  # stripping decomposes everything anyway
     return WordPieceTokenizer([*SPECIAL_TOKENS, *words], lowercase, strip_accents, normalization=normalization)
+
+
+def train_words(texts, vocabulary_size, lowercase=True, min_frequency=1, show_progress=False):
+    """A `WordPieceTokenizer` of the most frequent words of the texts, without pieces: other words are [UNK].
+
+    Words are what white space and punctuation separate, as in BERT; each punctuation mark is one. After the special
+    tokens they are sorted by their frequency, as sampled softmax needs it, and equally frequent ones by their spelling.
+
+    Args:
+        texts: iterable of str.
+        vocabulary_size: how many tokens at most, the five special tokens among them; None for no limit.
+        lowercase: whether text is lowercased and loses its accents.
+        min_frequency: how often a word must occur.
+        show_progress: prints what is being done, and how fast.
+
+    Raises:
+        DataError: no word is frequent enough.
+        ConfigError: a vocabulary_size that the special tokens already fill.
+
+    Example:
+        train_words(["the law of the people"], 8).vocabulary[5:]  # ['the', 'law', 'of']
+    """
+    special = len(SPECIAL_TOKENS)
+    if vocabulary_size is not None and vocabulary_size <= special:
+        raise ConfigError(f"vocabulary_size is {vocabulary_size}; there are {special} special tokens, and words")
+    model = build_character_map(spaced_words(lowercase, lowercase, True))
+    counts = count_words(texts, model, MAX_WORD_CHARACTERS, show_progress, None if lowercase else "NFC")
+    words = sorted((w for w, n in counts.items() if n >= min_frequency), key=lambda w: (-counts[w], w))
+    if not words:
+        raise DataError(
+            f"no word is {min_frequency} times in the corpus, which has {len(counts):,} different words; ask for less "
+            "frequent ones, or give more text"
+        )
+    return whole_word_tokenizer(words if vocabulary_size is None else words[: vocabulary_size - special], lowercase)
