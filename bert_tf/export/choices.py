@@ -6,25 +6,113 @@ import tensorflow as tf
 
 from bert_tf.export.requests import check_as_many, check_ids
 from bert_tf.export.signatures import TEXT, TRIAL_TEXTS, ServingModule, Signature
-from bert_tf.tasks.choices.option_rows import OptionRows
+from bert_tf.tasks.choices.option_rows import OptionRows, filled
+from bert_tf.tasks.cloze_files import PLACEHOLDER
 
 
-class ServedMultipleChoice(ServingModule):
-    """Context, question and options to the best option.
+class ServedOptions(ServingModule):
+    """Base class of models that score options, each in a row of its own.
 
-    Inputs of `serving_default`:
-        context, question: string [N]; either may be "".
-        options: string [N, C], "" where a question has fewer than C options.
+    Inputs of `serving_default`: two texts, string [N], and the options, string [N, C], "" where there are fewer than C. A
+    subclass names them in `inputs`.
 
     Inputs of `ids`: `token_ids`, `segment_ids` int32 and `padding_mask` bool [N, C, S], a row for each option; one without
     a real token is absent.
 
     Outputs of both:
-        label: int32 [N], the number of the most probable option from 0; -1 for a question without an option.
+        label: int32 [N], the number of the best option from 0; -1 where there is no option.
         probabilities: float32 [N, C]; 0 for absent options.
 
     Output of `serving_default` alone:
-        answer: string [N], the text of the most probable option; "" for a question without an option.
+        answer: string [N], the text of the best option; "" where there is no option.
+
+    A subclass defines `rows_of(context, question, options, mask)`, the features [M, S] of the options that count (`mask`
+    [N, C]), and `score(features)`, float32 [M].
+    """
+
+    #: The names of the three inputs of `serving_default`.
+    inputs = ("context", "question", "options")
+    #: From the scores [N, C] of the options, the lowest number for absent ones, to probabilities.
+    activation = staticmethod(tf.nn.softmax)
+
+    def signatures(self):
+        texts = dict(zip(self.inputs, (TEXT, TEXT, tf.TensorSpec([None, None], tf.string))))
+        shape = [None, None, self.sequence_length if self.static else None]
+        dtypes = {"token_ids": tf.int32, "segment_ids": tf.int32, "padding_mask": tf.bool}
+        ids = {name: tf.TensorSpec(shape, dtype) for name, dtype in dtypes.items()}
+        return {"serving_default": Signature(self._answer_named, texts), "ids": Signature(self.answer_ids, ids)}
+
+    def call_model(self, features):
+        return {"score": self.score(features)}
+
+    def _answer_named(self, **texts):
+        return self.answer_text(*check_as_many(**texts))
+
+    def answer_text(self, context, question, options):
+        options = tf.convert_to_tensor(options)
+        mask = self.present(question, options)
+        features = self.rows_of(context, question, options, mask)
+        answer = self._best(self.bucketed_output(features, "score", []), mask)
+        chosen = tf.gather(
+            tf.pad(options, [[0, 0], [0, 1]], constant_values=""), tf.maximum(answer["label"], 0), batch_dims=1
+        )
+        return answer | {"answer": tf.where(answer["label"] < 0, "", chosen)}
+
+    def present(self, question, options):
+        """bool [N, C]: which options count: those that are not blank."""
+        return tf.strings.strip(options) != ""
+
+    def answer_ids(self, **features):
+        shape = tf.shape(features["token_ids"])
+        rows = {name: tf.reshape(x, [tf.shape(x)[0] * tf.shape(x)[1], tf.shape(x)[2]]) for name, x in features.items()}
+        rows = check_ids(rows, self.tokenizer.vocabulary_size, self.num_segments)
+        mask = tf.reshape(tf.reduce_any(rows["padding_mask"], axis=1), shape[:2])
+        rows = {name: tf.boolean_mask(x, tf.reshape(mask, [-1])) for name, x in rows.items()}
+        return self._best(self.bucketed_output(rows, "score", []), mask)
+
+    def _best(self, scores, mask):
+        """Scores [M] of the options that are there -> the answers of the questions."""
+        present = tf.where(mask)
+        logits = tf.fill(tf.shape(mask), tf.float32.min)
+        logits = tf.tensor_scatter_nd_update(logits, present, scores)
+        probabilities = tf.where(mask, self.activation(logits), 0.0)
+        padded = tf.pad(logits, [[0, 0], [0, 1]], constant_values=tf.float32.min)  # argmax of no column is an error
+        some = tf.reduce_any(mask, axis=1)
+        return {
+            "label": tf.where(some, tf.argmax(padded, axis=-1, output_type=tf.int32), -1),
+            "probabilities": probabilities,
+        }
+
+    def text_inputs(self, texts):
+        """Inputs of `serving_default` with some texts in them: three tensors."""
+        options = [[text, texts[i - 1], *([b"one more"] if i % 3 else [""])] for i, text in enumerate(texts)]
+        questions = ["What is it?", ""] * len(texts)
+        return (
+            tf.constant(texts[::-1], tf.string),
+            tf.constant(questions, tf.string)[: len(texts)],
+            tf.reshape(tf.constant(options, tf.string), [len(texts), 3]),
+        )
+
+    def inputs_of(self, name, texts):
+        context, question, options = self.text_inputs(list(texts))
+        if name != "ids":
+            return dict(zip(self.inputs, (context, question, options)))
+        mask = self.present(question, options)
+        rows = self.rows_of(context, question, options, mask)
+        owner, shape = tf.where(mask), tf.concat([tf.shape(mask), tf.shape(rows["token_ids"])[1:]], 0)
+        return {n: tf.scatter_nd(owner, tf.cast(x, tf.int32), tf.cast(shape, tf.int64)) for n, x in rows.items()} | {
+            "padding_mask": tf.scatter_nd(owner, tf.cast(rows["padding_mask"], tf.int32), tf.cast(shape, tf.int64)) > 0
+        }
+
+    def trial_inputs(self, name):
+        return self.inputs_of(name, TRIAL_TEXTS * 2)
+
+
+class ServedMultipleChoice(ServedOptions):
+    """Context, question and options to the best option.
+
+    Inputs of `serving_default`: `context` and `question`, string [N], either may be ""; `options`, string [N, C]. Of `ids`,
+    and the outputs: see `ServedOptions`. The probabilities of a question add up to 1.
 
     Args:
         model: a `MultipleChoice`.
@@ -49,37 +137,10 @@ class ServedMultipleChoice(ServingModule):
     def of_task(cls, task, model, **settings):
         return cls(model, task.tokenizer, rows=task.rows, **settings)
 
-    def signatures(self):
-        texts = {"context": TEXT, "question": TEXT, "options": tf.TensorSpec([None, None], tf.string)}
-        shape = [None, None, self.sequence_length if self.static else None]
-        dtypes = {"token_ids": tf.int32, "segment_ids": tf.int32, "padding_mask": tf.bool}
-        ids = {name: tf.TensorSpec(shape, dtype) for name, dtype in dtypes.items()}
-        return {"serving_default": Signature(self.answer_text, texts), "ids": Signature(self.answer_ids, ids)}
+    def score(self, features):
+        return self._model().outputs(features)[:, 0]
 
-    def call_model(self, features):
-        """{"score": float32 [M]} of the rows [M, S] of single options."""
-        return {"score": self._model().outputs(features)[:, 0]}
-
-    def answer_text(self, context, question, options):
-        context, question, options = check_as_many(context=context, question=question, options=options)
-        mask = tf.strings.strip(options) != ""
-        features = self._rows(context, question, options, mask)
-        answer = self._best(self.bucketed_output(features, "score", []), mask)
-        chosen = tf.gather(
-            tf.pad(options, [[0, 0], [0, 1]], constant_values=""), tf.maximum(answer["label"], 0), batch_dims=1
-        )
-        return answer | {"answer": tf.where(answer["label"] < 0, "", chosen)}
-
-    def answer_ids(self, **features):
-        shape = tf.shape(features["token_ids"])
-        rows = {name: tf.reshape(x, [tf.shape(x)[0] * tf.shape(x)[1], tf.shape(x)[2]]) for name, x in features.items()}
-        rows = check_ids(rows, self.tokenizer.vocabulary_size, self.num_segments)
-        mask = tf.reshape(tf.reduce_any(rows["padding_mask"], axis=1), shape[:2])
-        rows = {name: tf.boolean_mask(x, tf.reshape(mask, [-1])) for name, x in rows.items()}
-        return self._best(self.bucketed_output(rows, "score", []), mask)
-
-    def _rows(self, context, question, options, mask):
-        """The features [M, S] of the options that are there, one question after the other."""
+    def rows_of(self, context, question, options, mask):
         owner, tokenize = tf.where(mask)[:, 0], self.tokenizer.tokenize
         first = tf.gather(tokenize(self.rows.first_texts(context, question)), owner)
         texts = self.rows.second_texts(
@@ -87,38 +148,50 @@ class ServedMultipleChoice(ServingModule):
         )
         return self.rows.pack(self.tokenizer, first, tokenize(texts), self.sequence_length, dynamic=not self.static)
 
-    def _best(self, scores, mask):
-        """Scores [M] of the options that are there -> the answers of the questions."""
-        present = tf.where(mask)
-        logits = tf.fill(tf.shape(mask), tf.float32.min)
-        logits = tf.tensor_scatter_nd_update(logits, present, scores)
-        probabilities = tf.where(mask, tf.nn.softmax(logits), 0.0)
-        padded = tf.pad(logits, [[0, 0], [0, 1]], constant_values=tf.float32.min)  # argmax of no column is an error
-        some = tf.reduce_any(mask, axis=1)
-        return {
-            "label": tf.where(some, tf.argmax(padded, axis=-1, output_type=tf.int32), -1),
-            "probabilities": probabilities,
-        }
-
     def settings(self):
         return super().settings() | {"rows": dataclasses.asdict(self.rows)}
 
-    def inputs_of(self, name, texts):
-        texts = list(texts)
-        options = [[text, texts[i - 1], *([b"one more"] if i % 3 else [""])] for i, text in enumerate(texts)]
-        inputs = {
-            "context": tf.constant(texts[::-1], tf.string),
-            "question": tf.constant(["What is it?", ""] * len(texts), tf.string)[: len(texts)],
-            "options": tf.reshape(tf.constant(options, tf.string), [len(texts), 3]),
-        }
-        if name != "ids":
-            return inputs
-        mask = tf.strings.strip(inputs["options"]) != ""
-        rows = self._rows(inputs["context"], inputs["question"], inputs["options"], mask)
-        owner, shape = tf.where(mask), tf.concat([tf.shape(mask), tf.shape(rows["token_ids"])[1:]], 0)
-        return {n: tf.scatter_nd(owner, tf.cast(x, tf.int32), tf.cast(shape, tf.int64)) for n, x in rows.items()} | {
-            "padding_mask": tf.scatter_nd(owner, tf.cast(rows["padding_mask"], tf.int32), tf.cast(shape, tf.int64)) > 0
-        }
 
-    def trial_inputs(self, name):
-        return self.inputs_of(name, TRIAL_TEXTS * 2)
+class ServedReCoRD(ServedOptions):
+    """Passage, query and entities to the entity that fills the query's placeholder.
+
+    Inputs of `serving_default`: `passage`, string [N]; `query`, string [N], with "@placeholder" in it; `entities`, string
+    [N, C]. Of `ids`, and the outputs: see `ServedOptions`. Each entity has a probability of its own; they do not add up
+    to 1. A query without a placeholder has no answer, as one without entities.
+
+    Args:
+        model: a `Classifier` of two units.
+        tokenizer, sequence_length, static: as in `ServingModule`.
+
+    Example:
+        module = ServedReCoRD(Classifier(encoder, 2), tokenizer, sequence_length=32)
+        module.answer_text(["a film in paris"], ["it is in @placeholder"], [["paris", "film"]])["answer"]  # [1]
+    """
+
+    inputs = ("passage", "query", "entities")
+    activation = staticmethod(tf.nn.sigmoid)
+
+    def __init__(self, model, tokenizer, sequence_length=128, static=False):
+        super().__init__(model, tokenizer, sequence_length, static=static)
+
+    @classmethod
+    def of_task(cls, task, model, **settings):
+        return cls(model, task.tokenizer, **settings)
+
+    def present(self, question, options):
+        asked = tf.strings.regex_full_match(question, f"(?s).*{PLACEHOLDER}.*")
+        return super().present(question, options) & asked[:, None]
+
+    def rows_of(self, context, question, options, mask):
+        owner, tokenize = tf.where(mask)[:, 0], self.tokenizer.tokenize
+        queries = tf.gather(question, owner)
+        queries = filled(queries, PLACEHOLDER, tf.boolean_mask(options, mask), queries)
+        return self._pack(tf.gather(tokenize(context), owner), tokenize(queries))
+
+    def score(self, features):
+        logits = self._model().outputs(features)
+        return logits[:, 1] - logits[:, 0]
+
+    def text_inputs(self, texts):
+        context, question, options = super().text_inputs(texts)
+        return context, tf.strings.join([question, f" It is {PLACEHOLDER}."]), options

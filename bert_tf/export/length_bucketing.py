@@ -4,6 +4,8 @@ import tensorflow as tf
 
 #: The size of a bucket, in texts and in tokens. In smaller ones the processor waits for the weights.
 TEXTS, TOKENS = 8, 512
+#: The features with a column for each token.
+COLUMNS = ("token_ids", "segment_ids", "padding_mask")
 
 
 def apply_in_buckets(function, features, shape):
@@ -13,7 +15,7 @@ def apply_in_buckets(function, features, shape):
         function: from features of the data contract [n, s] to a float32 tensor [n, *shape], which treats
             each text alone.
         features: `token_ids`, `segment_ids`, `padding_mask` [N, S]. Padding may be anywhere; columns after
-            the last token of a bucket are removed.
+            the last token of a bucket are removed. Others [N, ...] have no columns.
         shape: the static shape of the result for one text; begins with None if there is a value for each token.
 
     Returns:
@@ -29,7 +31,8 @@ def apply_in_buckets(function, features, shape):
     def one(bucket, results):
         texts = order[bucket * size : (bucket + 1) * size]
         length = tf.clip_by_value(tf.reduce_max(tf.gather(lengths, texts)), tf.minimum(1, longest), longest)
-        result = function({name: tf.gather(x, texts)[:, :length] for name, x in features.items()})
+        chosen = {name: tf.gather(x, texts) for name, x in features.items()}
+        result = function({name: x[:, :length] if name in COLUMNS else x for name, x in chosen.items()})
         if shape[:1] == [None]:
             result = tf.pad(result, [[0, 0], [0, longest - length]] + [[0, 0]] * (len(shape) - 1))
         return bucket + 1, results.write(bucket, result)

@@ -115,7 +115,7 @@ TASKS = Registry(
         TaskRecord(
             "record",
             task="bert_tf.tasks.cloze_task:ReCoRDTask",
-            served=None,
+            served="bert_tf.export.choices:ServedReCoRD",
             metrics=("f1", "em"),
             without=("preset", "pair_order", "lm_weight"),
             example="""'{"passage": "Anna met Ida.", "query": "@placeholder met Ida.", "entities": ["Anna", "Ida"]}'""",
@@ -123,7 +123,7 @@ TASKS = Registry(
         TaskRecord(
             "word_pair",
             task="bert_tf.tasks.word_pairs.task:WordPairTask",
-            served=None,
+            served="bert_tf.export.word_pairs:ServedWordPair",
             metrics=("accuracy", "f1", "f1_macro", "matthews"),
             min_labels=2,
             config=WordPairConfig,

@@ -38,7 +38,8 @@ def check_served(path, texts=TEXTS, tolerance=1e-4):
     - Each text of a batch has the answer that it has alone, up to rounding and padding; numbers are finite.
     - A batch without texts has an answer without texts.
 
-    An input [N, C] of strings gets the text, a longer one and an empty one for each text.
+    An input [N, C] of strings gets the text, a longer one and an empty one for each text; an input [N, 2] of numbers the
+    first two characters.
 
     Args:
         path: of the version; what `export_run` returns.
@@ -72,6 +73,8 @@ def check_served(path, texts=TEXTS, tolerance=1e-4):
 
 
 def _input_of(spec, texts):
+    if spec.dtype == tf.int32:  # [N, 2]: where two words begin or end
+        return tf.constant([[0, 1]] * len(texts), tf.int32, [len(texts), 2]) + int(spec.name.startswith("ends"))
     if spec.shape.rank == 1:
         return tf.constant(texts, tf.string)
     return tf.reshape(tf.constant([[text, f"{text} one", ""] for text in texts], tf.string), [len(texts), 3])

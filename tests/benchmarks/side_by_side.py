@@ -1,10 +1,11 @@
 """Implementations side by side: each in a process of its own, taking turns.
 
-A benchmark defines functions from its arguments to (name of the unit, function that does one turn and
-returns how many units it did) and calls `main`; a third function may return more to print, by name. Each implementation is set up in its own
-process, does one turn that is not counted, and then they take turns: whatever else the machine does
-slows all of them alike, so that their ratios hold where the absolute figures do not. CPU seconds are those of
-all threads of the process: on a machine that others use too they vary less, but count threads that wait in a loop.
+A benchmark defines functions from its arguments to (name of the unit, function that does one turn and returns how many
+units it did) and calls `main`; a third function may return more to print, by name. Each implementation is set up in its
+own process, does one turn that is not counted, and then they take turns: whatever else the machine does slows all of
+them alike, so that their ratios hold where the absolute figures do not. CPU seconds are those of all threads of the
+process, and of processes that it started: on a machine that others use too they vary less, but count threads that wait
+in a loop.
 """
 
 import argparse
@@ -30,7 +31,7 @@ def main(implementations, parser, reference):
     parser.add_argument("--only", nargs="+", choices=implementations, metavar="NAME", help="instead of all")
     parser.add_argument("--rounds", type=int, default=7)
     parser.add_argument("--cores", default=None, help="as taskset has it, e.g. 0,1")
-    parser.add_argument("--torch-python", default=sys.executable, help="the Python that has PyTorch and ctranslate2")
+    parser.add_argument("--torch-python", default=sys.executable, help="the Python that has PyTorch, ctranslate2 and gensim")
     parser.add_argument("--json", type=Path, help="where the figures go")
     parser.add_argument("--worker", help=argparse.SUPPRESS)
     arguments = parser.parse_args()
@@ -93,8 +94,8 @@ class _Worker:
         self.seconds, self.cpu_seconds, self.units = [], [], []
 
     def start(self):
-        needs_torch = "PyTorch" in self.name or "ctranslate2" in self.name
-        python = self.arguments.torch_python if needs_torch else sys.executable
+        elsewhere = any(peer in self.name for peer in ("PyTorch", "ctranslate2", "gensim"))
+        python = self.arguments.torch_python if elsewhere else sys.executable
         command = [python, *sys.argv, "--worker", self.name]
         if self.arguments.cores:
             command = ["taskset", "-c", self.arguments.cores, *command]
@@ -145,15 +146,21 @@ def _work(setup, arguments):
     turn()
     print("@" + json.dumps({"unit": unit, "seconds": time.perf_counter() - start}), flush=True)
     for _ in sys.stdin:
-        start, cpu_start = time.perf_counter(), time.process_time()
+        start, cpu_start = time.perf_counter(), _cpu_seconds()
         units = turn()
-        seconds, cpu_seconds = time.perf_counter() - start, time.process_time() - cpu_start
+        seconds, cpu_seconds = time.perf_counter() - start, _cpu_seconds() - cpu_start
         peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e6
         print(
             "@" + json.dumps({"seconds": seconds, "cpu_seconds": cpu_seconds, "units": units, "peak": peak}), flush=True
         )
     print("@" + json.dumps(more[0]() if more else {}), flush=True)
     os._exit(0)  # whatever threads still wait
+
+
+def _cpu_seconds():
+    """Of this process, and of those that it started and that have ended."""
+    children = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return time.process_time() + children.ru_utime + children.ru_stime
 
 
 def cpu():

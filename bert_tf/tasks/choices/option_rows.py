@@ -55,7 +55,7 @@ class OptionRows:
             return option
         joined = _one_space(tf.strings.join([question, option], " "))
         if self.blank:
-            joined = _filled(question, self.blank, option, joined)
+            joined = filled(question, self.blank, option, joined)
         return tf.where(context == "", option, joined)
 
     def lengths(self, context, option, layout, sequence_length):
@@ -99,7 +99,7 @@ def _one_space(text):
     return tf.strings.strip(tf.strings.regex_replace(text, r"\s+", " "))
 
 
-def _filled(text, mark, option, otherwise):
+def filled(text, mark, option, otherwise):
     """Each text with the option in the place of every mark; `otherwise` where it has no mark."""
     pieces = tf.strings.split(text, mark)
     rows, counts = pieces.value_rowids(), pieces.row_lengths()

@@ -8,6 +8,7 @@ import tensorflow as tf
 from bert_tf.errors import DataError
 from bert_tf.parsing import brief
 from bert_tf.tasks.sequences import Sequences, tokenize_with_offsets
+from bert_tf.tokenizers.ops.model_rows import kept_of_pair
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -42,11 +43,7 @@ def encode_word_pairs(tokenizer, examples, labels, sequence_length):
     kept, offsets = [np.minimum(lengths, sequence_length - frame)], [len(layout.before_first)]
     if examples.text_pairs is not None:
         second, frame = tokens[0][count:], layout.special_tokens_per_pair
-        others, room = second.row_lengths().numpy(), sequence_length - frame
-        kept = [  # what `pack` keeps of a pair
-            np.minimum(lengths, np.maximum(room - others, (room + 1) // 2)),
-            np.minimum(others, np.maximum(room - lengths, room // 2)),
-        ]
+        kept = [x.numpy() for x in kept_of_pair(lengths, second.row_lengths(), sequence_length - frame)]
         offsets.append(offsets[0] + kept[0] + len(layout.after_first) + len(layout.before_second))
     starts, ends = (part.to_list() for part in tokens[1:])
     spans = np.zeros((count, 2, 2), np.int32)

@@ -40,16 +40,22 @@ def pack(first, second=None, *, layout, pad_id, sequence_length, dynamic=False):
     if second is None:
         texts = [(first, tf.minimum(lengths, room), 0), *_special(layout.after_first, 0)]
     else:
-        others, of_second = second.row_lengths(), layout.second_segment
+        (kept, others), of_second = kept_of_pair(lengths, second.row_lengths(), room), layout.second_segment
         texts = [
-            (first, tf.minimum(lengths, tf.maximum(room - others, (room + 1) // 2)), 0),
+            (first, kept, 0),
             *_special(layout.after_first, 0),
             *_special(layout.before_second, of_second),
-            (second, tf.minimum(others, tf.maximum(room - lengths, room // 2)), of_second),
+            (second, others, of_second),
             *_special(layout.after_second, of_second),
         ]
     pieces = [*_special(layout.before_first, 0), *texts, *_special(layout.at_end, layout.end_segment)]
     return _join(pieces, pad_id, None if dynamic else sequence_length)
+
+
+def kept_of_pair(first, second, room):
+    """The tokens that `pack` keeps of pairs of texts with so many tokens: two tensors [N], together at most `room`."""
+    kept = tf.minimum(first, tf.maximum(room - second, (room + 1) // 2))
+    return kept, tf.minimum(second, tf.maximum(room - first, room // 2))
 
 
 def padded(ids, pad_id, width, on_the_left=False):
@@ -74,8 +80,8 @@ def _join(pieces, pad_id, width):
     counts = [count if isinstance(count, int) else count[:, None] for _, count, _ in pieces]
     ends = list(itertools.accumulate(counts))
     if width is None:
-        # Rows of empty texts, which some layouts leave without a token, have a column of padding.
-        width = tf.maximum(tf.reduce_max(ends[-1]), tf.minimum(tf.shape(ends[-1], ends[-1].dtype)[0], 1))
+        # There is a column of padding where no row has a token, as some layouts leave empty texts.
+        width = tf.maximum(tf.reduce_max(ends[-1]), 1)
     column = tf.range(width, dtype=ends[-1].dtype)[None]
     padding_mask = column < ends[-1]
     segment_ids = tf.zeros_like(padding_mask, tf.int32)
