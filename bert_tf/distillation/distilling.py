@@ -31,8 +31,7 @@ def distill(config, output):
 
     Returns:
         What `finetune` returns, with "comparison": a row for the teacher, for the student, and with `config.alone` for
-        the
-        student alone: {"model", "dev" and "test" (the metric), "parameters", "megabytes", "texts_per_second"}.
+        the student alone: {"model", "dev" and "test" (the metric), "parameters", "megabytes", "texts_per_second"}.
 
     Raises:
         ConfigError, DataError, RunDirectoryError, NonFiniteError, Interrupted: as `finetune`; also a teacher that

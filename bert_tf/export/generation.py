@@ -146,7 +146,7 @@ class ServedGeneration(ServingModule):
             "text": tf.constant(texts, tf.string),
             "continuation": tf.fill([len(texts)], " small"),
             "max_new_tokens": self.config.max_new_tokens - numbers % self.config.max_new_tokens,
-            "min_new_tokens": numbers,
+            "min_new_tokens": tf.minimum(numbers, self.config.max_new_tokens),
             "seed": numbers,
             "top_k": tf.fill([len(texts)], self.config.top_k or self.tokenizer.vocabulary_size),
             "temperature": 1.0 + tf.cast(numbers, tf.float32),

@@ -1,49 +1,144 @@
-"""The notebook runs from top to bottom, at small size and with the first lines of each file."""
+"""The notebooks run from top to bottom, at small size and with the first lines of each file."""
 
 import os
 from pathlib import Path
 
+import keras
 import nbformat
+import pytest
 from nbclient import NotebookClient
+from stand_in_server import serving
 
+import bert_tf
 from bert_tf import samples
+from bert_tf.models import BertConfig, BertEncoder, GPT2Config, GPT2Decoder
+from bert_tf.objectives import CausalLM, MaskedLM
+from bert_tf.tokenizers import train_byte_level_bpe, train_wordpiece
+from bert_tf.tokenizers.special_tokens import GPT2_ROLES
+from tfrecords import read_texts
 
-NOTEBOOK = Path(__file__).parent.parent.parent / "colab" / "quickstart.ipynb"
+FOLDER = Path(__file__).parent.parent.parent / "colab"
+NOTEBOOKS = sorted(FOLDER.glob("*.ipynb"))
+SIZES = {"hidden_size": 16, "num_layers": 2, "num_heads": 2, "intermediate_size": 32, "max_positions": 128}
 
 
-def test_the_notebook_runs(tmp_path, monkeypatch):
-    settings = {"OUTPUT": tmp_path / "out", "STEPS": 10, "EPOCHS": 1}
-    for name, value in settings.items():
-        monkeypatch.setenv(f"BERT_TF_{name}", str(value))
-    monkeypatch.setenv("TF_CPP_MIN_LOG_LEVEL", "3")
-    notebook = nbformat.read(NOTEBOOK, as_version=4)
-    files = {"corpus.jsonl": (samples.STATE_OF_THE_UNION, 4)} | {f"{s}.tsv": (p, 200) for s, p in samples.REVIEWS.items()}
-    for name, (path, count) in files.items():
-        lines = path.read_text(encoding="utf-8").splitlines(keepends=True)[:count]
-        (tmp_path / name).write_text("".join(lines), encoding="utf-8")
-    after = [cell["id"] for cell in notebook.cells].index("cell-4") + 1
-    few = "CORPUS, LABELLED = [Path('corpus.jsonl')], {split: Path(f'{split}.tsv') for split in LABELLED}"
-    notebook.cells.insert(after, nbformat.v4.new_code_cell(few))
-    NotebookClient(notebook, timeout=300, resources={"metadata": {"path": str(tmp_path)}}).execute()
-    last = notebook.cells[-1]["outputs"][-1]["data"]["text/plain"]
-    assert "probabilities" in last and "label" in last
+@pytest.fixture(scope="module")
+def texts():
+    return [text[:20_000] for text in read_texts(samples.STATE_OF_THE_UNION)][:3]
+
+
+@pytest.fixture(scope="module")
+def bert(texts, tmp_path_factory):
+    """A directory as Hugging Face has it, of a BERT with its masked LM head."""
+    tokenizer = train_wordpiece(texts, 300, lowercase=True)
+    keras.utils.set_random_seed(0)
+    model = MaskedLM(BertEncoder(BertConfig(tokenizer.vocabulary_size, **SIZES), pooler=False))
+    bert_tf.save(model, tokenizer, folder := tmp_path_factory.mktemp("bert"))
+    return folder
+
+
+@pytest.fixture(scope="module")
+def gpt2(texts, tmp_path_factory):
+    tokenizer = train_byte_level_bpe(texts, 300, role_tokens=GPT2_ROLES, layout="none", normalization=None)
+    model = CausalLM(GPT2Decoder(GPT2Config(tokenizer.vocabulary_size, **SIZES)))
+    bert_tf.save(model, tokenizer, folder := tmp_path_factory.mktemp("gpt2"))
+    return folder
+
+
+@pytest.fixture
+def execute(tmp_path, monkeypatch):
+    """Function that runs a notebook with environment variables, and a cell after the one that names the data."""
+
+    def run(name, extra="", **settings):
+        for setting, value in ({"OUTPUT": tmp_path / "out", "EPOCHS": 1} | settings).items():
+            monkeypatch.setenv(f"BERT_TF_{setting}", str(value))
+        monkeypatch.setenv("TF_CPP_MIN_LOG_LEVEL", "3")
+        notebook = nbformat.read(FOLDER / f"{name}.ipynb", as_version=4)
+        if extra:
+            files = {"corpus.jsonl": (samples.STATE_OF_THE_UNION, 4)} | {f"{s}.tsv": (p, 200) for s, p in samples.REVIEWS.items()}
+            for file, (path, count) in files.items():
+                lines = path.read_text(encoding="utf-8").splitlines(keepends=True)[:count]
+                (tmp_path / file).write_text("".join(lines), encoding="utf-8")
+            (after,) = (i for i, cell in enumerate(notebook.cells) if "import samples" in cell["source"])
+            notebook.cells.insert(after + 1, nbformat.v4.new_code_cell(extra))
+        NotebookClient(notebook, timeout=300, resources={"metadata": {"path": str(tmp_path)}}).execute()
+        return notebook.cells
+
+    return run
+
+
+def shown(cell):
+    """What a cell shows last, its value or what it has printed, as text."""
+    data = cell["outputs"][-1].get("data", {})
+    printed = "".join(output["text"] for output in cell["outputs"] if output.get("name") == "stdout")
+    return data.get("text/markdown") or data.get("text/plain") or printed
+
+
+FEW_TEXTS = "CORPUS = [Path('corpus.jsonl')]"
+FEW_LABELS = "LABELLED = {split: Path(f'{split}.tsv') for split in LABELLED}"
+
+
+def test_quickstart(execute, tmp_path):
+    cells = execute("quickstart", f"{FEW_TEXTS}; {FEW_LABELS}", STEPS=10)
+    assert "probabilities" in shown(cells[-1]) and "label" in shown(cells[-1])
     assert sorted(os.listdir(tmp_path / "out")) == ["pretrained", "reviews.txt", "sentiment", "shards", "tokenizer"]
 
 
-def test_it_is_committed_without_outputs():
-    for cell in nbformat.read(NOTEBOOK, as_version=4).cells:
-        assert not cell.get("outputs"), cell["id"]
+def test_pretraining(execute, tmp_path):
+    few = f"{FEW_TEXTS}; RECIPE = 'pretrain/bert_tiny'"
+    cells = execute("pretraining", few, STEPS=4, VOCABULARY=300)
+    assert shown(cells[-2]).count("('") == 5  # tokens for the mask
+    assert (tmp_path / "out" / "pretrained" / "report.html").exists()
+
+
+def test_fine_tuning_and_serving(execute, bert, tmp_path):
+    with serving(tmp_path / "out" / "export", "sentiment") as (rest, grpc):
+        cells = execute("fine_tuning_and_serving", FEW_LABELS, CHECKPOINT=bert, REST=rest, GRPC=grpc)
+    by_rest, by_grpc = shown(cells[-2]), shown(cells[-1])
+    assert by_rest == by_grpc and by_rest.count("'") == 4
+    (predicted,) = (cell for cell in cells if "task.predict" in cell["source"])
+    assert [f"'label': {label}" in shown(predicted) for label in set(by_rest.strip("[]").split(", "))]
+
+
+def test_distillation(execute, bert):
+    cells = execute("distillation", FEW_LABELS, CHECKPOINT=bert, LAYERS="[0]")
+    (table,) = (cell for cell in cells if "Markdown" in cell["source"])
+    assert [line.split("|")[1].strip() for line in shown(table).splitlines()[2:]] == ["teacher", "student", "student alone"]
+
+
+def test_generation(execute, gpt2, tmp_path):
+    cells = execute("generation", CHECKPOINT=gpt2, NEW_TOKENS=3)
+    (ways,) = (cell for cell in cells if "ways.items()" in cell["source"])
+    assert [line.partition(" (")[0] for line in shown(ways).splitlines()] == ["greedy", "sample", "beam_search", "beam_search"]
+    greedy = shown(ways).splitlines()[0].partition("): ")[2]
+    assert shown(cells[-1]) == greedy  # served
+    assert (tmp_path / "out" / "1" / "saved_model.pb").exists()
+
+
+def test_probing(execute, bert, tmp_path):
+    cells = execute("probing", CHECKPOINT=bert, QUESTIONS=10)
+    assert "ClozeResult" in "".join(shown(cell) for cell in cells if cell["cell_type"] == "code" and cell["outputs"])
+    assert (tmp_path / "out" / "attention.html").stat().st_size > 10_000
+
+
+@pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
+def test_every_notebook_is_tested_listed_and_installs_alike(path):
+    cells = nbformat.read(path, as_version=4).cells
+    quickstart = nbformat.read(FOLDER / "quickstart.ipynb", as_version=4).cells
+    assert cells[2]["source"] == quickstart[2]["source"]
+    assert f"test_{path.stem}" in globals() and f"({path.name})" in (FOLDER / "README.md").read_text()
+    assert not any(cell.get("outputs") for cell in cells)
 
 
 def test_on_a_tpu_it_installs_around_tensorflow_tpu(monkeypatch):
-    (cell,) = (cell for cell in nbformat.read(NOTEBOOK, as_version=4).cells if cell["id"] == "cell-2")
+    cell = nbformat.read(FOLDER / "quickstart.ipynb", as_version=4).cells[2]
     commands = []
     monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
     monkeypatch.setattr("glob.glob", lambda pattern: ["/dev/accel0"] if "accel" in pattern else [])
     monkeypatch.setattr("subprocess.run", lambda command, check: commands.append(command[command.index("-q") + 1 :]))
-    monkeypatch.setenv("BERT_TF_SOURCE", str(NOTEBOOK.parent.parent))
+    root = FOLDER.parent
+    monkeypatch.setenv("BERT_TF_SOURCE", str(root))
     exec(cell["source"], {})
-    root = NOTEBOOK.parent.parent
     lists = [str(root / "requirements" / name) for name in ("tpu.txt", "tpu-no-deps.txt")]
     assert commands == [["-r", lists[0]], ["--no-deps", "-r", lists[1], str(root)]]
     assert all(Path(path).is_file() for path in lists)
