@@ -5,4 +5,6 @@ from bert_tf.lazy import lazy_names
 __getattr__, __all__ = lazy_names(__name__, {
     "exporting": ["export_compressed"],
     "gate": ["Comparison", "compare"],
+    "heads": ["head_importance", "without_heads"],
+    "pruning": ["prune_heads"],
 })  # fmt: skip

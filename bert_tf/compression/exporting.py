@@ -103,6 +103,9 @@ def export_compressed(
         ConfigError: no run of fine-tuning, an unknown format or quantization, a package that is not installed, or a
             compressed model that differs by more than the tolerance.
         RunDirectoryError, DataError, ExportError: as `export_run`.
+
+    Example:
+        export_compressed("bert-base-NER", "litert", "float16", dev="train.conll", output="ner").comparison.agreement
     """
     if format not in FORMATS:
         raise ConfigError(f"there is no format '{format}'{nearest(str(format), FORMATS)}")
@@ -122,7 +125,7 @@ def export_compressed(
     check_finite(model)
     if sequence_length is not None:
         task.config = dataclasses.replace(task.config, sequence_length=sequence_length)
-    trial = _Trial(task, model, reference_examples(task, source, dev, texts), tolerance)
+    trial = Trial(task, model, reference_examples(task, source, dev, texts), tolerance)
     if format == "saved_model":
         module = served_module(run_directory, None, sequence_length, "float32", options, loaded)
         folder = Path(run_directory) / "export" if output is None else output
@@ -156,7 +159,7 @@ def reference_examples(task, source, dev=None, texts=None):
     return task.read(dev)
 
 
-class _Trial:
+class Trial:
     """The float model, and what a compressed one is compared on."""
 
     def __init__(self, task, model, examples, tolerance):
@@ -167,22 +170,27 @@ class _Trial:
         [self.text] = batches(task, examples, [(np.array([self.middle]), self.tokens)])
         self.before = self.graph()
 
-    def graph(self, stored=()):
-        """The model as a graph function of features of any size, which reads the weights `stored`."""
+    def graph(self, stored=(), model=None):
+        """A model, None for the float model, as a graph function of features of any size; it reads the weights `stored`."""
+        model = self.model if model is None else model
         spec = {name: tf.TensorSpec([None] * x.shape.rank, x.dtype) for name, x in self.text.items()}
         with reading(stored):
-            function = tf.function(lambda features: self.model(features, training=False), autograph=False)
+            function = tf.function(lambda features: model(features, training=False), autograph=False)
             return function.get_concrete_function(spec)
 
     def passed(self, after, advice):
         """(the comparison with the function `after`, the latency of both); raises ConfigError where it is refused."""
         comparison = compare(self.task, self.examples, self.before, after)
         comparison.check(self.tolerance, advice)
+        return comparison, self.times(after)
+
+    def times(self, after):
+        """What `latencies` returns for the float model and the function `after`, for one text."""
 
         def turn(function):
             return lambda: [np.asarray(value) for value in function(self.text).values()]
 
-        return comparison, latencies(turn(self.before), turn(after))
+        return latencies(turn(self.before), turn(after))
 
     def result(self, path, size, comparison, times):
         before, after = times

@@ -19,6 +19,10 @@ class Comparison:
         metric: the task's metric; None where the examples have no labels.
         sign: 1 where a higher value of the metric is better, else -1.
         before, after: the metric of the float model and of the compressed one.
+
+    Example:
+        found = Comparison(100, agreement=0.99, largest_difference=0.1, mean_difference=0.01)
+        found.check(0.02, "use float16")  # it would raise with 0.005
     """
 
     examples: int
@@ -84,23 +88,28 @@ def compare(task, examples, before, after):
         ConfigError: examples without labels for a task whose answers are numbers alone.
 
     Example:
+        task = build_task({"sequence_length": 16}, tokenizer)
         examples = task.examples(["a good film", "a bad film"], labels=["pos", "neg"])
         model = task.model(encoder)
         compare(task, examples, model.infer, model.infer).agreement  # 1.0
     """
-    models = {"float model": before, "compressed model": after}
-    outputs = [outputs_of(task, examples, model, label) for label, model in models.items()]
-    answers = [task.answers(examples, found) for found in outputs]
-    pairs = [_differences(*pair) for pair in zip(*answers)]
-    if examples.labels is None and not any(_says_more_than_numbers(answer) for answer in answers[0]):
+    outputs = [outputs_of(task, examples, before, "float model"), outputs_of(task, examples, after, "compressed model")]
+    return compare_outputs(task, examples, *outputs)
+
+
+def compare_outputs(task, examples, before, after):
+    """A `Comparison` of what `outputs_of` returned for two models; arguments and errors as for `compare`."""
+    first, second = (task.answers(examples, outputs) for outputs in (before, after))
+    pairs = [_differences(*pair) for pair in zip(first, second, strict=True)]
+    if examples.labels is None and not any(map(_says_more_than_numbers, first)):
         raise ConfigError(
             f"{task.kind} answers with numbers, of which no fraction is right; give a labelled file with --dev instead of --texts"
         )
     numbers = np.array([number for _, found in pairs for number in found] or [0.0])
     metric = {}
     if examples.labels is not None:
-        scores = [task.scores(examples, found)[task.metric] for found in outputs]
-        metric = {"metric": task.metric, "sign": task.sign, "before": scores[0], "after": scores[1]}
+        values = [task.scores(examples, outputs)[task.metric] for outputs in (before, after)]
+        metric = {"metric": task.metric, "sign": task.sign, "before": values[0], "after": values[1]}
     agreement = float(np.mean([same for same, _ in pairs]))
     return Comparison(len(pairs), agreement, float(numbers.max()), float(numbers.mean()), **metric)
 

@@ -1,4 +1,4 @@
-"""Compressed exports of a tiny classifier, compared with the float model in float64-free, direct ways."""
+"""Compressed exports of a tiny classifier answer as the float model does, or are not written."""
 
 import json
 
@@ -9,7 +9,7 @@ import tensorflow as tf
 
 from bert_tf.cli.main import main
 from bert_tf.compression import export_compressed
-from bert_tf.compression.stored_weights import STORES
+from bert_tf.compression.stored_weights import STORES, store_weights
 from bert_tf.config import to_dict
 from bert_tf.errors import ConfigError
 from bert_tf.models import BertConfig, BertEncoder
@@ -29,7 +29,7 @@ def run(tmp_path_factory):
     folder = tmp_path_factory.mktemp("compressed")
     keras.utils.set_random_seed(3)
     tokenizer = WordPieceTokenizer(VOCABULARY, lowercase=True)
-    sizes = {"hidden_size": 32, "num_layers": 2, "num_heads": 2, "intermediate_size": 64, "max_positions": 32}
+    sizes = {"hidden_size": 32, "num_layers": 1, "num_heads": 2, "intermediate_size": 64, "max_positions": 32}
     config = BertConfig(len(VOCABULARY), **sizes, activation="gelu_erf", initializer_range=0.4)
     task = build_task({"kind": "classification", "sequence_length": LENGTH, "labels": ["neg", "pos"]}, tokenizer)
     task.examples(["good", "bad"], labels=["pos", "neg"])
@@ -51,33 +51,45 @@ def expected(run):
     return np.array([list(answer["probabilities"].values()) for answer in task.predict(model, TEXTS)])
 
 
-@pytest.mark.parametrize("quantize, scale, apart", [("float16", 2, 2e-3), ("dynamic_int8", 4, 5e-2)])
-def test_a_saved_model_is_smaller_and_answers_alike(run, expected, tmp_path, quantize, scale, apart):
-    written = export_compressed(run, quantize=quantize, output=tmp_path, tolerance=0.0)
+def test_a_saved_model_is_smaller_and_answers_alike(run, expected, tmp_path):
+    written = export_compressed(run, quantize="dynamic_int8", output=tmp_path, tolerance=0.0)
     assert written.comparison.agreement == written.comparison.after == 1.0
-    assert 0 < written.comparison.largest_difference < apart
+    assert 0 < written.comparison.largest_difference < 5e-2
     served = tf.saved_model.load(str(written.path)).signatures["serving_default"](text=tf.constant(TEXTS))
     found = served["probabilities"].numpy()
-    np.testing.assert_allclose(found, expected, atol=apart)
     assert np.abs(found - expected).max() == pytest.approx(written.comparison.largest_difference, abs=1e-5)
     reader = tf.train.load_checkpoint(str(written.path / "variables" / "variables"))
     shapes, types = reader.get_variable_to_shape_map(), reader.get_variable_to_dtype_map()
     large = [types[name] for name, shape in shapes.items() if np.prod(shape) >= 1024]
-    assert len(large) == 12 and {dtype.size for dtype in large} == {4 // scale}
-    assert json.loads((written.path / "assets" / "export.json").read_text())["quantized"] == quantize
+    assert len(large) == 8 and set(large) == {tf.int8}  # six kernels, the pooler's and the table of positions
+    assert json.loads((written.path / "assets" / "export.json").read_text())["quantized"] == "dynamic_int8"
 
 
-@pytest.mark.parametrize("quantize, apart", [(None, 1e-5), ("float16", 2e-3), ("dynamic_int8", 5e-2)])
-def test_a_litert_file_answers_alike(run, tmp_path, quantize, apart):
-    written = export_compressed(run, "litert", quantize, output=tmp_path / "file", tolerance=0.0)
+@pytest.mark.parametrize("quantize, dtype, bound", [("float16", tf.float16, 2**-11), ("dynamic_int8", tf.int8, 0.5 / 127)])
+def test_stored_weights_differ_by_half_a_step_at_most(quantize, dtype, bound):
+    keras.utils.set_random_seed(0)
+    layer = keras.layers.Dense(64, bias_initializer="normal")
+    layer.build((None, 32))
+    layer.kernel.assign(layer.kernel * np.geomspace(1e-3, 10, 64))  # channels of different sizes
+    model = keras.Sequential([keras.Input((32,)), layer])
+    [stored] = store_weights(model, quantize)
+    assert stored.weight is layer.kernel and stored.saved[1].dtype == dtype
+    kernel, read = np.array(layer.kernel), stored.read.numpy()
+    relative = np.abs(read - kernel) / np.abs(kernel).max(axis=0)
+    assert 0 < relative.max() <= bound * 1.001
+
+
+@pytest.mark.parametrize("quantize, apart, tolerance", [(None, 1e-5, 0.0), ("dynamic_int8", 0.1, 0.2)])
+def test_a_litert_file_answers_alike(run, tmp_path, quantize, apart, tolerance):
+    written = export_compressed(run, "litert", quantize, output=tmp_path / "file", tolerance=tolerance)
     assert written.comparison.examples == len(TEXTS) and written.comparison.largest_difference < apart
     assert sorted(p.name for p in written.path.iterdir()) == ["export.json", "labels.txt", "model.tflite", "tokenizer"]
     assert written.after.size == (written.path / "model.tflite").stat().st_size
 
 
-@pytest.mark.parametrize("quantize, apart", [(None, 1e-5), ("dynamic_int8", 1e-1)])
-def test_an_onnx_file_answers_alike(run, tmp_path, quantize, apart):
-    written = export_compressed(run, "onnx", quantize, output=tmp_path / "file", tolerance=0.0)
+@pytest.mark.parametrize("quantize, apart, tolerance", [(None, 1e-5, 0.0), ("dynamic_int8", 0.1, 0.2)])
+def test_an_onnx_file_answers_alike(run, tmp_path, quantize, apart, tolerance):
+    written = export_compressed(run, "onnx", quantize, output=tmp_path / "file", tolerance=tolerance)
     assert written.comparison.examples == len(TEXTS) and written.comparison.largest_difference < apart
     assert sorted(p.name for p in written.path.iterdir()) == ["export.json", "labels.txt", "model.onnx", "tokenizer"]
 
