@@ -22,7 +22,7 @@ from bert_tf.export.saved_model import SETTINGS, write_saved_model
 from bert_tf.export.signatures import lines
 from bert_tf.export.storage import check_finite, reading
 from bert_tf.files import atomic_folder, is_there
-from bert_tf.training.loading import is_finetuned, load_finetuned
+from bert_tf.training.loading import load_finetuned
 from bert_tf.training.sources import open_source
 
 FILES = {"litert": LITERT, "onnx": ONNX}
@@ -116,13 +116,10 @@ def export_compressed(
         raise ConfigError(f"--format {format} has no --quantize {quantize}; it has {', '.join(known)}")
     if format != "saved_model":
         _check_file(format, version, options)
-    source = open_source(run_directory)
-    if not is_finetuned(run_directory):
-        raise ConfigError(f"{run_directory} is not fine-tuned, and only answers of a task are compared; fine-tune it first")
+    source, loaded = open_finetuned(run_directory)
+    task, model, _ = loaded
     if output is None and source.format != "run":
         raise ConfigError(f"{run_directory} is no run directory; say where the export is written: output (--output)")
-    task, model, tokenizer = loaded = load_finetuned(run_directory)
-    check_finite(model)
     if sequence_length is not None:
         task.config = dataclasses.replace(task.config, sequence_length=sequence_length)
     trial = Trial(task, model, reference_examples(task, source, dev, texts), tolerance)
@@ -132,6 +129,23 @@ def export_compressed(
         return _write_saved_model(trial, module, quantize, folder, version)
     folder = Path(run_directory) / format / (quantize or "float32") if output is None else Path(output)
     return _write_file(trial, FILES[format], quantize, folder)
+
+
+def open_finetuned(run_directory):
+    """(what `open_source` returns, what `load_finetuned` returns) for a run whose answers can be compared.
+
+    Raises:
+        ConfigError: no run of fine-tuning, or one whose task writes texts.
+        RunDirectoryError, DataError: as `load_finetuned`; also weights that are not finite.
+    """
+    source = open_source(run_directory)
+    if not source.is_finetuned:
+        raise ConfigError(f"{run_directory} is not fine-tuned, and it is the answers of a task that are compared; fine-tune it first")
+    task, model, tokenizer = load_finetuned(run_directory)
+    if task.frame is not None:
+        raise ConfigError(f"{run_directory} writes texts (task.kind={task.kind}); compression is for the other tasks")
+    check_finite(model)
+    return source, (task, model, tokenizer)
 
 
 def reference_examples(task, source, dev=None, texts=None):

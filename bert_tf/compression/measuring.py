@@ -7,8 +7,9 @@ from pathlib import Path
 
 import numpy as np
 
-#: How often each model is timed, after a tenth as many calls that are not counted.
-CALLS = 100
+#: How often each model is timed, after a tenth as many calls that are not counted; fewer times, but at least ten, where
+#: that would take more than so many seconds.
+CALLS, SECONDS = 100, 30
 
 
 def size_of(path):
@@ -36,7 +37,10 @@ def latencies(*turns, calls=CALLS):
     """
     times = [[] for _ in turns]
     with one_core():
+        end = time.monotonic() + SECONDS
         for call in range(calls + calls // 10):
+            if time.monotonic() > end and len(times[0]) >= 10:
+                break
             for turn, found in zip(turns, times):
                 start = time.perf_counter()
                 turn()

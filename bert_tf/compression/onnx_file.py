@@ -26,19 +26,26 @@ def write_onnx(model, specs, path, quantize):
         model: returns a dict of tensors for a dict of features.
         specs: of `specs_of`: any number of rows of one length. With lengths that vary tf2onnx writes a file that fails.
         path: of the file.
-        quantize: None; "dynamic_int8", by onnxruntime's `quantize_dynamic`: weights in int8 per channel, and products of
-            int8 with activations that are quantized at each call.
+        quantize: None; "dynamic_int8": `quantize_onnx`.
     """
     _teach_erfc()
     inputs = {name: keras.InputSpec(shape=spec.shape, dtype=spec.dtype.name, name=name) for name, spec in specs.items()}
     whole = path if quantize is None else path.with_suffix(".float32.onnx")
     OutputsOf(model).export(str(whole), format="onnx", input_signature=[inputs], verbose=False)
     if quantize is not None:
-        from onnxruntime.quantization import QuantType, quantize_dynamic
-
-        # 7 bits: on CPUs without VNNI instructions sums of two products of 8 bits overflow.
-        quantize_dynamic(whole, path, per_channel=True, reduce_range=True, weight_type=QuantType.QInt8)
+        quantize_onnx(whole, path)
         whole.unlink()
+
+
+def quantize_onnx(whole, path):
+    """Writes an ONNX file again with weights in int8 per channel, by onnxruntime's `quantize_dynamic`.
+
+    Its products are those of int8 with activations that are quantized at each call.
+    """
+    from onnxruntime.quantization import QuantType, quantize_dynamic
+
+    # 7 bits: on CPUs without VNNI instructions sums of two products of 8 bits overflow.
+    quantize_dynamic(whole, path, per_channel=True, reduce_range=True, weight_type=QuantType.QInt8)
 
 
 @functools.cache

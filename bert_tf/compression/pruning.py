@@ -5,7 +5,7 @@ from pathlib import Path
 
 import numpy as np
 
-from bert_tf.compression.exporting import TOLERANCE, Compressed, Trial, reference_examples
+from bert_tf.compression.exporting import TOLERANCE, Compressed, Trial, open_finetuned, reference_examples
 from bert_tf.compression.gate import compare_outputs, outputs_of
 from bert_tf.compression.heads import head_importance, least_important, mask_heads, prunable_blocks, without_heads
 from bert_tf.compression.measuring import size_of_weights
@@ -14,8 +14,6 @@ from bert_tf.errors import ConfigError, DataError
 from bert_tf.files import list_folder
 from bert_tf.models.families import describe
 from bert_tf.training.converting import write_run
-from bert_tf.training.loading import is_finetuned, load_finetuned
-from bert_tf.training.sources import open_source
 
 
 @dataclasses.dataclass(frozen=True)
@@ -63,10 +61,7 @@ def prune_heads(run_directory, output, tolerance=TOLERANCE, step=0.1, most=None,
         raise ConfigError(f"step={step} and most={most} are fractions of the heads, above 0 and at most 1")
     if Path(output).is_dir() and list_folder(output):
         raise ConfigError(f"{output} is not an empty folder; choose another output")
-    if not is_finetuned(run_directory):
-        raise ConfigError(f"{run_directory} is not fine-tuned, and heads matter for a task; fine-tune it first")
-    source = open_source(run_directory)
-    task, model, tokenizer = load_finetuned(run_directory)
+    source, (task, model, tokenizer) = open_finetuned(run_directory)
     prunable_blocks(model.backbone)
     labelled = reference_examples(task, source, dev)
     if labelled.labels is None:

@@ -1,21 +1,25 @@
 """Compressed exports of a tiny classifier answer as the float model does, or are not written."""
 
 import json
+import types
 
 import keras
 import numpy as np
 import pytest
 import tensorflow as tf
 
+import bert_tf
 from bert_tf.cli.main import main
-from bert_tf.compression import export_compressed
+from bert_tf.compression import export_compressed, exporting
+from bert_tf.compression.fixed_length import fixed_length, specs_of
+from bert_tf.compression.onnx_file import open_onnx, quantize_onnx
 from bert_tf.compression.stored_weights import STORES, store_weights
 from bert_tf.config import to_dict
 from bert_tf.errors import ConfigError
 from bert_tf.models import BertConfig, BertEncoder
 from bert_tf.models.families import describe
 from bert_tf.tasks import build_task
-from bert_tf.tokenizers import WordPieceTokenizer
+from bert_tf.tokenizers import WordPieceTokenizer, load_tokenizer
 from bert_tf.training.converting import write_run
 
 VOCABULARY = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *"a good bad film very dull warm and the is".split()]
@@ -87,11 +91,16 @@ def test_a_litert_file_answers_alike(run, tmp_path, quantize, apart, tolerance):
     assert written.after.size == (written.path / "model.tflite").stat().st_size
 
 
-@pytest.mark.parametrize("quantize, apart, tolerance", [(None, 1e-5, 0.0), ("dynamic_int8", 0.1, 0.2)])
-def test_an_onnx_file_answers_alike(run, tmp_path, quantize, apart, tolerance):
-    written = export_compressed(run, "onnx", quantize, output=tmp_path / "file", tolerance=tolerance)
-    assert written.comparison.examples == len(TEXTS) and written.comparison.largest_difference < apart
+def test_an_onnx_file_answers_alike(run, expected, tmp_path):
+    written = export_compressed(run, "onnx", output=tmp_path / "file", tolerance=0.0)
+    assert written.comparison.examples == len(TEXTS) and written.comparison.largest_difference < 1e-5
     assert sorted(p.name for p in written.path.iterdir()) == ["export.json", "labels.txt", "model.onnx", "tokenizer"]
+    quantize_onnx(written.path / "model.onnx", tmp_path / "int8.onnx")
+    assert (tmp_path / "int8.onnx").stat().st_size < 0.6 * written.after.size
+    tokenizer = load_tokenizer(written.path / "tokenizer")
+    features = tokenizer.pack(tokenizer.tokenize(TEXTS), sequence_length=LENGTH)
+    found = fixed_length(open_onnx(tmp_path / "int8.onnx"), LENGTH)(features)["probabilities"]
+    assert 0 < np.abs(found - expected).max() < 0.1
 
 
 def test_a_model_that_answers_otherwise_is_refused(run, tmp_path, monkeypatch, capsys):
@@ -124,3 +133,15 @@ def test_a_missing_package_is_named(run, monkeypatch):
     monkeypatch.setitem(__import__("sys").modules, "ai_edge_litert", None)
     with pytest.raises(ConfigError, match=r"needs the package ai-edge-litert, .*\[compress\]"):
         export_compressed(run, "litert")
+
+
+def test_what_is_not_compared_is_refused(run, tmp_path, monkeypatch):
+    monkeypatch.setattr(exporting, "load_finetuned", lambda path: (types.SimpleNamespace(frame=1, kind="text_to_text"), None, None))
+    with pytest.raises(ConfigError, match="writes texts .task.kind=text_to_text."):
+        export_compressed(run, quantize="float16")
+    tokenizer = WordPieceTokenizer(VOCABULARY, lowercase=True)
+    with pytest.raises(ConfigError, match="feature token_ids of this task has the shape .*Export a SavedModel"):
+        specs_of({"token_ids": tf.zeros([1, 2, 3], tf.int32)}, 1, 8)
+    bert_tf.save(BertEncoder(BertConfig(len(VOCABULARY), 8, 1, 1, 8)), tokenizer, tmp_path / "encoder")
+    with pytest.raises(ConfigError, match="encoder is not fine-tuned"):
+        export_compressed(tmp_path / "encoder", quantize="float16")
