@@ -6,9 +6,10 @@ that fills masks or that generates text, or as embeddings with --kind embedding.
 written to RUN/export/<version>, loaded, and compared with the model in memory before it gets its
 version number.
 
---quantize and --format litert or onnx write a smaller model of a fine-tuned task. It is compared with the float model on
-the dev file of the run (--dev, --texts: on another file), and refused where it answers too many examples otherwise or where
-the dev metric falls (--tolerance). Size and latency before and after are printed. See bert_tf/compression/README.md.
+--quantize and --format litert or onnx write a smaller model of a fine-tuned task. It is compared with
+the float model on the dev file of the run (--dev, --texts: on another file), and refused where it
+answers too many examples otherwise or where the dev metric falls (--tolerance). Size and latency
+before and after are printed. See bert_tf/compression/README.md.
 
 example:
   bert-tf export sentiment
@@ -65,8 +66,8 @@ def add_arguments(parser):
         "--tolerance",
         type=float,
         default=0.01,
-        help="refuse a model that answers more than this fraction of the examples otherwise, or whose dev metric is lower "
-        "by more than this (default %(default)s)",
+        help="refuse a model that answers more than this fraction of the examples otherwise, or whose dev metric is "
+        "worse by more than this (default %(default)s)",
     )
     compressed.add_argument("--dev", help="a labelled file to compare on (default: the dev file of the run)")
     compressed.add_argument("--texts", help="a file without labels to compare on")

@@ -1,8 +1,9 @@
 """Remove attention heads of a fine-tuned model that matter least for its task.
 
-Heads are masked step by step, those of the least importance first, until the dev metric falls by more than --tolerance; the
-last ones that passed are removed from the weights. The result is a run directory, which the other commands take as any other
-run. Size and latency before and after are printed. See bert_tf/compression/README.md.
+Heads are masked step by step, those of the least importance first, until the dev metric falls by
+more than --tolerance; the last ones that passed are removed from the weights. The result is a run
+directory, which the other commands take as any other run. Size and latency before and after are
+printed. See bert_tf/compression/README.md.
 
 example:
   bert-tf prune sentiment --output sentiment-pruned

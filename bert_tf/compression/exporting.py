@@ -9,7 +9,7 @@ import numpy as np
 import tensorflow as tf
 
 from bert_tf.compression.fixed_length import fixed_length, specs_of
-from bert_tf.compression.gate import Comparison, batches, compare
+from bert_tf.compression.gate import Comparison, batches, check_tolerance, compare
 from bert_tf.compression.litert import LITERT
 from bert_tf.compression.measuring import latencies, size_of, size_of_weights
 from bert_tf.compression.onnx_file import ONNX
@@ -30,6 +30,7 @@ FILES = {"litert": LITERT, "onnx": ONNX}
 FORMATS = ("saved_model", *FILES)
 #: The default of `--tolerance`: a hundredth of the answers, or of the metric.
 TOLERANCE = 0.01
+GIVE = "give one with --dev, or texts with --texts"
 
 
 @dataclasses.dataclass(frozen=True)
@@ -88,7 +89,8 @@ def export_compressed(
         run_directory: of `finetune`; or a published checkpoint of a fine-tuned class.
         format: "saved_model", with text in; "litert" or "onnx", with ids in, of one length.
         quantize: None, "float16" or "dynamic_int8".
-        tolerance: the largest fraction of examples that may have another answer, and the largest loss of the dev metric.
+        tolerance: the largest fraction of examples that may have another answer, and the largest loss of the dev
+            metric.
         dev: a labelled file to compare on. None: that of the run, where there are no `texts`.
         texts: a file without labels to compare on.
         output: a SavedModel: the folder of the versions, `export/` in the run directory. A file: a folder that does not
@@ -116,6 +118,7 @@ def export_compressed(
         raise ConfigError(f"--format {format} has no --quantize {quantize}; it has {', '.join(known)}")
     if format != "saved_model":
         _check_file(format, version, options)
+    check_tolerance(tolerance)
     source, loaded = open_finetuned(run_directory)
     task, model, _ = loaded
     if output is None and source.format != "run":
@@ -140,7 +143,7 @@ def open_finetuned(run_directory):
     """
     source = open_source(run_directory)
     if not source.is_finetuned:
-        raise ConfigError(f"{run_directory} is not fine-tuned, and it is the answers of a task that are compared; fine-tune it first")
+        raise ConfigError(f"{run_directory} is not fine-tuned, and only answers of a task are compared; fine-tune it")
     task, model, tokenizer = load_finetuned(run_directory)
     if task.frame is not None:
         raise ConfigError(f"{run_directory} writes texts (task.kind={task.kind}); compression is for the other tasks")
@@ -167,9 +170,9 @@ def reference_examples(task, source, dev=None, texts=None):
     if dev is None:
         dev = (source.run.config().get("data") or {}).get("dev") if source.format == "run" else None
         if not dev:
-            raise ConfigError(f"{source.path} names no dev file to compare on; give one with --dev, or texts with --texts")
+            raise ConfigError(f"{source.path} names no dev file to compare on; {GIVE}")
         if "://" not in str(dev) and not is_there(Path(dev)):
-            raise ConfigError(f"the dev file of {source.path}, {dev}, is gone; give one with --dev, or texts with --texts")
+            raise ConfigError(f"the dev file of {source.path}, {dev}, is gone; {GIVE}")
     return task.read(dev)
 
 
@@ -185,7 +188,7 @@ class Trial:
         self.before = self.graph()
 
     def graph(self, stored=(), model=None):
-        """A model, None for the float model, as a graph function of features of any size; it reads the weights `stored`."""
+        """The model, None for the float one, as a graph function of any features; it reads the weights `stored`."""
         model = self.model if model is None else model
         spec = {name: tf.TensorSpec([None] * x.shape.rank, x.dtype) for name, x in self.text.items()}
         with reading(stored):

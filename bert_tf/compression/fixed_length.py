@@ -43,8 +43,8 @@ def specs_of(features, rows, length):
     for name, feature in features.items():
         if len(feature.shape) != 2:
             raise ConfigError(
-                f"the feature {name} of this task has the shape {tuple(feature.shape)}; LiteRT and ONNX files are for tasks "
-                "whose inputs are [texts, tokens]. Export a SavedModel"
+                f"the feature {name} of this task has the shape {tuple(feature.shape)}; LiteRT and ONNX files are for "
+                "tasks whose inputs are [texts, tokens]. Export a SavedModel"
             )
     return {name: tf.TensorSpec([rows, length], feature.dtype, name) for name, feature in features.items()}
 

@@ -65,11 +65,21 @@ class Comparison:
     def lines(self):
         """Yields what it says, as lines of text."""
         yield (
-            f"{100 * self.agreement:.2f} % of {self.examples} answers agree with the float model; their numbers differ by "
-            f"{self.mean_difference:.2g} on average, {self.largest_difference:.2g} at most"
+            f"{100 * self.agreement:.2f} % of {self.examples} answers agree with the float model; their numbers differ "
+            f"by {self.mean_difference:.2g} on average, {self.largest_difference:.2g} at most"
         )
         if self.metric is not None:
             yield f"{self.metric}: {self.before:.4f} before, {self.after:.4f} after"
+
+
+def check_tolerance(tolerance):
+    """Refuses a tolerance that is no fraction.
+
+    Raises:
+        ConfigError: it is not from 0 to 1.
+    """
+    if not 0 <= tolerance <= 1:
+        raise ConfigError(f"the tolerance is {tolerance}; it must be from 0 to 1, as 0.01 for one hundredth")
 
 
 def compare(task, examples, before, after):
@@ -78,8 +88,8 @@ def compare(task, examples, before, after):
     Args:
         task: a `Task`.
         examples: `Examples`; with labels its metric is compared, too.
-        before, after: functions from the features of a batch (dict of tensors) to the outputs of a model of the task (dict
-            of tensors or arrays).
+        before, after: functions from the features of a batch (dict of tensors) to the outputs of a model of the task
+            (dict of tensors or arrays).
 
     Returns:
         A `Comparison`.
@@ -103,7 +113,8 @@ def compare_outputs(task, examples, before, after):
     pairs = [_differences(*pair) for pair in zip(first, second, strict=True)]
     if examples.labels is None and not any(map(_says_more_than_numbers, first)):
         raise ConfigError(
-            f"{task.kind} answers with numbers, of which no fraction is right; give a labelled file with --dev instead of --texts"
+            f"{task.kind} answers with numbers, of which no fraction is right; give a labelled file with --dev instead "
+            "of --texts"
         )
     numbers = np.array([number for _, found in pairs for number in found] or [0.0])
     metric = {}

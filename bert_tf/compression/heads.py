@@ -14,10 +14,10 @@ from bert_tf.progress import Progress
 
 
 def head_importance(task, model, examples, limit=256, label="importance of heads"):
-    """How much the loss depends on each head: the mean over examples of |dL/dm|, divided by its L2 norm over the layer.
+    """How much the loss depends on each head: the mean over examples of |dL/dm|, divided by its L2 norm in the layer.
 
-    m is a factor of what a head adds to the output of its layer, at m = 1 (equation 2). A head adds its vectors times its
-    rows of the output kernel, so that dL/dm is the sum of these rows times their gradient: no mask is computed with.
+    m is a factor of what a head adds to the output of its layer, at m = 1 (equation 2). A head adds its vectors times
+    its rows of the output kernel, so that dL/dm is the sum of these rows times their gradient: there is no mask.
 
     Args:
         task, model: a `Task` and its model, on an encoder whose heads can be pruned.

@@ -1,7 +1,7 @@
 """LiteRT files (formerly TensorFlow Lite), for phones and other small machines.
 
-The converter is TensorFlow's, the interpreter that of ai-edge-litert. A tokenizer's operations have no counterpart in LiteRT:
-a client tokenizes itself, with the files in `tokenizer/`.
+The converter is TensorFlow's, the interpreter that of ai-edge-litert. A tokenizer's operations have no counterpart in
+LiteRT: a client tokenizes itself, with the files in `tokenizer/`.
 """
 
 import tensorflow as tf

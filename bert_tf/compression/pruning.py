@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 
 from bert_tf.compression.exporting import TOLERANCE, Compressed, Trial, open_finetuned, reference_examples
-from bert_tf.compression.gate import compare_outputs, outputs_of
+from bert_tf.compression.gate import check_tolerance, compare_outputs, outputs_of
 from bert_tf.compression.heads import head_importance, least_important, mask_heads, prunable_blocks, without_heads
 from bert_tf.compression.measuring import size_of_weights
 from bert_tf.config import to_dict
@@ -31,8 +31,9 @@ def prune_heads(run_directory, output, tolerance=TOLERANCE, step=0.1, most=None,
     """Writes a run with fewer attention heads, whose dev metric is as good but for `tolerance`.
 
     Michel et al. 2019, section 4.2: the heads of the least importance are masked, `step` of all heads at a time; the
-    importance of the others is computed again; and so on until the metric falls by more than `tolerance`. The last masked
-    heads that passed are removed from the kernels, so that the model is smaller and faster. Each layer keeps at least one.
+    importance of the others is computed again; and so on until the metric falls by more than `tolerance`. The last
+    masked heads that passed are removed from the kernels, so that the model is smaller and faster. Each layer keeps at
+    least one.
 
     The result can be evaluated, exported and fine-tuned further, as the run itself. Other libraries' formats cannot say
     that layers have different numbers of heads: `convert --to hf` refuses it.
@@ -59,6 +60,7 @@ def prune_heads(run_directory, output, tolerance=TOLERANCE, step=0.1, most=None,
     """
     if not 0 < step <= 1 or (most is not None and not 0 < most <= 1):
         raise ConfigError(f"step={step} and most={most} are fractions of the heads, above 0 and at most 1")
+    check_tolerance(tolerance)
     if Path(output).is_dir() and list_folder(output):
         raise ConfigError(f"{output} is not an empty folder; choose another output")
     source, (task, model, tokenizer) = open_finetuned(run_directory)
@@ -82,7 +84,7 @@ def prune_heads(run_directory, output, tolerance=TOLERANCE, step=0.1, most=None,
 
 
 def _mask_step_by_step(trial, step, most, examples):
-    """(for each layer the heads that are left, ascending; the `Comparison` of the model in which the others are masked).
+    """(for each layer the heads that are left, ascending; the `Comparison` of the model with the others masked).
 
     Raises:
         ConfigError: the first step already loses more than the tolerance.
@@ -109,5 +111,7 @@ def _mask_step_by_step(trial, step, most, examples):
         why = "each layer has one head" if refused is None else (
             f"without the first {gone} heads {refused.metric} is {refused.after:.4f} instead of {refused.before:.4f}"
         )
-        raise ConfigError(f"no head can be removed: {why}. Nothing was written; give a smaller --step or a higher --tolerance")
+        raise ConfigError(
+            f"no head can be removed: {why}. Nothing was written; give a smaller --step or a higher --tolerance"
+        )
     return [sorted(heads) for heads in passed[0]], passed[1]

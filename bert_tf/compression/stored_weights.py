@@ -1,7 +1,7 @@
 """The weights of a SavedModel in float16 or int8, which are expanded to float32 once, when the model is loaded.
 
-The version is smaller on disk; its arithmetic, its latency and, after loading, its memory are those of float32. A matrix
-product of int8 in TensorFlow takes twice the time of one in float32 on a CPU, so that none is used.
+The version is smaller on disk; its arithmetic, its latency and, after loading, its memory are those of float32. Matrix
+products of int8 in TensorFlow take twice the time of those in float32 on a CPU, so that none is used.
 """
 
 import uuid
@@ -35,8 +35,8 @@ def store_weights(model, quantize):
 
     Args:
         model: a built Keras model.
-        quantize: "float16", or "dynamic_int8": with one scale for each column of a kernel (an output), and for each row of
-            a table (a token). Integers of 127 levels on each side of 0; no scale depends on data.
+        quantize: "float16", or "dynamic_int8": with one scale for each column of a kernel (an output), and for each row
+            of a table (a token). Integers of 127 levels on each side of 0; no scale depends on data.
 
     Returns:
         A list of `Stored`, for `ServingModule.storage`.

@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pytest
 
-from bert_tf.compression.gate import Comparison, compare
+from bert_tf.compression.gate import Comparison, check_tolerance, compare
 from bert_tf.compression.measuring import latencies, one_core
 from bert_tf.errors import ConfigError
 from bert_tf.tasks import build_task
@@ -39,9 +39,15 @@ def test_agreement_differences_and_metric():
     assert found.largest_difference == pytest.approx(0.3)
     assert found.mean_difference == pytest.approx(2 * (0.3 + 0.3 + 0.2) / 12)
     found.check(0.5, "advice")
-    with pytest.raises(ConfigError, match="answers 50.00 % of 4 examples otherwise and accuracy is 0.5000 instead of 1.0000"):
+    with pytest.raises(ConfigError, match="50.00 % of 4 examples otherwise and accuracy is 0.5000 instead of 1.0000"):
         found.check(0.49, "advice")
     assert compare(task, task.examples(TEXTS), classifier(0.75), classifier(0.6)).metric is None
+
+
+@pytest.mark.parametrize("tolerance", [-0.1, 1.1, math.nan])
+def test_a_tolerance_is_a_fraction(tolerance):
+    with pytest.raises(ConfigError, match="it must be from 0 to 1"):
+        check_tolerance(tolerance)
 
 
 def test_a_better_metric_passes():

@@ -1,7 +1,5 @@
 """Head pruning: importance by its definition, and pruned models that equal masked ones."""
 
-import json
-
 import keras
 import numpy as np
 import pytest
@@ -9,7 +7,8 @@ import pytest
 from bert_tf.checkpoints.saving import write_checkpoint
 from bert_tf.cli.main import main
 from bert_tf.compression import pruning
-from bert_tf.compression.heads import head_importance, is_prunable, least_important, mask_heads, prunable_blocks, without_heads
+from bert_tf.compression.heads import head_importance, is_prunable, least_important
+from bert_tf.compression.heads import mask_heads, prunable_blocks, without_heads
 from bert_tf.config import to_dict
 from bert_tf.errors import ConfigError
 from bert_tf.models.families import FAMILIES, build_config, build_encoder, describe
@@ -21,7 +20,10 @@ from bert_tf.training.loading import load_finetuned
 
 VOCABULARY = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *"a good bad film very dull warm and the is".split()]
 TEXTS = ["a good film", "the film is bad", "very dull and bad", "warm and good", "the film is very very good", "good"]
-SIZES = {"vocabulary_size": len(VOCABULARY), "hidden_size": 24, "num_layers": 2, "num_heads": 3, "intermediate_size": 32}
+SIZES = {
+    "hidden_size": 24, "num_layers": 2, "num_heads": 3, "intermediate_size": 32,
+    "vocabulary_size": len(VOCABULARY)
+}
 
 
 def tokenizer():
@@ -74,7 +76,8 @@ def test_importance_is_the_derivative_by_a_factor_of_the_head():
                 rows = np.where(np.arange(24) // 8 == head, factor, 1.0)[:, None]
                 kernel.assign(original * rows)
                 found = logits(task, model).astype("float64")
-                losses.append(np.log(np.exp(found).sum(axis=1)) - found[np.arange(len(TEXTS)), task.label_array(examples)])
+                right = found[np.arange(len(TEXTS)), task.label_array(examples)]
+                losses.append(np.log(np.exp(found).sum(axis=1)) - right)
             slopes.append(np.abs(np.subtract(*losses) / 0.02).sum())
         kernel.assign(original)
         np.testing.assert_allclose(importance[layer], slopes / np.linalg.norm(slopes), rtol=2e-2, atol=1e-3)
@@ -95,7 +98,8 @@ def run(tmp_path):
     (tmp_path / "dev.tsv").write_text("label\ttext\n" + "".join(rows))
     record = {"model": describe(model.backbone.config), "task": to_dict(task.config)}
     record["data"] = {"dev": str(tmp_path / "dev.tsv")}
-    write_run(tmp_path / "run", record, task.tokenizer, {v.path: np.ascontiguousarray(v) for v in model.variables}, task=task)
+    tensors = {v.path: np.ascontiguousarray(v) for v in model.variables}
+    write_run(tmp_path / "run", record, task.tokenizer, tensors, task=task)
     return tmp_path / "run"
 
 
@@ -115,8 +119,9 @@ def test_the_command_writes_a_smaller_run(run, tmp_path, capsys):
 
 def test_nothing_is_written_where_the_metric_falls(run, tmp_path, capsys, monkeypatch):
     monkeypatch.setattr(pruning, "head_importance", lambda *_: [np.arange(3.0), np.arange(3.0)])
-    assert main(["prune", str(run), "--output", str(tmp_path / "x"), "--tolerance", "-0.1", "--examples", "2"]) == 1
-    assert "no head can be removed: without the first 1 heads accuracy is" in capsys.readouterr().err
+    monkeypatch.setattr(pruning, "mask_heads", lambda model, _: [v.assign(-v) for v in model.head.weights])
+    assert main(["prune", str(run), "--output", str(tmp_path / "x")]) == 1
+    assert "without the first 1 heads accuracy is 0.0000 instead of 1.0000" in capsys.readouterr().err
     assert not (tmp_path / "x").exists()
 
 
@@ -124,7 +129,7 @@ def test_nothing_is_written_where_the_metric_falls(run, tmp_path, capsys, monkey
 def test_other_families_are_refused(family):
     own = {"albert": {"embedding_size": 8}, "modernbert": {}}[family]
     encoder = build_encoder(build_config({"family": family, "max_positions": 16} | SIZES | own))
-    with pytest.raises(ConfigError, match=f"heads of the family {family} cannot be pruned; those of bert, roberta, distilbert"):
+    with pytest.raises(ConfigError, match=f"heads of the family {family} cannot be pruned; those of bert, roberta"):
         prunable_blocks(encoder)
 
 
@@ -133,4 +138,4 @@ def test_the_configuration_says_how_many_heads_are_left():
     for wrong in ([1], [1, 4], [1, 1, 1], [0, 1]):
         with pytest.raises(ConfigError, match="heads_per_layer"):
             build_config(section | {"heads_per_layer": wrong})
-    assert json.loads(json.dumps(describe(build_config(section | {"heads_per_layer": [1, 3]}))))["heads_per_layer"] == [1, 3]
+    assert build_config(section | {"heads_per_layer": [1, 3]}).heads_per_layer == (1, 3)
