@@ -28,6 +28,9 @@ MAY_IMPORT = {
     "export": {
         "backend", "layers", "tokenizers", "models", "tfrecords", "objectives", "generation", "tasks", "training"
     },
+    "compression": {
+        "backend", "layers", "tokenizers", "models", "tfrecords", "objectives", "tasks", "training", "export"
+    },
     "distillation": {
         "backend", "layers", "tokenizers", "models", "tfrecords", "objectives", "tasks", "training", "reporting"
     },

@@ -31,7 +31,7 @@ from bert_tf.tokenizers import KINDS
 from bert_tf.training.published_tasks import publish
 
 PACKAGES = [f"bert_tf.{name}" for name in (
-    "backend", "checkpoints", "distillation", "export", "generation", "layers", "models", "objectives", "probing", "prompting", "reporting", "tasks", "testing", "tokenizers", "training", "vectors"
+    "backend", "checkpoints", "compression", "distillation", "export", "generation", "layers", "models", "objectives", "probing", "prompting", "reporting", "tasks", "testing", "tokenizers", "training", "vectors"
 )] + ["tfrecords", "bert_tf"]  # fmt: skip
 
 
@@ -105,7 +105,7 @@ def published(path):
 
 
 def tagger(path):
-    task = NAMES["build_task"]({"kind": "tagging", "labels": ["O", "B-PER"], "sequence_length": 32}, tokenizer())
+    task = NAMES["build_task"]({"kind": "tagging", "labels": ["O", "B-PER", "B-LOC"], "sequence_length": 32}, tokenizer())
     model = task.model(encoder())
     described, arrays = publish(task, model, path)
     write_finetuned(model.backbone, arrays, described, task.tokenizer, path)

@@ -6,16 +6,25 @@ that fills masks or that generates text, or as embeddings with --kind embedding.
 written to RUN/export/<version>, loaded, and compared with the model in memory before it gets its
 version number.
 
+--quantize and --format litert or onnx write a smaller model of a fine-tuned task. It is compared with
+the float model on the dev file of the run (--dev, --texts: on another file), and refused where it
+answers too many examples otherwise or where the dev metric falls (--tolerance). Size and latency
+before and after are printed. See bert_tf/compression/README.md.
+
 example:
   bert-tf export sentiment
   bert-tf export bert-base-NER --output models/ner      # a Hugging Face directory, or hf://owner/name
   bert-tf export run --kind embedding --output models/encoder --version 3
   bert-tf export summaries --set max_new_tokens=64
+  bert-tf export sentiment --quantize float16
+  bert-tf export sentiment --format litert --quantize dynamic_int8 --tolerance 0.02
   bert-tf export gpt --set method=beam_search --set n_best=3 --set max_new_tokens=64
 
 in Python:
   from bert_tf.export import export_run
   export_run("sentiment")
+  from bert_tf.compression import export_compressed
+  export_compressed("sentiment", format="litert", quantize="dynamic_int8")
 """
 
 
@@ -41,6 +50,27 @@ def add_arguments(parser):
         choices=("auto", "float32", "mixed_bfloat16"),
         help="number format of the computation; auto: the faster one on this machine (default %(default)s)",
     )
+    compressed = parser.add_argument_group("compression, of fine-tuned runs")
+    compressed.add_argument(
+        "--format",
+        default="saved_model",
+        choices=("saved_model", "litert", "onnx"),
+        help="litert, onnx: a file with ids in, whose texts all have the sequence length (default %(default)s)",
+    )
+    compressed.add_argument(
+        "--quantize",
+        choices=("float16", "dynamic_int8"),
+        help="store the weights in fewer bits; LiteRT and ONNX also multiply in int8 with dynamic_int8",
+    )
+    compressed.add_argument(
+        "--tolerance",
+        type=float,
+        default=0.01,
+        help="refuse a model that answers more than this fraction of the examples otherwise, or whose dev metric is "
+        "worse by more than this (default %(default)s)",
+    )
+    compressed.add_argument("--dev", help="a labelled file to compare on (default: the dev file of the run)")
+    compressed.add_argument("--texts", help="a file without labels to compare on")
     parser.add_argument(
         "--top-k", type=int, help="masked_lm: answers for each mask (default 5); generation: the setting top_k"
     )
@@ -62,6 +92,8 @@ def run(arguments):
 
     given = {"top_k": arguments.top_k, "words": arguments.words}
     options = apply_overrides({name: value for name, value in given.items() if value is not None}, arguments.set)
+    if arguments.quantize or arguments.format != "saved_model":
+        return _compress(arguments, options)
 
     from bert_tf.export import export_run
     from bert_tf.export.saved_model import SETTINGS
@@ -81,3 +113,28 @@ def run(arguments):
     how = "read in windows of" if "stride" in written else "truncated after"
     print(f"texts are {how} {written['sequence_length']:,} tokens, special tokens included; --sequence-length sets that")
     print(f"{path}\nto see its inputs and outputs: saved_model_cli show --dir {path} --all")
+
+
+def _compress(arguments, options):
+    from bert_tf.errors import ConfigError
+
+    if arguments.kind or arguments.precision == "mixed_bfloat16":
+        raise ConfigError(
+            "--quantize and --format are for the task of a fine-tuned run in float32; remove --kind and --precision"
+        )
+
+    from bert_tf.compression import export_compressed
+
+    written = export_compressed(
+        arguments.run,
+        format=arguments.format,
+        quantize=arguments.quantize,
+        tolerance=arguments.tolerance,
+        dev=arguments.dev,
+        texts=arguments.texts,
+        output=arguments.output,
+        version=arguments.version,
+        sequence_length=arguments.sequence_length,
+        **options | ({"static": True} if arguments.static else {}),
+    )
+    print("\n".join([*written.lines(), str(written.path)]))

@@ -35,6 +35,7 @@ COMMANDS = {
     "report": "write report.html of a run or a study, or of several runs together",
     "average": "average the last checkpoints of a pretraining run",
     "convert": "convert published checkpoints to runs, and runs to other libraries' formats",
+    "prune": "remove the attention heads of a fine-tuned model that matter least",
     "export": "write a SavedModel for TensorFlow Serving, tokenizer included",
 }
 #: Commands that resume when they are run again after an interruption.

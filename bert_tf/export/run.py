@@ -65,14 +65,25 @@ def export_run(
         raise ConfigError(f"{run_directory} is no run directory; say where the export is written: output (--output)")
     if precision == AUTO:
         precision = choose(source.config, REQUESTS, stored=True)
-    module = _served_module(run_directory, kind, sequence_length, precision, {"static": static} | options)
+    module = served_module(run_directory, kind, sequence_length, precision, {"static": static} | options)
     return write_saved_model(module, Path(run_directory) / "export" if output is None else output, version)
 
 
-def _served_module(run_directory, kind, sequence_length, precision, settings):
-    finetuned = is_finetuned(run_directory)
+def served_module(run_directory, kind, sequence_length, precision, settings, finetuned_model=None):
+    """The `ServingModule` of a run.
+
+    Args:
+        run_directory, kind, sequence_length: of `export_run`.
+        precision: "float32" or "mixed_bfloat16".
+        settings: dict of `static` and the further options of `export_run`.
+        finetuned_model: what `load_finetuned` returned for the run, where the caller has it already.
+
+    Raises:
+        ConfigError, RunDirectoryError, DataError: as `export_run`.
+    """
+    finetuned = finetuned_model is not None or is_finetuned(run_directory)
     if finetuned:
-        task, model, tokenizer = load_finetuned(run_directory, precision)
+        task, model, tokenizer = finetuned_model or load_finetuned(run_directory, precision)
         backbone = model.backbone
         name, served = task.kind, resolve(TASKS[task.kind].served)
         make = functools.partial(served.of_task, task, model) if served else None

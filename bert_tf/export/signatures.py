@@ -10,13 +10,12 @@ tracks a Keras 3 model loads in Python and fails in TF Serving's C++ loader ("Co
 import dataclasses
 from collections.abc import Callable
 
-import keras
 import tensorflow as tf
 
 from bert_tf.errors import ConfigError
 from bert_tf.export.length_bucketing import apply_in_buckets
 from bert_tf.export.requests import check_as_many, check_ids
-from bert_tf.export.storage import cast_once, check_finite
+from bert_tf.export.storage import cast_once, check_finite, reading
 
 TEXT = tf.TensorSpec([None], tf.string)
 
@@ -67,6 +66,11 @@ class ServingModule(tf.Module):
         static: pad every text to `sequence_length` (GPU, TPU: one shape, one compilation); False
             pads to the longest text of the batch (CPU: short texts cost little).
 
+    Attributes:
+        storage: function from the model to a list of `bert_tf.export.storage.Stored`; the other weights are stored as
+            they are.
+        quantized: the name of that storage for `assets/export.json`; None for none.
+
     Raises:
         ConfigError: a sequence length beyond the encoder's positions.
 
@@ -101,6 +105,7 @@ class ServingModule(tf.Module):
         self.sequence_length, self.pairs, self.static = sequence_length, pairs, static
         self.num_segments = getattr(encoder.config, "num_segments", 0)
         self.precision = model.dtype_policy.name  # "mixed_bfloat16" and the like
+        self.storage, self.quantized = cast_once, None
         if model.compute_dtype != "float32":
             self.tolerance = 2e-2
 
@@ -142,20 +147,18 @@ class ServingModule(tf.Module):
     def traced(self):
         """dict from signature name to a concrete graph function that reads the weights as they are stored.
 
-        The current weights, cast once, become the variables of the export.
+        The current weights, as `storage` stores them, become the variables of the export.
 
         Raises:
             DataError: a weight that is not finite.
         """
         model = self._model()
         check_finite(model)
-        stored = cast_once(model)
-        elsewhere = {id(v) for v, _ in stored}
-        self._tracked = [s for _, s in stored] + [v.value for v in model.variables if id(v) not in elsewhere]
-        scope = keras.StatelessScope()  # in it the model reads other values for its variables
-        for update in stored:
-            scope.add_update(update)
-        with scope:
+        stored = self.storage(model)
+        elsewhere = {id(part.weight) for part in stored}
+        self._tracked = [saved for part in stored for saved in part.saved]
+        self._tracked += [v.value for v in model.variables if id(v) not in elsewhere]
+        with reading(stored):
             return {name: signature.traced() for name, signature in self.signatures().items()}
 
     def bucketed_output(self, features, output, shape):
@@ -205,7 +208,8 @@ class ServingModule(tf.Module):
 
     def settings(self):
         """The content of `assets/export.json`: dict of plain values."""
-        return {"sequence_length": self.sequence_length, "static": self.static, "precision": self.precision}
+        settings = {"sequence_length": self.sequence_length, "static": self.static, "precision": self.precision}
+        return settings | ({"quantized": self.quantized} if self.quantized else {})
 
     def _pack(self, first, second=None):
         return self.tokenizer.pack(first, second, self.sequence_length, dynamic=not self.static)

@@ -1,8 +1,26 @@
 """The weights of an export: checked, and stored in the precision in which the layers read them."""
 
+import dataclasses
+
+import keras
 import tensorflow as tf
 
 from bert_tf.errors import DataError
+
+
+@dataclasses.dataclass(frozen=True)
+class Stored:
+    """How an export stores a weight of the model.
+
+    Args:
+        weight: the Keras variable.
+        read: the tf.Variable that the graph reads instead.
+        saved: what the SavedModel saves of it, a list of tf.Variables and resources.
+    """
+
+    weight: keras.Variable
+    read: tf.Variable
+    saved: list
 
 
 def cast_once(model):
@@ -11,15 +29,28 @@ def cast_once(model):
     The export then reads half the memory, which is what a single text waits for, and computes the same numbers.
 
     Returns:
-        A list of pairs (Keras variable, tf.Variable in the compute dtype of its layer); empty in float32.
+        A list of `Stored`, each read in the compute dtype of its layer; empty in float32.
     """
+
+    def stored(v, dtype):
+        variable = tf.Variable(tf.cast(v.value, dtype), trainable=False)
+        return Stored(v, variable, [variable])
+
     # Private attributes: Keras has no public way to ask which layer a variable belongs to, nor whether it is cast.
     return [
-        (v, tf.Variable(tf.cast(v.value, layer.compute_dtype), trainable=False))
+        stored(v, layer.compute_dtype)
         for layer in model._flatten_layers()
         for v in layer._trainable_variables + layer._non_trainable_variables
         if v._autocast and v.dtype == "float32" != layer.compute_dtype
     ]
+
+
+def reading(stored):
+    """A scope in which a model reads its weights as they are stored, from a list of `Stored`."""
+    scope = keras.StatelessScope()
+    for part in stored:
+        scope.add_update((part.weight, part.read))
+    return scope
 
 
 def check_finite(model):

@@ -126,6 +126,7 @@ HF_CONFIG = ConfigMap(
     fixed=bert.HF_CONFIG.fixed,
     checked=bert.HF_CONFIG.checked,
     ignored=("summary_activation", "summary_last_dropout", "summary_type", "summary_use_proj"),
+    assumed=bert.HF_CONFIG.assumed,
     model_type="electra",
     architectures={
         ("discriminator_head",): "ElectraForPreTraining",

@@ -89,6 +89,7 @@ HF_CONFIG = ConfigMap(
     fixed=bert.HF_CONFIG.fixed,
     checked=bert.HF_CONFIG.checked,
     ignored=("max_position_embeddings",),
+    assumed=bert.HF_CONFIG.assumed,
     derived=(_read_positions, _write_positions),
     model_type="roberta",
     token_ids={"pad_token_id": "pad_id", "bos_token_id": "cls_id", "eos_token_id": "sep_id"},

@@ -204,10 +204,14 @@ def _check_shared(embeddings, own):
             raise ConfigError(f"the shared embeddings have {name}={theirs}, the configuration says {ours}")
 
 
-def transformer_block(config, dtype, name):
-    """BERT's transformer layer: attention and a feed-forward network, a normalization after each."""
+def transformer_block(config, dtype, name, num_heads=None):
+    """BERT's transformer layer: attention and a feed-forward network, a normalization after each.
+
+    `num_heads` are those left in this layer, of the width that all have; None for all.
+    """
     return TransformerBlock(
-        num_heads=config.num_heads,
+        num_heads=num_heads or config.num_heads,
+        head_size=config.hidden_size // config.num_heads,
         intermediate_size=config.intermediate_size,
         activation=config.activation,
         dropout=config.dropout,
@@ -221,7 +225,8 @@ def transformer_block(config, dtype, name):
 
 def transformer_blocks(config, dtype):
     """One `transformer_block` for each layer, bottom first."""
-    return [transformer_block(config, dtype, f"transformer_layer_{i}") for i in range(config.num_layers)]
+    heads = config.heads_per_layer or [None] * config.num_layers
+    return [transformer_block(config, dtype, f"transformer_layer_{i}", count) for i, count in enumerate(heads)]
 
 
 def bert_pooler(config, dtype):

@@ -93,7 +93,7 @@ def test_stored_weights_are_those_that_were_read(policy, halved, tokenizer):
     tables = (tokenizer.vocabulary_size, 8, 2)  # embeddings, of which single rows are read and cast
     matrices = [v for v in module.variables if len(v.shape) == 2 and v.shape[0] not in tables]
     assert matrices and all((v.dtype == tf.bfloat16) == halved for v in matrices)
-    assert {v.path.rsplit("/")[-1] for v, _ in cast_once(encoder)} == ({"kernel", "bias"} if halved else set())
+    assert {part.weight.path.rsplit("/")[-1] for part in cast_once(encoder)} == ({"kernel", "bias"} if halved else set())
     for variable in module.variables:  # nothing but these is read
         variable.assign(tf.zeros_like(variable))
     assert not np.any(answer(**features)["sequence_output"])

@@ -208,4 +208,4 @@ def test_what_is_not_served_says_so(kind, monkeypatch):
     monkeypatch.setattr(export, "is_finetuned", lambda path: True)
     monkeypatch.setattr(export, "load_finetuned", lambda path, precision: (task, model, task.tokenizer))
     with pytest.raises(ConfigError, match=f"out: the task {kind} is not served; its encoder alone is exported with kind=emb"):
-        export._served_module("out", None, None, "float32", {"static": False})
+        export.served_module("out", None, None, "float32", {"static": False})

@@ -1,0 +1,252 @@
+"""From a run of fine-tuning to a compressed model that answers as the float model does."""
+
+import dataclasses
+import importlib
+import json
+from pathlib import Path
+
+import numpy as np
+import tensorflow as tf
+
+from bert_tf.compression.fixed_length import fixed_length, specs_of
+from bert_tf.compression.gate import Comparison, batches, check_tolerance, compare
+from bert_tf.compression.litert import LITERT
+from bert_tf.compression.measuring import latencies, size_of, size_of_weights
+from bert_tf.compression.onnx_file import ONNX
+from bert_tf.compression.stored_weights import STORES, store_weights
+from bert_tf.config import nearest
+from bert_tf.console import table
+from bert_tf.errors import ConfigError
+from bert_tf.export.run import served_module
+from bert_tf.export.saved_model import SETTINGS, write_saved_model
+from bert_tf.export.signatures import lines
+from bert_tf.export.storage import check_finite, reading
+from bert_tf.files import atomic_folder, is_there
+from bert_tf.training.loading import load_finetuned
+from bert_tf.training.sources import open_source
+
+FILES = {"litert": LITERT, "onnx": ONNX}
+#: The values of `--format`.
+FORMATS = ("saved_model", *FILES)
+#: The default of `--tolerance`: a hundredth of the answers, or of the metric.
+TOLERANCE = 0.01
+GIVE = "give one with --dev, or texts with --texts"
+
+
+@dataclasses.dataclass(frozen=True)
+class Measured:
+    """A model's size in bytes, and the median and 95th percentile of its latency for one text on one core, in ms."""
+
+    size: int
+    p50: float
+    p95: float
+
+
+@dataclasses.dataclass(frozen=True)
+class Compressed:
+    """What `export_compressed` wrote.
+
+    Attributes:
+        path: the folder.
+        comparison: with the float model.
+        before: the float model: the size of its weights, and its latency as a TensorFlow graph.
+        after: the compressed one: the size of the weights of a SavedModel, or of the file, and its latency.
+        tokens: of the text that was timed.
+    """
+
+    path: Path
+    comparison: Comparison
+    before: Measured
+    after: Measured
+    tokens: int
+
+    def lines(self):
+        """Yields what it says, as lines of text."""
+        yield from self.comparison.lines()
+        rows = [("", "before", "after")]
+        for name in ("size", "p50", "p95"):
+            unit, scale = ("MB", 1e6) if name == "size" else ("ms", 1)
+            rows.append((name, *(f"{getattr(side, name) / scale:,.2f} {unit}" for side in (self.before, self.after))))
+        yield from table(rows, right=(1, 2))
+        yield f"latency: one text of {self.tokens} tokens on one core of this machine, without the tokenizer"
+
+
+def export_compressed(
+    run_directory,
+    format="saved_model",
+    quantize=None,
+    tolerance=TOLERANCE,
+    dev=None,
+    texts=None,
+    output=None,
+    version=None,
+    sequence_length=None,
+    **options,
+):
+    """Writes the model of a fine-tuned run in fewer bytes, if it answers as the float model does.
+
+    Args:
+        run_directory: of `finetune`; or a published checkpoint of a fine-tuned class.
+        format: "saved_model", with text in; "litert" or "onnx", with ids in, of one length.
+        quantize: None, "float16" or "dynamic_int8".
+        tolerance: the largest fraction of examples that may have another answer, and the largest loss of the dev
+            metric.
+        dev: a labelled file to compare on. None: that of the run, where there are no `texts`.
+        texts: a file without labels to compare on.
+        output: a SavedModel: the folder of the versions, `export/` in the run directory. A file: a folder that does not
+            exist yet or is empty; None is `<format>/<quantize or float32>/` in the run directory.
+        version, options: of `export_run`, for a SavedModel.
+        sequence_length: of `export_run`; in a file every text is padded to it.
+
+    Returns:
+        A `Compressed`.
+
+    Raises:
+        ConfigError: no run of fine-tuning, an unknown format or quantization, a package that is not installed, or a
+            compressed model that differs by more than the tolerance.
+        RunDirectoryError, DataError, ExportError: as `export_run`.
+
+    Example:
+        export_compressed("bert-base-NER", "litert", "float16", dev="train.conll", output="ner").comparison.agreement
+    """
+    if format not in FORMATS:
+        raise ConfigError(f"there is no format '{format}'{nearest(str(format), FORMATS)}")
+    if format == "saved_model" and quantize is None:
+        raise ConfigError("a SavedModel in float32 is no compression; give --quantize, or use export_run")
+    known = tuple(STORES) if format == "saved_model" else FILES[format].quantize
+    if quantize not in (None, *known):
+        raise ConfigError(f"--format {format} has no --quantize {quantize}; it has {', '.join(known)}")
+    if format != "saved_model":
+        _check_file(format, version, options)
+    check_tolerance(tolerance)
+    source, loaded = open_finetuned(run_directory)
+    task, model, _ = loaded
+    if output is None and source.format != "run":
+        raise ConfigError(f"{run_directory} is no run directory; say where the export is written: output (--output)")
+    if sequence_length is not None:
+        task.config = dataclasses.replace(task.config, sequence_length=sequence_length)
+    trial = Trial(task, model, reference_examples(task, source, dev, texts), tolerance)
+    if format == "saved_model":
+        module = served_module(run_directory, None, sequence_length, "float32", options, loaded)
+        folder = Path(run_directory) / "export" if output is None else output
+        return _write_saved_model(trial, module, quantize, folder, version)
+    folder = Path(run_directory) / format / (quantize or "float32") if output is None else Path(output)
+    return _write_file(trial, FILES[format], quantize, folder)
+
+
+def open_finetuned(run_directory):
+    """(what `open_source` returns, what `load_finetuned` returns) for a run whose answers can be compared.
+
+    Raises:
+        ConfigError: no run of fine-tuning, or one whose task writes texts.
+        RunDirectoryError, DataError: as `load_finetuned`; also weights that are not finite.
+    """
+    source = open_source(run_directory)
+    if not source.is_finetuned:
+        raise ConfigError(f"{run_directory} is not fine-tuned, and only answers of a task are compared; fine-tune it")
+    task, model, tokenizer = load_finetuned(run_directory)
+    if task.frame is not None:
+        raise ConfigError(f"{run_directory} writes texts (task.kind={task.kind}); compression is for the other tasks")
+    check_finite(model)
+    return source, (task, model, tokenizer)
+
+
+def reference_examples(task, source, dev=None, texts=None):
+    """The `Examples` on which two models of a task are compared.
+
+    Args:
+        task: a `Task`.
+        source: of `open_source`.
+        dev, texts: of `export_compressed`.
+
+    Raises:
+        ConfigError: none are given, and the run names no dev file, or one that is gone.
+        DataError: a file that cannot be used.
+    """
+    if dev is not None and texts is not None:
+        raise ConfigError("give --dev or --texts, not both")
+    if texts is not None:
+        return task.read(texts, labelled=False)
+    if dev is None:
+        dev = (source.run.config().get("data") or {}).get("dev") if source.format == "run" else None
+        if not dev:
+            raise ConfigError(f"{source.path} names no dev file to compare on; {GIVE}")
+        if "://" not in str(dev) and not is_there(Path(dev)):
+            raise ConfigError(f"the dev file of {source.path}, {dev}, is gone; {GIVE}")
+    return task.read(dev)
+
+
+class Trial:
+    """The float model, and what a compressed one is compared on."""
+
+    def __init__(self, task, model, examples, tolerance):
+        self.task, self.model, self.examples, self.tolerance = task, model, examples, tolerance
+        lengths = task.sequences(examples).lengths
+        self.middle = int(np.argsort(lengths, kind="stable")[len(lengths) // 2])
+        self.tokens = int(lengths[self.middle])
+        [self.text] = batches(task, examples, [(np.array([self.middle]), self.tokens)])
+        self.before = self.graph()
+
+    def graph(self, stored=(), model=None):
+        """The model, None for the float one, as a graph function of any features; it reads the weights `stored`."""
+        model = self.model if model is None else model
+        spec = {name: tf.TensorSpec([None] * x.shape.rank, x.dtype) for name, x in self.text.items()}
+        with reading(stored):
+            function = tf.function(lambda features: model(features, training=False), autograph=False)
+            return function.get_concrete_function(spec)
+
+    def passed(self, after, advice):
+        """(the comparison with the function `after`, the latency of both); raises ConfigError where it is refused."""
+        comparison = compare(self.task, self.examples, self.before, after)
+        comparison.check(self.tolerance, advice)
+        return comparison, self.times(after)
+
+    def times(self, after):
+        """What `latencies` returns for the float model and the function `after`, for one text."""
+
+        def turn(function):
+            return lambda: [np.asarray(value) for value in function(self.text).values()]
+
+        return latencies(turn(self.before), turn(after))
+
+    def result(self, path, size, comparison, times):
+        before, after = times
+        before = Measured(size_of_weights(self.model), *before)
+        return Compressed(path, comparison, before, Measured(size, *after), self.tokens)
+
+
+def _write_saved_model(trial, module, quantize, folder, version):
+    stored = store_weights(trial.model, quantize)
+    passed = trial.passed(trial.graph(stored), "quantize with float16, which keeps more digits")
+    module.storage, module.quantized = lambda model: stored, quantize
+    path = write_saved_model(module, folder, version)
+    return trial.result(path, size_of(path / "variables"), *passed)
+
+
+def _write_file(trial, format, quantize, folder):
+    task, length = trial.task, trial.task.config.sequence_length
+    with atomic_folder(folder) as temporary:
+        path = temporary / format.file
+        format.write(trial.model, specs_of(trial.text, format.rows, length), path, quantize)
+        answer = fixed_length(format.open(path), length, format.rows)
+        passed = trial.passed(answer, "choose another --quantize, or leave it out")
+        task.tokenizer.save(temporary / "tokenizer")
+        if task.labels is not None:
+            (temporary / "labels.txt").write_text(lines(task.labels), encoding="utf-8")
+        settings = {"sequence_length": length, "static": True, "precision": "float32", "quantized": quantize}
+        (temporary / SETTINGS).write_text(json.dumps(settings, indent=1) + "\n", encoding="utf-8")
+    return trial.result(folder, size_of(folder / format.file), *passed)
+
+
+def _check_file(format, version, options):
+    given = [name for name, value in ({"version": version} | options).items() if value]
+    if given:
+        raise ConfigError(f"--format {format} has no {', '.join(given)}: it writes one file, of ids and of one length")
+    for module, package in FILES[format].packages.items():
+        try:
+            importlib.import_module(module)
+        except ImportError:
+            raise ConfigError(
+                f"--format {format} needs the package {package}, and it is not installed; install it with "
+                "pip install 'bert_tf[compress]'"
+            ) from None
