@@ -195,9 +195,9 @@ TRANSFORMER = {"transformer_base": (512, 4000, 100_000, 5), "transformer_big": (
 ADVERSARIAL_TEXT = "tensorflow/models research/adversarial_text pretrain.py"
 BILM = "allenai/bilm-tf bin/train_elmo.py, training.py; 3 GPUs, 10 epochs of 768,648,884 tokens"
 RECURRENT = {
-    "lm_lstm": (ADVERSARIAL_TEXT, 256, 100_000, 1e-3, 1.0, 1024),
-    "sa_lstm": (ADVERSARIAL_TEXT, 256, 100_000, 1e-3, 1.0, None),
-    "elmo": (BILM, 3 * 128 * 20 // 120, 10 * 768_648_884 // (3 * 128 * 20), 0.2, 10.0, 8192),
+    "lm_lstm": (ADVERSARIAL_TEXT, 400, 256 * 400 // 1600, 100_000, 1e-3, 1.0, 1024),
+    "sa_lstm": (ADVERSARIAL_TEXT, 400, 256, 100_000, 1e-3, 1.0, None),
+    "elmo": (BILM, 20, 3 * 128 * 20 // 240, 10 * 768_648_884 // (3 * 128 * 20), 0.2, 10.0, 8192),
 }
 SMALL = {"bert_tiny", "bert_laptop", "gpt_laptop", "t5_laptop"}  # sizes for a laptop, with settings of our own
 # Masking: rate, fraction masked, fraction replaced by random tokens, strategy, tokens predicted in a sequence of so many.
@@ -245,10 +245,11 @@ def test_every_family_and_size_has_its_recipe():
 @pytest.mark.parametrize("name", RECURRENT)
 def test_recurrent_models_are_trained_as_published(name):
     experiment = config.load(PretrainConfig, f"pretrain/{name}")
-    source, batch, steps, rate, clip, candidates = RECURRENT[name]
+    source, unroll, batch, steps, rate, clip, candidates = RECURRENT[name]
     train, optimizer, objective = experiment.train, experiment.optimizer, experiment.objective
     assert (train.batch_size, optimizer.learning_rate, optimizer.clip_norm) == (batch, rate, clip), source
     assert train.steps == pytest.approx(steps, rel=2e-3)
+    assert experiment.model["unroll"] == unroll
     assert candidates is None or objective.sampled_softmax == candidates
     schedule = make_optimizer(optimizer, train.steps)._learning_rate
     if name == "elmo":
