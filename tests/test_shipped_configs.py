@@ -12,7 +12,7 @@ from bert_tf.distillation import DistillConfig, DistillPretrainConfig, read_term
 from bert_tf.distillation.distill_config import check_distillation, check_distilled_pretraining
 from bert_tf.models import preset
 from bert_tf.models.electra_config import generator_config
-from bert_tf.models.families import FAMILIES, build_config
+from bert_tf.models.families import FAMILIES, build_config, build_encoder
 from bert_tf.prompting import PromptingConfig, make_prompts
 from bert_tf.tasks import check_task
 from bert_tf.training.finetuning import FinetuneConfig
@@ -21,6 +21,7 @@ from bert_tf.training.optimizer_config import AdafactorConfig
 from bert_tf.training.benchmark_config import BenchmarkConfig
 from bert_tf.training.pretrain_config import PretrainConfig, check_training
 from bert_tf.training.study import StudyConfig, plan
+from bert_tf.training.study_plan import merge
 from bert_tf.vectors import VectorsConfig
 from tfrecords import DenoisingConfig
 
@@ -239,7 +240,7 @@ def test_every_family_and_size_has_its_recipe():
     assert PUBLISHED.keys() == MASKING.keys() | {name for name in PUBLISHED if name.startswith(("xlnet", "gpt"))}
     families = {name.split("_")[0] for name in PUBLISHED.keys() | ADAFACTOR.keys() | TRANSFORMER.keys()} - {"mt5", "byt5"}
     others = {"elmo", "lstm_lm", "word_vectors", "bilstm"}  # named otherwise, or not pretrained by `bert-tf pretrain`
-    assert families == FAMILIES.keys() - {"t5_decoder"} - others  # the first of T5's architectures: configs/ablations
+    assert families == FAMILIES.keys() - {"t5_decoder", "transformer_bilm"} - others  # of configs/ablations
 
 
 @pytest.mark.parametrize("name", RECURRENT)
@@ -426,4 +427,13 @@ def test_ablations(name, tmp_path):
     for experiment in experiments if study.pretrains else ():
         model = build_config(experiment.pretrain.model, 8000)
         if "bert_sizes" not in name:
-            assert (model.hidden_size, model.num_heads) == (128, 2)
+            width = 256 if experiment.row == "concatenated" else 128
+            assert (model.hidden_size, model.num_heads) == (width, 2)
+
+
+def test_models_that_differ_in_direction_have_the_same_layers():
+    study = config.load(StudyConfig, "ablations/directions")
+    for row in study.rows.values():
+        model = merge(study.pretrain["model"], row["pretrain"]["model"])
+        encoder = build_encoder(build_config(model, 8000), pooler=False)
+        assert sum(block.count_params() for block in encoder.blocks()) == 793_088 == 4 * (12 * 128**2 + 13 * 128)

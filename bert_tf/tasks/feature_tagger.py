@@ -10,7 +10,7 @@ from bert_tf.errors import ConfigError
 from bert_tf.layers import ScalarMix, bilstms
 from bert_tf.models.task_heads import BERT_HEADS
 from bert_tf.models.weights import by_path
-from bert_tf.tasks.heads import INPUTS, Classifier
+from bert_tf.tasks.heads import Classifier, backbone_inputs
 
 #: `task.features` -> (first, last) of the hidden states that are read, from the end where negative, and how they are put
 #: together. Hidden state 0 is the output of the embeddings, i that of layer i.
@@ -126,7 +126,7 @@ class FeatureTagger(Classifier):
         self.lstms = bilstms(lstm_layers, lstm_units, size)
 
     def outputs(self, features, training=False):
-        inputs = {name: features[name] for name in INPUTS}
+        inputs = backbone_inputs(self.backbone, features)
         hidden_states = self.backbone(inputs, training=False)["hidden_states"]
         mask = ops.cast(inputs["padding_mask"], "bool")
         x, *others = (mix(hidden_states, padding_mask=mask) for mix in self.mixes)

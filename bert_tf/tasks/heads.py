@@ -68,7 +68,7 @@ class TaskModel(InferringModel):
         name: of the Keras model.
 
     Raises:
-        ConfigError: an encoder-decoder; `lm_weight` with an encoder; a layout that does not show the second text.
+        ConfigError: an encoder-decoder; `lm_weight` with an encoder or a prefix; a layout that does not show the second text.
 
     Example:
         model = TaskModel(encoder, units=3)
@@ -88,6 +88,10 @@ class TaskModel(InferringModel):
             raise ConfigError(
                 f"task.lm_weight={lm_weight} is for decoders (GPT), and {type(encoder).__name__} is an encoder; "
                 "remove task.lm_weight"
+            )
+        if lm_weight and encoder.prefix:
+            raise ConfigError(
+                f"task.lm_weight={lm_weight} would predict tokens that model.prefix lets the model see; remove task.lm_weight"
             )
         if both_orders is not None:
             check_layout(both_orders)
@@ -166,8 +170,8 @@ class TaskModel(InferringModel):
 
     def _orders(self, features):
         """The inputs of the backbone: as they are, and where asked for in the other order."""
-        inputs = {name: features[name] for name in INPUTS}
-        return [inputs] if self.both_orders is None else [inputs, swapped(inputs, self.both_orders)]
+        orders = [features] if self.both_orders is None else [features, swapped(features, self.both_orders)]
+        return [backbone_inputs(self.backbone, each) for each in orders]
 
     def _hidden(self, inputs, training):
         """What the head reads: float [B, H] if pooled, else [B, S, H]."""
@@ -281,7 +285,7 @@ class Classifier(TaskModel):
     def _rising_losses(self, features):
         """(logits of the last token [B, C], the mean of the losses of all tokens with rising weights [B])."""
         mask, labels = features["padding_mask"], features["labels"]
-        x = self.backbone({name: features[name] for name in INPUTS}, training=True)["sequence_output"]
+        x = self.backbone(backbone_inputs(self.backbone, features), training=True)["sequence_output"]
         logits = self.head(x, training=True)
         real = ops.cast(mask, "float32")
         gains = ops.cumsum(real, axis=1) * real
@@ -333,6 +337,12 @@ class Regressor(TaskModel):
         errors = ops.square(outputs - (features["labels"] - self.mean) / self.scale)
         absolute = ops.sum(ops.sqrt(errors) * self.scale * weights)
         return {"label": ops.sum(errors * weights)}, {"mean_absolute_error": (absolute, ops.sum(weights))}
+
+
+def backbone_inputs(backbone, features):
+    """What a model reads of a text: `INPUTS`; of one that was trained with a prefix the whole text is the prefix."""
+    inputs = {name: features[name] for name in INPUTS}
+    return inputs | ({"prefix_mask": inputs["padding_mask"]} if backbone.prefix else {})
 
 
 def mean_of_tokens(x, mask):
