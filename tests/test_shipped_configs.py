@@ -19,11 +19,11 @@ from bert_tf.training.finetuning import FinetuneConfig
 from bert_tf.training.optimization import make_optimizer
 from bert_tf.training.optimizer_config import AdafactorConfig
 from bert_tf.training.benchmark_config import BenchmarkConfig
-from bert_tf.training.pretrain_config import PretrainConfig, check_training
+from bert_tf.training.pretrain_config import PretrainConfig, check_pretraining, check_training
 from bert_tf.training.study import StudyConfig, plan
 from bert_tf.training.study_plan import merge
 from bert_tf.vectors import VectorsConfig
-from tfrecords import DenoisingConfig
+from tfrecords import DenoisingConfig, ShardsConfig
 
 CONFIGS = Path(__file__).parent.parent / "configs"
 
@@ -39,6 +39,19 @@ def test_pretraining(name):
     assert experiment.train.precision == "auto"
     assert (experiment.optimizer.warmup_steps or 0) < experiment.train.steps
     check_training(experiment.train)
+
+
+@pytest.mark.parametrize("name", names("laptop"))
+def test_laptop(name):
+    """Each says in its first lines how its shards are written, and they are those that its objective reads."""
+    text = (CONFIGS / name).read_text()
+    shards = re.search(r"--output shards (.*)$", text, re.MULTILINE)[1].split()
+    packing = {key[2:].replace("-", "_"): value for key, value in zip(shards[::2], shards[1::2])}
+    experiment = config.load(PretrainConfig, name, ["data.shards=shards"])
+    check_pretraining(experiment)
+    packing = ShardsConfig(**packing | {"sequence_length": int(packing["sequence_length"])})
+    experiment.objective.for_shards(packing.packing, packing.sequence_length)
+    assert build_config(experiment.model, 4096).max_positions >= packing.sequence_length
 
 
 @pytest.mark.parametrize("name", names("finetune"))
@@ -426,7 +439,7 @@ def test_ablations(name, tmp_path):
     assert {e.row for e in experiments} == set(study.rows)
     for experiment in experiments if study.pretrains else ():
         model = build_config(experiment.pretrain.model, 8000)
-        if "bert_sizes" not in name:
+        if "bert_sizes" not in name and "ladder" not in name:
             width = 256 if experiment.row == "concatenated" else 128
             assert (model.hidden_size, model.num_heads) == (width, 2)
 
