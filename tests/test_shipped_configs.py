@@ -35,8 +35,8 @@ def names(folder):
 @pytest.mark.parametrize("name", names("pretrain"))
 def test_pretraining(name):
     experiment = config.load(PretrainConfig, name)
-    build_config(experiment.model, 30522)
-    assert experiment.train.precision == "auto"
+    model = build_config(experiment.model, 30522)
+    assert experiment.train.precision == "auto" and model.intermediate_size > 0, "the widths by which it is chosen"
     assert (experiment.optimizer.warmup_steps or 0) < experiment.train.steps
     check_training(experiment.train)
 

@@ -77,6 +77,11 @@ class ElmoConfig(ModelConfig):
         if not self.filters:
             raise ConfigError("filters is empty; give a pair of a width and a number of filters at least")
 
+    @property
+    def intermediate_size(self):
+        """The width of the gates of one direction, by which a precision is chosen."""
+        return 4 * self.units
+
 
 def _shapes(config):
     """The `ExpectedShapes` of an ELMo."""

@@ -60,6 +60,11 @@ class LstmLMConfig(ModelConfig):
                 f"{self.hidden_size}; set tied=false, or the same size"
             )
 
+    @property
+    def intermediate_size(self):
+        """The width of the gates, by which a precision is chosen."""
+        return 4 * self.hidden_size
+
 
 def _shapes(config):
     """The `ExpectedShapes` of an LSTM language model."""
