@@ -12,17 +12,18 @@ from bert_tf.distillation import DistillConfig, DistillPretrainConfig, read_term
 from bert_tf.distillation.distill_config import check_distillation, check_distilled_pretraining
 from bert_tf.models import preset
 from bert_tf.models.electra_config import generator_config
-from bert_tf.models.families import FAMILIES, build_config
+from bert_tf.models.families import FAMILIES, build_config, build_encoder
 from bert_tf.prompting import PromptingConfig, make_prompts
 from bert_tf.tasks import check_task
 from bert_tf.training.finetuning import FinetuneConfig
 from bert_tf.training.optimization import make_optimizer
 from bert_tf.training.optimizer_config import AdafactorConfig
 from bert_tf.training.benchmark_config import BenchmarkConfig
-from bert_tf.training.pretrain_config import PretrainConfig, check_training
+from bert_tf.training.pretrain_config import PretrainConfig, check_pretraining, check_training
 from bert_tf.training.study import StudyConfig, plan
+from bert_tf.training.study_plan import merge
 from bert_tf.vectors import VectorsConfig
-from tfrecords import DenoisingConfig
+from tfrecords import DenoisingConfig, ShardsConfig
 
 CONFIGS = Path(__file__).parent.parent / "configs"
 
@@ -34,10 +35,23 @@ def names(folder):
 @pytest.mark.parametrize("name", names("pretrain"))
 def test_pretraining(name):
     experiment = config.load(PretrainConfig, name)
-    build_config(experiment.model, 30522)
-    assert experiment.train.precision == "auto"
+    model = build_config(experiment.model, 30522)
+    assert experiment.train.precision == "auto" and model.intermediate_size > 0, "the widths by which it is chosen"
     assert (experiment.optimizer.warmup_steps or 0) < experiment.train.steps
     check_training(experiment.train)
+
+
+@pytest.mark.parametrize("name", names("laptop"))
+def test_laptop(name):
+    """Each says in its first lines how its shards are written, and they are those that its objective reads."""
+    text = (CONFIGS / name).read_text()
+    shards = re.search(r"--output shards (.*)$", text, re.MULTILINE)[1].split()
+    packing = {key[2:].replace("-", "_"): value for key, value in zip(shards[::2], shards[1::2])}
+    experiment = config.load(PretrainConfig, name, ["data.shards=shards"])
+    check_pretraining(experiment)
+    packing = ShardsConfig(**packing | {"sequence_length": int(packing["sequence_length"])})
+    experiment.objective.for_shards(packing.packing, packing.sequence_length)
+    assert build_config(experiment.model, 4096).max_positions >= packing.sequence_length
 
 
 @pytest.mark.parametrize("name", names("finetune"))
@@ -195,9 +209,9 @@ TRANSFORMER = {"transformer_base": (512, 4000, 100_000, 5), "transformer_big": (
 ADVERSARIAL_TEXT = "tensorflow/models research/adversarial_text pretrain.py"
 BILM = "allenai/bilm-tf bin/train_elmo.py, training.py; 3 GPUs, 10 epochs of 768,648,884 tokens"
 RECURRENT = {
-    "lm_lstm": (ADVERSARIAL_TEXT, 256, 100_000, 1e-3, 1.0, 1024),
-    "sa_lstm": (ADVERSARIAL_TEXT, 256, 100_000, 1e-3, 1.0, None),
-    "elmo": (BILM, 3 * 128 * 20 // 120, 10 * 768_648_884 // (3 * 128 * 20), 0.2, 10.0, 8192),
+    "lm_lstm": (ADVERSARIAL_TEXT, 400, 256 * 400 // 1600, 100_000, 1e-3, 1.0, 1024),
+    "sa_lstm": (ADVERSARIAL_TEXT, 400, 256, 100_000, 1e-3, 1.0, None),
+    "elmo": (BILM, 20, 3 * 128 * 20 // 240, 10 * 768_648_884 // (3 * 128 * 20), 0.2, 10.0, 8192),
 }
 SMALL = {"bert_tiny", "bert_laptop", "gpt_laptop", "t5_laptop"}  # sizes for a laptop, with settings of our own
 # Masking: rate, fraction masked, fraction replaced by random tokens, strategy, tokens predicted in a sequence of so many.
@@ -239,16 +253,17 @@ def test_every_family_and_size_has_its_recipe():
     assert PUBLISHED.keys() == MASKING.keys() | {name for name in PUBLISHED if name.startswith(("xlnet", "gpt"))}
     families = {name.split("_")[0] for name in PUBLISHED.keys() | ADAFACTOR.keys() | TRANSFORMER.keys()} - {"mt5", "byt5"}
     others = {"elmo", "lstm_lm", "word_vectors", "bilstm"}  # named otherwise, or not pretrained by `bert-tf pretrain`
-    assert families == FAMILIES.keys() - {"t5_decoder"} - others  # the first of T5's architectures: configs/ablations
+    assert families == FAMILIES.keys() - {"t5_decoder", "transformer_bilm"} - others  # of configs/ablations
 
 
 @pytest.mark.parametrize("name", RECURRENT)
 def test_recurrent_models_are_trained_as_published(name):
     experiment = config.load(PretrainConfig, f"pretrain/{name}")
-    source, batch, steps, rate, clip, candidates = RECURRENT[name]
+    source, unroll, batch, steps, rate, clip, candidates = RECURRENT[name]
     train, optimizer, objective = experiment.train, experiment.optimizer, experiment.objective
     assert (train.batch_size, optimizer.learning_rate, optimizer.clip_norm) == (batch, rate, clip), source
     assert train.steps == pytest.approx(steps, rel=2e-3)
+    assert experiment.model["unroll"] == unroll
     assert candidates is None or objective.sampled_softmax == candidates
     schedule = make_optimizer(optimizer, train.steps)._learning_rate
     if name == "elmo":
@@ -424,5 +439,14 @@ def test_ablations(name, tmp_path):
     assert {e.row for e in experiments} == set(study.rows)
     for experiment in experiments if study.pretrains else ():
         model = build_config(experiment.pretrain.model, 8000)
-        if "bert_sizes" not in name:
-            assert (model.hidden_size, model.num_heads) == (128, 2)
+        if "bert_sizes" not in name and "ladder" not in name:
+            width = 256 if experiment.row == "concatenated" else 128
+            assert (model.hidden_size, model.num_heads) == (width, 2)
+
+
+def test_models_that_differ_in_direction_have_the_same_layers():
+    study = config.load(StudyConfig, "ablations/directions")
+    for row in study.rows.values():
+        model = merge(study.pretrain["model"], row["pretrain"]["model"])
+        encoder = build_encoder(build_config(model, 8000), pooler=False)
+        assert sum(block.count_params() for block in encoder.blocks()) == 793_088 == 4 * (12 * 128**2 + 13 * 128)

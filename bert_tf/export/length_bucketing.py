@@ -21,16 +21,18 @@ def apply_in_buckets(function, features, shape):
     Returns:
         float32 [N, *shape]: `function(features)` up to rounding, with zeros at padding beyond a bucket's length.
     """
-    count, longest = tf.unstack(tf.shape(features["padding_mask"]))
+    count, width = tf.unstack(tf.shape(features["padding_mask"]))
+    features = {name: _not_empty(x) if name in COLUMNS else x for name, x in features.items()}
+    longest = tf.maximum(width, 1)
     lengths = tf.reduce_max(tf.cast(features["padding_mask"], tf.int32) * tf.range(1, longest + 1), axis=1)
-    most = tf.maximum(TEXTS, TOKENS // tf.maximum(longest, 1))
+    most = tf.maximum(TEXTS, TOKENS // longest)
     buckets = tf.maximum(1, -(-count // most))
     size = -(-count // buckets)  # all nearly equal
     order = tf.argsort(lengths, stable=True)
 
     def one(bucket, results):
         texts = order[bucket * size : (bucket + 1) * size]
-        length = tf.clip_by_value(tf.reduce_max(tf.gather(lengths, texts)), tf.minimum(1, longest), longest)
+        length = tf.clip_by_value(tf.reduce_max(tf.gather(lengths, texts)), 1, longest)
         chosen = {name: tf.gather(x, texts) for name, x in features.items()}
         result = function({name: x[:, :length] if name in COLUMNS else x for name, x in chosen.items()})
         if shape[:1] == [None]:
@@ -40,4 +42,11 @@ def apply_in_buckets(function, features, shape):
     results = tf.TensorArray(tf.float32, buckets, infer_shape=False, element_shape=[None, *shape])
     # Two buckets side by side use two cores better than two threads within each operation.
     steps = tf.while_loop(lambda bucket, _: bucket < buckets, one, (0, results), parallel_iterations=2)
-    return tf.gather(steps[1].concat(), tf.argsort(order))
+    results = tf.gather(steps[1].concat(), tf.argsort(order))
+    return results[:, :width] if shape[:1] == [None] else results
+
+
+def _not_empty(x):
+    """[N, 1, ...] of zeros for [N, 0, ...], which recurrent layers cannot read; else `x`."""
+    columns = tf.maximum(1 - tf.shape(x)[1], 0)
+    return tf.pad(x, [[0, 0], [0, columns]] + [[0, 0]] * (len(x.shape) - 2))

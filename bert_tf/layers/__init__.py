@@ -6,6 +6,7 @@ None has a `get_config`: Keras keeps the arguments of a constructor where all ar
 from bert_tf.layers.activations import activation
 from bert_tf.layers.attention import Attention
 from bert_tf.layers.attention_mask import AttentionMask
+from bert_tf.layers.bilstm import BiLstm, EndsOfDirections, bilstms
 from bert_tf.layers.character_embeddings import CharacterEmbeddings
 from bert_tf.layers.embeddings import Embeddings
 from bert_tf.layers.heads import ClassificationHead, LastToken, LastTokenPooler, Pooler

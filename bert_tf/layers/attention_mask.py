@@ -20,6 +20,7 @@ class AttentionMask(keras.layers.Layer):
         window: None, or the largest distance at which a token is seen: local attention of 2 * window + 1 tokens
             (Beltagy et al. 2020, section 3.1).
         causal: whether a query sees no key after itself, unless `prefix_mask` allows it.
+        backwards: of a causal mask, whether a query sees no key before itself instead.
 
     Call arguments:
         token_ids: [B, Q], for its shape only.
@@ -46,9 +47,9 @@ class AttentionMask(keras.layers.Layer):
         AttentionMask(causal=True)(tokens[:, :1], cache_position=1, cache_length=3)[0, 0]  # [[0, 0, -1e9]]
     """
 
-    def __init__(self, window=None, causal=False, **kwargs):
+    def __init__(self, window=None, causal=False, backwards=False, **kwargs):
         super().__init__(**kwargs)
-        self.window, self.causal = window, causal
+        self.window, self.causal, self.backwards = window, causal, backwards
 
     def call(
         self,
@@ -72,6 +73,7 @@ class AttentionMask(keras.layers.Layer):
             query = ops.arange(length, dtype="int32") + (0 if cache_position is None else cache_position)
             key = ops.arange(length if cache_length is None else cache_length, dtype="int32")
             distance = query[None, :, None] - key[None, None, :]
+            distance = -distance if self.backwards else distance
             if self.window is not None:
                 parts.append(ops.abs(distance) <= self.window)
             if self.causal and prefix_mask is not None:

@@ -17,6 +17,9 @@ class LSTM(keras.layers.Layer):
     where P is the projection (Sak et al. 2014), or nothing. Each text starts from zeros, or from `state`. Keras's own
     LSTM has the order i, f, j, o, no projection and no clips.
 
+    With `unroll` the row is read in segments for truncated backpropagation (Williams and Peng 1990): each segment takes
+    over the state of the one before, and no gradient flows through that state. The outputs are the same.
+
     Args:
         units: D, the width of the cell.
         projection: the width P of the output; None for D, without a projection.
@@ -24,6 +27,7 @@ class LSTM(keras.layers.Layer):
         forget_bias: is added to the forget gate, on top of its trained bias, which starts from 0.
         backwards: whether the row is read from its last token to its first.
         initializer: of the kernels, the name of an initializer of Keras.
+        unroll: steps of a segment, counted from where the reading begins; None for the whole row.
 
     Call arguments:
         x: float [B, S, H].
@@ -51,11 +55,12 @@ class LSTM(keras.layers.Layer):
         forget_bias=1.0,
         backwards=False,
         initializer="glorot_uniform",
+        unroll=None,
         **kwargs,
     ):
         super().__init__(**kwargs)
         self.units, self.width = units, projection or units
-        self.backwards, self.initializer = backwards, initializer
+        self.backwards, self.initializer, self.unroll = backwards, initializer, unroll
         self.cell = _Cell(units, projection, cell_clip, projection_clip, forget_bias, initializer,
                           dtype=self.dtype_policy, name="cell")  # fmt: skip
         self.steps = keras.layers.RNN(
@@ -71,12 +76,13 @@ class LSTM(keras.layers.Layer):
         add = {"initializer": self.initializer, "trainable": True}
         self.input_kernel = self.add_weight(shape=(x_shape[-1], 4 * self.units), name="input_kernel", **add)
         self.bias = self.add_weight(shape=(4 * self.units,), initializer="zeros", name="bias")
-        self.steps.build((*x_shape[:-1], 4 * self.units + 1))
+        self.steps.build((*x_shape[:-1], 4 * self.units + (2 if self.unroll else 1)))
 
     def call(self, x, padding_mask=None, sequence_ids=None, state=None):
         # The product with the inputs of all steps at once; only that with the last output waits for it.
         gates = ops.add(ops.matmul(x, self.input_kernel), self.bias)
-        gates = ops.concatenate([gates, ops.cast(self._same_text(x, sequence_ids), gates.dtype)], axis=-1)
+        marks = [self._same_text(x, sequence_ids)] + ([self._same_segment(x)] if self.unroll else [])
+        gates = ops.concatenate([gates, *(ops.cast(mark, gates.dtype) for mark in marks)], axis=-1)
         if state is None:
             batch = ops.shape(x)[0]
             state = [ops.zeros((batch, width), dtype=gates.dtype) for width in (self.units, self.width)]
@@ -96,6 +102,13 @@ class LSTM(keras.layers.Layer):
         same = ops.equal(sequence_ids[:, 1:], sequence_ids[:, :-1])
         return ops.concatenate([same, first] if self.backwards else [first, same], axis=1)[..., None]
 
+    def _same_segment(self, x):
+        """0 where a segment begins, else 1: [B, S, 1]."""
+        steps = ops.arange(ops.shape(x)[1], dtype="int32")
+        inside = steps % self.unroll > 0
+        inside = ops.flip(inside, axis=0) if self.backwards else inside
+        return ops.broadcast_to(inside[None, :, None], ops.shape(x[..., :1]))
+
     def compute_output_spec(self, x, padding_mask=None, sequence_ids=None, state=None):
         batch, length, _ = x.shape
         shapes = ((batch, length, self.width), (batch, self.units), (batch, self.width))
@@ -104,7 +117,7 @@ class LSTM(keras.layers.Layer):
 
 
 class _Cell(keras.layers.Layer):
-    """One step of `LSTM`, from the gates without the part of the last output, and 0 where a text begins."""
+    """One step of `LSTM`, from the gates without the part of the last output, and 0 where a text or a segment begins."""
 
     def __init__(self, units, projection, cell_clip, projection_clip, forget_bias, initializer, **kwargs):
         super().__init__(**kwargs)
@@ -125,8 +138,11 @@ class _Cell(keras.layers.Layer):
             )
 
     def call(self, inputs, states):
-        gates, same_text = inputs[:, :-1], inputs[:, -1:]
+        size = 4 * self.units
+        gates, same_text, same_segment = inputs[:, :size], inputs[:, size : size + 1], inputs[:, size + 1 :]
         c, h = (state * same_text for state in states)
+        if same_segment.shape[-1]:
+            c, h = (ops.where(same_segment > 0, state, ops.stop_gradient(state)) for state in (c, h))
         i, j, f, o = ops.split(gates + ops.matmul(h, self.recurrent_kernel), 4, axis=-1)
         c = ops.sigmoid(f + self.forget_bias) * c + ops.sigmoid(i) * ops.tanh(j)
         c = _clipped(c, self.cell_clip)

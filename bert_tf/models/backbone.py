@@ -44,6 +44,8 @@ class Backbone(keras.Model):
     config_class = None
     #: "encoder" or "decoder": what objectives ask for. The same as in the family's record.
     kind = None
+    #: Whether it is a decoder that was trained with a prefix, whose tokens see each other in both directions.
+    prefix = False
 
     def __init__(self, config, inputs, outputs, dtype, name, trainable=True, **arguments):
         super().__init__(inputs=inputs, outputs=outputs, name=name, trainable=trainable)

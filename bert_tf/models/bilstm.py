@@ -5,10 +5,9 @@ Its layers are Keras's `LSTM` (Hochreiter and Schmidhuber 1997, with a forget ga
 """
 
 import keras
-from keras import ops
 
 from bert_tf.backend import Dropout
-from bert_tf.layers import Embeddings
+from bert_tf.layers import BiLstm, Embeddings, EndsOfDirections
 from bert_tf.models.backbone import policy
 from bert_tf.models.bilstm_config import BiLstmConfig
 from bert_tf.models.encoder import Encoder, encoder_inputs
@@ -63,44 +62,16 @@ class BiLstmEncoder(Encoder):
         return list(self._blocks)
 
 
-class _Bidirectional(keras.layers.Bidirectional):
-    """Keras's, whose mask ends here: layers above take the padding mask as an argument."""
-
-    def compute_mask(self, inputs, mask=None):
-        return None
-
-
 def _layer(config, dtype, name):
     forward, backward = (
-        keras.layers.LSTM(config.hidden_size // 2, return_sequences=True, go_backwards=back, dtype=dtype, name=direction)
+        keras.layers.LSTM(
+            config.hidden_size // 2,
+            return_sequences=True,
+            go_backwards=back,
+            use_cudnn=False,  # XLA cannot compile cuDNN's kernel into a training step
+            dtype=dtype,
+            name=direction,
+        )
         for back, direction in ((False, "forward"), (True, "backward"))
     )
-    return _Bidirectional(forward, backward_layer=backward, dtype=dtype, name=name)
-
-
-@keras.saving.register_keras_serializable("bert_tf")
-class EndsOfDirections(keras.layers.Layer):
-    """The last state of each direction: of the first half of H at the last real token, of the second half at the first.
-
-    Call arguments:
-        x: float [B, S, H].
-        padding_mask: bool [B, S], True at real tokens, which come first; None for all.
-
-    Returns:
-        [B, H].
-
-    Example:
-        EndsOfDirections()(np.ones((2, 3, 4), "float32"))  # [2, 4]
-    """
-
-    def call(self, x, padding_mask=None):
-        units = x.shape[-1] // 2
-        if padding_mask is None:
-            forward = x[:, -1, :units]
-        else:
-            last = ops.maximum(ops.sum(ops.cast(padding_mask, "int32"), 1) - 1, 0)
-            forward = ops.take_along_axis(x[:, :, :units], last[:, None, None], axis=1)[:, 0]
-        return ops.concatenate([forward, x[:, 0, units:]], -1)
-
-    def compute_output_spec(self, x, padding_mask=None):
-        return keras.KerasTensor((x.shape[0], x.shape[2]), dtype=self.compute_dtype)
+    return BiLstm(forward, backward_layer=backward, dtype=dtype, name=name)

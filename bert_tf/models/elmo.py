@@ -25,7 +25,8 @@ class Elmo(Encoder):
 
     The published LSTMs were trained with state that is carried from each batch to the next, and bilm-tf computes vectors
     so, too: the same text gets other vectors after other texts. A model call here starts each text from zeros, and each
-    answer depends on its own text alone. `outputs_of_layers` carries state where it is asked to.
+    answer depends on its own text alone. `outputs_of_layers` carries state where it is asked to. Pretraining carries it
+    inside a row, whose segments of `config.unroll` words are those batches.
 
     Args:
         config: an `ElmoConfig`.
@@ -74,6 +75,7 @@ class Elmo(Encoder):
                     config.projection_clip,
                     skips=config.skip_connections and i > 0,
                     dropout=config.dropout,
+                    unroll=config.unroll,
                     dtype=dtype,
                     name=f"lstm_layer_{i}",
                 )
@@ -149,7 +151,7 @@ class BidirectionalLayer(keras.layers.Layer):
     """A forward and a backward LSTM, each of which reads its own half of the vectors.
 
     Args:
-        units, projection, cell_clip, projection_clip: of `LSTM`.
+        units, projection, cell_clip, projection_clip, unroll: of `LSTM`.
         skips: whether the input is added to the output.
         dropout: on the input and on the output of each LSTM.
 
@@ -168,7 +170,7 @@ class BidirectionalLayer(keras.layers.Layer):
     Source: allenai/bilm-tf `training.py`, `_build`.
     """
 
-    def __init__(self, units, projection, cell_clip, projection_clip, skips, dropout, **kwargs):
+    def __init__(self, units, projection, cell_clip, projection_clip, skips, dropout, unroll=None, **kwargs):
         super().__init__(**kwargs)
         self.skips, self.width = skips, projection
         self.lstms = [
@@ -179,6 +181,7 @@ class BidirectionalLayer(keras.layers.Layer):
                 projection_clip,
                 forget_bias=1.0,
                 backwards=name == "backward",
+                unroll=unroll,
                 dtype=self.dtype_policy,
                 name=name,
             )

@@ -32,6 +32,9 @@ class ElmoConfig(ModelConfig):
         skip_connections: whether an LSTM's input is added to its output, from the second layer on.
         mix_norm: whether each layer is normalized before the layers are mixed; see `ScalarMix`.
         dropout: on the input and the output of each LSTM, in pretraining.
+        unroll: truncated backpropagation: each direction reads a row in segments of so many words, the state goes from each
+            to the next and the gradient does not (bilm-tf: 20). It changes training alone. null: the gradient goes through
+            the row.
         activation: of the convolutions.
         layer_norm_epsilon: of heads.
         initializer_range: standard deviation of the kernels of heads.
@@ -56,6 +59,7 @@ class ElmoConfig(ModelConfig):
     skip_connections: bool = True
     mix_norm: bool = False
     dropout: Rate = 0.1
+    unroll: Annotated[int | None, Range(at_least=1)] = None
     activation: Activation = "relu"
     layer_norm_epsilon: Positive = 1e-12
     initializer_range: Positive = 0.02
@@ -72,6 +76,11 @@ class ElmoConfig(ModelConfig):
                 )
         if not self.filters:
             raise ConfigError("filters is empty; give a pair of a width and a number of filters at least")
+
+    @property
+    def intermediate_size(self):
+        """The width of the gates of one direction, by which a precision is chosen."""
+        return 4 * self.units
 
 
 def _shapes(config):

@@ -22,6 +22,7 @@ from bert_tf.models.spanbert_config import SPANBERT
 from bert_tf.models.t5_config import T5_FAMILY
 from bert_tf.models.t5_decoder_config import T5_DECODER
 from bert_tf.models.task_heads import BERT_HEADS
+from bert_tf.models.transformer_bilm_config import TRANSFORMER_BILM
 from bert_tf.models.transformer_config import TRANSFORMER
 from bert_tf.models.word_vectors_config import WORD_VECTORS
 from bert_tf.models.xlnet_config import XLNET
@@ -52,7 +53,7 @@ def register_family(record):
 
 
 for _record in (
-    BERT, ROBERTA, ALBERT, DISTILBERT, MODERNBERT, ELECTRA, SPANBERT, XLNET, TRANSFORMER, T5_FAMILY, T5_DECODER, GPT1, GPT2,
+    BERT, ROBERTA, ALBERT, DISTILBERT, MODERNBERT, ELECTRA, SPANBERT, XLNET, TRANSFORMER, T5_FAMILY, T5_DECODER, TRANSFORMER_BILM, GPT1, GPT2,
     LSTM_LM, ELMO, WORD_VECTORS, BILSTM,
 ):  # fmt: skip
     register_family(_record)

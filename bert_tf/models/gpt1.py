@@ -43,6 +43,10 @@ class GPT1Decoder(Decoder):
         dtype = policy(dtype)
         super().__init__(config, decoder_layers(config, dtype, norm="post"), dtype, name, **options)
 
+    @property
+    def prefix(self):
+        return self.config.prefix
+
 
 _BLOCK = "transformer_layer_{layer}"
 _NORMS = {"ln_1": f"{_BLOCK}/attention_layer_norm", "ln_2": f"{_BLOCK}/output_layer_norm"}
@@ -89,6 +93,7 @@ HF_CONFIG = ConfigMap(
     fixed=HF_TIED,
     checked={"is_encoder_decoder": (False,), "pruned_heads": ({}, None)},
     ignored=("embd_pdrop", "resid_pdrop", *HF_SUMMARY),
+    assumed={"prefix": False},
     derived=(_read_rest, _write_rest),
     model_type="openai-gpt",
     # Any GPT has the output layer, which is its token table.

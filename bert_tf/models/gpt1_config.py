@@ -13,6 +13,8 @@ class GPT1Config(EncoderConfig):
 
     Args:
         max_positions: rows of the position table: the longest text.
+        prefix: whether the tokens of a source see each other in both directions ("prefix LM"), in training and, for the
+            prompt, in generation; the published model was trained without.
         dropout: on the embeddings and on both branches of each layer.
         others: as `EncoderConfig`.
 
@@ -21,6 +23,7 @@ class GPT1Config(EncoderConfig):
     """
 
     max_positions: Positions = 512
+    prefix: bool = False
     layer_norm_epsilon: Positive = 1e-5
 
 

@@ -18,9 +18,9 @@ from bert_tf.models.lstm_lm_config import LstmLMConfig
 class LstmLM(Decoder):
     """A token table, LSTMs, and an output layer of its own: LM-LSTM, and SA-LSTM by another objective.
 
-    Each text of a row starts from a state of zeros (`sequence_ids`). Dai and Le, and adversarial_text, cut running text
-    into rows of 400 tokens and carry the state from each batch to the next; here a row is as far as a gradient and a
-    state reach. There is no projection, and cells are not clipped.
+    Each text of a row starts from a state of zeros (`sequence_ids`). adversarial_text carries the state of a text from
+    each segment of 400 tokens to the next, in a later update; here the segments stand in one row, which `config.unroll`
+    cuts. There is no projection, and cells are not clipped.
 
     Args:
         config: an `LstmLMConfig`.
@@ -71,10 +71,8 @@ class LstmLM(Decoder):
             dtype=dtype,
             name="embeddings",
         )
-        blocks = [
-            LSTM(config.hidden_size, forget_bias=config.forget_bias, dtype=dtype, name=f"lstm_layer_{i}")
-            for i in range(config.num_layers)
-        ]
+        settings = {"forget_bias": config.forget_bias, "unroll": config.unroll, "dtype": dtype}
+        blocks = [LSTM(config.hidden_size, **settings, name=f"lstm_layer_{i}") for i in range(config.num_layers)]
         dropouts = [Dropout(config.dropout, dtype=dtype, name=f"lstm_dropout_{i}") for i in range(config.num_layers)]
         row_dropout = RowDropout(config.embedding_dropout, dtype=dtype, name="row_dropout")
         layers = LstmLayers(embeddings, row_dropout, blocks, dropouts)

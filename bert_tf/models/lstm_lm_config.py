@@ -1,7 +1,9 @@
 """The LSTM language model's settings, sizes and record. No Keras is imported."""
 
 import dataclasses
+from typing import Annotated
 
+from bert_tf.config import Range
 from bert_tf.errors import ConfigError
 from bert_tf.models.encoder_config import Activation, Layers, ModelConfig, Positive, Rate, Width
 from bert_tf.models.family import ExpectedShapes, Family, Preset
@@ -25,6 +27,8 @@ class LstmLMConfig(ModelConfig):
         forget_bias: is added to the forget gates, whose trained biases start from 0.
         embedding_dropout: on the token embeddings; the same numbers are dropped at all positions of a row.
         dropout: on the output of each LSTM.
+        unroll: truncated backpropagation: a row is read in segments of so many tokens, the state goes from each to the next
+            and the gradient does not (Dai and Le: 400). It changes training alone. null: the gradient goes through the row.
         embedding_initializer_range: standard deviation of the token table.
         activation, layer_norm_epsilon, initializer_range: of the heads of tasks.
 
@@ -42,6 +46,7 @@ class LstmLMConfig(ModelConfig):
     forget_bias: float = 0.0
     embedding_dropout: Rate = 0.5
     dropout: Rate = 0.0
+    unroll: Annotated[int | None, Range(at_least=1)] = None
     embedding_initializer_range: Positive = 1.0
     activation: Activation = "relu"
     layer_norm_epsilon: Positive = 1e-12
@@ -54,6 +59,11 @@ class LstmLMConfig(ModelConfig):
                 f"tied output layers are the token table: embedding_size={self.embedding_size} must be hidden_size="
                 f"{self.hidden_size}; set tied=false, or the same size"
             )
+
+    @property
+    def intermediate_size(self):
+        """The width of the gates, by which a precision is chosen."""
+        return 4 * self.hidden_size
 
 
 def _shapes(config):

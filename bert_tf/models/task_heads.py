@@ -15,7 +15,7 @@ class TaskHead:
     Args:
         reads: "pooled": the pooled output (of a model without a pooler, a new dense layer with tanh on the first token);
             "first": the vector of the first token; "mean": the mean of the vectors of all real tokens; "tokens": each
-            token's vector.
+            token's vector; "ends": the last vector of each direction of the BiLSTM.
         activation: of a dense layer as wide as the model before the output layer; None for no such layer.
         hidden_bias: whether that dense layer has a bias.
         norm_epsilon: of a layer normalization without a bias after that dense layer; None for none.
@@ -25,13 +25,16 @@ class TaskHead:
         initializer: of the output layer's kernel; None for the model's truncated normal.
         pretrained: variables of the head (their paths below "head/") -> the variables of the pretraining model from which
             they start.
-        width: of that dense layer; None for the width of the model.
+        width: of that dense layer; None for the width of what it reads.
+        lstm_layers: of a BiLSTM with random weights, which reads each token's vector and whose outputs the other layers
+            read; 0 for none.
+        lstm_units: of the BiLSTM in each direction; None for half of the width of the model.
 
     Example:
         TaskHead("first", activation="relu", dropout=0.2)  # DistilBERT's
     """
 
-    reads: Literal["pooled", "first", "mean", "tokens"] = "pooled"
+    reads: Literal["pooled", "first", "mean", "tokens", "ends"] = "pooled"
     activation: str | None = None
     hidden_bias: bool = True
     norm_epsilon: float | None = None
@@ -41,6 +44,19 @@ class TaskHead:
     initializer: str | None = None
     pretrained: Mapping[str, str] = dataclasses.field(default_factory=dict)
     width: int | None = None
+    lstm_layers: int = 0
+    lstm_units: int | None = None
+
+    def above_bilstm(self, layers, units=None):
+        """This head above a BiLSTM, by whose ends it then reads a whole text; itself for no layers.
+
+        Example:
+            TaskHead("pooled").above_bilstm(1).reads  # 'ends'
+        """
+        if not layers:
+            return self
+        reads = "tokens" if self.reads == "tokens" else "ends"
+        return dataclasses.replace(self, reads=reads, lstm_layers=layers, lstm_units=units, pretrained={})
 
 
 #: Kind of head -> BERT's: dropout and the output layer, on the pooled output or on each token (Devlin et al. 2019,

@@ -7,7 +7,7 @@ from bert_tf.backend import UniformNumbers, product_with_transposed
 from bert_tf.errors import ConfigError
 from bert_tf.layers import OutputLayer
 from bert_tf.models.encoder import ENCODER_INPUTS
-from bert_tf.objectives.bidirectional_lm_config import BidirectionalLMConfig
+from bert_tf.objectives.bidirectional_lm_config import BidirectionalLMConfig, check_words
 from bert_tf.objectives.causal_lm import next_tokens
 from bert_tf.objectives.losses import cross_entropy_sums
 from bert_tf.objectives.pretraining_model import PretrainingModel
@@ -19,27 +19,30 @@ _DIRECTIONS = ("forward_lm", "backward_lm")
 
 @keras.saving.register_keras_serializable("bert_tf")
 class BidirectionalLM(PretrainingModel):
-    """An ELMo that predicts the word after each position from its forward half, and the word before from its backward half.
+    """A model that predicts the word after each position from its forward half, and the word before from its backward half.
 
-    Peters et al. 2018, section 3.1; both directions share the characters' layers and the output layer. The loss is half
-    the sum of the means of both directions, as in bilm-tf. There the gradient of this loss is that of its 20 time steps:
-    20 times as large before it is clipped to a norm of 10.
+    Peters et al. 2018, section 3.1; both directions share the embeddings and the output layer. The loss is half the sum
+    of the means of both directions, as in bilm-tf. There the gradient of this loss is that of its 20 time steps: 20 times as
+    large before it is clipped to a norm of 10.
 
     Args:
-        backbone: an `Elmo`.
-        words: a `WordsConfig` with its size, V.
+        backbone: an `Elmo`, which reads the characters of words; or a `TransformerBiLM`, which reads tokens and predicts
+            them by its token table.
+        words: a `WordsConfig`; for a model of characters with its size, V, else without.
         sampled_softmax: in training, how many other words each right one is compared with; None for all.
 
     Call arguments:
-        features: dict of `token_ids` int32 [B, S, C], the characters of the words, `word_ids` int32 [B, S], and where
-            they are not the default `padding_mask` bool and `sequence_ids` int32 [B, S].
+        features: dict of `token_ids` int32 [B, S, C], the characters of the words, and `word_ids` int32 [B, S], or of
+            `token_ids` int32 [B, S] alone; where they are not the default `padding_mask` bool and `sequence_ids` int32
+            [B, S].
         training: whether dropout is active.
 
     Returns:
         dict: `forward_lm_logits` and `backward_lm_logits` float32 [B, S, V], of the words after and before each position.
 
     Raises:
-        ConfigError: a backbone whose vectors do not have a half for each direction; no size.
+        ConfigError: a backbone whose vectors do not have a half for each direction; characters without a size, or
+            tokens with one.
 
     Example:
         elmo = Elmo(ElmoConfig(hidden_size=16, units=32, character_size=4, filters=((1, 8), (2, 8)), highways=1))
@@ -50,27 +53,36 @@ class BidirectionalLM(PretrainingModel):
 
     loss_coefficients = dict.fromkeys(_DIRECTIONS, 0.5)
 
-    def __init__(self, backbone, words, sampled_softmax=None, name="bidirectional_lm", **kwargs):
+    def __init__(self, backbone, words=WordsConfig(), sampled_softmax=None, name="bidirectional_lm", **kwargs):
         super().__init__(name=name, dtype=backbone.dtype_policy, **kwargs)
         if not backbone.has_directions:
             raise ConfigError(
-                f"bidirectional_lm trains models whose vectors have a half for each direction (elmo), not "
+                f"bidirectional_lm trains models whose vectors have a half for each direction (elmo, transformer_bilm), not "
                 f"{type(backbone).__name__}; set model.family=elmo, or another objective.name"
             )
-        if words.size is None:
-            raise ConfigError("objective.words.size must be given: the number of words that the model predicts")
+        check_words(words, len(backbone.input["token_ids"].shape) == 3)
         self.backbone, self.words, self.sampled_softmax = backbone, words, sampled_softmax
-        half = backbone.config.hidden_size // 2
-        self.word_output = OutputLayer(words.size, half, True, dtype=self.dtype_policy, name="word_output")
+        self.word_output = None
+        if words.size is not None:
+            half = backbone.config.hidden_size // 2
+            self.word_output = OutputLayer(words.size, half, True, dtype=self.dtype_policy, name="word_output")
         self.uniform = UniformNumbers(name="candidates") if sampled_softmax else None
         self.built = True
 
     def call(self, features, training=False):
         return {f"{name}_logits": self._logits(x) for name, x in zip(_DIRECTIONS, self._halves(features, training))}
 
+    @property
+    def _output(self):
+        """The table [V, H / 2] and the bias [V] of the output layer; None for no bias."""
+        if self.word_output is None:
+            return self.backbone.embedding_table, None
+        return self.word_output.kernel, self.word_output.bias
+
     def _logits(self, x):
-        table = ops.cast(self.word_output.kernel, x.dtype)
-        return ops.cast(product_with_transposed(x, table), "float32") + ops.cast(self.word_output.bias, "float32")
+        table, bias = self._output
+        logits = ops.cast(product_with_transposed(x, ops.cast(table, x.dtype)), "float32")
+        return logits if bias is None else logits + ops.cast(bias, "float32")
 
     def _halves(self, features, training):
         """float [B, S, H / 2] of each direction, from the last layer."""
@@ -83,12 +95,12 @@ class BidirectionalLM(PretrainingModel):
 
     def loss_sums(self, features, training):
         losses, metrics, candidates = {}, {}, None
+        table, bias = self._output
         if self.sampled_softmax and training:
-            candidates = log_uniform_candidates(self.uniform.draw(self.sampled_softmax), self.words.size)
+            candidates = log_uniform_candidates(self.uniform.draw(self.sampled_softmax), table.shape[0])
         for name, x, (labels, weights) in zip(_DIRECTIONS, self._halves(features, training), _targets(features)):
             if candidates is not None:
-                output = self.word_output
-                losses[name] = sampled_softmax_sum(x, output.kernel, output.bias, labels, weights, candidates)
+                losses[name] = sampled_softmax_sum(x, table, bias, labels, weights, candidates)
                 continue
             losses[name], correct = cross_entropy_sums(self._logits(x), labels, weights)
             metrics[f"{name}_accuracy"] = (correct, ops.sum(weights))
@@ -106,14 +118,14 @@ class BidirectionalLM(PretrainingModel):
 def _targets(features):
     """(int32 [B, S], float32 [B, S]) of each direction: the words to be predicted, and 1 where there is one."""
     rows = {name: features[name] for name in ("padding_mask", "sequence_ids") if features.get(name) is not None}
-    rows["token_ids"] = features["word_ids"]
+    rows["token_ids"] = features.get("word_ids", features["token_ids"])
     flipped = {name: ops.flip(value, axis=1) for name, value in rows.items()}
     backward = (ops.flip(value, axis=1) for value in next_tokens(flipped))
     return next_tokens(rows), tuple(backward)
 
 
 def reading_characters(tokenizer, settings):
-    """The tokenizer of the pretrained model: a `CharacterTokenizer`, for texts of any words.
+    """The tokenizer of the pretrained model: a `CharacterTokenizer`, for texts of any words; that of the shards for tokens.
 
     Args:
         tokenizer: of the shards.
@@ -121,4 +133,6 @@ def reading_characters(tokenizer, settings):
     """
     from bert_tf.tokenizers import CharacterTokenizer
 
+    if settings.words.size is None:
+        return tokenizer
     return CharacterTokenizer(settings.words.max_characters, punctuation=True)

@@ -11,11 +11,12 @@ from tfrecords.corruption.word_characters_config import WordsConfig
 
 @dataclasses.dataclass(frozen=True)
 class BidirectionalLMConfig(ObjectiveConfig):
-    """Bidirectional LM: ELMo.
+    """Bidirectional LM: ELMo, and pairs of one-directional transformers.
 
     Attributes:
         name: "bidirectional_lm".
-        words: the words of the shards, which the model reads as characters and predicts as words.
+        words: the words of the shards, which ELMo reads as characters and predicts as words. A model that reads tokens
+            (transformer_bilm) predicts them, and has no settings here.
         sampled_softmax: in training, how many other words each right word is compared with; see `CausalLMConfig`.
             Evaluation always uses all words. bilm-tf has 8192. null: all words.
 
@@ -27,7 +28,12 @@ class BidirectionalLMConfig(ObjectiveConfig):
     words: WordsConfig = WordsConfig()
     sampled_softmax: Annotated[int | None, Range(at_least=1)] = None
 
+    @property
+    def corrupts(self):
+        return self.words.size is not None
+
     def check_model(self, model_config):
+        check_words(self.words, hasattr(model_config, "max_characters"))
         longest = getattr(model_config, "max_characters", self.words.max_characters)
         if longest != self.words.max_characters:
             raise ConfigError(
@@ -36,9 +42,19 @@ class BidirectionalLMConfig(ObjectiveConfig):
 
     def for_shards(self, packing, sequence_length):
         check_running_text(self.name, packing)
-        if self.words.size is None:
-            raise ConfigError("objective.words.size must be the number of tokens of the shards' tokenizer, or more; set it")
         return self
+
+
+def check_words(words, reads_characters):
+    """Refuses settings of words for a model that reads tokens, and none for one that reads characters.
+
+    Raises:
+        ConfigError: says what to set.
+    """
+    if reads_characters and words.size is None:
+        raise ConfigError("objective.words.size must be the number of tokens of the shards' tokenizer, or more; set it")
+    if not reads_characters and words.size is not None:
+        raise ConfigError("objective.words is for models that read characters (elmo), and this one reads tokens; remove it")
 
 
 BIDIRECTIONAL_LM = Objective(

@@ -81,6 +81,10 @@ class TaskConfig:
             for any family; "hugging_face": those of Hugging Face's class, which differ for ELECTRA and GPT-1.
         dropout: the rate before the output layer. None: the head's own: 0.1 (section 3.5 of Devlin et al. 2019), DistilBERT
             0.2, RoBERTa, ModernBERT and GPT-2 0.
+        bilstm_layers: of a bidirectional LSTM between the model and its head, which starts from random weights and is trained
+            with both (table 5 of Devlin et al. 2019, "+ BiLSTM"); a text is then read by what each direction computed last.
+            0: none.
+        bilstm_units: of the BiLSTM in each direction. None: half of the model's width, so that the head's stays the same.
         tokens_per_batch: the largest number of tokens in a batch, padding included; replaces
             train.batch_size. None: every batch has train.batch_size examples.
         reinitialize_layers: the number of top layers of the encoder that start from random weights, together
@@ -114,6 +118,8 @@ class TaskConfig:
     sequence_length: Annotated[int, Range(at_least=8, at_most=1 << 20)] = 128
     head: Literal["bert", "hugging_face"] | None = None
     dropout: Annotated[float | None, Range(at_least=0, below=1)] = None
+    bilstm_layers: Annotated[int, Range(at_least=0)] = 0
+    bilstm_units: Annotated[int | None, Range(at_least=1)] = None
     tokens_per_batch: Annotated[int | None, Range(at_least=1)] = None
     reinitialize_layers: Annotated[int, Range(at_least=0)] = 0
     layout: Literal["gpt1", "t5", "none"] | None = None

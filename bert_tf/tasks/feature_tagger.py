@@ -4,14 +4,13 @@ Devlin et al. 2019, section 5.3 and table 7. A weighted sum is that of Peters et
 names no other, and its code was not published.
 """
 
-import keras
 from keras import ops
 
 from bert_tf.errors import ConfigError
-from bert_tf.layers import ScalarMix
+from bert_tf.layers import ScalarMix, bilstms
 from bert_tf.models.task_heads import BERT_HEADS
 from bert_tf.models.weights import by_path
-from bert_tf.tasks.heads import INPUTS, Classifier
+from bert_tf.tasks.heads import Classifier, backbone_inputs
 
 #: `task.features` -> (first, last) of the hidden states that are read, from the end where negative, and how they are put
 #: together. Hidden state 0 is the output of the embeddings, i that of layer i.
@@ -114,28 +113,20 @@ class FeatureTagger(Classifier):
         **options,
     ):
         encoder = with_hidden_states(encoder)
-        head, width, hidden = BERT_HEADS["tagging"], 2 * lstm_units, encoder.config.hidden_size
+        head, hidden = BERT_HEADS["tagging"], encoder.config.hidden_size
         names = {"input": ("mix",), "both": ("mix", "output_mix")}[mix_at]
         mixes = [LayerMix(features, encoder.config.num_layers, mix_norm, name=own) for own in names]
         size = len(mixes[0].numbers) * hidden if mixes[0].how == "concatenate" else hidden
-        of_head = width + size * (len(mixes) - 1)
+        of_head = 2 * lstm_units + size * (len(mixes) - 1)
         super().__init__(encoder, units, dropout, head=head, width=of_head, name=name, **options)
         self.mixes, self.mix_l2 = mixes, mix_l2
         for mix in mixes:
             mix.build(None)
         encoder.trainable = False
-        self.head.supports_masking = True  # Keras hands on the mask of a BiLSTM, and the head treats each token alone
-        self.lstms = []
-        for index in range(lstm_layers):
-            # Without cuDNN's kernel, which XLA cannot compile into a training step.
-            one = keras.layers.LSTM(lstm_units, return_sequences=True, use_cudnn=False, dtype="float32", name="lstm")
-            both = keras.layers.Bidirectional(one, dtype="float32", name=f"bilstm_{index}")
-            both.build((None, None, size))
-            self.lstms.append(both)
-            size = width
+        self.lstms = bilstms(lstm_layers, lstm_units, size)
 
     def outputs(self, features, training=False):
-        inputs = {name: features[name] for name in INPUTS}
+        inputs = backbone_inputs(self.backbone, features)
         hidden_states = self.backbone(inputs, training=False)["hidden_states"]
         mask = ops.cast(inputs["padding_mask"], "bool")
         x, *others = (mix(hidden_states, padding_mask=mask) for mix in self.mixes)

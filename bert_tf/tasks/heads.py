@@ -12,7 +12,7 @@ from keras import ops
 
 from bert_tf.backend import TrainableModel, largest
 from bert_tf.errors import ConfigError
-from bert_tf.layers import ClassificationHead, Pooler
+from bert_tf.layers import ClassificationHead, EndsOfDirections, Pooler, bilstms
 from bert_tf.layers.gather import gather_positions
 from bert_tf.layers.heads import last_positions
 from bert_tf.models.task_heads import BERT_HEADS
@@ -68,7 +68,7 @@ class TaskModel(InferringModel):
         name: of the Keras model.
 
     Raises:
-        ConfigError: an encoder-decoder; `lm_weight` with an encoder; a layout that does not show the second text.
+        ConfigError: an encoder-decoder; `lm_weight` with an encoder or a prefix; a layout that does not show the second text.
 
     Example:
         model = TaskModel(encoder, units=3)
@@ -89,6 +89,10 @@ class TaskModel(InferringModel):
                 f"task.lm_weight={lm_weight} is for decoders (GPT), and {type(encoder).__name__} is an encoder; "
                 "remove task.lm_weight"
             )
+        if lm_weight and encoder.prefix:
+            raise ConfigError(
+                f"task.lm_weight={lm_weight} would predict tokens that model.prefix lets the model see; remove task.lm_weight"
+            )
         if both_orders is not None:
             check_layout(both_orders)
         head = head or BERT_HEADS["classification" if pooled else "tagging"]
@@ -96,6 +100,11 @@ class TaskModel(InferringModel):
         self.backbone, self.pooled = encoder, head.reads != "tokens"
         config = encoder.config
         hidden, initializer_range = config.hidden_size, config.initializer_range
+        self.lstms, self.ends = [], None
+        if head.lstm_layers:
+            each = head.lstm_units or max(1, hidden // 2)
+            self.lstms, width = bilstms(head.lstm_layers, each, hidden), width or 2 * each
+            self.ends = EndsOfDirections(dtype="float32", name="ends")
         self.pooler = None
         if head.reads == "pooled" and "pooled_output" not in encoder.output:
             self.pooler = Pooler(hidden, "tanh", initializer_range, name="pooler")
@@ -137,7 +146,10 @@ class TaskModel(InferringModel):
         rows = _row_weights(features)
         for inputs in orders:
             encoded = self.backbone(inputs, training=training)
-            parts.append(encoded["pooled_output" if self.pooled else "sequence_output"])
+            if self.lstms:
+                parts.append(self._above_bilstm(encoded["sequence_output"], inputs, training))
+            else:
+                parts.append(encoded["pooled_output" if self.pooled else "sequence_output"])
             losses.append(self._language_model_loss(inputs, encoded["sequence_output"], rows))
         outputs = self.head(sum(parts[1:], parts[0]), training=training)
         return outputs, {"language_model": self.lm_weight * sum(losses) / len(losses)}
@@ -158,12 +170,15 @@ class TaskModel(InferringModel):
 
     def _orders(self, features):
         """The inputs of the backbone: as they are, and where asked for in the other order."""
-        inputs = {name: features[name] for name in INPUTS}
-        return [inputs] if self.both_orders is None else [inputs, swapped(inputs, self.both_orders)]
+        orders = [features] if self.both_orders is None else [features, swapped(features, self.both_orders)]
+        return [backbone_inputs(self.backbone, each) for each in orders]
 
     def _hidden(self, inputs, training):
         """What the head reads: float [B, H] if pooled, else [B, S, H]."""
         reads = self.task_head.reads
+        if self.lstms:
+            x = self.backbone(inputs, training=training)["sequence_output"]
+            return self._above_bilstm(x, inputs, training)
         if reads in ("tokens", "mean"):
             x = self.backbone(inputs, training=training)["sequence_output"]
             return x if reads == "tokens" else mean_of_tokens(x, inputs["padding_mask"])
@@ -174,6 +189,13 @@ class TaskModel(InferringModel):
         if own_pooler:
             return encoded["pooled_output"]
         return self.pooler(encoded["sequence_output"]) if self.pooler else encoded["sequence_output"][:, 0]
+
+    def _above_bilstm(self, x, inputs, training):
+        """What the head reads of the BiLSTM's outputs: float32 [B, 2 units] if pooled, else [B, S, 2 units]."""
+        mask, x = ops.cast(inputs["padding_mask"], "bool"), ops.cast(x, "float32")
+        for lstm in self.lstms:
+            x = lstm(x, mask=mask, training=training)
+        return self.ends(x, padding_mask=mask) if self.pooled else x
 
     def _language_model_loss(self, inputs, hidden, rows):
         """The sum over examples of the mean cross-entropy of each one's tokens but the first, times `rows` [B]."""
@@ -223,10 +245,11 @@ class Classifier(TaskModel):
         **options,
     ):
         super().__init__(encoder, units, dropout, name=name, **options)
-        if linear_gain and (encoder.kind != "decoder" or self.lm_weight or self.both_orders is not None):
+        others = self.lm_weight or self.both_orders is not None or self.lstms
+        if linear_gain and (encoder.kind != "decoder" or others):
             raise ConfigError(
-                "task.linear_gain is for decoders (LSTM, GPT), without task.lm_weight and with task.pair_order=given; "
-                "remove one of them"
+                "task.linear_gain is for decoders (LSTM, GPT), without task.lm_weight and task.bilstm_layers and with "
+                "task.pair_order=given; remove one of them"
             )
         self.linear_gain = linear_gain
         self.class_weights = None if class_weights is None else tuple(class_weights)
@@ -262,7 +285,7 @@ class Classifier(TaskModel):
     def _rising_losses(self, features):
         """(logits of the last token [B, C], the mean of the losses of all tokens with rising weights [B])."""
         mask, labels = features["padding_mask"], features["labels"]
-        x = self.backbone({name: features[name] for name in INPUTS}, training=True)["sequence_output"]
+        x = self.backbone(backbone_inputs(self.backbone, features), training=True)["sequence_output"]
         logits = self.head(x, training=True)
         real = ops.cast(mask, "float32")
         gains = ops.cumsum(real, axis=1) * real
@@ -314,6 +337,12 @@ class Regressor(TaskModel):
         errors = ops.square(outputs - (features["labels"] - self.mean) / self.scale)
         absolute = ops.sum(ops.sqrt(errors) * self.scale * weights)
         return {"label": ops.sum(errors * weights)}, {"mean_absolute_error": (absolute, ops.sum(weights))}
+
+
+def backbone_inputs(backbone, features):
+    """What a model reads of a text: `INPUTS`; of one that was trained with a prefix the whole text is the prefix."""
+    inputs = {name: features[name] for name in INPUTS}
+    return inputs | ({"prefix_mask": inputs["padding_mask"]} if backbone.prefix else {})
 
 
 def mean_of_tokens(x, mask):

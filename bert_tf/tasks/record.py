@@ -127,7 +127,7 @@ TASKS = Registry(
             metrics=("accuracy", "f1", "f1_macro", "matthews"),
             min_labels=2,
             config=WordPairConfig,
-            without=("preset", "pair_order", "lm_weight"),
+            without=("preset", "pair_order", "lm_weight", "bilstm_layers"),
             predicts_labels=True,
             example="""'{"text": "Anna met Ida. She left.", "target": {"span1_text": "Ida", "span1_index": 2, """
             """"span2_text": "She", "span2_index": 3}}'""",
@@ -142,7 +142,9 @@ TASKS = Registry(
             ),
             min_labels=2,
             config=TextToTextConfig,
-            without=("preset", "head", "dropout", "pair_order", "lm_weight", "reinitialize_layers"),
+            without=(
+                "preset", "head", "dropout", "pair_order", "lm_weight", "reinitialize_layers", "bilstm_layers"
+            ),  # fmt: skip
         ),
         TaskRecord(
             "question_answering",
@@ -150,7 +152,7 @@ TASKS = Registry(
             served="bert_tf.export.spans:ServedQuestionAnswering",
             metrics=("f1", "em", "best_f1", "best_em"),
             config=QuestionAnsweringConfig,
-            without=("preset", "pair_order", "lm_weight"),
+            without=("preset", "pair_order", "lm_weight", "bilstm_layers"),
             example='--pair "Who came?" "Anna came."',
         ),
     ],
@@ -193,6 +195,8 @@ def check_task(config):
     for field in dataclasses.fields(config):
         if field.name in record.without and getattr(config, field.name) != field.default:
             raise ConfigError(f"task.{field.name} does not apply to task.kind={record.name}; remove it")
+    if config.bilstm_units and not config.bilstm_layers:
+        raise ConfigError("task.bilstm_units does nothing without task.bilstm_layers; set task.bilstm_layers=1")
     if not record.predicts_labels:
         for name, nothing in (("class_weights", None), ("label_smoothing", 0.0)):
             if getattr(config, name) != nothing:

@@ -71,7 +71,7 @@ class TaggingConfig(TaskConfig):
                 f"remove task.{wrong[0]}"
             )
         if self.features is not None:
-            for name in ("head", "lm_weight", "reinitialize_layers"):
+            for name in ("head", "lm_weight", "reinitialize_layers", "bilstm_layers"):
                 if getattr(self, name):
                     raise ConfigError(
                         f"task.{name}={getattr(self, name)} does not apply to task.features={self.features}, whose "

@@ -291,8 +291,9 @@ class Task(abc.ABC):
     # -- model -----------------------------------------------------------------------------------
 
     def head_of(self, config):
-        """The `TaskHead` on a model of the configuration `config`, by `task.head`."""
-        return task_head(config, self.head_kind, self.config.head)
+        """The `TaskHead` on a model of the configuration `config`, by `task.head` and `task.bilstm_layers`."""
+        head = task_head(config, self.head_kind, self.config.head)
+        return head.above_bilstm(self.config.bilstm_layers, self.config.bilstm_units)
 
     def needs_pooler(self, config):
         """Whether the task's model reads the pooled output of a model of the configuration `config`."""

@@ -299,7 +299,7 @@ def initialize(objective, tokenizer, path, fresh=()):
     theirs = configuration.to_dict(source.config)
     for name, value in configuration.to_dict(objective.backbone.config).items():
         # Settings of training alone may differ; those that change the outputs may not.
-        if name not in (*DROPOUT_RATES, "initializer_range", "classifier_pooling") and theirs.get(name) != value:
+        if name not in (*DROPOUT_RATES, "unroll", "initializer_range", "classifier_pooling") and theirs.get(name) != value:
             raise ConfigError(
                 f"model.{name} is {value!r}, but {path} has {theirs.get(name)!r}; set model.{name} to that value"
             )

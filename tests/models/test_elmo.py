@@ -94,6 +94,42 @@ def test_an_lstm_is_the_formula_for_packed_and_padded_rows(backwards):
     assert not np.any(y[0, 5:])
 
 
+@pytest.mark.parametrize("backwards", [False, True])
+def test_truncated_backpropagation_cuts_the_gradient_and_not_the_state(backwards):
+    """The gradients are the sum of those of each segment alone, from the last state of the segment before as a constant."""
+    rng = np.random.default_rng(3)
+    options = {"projection": 3, "cell_clip": 3.0, "projection_clip": 3.0, "backwards": backwards}
+    whole, cut = LSTM(5, **options), LSTM(5, unroll=3, **options)
+    x, texts = tf.constant(rng.normal(size=(2, 8, 4)), tf.float32), np.array([[1] * 8, [1, 1, 1, 1, 2, 2, 2, 2]])
+    factors = rng.normal(size=(2, 8, 3)).astype("float32")
+    for layer in (whole, cut):
+        layer.build((None, None, 4))
+    for ours, theirs in zip(cut.weights, whole.weights, strict=True):
+        ours.assign(theirs)
+
+    def gradients(layer, segments):
+        variables = [variable.value for variable in layer.trainable_variables]
+        state, loss, outputs = None, 0.0, {}
+        with tf.GradientTape() as tape:
+            for segment in segments:
+                y, after = layer(x[:, segment], sequence_ids=texts[:, segment], state=state)
+                loss += tf.reduce_sum(y * factors[:, segment])
+                state, outputs[segment.start] = tf.nest.map_structure(tf.stop_gradient, after), y
+        found = tape.gradient(loss, variables)
+        return found, np.concatenate([outputs[start] for start in sorted(outputs)], axis=1)
+
+    # Segments are counted in the direction of reading. The second text of row 1 begins inside one, where the state is reset.
+    segments = [slice(5, 8), slice(2, 5), slice(0, 2)] if backwards else [slice(0, 3), slice(3, 6), slice(6, 8)]
+    expected, by_segment = gradients(whole, segments)
+    uncut, outputs = gradients(whole, [slice(0, 8)])
+    found, truncated = gradients(cut, [slice(0, 8)])
+    np.testing.assert_array_equal(truncated, outputs)
+    np.testing.assert_allclose(by_segment, outputs, atol=1e-6)
+    for one, other, through in zip(found, expected, uncut, strict=True):
+        np.testing.assert_allclose(one, other, rtol=1e-4, atol=1e-6)
+    assert max(np.abs(one - through).max() for one, through in zip(found, uncut, strict=True)) > 1e-2
+
+
 def test_character_embeddings_are_the_formula():
     rng = np.random.default_rng(1)
     layer = CharacterEmbeddings(9, 3, [(1, 2), (2, 3)], highways=1, size=4, activation="tanh")

@@ -13,6 +13,7 @@ from bert_tf.errors import ConfigError
 from bert_tf.export import export_run
 from bert_tf.models import GPT1Config, GPT1Decoder, GPT2Config, GPT2Decoder
 from bert_tf.tasks import build_task, load_task
+from bert_tf.tasks.heads import Classifier
 from bert_tf.tasks.pair_order import swapped
 from bert_tf.tokenizers import load_tokenizer, train_byte_level_bpe
 from bert_tf.tokenizers.layout import LAYOUTS, with_layout
@@ -151,6 +152,18 @@ def test_words_are_tagged_at_their_last_piece():
     assert features["labels"][0, :7].numpy().tolist() == [0, 0, 0, 0, 0, 1, 0]
     bert = task.model(tiny.encoder())
     assert bert is not None and task.sequences(examples).tagged_pieces[0].tolist() == [0, 3]
+
+
+def test_a_prefix_lm_reads_the_whole_text_in_both_directions():
+    task = build_task({"kind": "tagging", "labels": ["X", "Y"], "sequence_length": 16, "dropout": 0.0}, tiny.tokenizer())
+    sizes, ids = SIZES | EXACT, np.array([[5, 6, 7, 8], [5, 6, 7, 9]])
+    features = {"token_ids": ids, "segment_ids": 0 * ids, "padding_mask": np.arange(4) < [[4], [4]]}
+    for prefix in (True, False):
+        decoder = GPT1Decoder(GPT1Config(tiny.tokenizer().vocabulary_size, **sizes, prefix=prefix), dtype="float32")
+        first, second = np.asarray(task.model(decoder)(features)["logits"])
+        assert (np.abs(first[0] - second[0]).max() > 1e-4) == prefix
+    with pytest.raises(ConfigError, match="would predict tokens that model.prefix lets the model see"):
+        Classifier(GPT1Decoder(GPT1Config(50, **sizes, prefix=True)), 2, lm_weight=0.5)
 
 
 def test_a_published_gpt1_fine_tunes_answers_and_exports(tmp_path):

@@ -51,10 +51,12 @@ def test_every_family(family):
     before = {v.path: v.numpy() for v in encoder.weights}
     reinitialize_top_layers(encoder, 1)
     changed = {v.path for v in encoder.weights if not np.array_equal(before[v.path], v.numpy())}
-    top = "transformer_group_2_" if family == "albert" else "transformer_layer_2/"
+    tops = {"albert": "transformer_group_2_", "transformer_bilm": ("forward_layer_2/", "backward_layer_2/")}
+    top = tops.get(family, "transformer_layer_2/")
     pooler = {path for path in before if path.startswith("pooler/")}
     assert changed == {path for path in before if path.startswith(top)} | pooler
-    assert len(changed) > 5 and (pooler or family in ("electra", "gpt1", "gpt2", "t5_decoder"))  # whose poolers have no weights
+    without = ("electra", "gpt1", "gpt2", "t5_decoder", "transformer_bilm")  # whose poolers have no weights
+    assert len(changed) > 5 and (pooler or family in without)
     with pytest.raises(ConfigError, match="the encoder has 3 layers; give 0 to 3"):
         reinitialize_top_layers(encoder, 4)
 

@@ -28,6 +28,8 @@ OWN = {
     # The second layer has the position biases of the first.
     "t5": {"num_layers": 2, "num_decoder_layers": 1, "head_size": 6, "num_buckets": 8, "max_distance": 6},
     "t5_decoder": {"num_layers": 2, "head_size": 6, "num_buckets": 8, "max_distance": 6, "prefix": True},
+    # One layer of 2 heads in each direction; the text of a check has padding on the right.
+    "transformer_bilm": {"num_heads": 2, "max_positions": 64},
     "lstm_lm": {"embedding_size": 10, "num_layers": 2},
     "elmo": {"vocabulary_size": 262, "num_layers": 2, "units": 20, "character_size": 6, "filters": ((1, 8), (3, 8))},
     "modernbert": {"num_layers": 3, "local_attention": 4, "global_theta": 50.0, "local_theta": 20.0},

@@ -31,6 +31,7 @@ CASES = [
     ("causal_lm", "lstm_lm", None),
     ("sequence_autoencoder", "lstm_lm", None),
     ("bidirectional_lm", "elmo", BidirectionalLMConfig(words=WordsConfig(size=24))),
+    ("bidirectional_lm", "transformer_bilm", None),
     ("denoising", "t5", DENOISING),
     ("denoising", "t5_decoder", DENOISING),
     ("text_to_text", "t5", TextToTextConfig(label_smoothing=0.1)),

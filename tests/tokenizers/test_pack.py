@@ -63,7 +63,7 @@ def test_empty_texts_without_special_tokens_have_a_column_of_padding():
     packed = pack(ragged([[], []]), **settings)
     assert packed["token_ids"].numpy().tolist() == [[7], [7]] and not packed["padding_mask"].numpy().any()
     assert pack(ragged([[], [8, 9]]), **settings)["token_ids"].numpy().tolist() == [[7, 7], [8, 9]]
-    assert pack(ragged([[1]])[:0], **settings)["token_ids"].shape == (0, 1)
+    assert pack(ragged([[1]])[:0], **settings)["token_ids"].shape == (0, 0)
 
 
 def test_static_shapes_in_a_function():

@@ -5,7 +5,7 @@ from keras import ops
 
 from bert_tf.errors import ConfigError
 from bert_tf.layers.heads import last_positions
-from bert_tf.tasks.heads import INPUTS, InferringModel
+from bert_tf.tasks.heads import InferringModel, backbone_inputs
 from bert_tf.tasks.spans.heads import HEADS, IMPOSSIBLE
 
 #: Of each window 5 * n_best spans are kept, because equal texts count once.
@@ -78,7 +78,7 @@ class SpanModel(InferringModel):
 
     def _read(self, features, training):
         """Vectors float32 [B, S, H], and bool [B, S], True at the position that means "no answer"."""
-        hidden = self.backbone({name: features[name] for name in INPUTS}, training=training)["sequence_output"]
+        hidden = self.backbone(backbone_inputs(self.backbone, features), training=training)["sequence_output"]
         column = ops.arange(ops.shape(hidden)[1], dtype="int32")[None]
         null = column == (last_positions(features["padding_mask"]) if self.at_end else 0)
         return ops.cast(hidden, "float32"), ops.broadcast_to(null, ops.shape(hidden)[:2])

@@ -5,7 +5,7 @@ from keras import ops
 
 from bert_tf.backend import Dense
 from bert_tf.models.task_heads import TaskHead
-from bert_tf.tasks.heads import INPUTS, Classifier, mean_of_tokens
+from bert_tf.tasks.heads import Classifier, backbone_inputs, mean_of_tokens
 
 #: The width of the projections of "attention": `classifier_hid_dim` of jiant 1.2.1, defaults.conf.
 PROJECTION = 512
@@ -58,7 +58,7 @@ class WordPairClassifier(Classifier):
         return layer
 
     def outputs(self, features, training=False):
-        inputs = {name: features[name] for name in INPUTS}
+        inputs = backbone_inputs(self.backbone, features)
         encoded = self.backbone(inputs, training=training)
         x = ops.cast(encoded["sequence_output"], "float32")  # [B, S, H]
         column = ops.arange(ops.shape(x)[1])[None, None]

@@ -80,8 +80,8 @@ def _join(pieces, pad_id, width):
     counts = [count if isinstance(count, int) else count[:, None] for _, count, _ in pieces]
     ends = list(itertools.accumulate(counts))
     if width is None:
-        # There is a column of padding where no row has a token, as some layouts leave empty texts.
-        width = tf.maximum(tf.reduce_max(ends[-1]), 1)
+        # Rows of empty texts, which some layouts leave without a token, have a column of padding.
+        width = tf.maximum(tf.reduce_max(ends[-1]), tf.minimum(tf.shape(ends[-1], ends[-1].dtype)[0], 1))
     column = tf.range(width, dtype=ends[-1].dtype)[None]
     padding_mask = column < ends[-1]
     segment_ids = tf.zeros_like(padding_mask, tf.int32)

@@ -1,0 +1,138 @@
+"""Two one-directional transformers, concatenated: the transformer biLM of Peters et al. 2018 ("Dissecting Contextual
+Word Embeddings: Architecture and Representation", arXiv:1808.08949)."""
+
+import dataclasses
+
+import keras
+from keras import ops
+
+from bert_tf.layers import AttentionMask, Embeddings, EndsOfDirections, TransformerBlock
+from bert_tf.models.backbone import policy
+from bert_tf.models.encoder import Encoder, encoder_inputs
+from bert_tf.models.transformer_bilm_config import TransformerBiLMConfig
+from bert_tf.models.transformer_encoder import run_blocks
+
+
+@keras.saving.register_keras_serializable("bert_tf")
+class TransformerBiLM(Encoder):
+    """A left-to-right and a right-to-left transformer above one table of embeddings, ELMo's way.
+
+    Neither direction reads the other's outputs; only the result holds both. The layers are GPT-1's, which are BERT's with
+    attention to one side, so that models differ in direction alone. (The paper's have sinusoidal positions and read
+    characters; its weights are not read.) Padding must be on the right.
+
+    Args:
+        config: a `TransformerBiLMConfig`.
+        pooler: whether there is a `pooled_output`: the forward half of the last real token and the backward half of the
+            first one. It has no weights.
+        output_hidden_states: whether the result holds all layers' outputs.
+        dtype: a Keras dtype policy; None for the global one.
+        name: of the model.
+
+    Call arguments, results: see `Encoder`. `segment_ids` are not read; `hidden_states` begin with the embeddings, twice
+    side by side.
+
+    Raises:
+        ConfigError: when called: more tokens than `config.max_positions`, without `position_ids`.
+        DataError: when called: see `Backbone`.
+
+    Example:
+        config = TransformerBiLMConfig(100, hidden_size=32, num_layers=1, num_heads=2, intermediate_size=64)
+        TransformerBiLM(config)({"token_ids": np.array([[5, 6, 7]])})["sequence_output"]  # [1, 3, 32]
+    """
+
+    config_class = TransformerBiLMConfig
+    has_directions = True
+
+    def __init__(self, config, pooler=True, output_hidden_states=False, dtype=None, name="transformer_bilm", **kwargs):
+        dtype = policy(dtype)
+
+        # === Layers ===
+        layers = BiLMLayers(
+            embeddings=Embeddings(
+                vocabulary_size=config.vocabulary_size,
+                size=config.direction_size,
+                max_positions=config.max_positions,
+                num_segments=0,
+                dropout=config.dropout,
+                layer_norm_epsilon=None,
+                initializer_range=config.initializer_range,
+                dtype=dtype,
+                name="embeddings",
+            ),
+            masks=[
+                AttentionMask(causal=True, backwards=backwards, dtype=dtype, name=f"{direction}_mask")
+                for direction, backwards in (("forward", False), ("backward", True))
+            ],
+            blocks=[
+                [_block(config, dtype, f"{direction}_layer_{i}") for i in range(config.num_layers)]
+                for direction in ("forward", "backward")
+            ],
+        )
+
+        # === Functional model ===
+        inputs = encoder_inputs()
+        hidden_states, _ = layers.encode(inputs)
+        outputs = {"sequence_output": hidden_states[-1]}
+        if pooler:
+            ends = EndsOfDirections(dtype=dtype, name="pooler")
+            outputs["pooled_output"] = ends(hidden_states[-1], padding_mask=inputs["padding_mask"])
+        if output_hidden_states:
+            outputs["hidden_states"] = hidden_states
+
+        # === Configuration ===
+        arguments = {"pooler": pooler, "output_hidden_states": output_hidden_states}
+        super().__init__(config, inputs, outputs, dtype, name, longest=config.max_positions, **arguments, **kwargs)
+        self._bilm_layers = layers  # not a Keras layer, which would be counted a second time
+
+    def blocks(self):
+        return [block for pair in zip(*self._bilm_layers.blocks) for block in pair]
+
+    def outputs_of_layers(self, inputs, training=False):
+        """The outputs of all layers, as of `Elmo`, and None, because there is no state.
+
+        Example:
+            hidden_states, _ = model.outputs_of_layers({"token_ids": np.array([[5, 6, 7]])})
+        """
+        return self._bilm_layers.encode(self.complete(inputs), training=training)
+
+
+def _block(config, dtype, name):
+    return TransformerBlock(
+        num_heads=config.num_heads,
+        intermediate_size=config.intermediate_size,
+        activation=config.activation,
+        dropout=config.dropout,
+        attention_dropout=config.attention_dropout,
+        layer_norm_epsilon=config.layer_norm_epsilon,
+        initializer_range=config.initializer_range,
+        norm="post",
+        dtype=dtype,
+        name=name,
+    )
+
+
+@dataclasses.dataclass(frozen=True)
+class BiLMLayers:
+    """The layers of a `TransformerBiLM`, in the order of their calls.
+
+    Args:
+        embeddings: from ids [B, S] to [B, S, H / 2].
+        masks: the `AttentionMask` of each direction, forward first.
+        blocks: the `TransformerBlock`s of each direction, bottom first.
+    """
+
+    embeddings: keras.Layer
+    masks: list
+    blocks: list
+
+    def encode(self, inputs, training=None):
+        """See `TransformerBiLM.outputs_of_layers`."""
+        token_ids = inputs["token_ids"]
+        x = self.embeddings(token_ids, position_ids=inputs["position_ids"], training=training)
+        seen = {name: inputs[name] for name in ("padding_mask", "sequence_ids")}
+        directions = []
+        for mask, blocks in zip(self.masks, self.blocks, strict=True):
+            contexts = [(mask(token_ids, **seen),)] * len(blocks)
+            directions.append(run_blocks(blocks, x, contexts, None, False, training)[0])
+        return [ops.concatenate(pair, axis=-1) for pair in zip(*directions)], None

@@ -1,0 +1,76 @@
+"""A BiLSTM between a model and its head (`task.bilstm_layers`), against the formula in float64 and from file to export."""
+
+import numpy as np
+import pytest
+import tiny
+from test_feature_tagger import inputs_of, lstm
+
+from bert_tf.errors import ConfigError
+from bert_tf.models.lstm_lm import LstmLM, LstmLMConfig
+from bert_tf.tasks import TASKS, build_task, check_task
+from bert_tf.tasks.heads import Classifier
+from bert_tf.testing import check_task as check_whole_task
+from bert_tf.training.depth import depths
+
+TEXTS = ["a good film", "bad", "the awful plot was bad", "fine"]
+
+
+def bilstm_of(model, x):
+    """The BiLSTMs of a model on one text, float64 [S, H]."""
+    for layer in model.lstms:
+        parts = ([np.float64(w) for w in part.get_weights()] for part in (layer.forward_layer, layer.backward_layer))
+        forward, backward = parts
+        x = np.concatenate([lstm(x, *forward), lstm(x[::-1], *backward)[::-1]], axis=-1)
+    return x
+
+
+@pytest.mark.parametrize("kind", ["classification", "tagging"])
+def test_the_outputs_are_those_of_the_formula(kind):
+    task = build_task({"kind": kind, "bilstm_layers": 2, "bilstm_units": 6, "sequence_length": 16}, tiny.tokenizer())
+    labels = {"classification": ["pos", "neg", "neg", "pos"], "tagging": [["x"] * len(text.split()) for text in TEXTS]}[kind]
+    labels[0] = labels[0] if kind == "classification" else ["y", "y", "x"]
+    train = task.examples(TEXTS if kind == "classification" else [text.split() for text in TEXTS], labels=labels)
+    model = task.model(tiny.encoder(seed=1, pooler=False))
+    (features,) = task.dataset(train, 4)
+    x = np.float64(model.backbone(inputs_of(features))["sequence_output"])
+    found, (kernel, bias) = model(features)["logits"], (np.float64(w) for w in model.head.dense.get_weights())
+    for row, mask in enumerate(features["padding_mask"].numpy()):
+        outputs = bilstm_of(model, x[row, mask])
+        read = np.concatenate([outputs[-1, :6], outputs[0, 6:]]) if kind == "classification" else outputs
+        logits = found[row] if kind == "classification" else found[row][mask]
+        np.testing.assert_allclose(logits, read @ kernel + bias, rtol=1e-4, atol=1e-5)
+    paths, layers = depths(model, "train.layer_decay")
+    assert {paths[v.path] for layer in model.lstms for v in layer.weights} == {layers + 2}, "at the rate of the head"
+
+
+def test_a_classifier_with_a_bilstm_is_saved_and_served(tmp_path):
+    file = tmp_path / "train.tsv"
+    file.write_text("text\tlabel\n" + "".join(f"{text}\t{'neg' if 'bad' in text else 'pos'}\n" for text in TEXTS))
+    settings = {"sequence_length": 16, "bilstm_layers": 1, "dropout": 0.0}
+    check_whole_task(TASKS["classification"], file, tiny.encoder(), tiny.tokenizer(), tmp_path / "task", **settings)
+
+
+def test_a_left_to_right_model_reads_both_directions():
+    """The last layer alone sees what comes after a token; the width of the head stays that of the model."""
+    decoder = LstmLM(LstmLMConfig(37, hidden_size=12, embedding_size=8, embedding_dropout=0.0), dtype="float32")
+    task = build_task({"kind": "tagging", "labels": ["x", "y"], "bilstm_layers": 1}, tiny.tokenizer())
+    model, plain = task.model(decoder), Classifier(decoder, 2, pooled=False)
+    assert model.head.dense.kernel.shape == plain.head.dense.kernel.shape
+    features = {"token_ids": np.array([[5, 6, 7], [5, 6, 8]]), "segment_ids": np.zeros((2, 3), "int32"),
+                "padding_mask": np.ones((2, 3), bool)}  # fmt: skip
+    first, second = np.asarray(model(features)["logits"])
+    assert np.abs(first[0] - second[0]).max() > 1e-6
+    first, second = np.asarray(plain(features)["logits"])
+    np.testing.assert_array_equal(first[:2], second[:2])
+
+
+def test_settings_that_do_not_fit():
+    with pytest.raises(ConfigError, match="task.bilstm_units does nothing without task.bilstm_layers"):
+        check_task({"kind": "classification", "bilstm_units": 8})
+    with pytest.raises(ConfigError, match="task.bilstm_layers does not apply to task.kind=question_answering"):
+        check_task({"kind": "question_answering", "bilstm_layers": 1})
+    with pytest.raises(ConfigError, match="task.bilstm_layers=1 does not apply to task.features=last"):
+        check_task({"kind": "tagging", "features": "last", "bilstm_layers": 1})
+    task = build_task({"labels": ["a", "b"], "bilstm_layers": 1, "linear_gain": True}, tiny.tokenizer())
+    with pytest.raises(ConfigError, match="without task.lm_weight and task.bilstm_layers"):
+        task.model(LstmLM(LstmLMConfig(37, hidden_size=12, embedding_size=8), dtype="float32"))
