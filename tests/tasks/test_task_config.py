@@ -51,7 +51,7 @@ def test_what_check_task_returns_is_whole():
         ({"kind": "tagging", "labels": []}, "task.labels must hold at least 1"),
         ({"labels": ["a", " "]}, "task.labels[1] is ' '"),
         ({"labels": ["a", "\ud800"]}, "task.labels[1] is '\\ud800', which is no Unicode text"),
-        ({"kind": "regression", "labels": ["1", "2"]}, "task.labels is for classification and multi_label and tagging"),
+        ({"kind": "regression", "labels": ["1", "2"]}, "task.labels is for classification, multi_label, tagging"),
         ({"kind": "regression", "metric": "f1"}, "task.metric=f1 is no metric of regression"),
         ({"preset": "stsb", "metric": "accuracy"}, "task.metric=accuracy is no metric of regression"),
         ({"preset": "mnil"}, "unknown task.preset 'mnil'; did you mean 'mnli'"),
