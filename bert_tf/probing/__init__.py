@@ -11,11 +11,13 @@ from bert_tf.lazy import lazy_names
 
 __getattr__, __all__ = lazy_names(__name__, {
     "attention": ["TextAttention", "text_attention", "write_attention_page"],
-    "cloze": ["ClozeResult", "run_cloze"],
+    "cloze": ["ClozeResult", "cloze_table", "run_cloze"],
     "cloze_files": ["CLOZE_SETS", "ClozeQuestion", "read_cloze"],
     "lama_files": ["read_lama"],
-    "layers": ["LayerProbe", "LayerVectors", "control_tags", "layer_vectors", "probe_layers"],
-    "minimal_pairs": ["MinimalPair", "PairsResult", "read_pairs", "run_pairs"],
+    "layers": ["LayerProbe", "LayerVectors", "control_tags", "layer_vectors", "layers_table", "probe_layers"],
+    "minimal_pairs": ["MinimalPair", "PairsResult", "pairs_table", "read_pairs", "run_pairs"],
+    "page": ["write_probe_page"],
     "scorers": ["HiddenTokenScorer", "NextTokenScorer", "ScoredText", "text_scorer"],
-    "stereotypes": ["StereotypeResult", "read_crows_pairs", "run_crows_pairs"],
+    "stereotypes": ["StereotypeResult", "crows_pairs_table", "read_crows_pairs", "run_crows_pairs"],
+    "tables": ["ProbeTable"],
 })

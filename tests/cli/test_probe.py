@@ -23,6 +23,8 @@ def test_all_probes(tmp_path, capsys):
     printed = capsys.readouterr().out
     for text in ("by pseudo-log-likelihood", "cloze questions", "minimal pairs", "CrowS-Pairs", "mean of kinds", "do not call one fair"):
         assert text in printed
+    page = out.with_suffix(".html").read_text()
+    assert all(f"<h2>{title}</h2>" in page for title in ("cloze questions", "minimal pairs", "CrowS-Pairs"))
     found = json.loads(out.read_text())
     scorer = text_scorer(*load_pretrained(BERT))
     assert found["model"]["pairs"]["accuracy"] == run_pairs(scorer, read_pairs(pairs)).accuracy
