@@ -17,6 +17,7 @@ example:
   bert-tf probe run --lama LAMA/ConceptNet/test.jsonl
   bert-tf probe run --lama LAMA/TREx --relations LAMA/relations.jsonl
   bert-tf probe run --layers train.conllu dev.conllu
+  bert-tf probe run --word bank --corpus bank.tsv
   bert-tf probe run --cloze english --pairs BLiMP.zip --output english.html
 
 in Python:
@@ -37,7 +38,10 @@ def add_arguments(parser):
     parser.add_argument(
         "--layers", nargs=2, metavar=("TRAIN", "TEST"), help="files of tagged words, as `bert-tf finetune` reads them (CoNLL, CoNLL-U)"
     )
-    parser.add_argument("--most", type=int, metavar="N", help="of --pairs: the first N of each file (default: all)")
+    parser.add_argument("--word", help="one word, whose uses in --corpus are compared: a map, neighbours, and how near senses are")
+    parser.add_argument("--corpus", metavar="FILE", help="of --word: a text a line, or the columns text and perhaps sense")
+    parser.add_argument("--layer", type=int, metavar="N", help="of --word: the layer of the map (default: the last)")
+    parser.add_argument("--most", type=int, metavar="N", help="the first N pairs of each file of --pairs, or uses of --word (default: all)")
     parser.add_argument(
         "--hide",
         choices=("word", "token"),

@@ -69,6 +69,8 @@ def wanted_probes(arguments):
     """
     if arguments.relations and not arguments.lama:
         raise ConfigError("--relations is for --lama; give both")
+    if bool(arguments.word) != bool(arguments.corpus):
+        raise ConfigError("--word and --corpus belong together: the word, and the file in which it is looked for")
     found = {name: make(getattr(arguments, name), arguments) for name, make in PROBES.items() if getattr(arguments, name)}
     return found or {"cloze": _cloze("english", arguments)}
 
@@ -106,6 +108,14 @@ def _layers(paths, arguments):
     return AskedProbe(_encoded(probe_layers, "classifiers", *parts, batch_size=arguments.batch_size), layers_table)
 
 
+def _word(word, arguments):
+    from bert_tf.probing import read_uses, run_uses, uses_table
+
+    uses = read_uses(arguments.corpus, word, arguments.most)
+    layer = -1 if arguments.layer is None else arguments.layer
+    return AskedProbe(_encoded(run_uses, "texts", uses, layer=layer, batch_size=arguments.batch_size), uses_table)
+
+
 def _scored(function, examples, unit):
     """`function(scorer, examples, progress)` as something to ask a model."""
 
@@ -131,4 +141,11 @@ def _encoded(function, unit, *inputs, **options):
 
 
 #: Argument of the command -> function(its value, arguments) -> `AskedProbe`; asked and shown in this order.
-PROBES = {"lama": _lama, "cloze": _cloze, "pairs": _pairs, "crows_pairs": _crows_pairs, "layers": _layers}
+PROBES = {
+    "lama": _lama,
+    "cloze": _cloze,
+    "pairs": _pairs,
+    "crows_pairs": _crows_pairs,
+    "layers": _layers,
+    "word": _word,
+}

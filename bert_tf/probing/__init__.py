@@ -20,4 +20,5 @@ __getattr__, __all__ = lazy_names(__name__, {
     "scorers": ["HiddenTokenScorer", "NextTokenScorer", "ScoredText", "text_scorer"],
     "stereotypes": ["StereotypeResult", "crows_pairs_table", "read_crows_pairs", "run_crows_pairs"],
     "tables": ["ProbeTable"],
+    "word_uses": ["UsesResult", "WordUse", "read_uses", "run_uses", "uses_table"],
 })

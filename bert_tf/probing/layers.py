@@ -170,7 +170,7 @@ def layers_table(result, control=None):
         "tags of words; guess: the most frequent tag of a word, or class"
     )
     layers = range(len(next(iter(result.values())).layers))
-    return ProbeTable("layers", [*map(str, layers), "guess"], rows, note, [grid(charts)])
+    return ProbeTable("layers", [*map(str, layers), "guess"], rows, note, [grid(charts)], bars=False)
 
 
 def classify(train, train_labels, test, test_labels, seed=0):

@@ -1,10 +1,10 @@
 """probe.html: all that was measured of a model, on one page."""
 
 from bert_tf.files import atomic_write
-from bert_tf.probing.tables import is_known
+from bert_tf.probing.tables import cell_text, is_known
 from bert_tf.reporting.document import document, section
 from bert_tf.reporting.markup import h
-from bert_tf.reporting.tables import number, table
+from bert_tf.reporting.tables import table
 
 
 def write_probe_page(tables, path, title, about=""):
@@ -31,11 +31,18 @@ def write_probe_page(tables, path, title, about=""):
 def _table(one):
     """The table; the numbers of a first column of fractions have bars behind them."""
     first = [values[0] for _, values in one.rows if is_known(values[0])]
-    bars = bool(first) and all(isinstance(value, float) and 0 <= value <= 1 for value in first)
+    bars = one.bars and bool(first) and all(isinstance(value, float) and 0 <= value <= 1 for value in first)
     rows = []
     for name, values in one.rows:
-        cells = [number(value) if is_known(value) else "–" for value in values]
+        cells = [_cell(value) for value in values]
         if bars and is_known(values[0]):
             cells[0] = h("td", cells[0], class_="bar", style=f"--v:{values[0]:.4f}")
         rows.append([name, *cells])
     return table(["", *one.columns], rows, "numbers")
+
+
+def _cell(value):
+    """A number keeps all its digits in the element."""
+    if isinstance(value, (int, float)) and is_known(value):
+        return h("data", cell_text(value), value=value)
+    return cell_text(value)

@@ -15,6 +15,7 @@ class ProbeTable:
             it is not known.
         note: str, what the columns mean and how far the numbers can be trusted.
         figures: list of elements (`reporting.markup.h`) that the page shows below the table.
+        bars: bool, whether the page draws the fractions of the first column as bars.
 
     Example:
         ProbeTable("minimal pairs", ["accuracy", "pairs"], [("all", [0.75, 4])], "0.5 by chance").lines()
@@ -25,6 +26,7 @@ class ProbeTable:
     rows: list
     note: str = ""
     figures: list = dataclasses.field(default_factory=list)
+    bars: bool = True
 
     def lines(self):
         """list of str, the table for a terminal."""

@@ -45,12 +45,23 @@ def test_layers(tmp_path, capsys):
     assert found["tags"]["layers"][0] == 1.0 and found["tags"]["classes"] == 3
 
 
+def test_uses_of_a_word(tmp_path, capsys):
+    (tmp_path / "law.tsv").write_text("text\tsense\nthe law of </b> war\ta\na law\ta\npeople of law\tb\nlaw and war\tb\n")
+    out = tmp_path / "law.html"
+    assert main(["probe", BERT, "--word", "law", "--corpus", str(tmp_path / "law.tsv"), "--layer", "1", "--output", str(out)]) == 0
+    assert "nearest of same sense: random weights" in capsys.readouterr().out
+    found, page = json.loads((tmp_path / "law.json").read_text())["model"]["word"], out.read_text()
+    assert len(found["points"]) == 4 and found["uses"][2]["text"] == "people of law" and found["layer"] == 1
+    assert "<title>1 (a): the law of &lt;/b&gt; war</title>" in page and page.count('class="dot c1"') >= 2
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
         (["--most", "0"], "--most is 0; it must be at least 1"),
         (["--cloze", "klingon"], "klingon"),
         (["--relations", "a.jsonl"], "--relations is for --lama"),
+        (["--word", "bank"], "--word and --corpus belong together"),
         (["--pairs", "nowhere.zip"], "cannot read nowhere.zip"),
     ],
 )
