@@ -18,6 +18,7 @@ example:
   bert-tf probe run --lama LAMA/TREx --relations LAMA/relations.jsonl
   bert-tf probe run --layers train.conllu dev.conllu
   bert-tf probe run --word bank --corpus bank.tsv
+  bert-tf probe run --heads dev.conllu --most 500
   bert-tf probe run --cloze english --pairs BLiMP.zip --output english.html
 
 in Python:
@@ -41,7 +42,8 @@ def add_arguments(parser):
     parser.add_argument("--word", help="one word, whose uses in --corpus are compared: a map, neighbours, and how near senses are")
     parser.add_argument("--corpus", metavar="FILE", help="of --word: a text a line, or the columns text and perhaps sense")
     parser.add_argument("--layer", type=int, metavar="N", help="of --word: the layer of the map (default: the last)")
-    parser.add_argument("--most", type=int, metavar="N", help="the first N pairs of each file of --pairs, or uses of --word (default: all)")
+    parser.add_argument("--heads", metavar="FILE", help="CoNLL-U: which attention heads follow relations, offsets and special tokens")
+    parser.add_argument("--most", type=int, metavar="N", help="the first N pairs of each file, uses of --word, or sentences of trees (default: all)")
     parser.add_argument(
         "--hide",
         choices=("word", "token"),
@@ -72,9 +74,10 @@ def run(arguments):
         keras.utils.set_random_seed(0)
         model = ProbedModel(arguments, name, trained)
         results[name] = {probe: record.ask(model) for probe, record in probes.items()}
-    tables = [
-        record.table(results["model"][probe], results.get("random weights", {}).get(probe)) for probe, record in probes.items()
-    ]
+    tables = []
+    for probe, record in probes.items():
+        control = results.get("random weights", {}).get(probe)
+        tables += [table(results["model"][probe], control) for table in record.tables]
     print(f"{arguments.run}{model.measure}")
     for table in tables:
         print("\n" + "\n".join(table.lines()))

@@ -13,11 +13,11 @@ class AskedProbe:
 
     Attributes:
         ask: function(`ProbedModel`) -> result.
-        table: function(result, that of random weights or None) -> `ProbeTable`.
+        tables: functions(result, that of random weights or None) -> `ProbeTable`.
     """
 
     ask: Callable
-    table: Callable
+    tables: tuple
 
 
 class ProbedModel:
@@ -78,25 +78,25 @@ def wanted_probes(arguments):
 def _lama(path, arguments):
     from bert_tf.probing import cloze_table, read_lama, run_cloze
 
-    return AskedProbe(_scored(run_cloze, read_lama(path, arguments.relations), "questions"), cloze_table)
+    return AskedProbe(_scored(run_cloze, read_lama(path, arguments.relations), "questions"), (cloze_table,))
 
 
 def _cloze(name, arguments):
     from bert_tf.probing import CLOZE_SETS, cloze_table, read_cloze, run_cloze
 
-    return AskedProbe(_scored(run_cloze, read_cloze(CLOZE_SETS.get(name, name)), "questions"), cloze_table)
+    return AskedProbe(_scored(run_cloze, read_cloze(CLOZE_SETS.get(name, name)), "questions"), (cloze_table,))
 
 
 def _pairs(path, arguments):
     from bert_tf.probing import pairs_table, read_pairs, run_pairs
 
-    return AskedProbe(_scored(run_pairs, read_pairs(path, arguments.most), "pairs"), pairs_table)
+    return AskedProbe(_scored(run_pairs, read_pairs(path, arguments.most), "pairs"), (pairs_table,))
 
 
 def _crows_pairs(path, arguments):
     from bert_tf.probing import crows_pairs_table, read_crows_pairs, run_crows_pairs
 
-    return AskedProbe(_scored(run_crows_pairs, read_crows_pairs(path), "pairs"), crows_pairs_table)
+    return AskedProbe(_scored(run_crows_pairs, read_crows_pairs(path), "pairs"), (crows_pairs_table,))
 
 
 def _layers(paths, arguments):
@@ -105,7 +105,7 @@ def _layers(paths, arguments):
     from bert_tf.tasks.tagged_files import read_tagged
 
     parts = [(found.words, found.labels) for found in (read_tagged(path, ColumnsConfig(), True) for path in paths)]
-    return AskedProbe(_encoded(probe_layers, "classifiers", *parts, batch_size=arguments.batch_size), layers_table)
+    return AskedProbe(_encoded(probe_layers, "classifiers", *parts, batch_size=arguments.batch_size), (layers_table,))
 
 
 def _word(word, arguments):
@@ -113,7 +113,14 @@ def _word(word, arguments):
 
     uses = read_uses(arguments.corpus, word, arguments.most)
     layer = -1 if arguments.layer is None else arguments.layer
-    return AskedProbe(_encoded(run_uses, "texts", uses, layer=layer, batch_size=arguments.batch_size), uses_table)
+    return AskedProbe(_encoded(run_uses, "texts", uses, layer=layer, batch_size=arguments.batch_size), (uses_table,))
+
+
+def _heads(path, arguments):
+    from bert_tf.probing import patterns_table, read_trees, relations_table, run_heads
+
+    trees = read_trees(path, arguments.most)
+    return AskedProbe(_encoded(run_heads, "sentences", trees, batch_size=arguments.batch_size), (relations_table, patterns_table))
 
 
 def _scored(function, examples, unit):
@@ -148,4 +155,5 @@ PROBES = {
     "crows_pairs": _crows_pairs,
     "layers": _layers,
     "word": _word,
+    "heads": _heads,
 }

@@ -13,6 +13,7 @@ __getattr__, __all__ = lazy_names(__name__, {
     "attention": ["TextAttention", "text_attention", "write_attention_page"],
     "cloze": ["ClozeResult", "cloze_table", "run_cloze"],
     "cloze_files": ["CLOZE_SETS", "ClozeQuestion", "read_cloze"],
+    "head_patterns": ["HeadsResult", "patterns_table", "relations_table", "run_heads"],
     "lama_files": ["read_lama"],
     "layers": ["LayerProbe", "LayerVectors", "control_tags", "layer_vectors", "layers_table", "probe_layers"],
     "minimal_pairs": ["MinimalPair", "PairsResult", "pairs_table", "read_pairs", "run_pairs"],
@@ -20,5 +21,6 @@ __getattr__, __all__ = lazy_names(__name__, {
     "scorers": ["HiddenTokenScorer", "NextTokenScorer", "ScoredText", "text_scorer"],
     "stereotypes": ["StereotypeResult", "crows_pairs_table", "read_crows_pairs", "run_crows_pairs"],
     "tables": ["ProbeTable"],
+    "trees": ["DependencyTree", "read_trees"],
     "word_uses": ["UsesResult", "WordUse", "read_uses", "run_uses", "uses_table"],
 })

@@ -18,11 +18,11 @@ FIRST_TEXTS = 20
 
 def word_map(result):
     """The `figure` of a `UsesResult`: a point for each use, coloured by sense, with its context on hover."""
-    points = np.array(result.points)
+    points = np.array(result.points) * [1, -1]
     low, high = points.min(axis=0), points.max(axis=0)
-    span = np.where(high > low, high - low, 1.0)
-    at = MARGIN + (points - low) / span * (np.array([WIDTH, HEIGHT]) - 2 * MARGIN)
-    at[:, 1] = HEIGHT - at[:, 1]
+    # One scale for both axes: distances can be compared.
+    scale = np.min((np.array([WIDTH, HEIGHT]) - 2 * MARGIN) / np.maximum(high - low, 1e-9))
+    at = (points - (low + high) / 2) * scale + np.array([WIDTH, HEIGHT]) / 2
     parts = []
     for number, ((x, y), use) in enumerate(zip(at.round(1).tolist(), result.uses), 1):
         before, word, after = context(use)
