@@ -123,6 +123,13 @@ def _heads(path, arguments):
     return AskedProbe(_encoded(run_heads, "sentences", trees, batch_size=arguments.batch_size), (relations_table, patterns_table))
 
 
+def _trees(paths, arguments):
+    from bert_tf.probing import read_trees, run_structural, structural_table
+
+    parts = [read_trees(path, arguments.most) for path in paths]
+    return AskedProbe(_encoded(run_structural, "epochs", *parts, batch_size=arguments.batch_size), (structural_table,))
+
+
 def _scored(function, examples, unit):
     """`function(scorer, examples, progress)` as something to ask a model."""
 
@@ -156,4 +163,5 @@ PROBES = {
     "layers": _layers,
     "word": _word,
     "heads": _heads,
+    "trees": _trees,
 }

@@ -20,6 +20,7 @@ __getattr__, __all__ = lazy_names(__name__, {
     "page": ["write_probe_page"],
     "scorers": ["HiddenTokenScorer", "NextTokenScorer", "ScoredText", "text_scorer"],
     "stereotypes": ["StereotypeResult", "crows_pairs_table", "read_crows_pairs", "run_crows_pairs"],
+    "structural": ["StructuralConfig", "StructuralResult", "run_structural", "structural_table"],
     "tables": ["ProbeTable"],
     "trees": ["DependencyTree", "read_trees"],
     "word_uses": ["UsesResult", "WordUse", "read_uses", "run_uses", "uses_table"],

@@ -9,13 +9,12 @@ import dataclasses
 
 import numpy as np
 
-from bert_tf.backend import as_graph
 from bert_tf.errors import DataError
 from bert_tf.probing.attention import between_words, with_attention, words_of_row
 from bert_tf.probing.head_grid import head_grid
 from bert_tf.probing.layer_charts import grid
 from bert_tf.probing.tables import ProbeTable, beside
-from bert_tf.probing.token_states import model_rows, room
+from bert_tf.probing.token_states import model_rows, output_of, room
 from bert_tf.tasks.tagged_sequences import words_of_sentences
 
 #: The offsets of the baseline: from so many words to the left to so many to the right.
@@ -77,7 +76,7 @@ def run_heads(encoder, tokenizer, trees, batch_size=32, progress=None):
     kept = [i for i, own in enumerate(pieces) if sum(map(len, own)) <= most]
     if not kept:
         raise DataError(f"each of the {len(trees)} sentences has more than {most} tokens, for which the model has no room")
-    compute = as_graph(lambda features: encoder(features, training=False)["attention_scores"])
+    compute = output_of(encoder, tokenizer, "attention_scores")
     sequences = [[piece for own in pieces[i] for piece in own] for i in kept]
     hits, counts, offsets, sums, tokens, done = {}, {}, {}, {}, 0, 0
     for chosen, features in model_rows(tokenizer, sequences, batch_size):

@@ -1,6 +1,6 @@
 """Charts of a number by layer."""
 
-from bert_tf.reporting.charts import Chart, Line, draw
+from bert_tf.reporting.charts import Chart, Line, draw, finite
 from bert_tf.reporting.markup import h
 
 
@@ -9,15 +9,22 @@ def layer_chart(name, lines, baselines=()):
 
     Args:
         name: of the number.
-        lines: {name of a line: values, one for each layer from 0}, or None for a line that is not known.
+        lines: {name of a line: values, one for each layer from 0}, or None for a line that is not known; nan is left out.
         baselines: {name: value}, drawn as dashed lines.
+
+    Returns:
+        An element; None where no number is known.
 
     Example:
         layer_chart("tags", {"model": (0.5, 0.7), "random": None}, {"guess": 0.4})
     """
-    known = {label: values for label, values in lines.items() if values is not None}
-    drawn = [Line(label, list(enumerate(map(float, values))), color) for color, (label, values) in enumerate(known.items())]
-    return draw(Chart(name, drawn, list(dict(baselines).items()), x="layer", smooth=False))
+    drawn = []
+    for color, (label, values) in enumerate(lines.items()):
+        points = [(layer, float(value)) for layer, value in enumerate(values or ()) if finite(value)]
+        if points:
+            drawn.append(Line(label, points, color))
+    known = [(label, value) for label, value in dict(baselines).items() if finite(value)]
+    return draw(Chart(name, drawn, known, x="layer", smooth=False)) if drawn else None
 
 
 def grid(figures):

@@ -2,6 +2,7 @@
 
 import numpy as np
 import tensorflow as tf
+from keras import ops
 
 from bert_tf.backend import as_graph
 from bert_tf.tasks.feature_tagger import with_hidden_states
@@ -40,7 +41,7 @@ def token_states(encoder, tokenizer, sequences, batch_size=32, progress=None):
         ConfigError: a model that does not give the outputs of its layers.
     """
     encoder, before, done = with_hidden_states(encoder), len(tokenizer.layout.before_first), 0
-    compute = as_graph(lambda features: encoder(features, training=False)["hidden_states"])
+    compute = output_of(encoder, tokenizer, "hidden_states")
     for chosen, features in model_rows(tokenizer, sequences, batch_size):
         states = np.stack(compute(features)).astype(np.float32)
         for row, index in enumerate(chosen):
@@ -48,6 +49,14 @@ def token_states(encoder, tokenizer, sequences, batch_size=32, progress=None):
         done += len(chosen)
         if progress is not None:
             progress(done, len(sequences))
+
+
+def output_of(model, tokenizer, name):
+    """function(features) -> the output `name` of a model, computed as one graph for rows of any length."""
+    shapes = {"token_ids": ((None, None, *tokenizer.token_shape), "int32"), "segment_ids": ((None, None), "int32")}
+    shapes["padding_mask"] = ((None, None), "bool")
+    compute = as_graph(lambda *parts: model(dict(zip(shapes, parts)), training=False)[name], list(shapes.values()))
+    return lambda features: compute(*(ops.cast(features[key], dtype) for key, (_, dtype) in shapes.items()))
 
 
 def room(encoder, tokenizer):

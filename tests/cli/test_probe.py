@@ -59,9 +59,11 @@ def test_trees(tmp_path, capsys):
     words = ["1\tthe\t_\tDET\t_\t_\t2\tdet\t_\t_", "2\tlaw\t_\tNOUN\t_\t_\t0\troot\t_\t_", "3\tof\t_\tADP\t_\t_\t4\tcase\t_\t_"]
     words += ["4\twar\t_\tNOUN\t_\t_\t2\tnmod\t_\t_", ""]
     (tmp_path / "a.conllu").write_text("\n".join(words * 6))
-    assert main(["probe", BERT, "--heads", str(tmp_path / "a.conllu"), "--most", "4", "--output", str(tmp_path / "heads.html")]) == 0
+    file = str(tmp_path / "a.conllu")
+    assert main(["probe", BERT, "--heads", file, "--trees", file, file, "--most", "4", "--output", str(tmp_path / "heads.html")]) == 0
     printed, found = capsys.readouterr().out, json.loads((tmp_path / "heads.json").read_text())
     assert "attention to relations" in printed and "attention to positions" in printed
+    assert "UUAS: random weights" in printed and found["model"]["trees"]["count"] == 4
     assert found["random weights"]["heads"]["counts"] == {"all": 12, "det": 4, "case": 4, "nmod": 4}
 
 
