@@ -20,6 +20,7 @@ example:
   bert-tf probe run --word bank --corpus bank.tsv
   bert-tf probe run --heads dev.conllu --most 500
   bert-tf probe run --trees train.conllu dev.conllu --most 2000
+  bert-tf probe run --edges train.jsonl dev.jsonl
   bert-tf probe run --cloze english --pairs BLiMP.zip --output english.html
 
 in Python:
@@ -45,7 +46,8 @@ def add_arguments(parser):
     parser.add_argument("--layer", type=int, metavar="N", help="of --word: the layer of the map (default: the last)")
     parser.add_argument("--heads", metavar="FILE", help="CoNLL-U: which attention heads follow relations, offsets and special tokens")
     parser.add_argument("--trees", nargs=2, metavar=("TRAIN", "TEST"), help="CoNLL-U: are the distances in trees in the vectors?")
-    parser.add_argument("--most", type=int, metavar="N", help="the first N pairs of each file, uses of --word, or sentences of trees (default: all)")
+    parser.add_argument("--edges", nargs=2, metavar=("TRAIN", "TEST"), help="JSON lines with text or words, spans and label")
+    parser.add_argument("--most", type=int, metavar="N", help="the first N pairs of each file, uses of --word, sentences of trees, or lines of --edges (default: all)")
     parser.add_argument(
         "--hide",
         choices=("word", "token"),

@@ -130,6 +130,13 @@ def _trees(paths, arguments):
     return AskedProbe(_encoded(run_structural, "epochs", *parts, batch_size=arguments.batch_size), (structural_table,))
 
 
+def _edges(paths, arguments):
+    from bert_tf.probing import edges_table, read_spans, run_edges
+
+    parts = [read_spans(path, arguments.most) for path in paths]
+    return AskedProbe(_encoded(run_edges, "texts", *parts, batch_size=arguments.batch_size), (edges_table,))
+
+
 def _scored(function, examples, unit):
     """`function(scorer, examples, progress)` as something to ask a model."""
 
@@ -164,4 +171,5 @@ PROBES = {
     "word": _word,
     "heads": _heads,
     "trees": _trees,
+    "edges": _edges,
 }

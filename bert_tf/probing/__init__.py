@@ -13,6 +13,8 @@ __getattr__, __all__ = lazy_names(__name__, {
     "attention": ["TextAttention", "text_attention", "write_attention_page"],
     "cloze": ["ClozeResult", "cloze_table", "run_cloze"],
     "cloze_files": ["CLOZE_SETS", "ClozeQuestion", "read_cloze"],
+    "edge_files": ["SpanExample", "read_spans"],
+    "edges": ["EdgeConfig", "EdgeProbe", "EdgeResult", "edges_table", "run_edges"],
     "head_patterns": ["HeadsResult", "patterns_table", "relations_table", "run_heads"],
     "lama_files": ["read_lama"],
     "layers": ["LayerProbe", "LayerVectors", "control_tags", "layer_vectors", "layers_table", "probe_layers"],
