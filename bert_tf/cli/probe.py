@@ -14,6 +14,9 @@ example:
   bert-tf probe run --cloze korean
   bert-tf probe run --pairs BLiMP.zip --most 100
   bert-tf probe run --crows-pairs crows_pairs_anonymized.csv --hide token
+  bert-tf probe run --stereoset dev.json
+  bert-tf probe run --winobias pro_stereotyped_type1.txt.dev anti_stereotyped_type1.txt.dev
+  bert-tf probe run --ettinger CPRAG-102.tsv ROLE-88.tsv NEG-136-SIMP.tsv NEG-136-NAT.tsv
   bert-tf probe run --lama LAMA/ConceptNet/test.jsonl
   bert-tf probe run --lama LAMA/TREx --relations LAMA/relations.jsonl
   bert-tf probe run --layers train.conllu dev.conllu
@@ -38,16 +41,19 @@ def add_arguments(parser):
     parser.add_argument("--relations", metavar="FILE", help="of --lama: relations.jsonl with the templates of relations")
     parser.add_argument("--pairs", metavar="FILE", help="BLiMP's zip or folder, or a file of sentence_good and sentence_bad")
     parser.add_argument("--crows-pairs", metavar="FILE", help="crows_pairs_anonymized.csv")
+    parser.add_argument("--stereoset", metavar="FILE", help="StereoSet's dev.json")
+    parser.add_argument("--winobias", nargs=2, metavar=("PRO", "ANTI"), help="two files of WinoBias with the same sentences")
+    parser.add_argument("--ettinger", nargs="+", metavar="FILE", help="CPRAG-102.tsv, ROLE-88.tsv, NEG-136-*.tsv")
     parser.add_argument(
         "--layers", nargs=2, metavar=("TRAIN", "TEST"), help="files of tagged words, as `bert-tf finetune` reads them (CoNLL, CoNLL-U)"
     )
-    parser.add_argument("--word", help="one word, whose uses in --corpus are compared: a map, neighbours, and how near senses are")
+    parser.add_argument("--word", help="a word, whose uses in --corpus are compared: a map, neighbours, senses")
     parser.add_argument("--corpus", metavar="FILE", help="of --word: a text a line, or the columns text and perhaps sense")
     parser.add_argument("--layer", type=int, metavar="N", help="of --word: the layer of the map (default: the last)")
-    parser.add_argument("--heads", metavar="FILE", help="CoNLL-U: which attention heads follow relations, offsets and special tokens")
+    parser.add_argument("--heads", metavar="FILE", help="CoNLL-U: which attention heads follow relations and positions")
     parser.add_argument("--trees", nargs=2, metavar=("TRAIN", "TEST"), help="CoNLL-U: are the distances in trees in the vectors?")
     parser.add_argument("--edges", nargs=2, metavar=("TRAIN", "TEST"), help="JSON lines with text or words, spans and label")
-    parser.add_argument("--most", type=int, metavar="N", help="the first N pairs of each file, uses of --word, sentences of trees, or lines of --edges (default: all)")
+    parser.add_argument("--most", type=int, metavar="N", help="the first N pairs, uses, sentences or examples of each file (default: all)")
     parser.add_argument(
         "--hide",
         choices=("word", "token"),
@@ -57,7 +63,7 @@ def add_arguments(parser):
     parser.add_argument("--no-control", action="store_true", help="leave out the same model with random weights")
     parser.add_argument("--batch-size", type=int, default=32, help="sequences of a batch (default %(default)s)")
     parser.add_argument(
-        "--output", metavar="FILE", default="probe.html", help="the page; the numbers go beside it, as .json (default %(default)s)"
+        "--output", default="probe.html", metavar="FILE", help="the page; its numbers go beside it, as .json (default %(default)s)"
     )
 
 

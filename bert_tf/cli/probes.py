@@ -99,6 +99,25 @@ def _crows_pairs(path, arguments):
     return AskedProbe(_scored(run_crows_pairs, read_crows_pairs(path), "pairs"), (crows_pairs_table,))
 
 
+def _stereoset(path, arguments):
+    from bert_tf.probing import read_stereoset, run_stereoset, stereoset_table
+
+    return AskedProbe(_scored(run_stereoset, read_stereoset(path), "examples"), (stereoset_table,))
+
+
+def _winobias(paths, arguments):
+    from bert_tf.probing import read_winobias, run_winobias, winobias_table
+
+    pairs, skipped = read_winobias(*paths)
+    return AskedProbe(_scored(run_winobias, pairs, "pairs", skipped=skipped), (winobias_table,))
+
+
+def _ettinger(paths, arguments):
+    from bert_tf.probing import diagnostics_table, read_diagnostic, run_diagnostics
+
+    return AskedProbe(_scored(run_diagnostics, [read_diagnostic(path) for path in paths], "words"), (diagnostics_table,))
+
+
 def _layers(paths, arguments):
     from bert_tf.probing import layers_table, probe_layers
     from bert_tf.tasks.config import ColumnsConfig
@@ -137,12 +156,12 @@ def _edges(paths, arguments):
     return AskedProbe(_encoded(run_edges, "texts", *parts, batch_size=arguments.batch_size), (edges_table,))
 
 
-def _scored(function, examples, unit):
-    """`function(scorer, examples, progress)` as something to ask a model."""
+def _scored(function, examples, unit, **options):
+    """`function(scorer, examples, progress=..., **options)` as something to ask a model."""
 
     def ask(model):
         show, finish = model.progress(unit, len(examples))
-        result = function(model.scorer, examples, show)
+        result = function(model.scorer, examples, progress=show, **options)
         finish()
         return result
 
@@ -167,6 +186,9 @@ PROBES = {
     "cloze": _cloze,
     "pairs": _pairs,
     "crows_pairs": _crows_pairs,
+    "stereoset": _stereoset,
+    "winobias": _winobias,
+    "ettinger": _ettinger,
     "layers": _layers,
     "word": _word,
     "heads": _heads,

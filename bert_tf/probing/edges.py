@@ -217,7 +217,7 @@ def edges_table(result, control=None):
         ("embeddings alone", [result.embeddings, result.majority, beside(control, lambda c: c.embeddings), 0.0]),
     ]
     note = (
-        f"Micro F1 on {result.count} examples, {result.skipped} left out (too long for the model). majority: the most frequent label; "
-        "mean layer: by the learned shares, " + ", ".join(f"{i}: {share:.2f}" for i, share in enumerate(result.mix))
+        f"Micro F1 on {result.count} examples, {result.skipped} left out (too long for the model). majority: the most frequent "
+        "label; mean layer: by the learned shares, " + ", ".join(f"{i}: {share:.2f}" for i, share in enumerate(result.mix))
     )
     return ProbeTable("labels of spans", ["F1", "majority", "random", "mean layer"], rows, note)

@@ -83,7 +83,8 @@ def run_heads(encoder, tokenizer, trees, batch_size=32, progress=None):
         scores = np.stack(compute(features)).astype(np.float32)  # [layers, B, heads, S, S]
         for row, index in enumerate(chosen):
             own, tree = pieces[kept[index]], trees[kept[index]]
-            numbers = words_of_row(tokenizer, [np.repeat(np.arange(len(own)) + 1, [len(x) for x in own])], _length(own, tokenizer))
+            words = np.repeat(np.arange(len(own)) + 1, [len(x) for x in own])
+            numbers = words_of_row(tokenizer, [words], len(words) + tokenizer.layout.special_tokens_per_sequence)
             weights = scores[:, row, :, : len(numbers), : len(numbers)]
             _add_relations(between_words(weights, numbers), tree, tokenizer.layout, hits, counts, offsets)
             tokens += _add_patterns(weights, tokenizer.layout, sums)
@@ -101,10 +102,6 @@ def run_heads(encoder, tokenizer, trees, batch_size=32, progress=None):
         count=len(kept),
         skipped=len(trees) - len(kept),
     )
-
-
-def _length(pieces, tokenizer):
-    return sum(map(len, pieces)) + tokenizer.layout.special_tokens_per_sequence
 
 
 def _add_relations(weights, tree, layout, hits, counts, offsets):
@@ -158,11 +155,12 @@ def relations_table(result, control=None):
         accuracy, direction, layer, head = result.best(name)
         offset, baseline = result.offsets[name]
         random = beside(control, lambda c: c.best(name)[0])
-        rows.append((name, [accuracy, baseline, random, f"{layer}-{head}", DIRECTIONS[direction], f"{offset:+}", result.counts[name]]))
+        where = f"{layer}-{head}", DIRECTIONS[direction], f"{offset:+}"
+        rows.append((name, [accuracy, baseline, random, *where, result.counts[name]]))
     left_out = f" {result.skipped} sentences were too long for the model." if result.skipped else ""
     note = (
-        "Accuracy of “the word with the most attention is the head (or the dependent)”, of the best head for each relation, chosen on "
-        "the same sentences; offset: the word that stands at the best fixed distance; random: the best head of random weights, "
+        "Accuracy of “the word with the most attention is the head (or the dependent)”, of the best head for each relation, chosen "
+        "on the same sentences; offset: the word that stands at the best fixed distance; random: the best head of random weights, "
         f"which shows what the choice alone gains.{left_out}"
     )
     columns = ["best head", "offset", "random", "layer-head", "direction", "best offset", "words"]
@@ -182,7 +180,8 @@ def patterns_table(result, control=None):
         layer, head = np.unravel_index(np.argmax(values), values.shape)
         random = beside(control, lambda c: float(np.max(c.patterns[name])))
         best = f"{layer + 1}-{head + 1}"
-        rows.append((name, [float(values.max()), result.uniform[name], random, best, float(values.mean()), int((values > 0.5).sum())]))
+        others = float(values.mean()), int((values > 0.5).sum())
+        rows.append((name, [float(values.max()), result.uniform[name], random, best, *others]))
         figures.append(head_grid(name, values))
     note = (
         "Mean attention of a token. best head: the largest mean of a head; uniform: of attention spread evenly; random: the best "

@@ -223,8 +223,8 @@ def structural_table(result, control=None):
             rows.append((f"{label}: random weights", [*random, None]))
         charts.append(layer_chart(label, {"model": values, "random": random}, {"neighbours": neighbours}))
     note = (
-        f"{result.count} sentences, {result.skipped} left out (too long for the model, or of one word). UUAS: the fraction of the "
-        "trees' edges; correlation: over sentences of 5 to 50 words; neighbours: by the distance in the sentence alone"
+        f"{result.count} sentences, {result.skipped} left out (too long for the model, or of one word). UUAS: the fraction of "
+        "the trees' edges; correlation: over sentences of 5 to 50 words; neighbours: by the distance in the sentence alone"
     )
     columns = [*map(str, range(len(result.uuas))), "neighbours"]
     return ProbeTable("trees in the vectors", columns, rows, note, [grid(charts)], bars=False)

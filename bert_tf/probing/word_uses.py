@@ -96,7 +96,8 @@ def read_uses(path, word, most=None):
     else:
         rows = read_rows(path, ("text",))
     pattern = re.compile(rf"(?<!\w){re.escape(word)}(?!\w)", re.IGNORECASE)
-    found = [WordUse(row["text"], *match.span(), row.get("sense") or None) for row in rows for match in pattern.finditer(row["text"])]
+    places = [(row, match.span()) for row in rows for match in pattern.finditer(row["text"])]
+    found = [WordUse(row["text"], *span, row.get("sense") or None) for row, span in places]
     if len(found) < LEAST_USES:
         raise DataError(f"{path} has {brief(word)} {len(found)} times; at least {LEAST_USES} uses are compared")
     return found[:most]
@@ -180,23 +181,25 @@ def uses_table(result, control=None):
     from bert_tf.probing.tables import ProbeTable
     from bert_tf.probing.word_map import uses_list, word_map
 
-    names = {"cosine of two uses": "cosine", "within a sense": "within", "between senses": "between", "nearest of same sense": "nearest"}
+    names = {"cosine of two uses": "cosine", "within a sense": "within", "between senses": "between"}
+    names["nearest of same sense"] = "nearest"
     rows, charts = [], []
     for label, name in names.items():
         values, random = getattr(result, name), control and getattr(control, name)
         if values is None:
             continue
-        rows.append((label, [*values, result.chance if name == "nearest" else None]))
+        chance = {"chance": result.chance} if name == "nearest" else {}
+        rows.append((label, [*values, chance.get("chance")]))
         if random:
             rows.append((f"{label}: random weights", [*random, None]))
-        charts.append(layer_chart(label, {"model": values, "random": random}, {"chance": result.chance} if name == "nearest" else {}))
+        charts.append(layer_chart(label, {"model": values, "random": random}, chance))
     word = result.uses[0].text[result.uses[0].start : result.uses[0].end]
     note = (
         f"{len(result.uses)} uses, by layer; 0 is the output of the embeddings. The map is the first two principal components of "
         f"layer {result.layer}; distances on it are only part of those between the vectors."
     )
-    columns = [*map(str, range(len(result.cosine))), "chance"]
-    return ProbeTable(f"uses of “{word}”", columns, rows, note, [grid([word_map(result), *charts]), uses_list(result)], bars=False)
+    columns, figures = [*map(str, range(len(result.cosine))), "chance"], [grid([word_map(result), *charts]), uses_list(result)]
+    return ProbeTable(f"uses of “{word}”", columns, rows, note, figures, bars=False)
 
 
 def _means(cosines, chosen):

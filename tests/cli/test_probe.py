@@ -48,7 +48,8 @@ def test_layers(tmp_path, capsys):
 def test_uses_of_a_word(tmp_path, capsys):
     (tmp_path / "law.tsv").write_text("text\tsense\nthe law of </b> war\ta\na law\ta\npeople of law\tb\nlaw and war\tb\n")
     out = tmp_path / "law.html"
-    assert main(["probe", BERT, "--word", "law", "--corpus", str(tmp_path / "law.tsv"), "--layer", "1", "--output", str(out)]) == 0
+    corpus = str(tmp_path / "law.tsv")
+    assert main(["probe", BERT, "--word", "law", "--corpus", corpus, "--layer", "1", "--output", str(out)]) == 0
     assert "nearest of same sense: random weights" in capsys.readouterr().out
     found, page = json.loads((tmp_path / "law.json").read_text())["model"]["word"], out.read_text()
     assert len(found["points"]) == 4 and found["uses"][2]["text"] == "people of law" and found["layer"] == 1
@@ -60,11 +61,33 @@ def test_trees(tmp_path, capsys):
     words += ["4\twar\t_\tNOUN\t_\t_\t2\tnmod\t_\t_", ""]
     (tmp_path / "a.conllu").write_text("\n".join(words * 6))
     file = str(tmp_path / "a.conllu")
-    assert main(["probe", BERT, "--heads", file, "--trees", file, file, "--most", "4", "--output", str(tmp_path / "heads.html")]) == 0
+    out = str(tmp_path / "heads.html")
+    assert main(["probe", BERT, "--heads", file, "--trees", file, file, "--most", "4", "--output", out]) == 0
     printed, found = capsys.readouterr().out, json.loads((tmp_path / "heads.json").read_text())
     assert "attention to relations" in printed and "attention to positions" in printed
     assert "UUAS: random weights" in printed and found["model"]["trees"]["count"] == 4
     assert found["random weights"]["heads"]["counts"] == {"all": 12, "det": 4, "case": 4, "nmod": 4}
+
+
+def test_bias_and_expectations(tmp_path, capsys):
+    stereoset, pro, anti, negation = (tmp_path / name for name in ("dev.json", "pro.txt", "anti.txt", "NEG.tsv"))
+    labels = ("stereotype", "anti-stereotype", "unrelated")
+    row = {"id": "1", "target": "law", "bias_type": "x"}
+    inside = [{"gold_label": label, "sentence": f"the {word}"} for label, word in zip(labels, ("law", "war", "people"))]
+    after = [{"gold_label": label, "sentence": f"a {word}"} for label, word in zip(labels, ("law", "war", "people"))]
+    splits = {"intrasentence": [row | {"context": "the BLANK", "sentences": inside}]}
+    splits["intersentence"] = [row | {"context": "the war", "sentences": after}]
+    stereoset.write_text(json.dumps({"data": splits}))
+    pro.write_text("1 [The law] and [he].\n2 [The war] and [she].\n")
+    anti.write_text("1 [The law] and [she].\n2 [The war] and [he].\n")
+    columns = "item\tcontext_aff\tcontext_neg\ttarget_aff\ttarget_neg\n"
+    negation.write_text(columns + "0\tthe war of\tthe war of a\tpeople\tlaw\n")
+    files = ["--stereoset", str(stereoset), "--winobias", str(pro), str(anti), "--ettinger", str(negation)]
+    assert main(["probe", BERT, *files, "--output", str(tmp_path / "bias.html")]) == 0
+    printed, found = capsys.readouterr().out, json.loads((tmp_path / "bias.json").read_text())["model"]
+    assert all(text in printed for text in ("do not call one fair", "NEG, negative", "pro minus anti"))
+    assert found["stereoset"]["all"]["count"] == 1 + ("intersentence" in found["stereoset"])
+    assert found["winobias"]["pro"] + found["winobias"]["anti"] == 1 and found["ettinger"]["NEG, all"]["count"] == 2
 
 
 @pytest.mark.parametrize(
