@@ -1,4 +1,4 @@
-"""What a pretrained model has learned: cloze questions, minimal pairs, stereotypes, layers, attention; see README.md.
+"""What a pretrained model has learned: words, stereotypes, layers, attention heads, trees; see README.md.
 
     objective, tokenizer = load_pretrained("run")
     scorer = text_scorer(objective, tokenizer)

@@ -47,7 +47,7 @@ class StereoSetExample:
     def filled(self, word):
         """(the context with a word in its blank, its (start, end) there, in characters)."""
         begin = self.context.index(BLANK)
-        return self.context.replace(BLANK, word, 1), (begin, begin + len(word))
+        return self.context.replace(BLANK, word), (begin, begin + len(word))
 
 
 @dataclasses.dataclass(frozen=True)
@@ -103,7 +103,7 @@ def _options(split, context, options):
     """The sentences; of a context with a blank the words that fill it, without punctuation, as the authors cut them out."""
     if split != SPLITS[0]:
         return options
-    (place,) = (i for i, word in enumerate(context.split(" ")) if BLANK in word)
+    place = [i for i, word in enumerate(context.split(" ")) if BLANK in word][-1]
     no_marks = str.maketrans("", "", string.punctuation)
     return tuple(option.split(" ")[place].translate(no_marks) for option in options)
 
