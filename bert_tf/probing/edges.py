@@ -153,14 +153,14 @@ def run_edges(encoder, tokenizer, train, test, config=None, batch_size=32, progr
         schedule = keras.optimizers.schedules.PolynomialDecay(
             config.learning_rate, config.epochs * -(-border // config.batch_size), end_learning_rate=0.0
         )
-        probe.compile(keras.optimizers.Adam(schedule), keras.losses.BinaryCrossentropy(from_logits=True))
+        probe.compile(keras.optimizers.Adam(schedule), keras.losses.BinaryCrossentropy(from_logits=True), jit_compile=False)
         probe.fit(one, targets[:border], batch_size=config.batch_size, epochs=config.epochs, verbose=0)
         starts = range(0, len(other[0]), config.batch_size)
         logits = [ops.convert_to_numpy(probe(tuple(x[i : i + config.batch_size] for x in other))) for i in starts]
         found.append((probe, micro_f1(np.concatenate(logits) > 0, targets[border:], unknown)))
     frequent = np.zeros_like(targets[border:])
     frequent[:, targets[:border].sum(axis=0).argmax()] = 1
-    mix = ops.convert_to_numpy(ops.softmax(found[0][0].mix.weight))
+    mix = ops.convert_to_numpy(ops.softmax(found[0][0].mix.weight.value))
     return EdgeResult(
         f1=found[0][1],
         embeddings=found[1][1],

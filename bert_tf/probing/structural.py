@@ -136,7 +136,7 @@ def train_maps(pairs, config, progress=None):
             train(vectors, targets, real)
         if progress is not None:
             progress(epoch + 1, config.epochs)
-    return ops.convert_to_numpy(maps).astype(np.float64)
+    return ops.convert_to_numpy(maps.value).astype(np.float64)
 
 
 def probe_loss(maps, vectors, targets, real):
