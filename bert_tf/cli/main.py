@@ -22,7 +22,7 @@ COMMANDS = {
     "fill-mask": "fill [MASK] in sentences with a pretrained model",
     "generate": "continue prompts with a decoder, or answer them with an encoder-decoder",
     "score": "log-likelihood of continuations, or the perplexity of a corpus",
-    "probe": "what a pretrained model has learned: cloze questions, minimal pairs, stereotypes, layers",
+    "probe": "what a pretrained model has learned: cloze questions, minimal pairs, stereotypes, layers, trees",
     "attention": "write a page on which the attention of every head can be looked at",
     "prompt": "zero-, one- and few-shot tasks, written as text for a pretrained model",
     "finetune": "fine-tune a pretrained model on labelled data",

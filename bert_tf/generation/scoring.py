@@ -161,6 +161,22 @@ class TextScorer:
             self._check_length(len(ids), text)
         return [(np.array(ids[1:], np.int32), *scored) for ids, scored in zip(rows, self._scored(rows))]
 
+    def target_tokens(self, sources, targets):
+        """The log-probability of each token of targets that an encoder-decoder writes after sources.
+
+        Args:
+            sources, targets: lists of lists of ids, as the model reads and writes them; the token that begins a target is added.
+
+        Returns:
+            list of (log-probabilities float32, ranks int32), arrays as long as each target.
+
+        Raises:
+            DataError: a source or target longer than the model's positions.
+        """
+        for ids in (*sources, *targets):
+            self._check_length(len(ids), self.tokenizer.decode(ids))
+        return self._scored([[self.start_id, *ids] for ids in targets], sources)
+
     def perplexity(self, documents, length=None, stride=None, progress=None):
         """The negative log-likelihood of documents, each for itself.
 

@@ -107,6 +107,11 @@ class MaskedLM(PretrainingModel):
     def hidden_token_logits(self, inputs, hidden, positions, mask_id):
         return masked_logits(self.backbone, self.masked_lm_head, inputs, hidden, positions, mask_id)
 
+    def next_sentence_logits(self, inputs):
+        if self.pair_task != "nsp":
+            return None
+        return self.pair_head(self.backbone(inputs, training=False)["pooled_output"], training=False)
+
     def loss_weights(self, features):
         return {name: ops.sum(weights) for name, (_, weights) in self._targets(features).items()}
 

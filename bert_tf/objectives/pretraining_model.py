@@ -56,6 +56,17 @@ class PretrainingModel(TrainableModel):
             "masked_lm, replaced_token_detection or permutation_lm"
         )
 
+    def next_sentence_logits(self, inputs):
+        """Whether the second segment of each row follows the first one in its document.
+
+        Args:
+            inputs: dict of the encoder's inputs: `token_ids` int32 [B, S], `segment_ids`, ...
+
+        Returns:
+            float32 [B, 2], class 0 where it does; None for a model that was not trained for it.
+        """
+        return None
+
     def frame(self, tokenizer):
         """The `Frame` in which the model was trained to read prompts, if it writes text; None for the usual one.
 

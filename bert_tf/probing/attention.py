@@ -40,11 +40,20 @@ class TextAttention:
 
         Clark et al. 2019, section 4.1.
         """
-        groups = np.equal.outer(np.arange(max(self.words) + 1), self.words).astype(np.float32)
-        summed = np.einsum("lhqk,wk->lhqw", self.weights, groups)
-        weights = np.einsum("lhqw,vq->lhvw", summed, groups / groups.sum(axis=1, keepdims=True))
-        names = ["".join(t.removeprefix("##") for t, word in zip(self.tokens, self.words) if word == w) for w in range(len(groups))]
-        return TextAttention(names, list(range(len(groups))), weights)
+        names = [[] for _ in range(max(self.words) + 1)]
+        for token, word in zip(self.tokens, self.words):
+            names[word].append(token.removeprefix("##"))
+        weights = between_words(self.weights, self.words)
+        return TextAttention(["".join(parts) for parts in names], list(range(len(names))), weights)
+
+
+def between_words(weights, words):
+    """float32 [layers, heads, W, W] of `weights` [layers, heads, S, S]: the sum over the tokens of a word that is looked at, the
+    mean over those that look. `words` is the number of each token's word, from 0.
+    """
+    groups = np.equal.outer(np.arange(max(words) + 1), words).astype(np.float32)
+    summed = np.einsum("lhqk,wk->lhqw", weights, groups, optimize=True)
+    return np.einsum("lhqw,vq->lhvw", summed, groups / groups.sum(axis=1, keepdims=True), optimize=True)
 
 
 def text_attention(encoder, tokenizer, text, text_pair=None):
@@ -74,9 +83,9 @@ def text_attention(encoder, tokenizer, text, text_pair=None):
     found = row["token_ids"].numpy()[0]
     if len(found) > longest:
         raise DataError(f"the text has {len(found)} tokens, and at most {longest} can be shown; shorten it")
-    scores = _with_attention(encoder)(row, training=False)["attention_scores"]
+    scores = with_attention(encoder)(row, training=False)["attention_scores"]
     weights = np.stack([np.asarray(of_layer[0], np.float32) for of_layer in scores])
-    return TextAttention([tokenizer.id_to_token(int(i)) for i in found], _words_of_row(tokenizer, words, len(found)), weights)
+    return TextAttention([tokenizer.id_to_token(int(i)) for i in found], words_of_row(tokenizer, words, len(found)), weights)
 
 
 def write_attention_page(attention, path, title="Attention"):
@@ -120,7 +129,7 @@ def write_attention_page(attention, path, title="Attention"):
         file.write(document(title, parts, script=script))
 
 
-def _with_attention(encoder):
+def with_attention(encoder):
     """The same model with `attention_scores` among its outputs."""
     settings = encoder.get_config()
     if "output_attention_scores" not in settings:
@@ -133,7 +142,7 @@ def _with_attention(encoder):
     return whole
 
 
-def _words_of_row(tokenizer, words, length):
+def words_of_row(tokenizer, words, length):
     """The number of the word of each token of a row: `words` counts from 1 in each text."""
     layout = tokenizer.layout
     first, *second = words

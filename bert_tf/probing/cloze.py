@@ -8,6 +8,8 @@ import dataclasses
 
 import numpy as np
 
+from bert_tf.probing.tables import ProbeTable, beside, is_known
+
 
 @dataclasses.dataclass(frozen=True)
 class ClozeResult:
@@ -103,3 +105,36 @@ def _result(rows):
         count=len(rows),
         ranked=len(ranks),
     )
+
+
+def cloze_table(result, control=None):
+    """The `ProbeTable` of what `run_cloze` returns for a model, beside the same model with random weights.
+
+    Example:
+        found = run_cloze(scorer, [ClozeQuestion("films", "a ___ film", ("good",), ("good", "bad"))])
+        cloze_table(found).lines()
+    """
+    names = ("accuracy", "chance", "without_context", None, "p_at_1", "p_at_5", "median_rank")
+
+    def row(kinds):
+        values = [
+            beside(control, lambda of_kind: _mean(of_kind, kinds, "accuracy")) if name is None else _mean(result, kinds, name)
+            for name in names
+        ]
+        return [*values, sum(result[kind].count for kind in kinds)]
+
+    rows = [(kind, row([kind])) for kind in result]
+    if len(result) > 1:
+        rows.append(("mean of kinds", row(list(result))))
+    columns = ["right", "chance", "no context", "random", "P@1", "P@5", "median rank", "questions"]
+    note = (
+        "right: the answer is the most probable option; random: the same of random weights; P@1, P@5, rank: among the whole "
+        "vocabulary"
+    )
+    return ProbeTable("cloze questions", columns, rows, note)
+
+
+def _mean(result, kinds, name):
+    """The mean of a number over the kinds that have it; None where none has."""
+    known = [number for kind in kinds if is_known(number := getattr(result[kind], name))]
+    return sum(known) / len(known) if known else None

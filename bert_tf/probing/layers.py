@@ -15,6 +15,8 @@ import numpy as np
 
 from bert_tf.backend import as_graph
 from bert_tf.errors import DataError
+from bert_tf.probing.layer_charts import grid, layer_chart
+from bert_tf.probing.tables import ProbeTable
 from bert_tf.tasks.config import TaskConfig
 from bert_tf.tasks.feature_tagger import with_hidden_states
 from bert_tf.tasks.heads import INPUTS
@@ -148,6 +150,27 @@ def probe_layers(encoder, tokenizer, train, test, sequence_length=128, batch_siz
         "length": LayerProbe(accuracies(of_sentences, lengths), None, _majority(*lengths), len(set(lengths[0]))),
         "order": LayerProbe(accuracies(mixed, moved), None, _majority(*moved), 2),
     }
+
+
+def layers_table(result, control=None):
+    """The `ProbeTable` of what `probe_layers` returns, beside that of random weights: a column for each layer, and charts.
+
+    Example:
+        layers_table({"tags": LayerProbe((0.7, 0.8), (0.6, 0.5), 0.65, 12)}).lines()
+    """
+    rows, charts = [], []
+    for name, found in result.items():
+        random = None if control is None else control[name].layers
+        lines = {name: found.layers, f"{name}: selectivity": found.selectivity, f"{name}: random weights": random}
+        guess = [found.baseline, None, None]
+        rows += [(label, [*values, own]) for (label, values), own in zip(lines.items(), guess) if values is not None]
+        charts.append(layer_chart(name, {"model": found.layers, "random": random}, {"guess": found.baseline}))
+    note = (
+        "Accuracy of a linear classifier by layer; 0 is the output of the embeddings. selectivity: accuracy minus that on random "
+        "tags of words; guess: the most frequent tag of a word, or class"
+    )
+    layers = range(len(next(iter(result.values())).layers))
+    return ProbeTable("layers", [*map(str, layers), "guess"], rows, note, [grid(charts)], bars=False)
 
 
 def classify(train, train_labels, test, test_labels, seed=0):

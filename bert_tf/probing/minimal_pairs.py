@@ -12,6 +12,7 @@ import numpy as np
 
 from bert_tf.errors import DataError
 from bert_tf.parsing import parse_json
+from bert_tf.probing.tables import ProbeTable, beside
 from bert_tf.prompting.rows import read_rows
 
 GOOD, BAD, KIND = "sentence_good", "sentence_bad", "linguistics_term"
@@ -68,7 +69,7 @@ def read_pairs(path, most=None):
     """
     path = Path(path)
     if path.is_dir():
-        files = sorted(path.glob("*.jsonl"))
+        files = sorted(file for file in path.glob("*.jsonl") if not file.name.startswith("."))
         pairs = [pair for file in files for pair in _of_file(file, most)]
     elif path.suffix == ".zip":
         pairs = _of_zip(path, most)
@@ -105,6 +106,19 @@ def run_pairs(scorer, pairs, progress=None):
     return PairsResult(float(np.mean(right)), by_kind, len(pairs))
 
 
+def pairs_table(result, control=None):
+    """The `ProbeTable` of a `PairsResult`, beside that of random weights.
+
+    Example:
+        pairs_table(run_pairs(scorer, [MinimalPair("a good film", "good a film", "order")])).lines()
+    """
+    rows = [("all", [result.accuracy, 0.5, beside(control, lambda c: c.accuracy), result.count])]
+    for kind, (accuracy, count) in result.by_kind.items():
+        rows.append((kind, [accuracy, 0.5, beside(control, lambda c: c.by_kind[kind][0]), count]))
+    note = "accuracy: the acceptable sentence is the more probable one; random: the same of random weights"
+    return ProbeTable("minimal pairs", ["accuracy", "chance", "random", "pairs"], rows, note)
+
+
 def _of_file(path, most):
     rows = read_rows(path, (GOOD, BAD))[:most] if path.suffix != ".jsonl" else None
     if rows is None:
@@ -114,10 +128,11 @@ def _of_file(path, most):
 
 
 def _of_zip(path, most):
+    # BLiMP's zip was packed on a Mac: beside the files it has "__MACOSX/data/._adjunct_island.jsonl", which is no text.
     pairs = []
     try:
         with zipfile.ZipFile(path) as archive:
-            for name in sorted(n for n in archive.namelist() if n.endswith(".jsonl")):
+            for name in sorted(n for n in archive.namelist() if n.endswith(".jsonl") and not Path(n).name.startswith(".")):
                 with archive.open(name) as file:
                     rows = _json_rows(io.TextIOWrapper(file, "utf-8"), f"{path}: {name}", most)
                 pairs += [MinimalPair(row[GOOD], row[BAD], row.get(KIND) or Path(name).stem) for row in rows]

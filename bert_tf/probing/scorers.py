@@ -4,8 +4,6 @@ A model that sees both sides predicts each token from all others (pseudo-log-lik
 2020, equation 1), a decoder from those before it. `text_scorer` chooses.
 """
 
-import dataclasses
-
 import numpy as np
 from keras import ops
 
@@ -13,40 +11,10 @@ from bert_tf.backend import as_graph
 from bert_tf.errors import ConfigError, DataError
 from bert_tf.generation import TextScorer
 from bert_tf.parsing import brief
+from bert_tf.probing.gap_scorer import GapScorer
+from bert_tf.probing.scored_texts import ScoredText, tokenized
+from bert_tf.tasks.heads import INPUTS
 from bert_tf.tasks.sequences import as_strings
-from bert_tf.tokenizers.ops.word_spans import find_word_spans
-
-
-@dataclasses.dataclass(frozen=True)
-class ScoredText:
-    """The tokens of a text, special tokens left out, and what a model thinks of each.
-
-    Attributes:
-        ids: int32 [T].
-        starts, ends: int32 [T], the characters [start, end) of each.
-        log_p: float32 [T], the natural logarithm of the probability of each.
-        ranks: int32 [T], how many other tokens are more probable in its place.
-
-    Example:
-        (text,) = scorer.score(["a good film"])
-        text.within(2, 6).log_p  # of "good"
-    """
-
-    ids: np.ndarray
-    starts: np.ndarray
-    ends: np.ndarray
-    log_p: np.ndarray
-    ranks: np.ndarray
-
-    @property
-    def log_likelihood(self):
-        """float, the sum of `log_p`."""
-        return float(self.log_p.sum(dtype="float64"))
-
-    def within(self, start, end):
-        """The `ScoredText` of the tokens with a character of [start, end)."""
-        own = (self.starts < end) & (self.ends > start)
-        return ScoredText(*(getattr(self, field.name)[own] for field in dataclasses.fields(self)))
 
 
 class NextTokenScorer:
@@ -79,7 +47,7 @@ class NextTokenScorer:
         Raises:
             DataError: a text without tokens, or longer than the model's positions.
         """
-        tokens, results = _tokenized(self.tokenizer, texts), []
+        tokens, results = tokenized(self.tokenizer, texts), []
         for (ids, starts, ends, _), (predicted, log_p, ranks) in zip(tokens, self.scorer.tokens(texts)):
             first = len(ids) - len(predicted)
             results.append(ScoredText(ids[first:], starts[first:], ends[first:], log_p, ranks))
@@ -98,6 +66,17 @@ class NextTokenScorer:
         """
         scored = self.score(texts)
         return [(text.log_likelihood, text.within(*span)) for text, span in zip(scored, spans)]
+
+    def fill_scores(self, texts, spans):
+        """list of float, for what fills a span of each text: the mean log-probability of the tokens of the text."""
+        return [float(text.log_p.mean()) for text in self.score(texts)]
+
+    def follow_scores(self, pairs):
+        """list of float, for how well the second text of each pair follows the first: the mean log-probability of its tokens."""
+        scored = self.score([f"{first} {second}" for first, second in pairs])
+        begins = [len(first) + 1 for first, _ in pairs]
+        parts = [text.within(begin, begin + len(second)) for text, begin, (_, second) in zip(scored, begins, pairs)]
+        return [float(part.log_p.mean()) for part in parts]
 
 
 class HiddenTokenScorer:
@@ -145,8 +124,38 @@ class HiddenTokenScorer:
         """
         return [(float(np.mean(text.log_p)), text) for text in self._score(texts, spans)]
 
+    def fill_scores(self, texts, spans):
+        """list of float, for what fills a span of each text: the mean probability of its tokens, each from all other tokens of
+        the text and those of the span before it; those after it are left out, so that the length is not seen.
+        """
+        rows, counts = [], []
+        for text, (ids, starts, ends, _), span in zip(texts, tokenized(self.tokenizer, texts), spans):
+            self._check_length(len(ids), text)
+            inside = np.flatnonzero((starts < span[1]) & (ends > span[0]))
+            for position in inside:
+                kept = np.concatenate([ids[: position + 1], ids[inside[-1] + 1 :]])
+                rows.append((kept, np.arange(len(kept)) == position, position))
+            counts.append(len(inside))
+        probabilities = np.exp(self._computed(rows)[0].astype(np.float64))
+        return [float(own.mean()) for own in np.split(probabilities, np.cumsum(counts)[:-1])]
+
+    def follow_scores(self, pairs):
+        """list of float, for how well the second text of each pair follows the first: the probability by next sentence
+        prediction. None for a model without one.
+        """
+        found = []
+        for begin in range(0, len(pairs), self.batch_size):
+            texts = zip(*pairs[begin : begin + self.batch_size])
+            ids = [self.tokenizer.tokenize(as_strings(of_part)) for of_part in texts]
+            row = self.tokenizer.pack(*ids, sequence_length=self.objective.backbone.config.max_positions, dynamic=True)
+            logits = self.objective.next_sentence_logits({name: row[name] for name in INPUTS})
+            if logits is None:
+                return None
+            found += ops.convert_to_numpy(ops.softmax(ops.cast(logits, "float32"), axis=-1))[:, 0].tolist()
+        return found
+
     def _score(self, texts, spans):
-        tokens, rows, owners = _tokenized(self.tokenizer, texts), [], []
+        tokens, rows, owners = tokenized(self.tokenizer, texts), [], []
         kept = []
         for number, ((ids, starts, ends, begins), span) in enumerate(zip(tokens, spans)):
             self._check_length(len(ids), texts[number])
@@ -209,31 +218,20 @@ class HiddenTokenScorer:
 
 
 def text_scorer(objective, tokenizer, batch_size=32, hide="word"):
-    """The scorer for a pretrained model: `NextTokenScorer` for decoders, `HiddenTokenScorer` for encoders.
+    """The scorer for a pretrained model: `HiddenTokenScorer` for encoders, `NextTokenScorer` for decoders, `GapScorer` for
+    encoder-decoders.
 
     Args:
         objective, tokenizer: what `load_pretrained` returns.
         batch_size, hide: of the scorers.
 
     Raises:
-        ConfigError: an encoder-decoder, or an objective that predicts no tokens.
+        ConfigError: an encoder-decoder without sentinels, or an objective that predicts no tokens.
 
     Example:
         text_scorer(MaskedLM(encoder), tokenizer).score(["a good film", "film good a"])
     """
     if objective.backbone.kind == "encoder":
         return HiddenTokenScorer(objective, tokenizer, batch_size, hide)
-    return NextTokenScorer(objective.backbone, tokenizer, batch_size, objective.frame(tokenizer))
-
-
-def _tokenized(tokenizer, texts):
-    """(ids, starts, ends, whether each begins a word) of each text: arrays of one length."""
-    strings = as_strings(texts)
-    ids, starts, ends = tokenizer.tokenize_with_offsets(strings)
-    begins, _ = find_word_spans(tokenizer, strings, ids, starts, ends)
-    parts = [x.numpy() for x in (ids.values, starts.values, ends.values, begins)]
-    splits = ids.row_splits.numpy()
-    for text, first, last in zip(texts, splits, splits[1:]):
-        if first == last:
-            raise DataError(f"{brief(text)} has no token; give at least one word")
-    return [tuple(part[first:last] for part in parts) for first, last in zip(splits, splits[1:])]
+    kinds = {"decoder": NextTokenScorer, "encoder_decoder": GapScorer}
+    return kinds[objective.backbone.kind](objective.backbone, tokenizer, batch_size, objective.frame(tokenizer))

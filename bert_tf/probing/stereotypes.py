@@ -10,6 +10,7 @@ import difflib
 import numpy as np
 
 from bert_tf.errors import DataError
+from bert_tf.probing.tables import ProbeTable, beside
 from bert_tf.prompting.rows import read_rows
 
 MORE, LESS, DIRECTION, KIND = "sent_more", "sent_less", "stereo_antistereo", "bias_type"
@@ -96,6 +97,20 @@ def run_crows_pairs(scorer, rows, progress=None):
         count=len(rows),
         ties=int((~decided).sum()),
     )
+
+
+def crows_pairs_table(result, control=None):
+    """The `ProbeTable` of a `StereotypeResult`, beside that of random weights.
+
+    Example:
+        rows = [{"sent_more": "a film", "sent_less": "a good film", "stereo_antistereo": "stereo", "bias_type": "x"}]
+        crows_pairs_table(run_crows_pairs(scorer, rows)).lines()
+    """
+    rows = [("all", [result.score, 0.5, beside(control, lambda c: c.score), result.count])]
+    for kind, (score, count) in result.by_kind.items():
+        rows.append((kind, [score, 0.5, beside(control, lambda c: c.by_kind[kind][0]), count]))
+    note = f"0.5 is no preference; {result.ties} ties. {CAVEAT}"
+    return ProbeTable("CrowS-Pairs", ["score", "neutral", "random", "pairs"], rows, note)
 
 
 def _shared(first, second):

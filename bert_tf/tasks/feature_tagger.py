@@ -153,7 +153,8 @@ def with_hidden_states(encoder):
     settings = encoder.get_config()
     if "output_hidden_states" not in settings or encoder.kind == "encoder_decoder":
         raise ConfigError(
-            f"task.features reads the outputs of the layers, which {type(encoder).__name__} does not give; remove task.features"
+            f"{type(encoder).__name__} does not give the outputs of its layers, which task.features and the probes of layers read; "
+            "remove task.features, or probe an encoder or a decoder"
         )
     if settings["output_hidden_states"]:
         return encoder

@@ -23,6 +23,8 @@ def test_all_probes(tmp_path, capsys):
     printed = capsys.readouterr().out
     for text in ("by pseudo-log-likelihood", "cloze questions", "minimal pairs", "CrowS-Pairs", "mean of kinds", "do not call one fair"):
         assert text in printed
+    page = out.with_suffix(".html").read_text()
+    assert all(f"<h2>{title}</h2>" in page for title in ("cloze questions", "minimal pairs", "CrowS-Pairs"))
     found = json.loads(out.read_text())
     scorer = text_scorer(*load_pretrained(BERT))
     assert found["model"]["pairs"]["accuracy"] == run_pairs(scorer, read_pairs(pairs)).accuracy
@@ -43,12 +45,58 @@ def test_layers(tmp_path, capsys):
     assert found["tags"]["layers"][0] == 1.0 and found["tags"]["classes"] == 3
 
 
+def test_uses_of_a_word(tmp_path, capsys):
+    (tmp_path / "law.tsv").write_text("text\tsense\nthe law of </b> war\ta\na law\ta\npeople of law\tb\nlaw and war\tb\n")
+    out = tmp_path / "law.html"
+    corpus = str(tmp_path / "law.tsv")
+    assert main(["probe", BERT, "--word", "law", "--corpus", corpus, "--layer", "1", "--output", str(out)]) == 0
+    assert "nearest of same sense: random weights" in capsys.readouterr().out
+    found, page = json.loads((tmp_path / "law.json").read_text())["model"]["word"], out.read_text()
+    assert len(found["points"]) == 4 and found["uses"][2]["text"] == "people of law" and found["layer"] == 1
+    assert "<title>1 (a): the law of &lt;/b&gt; war</title>" in page and page.count('class="dot c1"') >= 2
+
+
+def test_trees(tmp_path, capsys):
+    words = ["1\tthe\t_\tDET\t_\t_\t2\tdet\t_\t_", "2\tlaw\t_\tNOUN\t_\t_\t0\troot\t_\t_", "3\tof\t_\tADP\t_\t_\t4\tcase\t_\t_"]
+    words += ["4\twar\t_\tNOUN\t_\t_\t2\tnmod\t_\t_", ""]
+    (tmp_path / "a.conllu").write_text("\n".join(words * 6))
+    file = str(tmp_path / "a.conllu")
+    out = str(tmp_path / "heads.html")
+    assert main(["probe", BERT, "--heads", file, "--trees", file, file, "--most", "4", "--output", out]) == 0
+    printed, found = capsys.readouterr().out, json.loads((tmp_path / "heads.json").read_text())
+    assert "attention to relations" in printed and "attention to positions" in printed
+    assert "UUAS: random weights" in printed and found["model"]["trees"]["count"] == 4
+    assert found["random weights"]["heads"]["counts"] == {"all": 12, "det": 4, "case": 4, "nmod": 4}
+
+
+def test_bias_and_expectations(tmp_path, capsys):
+    stereoset, pro, anti, negation = (tmp_path / name for name in ("dev.json", "pro.txt", "anti.txt", "NEG.tsv"))
+    labels = ("stereotype", "anti-stereotype", "unrelated")
+    row = {"id": "1", "target": "law", "bias_type": "x"}
+    inside = [{"gold_label": label, "sentence": f"the {word}"} for label, word in zip(labels, ("law", "war", "people"))]
+    after = [{"gold_label": label, "sentence": f"a {word}"} for label, word in zip(labels, ("law", "war", "people"))]
+    splits = {"intrasentence": [row | {"context": "the BLANK", "sentences": inside}]}
+    splits["intersentence"] = [row | {"context": "the war", "sentences": after}]
+    stereoset.write_text(json.dumps({"data": splits}))
+    pro.write_text("1 [The law] and [he].\n2 [The war] and [she].\n")
+    anti.write_text("1 [The law] and [she].\n2 [The war] and [he].\n")
+    columns = "item\tcontext_aff\tcontext_neg\ttarget_aff\ttarget_neg\n"
+    negation.write_text(columns + "0\tthe war of\tthe war of a\tpeople\tlaw\n")
+    files = ["--stereoset", str(stereoset), "--winobias", str(pro), str(anti), "--ettinger", str(negation)]
+    assert main(["probe", BERT, *files, "--output", str(tmp_path / "bias.html")]) == 0
+    printed, found = capsys.readouterr().out, json.loads((tmp_path / "bias.json").read_text())["model"]
+    assert all(text in printed for text in ("do not call one fair", "NEG, negative", "pro minus anti"))
+    assert found["stereoset"]["all"]["count"] == 1 + ("intersentence" in found["stereoset"])
+    assert found["winobias"]["pro"] + found["winobias"]["anti"] == 1 and found["ettinger"]["NEG, all"]["count"] == 2
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
         (["--most", "0"], "--most is 0; it must be at least 1"),
         (["--cloze", "klingon"], "klingon"),
         (["--relations", "a.jsonl"], "--relations is for --lama"),
+        (["--word", "bank"], "--word and --corpus belong together"),
         (["--pairs", "nowhere.zip"], "cannot read nowhere.zip"),
     ],
 )

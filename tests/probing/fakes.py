@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from bert_tf.probing.scorers import ScoredText
+from bert_tf.probing import ScoredText
 
 
 class FakeScorer:

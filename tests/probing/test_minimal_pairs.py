@@ -24,6 +24,8 @@ def test_files(tmp_path):
     with zipfile.ZipFile(tmp_path / "BLiMP.zip", "w") as archive:
         for file in folder.iterdir():
             archive.write(file, f"data/{file.name}")
+        archive.writestr("__MACOSX/data/._a.jsonl", b"\x00\x05\x16\x07\xb0")
+    (folder / "._a.jsonl").write_bytes(b"\x00\x05\x16\x07\xb0")
     (tmp_path / "own.tsv").write_text("sentence_good\tsentence_bad\na b\tb a\n")
     expected = [MinimalPair(row["sentence_good"], row["sentence_bad"], "agreement") for row in ROWS]
     other = MinimalPair("a b", "b a", "b")

@@ -5,8 +5,7 @@ import pytest
 from fakes import FakeScorer
 
 from bert_tf.errors import DataError
-from bert_tf.probing import read_crows_pairs, run_crows_pairs
-from bert_tf.probing.scorers import ScoredText
+from bert_tf.probing import ScoredText, read_crows_pairs, run_crows_pairs
 
 ROWS = "sent_more,sent_less,stereo_antistereo,bias_type\n{}"
 

@@ -1,0 +1,91 @@
+"""Files of edge probes: a text with one span or two, and the labels of what lies between them."""
+
+import dataclasses
+from itertools import accumulate
+
+from bert_tf.errors import DataError
+from bert_tf.parsing import parse_json
+from bert_tf.tasks.files import numbered_lines, read_text
+
+
+@dataclasses.dataclass(frozen=True)
+class SpanExample:
+    """A text with spans and their labels.
+
+    Attributes:
+        text: str.
+        spans: tuple of (start, end), characters of the text: one span, such as an entity, or two, such as a verb and its object.
+        labels: tuple of str, all that are true of the spans.
+
+    Example:
+        SpanExample("a good film", ((2, 6), (7, 11)), ("amod",))
+    """
+
+    text: str
+    spans: tuple
+    labels: tuple
+
+
+def read_spans(path, most=None):
+    """Reads a file of JSON lines, each with `text` or `words`, `spans` and `label`.
+
+    Spans are [start, end) in characters of `text`, or in words of `words`; all lines have the same number of them, one or two.
+    `label` is a text, or a list of texts where several are true.
+
+    Args:
+        path: the file.
+        most: the first so many lines; None for all.
+
+    Returns:
+        list of `SpanExample`.
+
+    Raises:
+        DataError: a line of another form, or a span outside its text; with its number.
+
+    Example:
+        Path("a.jsonl").write_text('{"words": ["a", "good", "film"], "spans": [[1, 2], [2, 3]], "label": "amod"}')
+        read_spans("a.jsonl")[0].spans  # ((2, 6), (7, 11))
+    """
+    examples = []
+    for number, line in numbered_lines(read_text(path)):
+        if len(examples) == most:
+            break
+        if line.strip():
+            where = f"{path}, line {number}"
+            examples.append(_example(parse_json(line, where), where))
+            if len(examples[-1].spans) != len(examples[0].spans):
+                raise DataError(f"{where}: {len(examples[-1].spans)} spans where the first line has {len(examples[0].spans)}")
+    return examples
+
+
+def _example(row, where):
+    if not isinstance(row, dict) or ("text" in row) == ("words" in row):
+        raise DataError(f"{where}: there must be 'text' or 'words', and not both")
+    spans, labels = row.get("spans"), row.get("label")
+    labels = [labels] if isinstance(labels, str) else labels
+    if not isinstance(labels, list) or not labels or not all(isinstance(label, str) for label in labels):
+        raise DataError(f"{where}: 'label' must be a text, or a list of texts")
+    if "words" in row:
+        size = _checked_words(row["words"], where)
+        ends = list(accumulate(len(word) + 1 for word in row["words"]))
+        text, begins = " ".join(row["words"]), [0, *ends]
+    else:
+        text = row["text"]
+        if not isinstance(text, str):
+            raise DataError(f"{where}: 'text' must be a text")
+        size, begins, ends = len(text), range(len(text)), range(2, len(text) + 2)
+    if not isinstance(spans, list) or len(spans) not in (1, 2) or not all(_is_span(span, size) for span in spans):
+        raise DataError(f"{where}: 'spans' must be one or two lists [start, end), within 0 and {size}")
+    return SpanExample(text, tuple((begins[start], ends[end - 1] - 1) for start, end in spans), tuple(labels))
+
+
+def _checked_words(words, where):
+    if not isinstance(words, list) or not words or not all(isinstance(word, str) and word for word in words):
+        raise DataError(f"{where}: 'words' must be a list of texts, none empty")
+    return len(words)
+
+
+def _is_span(span, size):
+    """Whether a value is [start, end) with at least one element."""
+    numbers = isinstance(span, list) and len(span) == 2 and all(type(x) is int for x in span)
+    return numbers and 0 <= span[0] < span[1] <= size

@@ -1,0 +1,230 @@
+"""The structural probe: are the distances of words in a dependency tree in their vectors?
+
+Hewitt and Manning 2019: a linear map B such that |B(h_i - h_j)|^2 is near the number of edges between words i and j (section
+2.1, equation 1), trained with the L1 loss of section 2.2; the scores of section 4 as the authors' code
+(john-hewitt/structural-probes) computes them. The probes of all layers train side by side.
+"""
+
+import dataclasses
+
+import keras
+import numpy as np
+from keras import ops
+
+from bert_tf.backend import as_graph
+from bert_tf.errors import DataError
+from bert_tf.probing.token_states import room, token_states
+from bert_tf.tasks.tagged_sequences import words_of_sentences
+
+#: The lengths over which the authors average the Spearman correlation.
+LENGTHS = range(5, 51)
+
+
+@dataclasses.dataclass(frozen=True)
+class StructuralConfig:
+    """How the probes are trained.
+
+    Attributes:
+        rank: rows of B; the paper's figure 5 shows no gain above 64. None for the width of the model, as in its tables.
+        epochs: over the training sentences. The authors stop when a dev file says so.
+        batch_size: sentences of a step, as the authors.
+        learning_rate: of Adam, as the authors; it falls to 0 along a line, where they divide it when a dev file says so.
+        seed: of B and of the order of the sentences.
+
+    Example:
+        StructuralConfig(rank=8, epochs=2)
+    """
+
+    rank: int | None = 64
+    epochs: int = 10
+    batch_size: int = 20
+    learning_rate: float = 1e-3
+    seed: int = 0
+
+
+@dataclasses.dataclass(frozen=True)
+class StructuralResult:
+    """How well trees are read from the layers.
+
+    Attributes:
+        uuas: tuple of float, by layer the fraction of the trees' edges that the minimum spanning tree of the distances has;
+            punctuation left out. The output of the embeddings is first.
+        spearman: tuple of float, by layer the mean correlation of the distances from a word with those in the tree: over the
+            words of each length of sentence, then over the lengths 5 to 50. nan without such sentences.
+        neighbours: (uuas, spearman) of the distance in the sentence, |i - j|: what a model without syntax reaches.
+        count, skipped: int, test sentences that were read, and those that were too long for the model.
+
+    Example:
+        tree = DependencyTree(["a", "good", "film", "is", "one"], [2, 2, 4, 4, -1], ["x"] * 5, [False] * 5)
+        run_structural(encoder, tokenizer, [tree] * 4, [tree], StructuralConfig(rank=4, epochs=1)).uuas
+    """
+
+    uuas: tuple
+    spearman: tuple
+    neighbours: tuple
+    count: int
+    skipped: int
+
+
+def run_structural(encoder, tokenizer, train, test, config=None, batch_size=32, progress=None):
+    """The `StructuralResult` of a model on test sentences, by probes trained on others.
+
+    Args:
+        encoder: an encoder or decoder that can give the outputs of its layers.
+        tokenizer: of its pretraining.
+        train, test: lists of `DependencyTree`.
+        config: `StructuralConfig`; None for the default.
+        batch_size: sentences computed together.
+        progress: function(epochs done, all); None for nothing.
+
+    Raises:
+        ConfigError: a model that does not give the outputs of its layers.
+        DataError: no sentence of two words fits into the model's positions.
+    """
+    config = config or StructuralConfig()
+    vectors = word_vectors(encoder, tokenizer, [*train, *test], batch_size)
+    pairs = [[(own, tree) for own, tree in zip(*part) if own is not None and len(tree.words) > 1] for part in (
+        (vectors[: len(train)], train), (vectors[len(train) :], test)
+    )]  # fmt: skip
+    if not all(pairs):
+        raise DataError("no sentence has two words and fits into the model's positions; give others to train on and to test on")
+    maps = train_maps(pairs[0], config, progress)
+    trees = [tree for _, tree in pairs[1]]
+    scores = []
+    for layer, of_layer in enumerate(maps):
+        projected = [own[layer].astype(np.float64) @ of_layer for own, _ in pairs[1]]
+        scores.append(tree_scores(trees, [_squared_distances(x) for x in projected]))
+    beside = [np.abs(np.subtract.outer(*[np.arange(len(tree.words))] * 2)) for tree in trees]
+    uuas, spearman = zip(*scores)
+    return StructuralResult(uuas, spearman, tree_scores(trees, beside), len(trees), len(test) - len(trees))
+
+
+def word_vectors(encoder, tokenizer, trees, batch_size=32):
+    """For each tree float32 [layers + 1, N, H], the mean of each word's tokens; None where the sentence is too long."""
+    pieces = [words.pieces for words in words_of_sentences(tokenizer, [tree.words for tree in trees])]
+    kept = [i for i, own in enumerate(pieces) if sum(map(len, own)) <= room(encoder, tokenizer)]
+    found = [None] * len(trees)
+    sequences = [[piece for own in pieces[i] for piece in own] for i in kept]
+    for index, states in token_states(encoder, tokenizer, sequences, batch_size):
+        sizes = [len(own) for own in pieces[kept[index]]]
+        starts = np.cumsum([0, *sizes[:-1]])
+        found[kept[index]] = np.add.reduceat(states, starts, axis=1) / np.array(sizes, np.float32)[:, None]
+    return found
+
+
+def train_maps(pairs, config, progress=None):
+    """float64 [layers, H, rank], the maps of all layers, trained on (vectors [layers, N, H], `DependencyTree`) pairs."""
+    layers, _, width = pairs[0][0].shape
+    rng, rank = np.random.default_rng(config.seed), config.rank or width
+    maps = keras.Variable(rng.uniform(-0.05, 0.05, (layers, width, min(rank, width))), dtype="float32")
+    steps = config.epochs * -(-len(pairs) // config.batch_size)
+    schedule = keras.optimizers.schedules.PolynomialDecay(config.learning_rate, steps, end_learning_rate=0.0)
+    optimizer = keras.optimizers.Adam(schedule)
+    optimizer.build([maps])
+    train = _training_step(maps, optimizer)
+    distances = [tree.distances() for _, tree in pairs]
+    for epoch in range(config.epochs):
+        order = rng.permutation(len(pairs))
+        for start in range(0, len(order), config.batch_size):
+            chosen = order[start : start + config.batch_size]
+            longest = max(len(distances[i]) for i in chosen)
+            vectors = np.zeros((layers, len(chosen), longest, width), np.float32)
+            targets, real = np.zeros((len(chosen), longest, longest), np.float32), np.zeros((len(chosen), longest), np.float32)
+            for row, i in enumerate(chosen):
+                size = len(distances[i])
+                vectors[:, row, :size], targets[row, :size, :size], real[row, :size] = pairs[i][0], distances[i], 1.0
+            train(vectors, targets, real)
+        if progress is not None:
+            progress(epoch + 1, config.epochs)
+    return ops.convert_to_numpy(maps.value).astype(np.float64)
+
+
+def probe_loss(maps, vectors, targets, real):
+    """float32 [layers], the L1 loss of section 2.2: per sentence over the square of its length, then the mean.
+
+    Args:
+        maps: [layers, H, rank].
+        vectors: [layers, B, S, H].
+        targets: [B, S, S], distances in the trees.
+        real: [B, S], 1 for words and 0 for padding.
+    """
+    x = ops.einsum("lbsh,lhr->lbsr", vectors, maps)
+    norms = ops.sum(ops.square(x), axis=-1)
+    predicted = norms[..., :, None] + norms[..., None, :] - 2.0 * ops.matmul(x, ops.transpose(x, (0, 1, 3, 2)))
+    errors = ops.abs(predicted - targets) * real[:, :, None] * real[:, None, :]
+    lengths = ops.sum(real, axis=-1)
+    return ops.mean(ops.sum(errors, axis=(-2, -1)) / ops.square(lengths), axis=-1)
+
+
+def _training_step(maps, optimizer):
+    import tensorflow as tf
+
+    def step(vectors, targets, real):
+        with tf.GradientTape() as tape:
+            # Adam treats each weight alone: the probes of the layers do not touch each other.
+            loss = ops.sum(probe_loss(maps, vectors, targets, real))
+        optimizer.apply(tape.gradient(loss, [maps.value]), [maps])
+
+    return as_graph(step, [((None,) * 4, "float32"), ((None,) * 3, "float32"), ((None,) * 2, "float32")])
+
+
+def tree_scores(trees, distances):
+    """(UUAS, Spearman correlation) of distances [N, N] between the words of trees, as `StructuralResult` has them.
+
+    Example:
+        tree = DependencyTree(["a", "good", "film", "is", "one"], [2, 2, 4, 4, -1], ["x"] * 5, [False] * 5)
+        tree_scores([tree], [tree.distances()])  # (1.0, 1.0)
+    """
+    from scipy.stats import spearmanr
+
+    right = edges = 0
+    by_length = {}
+    for tree, predicted in zip(trees, distances):
+        true, words = tree.distances(), np.flatnonzero(~np.array(tree.punctuation, bool))
+        own = spanning_edges(true[np.ix_(words, words)])
+        right += len(own & spanning_edges(predicted[np.ix_(words, words)]))
+        edges += len(own)
+        if len(true) in LENGTHS:
+            # Where all distances from a word are equal there is no correlation.
+            found = [spearmanr(a, b).statistic for a, b in zip(predicted, true) if np.ptp(a) > 0]
+            by_length.setdefault(len(true), []).extend(found)
+    means = [np.mean(found) for found in by_length.values() if found]
+    return right / edges if edges else float("nan"), float(np.mean(means)) if means else float("nan")
+
+
+def spanning_edges(distances):
+    """The edges (i, j), i < j, of the minimum spanning tree of distances [N, N], a set."""
+    from scipy.sparse.csgraph import minimum_spanning_tree
+
+    # SciPy takes 0 for no edge: two words with the same vector still are neighbours.
+    rows, columns = minimum_spanning_tree(np.maximum(distances, 1e-9)).nonzero()
+    return {(min(i, j), max(i, j)) for i, j in zip(rows.tolist(), columns.tolist())}
+
+
+def _squared_distances(x):
+    norms = np.sum(x * x, axis=-1)
+    return np.maximum(norms[:, None] + norms - 2 * x @ x.T, 0.0)
+
+
+def structural_table(result, control=None):
+    """The `ProbeTable` of a `StructuralResult`, beside that of random weights, with charts by layer.
+
+    Example:
+        structural_table(StructuralResult((0.5, 0.7), (0.6, 0.8), (0.5, 0.6), 100, 0)).lines()
+    """
+    from bert_tf.probing.layer_charts import grid, layer_chart
+    from bert_tf.probing.tables import ProbeTable
+
+    rows, charts = [], []
+    for (name, label), neighbours in zip((("uuas", "UUAS"), ("spearman", "Spearman correlation")), result.neighbours):
+        values, random = getattr(result, name), control and getattr(control, name)
+        rows.append((label, [*values, neighbours]))
+        if random:
+            rows.append((f"{label}: random weights", [*random, None]))
+        charts.append(layer_chart(label, {"model": values, "random": random}, {"neighbours": neighbours}))
+    note = (
+        f"{result.count} sentences, {result.skipped} left out (too long for the model, or of one word). UUAS: the fraction of "
+        "the trees' edges; correlation: over sentences of 5 to 50 words; neighbours: by the distance in the sentence alone"
+    )
+    columns = [*map(str, range(len(result.uuas))), "neighbours"]
+    return ProbeTable("trees in the vectors", columns, rows, note, [grid(charts)], bars=False)

@@ -1,0 +1,91 @@
+"""Dependency trees of CoNLL-U files."""
+
+import dataclasses
+import itertools
+
+import numpy as np
+
+from bert_tf.errors import DataError
+from bert_tf.tasks.conll import read_conll
+
+
+@dataclasses.dataclass(frozen=True)
+class DependencyTree:
+    """A sentence whose words depend on each other.
+
+    Attributes:
+        words: list of str.
+        heads: list of int, the index of each word's head, from 0; -1 for the root.
+        relations: list of str, such as "nsubj".
+        punctuation: list of bool, whether each word is punctuation (UPOS PUNCT, or the relation punct).
+
+    Example:
+        DependencyTree(["a", "good", "film"], [2, 2, -1], ["det", "amod", "root"], [False] * 3).distances()[0, 1]  # 2
+    """
+
+    words: list
+    heads: list
+    relations: list
+    punctuation: list
+
+    def distances(self):
+        """int [N, N], the number of edges between each two words."""
+        ways = []
+        for word in range(len(self.words)):
+            way = [word]
+            while way[-1] >= 0:
+                way.append(self.heads[way[-1]])
+            ways.append(way[::-1])  # from the root of all, -1, to the word
+        found = np.zeros((len(ways),) * 2, int)
+        for (i, a), (j, b) in itertools.combinations(enumerate(ways), 2):
+            shared = next((k for k, (x, y) in enumerate(zip(a, b)) if x != y), min(len(a), len(b)))
+            found[i, j] = found[j, i] = len(a) + len(b) - 2 * shared
+        return found
+
+
+def read_trees(path, most=None):
+    """Reads the sentences of a CoNLL-U file with their columns HEAD and DEPREL.
+
+    Args:
+        path: the file.
+        most: the first so many sentences; None for all.
+
+    Returns:
+        list of `DependencyTree`.
+
+    Raises:
+        DataError: a file in another format, or a sentence whose heads are no tree; with its line.
+
+    Example:
+        words = ["1\\ta\\t_\\tDET\\t_\\t_\\t2\\tdet\\t_\\t_", "2\\tfilm\\t_\\tNOUN\\t_\\t_\\t0\\troot\\t_\\t_"]
+        Path("a.conllu").write_text("\\n".join(words) + "\\n")
+        read_trees("a.conllu")[0].heads  # [1, -1]
+    """
+    tags = read_conll(path)
+    if tags.columns["words"] != 1:  # of CoNLL-U, whose first column numbers the words
+        raise DataError(f"{path} is no CoNLL-U file: ten columns with tabs between them, of which trees need HEAD and DEPREL")
+    heads, relations = (read_conll(path, tag_column=column).labels for column in ("HEAD", "DEPREL"))
+    trees = []
+    for words, own, of_words, marks, lines in list(zip(tags.words, heads, relations, tags.labels, tags.word_lines))[:most]:
+        numbers = [_head(head, len(words), f"{path}, line {line}") for head, line in zip(own, lines)]
+        if numbers.count(-1) != 1 or not _ends(numbers):
+            raise DataError(f"{path}, line {lines[0]}: the heads of the sentence are no tree with one root")
+        punctuation = [mark == "PUNCT" or relation == "punct" for mark, relation in zip(marks, of_words)]
+        trees.append(DependencyTree(words, numbers, of_words, punctuation))
+    return trees
+
+
+def _head(text, words, where):
+    if not text.isdecimal() or int(text) > words:
+        raise DataError(f"{where}: the head is '{text}'; it must be the number of a word of the sentence, or 0")
+    return int(text) - 1
+
+
+def _ends(heads):
+    """Whether each way from word to head ends at the root."""
+    for word in range(len(heads)):
+        for _ in heads:
+            word = heads[word] if word >= 0 else word
+        if word >= 0:
+            return False
+    return True

@@ -1,0 +1,66 @@
+"""Ettinger's files: their questions, and prediction accuracy and sensitivity as her code computes them."""
+
+import numpy as np
+import pytest
+from fakes import FakeScorer
+
+from bert_tf.errors import DataError
+from bert_tf.probing import diagnostics_table, read_diagnostic, run_diagnostics
+
+CPRAG = """item\tcontext_s1\tcontext_s2\texpected\twithin_category\tbetween_category\tconstraint
+0\tHe caught the pass.\tHe likes\tfootball\tbaseball\tmonopoly\tH
+1\tShe said checkmate.\tShe likes\tchess\tmonopoly\tfootball\tL
+"""
+ROLE = """item\tcontext\texpected\texp_cloze\ttarget\ttgt_cloze\ttgt_cloze(strict)
+61-b\twhich journalist the star had \tavoided|hated by\t0.1\tinterviewed\t0.1\t0
+61-a\twhich star the journalist had \tinterviewed\t0.5\tinterviewed\t0.5\t0.5
+"""
+NEGATION = """item\tcontext_aff\tcontext_neg\ttarget_aff\ttarget_neg\tlicensing
+0\tA robin is (a|an)\tA robin is not (a|an)\tbird\tinsect\tY
+1\tTea is very\tTea is not very\tgood\tbad\tN
+"""
+
+
+def test_files(tmp_path):
+    for name, text in (("CPRAG", CPRAG), ("ROLE", ROLE), ("NEG", NEGATION)):
+        (tmp_path / f"{name}.tsv").write_text(text)
+    cprag, role, negation = (read_diagnostic(tmp_path / f"{name}.tsv") for name in ("CPRAG", "ROLE", "NEG"))
+    context = "He caught the pass. He likes"
+    assert cprag.predictions[0] == (("all",), context, ("football",))
+    assert cprag.comparisons[0] == (
+        ("all", "high constraint"), (context, "football"), [(context, "baseball"), (context, "monopoly")]
+    )  # fmt: skip
+    assert role.predictions[0][2] == ("avoided", "hated")
+    places = [(f"which {a} the {b} had", "interviewed") for a, b in (("star", "journalist"), ("journalist", "star"))]
+    assert role.comparisons == [(("all",), places[0], [places[1]])]
+    assert [(words, context) for _, context, words in negation.predictions] == [(("bird",), "A robin is a"), (("good",), "Tea is very")]
+    kinds, right, others = negation.comparisons[1]
+    assert kinds == ("all", "negative", "negative, natural")
+    assert (right, others) == (("A robin is not an", "insect"), [("A robin is not a", "bird")])
+    (tmp_path / "NEG.tsv").write_text("a\tb\n1\t2\n")
+    with pytest.raises(DataError, match="has the columns a, b; it must be a file of CPRAG-102"):
+        read_diagnostic(tmp_path / "NEG.tsv")
+
+
+class Scorer(FakeScorer):
+    """Finds words more probable the more often they are in the table, without the full stop."""
+
+    def span_scores(self, texts, spans):
+        assert all(text.endswith(".") and text[end] == "." for text, (_, end) in zip(texts, spans))
+        return super().span_scores([text.replace(".", " ") for text in texts], spans)
+
+
+def test_numbers(tmp_path):
+    (tmp_path / "CPRAG.tsv").write_text(CPRAG)
+    (tmp_path / "NEG.tsv").write_text(NEGATION)
+    p = {"football": 0.5, "baseball": 0.3, "monopoly": 0.2, "chess": 0.205, "bird": 0.4, "insect": 0.1, "good": 0.2, "bad": 0.195}
+    scorer = Scorer({word: np.log(value) for word, value in p.items()}, {"football": 0, "chess": 3, "bird": 4, "good": 5})
+    found = run_diagnostics(scorer, [read_diagnostic(tmp_path / f"{name}.tsv") for name in ("CPRAG", "NEG")])
+    cprag = found["CPRAG, all"]
+    # "chess" (0.205) loses to "football"; a model that says the same after all contexts.
+    assert (cprag.p_at_1, cprag.p_at_5, cprag.sensitivity, cprag.strict) == (0.5, 1.0, 0.5, 0.5)
+    assert cprag.chance == pytest.approx(1 / 3) and found["CPRAG, low constraint"].sensitivity == 0.0
+    affirmative, negative = found["NEG, affirmative"], found["NEG, negative"]
+    assert (affirmative.p_at_5, affirmative.sensitivity, affirmative.strict, affirmative.count) == (0.5, 1.0, 0.5, 2)
+    assert negative.sensitivity == 0.0 and np.isnan(negative.p_at_1) and found["NEG, all"].chance == 0.5
+    assert len(diagnostics_table(found, found).rows) == len(found) == 3 + 7

@@ -1,0 +1,77 @@
+"""Heads and trees: files, distances, and the accuracies of heads by their definitions."""
+
+import keras
+import numpy as np
+import pytest
+
+from bert_tf.errors import DataError
+from bert_tf.models import BertConfig, BertEncoder
+from bert_tf.probing import DependencyTree, patterns_table, read_trees, relations_table, run_heads
+from bert_tf.tokenizers import WordPieceTokenizer
+
+TOKENIZER = WordPieceTokenizer(["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *"the un ##believ ##able film is good .".split()])
+TREES = [
+    DependencyTree(["the", "unbelievable", "film"], [2, 2, -1], ["det", "amod", "root"], [False] * 3),
+    DependencyTree(["film", "is", "good", "."], [2, 2, -1, 2], ["nsubj", "cop", "root", "punct"], [False] * 3 + [True]),
+]
+LINES = ["1\tfilm\t_\tNOUN\t_\t_\t3\tnsubj\t_\t_", "2-3\tisgood\t" + "\t".join("_" * 8), "2\tis\t_\tAUX\t_\t_\t3\tcop\t_\t_"]
+LINES += ["3\tgood\t_\tADJ\t_\t_\t0\troot\t_\t_", "4\t.\t_\tPUNCT\t_\t_\t3\tpunct\t_\t_"]
+
+
+def test_files(tmp_path):
+    path = tmp_path / "a.conllu"
+    path.write_text("# sent_id = 1\n" + "\n".join(LINES) + "\n\n" + "\n".join(LINES) + "\n")
+    assert read_trees(path) == [TREES[1]] * 2 and len(read_trees(path, most=1)) == 1
+    for old, new, message in (("\t3\tcop", "\t9\tcop", "line 3: the head is '9'"), ("\t0\troot", "\t1\troot", "line 1: .* no tree")):
+        path.write_text("\n".join(LINES).replace(old, new) + "\n")
+        with pytest.raises(DataError, match=message):
+            read_trees(path)
+    (tmp_path / "b.conll").write_text("film NOUN\n")
+    with pytest.raises(DataError, match="no CoNLL-U file"):
+        read_trees(tmp_path / "b.conll")
+
+
+def test_distances():
+    tree = DependencyTree(list("abcde"), [1, -1, 3, 1, 3], ["x"] * 5, [False] * 5)  # a-b, c-d, d-b, e-d
+    expected = [[0, 1, 3, 2, 3], [1, 0, 2, 1, 2], [3, 2, 0, 1, 2], [2, 1, 1, 0, 1], [3, 2, 2, 1, 0]]
+    assert tree.distances().tolist() == expected
+
+
+def test_accuracies_and_means_by_their_definitions():
+    keras.utils.set_random_seed(5)
+    sizes = {"hidden_size": 16, "num_layers": 2, "num_heads": 2, "intermediate_size": 32, "initializer_range": 0.5}
+    encoder = BertEncoder(BertConfig(TOKENIZER.vocabulary_size, max_positions=7, **sizes), output_attention_scores=True)
+    long = DependencyTree(["film"] * 6, [-1, 0, 1, 2, 3, 4], ["root"] + ["x"] * 5, [False] * 6)
+    done = []
+    found = run_heads(encoder, TOKENIZER, [*TREES, long], progress=lambda *n: done.append(n))
+    assert done == [(2, 2)] and (found.count, found.skipped) == (2, 1)
+    rows = [[2, 5, 6, 7, 8, 9, 3], [2, 9, 10, 11, 12, 3]]
+    attention = [np.stack(encoder({"token_ids": np.array([row])})["attention_scores"])[:, 0].astype(np.float64) for row in rows]
+    first, second = attention[0][:, :, 1:-1, 1:-1], attention[1][:, :, 1:-1, 1:-1]
+    to = np.stack([first[..., 0], first[..., 1:4].sum(-1), first[..., 4]], axis=-1)
+    words = np.stack([to[:, :, 0], to[:, :, 1:4].mean(2), to[:, :, 4]], axis=2)
+    for layer in range(2):
+        for head in range(2):
+            own, other = words[layer, head], second[layer, head]
+            # "the" (0) and "film" (2), without itself; then what looks at "the" most.
+            assert found.relations["det"][0][layer][head] == (own[0, 2] > own[0, 1])
+            assert found.relations["det"][1][layer][head] == (own[2, 0] > own[1, 0])
+            subject = max((i for i in range(4) if i != 0), key=lambda i: other[0, i]) == 2
+            copula = max((i for i in range(4) if i != 1), key=lambda i: other[1, i]) == 2
+            assert (found.relations["nsubj"][0][layer][head], found.relations["cop"][0][layer][head]) == (subject, copula)
+            own = attention[0][layer, head], attention[1][layer, head]
+            previous = sum(sum(a[i, i - 1] for i in range(2, len(a) - 1)) for a in own) / (4 + 3)
+            assert found.patterns["previous token"][layer][head] == pytest.approx(previous, abs=1e-5)
+            end = sum(a[1:-1, -1].sum() for a in own) / (5 + 4)
+            assert found.patterns["special tokens after the text"][layer][head] == pytest.approx(end, abs=1e-5)
+    assert found.counts == {"all": 4, "det": 1, "amod": 1, "nsubj": 1, "cop": 1, "punct": 1}
+    assert found.offsets["punct"] == (-1, 1.0) and found.offsets["nsubj"] == (2, 1.0)
+    assert found.offsets["all"][1] == 0.5  # two of four words stand one before their heads, and two stand two before
+    assert found.uniform["next token"] == pytest.approx((4 / 7 + 3 / 6) / 7)
+    accuracy, direction, layer, head = found.best("all")
+    assert found.relations["all"][direction][layer - 1][head - 1] == accuracy == np.max(found.relations["all"])
+    table = relations_table(found, found)
+    assert table.rows[0][1][0] == table.rows[0][1][2] == accuracy and "1 sentences were too long" in table.note
+    assert len(patterns_table(found).rows) == 5
+    with pytest.raises(DataError, match="more than 5 tokens"):
+        run_heads(encoder, TOKENIZER, [long])

@@ -1,0 +1,30 @@
+"""Tables of probes on the terminal, and the page: all numbers, whatever the names are, and nothing from outside."""
+
+import re
+
+from bert_tf.probing import ProbeTable, layers_table, write_probe_page
+from bert_tf.probing.layers import LayerProbe
+
+TABLE = ProbeTable("films", ["right", "rank", "n"], [("<b>good</b>", [0.25, 12.5, 1234]), ("bad", [None, float("nan"), 5])], "A note.")
+
+
+def test_lines():
+    assert TABLE.lines() == [
+        "  films        right  rank      n",
+        "  <b>good</b>  0.250  12.5  1,234",
+        "  bad              -     -      5",
+        "  A note.",
+    ]
+
+
+def test_the_page(tmp_path):
+    layers = layers_table({"tags": LayerProbe((0.7, 0.8), (0.6, 0.5), 0.65, 12)}, {"tags": LayerProbe((0.5, 0.4), (0.1, 0.1), 0.65, 12)})
+    write_probe_page([TABLE, layers], tmp_path / "probe.html", "run </title>", "about it")
+    page = (tmp_path / "probe.html").read_text(encoding="utf-8")
+    assert "<script" not in page and "://" not in page and "default-src 'none'" in page and "<b>good" not in page
+    assert "run &lt;/title&gt; · probes" in page and "&lt;b&gt;good" in page and "A note." in page
+    values = [float(value) for value in re.findall(r'<data value="([^"]*)"', page)]
+    assert values[:4] == [0.25, 12.5, 1234, 5]
+    assert [0.7, 0.8, 0.65] == values[4:7] and "--v:0.2500" in page
+    # Of the chart: a point with its number for each layer of both models.
+    assert len(re.findall(r"<title>(?:model|random), layer [01]: 0\.\d+</title>", page)) == 4

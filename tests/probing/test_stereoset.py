@@ -1,0 +1,88 @@
+"""StereoSet: its file, the three numbers as published, and the scores of words and sentences by plain calls."""
+
+import json
+
+import keras
+import numpy as np
+import pytest
+
+from bert_tf.errors import DataError
+from bert_tf.models import BertConfig, BertEncoder, GPT2Config, GPT2Decoder
+from bert_tf.objectives import CausalLM, MaskedLM
+from bert_tf.probing import StereoSetExample, read_stereoset, run_stereoset, stereoset_table, text_scorer
+from bert_tf.probing.stereoset import stereoset_score
+from bert_tf.tokenizers import WordPieceTokenizer
+
+TOKENIZER = WordPieceTokenizer(["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *"the un ##believ ##able film is good bad .".split()])
+SIZES = {"hidden_size": 16, "num_layers": 1, "num_heads": 2, "intermediate_size": 32, "initializer_range": 0.5, "max_positions": 12}
+
+
+def row(split, context, *sentences):
+    labels = ("anti-stereotype", "stereotype", "unrelated")
+    options = [{"id": label, "sentence": text, "labels": [], "gold_label": label} for label, text in zip(labels, sentences)]
+    return {"id": "x1", "target": "girl", "bias_type": "gender", "context": context, "sentences": options}
+
+
+def test_files(tmp_path):
+    path = tmp_path / "dev.json"
+    inside = row("intrasentence", "Girls are BLANK.", "Girls are tough.", "Girls are soft.", "Girls are fish.")
+    after = row("intersentence", "A girl.", "She is tough.", "She is soft.", "My dog.")
+    path.write_text(json.dumps({"version": "1", "data": {"intrasentence": [inside], "intersentence": [after]}}))
+    assert read_stereoset(path) == [
+        StereoSetExample("intrasentence", "gender", "girl", "Girls are BLANK.", ("soft", "tough", "fish")),
+        StereoSetExample("intersentence", "gender", "girl", "A girl.", ("She is soft.", "She is tough.", "My dog.")),
+    ]
+    del inside["target"]
+    path.write_text(json.dumps({"data": {"intrasentence": [inside]}}))
+    with pytest.raises(DataError, match="intrasentence example 'x1' is not of StereoSet's form"):
+        read_stereoset(path)
+    path.write_text("{}")
+    with pytest.raises(DataError, match="as in StereoSet's dev.json"):
+        read_stereoset(path)
+
+
+def test_the_three_numbers_are_means_over_targets():
+    # "girl": preferred 1 of 2, and 3 of 4 before the unrelated; "boy": 1 of 1, and 1 of 2.
+    rows = [("girl", (0.3, 0.2, 0.1)), ("girl", (0.1, 0.2, 0.15)), ("boy", (0.5, 0.2, 0.3))]
+    found = stereoset_score(rows)
+    assert (found.ss, found.lms, found.count) == ((50 + 100) / 2, (75 + 50) / 2, 3)
+    assert found.icat == 62.5 * 25 / 50
+    assert stereoset_score([("x", (0.1, 0.1, 0.1))]).ss == 0, "a tie counts for the opposite"
+
+
+def test_scores_of_an_encoder():
+    keras.utils.set_random_seed(3)
+    model = MaskedLM(BertEncoder(BertConfig(TOKENIZER.vocabulary_size, **SIZES)), pair_task="nsp")
+    scorer = text_scorer(model, TOKENIZER)
+
+    def probability(ids, position, token):
+        logits = model({"token_ids": np.array([ids]), "mask_positions": np.array([[position]])})["masked_lm_logits"][0, 0]
+        return float(keras.ops.softmax(logits)[token])
+
+    short, long = scorer.fill_scores(["the good film", "the unbelievable film"], [(4, 8), (4, 16)])
+    assert short == pytest.approx(probability([2, 5, 4, 9, 3], 2, 11), rel=1e-4)
+    rows = [([2, 5, 4, 9, 3], 2, 6), ([2, 5, 6, 4, 9, 3], 3, 7), ([2, 5, 6, 7, 4, 9, 3], 4, 8)]
+    assert long == pytest.approx(np.mean([probability(*row) for row in rows]), rel=1e-4)
+    (follows,) = scorer.follow_scores([("the film", "is good")])
+    features = {"token_ids": np.array([[2, 5, 9, 3, 10, 11, 3]]), "segment_ids": np.array([[0] * 4 + [1] * 3])}
+    logits = model.pair_head(model.backbone(features)["pooled_output"])
+    assert follows == pytest.approx(float(keras.ops.softmax(logits)[0, 0]), rel=1e-4)
+
+    inside = StereoSetExample("intrasentence", "x", "film", "the BLANK film", ("good", "bad", "unbelievable"))
+    after = StereoSetExample("intersentence", "x", "film", "the film", ("is good", "is bad", "film film"))
+    found = run_stereoset(scorer, [inside, after, inside])
+    assert [(name, score.count) for name, score in found.items()] == [
+        ("intrasentence x", 2), ("intrasentence", 2), ("intersentence x", 1), ("intersentence", 1), ("all", 3)
+    ]  # fmt: skip
+    others = text_scorer(MaskedLM(model.backbone), TOKENIZER)
+    assert list(run_stereoset(others, [inside, after])) == ["intrasentence x", "intrasentence", "all"]
+    assert "no next sentence prediction" in stereoset_table(run_stereoset(others, [inside, after])).note
+    with pytest.raises(DataError, match="nothing can be scored"):
+        run_stereoset(others, [after])
+
+
+def test_scores_of_a_decoder():
+    scorer = text_scorer(CausalLM(GPT2Decoder(GPT2Config(TOKENIZER.vocabulary_size, **SIZES))), TOKENIZER)
+    (text,) = scorer.score(["the film is good"])
+    assert scorer.fill_scores(["the film is good"], [(12, 16)]) == [pytest.approx(text.log_p.mean())]
+    assert scorer.follow_scores([("the film", "is good")]) == [pytest.approx(text.log_p[2:].mean())]

@@ -1,0 +1,78 @@
+"""The uses of a word: their vectors by plain calls, cosines and neighbours by their definitions, and the map."""
+
+import keras
+import numpy as np
+import pytest
+
+from bert_tf.errors import DataError
+from bert_tf.models import BertConfig, BertEncoder
+from bert_tf.probing import WordUse, read_uses, run_uses, uses_table
+from bert_tf.probing.word_uses import use_vectors
+from bert_tf.tokenizers import WordPieceTokenizer
+
+TOKENIZER = WordPieceTokenizer(["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *"the ri ##ver bank money is a of good .".split()])
+ROWS = ["The river bank is good.\tshore", "a bank of the river\tshore", "money of the bank\tmoney", "a bank.\tmoney"]
+
+
+@pytest.fixture(scope="module")
+def encoder():
+    keras.utils.set_random_seed(2)
+    sizes = {"hidden_size": 16, "num_layers": 2, "num_heads": 2, "intermediate_size": 32, "initializer_range": 0.3}
+    return BertEncoder(BertConfig(TOKENIZER.vocabulary_size, max_positions=9, **sizes), output_hidden_states=True)
+
+
+def test_files(tmp_path):
+    (tmp_path / "a.tsv").write_text("text\tsense\n" + "\n".join(ROWS) + "\n")
+    (tmp_path / "a.txt").write_text("Bank, bank\nbanks and bank_2\n\nthe BANK-bank\n")
+    found = read_uses(tmp_path / "a.tsv", "bank")
+    assert found[0] == WordUse("The river bank is good.", 10, 14, "shore") and len(found) == 4
+    assert [(use.start, use.sense) for use in read_uses(tmp_path / "a.txt", "bank")] == [(0, None), (6, None), (4, None), (9, None)]
+    assert len(read_uses(tmp_path / "a.txt", "bank", most=3)) == 3
+    with pytest.raises(DataError, match="a.txt has 'money' 0 times; at least 3"):
+        read_uses(tmp_path / "a.txt", "money")
+
+
+def test_vectors_are_the_mean_of_the_word_s_tokens(encoder):
+    uses = [WordUse("the river bank", 4, 9), WordUse("a good bank of money is the river the good money.", 28, 33)]
+    found = use_vectors(encoder, TOKENIZER, uses)
+    of_first = np.stack(encoder({"token_ids": np.array([[2, 5, 6, 7, 8, 3]])})["hidden_states"])[:, 0, 2:4].mean(axis=1)
+    np.testing.assert_allclose(found[:, 0], of_first, atol=1e-5)
+    # Of the long text the seven tokens around the word: "money is the ri ##ver the good".
+    row = {"token_ids": np.array([[2, 9, 10, 5, 6, 7, 5, 13, 3]])}
+    np.testing.assert_allclose(found[:, 1], np.stack(encoder(row)["hidden_states"])[:, 0, 4:6].mean(axis=1), atol=1e-5)
+
+
+def test_numbers_by_their_definitions(encoder, tmp_path):
+    (tmp_path / "a.tsv").write_text("text\tsense\n" + "\n".join(ROWS) + "\n")
+    uses = read_uses(tmp_path / "a.tsv", "bank")
+    found, vectors = run_uses(encoder, TOKENIZER, uses, layer=1), use_vectors(encoder, TOKENIZER, uses).astype(np.float64)
+
+    def cosine(layer, i, j):
+        a, b = vectors[layer, [i, j]]
+        return a @ b / np.sqrt((a @ a) * (b @ b))
+
+    pairs = [(i, j) for i in range(4) for j in range(4) if i != j]
+    for layer in range(3):
+        same = [cosine(layer, i, j) for i, j in pairs if i // 2 == j // 2]
+        other = [cosine(layer, i, j) for i, j in pairs if i // 2 != j // 2]
+        assert found.within[layer] == pytest.approx(np.mean(same), abs=1e-5)
+        assert found.between[layer] == pytest.approx(np.mean(other), abs=1e-5)
+        assert found.cosine[layer] == pytest.approx(np.mean(same + other), abs=1e-5)
+        nearest = [max((j for j in range(4) if j != i), key=lambda j: cosine(layer, i, j)) for i in range(4)]
+        assert found.nearest[layer] == np.mean([i // 2 == j // 2 for i, j in enumerate(nearest)])
+        if layer == found.layer:
+            assert [near[0][0] for near in found.neighbours] == nearest
+    assert found.chance == pytest.approx(1 / 3) and found.layer == 1
+    centred = vectors[1] - vectors[1].mean(axis=0)
+    _, singular, _ = np.linalg.svd(centred)
+    np.testing.assert_allclose(np.linalg.norm(found.points, axis=0), singular[:2], rtol=1e-6)
+
+
+def test_without_senses(encoder):
+    text = "a bank of the river"
+    found = run_uses(encoder, TOKENIZER, [WordUse(text, 2, 6), WordUse(text, 14, 19), WordUse("the bank", 4, 8)])
+    assert (found.within, found.between, found.nearest, found.chance, found.layer) == (None,) * 4 + (2,)
+    table = uses_table(found, found)
+    assert [name for name, _ in table.rows] == ["cosine of two uses", "cosine of two uses: random weights"]
+    with pytest.raises(DataError, match="no layer 3; the model has 0 to 2"):
+        run_uses(encoder, TOKENIZER, found.uses, layer=3)
