@@ -4,25 +4,24 @@ import tensorflow as tf
 
 #: The size of a bucket, in texts and in tokens. In smaller ones the processor waits for the weights.
 TEXTS, TOKENS = 8, 512
-#: The features with a column for each token.
-COLUMNS = ("token_ids", "segment_ids", "padding_mask")
 
 
-def apply_in_buckets(function, features, shape):
+def apply_in_buckets(function, features, shape, whole=()):
     """Applies `function` to a batch bucket by bucket, each padded to its own longest text.
 
     Args:
         function: from features of the data contract [n, s] to a float32 tensor [n, *shape], which treats
             each text alone.
         features: `token_ids`, `segment_ids`, `padding_mask` [N, S]. Padding may be anywhere; columns after
-            the last token of a bucket are removed. Others [N, ...] have no columns.
+            the last token of a bucket are removed, also of further features [N, S, ...].
         shape: the static shape of the result for one text; begins with None if there is a value for each token.
+        whole: the names of features [N, ...] that have no column for each token.
 
     Returns:
         float32 [N, *shape]: `function(features)` up to rounding, with zeros at padding beyond a bucket's length.
     """
     count, width = tf.unstack(tf.shape(features["padding_mask"]))
-    features = {name: _not_empty(x) if name in COLUMNS else x for name, x in features.items()}
+    features = {name: x if name in whole else _not_empty(x) for name, x in features.items()}
     longest = tf.maximum(width, 1)
     lengths = tf.reduce_max(tf.cast(features["padding_mask"], tf.int32) * tf.range(1, longest + 1), axis=1)
     most = tf.maximum(TEXTS, TOKENS // longest)
@@ -34,7 +33,7 @@ def apply_in_buckets(function, features, shape):
         texts = order[bucket * size : (bucket + 1) * size]
         length = tf.clip_by_value(tf.reduce_max(tf.gather(lengths, texts)), 1, longest)
         chosen = {name: tf.gather(x, texts) for name, x in features.items()}
-        result = function({name: x[:, :length] if name in COLUMNS else x for name, x in chosen.items()})
+        result = function({name: x if name in whole else x[:, :length] for name, x in chosen.items()})
         if shape[:1] == [None]:
             result = tf.pad(result, [[0, 0], [0, longest - length]] + [[0, 0]] * (len(shape) - 1))
         return bucket + 1, results.write(bucket, result)

@@ -89,6 +89,8 @@ class ServingModule(tf.Module):
     options = ()
     #: The value of `--kind`, where it is not the name of the task or objective.
     kind = None
+    #: The names of features [N, ...] that have no column for each token.
+    whole = ()
 
     def __init__(self, model, tokenizer, sequence_length=128, pairs=False, static=False):
         super().__init__()
@@ -173,7 +175,7 @@ class ServingModule(tf.Module):
         def function(part):
             return tf.cast(self.call_model(part)[output], tf.float32)
 
-        return function(features) if self.static else apply_in_buckets(function, features, shape)
+        return function(features) if self.static else apply_in_buckets(function, features, shape, self.whole)
 
     def answer_text(self, text, text_pair=None):
         """What `serving_default` computes."""

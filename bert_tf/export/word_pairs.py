@@ -32,6 +32,8 @@ class ServedWordPair(ServedClassifier):
         module.answer_text(["a good film"], [[2, 7]], [[6, 11]])["label"]  # [1]
     """
 
+    whole = ("spans",)
+
     def signatures(self):
         marks = tf.TensorSpec([None, 2], tf.int32)
         signatures = super().signatures()
