@@ -22,12 +22,14 @@ gc.set_threshold(100_000, 20, 100)
 
 # In this order before all others, so that the processes that share the suite end together: above 40 seconds each.
 SLOWEST = (
-    "test_replicas.py", "test_examples.py", "test_clients.py", "test_imported_families.py", "test_backbones.py",
-    "test_objectives.py", "test_generation.py", "test_text_to_text_task.py", "test_pretraining.py", "test_commands.py",
-    "test_finetuning.py", "test_writer.py", "test_decoder_tasks.py", "test_check_tokenizer.py", "test_train_step_options.py",
-    "test_check_tasks.py", "test_imported_runs.py", "test_check_objectives.py", "test_wordpiece.py", "test_tagged_sequences.py",
-    "test_lowering.py", "test_study.py", "test_reader.py", "test_task.py", "test_finetuning_workers.py", "test_jax.py",
-    "test_notebook.py",
+    "test_replicas.py", "test_notebook.py", "test_backbones.py", "test_examples.py", "test_check_tasks.py",
+    "test_clients.py", "test_imported_families.py", "test_pretraining.py", "test_generation.py",
+    "test_train_step_options.py", "test_finetuning.py", "test_objectives.py", "test_text_to_text_task.py",
+    "test_distilling.py", "test_check_objectives.py", "test_writer.py", "test_configurations.py",
+    "test_elmo_tasks.py", "test_commands.py", "test_check_tokenizer.py", "test_imported_runs.py", "test_elmo.py",
+    "test_jax.py", "test_study.py", "test_trainable_model.py", "test_decoder_tasks.py", "test_t5.py",
+    "test_lowering.py", "test_reader.py", "test_distilled_pretraining.py", "test_finetuning_workers.py",
+    "test_question_answering_task.py", "test_generator.py",
 )  # fmt: skip
 
 
