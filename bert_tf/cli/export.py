@@ -65,9 +65,8 @@ def add_arguments(parser):
     compressed.add_argument(
         "--tolerance",
         type=float,
-        default=0.01,
         help="refuse a model that answers more than this fraction of the examples otherwise, or whose dev metric is "
-        "worse by more than this (default %(default)s)",
+        "worse by more than this (default 0.01)",
     )
     compressed.add_argument("--dev", help="a labelled file to compare on (default: the dev file of the run)")
     compressed.add_argument("--texts", help="a file without labels to compare on")
@@ -92,8 +91,16 @@ def run(arguments):
 
     given = {"top_k": arguments.top_k, "words": arguments.words}
     options = apply_overrides({name: value for name, value in given.items() if value is not None}, arguments.set)
+    compared = {name: getattr(arguments, name) for name in ("tolerance", "dev", "texts")}
+    compared = {name: value for name, value in compared.items() if value is not None}
     if arguments.quantize or arguments.format != "saved_model":
-        return _compress(arguments, options)
+        return _compress(arguments, compared | options)
+    if compared:
+        from bert_tf.errors import ConfigError
+
+        raise ConfigError(
+            f"--{next(iter(compared))} is for exports with --quantize, or --format litert or onnx; remove it, or add one of these"
+        )
 
     from bert_tf.export import export_run
     from bert_tf.export.saved_model import SETTINGS
@@ -129,9 +136,6 @@ def _compress(arguments, options):
         arguments.run,
         format=arguments.format,
         quantize=arguments.quantize,
-        tolerance=arguments.tolerance,
-        dev=arguments.dev,
-        texts=arguments.texts,
         output=arguments.output,
         version=arguments.version,
         sequence_length=arguments.sequence_length,

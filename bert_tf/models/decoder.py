@@ -277,35 +277,45 @@ def decoder_layers(
     """
     return DecoderLayers(
         mask=AttentionMask(causal=True, dtype=dtype, name="attention_mask"),
-        embeddings=Embeddings(
-            vocabulary_size=config.vocabulary_size,
-            size=config.hidden_size,
-            max_positions=config.max_positions,
-            num_segments=0,
-            dropout=config.dropout,
-            layer_norm_epsilon=None,
-            initializer_range=config.initializer_range,
-            position_initializer_range=position_initializer_range,
-            dtype=dtype,
-            name="embeddings",
-        ),
+        embeddings=decoder_embeddings(config, config.hidden_size, dtype, position_initializer_range),
         blocks=[
-            TransformerBlock(
-                num_heads=config.num_heads,
-                intermediate_size=config.intermediate_size,
-                activation=config.activation,
-                dropout=config.dropout,
-                attention_dropout=config.attention_dropout,
-                layer_norm_epsilon=config.layer_norm_epsilon,
-                initializer_range=config.initializer_range,
-                output_initializer_range=output_initializer_range,
-                norm=norm,
-                dtype=dtype,
-                name=f"transformer_layer_{i}",
-            )
+            decoder_block(config, dtype, f"transformer_layer_{i}", norm, output_initializer_range)
             for i in range(config.num_layers)
         ],
         final_norm=final_norm,
+    )
+
+
+def decoder_embeddings(config, size, dtype, position_initializer_range=None):
+    """GPT's embeddings of `size`: tokens and learned positions, without a normalization."""
+    return Embeddings(
+        vocabulary_size=config.vocabulary_size,
+        size=size,
+        max_positions=config.max_positions,
+        num_segments=0,
+        dropout=config.dropout,
+        layer_norm_epsilon=None,
+        initializer_range=config.initializer_range,
+        position_initializer_range=position_initializer_range,
+        dtype=dtype,
+        name="embeddings",
+    )
+
+
+def decoder_block(config, dtype, name, norm, output_initializer_range=None):
+    """GPT's transformer layer; the arguments are those of `decoder_layers`."""
+    return TransformerBlock(
+        num_heads=config.num_heads,
+        intermediate_size=config.intermediate_size,
+        activation=config.activation,
+        dropout=config.dropout,
+        attention_dropout=config.attention_dropout,
+        layer_norm_epsilon=config.layer_norm_epsilon,
+        initializer_range=config.initializer_range,
+        output_initializer_range=output_initializer_range,
+        norm=norm,
+        dtype=dtype,
+        name=name,
     )
 
 

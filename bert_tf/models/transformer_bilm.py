@@ -6,8 +6,9 @@ import dataclasses
 import keras
 from keras import ops
 
-from bert_tf.layers import AttentionMask, Embeddings, EndsOfDirections, TransformerBlock
+from bert_tf.layers import AttentionMask, EndsOfDirections
 from bert_tf.models.backbone import policy
+from bert_tf.models.decoder import decoder_block, decoder_embeddings
 from bert_tf.models.encoder import Encoder, encoder_inputs
 from bert_tf.models.transformer_bilm_config import TransformerBiLMConfig
 from bert_tf.models.transformer_encoder import run_blocks
@@ -49,23 +50,13 @@ class TransformerBiLM(Encoder):
 
         # === Layers ===
         layers = BiLMLayers(
-            embeddings=Embeddings(
-                vocabulary_size=config.vocabulary_size,
-                size=config.direction_size,
-                max_positions=config.max_positions,
-                num_segments=0,
-                dropout=config.dropout,
-                layer_norm_epsilon=None,
-                initializer_range=config.initializer_range,
-                dtype=dtype,
-                name="embeddings",
-            ),
+            embeddings=decoder_embeddings(config, config.direction_size, dtype),
             masks=[
                 AttentionMask(causal=True, backwards=backwards, dtype=dtype, name=f"{direction}_mask")
                 for direction, backwards in (("forward", False), ("backward", True))
             ],
             blocks=[
-                [_block(config, dtype, f"{direction}_layer_{i}") for i in range(config.num_layers)]
+                [decoder_block(config, dtype, f"{direction}_layer_{i}", "post") for i in range(config.num_layers)]
                 for direction in ("forward", "backward")
             ],
         )
@@ -95,21 +86,6 @@ class TransformerBiLM(Encoder):
             hidden_states, _ = model.outputs_of_layers({"token_ids": np.array([[5, 6, 7]])})
         """
         return self._bilm_layers.encode(self.complete(inputs), training=training)
-
-
-def _block(config, dtype, name):
-    return TransformerBlock(
-        num_heads=config.num_heads,
-        intermediate_size=config.intermediate_size,
-        activation=config.activation,
-        dropout=config.dropout,
-        attention_dropout=config.attention_dropout,
-        layer_norm_epsilon=config.layer_norm_epsilon,
-        initializer_range=config.initializer_range,
-        norm="post",
-        dtype=dtype,
-        name=name,
-    )
 
 
 @dataclasses.dataclass(frozen=True)

@@ -133,6 +133,13 @@ def test_wrong_options_are_refused(run, tmp_path, changes, message):
     assert raised.type.__module__ == "bert_tf.errors" and not (tmp_path / "x").exists()
 
 
+def test_a_comparison_without_compression_is_refused(run, tmp_path, capsys):
+    for option in (["--tolerance", "0.5"], ["--dev", "a.tsv"], ["--texts", "a.txt"]):
+        assert main(["export", str(run), "--output", str(tmp_path / "x"), *option]) == 1
+        assert f"{option[0]} is for exports with --quantize" in capsys.readouterr().err
+    assert not (tmp_path / "x").exists()
+
+
 def test_a_missing_package_is_named(run, monkeypatch):
     monkeypatch.setitem(__import__("sys").modules, "ai_edge_litert", None)
     with pytest.raises(ConfigError, match=r"needs the package ai-edge-litert, .*\[compress\]"):
