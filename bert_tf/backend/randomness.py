@@ -8,8 +8,8 @@ the uninterrupted run would have drawn, and no two replicas, steps, layers or ca
 import contextlib
 import copy
 import dataclasses
+import hashlib
 import threading
-import zlib
 
 import keras
 import numpy as np
@@ -32,13 +32,13 @@ class _Step:
     recomputes: bool
     calls: dict = dataclasses.field(default_factory=dict)  # from path to the calls so far
 
-    def next_call(self, layer):
-        """A number of 32 bits that names this call of `layer`."""
+    def next_seed(self, layer):
+        """The seed of this call of `layer`, int32 [2]: the step's, with 64 bits flipped that name the call."""
         # A layer outside the model is known by the order of first calls; names that Keras chooses are not stable.
         path = self.paths.setdefault(id(layer), f"outside/{len(self.paths)}")
         self.calls[path] = self.calls.get(path, -1) + 1
-        unsigned = zlib.crc32(f"{path}#{self.calls[path]}".encode())
-        return unsigned - (1 << 32) * (unsigned >> 31)  # as int32
+        name = hashlib.blake2b(f"{path}#{self.calls[path]}".encode(), digest_size=8).digest()
+        return tf.bitwise.bitwise_xor(self.seed, np.frombuffer(name, "<i4"))
 
 
 @contextlib.contextmanager
@@ -46,7 +46,7 @@ def step_randomness(seed, model=None, recomputes=False):
     """Dropout layers called in this block draw from `seed`.
 
     Args:
-        seed: int32 tensor [2].
+        seed: int32 tensor [2], of bits as random as those of `fold_in`.
         model: a layer; each dropout inside it is known by its path, others by the order of their first calls.
         recomputes: whether `recomputed` has an effect in this block.
     """
@@ -142,9 +142,8 @@ class Dropout(keras.layers.Layer):
     def draw(self, inputs):
         """What is kept of `inputs` in this step: bool of their shape, and the factor of what is, float32."""
         threshold = round(self.rate * _RANGE)
-        seed = fold_in(_active.step.seed, _active.step.next_call(self))
         kept = _kept_in_one_piece if pays_for(inputs) else _kept
-        return kept(inputs, seed, threshold), tf.constant(_RANGE / (_RANGE - threshold))
+        return kept(inputs, _active.step.next_seed(self), threshold), tf.constant(_RANGE / (_RANGE - threshold))
 
     def compute_output_shape(self, input_shape):
         return input_shape
@@ -167,7 +166,7 @@ class UniformNumbers(keras.layers.Layer):
         """`count` numbers, an int: float32 [count]."""
         if getattr(_active, "step", None) is None:
             return keras.random.uniform((count,), dtype="float32", seed=self.seed_generator)
-        bits = _random_bits([count], fold_in(_active.step.seed, _active.step.next_call(self)))
+        bits = _random_bits([count], _active.step.next_seed(self))
         return (keras.ops.cast(bits, "float32") + 0.5) / _RANGE
 
 

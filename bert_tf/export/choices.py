@@ -42,7 +42,7 @@ class ServedOptions(ServingModule):
         ids = {name: tf.TensorSpec(shape, dtype) for name, dtype in dtypes.items()}
         return {"serving_default": Signature(self._answer_named, texts), "ids": Signature(self.answer_ids, ids)}
 
-    def call_model(self, features):
+    def compute(self, features):
         return {"score": self.score(features)}
 
     def _answer_named(self, **texts):

@@ -103,6 +103,7 @@ class ServingModule(tf.Module):
         self._resources = tokenizer.resources
         # A lambda hides the model from `tf.Module`, which would track it.
         self._model = lambda: model
+        self._computed = self.compute
         self.tokenizer = tokenizer
         self.sequence_length, self.pairs, self.static = sequence_length, pairs, static
         self.num_segments = getattr(encoder.config, "num_segments", 0)
@@ -132,7 +133,11 @@ class ServingModule(tf.Module):
         raise NotImplementedError(f"{type(self).__name__} must define answer(features)")
 
     def call_model(self, features):
-        """What the model returns for `features`."""
+        """What `compute` returns; while signatures are traced, by one graph function that all of them call."""
+        return self._computed(features)
+
+    def compute(self, features):
+        """What the model returns for `features`: dict of tensors."""
         return self._model()(features, training=False)
 
     def signatures(self):
@@ -160,8 +165,13 @@ class ServingModule(tf.Module):
         elsewhere = {id(part.weight) for part in stored}
         self._tracked = [saved for part in stored for saved in part.saved]
         self._tracked += [v.value for v in model.variables if id(v) not in elsewhere]
-        with reading(stored):
-            return {name: signature.traced() for name, signature in self.signatures().items()}
+        once = tf.function(self.compute, autograph=False)
+        self._computed = lambda features: once(features)  # as for the model, above
+        try:
+            with reading(stored):
+                return {name: signature.traced() for name, signature in self.signatures().items()}
+        finally:
+            self._computed = self.compute
 
     def bucketed_output(self, features, output, shape):
         """The model's output of that name as float32 [N, *shape], computed in length buckets unless `static`.
