@@ -16,6 +16,9 @@ tf.config.set_logical_device_configuration(
     tf.config.list_physical_devices("CPU")[0], [tf.config.LogicalDeviceConfiguration()] * 2
 )
 
+# A sixth of the time of all tests. Programs that tests start, such as workers and clients, optimize their graphs.
+tf.config.optimizer.set_experimental_options({"disable_meta_optimizer": True})
+
 # Tracing makes many objects: what TensorFlow brought is not looked through each time.
 gc.freeze()
 gc.set_threshold(100_000, 20, 100)

@@ -39,6 +39,7 @@ class Sequences:
     labels: np.ndarray | tf.RaggedTensor | None = None
     weights: tf.RaggedTensor | None = None
     extras: dict = dataclasses.field(default_factory=dict)
+    _graphs: dict = dataclasses.field(default_factory=dict, init=False, repr=False)
 
     def examples_of_sequences(self):
         """int array [R]: the index of the example that each sequence is of."""
@@ -72,20 +73,32 @@ class Sequences:
         splits = tf.constant(np.cumsum([0] + [len(chosen) for chosen, _ in plan]))
         bounds = tf.constant(np.array([bound for _, bound in plan], np.int32))
 
+        compute = self._graph(tokenizer, sequence_length, static_size)
+
         @_as_it_is
         def batch(step):
-            chosen = indexes[splits[step] : splits[step + 1]]
-            present = tf.ones_like(chosen, tf.float32)
-            if static_size:
-                fillers = [[0, static_size - tf.shape(chosen)[0]]]
-                chosen, present = tf.pad(chosen, fillers), tf.pad(present, fillers)
-            width = sequence_length if static_size else bounds[step]
-            features = self.features(tokenizer, chosen, present, sequence_length, width)
-            features |= {name: _chosen_rows(extra, chosen, width) for name, extra in self.extras.items()}
-            return {name: tf.ensure_shape(x, (static_size, *x.shape[1:])) for name, x in features.items()}
+            return compute(indexes[splits[step] : splits[step + 1]], bounds[step])
 
         steps = tf.data.Dataset.range(start_step, len(plan))
         return steps.map(batch, num_parallel_calls=tf.data.AUTOTUNE).prefetch(tf.data.AUTOTUNE)
+
+    def _graph(self, tokenizer, sequence_length, static_size):
+        """Graph function from the sequences of a batch and its width to its features: traced once, used in each epoch."""
+        key = id(tokenizer), sequence_length, static_size
+        if key not in self._graphs:
+
+            @tf.function(autograph=False)
+            def batch(chosen, width):
+                present = tf.ones_like(chosen, tf.float32)
+                if static_size:
+                    fillers = [[0, static_size - tf.shape(chosen)[0]]]
+                    chosen, present, width = tf.pad(chosen, fillers), tf.pad(present, fillers), sequence_length
+                features = self.features(tokenizer, chosen, present, sequence_length, width)
+                features |= {name: _chosen_rows(extra, chosen, width) for name, extra in self.extras.items()}
+                return {name: tf.ensure_shape(x, (static_size, *x.shape[1:])) for name, x in features.items()}
+
+            self._graphs[key] = batch
+        return self._graphs[key]
 
     def features(self, tokenizer, chosen, present, sequence_length, width):
         """The features of a batch.

@@ -224,7 +224,6 @@ def _check_randomness(dropped, plain, tolerance):
     inputs = _inputs(plain)
     _assert_close(dropped(inputs), plain(inputs), tolerance)
 
-    @tf.function
     def run(seed, remat):
         with step_randomness(seed, dropped, recomputes=remat), tf.GradientTape() as tape:
             output = dropped(inputs, training=True)["sequence_output"]

@@ -40,12 +40,13 @@ def batches():
 
 def test_vectors_of_bilm_with_carried_state(published):
     encoder, tokenizer = published
+    outputs_of_layers = tf.function(encoder.outputs_of_layers, reduce_retracing=True)  # an LSTM run step by step is slow
     state, first = None, True
     for texts, expected in batches():
         batch = tokenizer.pack(tokenizer.tokenize(texts), sequence_length=64)
         inputs = {name: batch[name] for name in ("token_ids", "padding_mask")}
-        hidden_states, state = encoder.outputs_of_layers(inputs, state)
-        alone, _ = encoder.outputs_of_layers(inputs)
+        hidden_states, state = outputs_of_layers(inputs, state)
+        alone, _ = outputs_of_layers(inputs)
         for row, vectors in enumerate(expected):
             words = slice(1, 1 + vectors.shape[1])  # without <S> and </S>
             top = np.asarray(hidden_states[-1])[row, words]

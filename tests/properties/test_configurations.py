@@ -41,7 +41,7 @@ def overrides(draw):
     return cls, [f"{draw(key)}={draw(value)}" for _ in range(draw(st.integers(1, 3)))]
 
 
-@cases(150)
+@cases(75)
 @given(overrides())
 def test_settings_on_the_command_line(given_):
     cls, items = given_
@@ -49,7 +49,7 @@ def test_settings_on_the_command_line(given_):
         CHECKS[cls](config.build(cls, config.apply_overrides({}, items)))
 
 
-@cases(80)
+@cases(40)
 @given(st.data())
 def test_shipped_configurations_with_damage(data):
     name = data.draw(st.sampled_from(SHIPPED))
