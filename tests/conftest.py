@@ -16,9 +16,6 @@ tf.config.set_logical_device_configuration(
     tf.config.list_physical_devices("CPU")[0], [tf.config.LogicalDeviceConfiguration()] * 2
 )
 
-# A sixth of the time of all tests. Programs that tests start, such as workers and clients, optimize their graphs.
-tf.config.optimizer.set_experimental_options({"disable_meta_optimizer": True})
-
 # Tracing makes many objects: what TensorFlow brought is not looked through each time.
 gc.freeze()
 gc.set_threshold(100_000, 20, 100)
@@ -51,3 +48,9 @@ def pytest_xdist_make_scheduler(config, log):
 
 def pytest_collection_modifyitems(items):
     items.sort(key=lambda item: SLOWEST.index(item.path.name) if item.path.name in SLOWEST else len(SLOWEST))
+
+
+def pytest_runtest_teardown(item, nextitem):
+    """Gives the memory of a file's models and graphs back, of which Python would keep some gigabytes."""
+    if nextitem is None or nextitem.path != item.path:
+        gc.collect()
