@@ -9,6 +9,7 @@ os.environ["KERAS_BACKEND"] = "tensorflow"
 # oneDNN's own allocator never gives memory back: the largest test would decide for all that follow.
 os.environ.setdefault("TF_ONEDNN_USE_SYSTEM_ALLOCATOR", "1")
 
+import pytest
 import tensorflow as tf
 from xdist.scheduler import LoadFileScheduling
 
@@ -50,6 +51,7 @@ def pytest_collection_modifyitems(items):
     items.sort(key=lambda item: SLOWEST.index(item.path.name) if item.path.name in SLOWEST else len(SLOWEST))
 
 
+@pytest.hookimpl(trylast=True)  # after the file's fixtures
 def pytest_runtest_teardown(item, nextitem):
     """Gives the memory of a file's models and graphs back, of which Python would keep some gigabytes."""
     if nextitem is None or nextitem.path != item.path:

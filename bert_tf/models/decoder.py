@@ -6,12 +6,12 @@ import keras
 from keras import ops
 
 from bert_tf.backend import product_with_transposed
-from bert_tf.layers import AttentionMask, Embeddings, LastToken, TransformerBlock
+from bert_tf.layers import AttentionMask, Embeddings, LastToken
 from bert_tf.layers.embeddings import check_length
 from bert_tf.layers.heads import last_positions
 from bert_tf.models.backbone import Backbone, as_tensor
 from bert_tf.models.encoder import encoder_inputs
-from bert_tf.models.transformer_encoder import run_blocks
+from bert_tf.models.transformer_encoder import run_blocks, transformer_block
 
 #: The features a decoder reads; all but the first may be left out. Tasks hand over `segment_ids` to every backbone;
 #: decoders have no segments and do not read them.
@@ -279,7 +279,9 @@ def decoder_layers(
         mask=AttentionMask(causal=True, dtype=dtype, name="attention_mask"),
         embeddings=decoder_embeddings(config, config.hidden_size, dtype, position_initializer_range),
         blocks=[
-            decoder_block(config, dtype, f"transformer_layer_{i}", norm, output_initializer_range)
+            transformer_block(
+                config, dtype, f"transformer_layer_{i}", norm=norm, output_initializer_range=output_initializer_range
+            )
             for i in range(config.num_layers)
         ],
         final_norm=final_norm,
@@ -299,23 +301,6 @@ def decoder_embeddings(config, size, dtype, position_initializer_range=None):
         position_initializer_range=position_initializer_range,
         dtype=dtype,
         name="embeddings",
-    )
-
-
-def decoder_block(config, dtype, name, norm, output_initializer_range=None):
-    """GPT's transformer layer; the arguments are those of `decoder_layers`."""
-    return TransformerBlock(
-        num_heads=config.num_heads,
-        intermediate_size=config.intermediate_size,
-        activation=config.activation,
-        dropout=config.dropout,
-        attention_dropout=config.attention_dropout,
-        layer_norm_epsilon=config.layer_norm_epsilon,
-        initializer_range=config.initializer_range,
-        output_initializer_range=output_initializer_range,
-        norm=norm,
-        dtype=dtype,
-        name=name,
     )
 
 

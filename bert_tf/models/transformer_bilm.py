@@ -8,10 +8,10 @@ from keras import ops
 
 from bert_tf.layers import AttentionMask, EndsOfDirections
 from bert_tf.models.backbone import policy
-from bert_tf.models.decoder import decoder_block, decoder_embeddings
+from bert_tf.models.decoder import decoder_embeddings
 from bert_tf.models.encoder import Encoder, encoder_inputs
 from bert_tf.models.transformer_bilm_config import TransformerBiLMConfig
-from bert_tf.models.transformer_encoder import run_blocks
+from bert_tf.models.transformer_encoder import run_blocks, transformer_block
 
 
 @keras.saving.register_keras_serializable("bert_tf")
@@ -56,7 +56,7 @@ class TransformerBiLM(Encoder):
                 for direction, backwards in (("forward", False), ("backward", True))
             ],
             blocks=[
-                [decoder_block(config, dtype, f"{direction}_layer_{i}", "post") for i in range(config.num_layers)]
+                [transformer_block(config, dtype, f"{direction}_layer_{i}") for i in range(config.num_layers)]
                 for direction in ("forward", "backward")
             ],
         )

@@ -204,29 +204,28 @@ def _check_shared(embeddings, own):
             raise ConfigError(f"the shared embeddings have {name}={theirs}, the configuration says {ours}")
 
 
-def transformer_block(config, dtype, name, num_heads=None):
-    """BERT's transformer layer: attention and a feed-forward network, a normalization after each.
-
-    `num_heads` are those left in this layer, of the width that all have; None for all.
-    """
-    return TransformerBlock(
-        num_heads=num_heads or config.num_heads,
-        head_size=config.hidden_size // config.num_heads,
-        intermediate_size=config.intermediate_size,
-        activation=config.activation,
-        dropout=config.dropout,
-        attention_dropout=config.attention_dropout,
-        layer_norm_epsilon=config.layer_norm_epsilon,
-        initializer_range=config.initializer_range,
-        dtype=dtype,
-        name=name,
-    )
+def transformer_block(config, dtype, name, **others):
+    """BERT's transformer layer, or another one by further arguments of `TransformerBlock`, which come first."""
+    arguments = {
+        "num_heads": config.num_heads,
+        "intermediate_size": config.intermediate_size,
+        "activation": config.activation,
+        "dropout": config.dropout,
+        "attention_dropout": config.attention_dropout,
+        "layer_norm_epsilon": config.layer_norm_epsilon,
+        "initializer_range": config.initializer_range,
+    }
+    return TransformerBlock(**arguments | others, dtype=dtype, name=name)
 
 
 def transformer_blocks(config, dtype):
-    """One `transformer_block` for each layer, bottom first."""
-    heads = config.heads_per_layer or [None] * config.num_layers
-    return [transformer_block(config, dtype, f"transformer_layer_{i}", count) for i, count in enumerate(heads)]
+    """One `transformer_block` for each layer, bottom first; heads that are left in a layer keep their width."""
+    heads = config.heads_per_layer or [config.num_heads] * config.num_layers
+    head_size = config.hidden_size // config.num_heads
+    return [
+        transformer_block(config, dtype, f"transformer_layer_{i}", num_heads=count, head_size=head_size)
+        for i, count in enumerate(heads)
+    ]
 
 
 def bert_pooler(config, dtype):

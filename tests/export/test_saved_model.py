@@ -11,7 +11,7 @@ from google.protobuf import descriptor_pb2, descriptor_pool, message_factory
 from tensorflow.core.framework import tensor_pb2  # the file that the schema below imports
 
 from bert_tf.errors import ConfigError, DataError, RunDirectoryError
-from bert_tf.export import ExportError, ServedClassifier, ServingModule, write_saved_model
+from bert_tf.export import ExportError, ServedClassifier, ServedEmbedding, ServingModule, write_saved_model
 from bert_tf.export.signatures import TRIAL_TEXTS
 from bert_tf.tokenizers import load_tokenizer
 
@@ -26,6 +26,20 @@ class ServedLength(ServingModule):
 @pytest.fixture
 def module(models, tokenizer):
     return ServedLength(models.classifier, tokenizer, LENGTH)
+
+
+def test_a_model_is_traced_once_for_all_signatures(models, tokenizer):
+    traced = []
+
+    class Counted(ServedEmbedding):
+        def compute(self, features):
+            traced.append(features)
+            return super().compute(features)
+
+    module = Counted(models.masked_lm.backbone, tokenizer, LENGTH)
+    assert len(module.traced()) == 3 and len(traced) == 1
+    module.answer_text(tf.constant(["a text"]))  # with the model, not with what the export holds
+    assert len(traced) == 2
 
 
 def test_versions_count_up_from_the_highest(module, tmp_path):

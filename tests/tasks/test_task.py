@@ -63,6 +63,20 @@ def test_an_epoch_holds_every_example_once_and_resumes_anywhere(task, examples):
     assert ids == sorted(tuple(row[mask]) for f in other for row, mask in zip(f["token_ids"], f["padding_mask"]))
 
 
+def test_all_epochs_are_made_by_one_graph(tokenizer, monkeypatch):
+    task = build_task({"kind": "classification", "sequence_length": 48}, tokenizer)
+    examples, traced = task.examples(TEXTS, labels=LABELS), []
+    sequences = type(task.sequences(examples))
+    monkeypatch.setattr(sequences, "features", lambda *a, original=sequences.features: traced.append(a) or original(*a))
+    first, second = (batches(task.dataset(examples, 8, training=True, seed=3, epoch=epoch)) for epoch in (0, 1))
+    assert len(traced) == 1
+    assert not np.array_equal(first[0]["labels"], second[0]["labels"])
+    # Further features are in the batches that follow.
+    task.add_features(examples, {"teacher": np.arange(53.0)})
+    found = batches(task.dataset(examples, 8, training=True, seed=3, epoch=1))
+    assert sorted(np.concatenate([features["teacher"] for features in found])) == list(range(53))
+
+
 def test_features_follow_the_contract(task, examples, tokenizer):
     dataset = task.dataset(examples, 8, training=True)
     expected = {

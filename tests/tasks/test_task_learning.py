@@ -37,15 +37,15 @@ def test_pairs(tmp_path):
     rng = random.Random(1)
     places = ["london", "paris"]
     firsts, seconds, labels = [], [], []
-    for _ in range(300):
+    for _ in range(540):
         a, b = rng.choice(places), rng.choice(places)
         firsts.append(" ".join(filler(rng, 0, 3) + [a]))
         seconds.append(" ".join(filler(rng, 0, 3) + [b]))
         labels.append("same" if a == b else "other")
     task = build_task({"sequence_length": 32}, tiny.tokenizer())
-    examples = task.examples(firsts[:240], seconds[:240], labels[:240])
-    dev = task.examples(firsts[240:], seconds[240:], labels[240:])
-    model = train(task, examples, epochs=12, encoder=tiny.encoder(layers=2))
+    examples = task.examples(firsts[:480], seconds[:480], labels[:480])
+    dev = task.examples(firsts[480:], seconds[480:], labels[480:])
+    model = train(task, examples, epochs=8, encoder=tiny.encoder(layers=2))
     scores = task.evaluate(model, dev)
     assert scores["accuracy"] > 0.98 and scores["matthews"] > 0.95 and not scores["collapsed"]
     answers = task.predict(model, [("in london", "in london"), ("in paris", "in london")])

@@ -44,7 +44,7 @@ ROWS = {
 PLACES = {
     "one": (1, 1, tuple(ROWS)),
     "two_devices": (1, 2, tuple(ROWS)),
-    "two_workers": (2, 1, ("masked_lm",)),
+    "two_workers": (2, 2, ("masked_lm",)),
 }
 PAIRS = [(place, row) for place, (_, _, rows) in PLACES.items() for row in rows if place != "one"]
 
