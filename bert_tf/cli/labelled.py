@@ -43,5 +43,10 @@ def set_columns(task, overrides):
     task.config = dataclasses.replace(task.config, columns=_columns(task.config.columns, overrides))
 
 
+def columns(overrides):
+    """The `ColumnsConfig` of `--set task.columns...=...` alone."""
+    return _columns(ColumnsConfig(), overrides)
+
+
 def _columns(columns, overrides):
     return build(_Settings, apply_overrides({}, overrides), base=_Settings(_Task(columns))).task.columns

@@ -26,6 +26,7 @@ COMMANDS = {
     "attention": "write a page on which the attention of every head can be looked at",
     "prompt": "zero-, one- and few-shot tasks, written as text for a pretrained model",
     "finetune": "fine-tune a pretrained model on labelled data",
+    "augment": "write other versions of texts, in which some words are replaced, to distil with",
     "distill": "train a small model to imitate a large one, of a task or in pretraining",
     "evaluate": "evaluate a fine-tuned model on a labelled file",
     "predict": "apply a fine-tuned model to sentences or a file",
@@ -39,7 +40,7 @@ COMMANDS = {
     "export": "write a SavedModel for TensorFlow Serving, tokenizer included",
 }
 #: Commands that resume when they are run again after an interruption.
-RESUMABLE = ("tokenize", "shards", "vectors", "pretrain", "finetune", "distill", "glue", "superglue", "study")
+RESUMABLE = ("tokenize", "shards", "vectors", "pretrain", "finetune", "augment", "distill", "glue", "superglue", "study")
 
 LOG_LEVELS = ("debug", "info", "warning", "error")
 

@@ -7,6 +7,8 @@ from bert_tf.lazy import lazy_names
 
 __getattr__, __all__ = lazy_names(__name__, {
     "distill_config": ["DistillConfig", "DistillPretrainConfig", "StudentConfig", "TeacherConfig"],
+    "augmentation": ["Augmenter"],
+    "augmented_file": ["augment_file"],
     "distilling": ["distill", "distill_pretraining"],
     "distiller": ["Distiller"],
     "term_loss": ["TermLoss"],

@@ -1,0 +1,80 @@
+"""Write a file of texts with other versions of each, in which some words are replaced by words that fit.
+
+A small student learns more from its teacher's answers to many texts. This is TinyBERT's way to make them: a word of one token
+is replaced by what a model with masked LM finds probable in its place, a word of several tokens by one of those with the
+nearest vectors. The labels are those of the original; a text of `bert-tf distill --unlabelled` needs none. Run the same
+command again to resume.
+
+TinyBERT takes bert_base_cased, the vectors of GloVe, and 10 (MNLI, QQP), 20 (SST-2, QNLI) or 30 versions of a text.
+
+example:
+  bert-tf augment train.tsv --model run --output augmented.jsonl
+  bert-tf augment train.tsv --model bert-base-uncased --vectors glove.6B.50d.txt --copies 30 --output augmented.jsonl
+  bert-tf distill --config distill/tinybert --teacher sentiment --student run --train augmented.jsonl --dev dev.tsv --output small
+
+in Python:
+  from bert_tf.distillation import Augmenter
+  from bert_tf.training.loading import load_pretrained
+  objective, tokenizer = load_pretrained("run")
+  print(Augmenter(objective, tokenizer, copies=5).versions(["A quiet triumph."], [(0,)]))
+"""
+
+from bert_tf.cli import labelled
+
+
+def add_arguments(parser):
+    parser.add_argument("file", help="TSV, CSV, JSON or Parquet with texts or pairs, or .txt with a text a line")
+    parser.add_argument("--model", required=True, help="a run pretrained with masked LM, or a published checkpoint with that head")
+    parser.add_argument("--vectors", help="word vectors, of 'bert-tf vectors' or a file of GloVe, word2vec or fastText, for words of several tokens; without them those words stay")
+    parser.add_argument("--output", required=True, help="the file to write, .jsonl")
+    parser.add_argument("--copies", type=int, default=20, help="versions of each text (default %(default)s)")
+    parser.add_argument("--rate", type=float, default=0.4, help="the probability that a word is replaced (default %(default)s)")
+    parser.add_argument("--candidates", type=int, default=15, help="how many words are drawn from (default %(default)s)")
+    parser.add_argument(
+        "--stop-words", default="english", metavar="FILE", help="a file of words that stay, a word a line; or 'none' (default: those of English that scikit-learn lists)"
+    )
+    parser.add_argument("--unlabelled", action="store_true", help="the file has no labels, or they are not wanted")
+    parser.add_argument("--seed", type=int, default=0, help="of the draws (default %(default)s)")
+    labelled.add_arguments(parser)
+
+
+def run(arguments):
+    from bert_tf.errors import ConfigError
+
+    labelled.check_arguments(arguments)
+    if not arguments.output.endswith(".jsonl"):
+        raise ConfigError(f"--output is {arguments.output}; it must end with .jsonl: the file has JSON lines")
+    if arguments.seed < 0:
+        raise ConfigError(f"--seed is {arguments.seed}; it must be at least 0")
+    settings = {name: getattr(arguments, name) for name in ("copies", "rate", "candidates", "seed")}
+
+    from bert_tf.distillation.augmentation import ENGLISH_STOP_WORDS, Augmenter
+    from bert_tf.distillation.augmented_file import augment_file
+    from bert_tf.tasks.files import file_format, read_text
+    from bert_tf.tasks.columns import read_columns
+    from bert_tf.training.loading import load_pretrained
+    from bert_tf.training.sources import identity_of, open_source
+    from bert_tf.vectors import WordTable
+
+    columns = labelled.columns(arguments.set)
+    format = file_format(arguments.file, columns.format)
+    has_labels = not arguments.unlabelled and format != "lines"
+    examples = read_columns(arguments.file, format, columns, labelled=has_labels)
+    stop_words = {"english": ENGLISH_STOP_WORDS, "none": frozenset()}.get(arguments.stop_words)
+    if stop_words is None:
+        stop_words = {word.lower() for word in read_text(arguments.stop_words).split()}
+    objective, tokenizer = load_pretrained(arguments.model)
+    words = WordTable.load(arguments.vectors) if arguments.vectors else None
+    augmenter = Augmenter(
+        objective, tokenizer, words, stop_words=stop_words, batch_size=arguments.batch_size, **settings
+    )
+    key = settings | {
+        "model": identity_of(open_source(arguments.model)),
+        "tokenizer": tokenizer.fingerprint,
+        "vectors": identity_of(open_source(arguments.vectors)) if arguments.vectors else None,
+        "stop_words": sorted(stop_words),
+        "labels": has_labels,
+    }
+    count = augment_file(augmenter, examples, arguments.output, key)
+    print(f"{count:,} examples in {arguments.output}, of {len(examples):,}")
+    print(f"next: bert-tf distill --config distill/tinybert --teacher TEACHER --student RUN --train {arguments.output} --dev DEV --output small")

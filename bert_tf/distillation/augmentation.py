@@ -1,0 +1,169 @@
+"""Other versions of a text, for a student to learn from: some words are replaced by others that fit.
+
+Jiao et al. 2020 (TinyBERT, arXiv:1909.10351), algorithm 1, as data_augmentation.py of Huawei's Pretrained-Language-Model has
+it, but that the text around the words stays as it was written.
+"""
+
+import dataclasses
+
+import numpy as np
+import tensorflow as tf
+from keras import ops
+from sklearn.feature_extraction.text import ENGLISH_STOP_WORDS
+
+from bert_tf.backend import as_graph
+from bert_tf.errors import ConfigError
+from bert_tf.tasks.heads import INPUTS
+from bert_tf.tasks.sequences import tokenize_words
+
+
+@dataclasses.dataclass(frozen=True)
+class _Word:
+    """A word [start, end) of a text that may be replaced; its tokens are [first, last) of those of the text."""
+
+    start: int
+    end: int
+    first: int
+    last: int
+
+
+class Augmenter:
+    """Replaces words of texts.
+
+    Words of letters that are not among `stop_words` may be replaced: a word of one token by one of the tokens that a
+    language model finds most probable in its place, where it reads the text without the word and then the whole text; a word
+    of several tokens by one of those with the nearest vectors.
+
+    Args:
+        objective: a pretrained model with `hidden_token_logits`, such as `MaskedLM`.
+        tokenizer: of its pretraining.
+        words: `WordTable`; None: words of several tokens stay.
+        copies: versions that are drawn of each text.
+        rate: the probability with which a word is replaced.
+        candidates: of how many tokens or words one is drawn. Tokens that continue a word, and special tokens, are left out.
+        stop_words: set of str in lower case, which stay.
+        seed: int. The versions of a text are a function of it and of the text's key.
+        batch_size: sequences computed together; a text becomes one for each word.
+
+    Raises:
+        ConfigError: a value outside its range, or a tokenizer without a mask token.
+
+    Example:
+        augmenter = Augmenter(MaskedLM(encoder), tokenizer, copies=3, candidates=2)
+        augmenter.versions(["a good film"], [(0,)])[0]  # at most three, such as "a fine film"
+    """
+
+    def __init__(
+        self,
+        objective,
+        tokenizer,
+        words=None,
+        copies=20,
+        rate=0.4,
+        candidates=15,
+        stop_words=ENGLISH_STOP_WORDS,
+        seed=0,
+        batch_size=32,
+    ):
+        if copies < 1 or candidates < 1 or batch_size < 1:
+            raise ConfigError(f"copies={copies}, candidates={candidates} and batch_size={batch_size} must be at least 1")
+        if candidates > tokenizer.vocabulary_size:
+            raise ConfigError(f"candidates={candidates} are more than the {tokenizer.vocabulary_size} tokens there are")
+        if not 0 < rate <= 1:
+            raise ConfigError(f"rate={rate} must be above 0 and at most 1")
+        if tokenizer.mask_id is None:
+            raise ConfigError("the model's tokenizer has no mask token; give a model that was pretrained with masked_lm")
+        self.objective, self.tokenizer, self.words = objective, tokenizer, words
+        self.copies, self.rate, self.candidates, self.seed = copies, rate, candidates, seed
+        self.stop_words, self.batch_size = frozenset(stop_words), batch_size
+        self.longest = getattr(objective.backbone.config, "max_positions", None) or 512
+        begins = ~tokenizer.is_continuation
+        begins[list(tokenizer.special_ids)] = False
+        self._begins_word, self._neighbours = begins, {}
+        specs = [((None, None), "int32")] * 2 + [((None, None), "bool")] * 2 + [((None, 1), "int32")]
+        self._likely = as_graph(self._most_likely, specs)
+
+    def versions(self, texts, keys):
+        """Other versions of each text.
+
+        Args:
+            texts: list of str.
+            keys: for each text a tuple of ints from 0, from which its draws are made.
+
+        Returns:
+            For each text a list of str: at most `copies`, no two alike, none the text itself.
+        """
+        ids, words = self._words_of(texts)
+        fitting = self._fitting(texts, ids, words)
+        return [self._draw(*row) for row in zip(texts, words, fitting, keys)]
+
+    def _words_of(self, texts):
+        """(ids of each text, `_Word`s of each text that may be replaced)."""
+        ids, begins, spans = (x.to_list() for x in tokenize_words(self.tokenizer, texts))
+        words = []
+        for text, tokens, begin, span in zip(texts, ids, begins, spans):
+            firsts = [*np.flatnonzero(begin).tolist(), len(tokens)]
+            found = (_Word(*place, *tokens_of) for place, tokens_of in zip(span, zip(firsts, firsts[1:])))
+            words.append([word for word in found if self._may_go(text[word.start : word.end])])
+        return ids, words
+
+    def _may_go(self, word):
+        return word.isalpha() and word.lower() not in self.stop_words
+
+    def _fitting(self, texts, ids, words):
+        """For each word of each text a list of str, what may stand in its place."""
+        asked = [(i, word) for i, of_text in enumerate(words) for word in of_text if word.last - word.first == 1]
+        asked = [(i, word) for i, word in asked if word.first < self._room("special_tokens_per_sequence")]
+        answers = {}
+        order = sorted(range(len(asked)), key=lambda number: len(ids[asked[number][0]]))  # batches of like length
+        for start in range(0, len(order), self.batch_size):
+            chosen = [asked[number] for number in order[start : start + self.batch_size]]
+            for (i, word), found in zip(chosen, self._ask([ids[i] for i, _ in chosen], [word.first for _, word in chosen])):
+                answers[i, word] = [self.tokenizer.decode([token]).strip() for token in found if self._begins_word[token]]
+        return [
+            [answers[i, word] if (i, word) in answers else self._near(text[word.start : word.end], word) for word in of_text]
+            for i, (text, of_text) in enumerate(zip(texts, words))
+        ]
+
+    def _near(self, text, word):
+        if word.last - word.first == 1 or self.words is None or self.words.find(text) is None:
+            return []
+        row = self.words.find(text)
+        if row not in self._neighbours:
+            self._neighbours[row] = [near for near, _ in self.words.neighbours(text, self.candidates)]
+        found = self._neighbours[row]
+        return [near.title() for near in found] if text.istitle() else found
+
+    def _room(self, special):
+        return self.longest - getattr(self.tokenizer.layout, special)
+
+    def _ask(self, sequences, places):
+        """int [B, k]: the most probable tokens at a place of each sequence, which is hidden in the first of its two copies."""
+        first = tf.ragged.constant(sequences, tf.int32, row_splits_dtype=tf.int64)
+        # A text that does not fit twice stands alone.
+        twice = 2 * max(map(len, sequences)) <= self._room("special_tokens_per_pair")
+        row = self.tokenizer.pack(first, first if twice else None, sequence_length=self.longest, dynamic=True)
+        positions = np.array(places, np.int32)[:, None] + len(self.tokenizer.layout.before_first)
+        hidden = np.arange(row["token_ids"].shape[1]) == positions
+        return ops.convert_to_numpy(self._likely(*(row[name] for name in INPUTS), hidden, positions))
+
+    def _most_likely(self, *parts):
+        *inputs, hidden, positions = parts
+        inputs = dict(zip(INPUTS, inputs))
+        logits = self.objective.hidden_token_logits(inputs, hidden, positions, self.tokenizer.mask_id)
+        # A model may have more rows than the vocabulary, to a round number.
+        return ops.top_k(logits[:, 0, : self.tokenizer.vocabulary_size], self.candidates)[1]
+
+    def _draw(self, text, words, fitting, key):
+        draws, found = np.random.default_rng([self.seed, *key]), []
+        choices = [(word, others) for word, others in zip(words, fitting) if others]
+        for _ in range(self.copies):
+            replaced = draws.random(len(choices)) < self.rate
+            which = draws.integers([len(others) for _, others in choices]) if choices else ()
+            version = text
+            for (word, others), replace, index in reversed(list(zip(choices, replaced, which))):
+                if replace:
+                    version = version[: word.start] + others[index] + version[word.end :]
+            if version != text and version not in found:
+                found.append(version)
+        return found
