@@ -4,6 +4,7 @@ import contextlib
 import errno
 import fcntl
 import glob
+import hashlib
 import os
 import re
 import shutil
@@ -67,7 +68,7 @@ def atomic_folder(path, replace=False):
         parent.mkdir(parents=True, exist_ok=True)
         for leftover in parent.glob(f".{glob.escape(path.name)}.*.tmp"):
             process = leftover.suffixes[-2][1:] if len(leftover.suffixes) > 1 else ""
-            if process.isdigit() and not _is_running(int(process)):
+            if process.isdigit() and not is_running(int(process)):
                 shutil.rmtree(leftover, ignore_errors=True)
         temporary = parent / f".{path.name}.{os.getpid()}.tmp"
         former = parent / f".{path.name}.old.{os.getpid()}.tmp"
@@ -97,7 +98,8 @@ def _exchange(new, path, former):
     shutil.rmtree(former, ignore_errors=True)
 
 
-def _is_running(process):
+def is_running(process):
+    """Whether there is a process of this number on this machine."""
     try:
         os.kill(process, 0)
     except ProcessLookupError:
@@ -153,6 +155,12 @@ def _disk_reason(error):
         if os.strerror(code) in text:
             return _REASONS[code]
     return None
+
+
+def sha256(path):
+    """The SHA-256 of a file, in hex."""
+    with open(path, "rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def list_folder(path):

@@ -1,4 +1,5 @@
-"""Models and data of the Hugging Face Hub: `hf://owner/name` wherever a path of this machine is taken.
+"""Models and data of the Hugging Face Hub: `hf://owner/name` wherever a path of this machine is taken; other addresses, such as
+gs://, are left to `remote.py`.
 
 huggingface_hub fetches the files into its cache (HF_HOME), continues what was interrupted, shows the progress, logs in
 (`hf auth login`, HF_TOKEN) and works offline from the cache (HF_HUB_OFFLINE=1). Only files of `MODEL` and `DATA` are fetched:
@@ -11,6 +12,7 @@ import re
 from pathlib import Path
 
 from bert_tf.errors import DataError
+from bert_tf.remote import local_copy
 
 #: What tokenizers are read from.
 TOKENIZER = (
@@ -31,7 +33,7 @@ _ADDRESS = re.compile(
 
 
 def local_model(path):
-    """The folder of a model: `path`, or for hf:// the fetched one.
+    """The folder of a model: `path`, or for hf:// and gs:// the fetched one.
 
     Args:
         path: a path, or `hf://owner/name`, `hf://owner/name@revision`, `hf://owner/name/folder`. A revision is a
@@ -46,7 +48,7 @@ def local_model(path):
         local_model("hf://google-bert/bert-base-uncased@main")  # a folder in the cache
     """
     if not is_address(path):
-        return path
+        return local_copy(path)
     folder = _fetched(str(path), "models", MODEL)
     if not any(Path(folder).glob("*.safetensors")):
         raise DataError(
@@ -59,11 +61,11 @@ def local_model(path):
 
 def local_tokenizer(path):
     """As `local_model`, without the weights; `path` may also name one file, as `hf://owner/name/vocab.txt`."""
-    return _fetched(str(path), "models", TOKENIZER) if is_address(path) else path
+    return _fetched(str(path), "models", TOKENIZER) if is_address(path) else local_copy(path)
 
 
 def local_data(path):
-    """A file, folder or glob of text: `path`, or for hf:// the fetched one.
+    """A file, folder or glob of text: `path`, or for hf:// and gs:// the fetched one.
 
     Args:
         path: a path, or `hf://datasets/owner/name[@revision][/file, folder or glob]`.
@@ -71,7 +73,7 @@ def local_data(path):
     Raises:
         DataError: as `local_model`; or nothing in it ends as text does.
     """
-    return _fetched(str(path), "datasets", tuple(f"*{ending}" for ending in DATA)) if is_address(path) else path
+    return _fetched(str(path), "datasets", tuple(f"*{ending}" for ending in DATA)) if is_address(path) else local_copy(path)
 
 
 def local_file(path):

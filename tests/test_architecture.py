@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parent.parent
-FOUNDATION = {"config", "console", "encodings", "errors", "files", "hub", "interrupts", "lazy", "parsing", "progress", "registry"}
+FOUNDATION = {"config", "console", "encodings", "errors", "files", "hub", "interrupts", "lazy", "parsing", "progress", "remote", "registry"}
 MAY_IMPORT = {
     "backend": set(),
     "reporting": set(),

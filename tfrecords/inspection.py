@@ -11,12 +11,11 @@ import numpy as np
 
 from bert_tf import console
 from bert_tf.errors import ConfigError
-from bert_tf.tokenizers import load_tokenizer
+from bert_tf.remote import local_copy
 from tfrecords.corruption.explanation import Explained
 from tfrecords.corruption.masking import MaskedLMCorruption, MaskingConfig
-from tfrecords.reading.reader import ShardReader
+from tfrecords.reading.reader import ShardReader, shards_tokenizer
 from tfrecords.shards.manifest import Manifest
-from tfrecords.shards.schema import TOKENIZER_FOLDER
 
 # What a pair label means, by task.
 PAIR_LABELS = {
@@ -189,11 +188,11 @@ def inspect_shards(
         write_shards("corpus.txt", "shards", WordPieceTokenizer("[PAD] [UNK] [CLS] [SEP] [MASK] the cat .".split()))
         print("\\n".join(inspect_shards("shards", MaskingConfig(rate=0.3), examples=1)))
     """
-    folder = Path(folder)
+    folder = Path(local_copy(folder))
     if examples < 1 or epoch < 0:
         raise ConfigError(f"examples {examples} must be at least 1 and epoch {epoch} not negative")
     manifest = Manifest.load(folder)  # first: without it, this is no folder of shards
-    tokenizer = load_tokenizer(folder / TOKENIZER_FOLDER)
+    tokenizer = shards_tokenizer(folder)
     reader = ShardReader(folder, tokenizer)
     yield from _field("shards", str(folder), width)
     yield from _field("holds", f"{reader.num_examples:,} examples of length {reader.sequence_length}", width)

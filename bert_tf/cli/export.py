@@ -105,6 +105,7 @@ def run(arguments):
     from bert_tf.export import export_run
     from bert_tf.export.saved_model import SETTINGS
     from bert_tf.parsing import read_json_object
+    from bert_tf.remote import shown
 
     path = export_run(
         arguments.run,
@@ -119,7 +120,7 @@ def run(arguments):
     written = read_json_object(path / "assets" / SETTINGS)
     how = "read in windows of" if "stride" in written else "truncated after"
     print(f"texts are {how} {written['sequence_length']:,} tokens, special tokens included; --sequence-length sets that")
-    print(f"{path}\nto see its inputs and outputs: saved_model_cli show --dir {path} --all")
+    print(f"{shown(path)}\nto see its inputs and outputs: saved_model_cli show --dir {shown(path)} --all")
 
 
 def _compress(arguments, options):

@@ -7,8 +7,9 @@ import os
 import sys
 
 import bert_tf
-from bert_tf.errors import UserError
+from bert_tf.errors import ConfigError, UserError
 from bert_tf.interrupts import Interrupted, answering, raising
+from bert_tf.remote import is_remote
 
 COMMANDS = {
     "quickstart": "run all steps on bundled data in a few minutes",
@@ -39,6 +40,8 @@ COMMANDS = {
     "prune": "remove the attention heads of a fine-tuned model that matter least",
     "export": "write a SavedModel for TensorFlow Serving, tokenizer included",
 }
+#: Commands whose --output may be a remote folder; the others write to this machine.
+REMOTE = ("shards", "tokenize", "vectors", "pretrain", "finetune", "distill", "glue", "superglue", "study", "export")
 #: Commands that resume when they are run again after an interruption.
 RESUMABLE = ("tokenize", "shards", "vectors", "pretrain", "finetune", "augment", "distill", "glue", "superglue", "study")
 
@@ -66,6 +69,8 @@ def main(arguments=None):
     kept = "run the same command again to resume" if options.command in RESUMABLE else "no partial result was kept"
     try:
         with answering(), raising(f"interrupted; {kept}"):
+            if options.command not in REMOTE and is_remote(getattr(options, "output", None)):
+                raise ConfigError(f"--output is {options.output}; write to a path of this machine, and copy that")
             return _module(options.command).run(options) or 0
     except UserError as error:
         print(f"bert-tf {options.command}: {error}", file=sys.stderr)

@@ -13,6 +13,7 @@ in Python:
 """
 
 from bert_tf.cli import settings
+from bert_tf.remote import shown
 
 
 def add_arguments(parser):
@@ -47,23 +48,20 @@ def run(arguments):
 
 def print_metrics(directory, metrics):
     """What `pretrain` returned: the last losses and accuracies."""
-    print(f"\n{directory.path} at step {metrics['step']:,}")
+    print(f"\n{shown(directory.path)} at step {metrics['step']:,}")
     for name, value in metrics.items():
         if name.endswith(("loss", "accuracy")):
             print(f"  {name:<34}{value:.4f}")
-    print(f"report: {directory.path}/report.html")
+    print(f"report: {shown(directory.path)}/report.html")
 
 
 def advice(config, output):
     """The commands to run next. fill-mask needs masked LM; its mask is written as the tokenizer writes it."""
-    from pathlib import Path
-
-    from bert_tf.tokenizers import load_tokenizer
-    from tfrecords.shards.schema import TOKENIZER_FOLDER
+    from tfrecords.reading.reader import shards_tokenizer
 
     finetune = f"bert-tf finetune --init-from {output} --train train.tsv --dev dev.tsv --output task"
     if config.objective.name != "masked_lm":
         return [finetune]
-    tokenizer = load_tokenizer(Path(config.data.shards) / TOKENIZER_FOLDER)
+    tokenizer = shards_tokenizer(config.data.shards)
     mask = tokenizer.id_to_token(tokenizer.mask_id)
     return [f'bert-tf fill-mask {output} "The {mask} of the United States."', finetune]

@@ -20,6 +20,7 @@ in Python:
 """
 
 from bert_tf.cli import settings
+from bert_tf.remote import shown
 
 
 def add_arguments(parser):
@@ -48,7 +49,7 @@ def run(arguments):
 
     directory, metrics = train_vectors(config, arguments.corpus, arguments.output, arguments.text_field)
     size = directory.section("model")
-    print(f"{directory.path}: {size['vocabulary_size']:,} vectors of {size['hidden_size']} numbers, loss {metrics['loss']:.4f}")
+    print(f"{shown(directory.path)}: {size['vocabulary_size']:,} vectors of {size['hidden_size']} numbers, loss {metrics['loss']:.4f}")
     if arguments.similarity:
         from bert_tf.vectors.similarity import WordTable, similarity
 

@@ -22,6 +22,7 @@ from bert_tf.export.saved_model import SETTINGS, write_saved_model
 from bert_tf.export.signatures import lines
 from bert_tf.export.storage import check_finite, reading
 from bert_tf.files import atomic_folder, is_there
+from bert_tf.remote import is_remote, writes_to
 from bert_tf.training.loading import load_finetuned
 from bert_tf.training.sources import open_source
 
@@ -71,6 +72,7 @@ class Compressed:
         yield f"latency: one text of {self.tokens} tokens on one core of this machine, without the tokenizer"
 
 
+@writes_to("output")
 def export_compressed(
     run_directory,
     format="saved_model",
@@ -121,8 +123,8 @@ def export_compressed(
     check_tolerance(tolerance)
     source, loaded = open_finetuned(run_directory)
     task, model, _ = loaded
-    if output is None and source.format != "run":
-        raise ConfigError(f"{run_directory} is no run directory; say where the export is written: output (--output)")
+    if output is None and (source.format != "run" or is_remote(run_directory)):
+        raise ConfigError(f"{run_directory} is no run directory of this machine; say where the export is written: output (--output)")
     if sequence_length is not None:
         task.config = dataclasses.replace(task.config, sequence_length=sequence_length)
     trial = Trial(task, model, reference_examples(task, source, dev, texts), tolerance)

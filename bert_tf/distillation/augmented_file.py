@@ -7,9 +7,8 @@ import json
 from pathlib import Path
 
 from bert_tf.errors import RunDirectoryError
-from bert_tf.files import atomic_write, explain_disk_errors, is_there
+from bert_tf.files import atomic_write, explain_disk_errors, is_there, sha256
 from bert_tf.progress import Progress
-from bert_tf.training.checkpoints import sha256
 
 #: Examples that are computed together and then kept.
 CHUNK = 64
@@ -34,7 +33,9 @@ def augment_file(augmenter, examples, output, key):
         RunDirectoryError: `output` is there, or its folder cannot be written.
 
     Example:
-        augment_file(augmenter, task.read("train.tsv"), "augmented.jsonl", {"copies": 20})
+        augmenter = Augmenter(MaskedLM(encoder), tokenizer, copies=3, candidates=2)
+        task = build_task({"kind": "classification", "sequence_length": 16}, tokenizer)
+        augment_file(augmenter, task.read("train.tsv"), "augmented.jsonl", {"copies": 3})
     """
     output = Path(output)
     if is_there(output):

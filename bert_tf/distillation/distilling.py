@@ -11,6 +11,7 @@ from bert_tf.distillation.distill_config import check_distillation, check_distil
 from bert_tf.distillation.from_teacher import FromTeacher
 from bert_tf.distillation.pretraining import TeachingPretraining
 from bert_tf.parsing import read_json_object
+from bert_tf.remote import shown, writes_to
 from bert_tf.training.finetuning import finetune_seeds
 from bert_tf.training.loading import load_finetuned
 from bert_tf.training.pretraining import pretrain
@@ -20,6 +21,7 @@ from bert_tf.training.strategies import explain_lost_workers, is_chief, strategy
 COMPARISON, ALONE = "distillation.json", "alone"
 
 
+@writes_to("output")
 def distill(config, output):
     """Trains a student of a task. The same call resumes an interrupted run, with the same result bit for bit.
 
@@ -40,7 +42,7 @@ def distill(config, output):
     check_distillation(config)
     strategy = strategy_of(config.train)
     lock = files.lock_directory(output) if is_chief(strategy) else contextlib.nullcontext()
-    message = f"interrupted; the same command continues {output}"
+    message = f"interrupted; the same command continues {shown(output)}"
     with interrupts.raising(message), explain_lost_workers(), lock as in_place:
         learning = FromTeacher(config)
         summary = finetune_seeds(config, output, strategy, in_place, learning=learning)
@@ -89,6 +91,7 @@ def _comparison(config, learning, sides, output):
     return rows
 
 
+@writes_to("output")
 def distill_pretraining(config, output):
     """Pretrains a student by masked LM, with a teacher. The same call resumes an interrupted run.
 

@@ -1,7 +1,6 @@
 """Distillation in pretraining: what `pretrain` asks of a teacher."""
 
 import dataclasses
-from pathlib import Path
 
 from bert_tf.distillation.distiller import Distiller
 from bert_tf.distillation.student import chosen_layers, copy_layers, student_config
@@ -10,10 +9,9 @@ from bert_tf.distillation.views import MaskedLMView
 from bert_tf.errors import ConfigError, DataError
 from bert_tf.models.families import describe
 from bert_tf.objectives.masked_lm import MaskedLM
-from bert_tf.tokenizers import load_tokenizer
 from bert_tf.training.loading import load_pretrained
 from bert_tf.training.sources import identity_of, open_source
-from tfrecords.shards.schema import TOKENIZER_FOLDER
+from tfrecords.reading.reader import shards_tokenizer
 
 
 class TeachingPretraining:
@@ -34,7 +32,7 @@ class TeachingPretraining:
         self.teacher, self.tokenizer = load_pretrained(self.path)
         if not isinstance(self.teacher, MaskedLM):
             raise ConfigError(f"{self.path} was not pretrained by masked LM; choose a teacher with a masked LM head")
-        if load_tokenizer(Path(config.data.shards) / TOKENIZER_FOLDER).vocabulary != self.tokenizer.vocabulary:
+        if shards_tokenizer(config.data.shards).vocabulary != self.tokenizer.vocabulary:
             raise DataError(
                 f"{config.data.shards} has another vocabulary than the teacher {self.path}; write the shards with the "
                 f"tokenizer in {self.path}"

@@ -15,12 +15,11 @@ import tensorflow as tf
 from safetensors.numpy import load_file, save
 
 from bert_tf.errors import DataError
-from bert_tf.files import atomic_write, explain_disk_errors, is_there
+from bert_tf.files import atomic_write, explain_disk_errors, is_there, sha256
 from bert_tf.parsing import read_json_object
 from bert_tf.progress import Progress
 from bert_tf.tasks.batching import bucket_bounds, plan_batches
 from bert_tf.tasks.heads import INPUTS
-from bert_tf.training.checkpoints import sha256
 
 FOLDER, MANIFEST = "teacher", "manifest.json"
 #: Sequences of a shard, and of a batch of the teacher.

@@ -1,7 +1,6 @@
 """From a run directory to a served model."""
 
 import functools
-from pathlib import Path
 
 from bert_tf.config import nearest
 from bert_tf.errors import ConfigError
@@ -66,7 +65,7 @@ def export_run(
     if precision == AUTO:
         precision = choose(source.config, REQUESTS, stored=True)
     module = served_module(run_directory, kind, sequence_length, precision, {"static": static} | options)
-    return write_saved_model(module, Path(run_directory) / "export" if output is None else output, version)
+    return write_saved_model(module, f"{run_directory}/export" if output is None else output, version)
 
 
 def served_module(run_directory, kind, sequence_length, precision, settings, finetuned_model=None):

@@ -13,6 +13,7 @@ from bert_tf.errors import ConfigError, DataError, RunDirectoryError
 from bert_tf.export.signatures import TRIAL_TEXTS
 from bert_tf.export.warmup import write_warmup_requests
 from bert_tf.files import explain_disk_errors, lock_directory
+from bert_tf.remote import writes_to
 
 #: What an export says of itself, in `assets/`.
 SETTINGS = "export.json"
@@ -26,6 +27,7 @@ class ExportError(RuntimeError):
     """
 
 
+@writes_to("folder")
 def write_saved_model(module, folder, version=None):
     """Writes `folder/<version>/`, as TF Serving expects it below a model's base path.
 

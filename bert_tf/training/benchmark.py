@@ -10,6 +10,7 @@ from absl import logging
 from bert_tf import files
 from bert_tf.config import read_record
 from bert_tf.parsing import read_json_object
+from bert_tf.remote import writes_to
 from bert_tf.training.benchmark_config import BenchmarkConfig, plan_benchmark  # noqa: F401
 from bert_tf.training.finetuning import finetune
 from bert_tf.training.loading import load_finetuned
@@ -18,6 +19,7 @@ from bert_tf.training.run_directory import SUMMARY, Summary
 RESULTS, DIAGNOSTICS, SUBMISSION = "results.json", "diagnostics.json", "submission"
 
 
+@writes_to("output")
 def run_benchmark(benchmark, config, folder, output, names=None):
     """Fine-tunes on the tasks of a benchmark that are not finished, the smallest first, and predicts their test files.
 

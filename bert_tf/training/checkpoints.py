@@ -25,10 +25,11 @@ from keras import ops
 from safetensors import SafetensorError, safe_open
 from safetensors.numpy import load_file, save_file
 
+from bert_tf import remote
 from bert_tf.backend.model import NonFiniteError
 from bert_tf.config import nearest
 from bert_tf.errors import DataError, RunDirectoryError
-from bert_tf.files import explain_disk_errors, list_folder
+from bert_tf.files import explain_disk_errors, list_folder, sha256
 from bert_tf.parsing import read_json_object
 from bert_tf.training.lora import merged
 
@@ -75,6 +76,7 @@ class Checkpoints:
             finally:
                 shutil.rmtree(temporary, ignore_errors=True)
         self._remove_old(step)
+        remote.push(self.folder)
 
     def _remove_old(self, step):
         names = [(path, path.name) for path in list_folder(self.folder)]
@@ -226,11 +228,6 @@ def tensor_names(path):
     """The names of the tensors in a safetensors file, as a set."""
     with safe_open(path, framework="numpy") as file:
         return set(file.keys())
-
-
-def sha256(path):
-    with open(path, "rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def _write(variables, path, step):

@@ -22,6 +22,7 @@ from bert_tf.backend.tpu import is_tpu
 from bert_tf.interrupts import Interrupted
 from bert_tf.models.families import describe
 from bert_tf.progress import Progress
+from bert_tf.remote import shown, writes_to
 from bert_tf.reporting import guarded, keep_findings, write_report
 from bert_tf.training import inputs
 from bert_tf.training.checkpoints import Checkpoints
@@ -52,6 +53,7 @@ from bert_tf.training.strategies import (
 LAST = "last"
 
 
+@writes_to("output")
 def finetune(config, output):
     """Fine-tunes `config.train.seeds` times and reports the mean and spread of the metrics.
 
@@ -73,7 +75,7 @@ def finetune(config, output):
     # Before anything else runs on TensorFlow: a TPU would wipe its memory, workers must find each other.
     strategy = strategy_of(config.train)
     lock = files.lock_directory(output) if is_chief(strategy) else contextlib.nullcontext()
-    with interrupts.raising(f"interrupted; the same command continues {output}"), explain_lost_workers(), lock as in_place:
+    with interrupts.raising(f"interrupted; the same command continues {shown(output)}"), explain_lost_workers(), lock as in_place:
         return finetune_seeds(config, output, strategy, in_place)
 
 

@@ -7,6 +7,7 @@ from bert_tf import config as configuration
 from bert_tf import files, interrupts
 from bert_tf.console import table
 from bert_tf.errors import RunDirectoryError
+from bert_tf.remote import shown, writes_to
 from bert_tf.tasks.record import TASKS, check_task
 from bert_tf.training.finetuning import finetune_seeds
 from bert_tf.training.run_directory import CONFIG, SUMMARY, RunDirectory
@@ -15,6 +16,7 @@ from bert_tf.training.strategies import explain_lost_workers, is_chief, strategy
 TABLE = "grid.txt"
 
 
+@writes_to("output")
 def finetune_grid(grid, output):
     """Fine-tunes every combination of a grid, each in a folder of its own, unless it is finished.
 
@@ -38,7 +40,7 @@ def finetune_grid(grid, output):
     writes = is_chief(strategy)
     lock = files.lock_directory(output) if writes else contextlib.nullcontext()
     with (
-        interrupts.raising(f"interrupted; the same command continues {output}"),
+        interrupts.raising(f"interrupted; the same command continues {shown(output)}"),
         explain_lost_workers(),
         lock as in_place,
     ):

@@ -9,9 +9,8 @@ from pathlib import Path
 
 from bert_tf.config import to_dict
 from bert_tf.errors import DataError, RunDirectoryError
-from bert_tf.files import atomic_write, is_there
+from bert_tf.files import atomic_write, is_there, sha256
 from bert_tf.parsing import brief, read_json_object
-from bert_tf.training.checkpoints import sha256
 
 RECORD = "inputs.json"
 

@@ -13,6 +13,7 @@ from bert_tf import interrupts
 from bert_tf.files import explain_disk_errors
 from bert_tf.interrupts import Interrupted
 from bert_tf.progress import Progress
+from bert_tf.remote import shown
 from bert_tf.reporting import guarded, write_report
 from bert_tf.training.run_directory import METRICS
 
@@ -88,7 +89,7 @@ class Monitor(keras.callbacks.Callback):
                 write_report(self.run.path)
         if signal:
             left = "the run is finished" if last else "the same command continues from there"
-            saved = f"step {self.step:,} of {self.total_steps:,} is saved in {self.run.path}"
+            saved = f"step {self.step:,} of {self.total_steps:,} is saved in {shown(self.run.path)}"
             raise Interrupted(signal, f"interrupted; {saved}, {left}")
 
     def on_train_end(self, logs=None):

@@ -3,7 +3,6 @@
 import contextlib
 import dataclasses
 import tempfile
-from pathlib import Path
 
 import keras
 import tensorflow as tf
@@ -13,8 +12,8 @@ from bert_tf import files, interrupts
 from bert_tf.errors import ConfigError
 from bert_tf.models.families import build_config, build_encoder, describe
 from bert_tf.objectives.registry import OBJECTIVES
+from bert_tf.remote import writes_to
 from bert_tf.reporting import guarded, keep_findings
-from bert_tf.tokenizers import load_tokenizer
 from bert_tf.training import inputs
 from bert_tf.training.baselines import unigram
 from bert_tf.training.checkpoints import Checkpoints
@@ -32,11 +31,11 @@ from bert_tf.training.strategies import (
     is_chief,
     strategy_of,
 )
-from tfrecords.reading.reader import ShardReader
+from tfrecords.reading.reader import ShardReader, shards_tokenizer
 from tfrecords.shards.manifest import Manifest
-from tfrecords.shards.schema import TOKENIZER_FOLDER
 
 
+@writes_to("output")
 def pretrain(config, output, teaching=None):
     """Trains to `config.train.steps`, from the last undamaged checkpoint in `output` if there is one.
 
@@ -65,7 +64,7 @@ def pretrain(config, output, teaching=None):
         check_pretraining(config)
     # First of all: the workers of a cluster must find each other before anything runs.
     strategy = strategy_of(config.train)
-    tokenizer = load_tokenizer(Path(config.data.shards) / TOKENIZER_FOLDER)
+    tokenizer = shards_tokenizer(config.data.shards)
     reader = ShardReader(config.data.shards, tokenizer)
     of_model = OBJECTIVES[config.objective.name].model_tokenizer(tokenizer, config.objective)
     model_config = build_config(config.model, of_model.vocabulary_size, of_model.pad_id)

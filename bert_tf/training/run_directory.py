@@ -23,12 +23,12 @@ from absl import logging
 
 from bert_tf import config as configuration
 from bert_tf.errors import ConfigError, DataError, RunDirectoryError
-from bert_tf.files import atomic_folder, atomic_write, bare_name, is_there, list_folder
+from bert_tf.files import atomic_folder, atomic_write, bare_name, is_there, list_folder, sha256
 from bert_tf.parsing import brief
 from bert_tf.reporting.records import CONFIG, FINISHED, METRICS, SUMMARY, Finished, Summary, read_metrics  # noqa: F401
 from bert_tf.tokenizers import load_tokenizer
 from bert_tf.training import inputs
-from bert_tf.training.checkpoints import Checkpoints, assign, sha256
+from bert_tf.training.checkpoints import Checkpoints, assign
 from bert_tf.training.finetune_config import FinetuneConfig
 from bert_tf.training.pretrain_config import PretrainConfig
 

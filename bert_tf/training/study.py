@@ -13,6 +13,7 @@ from bert_tf import config as configuration
 from bert_tf import files
 from bert_tf.errors import ConfigError, DataError
 from bert_tf.parsing import brief, read_json_object
+from bert_tf.remote import writes_to
 from bert_tf.reporting import guarded, write_report
 from bert_tf.reporting.records import RESULTS
 from bert_tf.tokenizers import load_tokenizer
@@ -26,6 +27,7 @@ from tfrecords.writing.writer import tokenize_corpus, write_shards
 PRETRAINED = "pretrained.json"
 
 
+@writes_to("output")
 def run_study(config, corpus, tokenizer, output, held_out=None, rows=None):
     """Runs the parts of a study that are not finished, row by row.
 

@@ -17,6 +17,7 @@ from bert_tf.errors import ConfigError, RunDirectoryError
 from bert_tf.models.families import describe
 from bert_tf.models.word_vectors_config import WordVectorsConfig
 from bert_tf.progress import Progress
+from bert_tf.remote import writes_to
 from bert_tf.tokenizers import load_tokenizer, train_words
 from bert_tf.tokenizers.wordpiece.whole_words import SPECIAL_TOKENS
 from bert_tf.training import inputs
@@ -36,6 +37,7 @@ SEQUENCE_LENGTH = 512
 TABLE = "embeddings/token_embeddings"
 
 
+@writes_to("output")
 def train_vectors(config, corpus, output, text_field="text"):
     """Trains word vectors, from where an interrupted call in `output` stopped, if there was one.
 

@@ -15,10 +15,13 @@ import tensorflow as tf
 from bert_tf import config, samples
 from bert_tf.backend.model import NonFiniteError
 from bert_tf.errors import ConfigError, DataError, RunDirectoryError
+from bert_tf.cli.main import main
 from bert_tf.files import lock_directory
 from bert_tf.interrupts import Interrupted
+from bert_tf.remote import CACHE, local_copy
 from bert_tf.tokenizers import load_tokenizer, train_wordpiece
 from bert_tf.training.baselines import unigram
+from bert_tf.training.loading import load_pretrained
 from bert_tf.training.monitor import Monitor
 from bert_tf.training.pretraining import PretrainConfig, pretrain
 from bert_tf.training.run_directory import RunDirectory
@@ -90,6 +93,30 @@ def test_a_killed_run_continues_bitwise(made, uninterrupted, tmp_path):
     assert losses(run) == losses(uninterrupted)
     assert final_bytes(run) == final_bytes(uninterrupted)
     assert not list((run.path / "checkpoints").glob(".*.tmp")), "what the kill left behind is removed"
+
+
+def test_a_run_elsewhere_is_continued_on_another_machine(made, uninterrupted, tmp_path, monkeypatch, capsys):
+    bucket = f"file://{tmp_path}/bucket"
+    shutil.copytree(made / "shards", tmp_path / "bucket" / "shards")
+    settings, file = experiment(made, f"data.shards={bucket}/shards"), tmp_path / "experiment.yaml"
+    config.save(settings, file)
+    monkeypatch.setenv(CACHE, str(tmp_path / "first"))
+    script = Path(__file__).parent / "killed_run.py"
+    killed = subprocess.run([sys.executable, script, file, f"{bucket}/run", "10", "step"], capture_output=True)
+    assert killed.returncode == -9, killed.stderr.decode()
+    monkeypatch.setenv(CACHE, str(tmp_path / "second"))
+    (found,) = {p.name for p in Path(local_copy(f"{bucket}/run")).glob("checkpoints/*")} - {"step-00000004"}
+    assert found == "step-00000008"
+    run, _ = pretrain(settings, f"{bucket}/run")
+    assert losses(run) == losses(uninterrupted) and final_bytes(run) == final_bytes(uninterrupted)
+    monkeypatch.setenv(CACHE, str(tmp_path / "third"))
+    objective, _ = load_pretrained(f"{bucket}/run")
+    expected, _ = load_pretrained(uninterrupted.path)
+    for ours, theirs in zip(objective.weights, expected.weights, strict=True):
+        np.testing.assert_array_equal(ours, theirs)
+    assert main(["export", f"{bucket}/run", "--kind", "embedding", "--sequence-length", "16"]) == 0
+    assert f"{bucket}/run/export/1" in capsys.readouterr().out
+    assert (tmp_path / "bucket" / "run" / "export" / "1" / "saved_model.pb").is_file()
 
 
 def interrupt(self, batch, logs=None, original=Monitor.on_train_batch_end):

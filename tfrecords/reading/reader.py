@@ -11,16 +11,32 @@ import numpy as np
 import tensorflow as tf
 
 from bert_tf.errors import ConfigError, DataError
+from bert_tf.remote import local_copy
+from bert_tf.tokenizers import load_tokenizer
 from tfrecords.reading import verification
 from tfrecords.reading.input_sharding import INPUT_SHARDINGS
 from tfrecords.reading.order import ReadingOrder
 from tfrecords.reading.parsing import parse
 from tfrecords.shards.manifest import Manifest
+from tfrecords.shards.schema import TOKENIZER_FOLDER
 
 _ENDLESS = np.iinfo(np.int64).max
 _FILE_BUFFER = 8 << 20  # bytes
 # Examples parsed and corrupted by one call: small batches would cost more in calls than in work.
 _ROWS_AT_ONCE = 1024
+
+
+def shards_tokenizer(folder):
+    """The tokenizer that a folder of shards was written with.
+
+    Raises:
+        DataError: there is none.
+
+    Example:
+        write_shards("corpus.txt", "shards", tokenizer)
+        shards_tokenizer("shards").vocabulary == tokenizer.vocabulary  # True
+    """
+    return load_tokenizer(Path(local_copy(folder)) / TOKENIZER_FOLDER)
 
 
 class ShardReader:
@@ -57,7 +73,7 @@ class ShardReader:
     """
 
     def __init__(self, folder, tokenizer=None, block_bytes=32 << 20):
-        self.folder = Path(folder)
+        self.folder = Path(local_copy(folder))
         self.manifest = Manifest.load(self.folder)
         if tokenizer is not None:
             self.manifest.check_tokenizer(tokenizer)

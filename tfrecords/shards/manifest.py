@@ -9,6 +9,7 @@ from bert_tf.config import Range, to_dict
 from bert_tf.errors import ConfigError, DataError
 from bert_tf.files import bare_name
 from bert_tf.parsing import brief
+from bert_tf.remote import local_copy
 from tfrecords.shards.checked_record import load_record, save_record
 from tfrecords.shards.config import CorpusConfig
 from tfrecords.shards.schema import MANIFEST_NAME, PAIR_TASKS, RECORD_FRAME_BYTES, SCHEMA_VERSION, packed_pair_task
@@ -127,7 +128,7 @@ class Manifest:
     @classmethod
     def load(cls, folder):
         """Reads `folder`/manifest.json; DataError if it is missing, not readable, of another version, or was edited."""
-        path = Path(folder) / MANIFEST_NAME
+        path = Path(local_copy(folder)) / MANIFEST_NAME
         if not os.path.lexists(path):
             raise DataError(
                 f"{folder} holds no {MANIFEST_NAME}: it is not a finished folder of shards; write one with "

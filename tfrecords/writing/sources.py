@@ -4,6 +4,7 @@ import dataclasses
 from pathlib import Path
 
 from bert_tf.errors import ConfigError, DataError
+from bert_tf.remote import local_copy
 from tfrecords.corpus.chunks import corpus_reader, read_chunks
 from tfrecords.corpus.files import find_files
 from tfrecords.shards.config import CorpusConfig, ShardsConfig
@@ -54,7 +55,7 @@ class TokenSource:
     @classmethod
     def of(cls, inputs):
         """The folder of token ids that `inputs` (a list of paths) name alone; None if they name text."""
-        paths = [Path(path) for path in inputs]
+        paths = [Path(local_copy(path)) for path in inputs]
         folders = [path for path in paths if (path / TOKENS_MANIFEST_NAME).is_file()]
         if folders and len(paths) > 1:
             raise ConfigError(f"{folders[0]} is a tokenized corpus, which is read alone; remove the other inputs")

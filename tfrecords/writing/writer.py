@@ -10,6 +10,7 @@ from pathlib import Path
 from bert_tf.errors import ConfigError
 from bert_tf.files import atomic_folder, lock_directory
 from bert_tf.hub import local_data
+from bert_tf.remote import writes_to
 from bert_tf.progress import Progress
 from bert_tf.tokenizers import load_tokenizer
 from tfrecords.shards.config import CorpusConfig, ShardsConfig
@@ -24,6 +25,7 @@ from tfrecords.writing.workers import THREADS, map_unordered
 _SMALL_CORPUS_BYTES = 64 << 20
 
 
+@writes_to("output")
 def write_shards(inputs, output, tokenizer=None, config=None, workers=None, overwrite=False, progress=True, beam=None):
     """Writes a corpus as shards, a manifest and the tokenizer beside them.
 
@@ -80,6 +82,7 @@ def write_shards(inputs, output, tokenizer=None, config=None, workers=None, over
     return _run(ShardJob(source, output, tokenizer, config), workers, beam, overwrite, progress)
 
 
+@writes_to("output")
 def tokenize_corpus(inputs, output, tokenizer, config=None, workers=None, overwrite=False, progress=True, beam=None):
     """Keeps the token ids of a corpus, so that `write_shards` packs it in any format without tokenizing again.
 

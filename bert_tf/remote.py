@@ -1,0 +1,467 @@
+"""Folders and files elsewhere: gs:// addresses, and all others that TensorFlow's file systems know.
+
+A remote path is worked on in a copy on this machine, below `CACHE`. What is read is copied once, and again when it has
+changed. What is written is copied back at each checkpoint and at the end.
+
+    gs://bucket/run/...               the files
+    gs://bucket/run/.bert_tf.json     the name, size and sha256 of each: written last, so that a reader sees all of a
+                                      state or all of the one before it, wherever a writer was killed
+    gs://bucket/run/.lease.json       who writes, and until when; a writer that was killed holds it for `LEASE` seconds
+
+Files with new content get a new place only by a new name, as checkpoints have; a file that is written again under its name
+(metrics.jsonl, report.html) may be read in its new state beside the others' old one, and then is read again.
+"""
+
+import contextlib
+import dataclasses
+import functools
+import glob
+import inspect
+import json
+import os
+import re
+import shutil
+import threading
+import time
+import uuid
+from pathlib import Path
+
+
+from bert_tf.errors import DataError, RunDirectoryError
+from bert_tf.files import atomic_write, is_running, lock_directory, sha256
+from bert_tf.progress import Progress
+
+#: Where the copies are kept: the environment variable, or else ~/.cache/bert_tf.
+CACHE = "BERT_TF_CACHE"
+LISTING, COPIED, LEASE_FILE = ".bert_tf.json", ".copied.json", ".lease.json"
+#: Seconds for which a writer holds a folder without being heard of; it says so anew each third of them.
+LEASE = 120.0
+#: How often a reader begins again when files change while it copies them.
+ATTEMPTS = 5
+
+_ADDRESS = re.compile(r"(?!hf://)([a-z][a-z0-9+.-]*)://(.+?)/*")
+_PRIVATE = re.compile(r"\.lock|\..*\.tmp|.*\.partial|\.bert_tf\.json|\.lease\.json|\.copied\.json")
+_mirrors = {}  # from the local folder of each that is being written in this process to its `_Mirror`
+
+
+def is_remote(path):
+    """Whether a path is an address such as gs://bucket/run; not of hf://.
+
+    Example:
+        is_remote("gs://bucket/run")  # True
+    """
+    return bool(_ADDRESS.fullmatch(str(path)))
+
+
+def local_copy(path):
+    """A file, folder or glob on this machine: `path`, or the copy of a remote one, brought up to date.
+
+    Raises:
+        DataError: there is nothing at the address, it cannot be read, or it changes while it is read.
+        RunDirectoryError: the copy cannot be written.
+
+    Example:
+        local_copy("corpus.txt")  # 'corpus.txt'
+    """
+    if not is_remote(path):
+        return path
+    address = _ADDRESS.fullmatch(str(path)).group(0).rstrip("/")
+    if glob.has_magic(address):
+        return _copy_of_glob(address)
+    local = _place("read", address)
+    with _explained(address, DataError), lock_directory(local.parent, wait=True):
+        if not _copy(address, local):
+            raise DataError(f"there is nothing at {address}; check the address, and that the credentials may read it")
+    return str(local)
+
+
+@contextlib.contextmanager
+def mirrored(path, writes=True):
+    """A folder on this machine for what is written to `path`: itself, or a copy of what is at a remote one.
+
+    Args:
+        path: a folder, which need not be there.
+        writes: False in a process that only reads it, such as a worker that is not the chief.
+
+    Yields:
+        `path`, or the path of the copy. It is copied back by `push`, and at the end of the block, also when it raises.
+
+    Raises:
+        RunDirectoryError: another process writes there, or the address cannot be read or written.
+
+    Example:
+        with mirrored("gs://bucket/run") as folder:
+            pretrain(config, folder)
+    """
+    if not is_remote(path):
+        yield path
+        return
+    address = str(path).rstrip("/")
+    local = _place("written" if writes else "read", address)
+    if not writes:
+        with _explained(address, RunDirectoryError), lock_directory(local.parent, wait=True):
+            _copy(address, local)
+        yield str(local)
+        return
+    with _Lease(address) as lease, contextlib.ExitStack() as stack:
+        with _explained(address, RunDirectoryError):
+            _copy(address, local)
+        local.parent.mkdir(parents=True, exist_ok=True)
+        mirror = _mirrors[str(local)] = _Mirror(address, local, lease)
+        stack.callback(_mirrors.pop, str(local))
+        stack.callback(mirror.push)
+        yield str(local)
+
+
+def shown(path):
+    """A path as the user knows it: of a file in the copy of a remote folder its address.
+
+    Example:
+        shown("runs/a")  # 'runs/a'
+    """
+    for use in ("written", "read"):
+        with contextlib.suppress(ValueError):
+            scheme, *rest = Path(path).relative_to(_root() / use).parts
+            return f"{scheme}://{'/' if scheme == 'file' else ''}{'/'.join(rest)}"
+    return str(path)
+
+
+def push(path):
+    """Copies back the mirrored folder that is or holds `path`; nothing for other paths.
+
+    Raises:
+        RunDirectoryError: the address cannot be written, or another process writes there by now.
+    """
+    path = Path(path)
+    for folder in (path, *path.parents):
+        if str(folder) in _mirrors:
+            _mirrors[str(folder)].push()
+
+
+def writes_to(name):
+    """A decorator: the argument `name` of the function may be a remote path, see `mirrored`."""
+
+    def decorate(function):
+        signature = inspect.signature(function)
+
+        @functools.wraps(function)
+        def mirroring(*args, **kwargs):
+            given = signature.bind(*args, **kwargs)
+            if not is_remote(given.arguments.get(name)):
+                return function(*args, **kwargs)
+            with mirrored(given.arguments[name], _is_chief()) as given.arguments[name]:
+                return function(*given.args, **given.kwargs)
+
+        return mirroring
+
+    return decorate
+
+
+@dataclasses.dataclass
+class _Mirror:
+    """A folder that is written here and kept there."""
+
+    address: str
+    local: Path
+    lease: object
+    seen: dict = dataclasses.field(default_factory=dict)  # name -> (size, time of change, [size, sha256])
+
+    def push(self):
+        """Copies what is new: the files, then the listing; then removes what is in it no more."""
+        if not self.local.is_dir():
+            return
+        with _explained(self.address, RunDirectoryError):
+            self.lease.check()
+            before = _listing(self.address) or {}
+            files = {name: self._identity(name) for name in _names(self.local)}
+            for name, identity in files.items():
+                if before.get(name) != identity:
+                    _send(self.local / name, f"{self.address}/{name}")
+            if files != before:
+                self.lease.check()
+                _write_listing(self.address, self.local, files)
+            for name in before.keys() - files.keys():
+                _remove(f"{self.address}/{name}")
+
+    def _identity(self, name):
+        """[size, sha256] of a file; files that have not changed are not read again."""
+        status = os.stat(self.local / name)
+        known = self.seen.get(name)
+        if known is None or known[:2] != (status.st_size, status.st_mtime_ns):
+            identity = [status.st_size, sha256(self.local / name)]
+            known = self.seen[name] = (status.st_size, status.st_mtime_ns, identity)
+        return known[2]
+
+
+class _Lease:
+    """Who writes to an address: a file there that says until when, renewed while the block lasts."""
+
+    def __init__(self, address):
+        self.address, self.file = address, f"{address}/{LEASE_FILE}"
+        self.key = uuid.uuid4().hex
+        self.ended = threading.Event()
+
+    def __enter__(self):
+        with _explained(self.address, RunDirectoryError):
+            other = self._read()
+            if other and other["until"] > time.time() and not _has_ended(other):
+                raise RunDirectoryError(
+                    f"{self.address} is in use by process {other['process']} on {other['machine']}; wait for it to end, or "
+                    f"choose another place. If it was killed, wait {other['until'] - time.time():.0f} seconds"
+                )
+            self._write()
+            self.check()
+        self.thread = threading.Thread(target=self._renew, daemon=True)
+        self.thread.start()
+        return self
+
+    def __exit__(self, *error):
+        self.ended.set()
+        self.thread.join()
+        with contextlib.suppress(Exception):
+            if self._is_ours():
+                _remove(self.file)
+
+    def check(self):
+        """Raises RunDirectoryError where another process has taken the folder over."""
+        if not self._is_ours():
+            raise RunDirectoryError(
+                f"{self.address} was taken over by another process or removed: {self.file} is no more what this process wrote. "
+                "Nothing more is written there"
+            )
+
+    def _is_ours(self):
+        return (self._read() or {}).get("key") == self.key
+
+    def _renew(self):
+        while not self.ended.wait(LEASE / 3):
+            with contextlib.suppress(Exception):  # no connection: the next time, or the next `check`
+                if self._is_ours():
+                    self._write()
+
+    def _write(self):
+        lease = {"key": self.key, "until": time.time() + LEASE, "process": os.getpid(), "machine": os.uname().nodename}
+        _write_text(self.file, json.dumps(lease))
+
+    def _read(self):
+        text = _read_text(self.file)
+        try:
+            return json.loads(text) if text else None
+        except ValueError:
+            return None
+
+
+def _has_ended(lease):
+    """Whether a process that held a folder ran on this machine, and runs no more."""
+    return lease["machine"] == os.uname().nodename and not is_running(lease["process"])
+
+
+def _copy(address, local):
+    """Brings the local copy up to date; False where there is nothing to copy.
+
+    A copy whose listing is the remote one stays as it is: a killed writer may have left something newer in it.
+    """
+    for _ in range(ATTEMPTS):
+        listing, kept = _listing(address), LISTING
+        if listing is not None and listing == _local_listing(local, LISTING):
+            return True
+        if listing is None:
+            if _gfile().exists(address) and not _gfile().isdir(address):
+                _fetch_file(address, local)
+                return True
+            listing, kept = dict(_remote_files(address)), COPIED
+            if not listing:
+                if _local_listing(local, LISTING) is not None:  # what was there is gone
+                    shutil.rmtree(local)
+                return False
+        local.mkdir(parents=True, exist_ok=True)
+        if _fetch_all(address, local, listing, checked=kept == LISTING):
+            for name in set(_names(local)) - listing.keys():
+                (local / name).unlink()
+            with atomic_write(local / kept) as file:
+                json.dump(listing, file)
+            return True
+    raise DataError(f"{address} changed {ATTEMPTS} times while it was copied: another process writes there; try again later")
+
+
+def _fetch_all(address, local, files, checked):
+    """Copies files to this machine; False where one is not what the listing says: it has changed since."""
+    have = {} if checked else _local_listing(local, COPIED) or {}
+    wanted = [name for name, identity in files.items() if not _is_same(local / name, identity, have.get(name), checked)]
+    total, done = sum(files[name][0] for name in wanted) / 1e6, 0
+    progress = Progress(f"copying {address},", total, "MB") if total > 100 else None
+    for name in wanted:
+        target = local / name
+        target.parent.mkdir(parents=True, exist_ok=True)
+        temporary = target.with_name(f".{target.name}.{os.getpid()}.tmp")
+        try:
+            if not _gfile().exists(f"{address}/{name}"):
+                return False
+            _gfile().copy(f"{address}/{name}", str(temporary), overwrite=True)
+            if checked and [temporary.stat().st_size, sha256(temporary)] != files[name]:
+                return False
+            os.replace(temporary, target)
+        finally:
+            temporary.unlink(missing_ok=True)
+        done += files[name][0] / 1e6
+        if progress:
+            progress.update(done)
+    if progress:
+        progress.finish()
+    return True
+
+
+def _is_same(path, identity, copied, checked):
+    if not path.is_file() or path.stat().st_size != identity[0]:
+        return False
+    return sha256(path) == identity[1] if checked else copied == identity
+
+
+def _fetch_file(address, local):
+    local.parent.mkdir(parents=True, exist_ok=True)
+    temporary = local.with_name(f".{local.name}.{os.getpid()}.tmp")
+    try:
+        _gfile().copy(address, str(temporary), overwrite=True)
+        os.replace(temporary, local)
+    finally:
+        temporary.unlink(missing_ok=True)
+
+
+def _copy_of_glob(address):
+    with _explained(address, DataError):
+        found = _gfile().glob(address)
+    if not found:
+        raise DataError(f"no file matches {address}")
+    for name in found:
+        local_copy(name)
+    return str(_place("read", address))
+
+
+def _remote_files(address):
+    """(name, [size, time of change]) of the files below an address without a listing."""
+    gfile = _gfile()
+    for folder, _, files in gfile.walk(address):
+        for file in files:
+            path = f"{folder.rstrip('/')}/{file}"
+            name, status = path[len(address) + 1 :], gfile.stat(path)
+            if not _PRIVATE.fullmatch(file):
+                yield name, [status.length, status.mtime_nsec]
+
+
+def _names(local):
+    """The names of the files that are copied back, relative to a folder."""
+    for path in sorted(local.rglob("*")):
+        name = path.relative_to(local)
+        if path.is_file() and not any(_PRIVATE.fullmatch(part) for part in name.parts):
+            yield name.as_posix()
+
+
+def _listing(address):
+    text = _read_text(f"{address}/{LISTING}")
+    try:
+        return None if text is None else json.loads(text)
+    except ValueError:
+        raise DataError(f"{address}/{LISTING} is no JSON; remove it if nothing writes there") from None
+
+
+def _local_listing(local, name):
+    try:
+        return json.loads((local / name).read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return None
+
+
+def _write_listing(address, local, files):
+    _write_text(f"{address}/{LISTING}", json.dumps(files))
+    with atomic_write(local / LISTING) as file:
+        json.dump(files, file)
+
+
+def _send(path, address):
+    with _written(address) as place:
+        _gfile().copy(str(path), place, overwrite=True)
+
+
+@contextlib.contextmanager
+def _written(address):
+    """Yields the address to write a file to, which then appears whole: an object store does that by itself."""
+    gfile, scheme = _gfile(), address.partition("://")[0]
+    gfile.makedirs(address.rpartition("/")[0])
+    if scheme == "ram":  # writes over the beginning of an older file, and leaves its end
+        _remove(address)
+    if scheme != "file":
+        yield address
+        return
+    folder, _, name = address.rpartition("/")
+    temporary = f"{folder}/.{name}.{os.getpid()}.tmp"
+    try:
+        yield temporary
+        gfile.rename(temporary, address, overwrite=True)
+    finally:
+        _remove(temporary)
+
+
+def _remove(address):
+    if _gfile().exists(address):
+        _gfile().remove(address)
+
+
+def _read_text(address):
+    import tensorflow as tf
+
+    try:
+        with tf.io.gfile.GFile(address, "r") as file:
+            return file.read()
+    except (tf.errors.NotFoundError, tf.errors.FailedPreconditionError):  # the latter: below a file
+        return None
+
+
+def _write_text(address, text):
+    with _written(address) as place, _gfile().GFile(place, "w") as file:
+        file.write(text)
+
+
+def _place(use, address):
+    """The path of the copy of an address."""
+    scheme, rest = _ADDRESS.fullmatch(address).groups()
+    rest = rest.removeprefix("/")  # of file:///folder
+    if any(part in ("", ".", "..") for part in rest.split("/")):
+        raise DataError(f"{address} has an empty part, '.' or '..' in it; write the address without")
+    return _root() / use / scheme / rest
+
+
+def _root():
+    return Path(os.environ.get(CACHE) or "~/.cache/bert_tf").expanduser()
+
+
+def _gfile():
+    import tensorflow as tf
+
+    return tf.io.gfile
+
+
+def _is_chief():
+    """Whether this is the process of a cluster that writes; see `training.strategies.is_chief`."""
+    task = json.loads(os.environ.get("TF_CONFIG") or "{}").get("task", {})
+    return task.get("type", "chief") == "chief" or (task.get("index") == 0 and _has_no_chief())
+
+
+def _has_no_chief():
+    return "chief" not in json.loads(os.environ["TF_CONFIG"]).get("cluster", {})
+
+
+@contextlib.contextmanager
+def _explained(address, error_class):
+    """Turns an error of TensorFlow's file systems into one sentence that names the address."""
+    import tensorflow as tf
+
+    try:
+        yield
+    except tf.errors.UnimplementedError:
+        scheme = address.partition("://")[0]
+        raise error_class(
+            f"{address}: this TensorFlow has no file system {scheme}://; gs:// is there on Linux, for others install "
+            "tensorflow-io, or copy the files to this machine"
+        ) from None
+    except tf.errors.OpError as error:
+        raise error_class(f"{address}: {' '.join(error.message.split())[:300]}") from None

@@ -1,0 +1,237 @@
+"""Folders elsewhere: in TensorFlow's memory (ram://) and on disk (file://), with writers that are killed."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+import tensorflow as tf
+
+from bert_tf import remote
+from bert_tf.cli.main import main
+from bert_tf.errors import DataError, RunDirectoryError
+from bert_tf.remote import is_remote, local_copy, mirrored, push, writes_to
+
+
+@pytest.fixture(autouse=True)
+def cache(tmp_path, monkeypatch):
+    """As `cache("b")`, this process becomes one of another machine, whose cache is empty."""
+
+    def use(machine):
+        monkeypatch.setenv(remote.CACHE, str(tmp_path / "cache" / machine))
+
+    use("a")
+    return use
+
+
+@pytest.fixture(params=["ram", "file"])
+def address(request, tmp_path):
+    """A folder that is not there yet."""
+    return f"ram://bucket/{tmp_path.name}/run" if request.param == "ram" else f"file://{tmp_path}/bucket/run"
+
+
+def contents(path):
+    return {p.name: p.read_text() for p in sorted(Path(path).iterdir()) if not p.name.startswith(".")}
+
+
+def write(folder, **texts):
+    Path(folder).mkdir(parents=True, exist_ok=True)
+    for name, text in texts.items():
+        (Path(folder) / name).write_text(text)
+
+
+def lease_of(address, **changes):
+    """Writes a lease as another process would."""
+    lease = {"key": "another", "until": time.time() + 60, "process": 1, "machine": "other-host"} | changes
+    tf.io.gfile.makedirs(address)
+    file = f"{address}/{remote.LEASE_FILE}"
+    if tf.io.gfile.exists(file):
+        tf.io.gfile.remove(file)  # ram:// would append
+    with tf.io.gfile.GFile(file, "w") as opened:
+        opened.write(json.dumps(lease))
+
+
+def test_what_is_remote():
+    assert is_remote("gs://bucket/run") and is_remote("ram://a/b")
+    assert not any(map(is_remote, ("runs/a", "/runs/a", "hf://owner/name", "C:/runs", None)))
+    assert local_copy("runs/a") == "runs/a"
+    with mirrored("runs/a") as folder:
+        assert folder == "runs/a"
+
+
+def test_a_folder_is_written_and_read_on_another_machine(address, cache):
+    with mirrored(address) as folder:
+        write(folder, a="1", b="2")
+        (Path(folder) / "sub").mkdir()
+        (Path(folder) / "sub" / "c").write_text("3")
+        (Path(folder) / ".half.tmp").write_text("not whole")
+    cache("b")
+    copy = Path(local_copy(address))
+    assert contents(copy / "sub") == {"c": "3"} and (copy / "a").read_text() == "1" and not (copy / ".half.tmp").exists()
+    before = (copy / "a").stat().st_mtime_ns
+    with mirrored(address) as folder:  # which holds what is there
+        assert (Path(folder) / "sub" / "c").read_text() == "3"
+        (Path(folder) / "b").unlink()
+        write(folder, d="4")
+    assert local_copy(f"{address}/") == str(copy)
+    assert sorted(p.name for p in copy.iterdir() if p.name[0] != ".") == ["a", "d", "sub"]
+    assert (copy / "a").stat().st_mtime_ns == before, "what has not changed is not copied again"
+    assert not tf.io.gfile.exists(f"{address}/b") and not tf.io.gfile.exists(f"{address}/{remote.LEASE_FILE}")
+
+
+def test_a_reader_sees_the_state_before_until_all_is_there(address, cache, monkeypatch):
+    with mirrored(address) as folder:
+        write(folder, step1="one")
+    # A writer that is killed after its files, before the listing.
+    with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt), mirrored(address) as folder:
+        patch.setattr(remote, "_write_listing", lambda *_: (_ for _ in ()).throw(KeyboardInterrupt))
+        write(folder, step2="two")
+        (Path(folder) / "step1").unlink()
+        push(Path(folder) / "checkpoints")
+    assert tf.io.gfile.exists(f"{address}/step2")
+    cache("b")
+    assert contents(local_copy(address)) == {"step1": "one"}
+    cache("a")  # the machine of the writer has its newer state, and goes on with it
+    with mirrored(address) as folder:
+        assert contents(folder) == {"step2": "two"}
+    cache("b")
+    assert contents(local_copy(address)) == {"step2": "two"}
+
+
+def test_a_copy_of_what_was_removed_is_not_used(address):
+    with mirrored(address) as folder:
+        write(folder, old="1")
+    tf.io.gfile.rmtree(address)
+    with pytest.raises(DataError, match=f"there is nothing at {address}"):
+        local_copy(address)
+    with mirrored(address) as folder:
+        assert not Path(folder).exists()
+
+
+def test_one_writer_at_a_time(address):
+    lease_of(address)
+    with pytest.raises(RunDirectoryError, match=f"{address} is in use by process 1 on other-host.*wait [56][0-9] seconds"):
+        with mirrored(address):
+            pass
+    lease_of(address, until=time.time() - 1)
+    with mirrored(address):  # the other one was not heard of
+        with pytest.raises(RunDirectoryError, match=f"is in use by process {os.getpid()} on {os.uname().nodename}"):
+            with mirrored(address):
+                pass
+    lease_of(address, machine=os.uname().nodename, process=2**22 + 1)
+    with mirrored(address):  # the other one ran on this machine, and was killed
+        pass
+
+
+def test_a_writer_that_was_given_up_writes_no_more(address):
+    with pytest.raises(RunDirectoryError, match="was taken over by another process"), mirrored(address) as folder:
+        write(folder, a="1")
+        push(folder)
+        lease_of(address)
+        write(folder, b="2")
+        with pytest.raises(RunDirectoryError, match="was taken over by another process"):
+            push(folder)
+    assert contents(local_copy(address)) == {"a": "1"}
+    assert json.loads(tf.io.gfile.GFile(f"{address}/{remote.LEASE_FILE}").read())["key"] == "another"
+
+
+def test_a_lease_is_renewed(address, monkeypatch):
+    monkeypatch.setattr(remote, "LEASE", 0.6)
+    with mirrored(address):
+        time.sleep(1.2)
+        with pytest.raises(RunDirectoryError, match="in use"), mirrored(address):
+            pass
+
+
+def test_folders_and_files_that_others_wrote(tmp_path):
+    write(tmp_path / "bucket" / "texts", **{"a.txt": "one\n", "b.txt": "two\n"})
+    address = f"file://{tmp_path}/bucket/texts"
+    copy = Path(local_copy(address))
+    assert contents(copy) == {"a.txt": "one\n", "b.txt": "two\n"}
+    write(tmp_path / "bucket" / "texts", **{"b.txt": "other\n"})
+    os.unlink(tmp_path / "bucket" / "texts" / "a.txt")
+    assert contents(local_copy(address)) == {"b.txt": "other\n"}
+    assert Path(local_copy(f"{address}/b.txt")).read_text() == "other\n"
+    found = local_copy(f"{address}/*.txt")
+    assert found.endswith("/*.txt") and [p.read_text() for p in Path(found).parent.glob("*.txt")] == ["other\n"]
+
+
+def test_mistakes_are_one_sentence(tmp_path, capsys):
+    for path, message in (
+        ("ram://nothing/here", "there is nothing at ram://nothing/here"),
+        ("ram://nothing/*.txt", "no file matches"),
+        ("s3://bucket/corpus", "this TensorFlow has no file system s3://"),
+        ("ram://a/../b", "has an empty part"),
+    ):
+        with pytest.raises(DataError, match=message.replace("*", ".")):
+            local_copy(path)
+    assert main(["vocab", "corpus.txt", "--output", "gs://bucket/tokenizer"]) == 1
+    assert "write to a path of this machine" in capsys.readouterr().err
+
+
+def test_workers_that_are_not_the_chief_only_read(address, monkeypatch):
+    @writes_to("output")
+    def count(step, output="here"):
+        names = sorted(contents(output)) if Path(output).is_dir() else []
+        write(output, **{f"step{step}": ""})
+        return names
+
+    assert count(1, output=address) == [] and count(2, address) == ["step1"]
+    cluster = {"worker": ["a:1", "b:1"]}
+    monkeypatch.setenv("TF_CONFIG", json.dumps({"cluster": cluster, "task": {"type": "worker", "index": 1}}))
+    assert count(3, address) == ["step1", "step2"]
+    monkeypatch.setenv("TF_CONFIG", json.dumps({"cluster": cluster, "task": {"type": "worker", "index": 0}}))
+    assert count(4, address) == ["step1", "step2"]
+
+
+WRITER = """
+import sys, time
+from pathlib import Path
+from bert_tf.remote import mirrored, push
+with mirrored(sys.argv[1]) as folder:
+    folder = Path(folder)
+    folder.mkdir(exist_ok=True)
+    step = max([int(p.name) for p in folder.iterdir() if p.name.isdigit()], default=0)
+    while True:
+        step += 1
+        (folder / ".new.tmp").mkdir()
+        for part in "ab":
+            (folder / ".new.tmp" / part).write_text(f"{step} " * 20000)
+        (folder / ".new.tmp").rename(folder / str(step))
+        for old in sorted((p for p in folder.iterdir() if p.name.isdigit()), key=lambda p: int(p.name))[:-2]:
+            for part in old.iterdir():
+                part.unlink()
+            old.rmdir()
+        push(folder)
+        print(step, flush=True)
+"""
+
+
+def test_writers_are_killed(tmp_path, cache):
+    address, last = f"file://{tmp_path}/bucket/run", 0
+    for kill in range(2):
+        process = subprocess.Popen([sys.executable, "-c", WRITER, address], stdout=subprocess.PIPE, text=True)
+        seen = [int(process.stdout.readline()) for _ in range(20 + kill)]
+        time.sleep(0.003 * kill)
+        process.send_signal(signal.SIGKILL)
+        rest = process.stdout.read().split()
+        process.wait()
+        assert seen[0] == last + 1, "it goes on from what it had written"
+        cache(f"reader{kill}")
+        steps = {int(p.name): p for p in Path(local_copy(address)).iterdir() if p.name.isdigit()}
+        last = int([*seen, *rest][-1])
+        assert max(steps) in (last, last + 1)
+        for step, folder in steps.items():
+            assert [(folder / part).read_text() for part in "ab"] == [f"{step} " * 20000] * 2
+        # What was begun on the machine of the writer, and not finished, is continued there: steps may be one ahead.
+        last = max(int(p.name) for p in (tmp_path / "cache" / "a" / "written").rglob("*") if p.is_dir() and p.name.isdigit())
+        tmp = next((tmp_path / "cache" / "a" / "written").rglob(".new.tmp"), None)
+        if tmp is not None:
+            for part in tmp.iterdir():
+                part.unlink()
+            tmp.rmdir()
+        cache("a")
