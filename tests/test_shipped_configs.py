@@ -437,7 +437,7 @@ def test_ablations(name, tmp_path):
     study = study if study.pretrains else dataclasses.replace(study, init_from="run")
     experiments = plan(study, tmp_path)
     assert {e.row for e in experiments} == set(study.rows)
-    for experiment in experiments if study.pretrains else ():
+    for experiment in (e for e in experiments if e.pretrain is not None):
         model = build_config(experiment.pretrain.model, 8000)
         if "bert_sizes" not in name and "ladder" not in name:
             width = 256 if experiment.row == "concatenated" else 128

@@ -12,6 +12,7 @@ from pathlib import Path
 from bert_tf import config as configuration
 from bert_tf import files
 from bert_tf.errors import ConfigError, DataError
+from bert_tf.hub import is_address
 from bert_tf.parsing import brief, read_json_object
 from bert_tf.remote import writes_to
 from bert_tf.reporting import guarded, write_report
@@ -20,6 +21,7 @@ from bert_tf.tokenizers import load_tokenizer
 from bert_tf.training.finetuning import finetune
 from bert_tf.training.pretraining import pretrain
 from bert_tf.training.run_directory import SUMMARY, Summary
+from bert_tf.training.sources import open_source
 from bert_tf.training.study_config import StudyConfig  # noqa: F401
 from bert_tf.training.study_plan import build_shards, plan
 from tfrecords.writing.writer import tokenize_corpus, write_shards
@@ -55,6 +57,8 @@ def run_study(config, corpus, tokenizer, output, held_out=None, rows=None):
         if row not in config.rows:
             raise ConfigError(f"the study has no row '{row}'{configuration.nearest(row, config.rows)}")
     todo = [e for e in known if rows is None or e.row in rows]
+    for experiment in todo:
+        _check_start(experiment)
     if config.pretrains:
         with files.lock_directory(output, wait=True):  # another process may be writing the same
             _write_shards(config, output, tokenizer, {"shards": corpus, "held_out": held_out}, {e.row for e in todo})
@@ -73,6 +77,13 @@ def run_study(config, corpus, tokenizer, output, held_out=None, rows=None):
     return table
 
 
+def _check_start(experiment):
+    """Raises RunDirectoryError if a row's init_from names nothing; hours later, it would be as wrong."""
+    for settings in experiment.finetune.values():
+        if experiment.pretrain is None and not is_address(settings.init_from):
+            open_source(settings.init_from)
+
+
 def _pretrain(experiment):
     run, metrics = pretrain(experiment.pretrain, experiment.folder / "pretrained")
     rates = [m["tokens_per_second"] for m in run.metrics() if "tokens_per_second" in m]
@@ -81,7 +92,7 @@ def _pretrain(experiment):
 
 
 def _write_shards(config, output, tokenizer, corpora, rows):
-    wanted = {config.rows[row]["shards"] for row in rows}
+    wanted = {shards for row in rows if (shards := (config.rows[row] or {}).get("shards"))}
     for kind, corpus in corpora.items():
         if corpus is None:
             continue

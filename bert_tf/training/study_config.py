@@ -12,13 +12,16 @@ class StudyRow:
     """One line of the table.
 
     Attributes:
-        shards: which of the study's shards it reads; None in a study that pretrains nothing.
+        shards: which of the study's shards it reads; None in a row that pretrains nothing.
+        init_from: of a row that is not pretrained by the study: the run directory or published checkpoint (also
+            hf://owner/name) that it fine-tunes, such as a run of 'bert-tf vectors'; "" for none.
         pretrain: what differs from the study's `pretrain`.
         finetune: what differs from each of the study's tasks.
         seeds: how often it is pretrained and then fine-tuned; None for the study's number.
     """
 
     shards: str | None = None
+    init_from: str = ""
     pretrain: dict = dataclasses.field(default_factory=dict)
     finetune: dict = dataclasses.field(default_factory=dict)
     seeds: Annotated[int | None, Range(at_least=1)] = None

@@ -26,13 +26,13 @@ OF_PRETRAINING = {
     "data.eval_shards": "remove it and give the held-out text with --held-out",
 }
 OF_FINETUNING = {
-    "init_from": "remove it: each task starts from the pretraining of its row, or from init_from of the study"
+    "init_from": "remove it: each task starts from the pretraining of its row, or from init_from of the row or of the study"
 }
 
 
 @dataclasses.dataclass(frozen=True)
 class Experiment:
-    """One pretraining of a row (None in a study that pretrains nothing) and what is fine-tuned from it.
+    """One pretraining of a row (None in a row that pretrains nothing) and what is fine-tuned from it.
 
     `folder` holds all of it.
     """
@@ -158,20 +158,23 @@ def _refuse_own(pretrain, finetune, where=""):
 def _row(config, name):
     where = f"rows.{name}"
     row = build(StudyRow, config.rows[name], where)
-    if not config.pretrains:
+    _refuse_own(row.pretrain, {task: row.finetune for task in config.finetune}, f"{where}.")
+    if not config.pretrains or row.init_from:
         for key in ("shards", "pretrain", "seeds"):
             if getattr(row, key):
-                raise ConfigError(f"{where}.{key} is of pretraining, and the study has no shards; remove it")
-    elif row.shards not in config.shards:
+                why = "the row starts from init_from" if row.init_from else "the study has no shards"
+                raise ConfigError(f"{where}.{key} is of pretraining, and {why}; remove it")
+        return dataclasses.replace(row, seeds=1)
+    if row.shards not in config.shards:
         raise ConfigError(f"{where}.shards is '{row.shards}'{nearest(str(row.shards), config.shards)}")
-    _refuse_own(row.pretrain, {task: row.finetune for task in config.finetune}, f"{where}.")
     return dataclasses.replace(row, seeds=config.seeds if row.seeds is None else row.seeds)
 
 
 def _experiment(config, output, name, row, seed, held_out):
     folder = output / name / f"seed-{seed}"
-    start = str(folder / "pretrained") if config.pretrains else config.init_from
-    pretraining = _pretraining(config, output, name, row, seed, held_out) if config.pretrains else None
+    pretrains = config.pretrains and not row.init_from
+    start = str(folder / "pretrained") if pretrains else row.init_from or config.init_from
+    pretraining = _pretraining(config, output, name, row, seed, held_out) if pretrains else None
     with _about(f"rows.{name}"):
         tasks = {task: _finetuning(task, s, row, start) for task, s in config.finetune.items()}
     return Experiment(name, folder, pretraining, tasks)

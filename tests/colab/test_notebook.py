@@ -115,6 +115,15 @@ def test_generation(execute, gpt2, tmp_path):
     assert (tmp_path / "out" / "1" / "saved_model.pb").exists()
 
 
+def test_ladder(execute, tmp_path):
+    rows = ["word_vectors", "gpt"]
+    cells = execute("ladder", f"{FEW_TEXTS}; {FEW_LABELS}", STEPS=2, VOCABULARY=500, ROWS=" ".join(rows))
+    rungs, bank = (shown(cell).splitlines()[2:] for cell in cells if "Markdown" in cell["source"])
+    assert [line.split(" | ")[0] for line in rungs] == [f"| {row}" for row in rows]
+    assert [line.split(" | ")[0] for line in bank] == ["| gpt"]
+    assert (tmp_path / "out" / "study" / "report.html").exists()
+
+
 def test_probing(execute, bert, tmp_path):
     cells = execute("probing", CHECKPOINT=bert, QUESTIONS=10)
     assert "ClozeResult" in "".join(shown(cell) for cell in cells if cell["cell_type"] == "code" and cell["outputs"])

@@ -14,7 +14,9 @@ from bert_tf.files import lock_directory
 from bert_tf.tokenizers import train_wordpiece
 from bert_tf.training import study as studies
 from bert_tf.training.study import StudyConfig, collect, markdown, plan, run_study
+from bert_tf.training.run_directory import RunDirectory
 from bert_tf.training.study_plan import Experiment
+from bert_tf.vectors import SkipGramConfig, VectorsConfig, VectorsTrainConfig, train_vectors
 
 MODEL = {"hidden_size": 16, "num_layers": 1, "num_heads": 1, "intermediate_size": 32, "max_positions": 128}
 ONCE = {"train": {"seeds": 1}}  # of each task
@@ -135,6 +137,9 @@ def test_rows_differ_in_what_they_say(folder, tmp_path):
         ({"finetune": {"a": {"init_from": "run"}}}, "finetune.a.init_from is set by the study; remove it: each task starts from"),
         ({"rows": {"a": {"shards": "pairs", "finetune": {"init_from": "x"}}}}, "rows.a.finetune.sentiment.init_from is"),
         ({"rows": {"a": {"shards": "pairs", "seeds": 0}}}, "'rows.a.seeds' is 0; it must be at least 1"),
+        ({"rows": {"a": {"shards": "pairs", "init_from": "x"}}}, "rows.a.shards is of pretraining, and the row starts from init_from"),
+        ({"rows": {"a": {"init_from": "x", "pretrain": {"train": {"seed": 1}}}}}, "rows.a.pretrain.train.seed is set by"),
+        ({"rows": {"a": {"init_from": "x", "seeds": 2}}}, "rows.a.seeds is of pretraining"),
         (row(train={"batch_size": 8, "accumulation_steps": 3}), "rows.a: train.batch_size=8 cannot be cut into"),
         (row(objective={"memory_length": 3}), "'rows.a.pretrain.objective.memory_length' applies only to permutation_lm"),
         (row(objective={"span_boundary": True}), "rows.a.pretrain.objective: 'span_boundary' predicts from .* set objective.masking.strategy=span"),
@@ -151,6 +156,26 @@ def test_a_mistake_in_any_row_is_told_before_anything_is_done(folder, tmp_path, 
     with pytest.raises(ConfigError, match=message):
         run_study(study(folder, **changes), folder / "corpus.jsonl", folder / "tokenizer", tmp_path / "out")
     assert not (tmp_path / "out").exists()
+
+
+def test_a_row_may_start_from_a_model_that_was_made_elsewhere(folder, tmp_path):
+    settings = VectorsConfig(SkipGramConfig(size=8, epochs=1), train=VectorsTrainConfig(workers=1))
+    train_vectors(settings, folder / "corpus.jsonl", tmp_path / "vectors")
+    encoder = {"family": "bilstm", "hidden_size": 16}
+
+    def table(path, output):
+        of_vectors = {"init_from": str(path), "finetune": {"encoder": encoder} | ONCE}
+        rows = {"next_sentence": {"shards": "pairs"}, "word_vectors": of_vectors}
+        arguments = folder / "corpus.jsonl", folder / "tokenizer", output
+        return run_study(study(folder, rows=rows), *arguments, rows=["word_vectors"])
+
+    with pytest.raises(RunDirectoryError, match="nowhere is not a run directory"):
+        table(tmp_path / "nowhere", tmp_path / "refused")
+    assert not (tmp_path / "refused").exists()
+    (result,) = table(tmp_path / "vectors", tmp_path / "out").values()
+    assert set(result["mean"]) == {"sentiment.accuracy"}
+    run = tmp_path / "out" / "word_vectors" / "seed-0" / "sentiment"
+    assert RunDirectory.open(run).section("model")["family"] == "bilstm"
 
 
 def test_an_empty_section_changes_nothing(folder, tmp_path):
