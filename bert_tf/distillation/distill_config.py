@@ -23,6 +23,8 @@ class TeacherConfig:
             with its masked LM head for pretraining. Also hf://owner/name.
         cache: the precision in which a run of a task keeps the teacher's outputs for the training examples: "float16"
             halves the space; "float32" is exact. Pretraining keeps none: masks are new in each epoch.
+        top_k: how many of the teacher's largest logits are kept of each prediction; the others count as probability 0.
+            For tasks with many labels. null for all.
 
     Example:
         TeacherConfig(path="sentiment", cache="float32")
@@ -30,6 +32,7 @@ class TeacherConfig:
 
     path: str = ""
     cache: Literal["float16", "float32"] = "float16"
+    top_k: Annotated[int | None, Range(at_least=1)] = None
 
 
 @dataclasses.dataclass(frozen=True)
@@ -139,6 +142,8 @@ def check_distillation(config):
         raise ConfigError("data.train or data.unlabelled must be given: the texts that the student learns from")
     if "hard_labels" in terms and not config.data.train:
         raise ConfigError("terms.hard_labels needs labels; set data.train, or remove the term")
+    if config.teacher.top_k is not None and "squared_error" in terms:
+        raise ConfigError("terms.squared_error compares all logits; remove teacher.top_k, or that term")
     if config.alone and not config.data.train:
         raise ConfigError("alone=true trains on labels alone; set data.train, or alone=false")
     if config.task.get("kind") not in (None, *TASKS):
@@ -181,6 +186,8 @@ def check_distilled_pretraining(config):
             f"objective.name={config.objective.name}: pretraining is distilled by masked LM alone, without span "
             "boundaries"
         )
+    if config.teacher.top_k is not None:
+        raise ConfigError("teacher.top_k does not apply to pretraining, which keeps no outputs of the teacher; remove it")
     if config.student.model:
         raise ConfigError("student.model does not apply to pretraining; write its keys under model")
     if config.train.init_from and config.student.layers:

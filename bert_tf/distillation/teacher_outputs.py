@@ -24,6 +24,8 @@ from bert_tf.tasks.heads import INPUTS
 FOLDER, MANIFEST = "teacher", "manifest.json"
 #: Sequences of a shard, and of a batch of the teacher.
 SHARD, BATCH = 4096, 32
+#: The logit of a class that is not among the k largest: its probability is 0 at every temperature that is used.
+LEFT_OUT = -1e4
 
 
 class TeacherOutputs:
@@ -33,19 +35,20 @@ class TeacherOutputs:
         model: the teacher, a `TaskModel`.
         key: what the outputs depend on, a dict for JSON.
         dtype: "float16" or "float32".
+        top_k: how many of the largest logits are kept of each prediction; None for all.
         folder: the run directory; None to keep nothing.
 
     Raises:
         DataError: an output is too large for float16.
     """
 
-    def __init__(self, model, key, dtype, folder=None):
-        self.model, self.dtype = model, np.dtype(dtype)
-        self.key = json.loads(json.dumps(key | {"dtype": dtype}))
+    def __init__(self, model, key, dtype, folder=None, top_k=None):
+        self.model, self.dtype, self.top_k = model, np.dtype(dtype), top_k
+        self.key = json.loads(json.dumps(key | {"dtype": dtype} | ({} if top_k is None else {"top_k": top_k})))
         self.folder = None if folder is None else Path(folder) / FOLDER
 
     def of(self, task, sequences):
-        """float array [R, C], of the dtype; for tagging a `tf.RaggedTensor` [R, None, C], a row for each token.
+        """float array [R, C], of the dtype, `LEFT_OUT` where a logit is not among the `top_k`; for tagging a `tf.RaggedTensor` [R, None, C], a row for each token.
 
         Args:
             task: the student's, by whose tokenizer and lengths the sequences are packed.
@@ -64,7 +67,7 @@ class TeacherOutputs:
             progress.update(int(chosen[-1]) + 1)
         if self._ask is not None:
             progress.finish()
-        values = np.concatenate([part["values"] for part in parts])
+        values = np.concatenate([_dense(part) for part in parts])
         if "lengths" not in parts[0]:
             return values
         return tf.RaggedTensor.from_row_lengths(values, np.concatenate([part["lengths"] for part in parts]))
@@ -89,6 +92,8 @@ class TeacherOutputs:
             part = {"values": values.astype(self.dtype)}
         if not np.isfinite(part["values"]).all():
             raise DataError("an output of the teacher is not finite as float16; set teacher.cache=float32")
+        if self.top_k is not None and self.top_k < values.shape[-1]:
+            part = _largest(part["values"], self.top_k)
         return part | ({} if rows[0].ndim == 1 else {"lengths": np.array([len(row) for row in rows], np.int64)})
 
     def _kept(self):
@@ -119,3 +124,19 @@ class TeacherOutputs:
             kept[name] = sha256(self.folder / name)
             with atomic_write(self.folder / MANIFEST) as file:
                 json.dump({"key": self.key, "shards": kept}, file, indent=1)
+
+
+def _largest(values, k):
+    """The k largest of each row [M, C] and their classes [M, k], as they are written."""
+    classes = np.argpartition(-values, k - 1, axis=-1)[:, :k].astype(np.int32)
+    count = np.array([values.shape[-1]], np.int32)
+    return {"values": np.take_along_axis(values, classes, axis=-1), "classes": classes, "count": count}
+
+
+def _dense(part):
+    """What `_largest` was given, with `LEFT_OUT` for what was left out."""
+    if "classes" not in part:
+        return part["values"]
+    values = np.full((len(part["values"]), int(part["count"][0])), LEFT_OUT, part["values"].dtype)
+    np.put_along_axis(values, part["classes"], part["values"], axis=-1)
+    return values

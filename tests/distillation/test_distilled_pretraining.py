@@ -154,6 +154,7 @@ def test_a_student_equal_to_its_teacher(folder):
     [
         (["objective={name: causal_lm}"], "pretraining is distilled by masked LM alone"),
         (["data.shards=''"], "data.shards must name the folder"),
+        (["teacher.top_k=5"], "teacher.top_k does not apply to pretraining"),
         (["student.model={preset: bert_tiny}"], "student.model does not apply to pretraining"),
         (["model={}"], "student.layers=spread needs the number of layers; set model"),
         (["train.init_from=x"], "student.layers takes weights of the teacher, train.init_from those of another"),

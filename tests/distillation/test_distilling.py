@@ -177,6 +177,7 @@ def test_layers_of_the_teacher_and_the_student_alone(folder, tmp_path):
         (["student.layers=[0]"], ConfigError, "student.layers names 1 layers, but the student has 2"),
         (["terms={hard_labels: 1}", "data.train=null", "data.unlabelled=a.txt"], ConfigError, "hard_labels needs"),
         (["init_from=x"], ConfigError, "student.model gives random weights, init_from those of another model"),
+        (["teacher.top_k=1", "terms={squared_error: 1}"], ConfigError, "terms.squared_error compares all logits"),
         (["train.freeze=backbone"], ConfigError, "train.freeze does not apply to distillation"),
         (["train.remat=true", "terms={patient: 1}"], ConfigError, "terms that compare layers cannot see them under"),
         (["task.kind=tagging"], ConfigError, "task.kind=tagging, but the teacher's task is classification"),

@@ -3,12 +3,13 @@
 import numpy as np
 import pytest
 import tensorflow as tf
+from safetensors.numpy import load_file
 from tiny_distillation import make_encoder as encoder
 from tiny_distillation import make_tokenizer as tokenizer
 
 from bert_tf.distillation.distiller import TEACHER_OUTPUTS, Distiller
 from bert_tf.distillation.from_teacher import _joined
-from bert_tf.distillation.teacher_outputs import TeacherOutputs
+from bert_tf.distillation.teacher_outputs import LEFT_OUT, TeacherOutputs
 from bert_tf.distillation.terms import read_terms
 from bert_tf.distillation.views import TaskView
 from bert_tf.errors import ConfigError, DataError
@@ -55,6 +56,26 @@ def test_outputs_of_another_teacher_are_computed_again(tmp_path):
     for key, dtype in (({"of": 2}, "float16"), ({"of": 1}, "float32")):  # another teacher; another precision
         found = TeacherOutputs(models[1], key, dtype, tmp_path).of(task, sequences)
         assert found.dtype == dtype and not np.array_equal(found, first)
+
+
+@pytest.mark.parametrize("kind", ["classification", "tagging"])
+def test_the_largest_outputs_alone(kind, tmp_path):
+    task, examples = made(kind)
+    teacher, sequences = task.model(encoder(seed=1)), task.sequences(examples)
+
+    def values(top_k, folder=None):
+        found = TeacherOutputs(teacher, {}, "float32", folder, top_k).of(task, sequences)
+        return found.flat_values.numpy() if kind == "tagging" else found
+
+    every, largest = values(None), values(1, tmp_path)
+    assert every.shape == largest.shape and every.shape[1] > 1
+    best = every.argmax(axis=1)[:, None]
+    np.testing.assert_array_equal(np.take_along_axis(largest, best, 1), np.take_along_axis(every, best, 1))
+    assert ((largest != every).sum(axis=1) == every.shape[1] - 1).all() and largest.min() == LEFT_OUT
+    np.testing.assert_array_equal(values(1, tmp_path), largest)  # as they were kept
+    stored = load_file(tmp_path / "teacher" / "00000.safetensors")
+    assert stored["values"].shape == stored["classes"].shape == (len(every), 1)
+    np.testing.assert_array_equal(values(every.shape[1]), every)
 
 
 def test_numbers_too_large_for_float16(tmp_path):
