@@ -186,9 +186,18 @@ class TaskModel(InferringModel):
         own_pooler = reads == "pooled" and self.pooler is None
         first = ops.zeros_like(inputs["padding_mask"][:, : 0 if own_pooler else 1], dtype="int32")
         encoded = self.backbone.outputs_at(inputs, first, training=training)
-        if own_pooler:
-            return encoded["pooled_output"]
-        return self.pooler(encoded["sequence_output"]) if self.pooler else encoded["sequence_output"][:, 0]
+        return encoded["pooled_output"] if own_pooler else self._first(encoded["sequence_output"])
+
+    def _first(self, x):
+        """What the head reads of a text's first vector: float [B, S, H] -> [B, H]."""
+        return self.pooler(x) if self.pooler else x[:, 0]
+
+    def read(self, x):
+        """What the head reads, of the output [B, S, H] of the last layer: float [B, H].
+
+        Of a head that reads the first token, on an encoder with `leave`, such as BERT.
+        """
+        return self.backbone.leave(x) if self.task_head.reads == "pooled" and self.pooler is None else self._first(x)
 
     def _above_bilstm(self, x, inputs, training):
         """What the head reads of the BiLSTM's outputs: float32 [B, 2 units] if pooled, else [B, S, 2 units]."""
