@@ -63,9 +63,9 @@ WORDS = "[PAD] [UNK] [CLS] [SEP] [MASK] a good bad film in paris the one is . ,"
 SENTENCES = ["a good film.", "the film is bad.", "in paris, a good one is the one.", "bad film."]
 
 
-def encoder():
+def encoder(layers=1):
     sizes = {"vocabulary_size": len(WORDS), "hidden_size": 16, "num_heads": 2, "intermediate_size": 32}
-    return NAMES["BertEncoder"](NAMES["BertConfig"](num_layers=1, max_positions=128, dropout=0.0, attention_dropout=0.0, **sizes))
+    return NAMES["BertEncoder"](NAMES["BertConfig"](num_layers=layers, max_positions=128, dropout=0.0, attention_dropout=0.0, **sizes))
 
 
 def gpt():
@@ -105,8 +105,16 @@ def published(path):
 
 
 def tagger(path):
-    task = NAMES["build_task"]({"kind": "tagging", "labels": ["O", "B-PER", "B-LOC"], "sequence_length": 32}, tokenizer())
-    model = task.model(encoder())
+    finetuned(path, encoder(), kind="tagging", labels=["O", "B-PER", "B-LOC"])
+
+
+def classifier(path):
+    finetuned(path, encoder(layers=2), kind="classification", labels=["neg", "pos"])
+
+
+def finetuned(path, encoder, **settings):
+    task = NAMES["build_task"]({"sequence_length": 32} | settings, tokenizer())
+    model = task.model(encoder)
     described, arrays = publish(task, model, path)
     write_finetuned(model.backbone, arrays, described, task.tokenizer, path)
 
@@ -151,6 +159,7 @@ FILES = {
     "vocab.txt": lambda path: path.write_text("\n".join(WORDS)),
     "bert-base-uncased": published,
     "bert-base-NER": tagger,
+    "bert-base-SST2": classifier,
     "exported": exported,
     "run": run,
 }

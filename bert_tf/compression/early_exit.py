@@ -77,8 +77,9 @@ class EarlyExitClassifier(InferringModel):
         ConfigError: another model.
 
     Example:
-        exits = ExitClassifiers(len(encoder.blocks()) - 1, units=2)
-        exits.build((None, len(encoder.blocks()) - 1, encoder.config.hidden_size))
+        encoder = BertEncoder(BertConfig(tokenizer.vocabulary_size, 16, num_layers=2, num_heads=2, intermediate_size=32))
+        exits = ExitClassifiers(1, units=2)
+        exits.build((None, 1, 16))
         model = EarlyExitClassifier(Classifier(encoder, 2), exits, threshold=0.5)
         model(tokenizer.pack(tokenizer.tokenize(["a film"]), sequence_length=8))["layers"]  # [1] or more
     """

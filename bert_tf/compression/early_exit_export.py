@@ -18,7 +18,7 @@ from bert_tf.remote import is_remote, writes_to
 from bert_tf.tasks.batching import bucket_bounds, plan_batches
 
 #: The thresholds that are tried, the largest first: the larger, the earlier a text leaves.
-THRESHOLDS = tuple(round(0.05 * step, 2) for step in range(19, 0, -1))
+THRESHOLDS = tuple(round(0.05 * step, 2) for step in range(20, 0, -1))
 
 
 @dataclasses.dataclass(frozen=True)
@@ -51,8 +51,9 @@ class ServedEarlyExit(ServedClassifier):
         ConfigError: `static`, with which every text would go through all layers.
 
     Example:
-        exits = ExitClassifiers(len(encoder.blocks()) - 1, units=2)
-        exits.build((None, len(encoder.blocks()) - 1, encoder.config.hidden_size))
+        encoder = BertEncoder(BertConfig(tokenizer.vocabulary_size, 16, num_layers=2, num_heads=2, intermediate_size=32))
+        exits = ExitClassifiers(1, units=2)
+        exits.build((None, 1, 16))
         model = EarlyExitClassifier(Classifier(encoder, 2), exits, threshold=0.5)
         ServedEarlyExit(model, tokenizer, ("neg", "pos"), sequence_length=16).answer_text(["a film"])["layers"]
     """
@@ -99,7 +100,7 @@ def export_early_exit(run_directory, tolerance=TOLERANCE, train=None, dev=None, 
         RunDirectoryError, DataError, ExportError: as `export_run`.
 
     Example:
-        export_early_exit("task", tolerance=1.0, output="early").mean_layers
+        export_early_exit("bert-base-SST2", 1.0, train="train.tsv", dev="dev.tsv", output="early").mean_layers
     """
     check_tolerance(tolerance)
     source, (task, model, _) = open_finetuned(run_directory)
