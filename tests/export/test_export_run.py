@@ -83,7 +83,7 @@ def test_a_classification_run_answers_as_its_task_predicts(tokenizer, tmp_path, 
     task, model, _ = load_finetuned(tmp_path)
     predictions = task.predict(model, list(zip(TEXTS, TEXTS[::-1])))
     answer = ask(export_run(tmp_path), text=TEXTS, text_pair=TEXTS[::-1])
-        assert unwritten == [str(tmp_path / "export")]
+    assert unwritten == [str(tmp_path / "export")]
     assert [label.decode() for label in answer["label"]] == [p["label"] for p in predictions]
     wanted = [[p["probabilities"][label] for label in ("no", "yes")] for p in predictions]
     np.testing.assert_allclose(answer["probabilities"], wanted, atol=1e-6)
