@@ -192,7 +192,7 @@ def _finetuning(task, settings, row, start):
     settings = merge(merge(settings, row.finetune), {"init_from": start})
     config = build(FinetuneConfig, settings, f"finetune.{task}")
     for split, path in dataclasses.asdict(config.data).items():
-        if path and not Path(path).exists():
+        if path and "://" not in path and not Path(path).exists():
             raise ConfigError(f"finetune.{task}.data.{split}: there is no file {path}")
         if not path and split != "test":
             raise ConfigError(

@@ -178,6 +178,13 @@ def test_a_row_may_start_from_a_model_that_was_made_elsewhere(folder, tmp_path):
     assert RunDirectory.open(run).section("model")["family"] == "bilstm"
 
 
+def test_labelled_files_may_be_elsewhere(folder, tmp_path):
+    data = {split: f"gs://bucket/{split}.tsv" for split in ("train", "dev")}
+    finetune = {"sentiment": {"task": {"kind": "classification"}, "data": data}}
+    experiments = plan(study(folder, finetune=finetune), tmp_path)
+    assert experiments[0].finetune["sentiment"].data.train == "gs://bucket/train.tsv"
+
+
 def test_an_empty_section_changes_nothing(folder, tmp_path):
     empty = {"rows": {"a": {"shards": "pairs", "pretrain": {"train": None, "objective": None}, "finetune": None}}}
     (experiment,) = plan(study(folder, **empty), tmp_path)
