@@ -8,8 +8,8 @@ changed. What is written is copied back at each checkpoint and at the end.
                                       state or all of the one before it, wherever a writer was killed
     gs://bucket/run/.lease.json       who writes, and until when; a writer that was killed holds it for `LEASE` seconds
 
-Files with new content get a new place only by a new name, as checkpoints have; a file that is written again under its name
-(metrics.jsonl, report.html) may be read in its new state beside the others' old one, and then is read again.
+A file that has changed, such as metrics.jsonl, is written to .beside/ first, under its checksum, and the list names that; only
+then is the old one replaced, and the list written again.
 """
 
 import contextlib
@@ -33,7 +33,7 @@ from bert_tf.progress import Progress
 
 #: Where the copies are kept: the environment variable, or else ~/.cache/bert_tf.
 CACHE = "BERT_TF_CACHE"
-LISTING, COPIED, LEASE_FILE = ".bert_tf.json", ".copied.json", ".lease.json"
+LISTING, COPIED, LEASE_FILE, BESIDE = ".bert_tf.json", ".copied.json", ".lease.json", ".beside"
 #: Seconds for which a writer holds a folder without being heard of; it says so anew each third of them.
 LEASE = 120.0
 #: How often a reader begins again when files change while it copies them.
@@ -167,21 +167,37 @@ class _Mirror:
     seen: dict = dataclasses.field(default_factory=dict)  # name -> (size, time of change, [size, sha256])
 
     def push(self):
-        """Copies what is new: the files, then the listing; then removes what is in it no more."""
+        """Copies what is new, so that the listing always names files that are there and whole."""
         if not self.local.is_dir():
             return
         with _explained(self.address, RunDirectoryError):
             self.lease.check()
             before = _listing(self.address) or {}
             files = {name: self._identity(name) for name in _names(self.local)}
-            for name, identity in files.items():
-                if before.get(name) != identity:
-                    _send(self.local / name, f"{self.address}/{name}")
-            if files != before:
-                self.lease.check()
-                _write_listing(self.address, self.local, files)
-            for name in before.keys() - files.keys():
+            if files == before:
+                return
+            changed = {name: identity for name, identity in files.items() if before.get(name, identity) != identity}
+            beside = {name: [*identity, f"{BESIDE}/{identity[1]}"] for name, identity in changed.items()}
+            for name in files.keys() - before.keys():
+                self._send(name, name)
+            for name, (*_, other) in beside.items():
+                self._send(name, other)
+            self._list(files | beside)
+            if beside:
+                for name in beside:
+                    self._send(name, name)
+                self._list(files)
+            old = {_stored_as(name, identity) for listing in (before, beside) for name, identity in listing.items()}
+            for name in old - files.keys():
                 _remove(f"{self.address}/{name}")
+
+    def _send(self, name, stored):
+        with _written(f"{self.address}/{stored}") as place:
+            _gfile().copy(str(self.local / name), place, overwrite=True)
+
+    def _list(self, files):
+        self.lease.check()
+        _write_listing(self.address, self.local, files)
 
     def _identity(self, name):
         """[size, sha256] of a file; files that have not changed are not read again."""
@@ -295,10 +311,11 @@ def _fetch_all(address, local, files, checked):
         target.parent.mkdir(parents=True, exist_ok=True)
         temporary = target.with_name(f".{target.name}.{os.getpid()}.tmp")
         try:
-            if not _gfile().exists(f"{address}/{name}"):
+            source = f"{address}/{_stored_as(name, files[name])}"
+            if not _gfile().exists(source):
                 return False
-            _gfile().copy(f"{address}/{name}", str(temporary), overwrite=True)
-            if checked and [temporary.stat().st_size, sha256(temporary)] != files[name]:
+            _gfile().copy(source, str(temporary), overwrite=True)
+            if checked and [temporary.stat().st_size, sha256(temporary)] != files[name][:2]:
                 return False
             os.replace(temporary, target)
         finally:
@@ -309,6 +326,11 @@ def _fetch_all(address, local, files, checked):
     if progress:
         progress.finish()
     return True
+
+
+def _stored_as(name, identity):
+    """The name of a file where it is kept: its own, or of one that is being replaced the third part of its entry."""
+    return identity[2] if len(identity) > 2 else name
 
 
 def _is_same(path, identity, copied, checked):
@@ -375,11 +397,6 @@ def _write_listing(address, local, files):
     _write_text(f"{address}/{LISTING}", json.dumps(files))
     with atomic_write(local / LISTING) as file:
         json.dump(files, file)
-
-
-def _send(path, address):
-    with _written(address) as place:
-        _gfile().copy(str(path), place, overwrite=True)
 
 
 @contextlib.contextmanager

@@ -1,5 +1,6 @@
 """Folders elsewhere: in TensorFlow's memory (ram://) and on disk (file://), with writers that are killed."""
 
+import contextlib
 import json
 import os
 import signal
@@ -102,6 +103,36 @@ def test_a_reader_sees_the_state_before_until_all_is_there(address, cache, monke
     assert contents(local_copy(address)) == {"step2": "two"}
 
 
+@pytest.mark.parametrize("last", [1, 2, 3, 4, 5])
+def test_a_file_that_changes_is_there_before_and_after(address, cache, monkeypatch, last):
+    """A writer is killed after each of the five writes of a push: a new file, one beside, a listing, one in place, a listing."""
+    with mirrored(address) as folder:
+        write(folder, metrics="one", report="a")
+    done, write_whole = [], remote._written
+
+    @contextlib.contextmanager
+    def killed(place):
+        if len(done) == last:
+            raise KeyboardInterrupt
+        with write_whole(place) as found:
+            yield found
+        done.append(place)
+
+    with contextlib.suppress(KeyboardInterrupt), mirrored(address) as folder:
+        write(folder, metrics="one two", model="new")
+        monkeypatch.setattr(remote, "_written", killed)
+    monkeypatch.setattr(remote, "_written", write_whole)
+    cache("b")
+    old, new = {"metrics": "one", "report": "a"}, {"metrics": "one two", "report": "a", "model": "new"}
+    assert contents(local_copy(address)) == (old if last < 3 else new)
+    with mirrored(address) as folder:
+        write(folder, metrics="one two three")
+    cache("c")
+    assert contents(local_copy(address)) == (old if last < 3 else new) | {"metrics": "one two three"}
+    left = tf.io.gfile.listdir(f"{address}/{remote.BESIDE}")
+    assert left == [] or last in (2, 5)  # what was written beside, and is listed no more or never was
+
+
 def test_a_copy_of_what_was_removed_is_not_used(address):
     with mirrored(address) as folder:
         write(folder, old="1")
@@ -202,6 +233,8 @@ with mirrored(sys.argv[1]) as folder:
         for part in "ab":
             (folder / ".new.tmp" / part).write_text(f"{step} " * 20000)
         (folder / ".new.tmp").rename(folder / str(step))
+        with open(folder / "metrics", "a") as file:
+            file.write(f"{step}\\n")
         for old in sorted((p for p in folder.iterdir() if p.name.isdigit()), key=lambda p: int(p.name))[:-2]:
             for part in old.iterdir():
                 part.unlink()
@@ -223,6 +256,8 @@ def test_writers_are_killed(tmp_path, cache):
         assert seen[0] == last + 1, "it goes on from what it had written"
         cache(f"reader{kill}")
         steps = {int(p.name): p for p in Path(local_copy(address)).iterdir() if p.name.isdigit()}
+        lines = Path(local_copy(address), "metrics").read_text().split()
+        assert int(lines[-1]) == max(steps)
         last = int([*seen, *rest][-1])
         assert max(steps) in (last, last + 1)
         for step, folder in steps.items():
