@@ -19,7 +19,9 @@ from packaging.requirements import Requirement
 
 ROOT = Path(__file__).parent.parent
 WITH, WITHOUT = (ROOT / "requirements" / name for name in ("tpu.txt", "tpu-no-deps.txt"))
-VERSION = importlib.metadata.version("tensorflow")
+#: Of the packages that must be of one minor version: that of the lists, whichever is installed here.
+VERSION = "2.20.0"
+TENSORFLOW = {"tensorflow": VERSION, "tensorflow-tpu": VERSION, "tensorflow-text": "2.20.1"}
 
 
 def listed(path):
@@ -43,6 +45,8 @@ def asked_by(name):
         return needed()
     if name == "libtpu":
         return []
+    if name == "tensorflow-text":
+        return [Requirement("tensorflow<2.21,>=2.20.0")]
     own = importlib.metadata.requires("tensorflow" if name == "tensorflow-tpu" else name) or []
     asked = [r for r in map(Requirement, own) if not r.marker or r.marker.evaluate({"extra": ""})]
     return [*asked, Requirement("libtpu~=0.0.14")] if name == "tensorflow-tpu" else asked
@@ -52,7 +56,7 @@ def asked_by(name):
 def wheels(tmp_path_factory):
     """A folder of wheels that could serve every way of installing."""
     folder, waiting = tmp_path_factory.mktemp("wheels"), ["bert-tf", "tensorflow-tpu"]
-    versions = {"bert-tf": "0.1.0", "libtpu": "0.0.20", "tensorflow-tpu": VERSION}
+    versions = {"bert-tf": "0.1.0", "libtpu": "0.0.20"}
     written = set()
     while waiting:
         name = waiting.pop()
@@ -64,6 +68,7 @@ def wheels(tmp_path_factory):
             pinned = [s.version for s in requirement.specifier if s.operator == "==" and "*" not in s.version]
             if pinned:  # whatever is installed here
                 versions[name_of(requirement)] = pinned[0]
+    versions |= TENSORFLOW
     for name in written:
         write_wheel(folder, name, versions.get(name) or importlib.metadata.version(name), asked_by(name))
     return folder
@@ -115,4 +120,8 @@ def test_the_lists_ask_for_what_setup_does():
     assert len(ours) == len(listed(WITH) + listed(WITHOUT))
     for requirement in needed():
         name = name_of(requirement)
-        assert ours["tensorflow-tpu" if name == "tensorflow" else name] == str(requirement.specifier), name
+        asked = ours["tensorflow-tpu" if name == "tensorflow" else name]
+        if name in TENSORFLOW:  # of which the TPU build has one version
+            assert asked == "==2.20.*" and TENSORFLOW[name] in requirement.specifier
+        else:
+            assert asked == str(requirement.specifier), name
