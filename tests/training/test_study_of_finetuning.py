@@ -48,7 +48,7 @@ def test_table_7_has_its_seven_rows(folder):
 
 
 def test_rows_are_fine_tuned_from_one_model(folder, monkeypatch):
-    asked = []
+    opened, asked = [], []
 
     def finetune(settings, output):
         asked.append((settings.init_from, check_task(settings.task).features, output.relative_to(folder).as_posix()))
@@ -58,7 +58,9 @@ def test_rows_are_fine_tuned_from_one_model(folder, monkeypatch):
 
     monkeypatch.setattr(studies, "finetune", finetune)
     monkeypatch.setattr(studies, "pretrain", SimpleNamespace())  # not called
+    monkeypatch.setattr(studies, "open_source", opened.append)  # before anything is trained
     table = run_study(study(folder), None, None, folder / "out")
+    assert opened == ["run", "run"]
     assert asked == [("run", None, "out/fine_tuning/seed-0/entities"), ("run", "last", "out/last/seed-0/entities")]
     assert {row: result["mean"]["entities.f1"] for row, result in table.items()} == {"fine_tuning": 0.6, "last": 0.7}
     assert table["last"]["spread"] == {"entities.f1": 0.01}
