@@ -44,8 +44,9 @@ class ReplacedTokenDetection(PretrainingModel):
         discriminator read.
 
     Metrics: `masked_lm_accuracy` of the generator's best guess and `sampled_accuracy` of the sampled tokens;
-    `discriminator_accuracy`, `discriminator_precision` and `discriminator_recall` of the replaced ones; `replaced_share`,
-    the fraction of all tokens that are replaced.
+    `discriminator_accuracy`, `discriminator_precision` and `discriminator_recall` of the replaced ones;
+    `discriminator_auc`, in how many pairs of a replaced and an original token of one row the replaced one has the higher
+    logit (0.5 is chance); `replaced_share`, the fraction of all tokens that are replaced.
 
     Raises:
         ConfigError: training without a generator.
@@ -135,6 +136,7 @@ class ReplacedTokenDetection(PretrainingModel):
             "discriminator_accuracy": (ops.sum((1 - ops.abs(answers - labels)) * weights), num_tokens),
             "discriminator_precision": (found, ops.sum(answers * weights)),
             "discriminator_recall": (found, num_replaced),
+            "discriminator_auc": _pairs_in_order(logits, labels * weights, (1 - labels) * weights),
             "replaced_share": (num_replaced, num_tokens),
         }
         return losses, metrics
@@ -176,6 +178,14 @@ def _token_weights(features):
     if "sequence_ids" in features:  # 0 is padding
         weights = weights * ops.cast(features["sequence_ids"] > 0, "float32")
     return weights
+
+
+def _pairs_in_order(logits, replaced, original):
+    """Sums for the area under the ROC curve of each row, rows weighted by their pairs; all arguments float32 [B, S]."""
+    difference = logits[:, :, None] - logits[:, None, :]  # [B, S, S]
+    above = (ops.sign(difference) + 1) / 2  # equal logits count half
+    in_order = ops.einsum("bi,bij,bj->", replaced, above, original)
+    return in_order, ops.sum(ops.sum(replaced, axis=1) * ops.sum(original, axis=1))
 
 
 def _at(positions, values, like):

@@ -87,12 +87,14 @@ def float64_losses(outputs, features):
     terms = -np.where(replaced, np.log(answer), np.log(1 - answer))
     discriminator = terms[real].sum()
     says = x > 0
+    pairs = [(r, o) for row, at, here in zip(x, replaced, real) for r in row[at & here] for o in row[~at & here]]
     metrics = {
         "masked_lm_accuracy": ((logits.argmax(-1) == ids) * weights).sum() / weights.sum(),
         "sampled_accuracy": ((sampled == ids) * weights).sum() / weights.sum(),
         "discriminator_accuracy": (says == replaced)[real].mean(),
         "discriminator_precision": replaced[real & says].mean(),
         "discriminator_recall": says[real & replaced].mean(),
+        "discriminator_auc": np.mean([(r > o) + (r == o) / 2 for r, o in pairs]),
         "replaced_share": replaced[real].mean(),
     }
     total = masked_lm / weights.sum() + 50 * discriminator / real.sum()
