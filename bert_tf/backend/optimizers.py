@@ -45,10 +45,16 @@ class AdamW(keras.optimizers.AdamW):
         self.bias_correction = bias_correction
         self.exclude_from_weight_decay(var_names=NOT_DECAYED)
 
+    def _apply_weight_decay(self, variables):
+        """Left to `update_step`, which has the learning rate: Keras computes the schedule again for each variable."""
+
     def update_step(self, gradient, variable, learning_rate):
-        if keras.backend.backend() != "tensorflow":
-            self._update_step_in_keras(gradient, variable, learning_rate)
-            return
+        if self.weight_decay is not None and self._use_weight_decay(variable):
+            self.assign_sub(variable, variable * self.weight_decay * keras.ops.cast(learning_rate, variable.dtype))
+        fused = keras.backend.backend() == "tensorflow"
+        (self._adam_in_one_op if fused else self._adam_in_keras)(gradient, variable, learning_rate)
+
+    def _adam_in_one_op(self, gradient, variable, learning_rate):
         index = self._get_variable_index(variable)
         variable = variable.value if isinstance(variable, keras.Variable) else variable
         step = tf.cast(self.iterations.value + 1, tf.float32)
@@ -67,7 +73,7 @@ class AdamW(keras.optimizers.AdamW):
             grad=gradient,
         )
 
-    def _update_step_in_keras(self, gradient, variable, learning_rate):
+    def _adam_in_keras(self, gradient, variable, learning_rate):
         if self.bias_correction:
             super().update_step(gradient, variable, learning_rate)
             return

@@ -3,12 +3,12 @@
 import numpy as np
 
 
-def unigram(dataset, tokenizer, examples=50_000):
-    """Loss and accuracy of guessing masked tokens by frequency, from the first examples of a dataset.
+def unigram(batches, tokenizer, examples=50_000):
+    """Loss and accuracy of guessing masked tokens by frequency, from the first examples.
 
     Args:
-        dataset: uncorrupted batches with `token_ids` and `padding_mask` [B, S]; where they have `target_ids` and
-            `target_weights` [B, T], the targets are guessed.
+        batches: of uncorrupted examples, dicts with `token_ids` and `padding_mask` [B, S]; where they have `target_ids`
+            and `target_weights` [B, T], the targets are guessed. For example `ShardReader.uncorrupted`.
         tokenizer: its special tokens are left out, as masking leaves them out; [UNK] too, even where
             `masking.predict_unknown` is set.
         examples: how many to count at most.
@@ -20,7 +20,7 @@ def unigram(dataset, tokenizer, examples=50_000):
     """
     counts = np.zeros(tokenizer.vocabulary_size, np.int64)
     rows = tokens = 0
-    for batch in dataset.as_numpy_iterator():
+    for batch in batches:
         real = batch["token_ids"][batch["padding_mask"]]
         rows, tokens = rows + len(batch["token_ids"]), tokens + len(real)
         if "target_ids" in batch:

@@ -84,7 +84,7 @@ def pretrain(config, output, teaching=None):
         data = _identities(config, reader) | (teaching.identities() if teaching else {})
         inputs.check(run.path, data)
         with reader.explain_errors():
-            baseline = unigram(reader.dataset(min(256, reader.num_examples), config.train.seed), tokenizer)
+            baseline = unigram(reader.uncorrupted(config.train.seed), tokenizer)
             objective, step, lines = _objective(config, model_config, of_model, run, strategy, teaching)
             check_agreement(strategy, step, f"the step from which {output} resumes")
             if step == 0:  # later, the identity of the shards is part of the run

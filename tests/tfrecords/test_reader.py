@@ -107,6 +107,17 @@ def test_every_example_once_an_epoch_across_batches(shards):
     assert order[:100] == indices(take(small_blocks(shards).dataset(5, seed=1), 20))
 
 
+def test_uncorrupted_is_the_first_epoch_of_the_dataset(shards, monkeypatch):
+    monkeypatch.setattr("tfrecords.reading.reader._ROWS_AT_ONCE", 5)  # fewer than a block has
+    reader = small_blocks(shards)
+    found = list(reader.uncorrupted(seed=7))
+    (expected,) = take(reader.dataset(len(EXAMPLES), seed=7, epochs=1), 1)
+    assert max(len(batch["epoch"]) for batch in found) == 5
+    assert set(found[0]) == set(expected)
+    for name, values in expected.items():
+        np.testing.assert_array_equal(np.concatenate([batch[name] for batch in found]), values)
+
+
 def test_examples_of_a_block_are_spread_evenly(tmp_path):
     """Mean place of each third of one block, against the spread of a random permutation."""
     examples = random_examples(3000, 8)

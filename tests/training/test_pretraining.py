@@ -239,7 +239,7 @@ def test_unigram_baseline_is_the_entropy(made):
     reader = ShardReader(made / "shards")
     tokenizer = RunDirectory.open(made / "uninterrupted").tokenizer()
     dataset = reader.dataset(7, seed=0, epochs=1, shuffle=False, drop_remainder=False)
-    baseline = unigram(dataset, tokenizer)
+    baseline = unigram(reader.uncorrupted(seed=3), tokenizer)
     ids = np.concatenate([b["token_ids"][b["padding_mask"]] for b in dataset.as_numpy_iterator()])
     _, counts = np.unique(ids[~np.isin(ids, tokenizer.special_ids)], return_counts=True)
     share = counts / counts.sum()

@@ -95,17 +95,8 @@ class WordPieceTokenizer(Tokenizer):
         pieces = self._operator_vocabulary(str.maketrans(operator_characters(*cleaning)[1]))
         with tf.init_scope():
             self._normalizer = tf_text.FastBertNormalizer(model_buffer=tf.constant(_character_map(*cleaning)))
-            model = tf_text.build_fast_wordpiece_model(
-                pieces,
-                # Bytes bound characters only from above: _join_long_words counts characters.
-                _MAX_CHARACTER_BYTES * MAX_WORD_CHARACTERS,
-                PREFIX,
-                pieces[self.unk_id],
-                False,
-                False,
-            )
             self._pieces = tf_text.FastWordpieceTokenizer(
-                token_out_type=tf.int32, model_buffer=tf.constant(np.frombuffer(model, np.uint8))
+                token_out_type=tf.int32, model_buffer=tf.constant(_trie(tuple(pieces), pieces[self.unk_id]))
             )
         self._encoder_resources = (self._normalizer, self._pieces)
         # A word of over 100 characters has at least so many continuations in a row.
@@ -219,3 +210,12 @@ class WordPieceTokenizer(Tokenizer):
 @functools.lru_cache(maxsize=8)
 def _character_map(lowercase, strip_accents, tokenize_chinese_chars):
     return build_character_map(operator_characters(lowercase, strip_accents, tokenize_chinese_chars)[0])
+
+
+@functools.lru_cache(maxsize=8)  # a run opens its tokenizer several times
+def _trie(pieces, unknown):
+    # Bytes bound characters only from above: _join_long_words counts characters.
+    longest = _MAX_CHARACTER_BYTES * MAX_WORD_CHARACTERS
+    return np.frombuffer(
+        tf_text.build_fast_wordpiece_model(list(pieces), longest, PREFIX, unknown, False, False), np.uint8
+    )
