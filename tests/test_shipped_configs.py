@@ -67,7 +67,10 @@ def test_distillation(name):
     """Each is accepted with the paths that its command adds; those with an objective are of pretraining."""
     given = ["teacher.path=teacher", "data.dev=dev.tsv", "data.train=train.tsv"]
     if "objective:" in (CONFIGS / name).read_text(encoding="utf-8"):
-        check_distilled_pretraining(config.load(DistillPretrainConfig, name, ["teacher.path=teacher", "data.shards=shards"]))
+        given = ["teacher.path=teacher", "data.shards=shards"]
+        if not config.load(DistillPretrainConfig, name).model:
+            given += ["train.init_from=student"]
+        check_distilled_pretraining(config.load(DistillPretrainConfig, name, given))
     else:
         check_distillation(config.load(DistillConfig, name, [*given, "init_from=student"]))
 
@@ -83,6 +86,11 @@ def test_students_are_distilled_as_published():
     assert [(t.train.epochs, t.optimizer.learning_rate, t.train.batch_size) for t in tinybert] == [(10, 5e-5, 32), (3, 3e-5, 32)]
     soft = read_terms(tinybert[1].terms)["soft_labels"]
     assert (soft.temperature, soft.temperature_squared, soft.mean) == (1, False, "classes")
+    mobilebert = config.load(DistillPretrainConfig, "distill/mobilebert")
+    term, student = read_terms(mobilebert.terms)["progressive"], build_config(mobilebert.model, 30_522)
+    assert (term.feature_maps, term.attention, term.mean, term.variance) == (100, 1, 5000, 5)
+    assert (term.layer_rate, term.earlier_rate) == (3.0, 0.3)
+    assert term.phase_steps * student.num_layers == mobilebert.train.steps and student.intermediate_size == 768
     general = config.load(DistillPretrainConfig, "distill/tinybert_general")
     assert build_config(general.model, 30_522).hidden_size == 312 and list(general.terms) == ["hidden_states", "attention_scores"]
     assert general.objective.masking.mask_token_rate == general.objective.masking.random_token_rate == 0

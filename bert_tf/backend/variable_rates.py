@@ -10,7 +10,8 @@ def scale_updates(optimizer, rates=None, gradients=None):
 
     Args:
         optimizer: a Keras optimizer that is not built yet; it is changed in place.
-        rates: path of a variable -> factor of its learning rate; 1 where a path is absent.
+        rates: path of a variable -> factor of its learning rate, or function from the number of finished updates (an
+            int scalar tensor) to it; 1 where a path is absent.
         gradients: path of a variable -> factor of its gradient; 1 where a path is absent.
 
     Returns:
@@ -27,9 +28,12 @@ def scale_updates(optimizer, rates=None, gradients=None):
             path = self._trainable_variables[self._get_variable_index(variable)].path
             if gradients.get(path, 1.0) != 1.0:
                 gradient = gradient * gradients[path]
-            if rates.get(path, 1.0) != 1.0:
-                learning_rate = learning_rate * rates[path]
-            super().update_step(gradient, variable, learning_rate)
+            super().update_step(gradient, variable, self._scaled(learning_rate, rates.get(path, 1.0)))
+
+        def _scaled(self, value, factor):
+            if factor == 1.0:
+                return value
+            return value * (factor(self.iterations) if callable(factor) else factor)
 
         def _apply_weight_decay(self, variables):
             if decay is None:
@@ -38,7 +42,7 @@ def scale_updates(optimizer, rates=None, gradients=None):
             for variable in variables:
                 by_factor.setdefault(rates.get(variable.path, 1.0), []).append(variable)
             for factor, group in by_factor.items():
-                self.weight_decay = decay * factor  # Keras multiplies it by the learning rate of all variables
+                self.weight_decay = self._scaled(decay, factor)  # Keras multiplies it by the learning rate of all variables
                 super()._apply_weight_decay(group)
             self.weight_decay = decay
 

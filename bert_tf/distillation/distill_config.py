@@ -103,8 +103,8 @@ class DistillPretrainConfig(PretrainConfig):
     """Distillation in pretraining: masked LM on shards, whose loss also compares with a teacher.
 
     Attributes:
-        model: the student; see `student.model`, which it replaces here. Empty: the teacher's sizes with as many layers
-            as `student.layers` names.
+        model: the student; see `student.model`, which it replaces here. Empty: the model of `train.init_from`; or the
+            teacher's sizes with as many layers as `student.layers` names.
         data: the shards, written with the teacher's tokenizer.
         objective: how the input is corrupted, and the student's own loss, which the term `hard_labels` adds.
         teacher: the model that is learned from.
@@ -192,9 +192,10 @@ def check_distilled_pretraining(config):
         raise ConfigError("student.model does not apply to pretraining; write its keys under model")
     if config.train.init_from and config.student.layers:
         raise ConfigError("student.layers takes weights of the teacher, train.init_from those of another; remove one")
-    if not (config.model or config.student.layers):
+    if not (config.model or config.student.layers or config.train.init_from):
         raise ConfigError(
-            "there is no student: set model, e.g. model.preset=distilbert_base, or student.layers, e.g. [0,2,4]"
+            "there is no student: set model, e.g. model.preset=distilbert_base, or student.layers, e.g. [0,2,4], or "
+            "train.init_from, a pretrained model"
         )
     _check_student(config.student, config.model, "model")
     check_training(config.train)

@@ -2,9 +2,10 @@
 
 import contextlib
 
+import keras
 from keras import ops
 
-from bert_tf.backend import TrainableModel
+from bert_tf.backend import TrainableModel, scale_updates
 from bert_tf.distillation.term_loss import Batch, Seen
 from bert_tf.distillation.terms import TERMS, read_internals
 from bert_tf.errors import ConfigError
@@ -62,6 +63,13 @@ class Distiller(TrainableModel):
         """The student's."""
         return self.student.backbone
 
+    def compile(self, optimizer="adam", **settings):
+        """As `TrainableModel.compile`; a term may give variables learning rates of their own."""
+        for loss in self.losses_of_terms.values():
+            if rates := loss.learning_rates(self):
+                optimizer = scale_updates(keras.optimizers.get(optimizer), rates=rates)
+        super().compile(optimizer, **settings)
+
     def call(self, features, training=False):
         return self.student(features, training=training)
 
@@ -92,7 +100,9 @@ class Distiller(TrainableModel):
 
     def _batch(self, features):
         tokens, rows = ops.cast(features["padding_mask"], "float32"), self.view.rows(features)
-        return Batch(self.view.predictions(features), rows, tokens * rows[:, None])
+        optimizer = getattr(self, "optimizer", None)  # none before `compile`
+        step = 0 if optimizer is None else ops.cast(optimizer.iterations, "int32")
+        return Batch(self.view.predictions(features), rows, tokens * rows[:, None], step)
 
     def _see(self, view, features, training):
         with recording() if self.reads_internals else contextlib.nullcontext() as internals:

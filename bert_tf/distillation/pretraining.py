@@ -40,10 +40,11 @@ class TeachingPretraining:
 
     def completed(self, config):
         """The settings with the student's sizes written out."""
-        tokenizer = self.tokenizer
-        own = student_config(
-            config.model, config.student.layers, self.source, tokenizer.vocabulary_size, tokenizer.pad_id
-        )
+        tokenizer, section = self.tokenizer, config.model
+        if not section and config.train.init_from:
+            section = describe(open_source(config.train.init_from).config)
+        own = student_config(section, config.student.layers, self.source, tokenizer.vocabulary_size, tokenizer.pad_id)
+        _check_phases(config, own.num_layers)
         return dataclasses.replace(config, model=describe(own))
 
     def identities(self):
@@ -61,3 +62,12 @@ class TeachingPretraining:
         layers = self.config.student.layers
         if layers:
             copy_layers(objective, chosen_layers(layers, objective.backbone.config, self.source), self.teacher)
+
+
+def _check_phases(config, layers):
+    progressive = read_terms(config.terms).get("progressive")
+    if progressive and progressive.phase_steps * layers != config.train.steps:
+        raise ConfigError(
+            f"terms.progressive.phase_steps={progressive.phase_steps} for each of {layers} layers are "
+            f"{progressive.phase_steps * layers} updates, and train.steps={config.train.steps}; make them equal"
+        )

@@ -24,11 +24,13 @@ class Batch:
         predictions: float32 of the shape of the outputs without their last axis: 1 where a prediction counts, else 0.
         rows: float32 [B], 0 for a row that fills a batch up.
         tokens: float32 [B, S], 1 at real tokens.
+        step: how many updates were finished before: an int32 scalar.
     """
 
     predictions: object
     rows: object
     tokens: object
+    step: object = 0
 
 
 class TermLoss:
@@ -57,6 +59,10 @@ class TermLoss:
     def weight(self, batch):
         """What the sum is divided by, over all replicas: a float32 scalar of `Batch` alone."""
         raise NotImplementedError(f"{type(self).__name__} must define weight")
+
+    def learning_rates(self, model):
+        """Factors of the learning rate of single variables of a `Distiller`: `rates` of `bert_tf.backend.scale_updates`."""
+        return {}
 
     def sum(self, student, teacher, batch):
         """The undivided term, a float32 scalar, of two `Seen` and a `Batch`."""

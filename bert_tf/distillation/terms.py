@@ -133,6 +133,31 @@ class PatientConfig(TermConfig):
 
 
 @dataclasses.dataclass(frozen=True)
+class ProgressiveConfig(TermConfig):
+    """Feature maps and attention, one layer after the other (MobileBERT; Sun et al. 2020, sections 3.4 and 3.5).
+
+    Attributes:
+        phase_steps: the updates of each layer: `train.steps` divided by the student's layers.
+        feature_maps: the factor of the squared error of normalized hidden states.
+        attention: of the cross-entropy of the attention.
+        mean: of the squared difference of the means of hidden states.
+        variance: of the difference of their variances.
+        layer_rate: the factor of the learning rate of the layer that is learned.
+        earlier_rate: the same of the layers before it; 0 freezes them.
+        layers: as of `hidden_states`.
+    """
+
+    phase_steps: Annotated[int, Range(at_least=1)] = 10_000
+    feature_maps: Annotated[float, Range(at_least=0)] = 100.0
+    attention: Annotated[float, Range(at_least=0)] = 1.0
+    mean: Annotated[float, Range(at_least=0)] = 5000.0
+    variance: Annotated[float, Range(at_least=0)] = 5.0
+    layer_rate: Annotated[float, Range(above=0)] = 3.0
+    earlier_rate: Annotated[float, Range(at_least=0)] = 0.3
+    layers: Layers | None = None
+
+
+@dataclasses.dataclass(frozen=True)
 class Term:
     """The record of a term of the loss.
 
@@ -174,6 +199,7 @@ TERMS = Registry(
         Term("minilm", MiniLMConfig, f"{_INTERNALS}:MiniLM", "internals"),
         Term("minilm2", MiniLM2Config, f"{_INTERNALS}:MiniLM2", "internals"),
         Term("patient", PatientConfig, f"{_INTERNALS}:Patient", "internals"),
+        Term("progressive", ProgressiveConfig, "bert_tf.distillation.progressive:Progressive", "internals"),
     ],
 )
 

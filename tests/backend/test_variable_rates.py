@@ -29,6 +29,20 @@ def test_a_factor_of_the_learning_rate_multiplies_the_whole_update(make):
     assert np.abs(plain[1]).min() > 1e-4
 
 
+def test_a_factor_that_is_a_function_of_the_finished_updates():
+    value, slope = VALUES[0], tf.constant(SLOPES[0])
+    ours, plain = (keras.Variable(value, name="kernel") for _ in range(2))
+    optimizer = scale_updates(AdamW(0.01), rates={ours.path: lambda step: tf.where(step < 2, 0.0, 0.5)})
+    other = AdamW(0.01)
+    for _ in range(2):
+        optimizer.apply([slope], [ours]), other.apply([slope], [plain])
+    np.testing.assert_array_equal(ours, value)  # not even decayed
+    before = np.array(plain)
+    optimizer.apply([slope], [ours]), other.apply([slope], [plain])
+    decay = 0.01 * 0.01  # of each from where it is
+    np.testing.assert_allclose(ours - value + 0.5 * decay * value, 0.5 * (plain - before + decay * before), atol=2e-7)
+
+
 def fitted(factor=0.1):
     model = Toy()
     model.compile(scale_updates(AdamW(1e-2), rates={v.path: factor for v in model.embedding.weights}))

@@ -7,6 +7,7 @@ from scipy.spatial.distance import cosine
 
 from bert_tf.distillation.internal_losses import AttentionScores, HiddenCosine, HiddenStates, MiniLM, MiniLM2, Patient
 from bert_tf.distillation.output_losses import SoftLabels, SquaredError
+from bert_tf.distillation.progressive import Progressive
 from bert_tf.distillation.term_loss import Batch, Seen
 from bert_tf.distillation.terms import (
     AttentionScoresConfig,
@@ -14,6 +15,7 @@ from bert_tf.distillation.terms import (
     MiniLM2Config,
     MiniLMConfig,
     PatientConfig,
+    ProgressiveConfig,
     SoftLabelsConfig,
     SquaredErrorConfig,
     TermConfig,
@@ -158,6 +160,32 @@ def test_patience(layers, theirs):
     (layer,) = theirs
     expected = ((unit(OURS.internals.block_outputs[0]) - unit(THEIRS.internals.block_outputs[layer])) ** 2).mean()
     assert value(Patient(PatientConfig(layers=layers), STUDENT, TEACHER)) == pytest.approx(expected, rel=1e-5)
+
+
+def test_progressive_transfer_has_the_loss_of_one_layer_at_a_time():
+    settings = ProgressiveConfig(phase_steps=3, feature_maps=7.0, attention=3.0, mean=11.0, variance=5.0)
+    loss = Progressive(settings, STUDENT, TEACHER)
+    for step, (i, j) in ((0, (0, 1)), (2, (0, 1)), (3, (1, 3)), (100, (1, 3))):
+        s, t = (np.asarray(x, np.float64) for x in (OURS.internals.block_outputs[i], THEIRS.internals.block_outputs[j]))
+        p = softmax(np.asarray(THEIRS.internals.scores[j], np.float64), -1)
+        q = log_softmax(np.asarray(OURS.internals.scores[i], np.float64), -1)
+        maps = [(x - x.mean(-1, keepdims=True)) / x.std(-1, keepdims=True) for x in (s, t)]
+        expected = 7 * ((maps[0] - maps[1]) ** 2).mean() - 3 * (p * q).sum(-1).mean()
+        expected += 11 * ((s.mean(-1) - t.mean(-1)) ** 2).mean() + 5 * np.abs(s.var(-1) - t.var(-1)).mean()
+        batch = Batch(BATCH.predictions, BATCH.rows, BATCH.tokens, step)
+        assert value(loss, batch) == pytest.approx(expected / LAYERS, rel=1e-5)
+
+
+def test_the_learning_rates_of_progressive_transfer():
+    """Against `layer_wise_learning_rate` and `get_background_lr` of the original's distill_util.py, in Python."""
+    loss = Progressive(ProgressiveConfig(phase_steps=20), STUDENT, TEACHER)
+    for step in range(40):
+        done = step % 20 / 20
+        background = min((1 - 0.9) * (1 - done) ** 0.5 + 0.9, 10 * done)
+        for layer in (0, 1):
+            factor = 0.0 if step < 20 * layer else 3.0 if step < 20 * layer + 20 else 0.3
+            assert float(loss._rate(layer, step)) == pytest.approx(factor * background, rel=1e-5, abs=1e-7), (step, layer)
+        assert float(loss._rate(-1, step)) == float(loss._rate(2, step)) == 0  # embeddings and what is above the layers
 
 
 def test_models_that_cannot_be_compared():

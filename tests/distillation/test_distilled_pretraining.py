@@ -73,6 +73,30 @@ def test_the_student_is_an_ordinary_run(distilled):
     assert np.array_equal(next(v for v in encoder.variables if v.path == kernel), tensors(run)[kernel])
 
 
+def test_progressive_transfer_trains_one_layer_after_the_other(folder):
+    settings = ["model.family=bert", "student.layers=null", f"train.init_embeddings_from={folder / 'teacher'}"]
+    settings += ["terms={progressive: {phase_steps: 8}}", "train.steps=16", "train.log_every=8", "train.checkpoint_every=8"]
+    run, _ = distill_pretraining(experiment(folder, *settings, "train.keep_checkpoints=5"), folder / "progressive")
+    first, second = (load_file(file) for file in sorted(run.path.glob("checkpoints/*/model.safetensors")))
+    teacher = {v.path: np.array(v) for v in load_pretrained(folder / "teacher")[0].variables}
+    kernel, table = "transformer_layer_{}/attention/query/kernel".format, "embeddings/token_embeddings"
+    np.testing.assert_array_equal(second[table], teacher[table])
+    assert np.abs(first["transformer_layer_0/attention/query/bias"]).max() > 0  # biases begin with zeros
+    assert not first["transformer_layer_1/attention/query/bias"].any()
+    step = [np.abs(second[kernel(i)] - first[kernel(i)]).max() for i in (0, 1)]
+    assert 0 < step[0] < 0.3 * step[1]
+    next_part = ["model={}", "student.layers=null", f"train.init_from={run.path}", "terms={soft_labels: 1}", "train.steps=2"]
+    last, _ = distill_pretraining(experiment(folder, *next_part), folder / "prediction")
+    assert np.abs(tensors(last)[table] - second[table]).max() > 0 and last.config()["model"] == run.config()["model"]
+
+
+def test_phases_fill_the_run(folder):
+    settings = ["model.family=bert", "student.layers=null", "terms={progressive: {phase_steps: 3}}"]
+    with pytest.raises(ConfigError, match="phase_steps=3 for each of 2 layers are 6 updates, and train.steps=4; make them"):
+        distill_pretraining(experiment(folder, *settings), folder / "refused")
+    assert not (folder / "refused").exists()
+
+
 def test_the_teacher_is_in_no_checkpoint(distilled):
     run, _ = distilled
     extra = tensors(run).keys() - {v.path for v in load_pretrained(run.path)[0].variables}

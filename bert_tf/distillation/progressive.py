@@ -1,0 +1,70 @@
+"""MobileBERT's progressive knowledge transfer: the layers learn one after the other."""
+
+from keras import ops
+
+from bert_tf.distillation.internal_losses import PerRow, check_same, layer_map
+from bert_tf.distillation.losses import squared_errors
+from bert_tf.training.depth import depths
+
+_EPSILON = 1e-12  # of the layer norm of TensorFlow 1, `contrib.layers.layer_norm`
+
+
+class Progressive(PerRow):
+    """The feature maps and the attention of one layer at a time (Sun et al. 2020, sections 3.4 and 3.5).
+
+    In phase l, of `phase_steps` updates, the loss is that of layer l alone:
+
+        feature_maps * mean((LN(s) - LN(t))^2) + mean * mean((mu(s) - mu(t))^2) + variance * mean(|var(s) - var(t)|)
+            + attention * mean(-sum_k p_k log q_k)
+
+    divided by the number of layers, where LN is a layer norm without scale and offset, mu and var are over H, and p and q
+    are the attention of teacher and student. As in the authors' `run_pretraining.py`, padding counts, too. There the mean
+    and the variance are compared with those of all layers of the teacher at once, through a variable of nearly the same
+    name; here they are those of the layer, as the paper has it.
+
+    The learning rate of layer l is 0 before its phase, `layer_rate` times the schedule's in it, and `earlier_rate` times
+    in later phases (`distill_util.py`); each phase begins with a warm-up over its first tenth. Embeddings, pooler and
+    heads are not trained.
+    """
+
+    def __init__(self, settings, student, teacher):
+        super().__init__(settings, student, teacher)
+        check_same("progressive", "hidden_size", student, teacher)
+        check_same("progressive", "num_heads", student, teacher)
+        self.map = layer_map("progressive", settings.layers, student, teacher)
+
+    def sum(self, student, teacher, batch):
+        phase, found = self._phase(batch.step), 0.0
+        for i, layer in enumerate(self.map):
+            rows = self._of_layer(student.internals, i, teacher.internals, layer)
+            found += ops.cast(ops.equal(phase, i), "float32") * ops.sum(rows * batch.rows)
+        return found / len(self.map)
+
+    def learning_rates(self, model):
+        depth, _ = depths(model, "terms.progressive")
+        return {path: lambda step, layer=d - 1: self._rate(layer, step) for path, d in depth.items()}
+
+    def _of_layer(self, student, i, teacher, layer):
+        settings = self.settings
+        ours, theirs = (ops.cast(x, "float32") for x in (student.block_outputs[i], teacher.block_outputs[layer]))
+        (mu, var), (mu_t, var_t) = (ops.moments(x, axes=-1, keepdims=True) for x in (ours, theirs))
+        normal, normal_t = (ours - mu) * ops.rsqrt(var + _EPSILON), (theirs - mu_t) * ops.rsqrt(var_t + _EPSILON)
+        found = settings.feature_maps * ops.mean(squared_errors(normal, normal_t), axis=1) / theirs.shape[-1]
+        found += settings.mean * ops.mean(ops.square(mu - mu_t), axis=(1, 2))
+        found += settings.variance * ops.mean(ops.abs(var - var_t), axis=(1, 2))
+        p, q_log = ops.softmax(teacher.scores[layer]), ops.log_softmax(student.scores[i])
+        return found - settings.attention * ops.mean(ops.sum(p * q_log, axis=-1), axis=(1, 2))
+
+    def _phase(self, step):
+        """Which layer is learned in the update that follows `step` finished ones; the last one goes on."""
+        return ops.minimum(ops.cast(step, "int32") // self.settings.phase_steps, len(self.map) - 1)
+
+    def _rate(self, layer, step):
+        """The factor of the learning rate of a layer; `layer` is -1, or at least L, outside of the layers."""
+        settings, phase = self.settings, self._phase(step)
+        if not 0 <= layer < len(self.map):
+            return ops.zeros(())
+        done = ops.cast(step, "float32") / settings.phase_steps - ops.cast(phase, "float32")
+        of_phase = ops.minimum(0.9 + 0.1 * ops.sqrt(ops.maximum(1.0 - done, 0.0)), 10.0 * done)
+        factor = ops.where(ops.equal(phase, layer), settings.layer_rate, settings.earlier_rate)
+        return of_phase * ops.where(phase < layer, 0.0, factor)
