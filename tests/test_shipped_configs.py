@@ -81,6 +81,7 @@ def test_students_are_distilled_as_published():
     terms = read_terms(distilbert.terms)
     assert [(name, term.weight) for name, term in terms.items()] == [("soft_labels", 5), ("hard_labels", 2), ("hidden_cosine", 1)]
     assert (terms["soft_labels"].temperature, terms["soft_labels"].temperature_squared, distilbert.predictions) == (2, True, "all")
+    assert distilbert.objective.masking.rare_token_exponent == 0.7
     assert distilbert.optimizer == config.load(PretrainConfig, "pretrain/distilbert_base").optimizer
     tinybert = [config.load(DistillConfig, f"distill/{name}") for name in ("tinybert", "tinybert_prediction")]
     assert [(t.train.epochs, t.optimizer.learning_rate, t.train.batch_size) for t in tinybert] == [(10, 5e-5, 32), (3, 3e-5, 32)]

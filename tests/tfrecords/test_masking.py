@@ -1,5 +1,6 @@
 import dataclasses
 import hashlib
+import itertools
 
 import numpy as np
 import pytest
@@ -340,8 +341,42 @@ def test_random_tokens_of_the_corpus():
     assert counts.sum() == counts[20:30].sum() == 6000 * 9
     statistic = ((counts[20:30] - expected) ** 2 / expected).sum()
     assert abs(statistic - 9) < 3 * np.sqrt(2 * 9)
-    with pytest.raises(ConfigError, match="random_tokens: corpus draws from tokens of the shards"):
+    with pytest.raises(ConfigError, match="random_tokens: corpus and rare_token_exponent need tokens of the shards"):
         MaskedLMCorruption(TOKENIZER, config)
+
+
+@pytest.mark.parametrize("jit_compile", [False, True])
+def test_rare_tokens_are_predicted_more_often(jit_compile):
+    """The pairs that are drawn from four tokens, chi-squared against drawing one after the other by count^-0.7."""
+    counts = np.array([1000, 100, 10, 1])
+    corpus = np.repeat(np.arange(20, 24, dtype=np.int32), counts)
+    rows = 20_000
+    ids = np.tile(np.array([CLS, 20, 21, UNK, 22, 23, SEP, PAD], np.int32), (rows, 1))
+    batch = {
+        "token_ids": tf.constant(ids),
+        "padding_mask": tf.constant(ids != PAD),
+        "example_index": tf.range(rows, dtype=tf.int64),
+        "epoch": tf.zeros(rows, tf.int64),
+    }
+    config = MaskingConfig(rate=0.5, rare_token_exponent=0.7)
+    features = tf.function(MaskedLMCorruption(TOKENIZER, config, corpus), jit_compile=jit_compile)(batch, 11)
+    assert (features["mask_weights"].numpy().sum(1) == 2).all()
+    pairs = np.sort(features["mask_ids"].numpy()[:, :2], axis=1) - 20
+    weights = counts**-0.7
+    p = weights / weights.sum()
+    statistic = 0
+    for i, j in itertools.combinations(range(4), 2):
+        expected = rows * (p[i] * p[j] / (1 - p[i]) + p[j] * p[i] / (1 - p[j]))
+        statistic += (np.all(pairs == (i, j), axis=1).sum() - expected) ** 2 / expected
+    assert statistic < 5 + 3 * np.sqrt(2 * 5)
+
+
+def test_weights_by_frequency_are_for_single_tokens_of_a_known_corpus():
+    with pytest.raises(ConfigError, match="rare_token_exponent need tokens of the shards"):
+        MaskedLMCorruption(TOKENIZER, MaskingConfig(rare_token_exponent=0.7))
+    for settings in ({"strategy": "span"}, {"predict_special": True}, {"predict_unknown": True}):
+        with pytest.raises(ConfigError, match="rare_token_exponent weighs single tokens of the text"):
+            MaskingConfig(rare_token_exponent=0.7, **settings)
 
 
 def test_width_of_the_predictions():

@@ -1,6 +1,6 @@
 """Which positions of a row are drawn: single tokens, or units of several, at random up to a budget.
 
-All are equally likely, without replacement. In all functions: `tokens` bool [B, S], True where a token may be
+Without replacement, and all equally likely, but for `select_weighted`. In all functions: `tokens` bool [B, S], True where a token may be
 drawn; `budget` int32 [B], at most `width` (P) and the number of those tokens; `keys` of
 `random_numbers.example_keys`.
 """
@@ -10,7 +10,7 @@ import math
 import numpy as np
 import tensorflow as tf
 
-from tfrecords.corruption.gathering import ascending, gather_at, marked, running_sum, sum_at
+from tfrecords.corruption.gathering import ascending, gather_at, look_up, marked, running_sum, sum_at
 from tfrecords.corruption.random_numbers import (
     COMPLETION_STREAM,
     SELECTION_STREAM,
@@ -20,6 +20,7 @@ from tfrecords.corruption.random_numbers import (
 )  # fmt: skip
 
 _DRAWS_AT_ONCE = 62  # each has a bit of an int64
+_WAITS = -np.log((np.arange(1 << 16) + 0.5) / (1 << 16)).astype(np.float32)
 
 
 def select_tokens(tokens, budget, width, keys):
@@ -64,6 +65,25 @@ def _complete(draws, chosen, missing, eligible, keys):
     added = ~chosen & (number <= missing[:, None])
     others = gather_at(others, tf.clip_by_value(number - 1, 0, width - 1))
     return tf.where(added, others, draws), chosen | added
+
+
+def select_weighted(tokens, budget, width, inverse_weights, keys):
+    """Draws `budget` tokens of each row one after the other without replacement, by weight.
+
+    Each position waits for a time of -log(u) / weight, and the first ones are taken: Efraimidis and Spirakis, 2006. One
+    product of numbers from tables is the same in graph mode and under XLA, which a logarithm is not.
+
+    Args:
+        inverse_weights: float32 [B, S].
+
+    Returns:
+        As `select_tokens`.
+    """
+    bits = random_bits(keys, SELECTION_STREAM, tf.range(tokens.shape[1])[None, :])
+    high = tf.cast(tf.bitwise.right_shift(bits, tf.constant(16, tf.uint32)), tf.int32)
+    waits = tf.where(tokens, look_up(_WAITS, high) * inverse_weights, np.float32(np.inf))
+    _, first = tf.math.top_k(-waits, width)
+    return ascending(first, tf.range(width)[None, :] < budget[:, None], width, tokens.shape[1])
 
 
 def select_units(tokens, starts, budget, width, keys, cut=False):

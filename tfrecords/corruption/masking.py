@@ -13,7 +13,7 @@ import numpy as np
 import tensorflow as tf
 
 from bert_tf.errors import ConfigError
-from tfrecords.corruption.drawing import select_tokens, select_units
+from tfrecords.corruption.drawing import select_tokens, select_units, select_weighted
 from tfrecords.corruption.explanation import explain_masking
 from tfrecords.corruption.gathering import add_at, gather_at, look_up
 from tfrecords.corruption.masking_config import MaskingConfig
@@ -43,8 +43,8 @@ class MaskedLMCorruption:
         tokenizer: gives `special_ids`, `unk_id`, `starts_word`, `marks_words`, `mask_id`, `random_ids`,
             `layout`.
         config: a `MaskingConfig`.
-        corpus_tokens: int32 [R], tokens of the corpus to draw random ones from, for the setting
-            random_tokens: corpus; `of_shards` gets them.
+        corpus_tokens: int32 [R], tokens of the corpus to draw random ones from, or to count, for the settings
+            random_tokens: corpus and rare_token_exponent; `of_shards` gets them.
 
     Call arguments:
         batch: dict with token_ids int32 [B, S], padding_mask bool [B, S], example_index int64 [B],
@@ -90,10 +90,10 @@ class MaskedLMCorruption:
                 "strategy: span predicts from the tokens on both sides of a span, and the tokenizer's layout "
                 "puts no special token before the text; use another strategy"
             )
-        if config.random_tokens == "corpus" and corpus_tokens is None:
+        if config.needs_corpus_tokens and corpus_tokens is None:
             raise ConfigError(
-                "random_tokens: corpus draws from tokens of the shards, which this corruption was not given; make it "
-                "with MaskedLMCorruption.of_shards, or set random_tokens to uniform"
+                "random_tokens: corpus and rare_token_exponent need tokens of the shards, which this corruption was not "
+                "given; make it with MaskedLMCorruption.of_shards, or remove the two settings"
             )
         self.config = config
         self.mask_id = int(tokenizer.mask_id)
@@ -104,12 +104,16 @@ class MaskedLMCorruption:
         self._kinds = np.where(tokenizer.starts_word, _FIRST_PIECE, _CONTINUATION).astype(np.int8)
         self._kinds[never] = _SPECIAL
         self._special = _ranges(never)
+        self._inverse_weights = None
+        if config.rare_token_exponent:
+            counts = np.bincount(corpus_tokens, minlength=len(self._kinds))
+            self._inverse_weights = (np.maximum(counts, 1.0) ** config.rare_token_exponent).astype(np.float32)
         self._is_text = ~np.isin(np.arange(len(self._kinds)), frame)
 
     @classmethod
     def of_shards(cls, reader, tokenizer, config):
-        """The corruption for the rows of a `ShardReader`, whose tokens are drawn where `random_tokens` is "corpus"."""
-        return cls(tokenizer, config, sample_tokens(reader, tokenizer) if config.random_tokens == "corpus" else None)
+        """The corruption for the rows of a `ShardReader`, whose tokens are drawn or counted where the settings ask for it."""
+        return cls(tokenizer, config, sample_tokens(reader, tokenizer) if config.needs_corpus_tokens else None)
 
     def __call__(self, batch, seed):
         features = dict(batch)
@@ -126,7 +130,10 @@ class MaskedLMCorruption:
 
         # 3. Which: int32 [B, P], ascending, and bool [B, P], False at filler.
         width = self.config.predictions(length)
-        if self.config.strategy == "token":
+        if self._inverse_weights is not None:
+            inverse = look_up(self._inverse_weights, token_ids)
+            positions, valid = select_weighted(candidates, budget, width, inverse, keys)
+        elif self.config.strategy == "token":
             positions, valid = select_tokens(candidates, budget, width, keys)
         else:
             positions, valid = select_units(candidates, starts, budget, width, keys, cut=self.config.strategy == "span")

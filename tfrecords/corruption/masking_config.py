@@ -55,6 +55,10 @@ class MaskingConfig:
         max_ngram: "ngram" only: words in the longest.
         span_p, max_span: "span" only: the parameter of the geometric distribution, and words in
             the longest.
+        rare_token_exponent: a, where a candidate is drawn with a weight of count^-a, its count in the shards: 0 for all
+            candidates equally likely, 0.7 for DistilBERT (`mlm_smoothing` in its train.py), which predicts rare tokens
+            more often. Only with strategy "token". (The counts are those of a sample of about a million tokens. The
+            original draws from all tokens of a batch, this from each row.)
         static_duplicates: after how many epochs the masks repeat; None for new masks in each epoch, which is
             better. For comparison with google-research/bert, whose dupe_factor (10) writes each example so
             many times, each with its own masks.
@@ -80,6 +84,7 @@ class MaskingConfig:
     max_ngram: Annotated[int, Range(at_least=1, at_most=1000)] = 3
     span_p: Annotated[float, Range(above=0, below=1)] = 0.2
     max_span: Annotated[int, Range(at_least=1, at_most=1000)] = 10
+    rare_token_exponent: Annotated[float, Range(at_least=0, at_most=10)] = 0.0
     static_duplicates: Annotated[int | None, Range(at_least=1)] = None
 
     RENAMED: ClassVar[dict] = {
@@ -99,6 +104,11 @@ class MaskingConfig:
             raise ConfigError(
                 f"predict_special masks [CLS] and [SEP], which belong to no word, but strategy is {self.strategy}; "
                 "leave predict_special out or set strategy to token"
+            )
+        if self.rare_token_exponent and (self.strategy != "token" or self.predict_unknown or self.predict_special):
+            raise ConfigError(
+                "rare_token_exponent weighs single tokens of the text; set it to 0, or strategy to token and "
+                "predict_unknown and predict_special to false"
             )
         for name, strategy in (("max_ngram", "ngram"), ("span_p", "span"), ("max_span", "span")):
             if self.strategy != strategy and getattr(self, name) != getattr(MaskingConfig, name):
@@ -129,6 +139,11 @@ class MaskingConfig:
             more = np.zeros_like(wanted)
         most = self.predictions(sequence_length)
         return np.minimum(whole, most).astype(np.int32), np.where(whole < most, more, 0)
+
+    @property
+    def needs_corpus_tokens(self):
+        """Whether the corruption depends on how frequent the tokens of the shards are."""
+        return self.random_tokens == "corpus" or self.rare_token_exponent > 0
 
     @property
     def probabilities(self):
