@@ -27,7 +27,8 @@ def run(arguments, benchmark):
     config = settings.load(BenchmarkConfig, arguments, finetune__init_from=arguments.init_from)
     found, _ = benchmark.find(arguments.folder, arguments.tasks)
     plan_benchmark(benchmark, config, found, arguments.output)  # before TensorFlow is imported, which takes seconds
-    from bert_tf.training.benchmark import rows, run_benchmark, score, write_submission
+    from bert_tf.training.benchmark import run_benchmark, write_submission
+    from bert_tf.training.benchmark_results import rows, score
 
     results = run_benchmark(benchmark, config, arguments.folder, arguments.output, arguments.tasks)
     cells = rows(benchmark, results)

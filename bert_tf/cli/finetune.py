@@ -85,6 +85,7 @@ def print_summary(summary):
         if split not in summary:
             continue
         result = summary[split]
+        width = max(14, *(len(name) + 1 for name in result["mean"]))
         for name, mean in result["mean"].items():
             spread = f" ± {result['spread'][name]:.4f}" if "spread" in result else ""
             others = "".join(
@@ -92,6 +93,6 @@ def print_summary(summary):
                 for baseline, metrics in result["baselines"].items()
                 if name in metrics
             )
-            print(f"  {split} {name:<14}{mean:.4f}{spread}{others}")
+            print(f"  {split} {name:<{width}}{mean:.4f}{spread}{others}")
     for warning in summary["warnings"]:
         print(f"  warning: {warning}")

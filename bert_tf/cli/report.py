@@ -1,6 +1,6 @@
-"""Write report.html of a run or a study, or one page on which several runs are compared.
+"""Write report.html of a run, a study, a grid or a benchmark, or one page on which several runs are compared.
 
-pretrain, finetune and study write the page themselves. This command writes it again, for a run that is not finished or
+pretrain, finetune, study, glue and superglue write the page themselves. This command writes it again, for a run that is not finished or
 is older than reports, and for several runs together: their curves are laid over each other. The page is one file
 without scripts; it needs no model, only the records of the run.
 
@@ -15,7 +15,7 @@ in Python:
 
 
 def add_arguments(parser):
-    parser.add_argument("runs", nargs="+", metavar="RUN", help="run directories, or the folder of one study")
+    parser.add_argument("runs", nargs="+", metavar="RUN", help="run directories, or the folder of one study, grid or benchmark")
     parser.add_argument(
         "--output", metavar="FILE", help="the HTML file (default: report.html in the folder of the run)"
     )

@@ -56,16 +56,17 @@ class TeacherOutputs:
         """
         count, kept = len(sequences.lengths), self._kept()
         self._ask = None
-        progress, parts = Progress("the teacher answers,", count, "sequences"), []
+        progress, parts = None, []
         for number, start in enumerate(range(0, count, SHARD)):
             name, chosen = f"{number:05}.safetensors", np.arange(start, min(start + SHARD, count))
             part = self._read(name, kept)
             if part is None:
+                progress = progress or Progress("the teacher answers,", count, "sequences", done=start)
                 part = self._compute(task, sequences, chosen)
                 self._write(name, part, kept)
+                progress.update(int(chosen[-1]) + 1)
             parts.append(part)
-            progress.update(int(chosen[-1]) + 1)
-        if self._ask is not None:
+        if progress:
             progress.finish()
         values = np.concatenate([_dense(part) for part in parts])
         if "lengths" not in parts[0]:

@@ -1,16 +1,13 @@
-"""The pages: of one run, of several runs together, and of a study."""
+"""The pages of one run, and of several runs together."""
 
 from bert_tf.reporting.axes import number_text
-from bert_tf.reporting.charts import COLORS, draw, finite
-from bert_tf.reporting.curves import baselines_of, charts
-from bert_tf.reporting.diagrams import dots
+from bert_tf.reporting.charts import finite
+from bert_tf.reporting.curves import baselines_of
 from bert_tf.reporting.document import details, section
 from bert_tf.reporting.examples import findings_section
-from bert_tf.reporting.markup import breakable, h
-from bert_tf.reporting.tables import configuration, differences, metrics_table, number, runs_table, study_table
-
-#: Names of runs that are longer than this stand in a legend, and a letter at their lines.
-LONG_NAME = 12
+from bert_tf.reporting.markup import h
+from bert_tf.reporting.parts import ASIDE, curves, distinct, header, kept, line_labels, settings_of, tile
+from bert_tf.reporting.tables import configuration, differences, metrics_table, runs_table
 
 
 def run_page(run):
@@ -19,66 +16,26 @@ def run_page(run):
         parts = _finetuning_parts(run)
     else:
         parts = _pretraining_parts(run)
-    return f"{run.name} · {_kind(run)}", [_header(run.name, _about(run)), *_kept(parts), _settings(run)]
+    return f"{run.name} · {_kind(run)}", [header(run.name, _about(run)), *kept(parts), _settings(run)]
 
 
 def runs_page(runs):
     """(title, parts) of the page on which runs are compared."""
-    names = _distinct([run.name for run in runs])
-    labels, legend = _labels(names)
+    names = distinct([run.name for run in runs])
+    labels, legend = line_labels(names)
     entries = []
     for color, (label, run) in enumerate(zip(labels, runs, strict=True)):
         entries += [(label if seed is run.best else "", color, seed) for seed in run.curves if seed.lines]
     paths = [[h("dt", label), h("dd", str(run.path))] for label, run in zip(labels, runs, strict=True)]
-    found = [differences(labels, [_config(run) for run in runs])]
+    found = [differences(labels, [settings_of(run) for run in runs])]
     parts = [
         legend,
         section("Results", runs_table(names, [_results(run) for run in runs]), note=_results_note(runs)),
-        section("Curves", _grid(entries), note="Pale: training, where something else is in the same chart."),
+        section("Curves", curves(entries), note="Pale: training, where something else is in the same chart."),
         section("What differs in the configuration", found),
         section("Runs", h("dl", paths)),
     ]
-    return " · ".join(names), [_header(f"{len(runs)} runs", ", ".join(dict.fromkeys(map(_kind, runs)))), *_kept(parts)]
-
-
-def study_page(study):
-    """(title, parts) of the page of a `Study`."""
-    rows = list(study.table)
-    columns = [n for n in dict.fromkeys(n for r in study.table.values() for n in r["mean"]) if n not in _ASIDE]
-    plots = []
-    for name in columns:
-        known = [(r, study.table[r]["mean"], study.table[r].get("spread") or {}) for r in rows]
-        values = [(r, mean[name], spread.get(name)) for r, mean, spread in known if finite(mean.get(name))]
-        plots.append(dots(name, values))
-    labels, legend = _labels(rows)
-    entries, configs = [], []
-    for color, (label, row) in enumerate(zip(labels, rows, strict=True)):
-        runs = study.pretrained[row]
-        entries += [(label if i == 0 else "", color, run) for i, run in enumerate(runs) if run.lines]
-        configs.append(runs[0].config if runs else {})
-    parts = [
-        section(
-            "Results",
-            study_table(study.table),
-            note="Mean ± sample standard deviation over the seeds. Bold: the best mean.",
-        ),
-        section("Row by row", h("div", plots, class_="grid")),
-        section("Pretraining", [legend, _grid(entries)] if entries else None),
-        section("What differs in the configuration", differences(labels, configs) if entries else None),
-        section("Configuration", details("the first row", configuration(configs[0])) if entries else None),
-    ]
-    return f"{study.name} · study", [_header(study.name, f"Study of {len(rows)} configurations"), *_kept(parts)]
-
-
-_ASIDE = ("learning_rate", "tokens_per_second", "gradient_norm", "step", "skipped_records")
-
-
-def _kept(parts):
-    return [part for part in parts if part is not None]
-
-
-def _header(title, about):
-    return h("header", h("p", "bert_tf", class_="brand"), h("h1", title), h("p", about, class_="about"))
+    return " · ".join(names), [header(f"{len(runs)} runs", ", ".join(dict.fromkeys(map(_kind, runs)))), *kept(parts)]
 
 
 def _kind(run):
@@ -101,19 +58,8 @@ def _about(run):
     return " · ".join(str(part) for part in about if part)
 
 
-def _grid(entries):
-    drawn = [draw(chart) for chart in charts(entries)]
-    return h("div", drawn, class_="grid") if drawn else None
-
-
 def _settings(run):
-    return section("Configuration", configuration(_config(run)))
-
-
-def _config(run):
-    """The settings; of several seeds the model is described in that of each."""
-    model = run.best.config.get("model")
-    return run.config | ({"model": model} if model else {})
+    return section("Configuration", configuration(settings_of(run)))
 
 
 # -- pretraining ---------------------------------------------------------------------------------
@@ -128,7 +74,7 @@ def _pretraining_parts(run):
         others = [(b, metrics[base]) for b, metrics in baselines.items() if base in metrics]
         if others or (name.startswith("eval_") and base != "loss"):
             where = "held-out" if name.startswith("eval_") else "training"
-            tiles.append(_tile(f"{where} {base}", value, None, others))
+            tiles.append(tile(f"{where} {base}", value, None, others))
     missing = None
     if run.findings is None:
         missing = h(
@@ -139,7 +85,7 @@ def _pretraining_parts(run):
     return [
         missing,
         h("div", tiles[:6], class_="tiles") if tiles else None,
-        section("Curves", _grid([("", 0, run)])),
+        section("Curves", curves([("", 0, run)])),
         section("Metrics", metrics_table(_measured(known, baselines)), note="The last that were logged.")
         if known
         else None,
@@ -169,7 +115,7 @@ def _results(run):
         }
     last = {}
     for line in run.lines:
-        last |= {name: value for name, value in line.items() if finite(value) and name not in _ASIDE}
+        last |= {name: value for name, value in line.items() if finite(value) and name not in ASIDE}
     return last
 
 
@@ -206,17 +152,17 @@ def _finetuning_parts(run):
             (name, metrics[metric]) for name, metrics in result["baselines"].items() if finite(metrics.get(metric))
         ]
         if finite(result["mean"].get(metric)):
-            tiles.append(_tile(f"{split} {metric}", result["mean"][metric], result["spread"].get(metric), others))
+            tiles.append(tile(f"{split} {metric}", result["mean"][metric], result["spread"].get(metric), others))
     for split in splits:
         calibration = _findings(run.best, split).get("calibration")
         if calibration:
             seed = f" of {run.best.name}" if run.seeds else ""
-            tiles.append(_tile(f"{split} calibration error (ECE){seed}", calibration["ece"], None, []))
+            tiles.append(tile(f"{split} calibration error (ECE){seed}", calibration["ece"], None, []))
     warnings = [h("p", text, class_="warning") for text in (run.summary.warnings if run.summary else [])]
     if not splits:
         warnings.append(h("p", "This run is not finished.", class_="warning"))
     parts = [*warnings, h("div", tiles, class_="tiles") if tiles else None]
-    parts.append(section("Curves", _grid(_entries(run)), note=_curves_note(run)))
+    parts.append(section("Curves", curves(_entries(run)), note=_curves_note(run)))
     if splits:
         note = "Mean ± sample standard deviation over the seeds. " if run.seeds else ""
         parts.append(section("Metrics", metrics_table(splits), note=f"{note}Of the epoch with the best dev {metric}."))
@@ -260,41 +206,6 @@ def _all_findings(run):
         parts.insert(0, h("p", f"The following shows {best.name}, which later commands use.", class_="note lead"))
     for seed in run.seeds:
         if seed is not best:
-            found = _kept([findings_section(split, _findings(seed, split)) for split in ("dev", "test")])
+            found = kept([findings_section(split, _findings(seed, split)) for split in ("dev", "test")])
             parts.append(details(f"the same of {seed.name}", found) if found else None)
     return parts
-
-
-# -- parts ---------------------------------------------------------------------------------------
-
-
-def _tile(name, value, spread, baselines):
-    others = [h("p", f"{baseline} ", number(known), class_="quiet") for baseline, known in baselines]
-    return h(
-        "div",
-        h("p", breakable(name), class_="name"),
-        h("p", number(value, spread), class_="value"),
-        others,
-        class_="tile",
-    )
-
-
-def _labels(names):
-    """(what stands at each line, the legend): the names, or letters where a name is long."""
-    if max(map(len, names), default=0) <= LONG_NAME:
-        return names, None
-    labels = [_letters(i) for i in range(len(names))]
-    items = [
-        h("li", h("b", label, class_=f"c{i % COLORS}"), f" {name}")
-        for i, (label, name) in enumerate(zip(labels, names))
-    ]
-    return labels, h("ul", items, class_="legend")
-
-
-def _letters(index):
-    return (_letters(index // 26 - 1) if index >= 26 else "") + chr(65 + index % 26)
-
-
-def _distinct(names):
-    """The names, numbered where they repeat."""
-    return [f"{n} ({names[: i + 1].count(n)})" if names.count(n) > 1 else n for i, n in enumerate(names)]

@@ -17,8 +17,10 @@ SUMMARY = "summary.json"
 FINISHED = "finished.json"
 #: What the report of a run shows beyond its metrics: baselines of pretraining, findings of fine-tuning.
 REPORT = "report.json"
-#: The table of a study.
+#: The table of a study, or of a benchmark.
 RESULTS = "results.json"
+#: Which benchmark it is.
+BENCHMARK = "benchmark.json"
 
 
 @dataclasses.dataclass(frozen=True)
@@ -195,6 +197,64 @@ def read_study(path):
         folders = [folder / "pretrained" for folder in list_folder(path / bare_name(row, f"{path / RESULTS}: a row"))]
         pretrained[row] = [read_run(folder) for folder in folders if is_there(folder / CONFIG)]
     return Study(path, _name(path), table, pretrained)
+
+
+@dataclasses.dataclass(frozen=True)
+class Grid:
+    """A finished grid of fine-tunings as its records have it.
+
+    Attributes:
+        path: its folder.
+        name: what it is called on a page.
+        summary: the `Summary` of its best combination, with `grid`.
+        runs: name of a combination's folder -> its `Run`.
+    """
+
+    path: Path
+    name: str
+    summary: Summary
+    runs: dict
+
+
+def is_grid(path):
+    """Whether a folder holds a finished grid."""
+    summary = _record(Summary, Path(path) / SUMMARY)
+    return summary is not None and summary.grid is not None
+
+
+def read_grid(path):
+    """The `Grid` in a folder for which `is_grid`; errors as of `read_run`."""
+    path = Path(path)
+    summary = _record(Summary, path / SUMMARY)
+    folders = [bare_name(row["folder"], f"{path / SUMMARY}: a combination") for row in summary.grid]
+    return Grid(path, _name(path), summary, {folder: read_run(path / folder) for folder in folders})
+
+
+@dataclasses.dataclass(frozen=True)
+class BenchmarkResults:
+    """The tasks of GLUE or SuperGLUE that are finished.
+
+    Attributes:
+        path: their folder.
+        name: what it is called on a page.
+        title: of the benchmark.
+        table: as `bert_tf.training.benchmark_results.collect` returns it.
+        runs: name of a task -> its `Run`.
+    """
+
+    path: Path
+    name: str
+    title: str
+    table: dict
+    runs: dict
+
+
+def read_benchmark(path):
+    """The `BenchmarkResults` in a folder with benchmark.json; errors as of `read_run`."""
+    path = Path(path)
+    title, table = read_json_object(path / BENCHMARK)["title"], read_json_object(path / RESULTS)
+    names = [bare_name(name, f"{path / RESULTS}: a task") for name in table]
+    return BenchmarkResults(path, _name(path), title, table, {name: read_run(path / name) for name in names})
 
 
 def read_metrics(path):

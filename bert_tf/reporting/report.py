@@ -5,20 +5,22 @@ from pathlib import Path
 from bert_tf.errors import ConfigError, DataError
 from bert_tf.files import atomic_write, is_there
 from bert_tf.reporting.document import document
-from bert_tf.reporting.pages import run_page, runs_page, study_page
-from bert_tf.reporting.records import RESULTS, read_run, read_study
+from bert_tf.reporting.group_pages import benchmark_page, grid_page, study_page
+from bert_tf.reporting.pages import run_page, runs_page
+from bert_tf.reporting.records import BENCHMARK, RESULTS, is_grid, read_benchmark, read_grid, read_run, read_study
 
 PAGE = "report.html"
 
 
 def write_report(*paths, output=None):
-    """Writes the page of a run or a study, or one page on which several runs are laid over each other.
+    """Writes the page of a run, a study, a grid or a benchmark, or one page of several runs laid over each other.
 
     The page is one file without scripts and outside references. It is made of the records alone, without the model, and
     is the same bit for bit each time. No TensorFlow is imported.
 
     Args:
-        paths: a run directory, finished or not, or the folder of a study; or several run directories.
+        paths: a run directory, finished or not, or the folder of a study, a finished grid, or a run of GLUE or
+            SuperGLUE; or several run directories.
         output: the HTML file; None: report.html in the folder, where there is one folder.
 
     Returns:
@@ -27,7 +29,7 @@ def write_report(*paths, output=None):
     Raises:
         RunDirectoryError: a folder holds no run and no study, or the file cannot be written.
         DataError, ConfigError: a record is damaged; names it.
-        ConfigError: several folders and no `output`, or a study among them.
+        ConfigError: several folders and no `output`, or a study or a benchmark among them.
 
     Example:
         import shutil
@@ -41,17 +43,15 @@ def write_report(*paths, output=None):
     studies = [path for path in paths if is_there(Path(path) / RESULTS)]
     if len(paths) > 1 and studies:
         raise ConfigError(
-            f"{studies[0]} is a study, which has a page of its own; give several runs, or this study alone"
+            f"{studies[0]} is a study or a benchmark, which has a page of its own; give several runs, or this one alone"
         )
     if len(paths) > 1 and output is None:
         raise ConfigError("several runs need --output FILE, the page on which they are compared")
     try:
-        if studies:
-            title, parts = study_page(read_study(paths[0]))
-        elif len(paths) == 1:
-            title, parts = run_page(read_run(paths[0]))
-        else:
+        if len(paths) > 1:
             title, parts = runs_page([read_run(path) for path in paths])
+        else:
+            title, parts = _page(Path(paths[0]))
         text = document(title, parts)
     except (AttributeError, IndexError, KeyError, TypeError, ValueError) as error:
         raise DataError(
@@ -63,3 +63,11 @@ def write_report(*paths, output=None):
     with atomic_write(output) as file:
         file.write(text)
     return output
+
+
+def _page(folder):
+    if is_there(folder / BENCHMARK):
+        return benchmark_page(read_benchmark(folder))
+    if is_there(folder / RESULTS):
+        return study_page(read_study(folder))
+    return grid_page(read_grid(folder)) if is_grid(folder) else run_page(read_run(folder))

@@ -8,6 +8,7 @@ from bert_tf import files, interrupts
 from bert_tf.console import table
 from bert_tf.errors import RunDirectoryError
 from bert_tf.remote import shown, writes_to
+from bert_tf.reporting import guarded, write_report
 from bert_tf.tasks.record import TASKS, check_task
 from bert_tf.training.finetuning import finetune_seeds
 from bert_tf.training.run_directory import CONFIG, SUMMARY, RunDirectory
@@ -65,6 +66,8 @@ def finetune_grid(grid, output):
                 json.dump(summary, file, indent=1)
             with files.atomic_write(folder.path / TABLE) as file:
                 file.write("\n".join(grid_table(summary)) + "\n")
+            with guarded(f"the report of {folder.path}"):
+                write_report(folder.path)
     return summary
 
 

@@ -1,11 +1,14 @@
 """The notebooks run from top to bottom, at small size and with the first lines of each file."""
 
+import json
 import os
+import re
 from pathlib import Path
 
 import keras
 import nbformat
 import pytest
+from keep_outputs import FOLDER, MARKER, fingerprint
 from nbclient import NotebookClient
 from stand_in_server import serving
 
@@ -17,7 +20,6 @@ from bert_tf.tokenizers import train_byte_level_bpe, train_wordpiece
 from bert_tf.tokenizers.special_tokens import GPT2_ROLES
 from tfrecords import read_texts
 
-FOLDER = Path(__file__).parent.parent.parent / "colab"
 NOTEBOOKS = sorted(FOLDER.glob("*.ipynb"))
 SIZES = {"hidden_size": 16, "num_layers": 2, "num_heads": 2, "intermediate_size": 32, "max_positions": 128}
 
@@ -136,7 +138,17 @@ def test_every_notebook_is_tested_listed_and_installs_alike(path):
     quickstart = nbformat.read(FOLDER / "quickstart.ipynb", as_version=4).cells
     assert cells[2]["source"] == quickstart[2]["source"]
     assert f"test_{path.stem}" in globals() and f"({path.name})" in (FOLDER / "README.md").read_text()
-    assert not any(cell.get("outputs") for cell in cells)
+
+
+@pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
+def test_outputs_in_the_file_are_of_this_code(path):
+    notebook = nbformat.read(path, as_version=4)
+    again = f"run tests/colab/keep_outputs.py FOLDER {path.stem}"
+    assert notebook.metadata.get("outputs_of") == fingerprint(notebook), again
+    assert MARKER in notebook.cells[0]["source"], again
+    outputs = [output for cell in notebook.cells for output in cell.get("outputs", ())]
+    assert outputs and not any(output.output_type == "error" or output.get("name") == "stderr" for output in outputs)
+    assert not re.search(r"(^|[\s'\"(])/(\w+/)+", json.dumps(outputs)), "a path of the machine where it ran"
 
 
 def test_on_a_tpu_it_installs_around_tensorflow_tpu(monkeypatch):

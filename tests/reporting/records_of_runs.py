@@ -114,3 +114,35 @@ def study(folder):
     }
     (folder / "results.json").write_text(json.dumps(table))
     return folder
+
+
+def grid(folder):
+    """A grid of two learning rates, two seeds each; the second is better."""
+    rows = []
+    for number, rate in enumerate((3e-5, 5e-5)):
+        name = f"learning_rate={rate},epochs=2"
+        finetuning(folder / name, seeds=2)
+        row = {"folder": name, "settings": {"optimizer.learning_rate": rate, "train.epochs": 2}}
+        rows.append(row | {"dev": {"accuracy": 0.71357 + number / 10}, "spread": {"dev": {"accuracy": 0.0135}}})
+    summary = json.loads((folder / name / "summary.json").read_text()) | {"best": name, "grid": rows}
+    (folder / "summary.json").write_text(json.dumps(summary))
+    (folder / "config.yaml").write_text(yaml.safe_dump(CONFIG))
+    return folder
+
+
+def benchmark(folder):
+    """Two tasks of GLUE, one with several seeds and diagnostics."""
+    for task, seeds in (("rte", 2), ("mnli", 1)):
+        finetuning(folder / task, seeds=seeds)
+    results = {
+        "mnli": {
+            "seeds": 1,
+            "dev": {"accuracy": [0.61234, 0.0]},
+            "other_dev": {"accuracy": [0.62345, 0.0]},
+            "baseline": {"accuracy": 0.35456},
+        },
+        "rte": {"seeds": 2, "dev": {"accuracy": [0.57891, 0.0123]}, "baseline": {"accuracy": 0.52712}},
+    }
+    (folder / "results.json").write_text(json.dumps(results))
+    (folder / "benchmark.json").write_text('{"title": "GLUE"}')
+    return folder

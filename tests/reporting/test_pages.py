@@ -8,7 +8,7 @@ import warnings
 from html.parser import HTMLParser
 
 import pytest
-from records_of_runs import FINDINGS, HOSTILE, finetuning, pretraining, study
+from records_of_runs import FINDINGS, HOSTILE, benchmark, finetuning, grid, pretraining, study
 
 from bert_tf.cli.main import main
 from bert_tf.errors import ConfigError, DataError, RunDirectoryError
@@ -56,7 +56,9 @@ def runs(tmp_path_factory):
     finetuning(folder / "seeds", seeds=3)
     finetuning(folder / "older", findings=None)
     study(folder / "study")
-    for name in ("run", "long", "task", "seeds", "older", "study"):
+    grid(folder / "grid")
+    benchmark(folder / "glue")
+    for name in ("run", "long", "task", "seeds", "older", "study", "grid", "glue"):
         assert write_report(folder / name) == folder / name / "report.html"
     write_report(folder / "task", folder / "seeds", output=folder / "both.html")
     write_report(folder / "run", folder / "long", output=folder / "pretrainings.html")
@@ -69,7 +71,7 @@ def pages(folder):
 
 def test_pages_refer_to_nothing_outside_and_run_nothing(runs):
     found = pages(runs)
-    assert len(found) == 8
+    assert len(found) == 10
     for page in found.values():
         for tag, attributes in page.tags:
             assert tag not in ("script", "img", "iframe", "object", "embed", "base", "form")
@@ -157,6 +159,23 @@ def test_the_page_of_a_study_is_its_table(runs):
     assert "± 0.0247" in page.text
     best = [re.search(r"value=\"([^\"]+)", cell)[1] for cell in re.findall(r'<td class="best">.*?</td>', page.source)]
     assert sorted(best) == ["0.61239", "3.21234"], "the highest F1 and the lowest loss"
+
+
+def test_the_page_of_a_grid_is_its_table(runs):
+    page = Page(runs / "grid" / "report.html")
+    assert {0.71357, 0.81357} <= set(page.values) and "± 0.0135" in page.text
+    (best,) = re.findall(r'<td class="best">.*?value="([^"]+)', page.source)
+    assert best == "0.81357" and "Grid of 2 fine-tunings" in page.text
+    assert "learning_rate=5e-05, epochs=2" in page.text
+
+
+def test_the_page_of_a_benchmark_is_its_table_beside_the_published_numbers(runs):
+    page = Page(runs / "glue" / "report.html")
+    assert "2 of 9 tasks of GLUE" in page.text and "61.2/62.3" in page.text and "57.9 ± 1.2" in page.text
+    (bert,) = re.findall(r'<tr><th scope="row">BERT-large</th>.*?</tr>', page.source)
+    assert "86.6" in bert and "70.4" in bert
+    with pytest.raises(ConfigError, match="a study or a benchmark, which has a page of its own"):
+        write_report(runs / "glue", runs / "task", output=runs / "x.html")
 
 
 def test_the_same_records_make_the_same_page(runs):

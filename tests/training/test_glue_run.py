@@ -13,7 +13,8 @@ from bert_tf.cli.main import main
 from bert_tf.errors import ConfigError, DataError
 from bert_tf.tasks.glue_files import GLUE, prediction
 from bert_tf.training import benchmark
-from bert_tf.training.benchmark import collect, rows, run_benchmark, score, write_submission
+from bert_tf.training.benchmark import run_benchmark, write_submission
+from bert_tf.training.benchmark_results import collect, rows, score
 from bert_tf.training.benchmark_config import BenchmarkConfig, plan_benchmark
 
 SENTENCES = ["good film", "bad film", "the plot was awful", "a fine actor"]
@@ -78,6 +79,7 @@ def test_mnli_comes_before_the_tasks_that_start_from_it(finished, published):
 
 def test_the_table_has_the_numbers_of_the_runs(finished):
     output, _, results = finished
+    assert "3 of 9 tasks of GLUE" in (output / "report.html").read_text(encoding="utf-8")
     assert set(results) == {"mnli", "rte", "stsb"} and results == json.loads(json.dumps(collect(GLUE, output)), **AS_TUPLES)
     summary = json.loads((output / "mnli" / "summary.json").read_text())
     assert results["mnli"]["dev"] == {"accuracy": (summary["dev"]["mean"]["accuracy"], 0.0)}

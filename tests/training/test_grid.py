@@ -111,6 +111,7 @@ def test_a_grid_is_resumed_and_its_best_is_used(folder, tmp_path, monkeypatch):
     lines = grid_table(summary)
     assert lines[0].split() == ["learning_rate", "dev", "log_loss"]
     assert lines[1 + best].split()[1:] == [f"{losses[best]:.4f}", "*"] and "*" not in lines[2 - best]
+    assert "Grid of" in (tmp_path / "grid" / "report.html").read_text(encoding="utf-8")
     assert (tmp_path / "grid" / grid.TABLE).read_text().splitlines() == lines
     assert RunDirectory.open(tmp_path / "grid").path == tmp_path / "grid" / names[best]
     task, model, _ = load_finetuned(tmp_path / "grid")
