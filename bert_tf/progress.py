@@ -56,9 +56,9 @@ class Progress:
     def _numbers(self, last):
         if not self.unit:
             return [_clock(time.monotonic() - self.start)]
-        rate, parts = self.rate(), [_number(self.done)]
+        rate, parts = self.rate(), [f"{_number(self.done)} {self.unit}"]
         if self.total:
-            parts = [f"{parts[0]}/{_number(self.total)} {self.unit} ({100 * self.done / self.total:.0f} %)"]
+            parts = [f"{_number(self.done)}/{_number(self.total)} {self.unit} ({100 * self.done / self.total:.0f} %)"]
         if rate > 0:
             parts.append(f"{_number(rate)} {self.unit}/s")
             if last:

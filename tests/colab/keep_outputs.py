@@ -23,15 +23,15 @@ MODELS = {
     "generation": "gpt",
     "probing": "quickstart/pretrained",
 }
-#: What differs from the defaults, so that each is done in minutes on two CPU cores.
+#: What differs from the defaults, so that each is done in minutes on a CPU.
 SETTINGS = {
     "quickstart": {},
-    "pretraining": {"STEPS": 400},
+    "pretraining": {"STEPS": 150},
     "fine_tuning_and_serving": {"EPOCHS": 1},
     "generation": {},
     "distillation": {"EPOCHS": 1, "LAYERS": "[1, 3, 5]"},
     "probing": {},
-    "ladder": {"STEPS": 300, "EPOCHS": 1, "ROWS": "no_pretraining word_vectors lm_lstm gpt bert modernbert"},
+    "ladder": {"STEPS": 150, "EPOCHS": 1, "ROWS": "word_vectors lm_lstm gpt bert"},
 }
 MARKER = "\n\n*The outputs below"
 
@@ -42,8 +42,9 @@ def fingerprint(notebook):
 
 
 def kept(cell):
-    """The outputs of a cell that say something elsewhere, too: not those of stderr, which has the paths of this machine."""
-    return [output for output in cell["outputs"] if output.get("name") != "stderr"]
+    """The outputs of a cell without TensorFlow's messages and without stderr, which has the paths of this machine."""
+    outputs = [output for output in cell["outputs"] if output.get("name") != "stderr"]
+    return [output for output in outputs if not output.get("text", "").startswith("INFO:tensorflow:")]
 
 
 @contextlib.contextmanager
@@ -52,6 +53,7 @@ def server(name, folder):
     if name != "fine_tuning_and_serving":
         yield {}
         return
+    import tensorflow_text  # noqa: F401  the operators in the SavedModel
     from stand_in_server import serving
 
     with serving(folder / "sentiment" / "export", "sentiment") as (rest, grpc):
@@ -63,7 +65,7 @@ def keep_outputs(name, folder):
     if name in MODELS:
         settings["CHECKPOINT"] = MODELS[name]
     notebook = nbformat.read(path, as_version=4)
-    first = notebook.cells[0]
+    first, metadata = notebook.cells[0], dict(notebook.metadata)
     first["source"] = first["source"].partition(MARKER)[0]
     with server(name, folder) as addresses:
         os.environ |= {f"BERT_TF_{key}": str(value) for key, value in (settings | addresses).items()}
@@ -75,8 +77,8 @@ def keep_outputs(name, folder):
         if cell["cell_type"] == "code":
             cell["outputs"] = kept(cell)
     changed = ", ".join(f"`BERT_TF_{key}={value}`" for key, value in settings.items())
-    first["source"] += f"{MARKER} are those of two CPU cores, {f'with {changed}' if changed else 'with the settings as they are'}.*"
-    notebook["metadata"] |= {"outputs_of": fingerprint(notebook)}
+    first["source"] += f"{MARKER} are those of a CPU, {f'with {changed}' if changed else 'with the settings as they are'}.*"
+    notebook["metadata"] = metadata | {"outputs_of": fingerprint(notebook)}
     nbformat.write(notebook, path)
 
 
