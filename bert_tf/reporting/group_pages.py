@@ -2,7 +2,6 @@
 
 import json
 
-from bert_tf.registry import resolve
 from bert_tf.reporting.charts import finite
 from bert_tf.reporting.diagrams import dots
 from bert_tf.reporting.document import details, section
@@ -69,51 +68,23 @@ def grid_page(grid):
 
 def benchmark_page(results):
     """(title, parts) of the page of a `BenchmarkResults`."""
-    from bert_tf.training.benchmark_results import rows, score
-
-    benchmark = resolve(BENCHMARKS[results.title])
-    titles, *lines = rows(benchmark, results.table)
-    mean = score(benchmark, results.table)
-    about = f"{len(results.table)} of {len(benchmark.tasks)} tasks of {benchmark.title}"
-    seeds = _SPREAD if any(result["seeds"] > 1 for result in results.table.values()) else ""
-    names, configs = zip(*((benchmark.tasks[n].title, settings_of(run)) for n, run in results.runs.items()))
-    plots = [_beside_published(benchmark, name, result) for name, result in results.table.items()]
+    shown, (titles, *lines) = results.shown, results.shown.table
+    seeds = _SPREAD if any(run.seeds for run in results.runs.values()) else ""
+    plots = [dots(title, [tuple(point) for point in points]) for title, points in shown.points.items()]
+    names, configs = zip(*((name, settings_of(run)) for name, run in results.runs.items()))
     parts = [
         section(
             "Results",
             table(titles, [[name, *cells] for name, *cells in lines], "numbers"),
-            note=f"Dev sets, in percent. {seeds}{_PUBLISHED[results.title]}",
+            note=f"Dev sets, in percent. {seeds}{shown.note}",
         ),
-        h("p", f"Score of the dev sets: {mean:.1f}.", class_="note lead") if mean is not None else None,
+        h("p", f"Score of the dev sets: {shown.score:.1f}.", class_="note lead") if shown.score is not None else None,
         section("Task by task", h("div", plots, class_="grid")),
         section("What differs in the configuration", differences(names, configs)),
-        h("p", f"The page of each task is report.html in its folder: {', '.join(results.runs)}.", class_="note lead"),
+        h("p", f"The page of each task is report.html in its folder: {', '.join(names)}.", class_="note lead"),
     ]
-    return f"{results.name} · {benchmark.title}", [header(results.name, about), *kept(parts)]
-
-
-_PUBLISHED = {
-    "GLUE": "The published numbers are of the dev sets, too.",
-    "SuperGLUE": "Each published model says of which sets its numbers are.",
-}
-#: Where the benchmarks are that a folder may hold the results of.
-BENCHMARKS = {
-    "GLUE": "bert_tf.tasks.glue_files:GLUE",
-    "SuperGLUE": "bert_tf.tasks.superglue_files:SUPERGLUE",
-}
-
-
-def _beside_published(benchmark, name, result):
-    """The first metric of a task in percent: of this run, of the best guess without a model, and the published ones."""
-    metric, (value, spread) = next(iter(result["dev"].items()))
-    points = [("this run", 100 * value, 100 * spread if result["seeds"] > 1 else None)]
-    if metric in result.get("baseline", {}):
-        points.append(("no model", 100 * result["baseline"][metric], None))
-    for model, numbers in benchmark.published.items():
-        first = numbers.get(name, "").split("/")[0]
-        if first and first != "-":
-            points.append((model, float(first), None))
-    return dots(f"{benchmark.tasks[name].title} {metric}", points)
+    about = f"{len(names)} of {shown.tasks} tasks of {shown.title}"
+    return f"{results.name} · {shown.title}", [header(results.name, about), *kept(parts)]
 
 
 def _short(row):

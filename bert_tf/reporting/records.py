@@ -19,7 +19,7 @@ FINISHED = "finished.json"
 REPORT = "report.json"
 #: The table of a study, or of a benchmark.
 RESULTS = "results.json"
-#: Which benchmark it is.
+#: What the page of a benchmark shows.
 BENCHMARK = "benchmark.json"
 
 
@@ -231,30 +231,51 @@ def read_grid(path):
 
 
 @dataclasses.dataclass(frozen=True)
+class BenchmarkRecord:
+    """The content of benchmark.json.
+
+    Attributes:
+        title: "GLUE".
+        tasks: how many it has.
+        finished: the names of those that are finished, which are also their folders.
+        table: rows of str: the titles, the metrics, this run, the best guess without a model, the published models.
+        note: of which sets the published numbers are.
+        points: title of a chart -> [name, percent, standard deviation or None] triples.
+        score: the mean over all tasks, in percent; None where some are missing.
+    """
+
+    title: str
+    tasks: int
+    finished: list
+    table: list
+    note: str
+    points: dict
+    score: float | None = None
+
+
+@dataclasses.dataclass(frozen=True)
 class BenchmarkResults:
     """The tasks of GLUE or SuperGLUE that are finished.
 
     Attributes:
         path: their folder.
         name: what it is called on a page.
-        title: of the benchmark.
-        table: as `bert_tf.training.benchmark_results.collect` returns it.
+        shown: `BenchmarkRecord`.
         runs: name of a task -> its `Run`.
     """
 
     path: Path
     name: str
-    title: str
-    table: dict
+    shown: BenchmarkRecord
     runs: dict
 
 
 def read_benchmark(path):
     """The `BenchmarkResults` in a folder with benchmark.json; errors as of `read_run`."""
     path = Path(path)
-    title, table = read_json_object(path / BENCHMARK)["title"], read_json_object(path / RESULTS)
-    names = [bare_name(name, f"{path / RESULTS}: a task") for name in table]
-    return BenchmarkResults(path, _name(path), title, table, {name: read_run(path / name) for name in names})
+    shown = _record(BenchmarkRecord, path / BENCHMARK)
+    names = [bare_name(name, f"{path / BENCHMARK}: a task") for name in shown.finished]
+    return BenchmarkResults(path, _name(path), shown, {name: read_run(path / name) for name in names})
 
 
 def read_metrics(path):

@@ -65,6 +65,7 @@ class Benchmark:
         tasks: name -> `BenchmarkTask`, in the order of the tables.
         from_mnli: names of the tasks that may start from a model fine-tuned on MNLI.
         published: model -> {name of a task, or title of a submitted file: its result as str}.
+        published_note: a sentence: of which sets those are.
         ending: of the files of the submission.
         lines: function(name, path of the unlabelled file, answers of `Task.predict`) -> the lines of the submission.
         hint: function(name, folder) -> what to do where a labelled file is missing, "; ..." or "".
@@ -75,6 +76,7 @@ class Benchmark:
     tasks: Mapping[str, BenchmarkTask]
     from_mnli: tuple[str, ...]
     published: Mapping[str, Mapping[str, str]]
+    published_note: str
     ending: str
     lines: Callable
     hint: Callable = lambda name, folder: ""

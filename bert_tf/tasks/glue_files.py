@@ -83,6 +83,7 @@ GLUE = Benchmark(
         model: {task.name: str(number) for task, number in zip(_TASKS, numbers)}
         for model, numbers in _PUBLISHED.items()
     },
+    published_note="The published numbers are of the dev sets, too.",
     ending=".tsv",
     lines=_lines,
     hint=_hint,

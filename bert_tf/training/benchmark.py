@@ -1,5 +1,6 @@
 """GLUE and SuperGLUE, whole: every task fine-tuned, one table beside the published numbers, and a zip to submit."""
 
+import dataclasses
 import json
 import zipfile
 from pathlib import Path
@@ -11,7 +12,7 @@ from bert_tf.remote import writes_to
 from bert_tf.reporting import guarded, write_report
 from bert_tf.reporting.records import BENCHMARK, RESULTS
 from bert_tf.training.benchmark_config import BenchmarkConfig, plan_benchmark  # noqa: F401
-from bert_tf.training.benchmark_results import DIAGNOSTICS, collect, read_diagnostics
+from bert_tf.training.benchmark_results import DIAGNOSTICS, collect, read_diagnostics, record
 from bert_tf.training.finetuning import finetune
 from bert_tf.training.loading import load_finetuned
 
@@ -49,10 +50,10 @@ def run_benchmark(benchmark, config, folder, output, names=None):
         print(f"\n== {benchmark.tasks[name].title}", flush=True)
         finetune(settings, output / name)
         _predict(benchmark, name, found[name], output, settings.train.batch_size)
-        with files.atomic_write(output / RESULTS) as file:
-            json.dump(collect(benchmark, output), file, indent=1)
-        with files.atomic_write(output / BENCHMARK) as file:
-            json.dump({"title": benchmark.title}, file)
+        results = collect(benchmark, output)
+        for file_name, content in ((RESULTS, results), (BENCHMARK, dataclasses.asdict(record(benchmark, results)))):
+            with files.atomic_write(output / file_name) as file:
+                json.dump(content, file, indent=1)
         with guarded(f"the report of {output}"):
             write_report(output)
     write_submission(benchmark, output)

@@ -6,7 +6,7 @@ from pathlib import Path
 from bert_tf import files
 from bert_tf.config import read_record
 from bert_tf.parsing import read_json_object
-from bert_tf.reporting.records import SUMMARY, Summary
+from bert_tf.reporting.records import SUMMARY, BenchmarkRecord, Summary
 
 DIAGNOSTICS = "diagnostics.json"
 
@@ -96,3 +96,24 @@ def _cell(result):
 
 def _joined(numbers):
     return "/".join(f"{100 * number:.1f}" for number in numbers)
+
+
+def record(benchmark, results):
+    """What the page of a benchmark shows, a `BenchmarkRecord`, of what `collect` returns."""
+    points = dict(_beside_published(benchmark, name, result) for name, result in results.items())
+    table, mean = [list(row) for row in rows(benchmark, results)], score(benchmark, results)
+    note = benchmark.published_note
+    return BenchmarkRecord(benchmark.title, len(benchmark.tasks), list(results), table, note, points, mean)
+
+
+def _beside_published(benchmark, name, result):
+    """(Title, points) of the first metric of a task: of this run, the best guess without a model, the published models."""
+    metric, (value, spread) = next(iter(result["dev"].items()))
+    points = [("this run", 100 * value, 100 * spread if result["seeds"] > 1 else None)]
+    if metric in result.get("baseline", {}):
+        points.append(("no model", 100 * result["baseline"][metric], None))
+    for model, numbers in benchmark.published.items():
+        first = numbers.get(name, "").split("/")[0]
+        if first and first != "-":
+            points.append((model, float(first), None))
+    return f"{benchmark.tasks[name].title} {metric}", points

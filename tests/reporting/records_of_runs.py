@@ -1,8 +1,12 @@
 """Runs as their records on disk, without a model: what `write_report` reads."""
 
+import dataclasses
 import json
 
 import yaml
+
+from bert_tf.tasks.glue_files import GLUE
+from bert_tf.training.benchmark_results import record
 
 HOSTILE = '<script>alert("1")</script> & </title><img src=x onerror=alert(1)> \x00\ud800 \u202eabc'
 CONFIG = {
@@ -137,12 +141,12 @@ def benchmark(folder):
     results = {
         "mnli": {
             "seeds": 1,
-            "dev": {"accuracy": [0.61234, 0.0]},
-            "other_dev": {"accuracy": [0.62345, 0.0]},
+            "dev": {"accuracy": (0.61234, 0.0)},
+            "other_dev": {"accuracy": (0.62345, 0.0)},
             "baseline": {"accuracy": 0.35456},
         },
-        "rte": {"seeds": 2, "dev": {"accuracy": [0.57891, 0.0123]}, "baseline": {"accuracy": 0.52712}},
+        "rte": {"seeds": 2, "dev": {"accuracy": (0.57891, 0.0123)}, "baseline": {"accuracy": 0.52712}},
     }
     (folder / "results.json").write_text(json.dumps(results))
-    (folder / "benchmark.json").write_text('{"title": "GLUE"}')
+    (folder / "benchmark.json").write_text(json.dumps(dataclasses.asdict(record(GLUE, results))))
     return folder
