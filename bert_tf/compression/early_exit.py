@@ -136,6 +136,8 @@ def check_model(model):
             f"{encoder.name} cannot answer early: early exit is for BERT, RoBERTa, ALBERT, ELECTRA, SpanBERT and DistilBERT of at "
             "least two layers; leave --early-exit out"
         )
+    if model.task_head.reads == "mean":
+        raise ConfigError("early exit reads the first token after each layer, and task.head=mean all; leave --early-exit out")
 
 
 def uncertainty(probabilities):

@@ -21,7 +21,7 @@ from bert_tf.models.roberta_config import ROBERTA
 from bert_tf.models.spanbert_config import SPANBERT
 from bert_tf.models.t5_config import T5_FAMILY
 from bert_tf.models.t5_decoder_config import T5_DECODER
-from bert_tf.models.task_heads import BERT_HEADS
+from bert_tf.models.task_heads import BERT_HEADS, TaskHead
 from bert_tf.models.transformer_bilm_config import TRANSFORMER_BILM
 from bert_tf.models.transformer_config import TRANSFORMER
 from bert_tf.models.word_vectors_config import WORD_VECTORS
@@ -180,15 +180,20 @@ def task_head(config, kind, variant=None):
         config: of the model.
         kind: "classification" (of texts, also for regression), "tagging", or "choices" (multiple choice), for which
             families have the head of classification with one output.
-        variant: None for the family's own, "bert" for BERT's, "hugging_face" for that of Hugging Face's class.
+        variant: None for the family's own, "bert" for BERT's, "hugging_face" for that of Hugging Face's class, "mean" for
+            the output layer alone on the mean of all tokens.
 
     Raises:
-        ConfigError: Hugging Face has no such class for the family.
+        ConfigError: Hugging Face has no such class for the family; the mean of a task on tokens.
 
     Example:
         task_head(preset("distilbert_base"), "classification").activation  # 'relu'
     """
     record = next((record for record in FAMILIES.values() if type(config) is record.config), None)
+    if variant == "mean":
+        if kind == "tagging":
+            raise ConfigError("task.head=mean is for tasks on texts, and tagging predicts each word; remove task.head")
+        return TaskHead("mean")
     if variant == "hugging_face":
         published = record and record.maps("hf") and record.maps("hf").heads.get(kind)
         if not published:

@@ -78,7 +78,8 @@ class TaskConfig:
         sequence_length: the largest number of tokens in a sequence, special tokens included; longer texts
             are truncated.
         head: the layers before the output layer. None: those that the model's family was published with; "bert": BERT's,
-            for any family; "hugging_face": those of Hugging Face's class, which differ for ELECTRA and GPT-1.
+            for any family; "hugging_face": those of Hugging Face's class, which differ for ELECTRA and GPT-1; "mean": none,
+            and the output layer reads the mean of the vectors of all tokens, as of models whose first token learned little.
         dropout: the rate before the output layer. None: the head's own: 0.1 (section 3.5 of Devlin et al. 2019), DistilBERT
             0.2, RoBERTa, ModernBERT and GPT-2 0.
         bilstm_layers: of a bidirectional LSTM between the model and its head, which starts from random weights and is trained
@@ -116,7 +117,7 @@ class TaskConfig:
     labels: tuple[str, ...] | None = None
     metric: str | None = None
     sequence_length: Annotated[int, Range(at_least=8, at_most=1 << 20)] = 128
-    head: Literal["bert", "hugging_face"] | None = None
+    head: Literal["bert", "hugging_face", "mean"] | None = None
     dropout: Annotated[float | None, Range(at_least=0, below=1)] = None
     bilstm_layers: Annotated[int, Range(at_least=0)] = 0
     bilstm_units: Annotated[int | None, Range(at_least=1)] = None

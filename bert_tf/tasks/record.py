@@ -197,6 +197,10 @@ def check_task(config):
             raise ConfigError(f"task.{field.name} does not apply to task.kind={record.name}; remove it")
     if config.bilstm_units and not config.bilstm_layers:
         raise ConfigError("task.bilstm_units does nothing without task.bilstm_layers; set task.bilstm_layers=1")
+    if config.head == "mean":
+        for name in ("bilstm_layers", "lm_weight", "linear_gain"):
+            if getattr(config, name):
+                raise ConfigError(f"task.head=mean reads all tokens alike, and task.{name} does not; remove one of them")
     if not record.predicts_labels:
         for name, nothing in (("class_weights", None), ("label_smoothing", 0.0)):
             if getattr(config, name) != nothing:

@@ -11,7 +11,9 @@ from bert_tf.compression.early_exit import layer_states, train_exits, uncertaint
 from bert_tf.config import to_dict
 from bert_tf.errors import ConfigError
 from bert_tf.models.families import build_config, build_encoder, describe
+from bert_tf.models.task_heads import TaskHead
 from bert_tf.tasks import build_task
+from bert_tf.tasks.heads import Classifier
 from bert_tf.tokenizers import WordPieceTokenizer
 from bert_tf.training.converting import write_run
 
@@ -94,6 +96,13 @@ def test_what_has_left_is_not_computed(trained, monkeypatch):
 def test_other_models_are_refused(family, sizes):
     _, model = made(family, **sizes)
     with pytest.raises(ConfigError, match="cannot answer early: early exit is for BERT, RoBERTa"):
+        EarlyExitClassifier(model, None, 0.5)
+
+
+def test_the_mean_of_tokens_is_refused():
+    _, model = made("bert")
+    model = Classifier(model.backbone, 2, head=TaskHead("mean"))
+    with pytest.raises(ConfigError, match="early exit reads the first token after each layer, and task.head=mean all"):
         EarlyExitClassifier(model, None, 0.5)
 
 

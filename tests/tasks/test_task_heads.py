@@ -12,7 +12,8 @@ import bert_tf
 from bert_tf.backend import AdamW
 from bert_tf.errors import ConfigError
 from bert_tf.models.families import FAMILIES, preset, task_head
-from bert_tf.tasks import build_task, load_task
+from bert_tf.models.task_heads import TaskHead
+from bert_tf.tasks import build_task, check_task, load_task
 from bert_tf.tasks.heads import Classifier
 from bert_tf.training.checkpoints import Checkpoints
 from bert_tf.training.published_tasks import publish
@@ -54,6 +55,20 @@ def test_hugging_faces_heads():
     assert {name for name, record in FAMILIES.items() if record.maps("hf") and record.maps("hf").heads} == {
         "bert", "roberta", "albert", "distilbert", "modernbert", "electra", "spanbert", "xlnet", "gpt1", "gpt2",
     }  # fmt: skip
+
+
+def test_the_mean_of_all_tokens_for_any_family():
+    for name, kind in (("bert_base", "classification"), ("gpt2_small", "choices")):
+        assert task_head(preset(name), kind, "mean") == TaskHead("mean", dropout=0.1)
+    with pytest.raises(ConfigError, match="task.head=mean is for tasks on texts, and tagging predicts each word"):
+        task_head(preset("bert_base"), "tagging", "mean")
+    with pytest.raises(ConfigError, match="task.head=mean reads all tokens alike, and task.lm_weight does not"):
+        check_task({"kind": "classification", "head": "mean", "lm_weight": 0.5})
+    model, tokenizer = Classifier(tiny.encoder(), 3, head=TaskHead("mean")), tiny.tokenizer()
+    features = tokenizer.pack(tokenizer.tokenize(["a b c", "a"]), sequence_length=8)
+    hidden, mask = model.backbone(features)["sequence_output"].numpy(), features["padding_mask"].numpy()[..., None]
+    mean = (hidden * mask).sum(1) / mask.sum(1)
+    np.testing.assert_allclose(model.outputs(features), model.head(mean), atol=1e-6)
 
 
 def test_where_dropout_is():
