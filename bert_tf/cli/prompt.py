@@ -85,7 +85,8 @@ def print_result(result, as_json):
         values = {k: v for k, v in dataclasses.asdict(result).items() if k != "answers"}
         print(json.dumps({k: None if isinstance(v, float) and math.isnan(v) else v for k, v in values.items()}))
         return
-    print(f"  accuracy  {result.accuracy:.4f}  (standard error {result.standard_error:.4f}, {result.count} prompts)")
+    error = f"standard error {result.standard_error:.4f}, {result.count} prompts" if result.count > 1 else "one prompt"
+    print(f"  accuracy  {result.accuracy:.4f}  ({error})")
     if result.chance is not None:
         print(f"  chance    {result.chance:.4f}")
     print(f"  majority  {result.majority:.4f}")
