@@ -1,6 +1,6 @@
 """Real tokens a second from text files through shards and masking to the update, beside Model Garden's pipeline.
 
-    pip install tf-models-official==2.20.*
+    pip install -e ".[peers]"
     python tests/benchmarks/end_to_end.py [--text FILE.jsonl]
 
 The same text, vocabulary, model and number of predictions. bert_tf fills its rows with token blocks; Model Garden's

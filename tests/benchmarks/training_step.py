@@ -1,6 +1,6 @@
 """The pretraining step beside the peers': masked LM, the same shapes, the same work.
 
-    pip install tf-models-official==2.20.* torch transformers   # torch may live elsewhere
+    pip install -e ".[peers]"; pip install torch transformers   # may live elsewhere
     python tests/benchmarks/training_step.py [--torch-python PYTHON] [--hidden-size 768 --layers 12
         --heads 12 --batch 8 --steps 2]
 
