@@ -21,7 +21,7 @@ from bert_tf.tasks.record import TASKS
 from bert_tf.training.finetune_config import FinetuneConfig
 from bert_tf.training.benchmark_config import BenchmarkConfig
 from bert_tf.training.pretrain_config import PretrainConfig
-from bert_tf.training.study_config import StudyConfig, StudyRow
+from bert_tf.training.study_config import HalvingConfig, StudyConfig, StudyRow
 from bert_tf.vectors import VectorsConfig
 from tfrecords.shards.config import ShardsConfig
 
@@ -151,8 +151,9 @@ def page():
         lines += [f"### `model.family: {family.name}`", "", f"{summary(family.config)}{f' Presets: {sizes}.' if sizes else ''}", ""]
         lines += table(family.config, "model.")
     lines += ["## Shards", "", summary(ShardsConfig), "", *table(ShardsConfig)]
-    lines += ["## Studies", "", summary(StudyConfig), "", *table(StudyConfig)]
+    lines += ["## Studies", "", summary(StudyConfig), "", *table(StudyConfig, without=("halving",))]
     lines += ["### a row of `rows`", "", summary(StudyRow), "", *table(StudyRow, "rows.NAME.")]
+    lines += ["### `halving`", "", summary(HalvingConfig) + " None by default.", "", *table(HalvingConfig, "halving.")]
     lines += ["## Distillation", "", summary(DistillConfig) + " `optimizer` and `train` are those of fine-tuning.", ""]
     lines += table(DistillConfig, without=("optimizer", "train"))
     lines += ["### with `data.shards`", "", summary(DistillPretrainConfig)]

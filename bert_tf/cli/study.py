@@ -5,6 +5,7 @@ differs. Run the same command again to resume an interrupted study. --rows runs 
 that several processes can work on one study. The section corpus sets how the text is read, e.g.
 --set corpus.text_field=body. A study without shards, such as ablations/bert_features, pretrains
 nothing: its rows fine-tune the model --init-from with different settings.
+A study with the section halving is a search: all rows get a short training, the better ones a longer one.
 
 example:
   bert-tf study --config ablations/masked_lm --corpus corpus.jsonl --held-out last.jsonl \\
@@ -55,9 +56,11 @@ def run(arguments):
                 else f"--{name} is of no use: the study has no shards, and pretrains nothing; remove it"
             )
     plan(config, Path(arguments.output))  # before TensorFlow is imported, which takes seconds
+    from bert_tf.training.halving import run_halving
     from bert_tf.training.study import markdown, run_study
 
-    table = run_study(
-        config, arguments.corpus, arguments.tokenizer, arguments.output, arguments.held_out, arguments.rows
-    )
+    data = arguments.corpus, arguments.tokenizer, arguments.output, arguments.held_out
+    if config.halving and arguments.rows:
+        raise ConfigError("--rows chooses rows, and so does the section halving; remove one of them")
+    table = run_halving(config, *data) if config.halving else run_study(config, *data, arguments.rows)
     print(f"\n{markdown(table)}\n\nreport: {arguments.output}/report.html")

@@ -28,6 +28,24 @@ class StudyRow:
 
 
 @dataclasses.dataclass(frozen=True)
+class HalvingConfig:
+    """Successive halving: which rows of a study go on, and for how long.
+
+    Attributes:
+        metric: the column of the table by which rows are compared, such as eval_masked_lm_loss or, of a task,
+            parts_of_speech.accuracy.
+        lowest: whether the lowest value is the best.
+        rounds: in the last one a row has its train.steps, in the round before `keep` times as many, and so on.
+        keep: the part of the rows that goes on after a round.
+    """
+
+    metric: str
+    lowest: bool = True
+    rounds: Annotated[int, Range(at_least=1, at_most=20)] = 3
+    keep: Annotated[float, Range(above=0, below=1)] = 0.5
+
+
+@dataclasses.dataclass(frozen=True)
 class StudyConfig:
     """A study, as in configs/ablations/*.yaml.
 
@@ -42,6 +60,7 @@ class StudyConfig:
         seeds: how often each row is pretrained, with train.seed 0, 1, ...
         init_from: of a study that pretrains nothing: the run directory or published checkpoint (also hf://owner/name) that
             every row fine-tunes.
+        halving: trains all rows for a short time and the better ones longer; None trains each row once.
     """
 
     rows: dict
@@ -51,6 +70,7 @@ class StudyConfig:
     finetune: dict = dataclasses.field(default_factory=dict)
     seeds: Annotated[int, Range(at_least=1)] = 1
     init_from: str = ""
+    halving: HalvingConfig | None = None
 
     @property
     def pretrains(self):

@@ -61,6 +61,7 @@ def plan(config, output, held_out=False, tokenizer=None):
     _check_names(config)
     _refuse_own(config.pretrain, config.finetune)
     _check_start(config)
+    _check_halving(config)
     shards = {name: build_shards(settings, f"shards.{name}") for name, settings in config.shards.items()}
     experiments = []
     for name in config.rows:
@@ -140,6 +141,16 @@ def _check_start(config):
         )
     if not config.finetune:
         raise ConfigError("the study has no task under 'finetune', and pretrains nothing; add a task")
+
+
+def _check_halving(config):
+    """Rejects a search among rows that are not pretrained, or whose length is not given."""
+    for name, row in config.rows.items() if config.halving else ():
+        row = row or {}
+        if not config.pretrains or row.get("init_from"):
+            raise ConfigError(f"rows.{name} is not pretrained, so halving cannot shorten it; remove the row, or halving")
+        if not (merge(config.pretrain, row.get("pretrain")).get("train") or {}).get("steps"):
+            raise ConfigError(f"rows.{name}: halving needs pretrain.train.steps, the updates of a row in the last round")
 
 
 def _refuse_own(pretrain, finetune, where=""):

@@ -3,7 +3,8 @@
     python tests/benchmarks/finetuning.py rte rte/train.tsv rte/dev.tsv --checkpoint MODEL --torch-python PYTHON \
         --seeds 3 --output figures.jsonl
 
-The tasks: rte, mrpc, stsb (GLUE's files), tagging (CoNLL), choices (ARC). MODEL is a Hugging Face directory of a BERT.
+The tasks: rte, mrpc, stsb (GLUE's files), tagging (CoNLL), choices (ARC), squad (version 2.0; f1 and em at the best
+threshold, of the questions with and without answer at the threshold 0). MODEL is a Hugging Face directory of a BERT.
 Each run is a process of its own, from the files to the metric of the last epoch, the seconds are those of the whole
 process, and the two libraries take turns. What is done is in --output, one line a run; the same command goes on from
 there, and prints the means and spreads of all that is in it. The files are read by bert_tf for both.
@@ -27,7 +28,10 @@ TASKS = {
     "stsb": ("finetune/regression", ["task.preset=stsb"], "spearman"),
     "tagging": ("finetune/tagging", [], "f1"),
     "choices": ("finetune/multiple_choice", ["task.columns.skip_malformed=true"], "accuracy"),
+    "squad": ("finetune/squad2", [], "best_f1"),
 }
+#: Of squad, also kept in the file.
+MORE = ("best_em", "best_f1_threshold", "has_answer_f1", "no_answer_f1")
 LIBRARIES = ("bert_tf", "transformers")
 
 
@@ -40,14 +44,13 @@ def settings_of(a):
 
 
 def ours(a, seed, folder):
-    """The dev metric after the last epoch."""
+    """The dev metrics after the last epoch."""
     command = [sys.executable, "-m", "bert_tf", "finetune", "--config", TASKS[a.task][0], "--init-from", str(a.checkpoint)]
     command += ["--train", str(a.train), "--dev", str(a.dev), "--output", str(folder / "run")]
     for setting in [*settings_of(a), f"train.seed={seed}"]:
         command += ["--set", setting]
     subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
-    last = json.loads((folder / "run" / "metrics.jsonl").read_text().splitlines()[-1])
-    return last[TASKS[a.task][2]]
+    return json.loads((folder / "run" / "metrics.jsonl").read_text().splitlines()[-1])
 
 
 def theirs(a, seed, folder):
@@ -60,7 +63,18 @@ def theirs(a, seed, folder):
     peer = Path(__file__).with_name("finetuning_peer.py")
     subprocess.run([a.torch_python, str(peer), json.dumps(arguments)], check=True, stdout=subprocess.DEVNULL)
     rows, predicted = json.loads(dev.read_text()), json.loads((folder / "predictions.json").read_text())
-    return score(a.task, [row["label"] for row in rows], predicted)
+    if a.task == "squad":
+        return score_answers([row["answers"] for row in rows], predicted)
+    return {TASKS[a.task][2]: score(a.task, [row["label"] for row in rows], predicted)}
+
+
+def score_answers(answers, predicted):
+    from types import SimpleNamespace
+
+    from bert_tf.tasks.spans.scorer import scores_with_impossible
+
+    accepted = [SimpleNamespace(texts=[answer["text"] for answer in one]) for one in answers]
+    return scores_with_impossible(accepted, [one["text"] for one in predicted], [one["null_odds"] for one in predicted], 0.0)
 
 
 def score(task, labels, predicted):
@@ -76,7 +90,15 @@ def score(task, labels, predicted):
 
 
 def _neutral(a, path, target):
-    """The examples of a file as a JSON list of {"inputs", "label"}."""
+    """The examples of a file as a JSON list of {"inputs", "label"}; of squad {"question", "context", "answers"}."""
+    if a.task == "squad":
+        articles = json.loads(path.read_text(encoding="utf-8"))["data"]
+        paragraphs = [paragraph for article in articles for paragraph in article["paragraphs"]]
+        target.write_text(json.dumps([
+            {"question": qa["question"], "context": paragraph["context"], "answers": qa["answers"]}
+            for paragraph in paragraphs for qa in paragraph["qas"]
+        ]))  # fmt: skip
+        return target
     from bert_tf.config import load
     from bert_tf.tasks.build import build_task
     from bert_tf.tokenizers import load_tokenizer
@@ -119,10 +141,12 @@ def main():
                 continue
             with tempfile.TemporaryDirectory() as folder:
                 start = time.perf_counter()
-                metric = run(a, seed, Path(folder))
+                metrics = run(a, seed, Path(folder))
                 seconds = time.perf_counter() - start
+            metric = metrics[TASKS[a.task][2]]
+            more = {name: metrics[name] for name in MORE if name in metrics}
             with open(a.output, "a", encoding="utf-8") as file:
-                file.write(json.dumps(key | {"metric": metric, "seconds": seconds, "cpu": cpu()}) + "\n")
+                file.write(json.dumps(key | {"metric": metric, "seconds": seconds, "cpu": cpu()} | more) + "\n")
             print(f"{a.task}, seed {seed}, {library}: {TASKS[a.task][2]} {metric:.4f}, {seconds:.0f} s", flush=True)
     _print(_lines(a.output))
 

@@ -1,0 +1,51 @@
+"""Successive halving: all rows of a study get a short training, and the better half of them a longer one."""
+
+import dataclasses
+import math
+
+from bert_tf.errors import ConfigError
+from bert_tf.training.study import run_study
+from bert_tf.training.study_plan import merge
+
+
+def run_halving(config, corpus, tokenizer, output, held_out=None):
+    """Runs the rounds of a study with `halving`; its rows are pretrained anew in each round, the schedule is as long as it.
+
+    Jamieson and Talwalkar 2016 (arXiv:1502.07943), with the number of updates as the resource. The row "a" is "a-round-1",
+    "a-round-2" and so on in folders and tables. The same call continues an interrupted search.
+
+    Args:
+        config: StudyConfig with `halving`. `train.steps` of a row is what it gets in the last round; rows that shall be
+            compared for the same time have as many steps as they do in that time.
+        corpus, tokenizer, output, held_out: of `run_study`.
+
+    Returns:
+        What `run_study` returns, for the rows of all rounds.
+
+    Raises:
+        ConfigError: `halving.metric` is not in the table; and as `run_study`.
+    """
+    halving, rows, left = config.halving, {}, list(config.rows)
+    for number in range(1, halving.rounds + 1):
+        part = halving.keep ** (halving.rounds - number)
+        rows |= {f"{name}-round-{number}": _shortened(config, name, part) for name in left}
+        settings = dataclasses.replace(config, rows=rows, halving=None)
+        table = run_study(settings, corpus, tokenizer, output, held_out)
+        found = {name: table[f"{name}-round-{number}"]["mean"] for name in left}
+        for name, metrics in found.items():
+            if halving.metric not in metrics:
+                raise ConfigError(f"halving.metric is '{halving.metric}', and row '{name}' has: {', '.join(metrics)}")
+        left = sorted(left, key=lambda name: found[name][halving.metric], reverse=not halving.lowest)
+        print(f"\n== round {number} of {halving.rounds}, from best to worst: {', '.join(left)}", flush=True)
+        left = left[: math.ceil(halving.keep * len(left))]
+    return table
+
+
+def _shortened(config, name, part):
+    """A row whose pretraining is so long a part of what its settings say."""
+    row = dict(config.rows[name] or {})
+    train = merge(config.pretrain, row.get("pretrain")).get("train") or {}
+    together = train.get("steps_per_execution", 1)
+    steps = max(1, round(part * train["steps"] / together)) * together
+    row["pretrain"] = merge(row.get("pretrain"), {"train": {"steps": steps}})
+    return row

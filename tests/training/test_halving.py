@@ -1,0 +1,78 @@
+"""Successive halving: who goes on, for how long, and that it is restarted."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from bert_tf import config, samples
+from bert_tf.errors import ConfigError
+from bert_tf.tokenizers import train_wordpiece
+from bert_tf.training import halving
+from bert_tf.training.study import StudyConfig, plan
+
+MODEL = {"family": "bert", "hidden_size": 16, "num_layers": 1, "num_heads": 1, "intermediate_size": 32, "max_positions": 32}
+
+
+def search(rows, **settings):
+    pretrain = {"model": MODEL, "objective": {"pair_task": "none"}, "train": {"steps": 8, "batch_size": 8, "strategy": "one"}}
+    shards = {"text": {"sequence_length": 32, "format": "full_sentences"}}
+    rows = {name: {"shards": "text", "pretrain": change} for name, change in rows.items()}
+    return config.build(StudyConfig, {"shards": shards, "pretrain": pretrain, "rows": rows, "halving": settings})
+
+
+@pytest.mark.parametrize("lowest, winners", [(True, ["a", "b"]), (False, ["e", "d"])])
+def test_the_better_rows_go_on_with_more_updates(monkeypatch, lowest, winners):
+    """Five rows that are better or worse in the order of their names, whatever their updates."""
+    found = []
+
+    def run_study(settings, *data):
+        new = {name: row["pretrain"]["train"]["steps"] for name, row in settings.rows.items() if name not in dict(found)}
+        found.extend(new.items())
+        return {name: {"mean": {"loss": ord(name[0])}} for name in settings.rows}
+
+    monkeypatch.setattr(halving, "run_study", run_study)
+    changes = {"b": {"train": {"steps": 80}}, "c": {"train": {"steps": 40, "steps_per_execution": 5}}}
+    settings = search(dict.fromkeys("ade", {}) | changes, metric="loss", lowest=lowest, rounds=4, keep=0.4)
+    table = halving.run_halving(settings, "corpus", "tokenizer", "output")
+    steps = {"a": 8, "b": 80, "c": 40, "d": 8, "e": 8}
+    first = {f"{name}-round-1": max(1, round(0.064 * steps[name])) for name in "abde"} | {"c-round-1": 5}
+    assert dict(found[:5]) == first
+    second, third, last = found[5:7], found[7:8], found[8:]
+    assert second == [(f"{name}-round-2", round(0.16 * steps[name])) for name in winners]
+    assert third == [(f"{winners[0]}-round-3", round(0.4 * steps[winners[0]]))]
+    assert last == [(f"{winners[0]}-round-4", steps[winners[0]])]
+    assert set(table) == {name for name, _ in found}
+
+
+def test_a_search_is_trained_and_continued(tmp_path):
+    sample = Path(samples.__file__).parent / "state_of_the_union.jsonl"
+    texts = [json.loads(line)["text"][:4000] for line in sample.read_text(encoding="utf-8").splitlines()[:3]]
+    for name, chosen in (("corpus", texts[:2]), ("held_out", texts[2:])):
+        (tmp_path / f"{name}.jsonl").write_text("".join(json.dumps({"text": t}) + "\n" for t in chosen))
+    tokenizer = train_wordpiece(texts, 300, lowercase=True)
+    rows = {"slow": {"optimizer": {"learning_rate": 1e-9}}, "fast": {"optimizer": {"learning_rate": 1e-2}}}
+
+    def run(metric):
+        settings = search(rows, metric=metric, rounds=2)
+        return halving.run_halving(settings, tmp_path / "corpus.jsonl", tokenizer, tmp_path / "out", tmp_path / "held_out.jsonl")
+
+    with pytest.raises(ConfigError, match="halving.metric is 'eval_los', and row 'slow' has: .*eval_loss"):
+        run("eval_los")
+    first = tmp_path / "out" / "fast-round-1" / "seed-0" / "pretrained" / "checkpoints" / "step-00000004"
+    written = first.stat().st_mtime_ns
+    table = run("eval_loss")
+    assert {name: row["mean"]["step"] for name, row in table.items()} == {"slow-round-1": 4, "fast-round-1": 4, "fast-round-2": 8}
+    assert first.stat().st_mtime_ns == written
+    assert table["fast-round-2"]["mean"]["eval_loss"] < table["fast-round-1"]["mean"]["eval_loss"]
+    assert json.loads((tmp_path / "out" / "results.json").read_text()) == table
+
+
+def test_what_cannot_be_shortened_is_refused(tmp_path):
+    settings = search({"a": {}}, metric="loss")
+    given = config.to_dict(settings) | {"pretrain": {"model": MODEL}}
+    with pytest.raises(ConfigError, match="rows.a: halving needs pretrain.train.steps"):
+        plan(config.build(StudyConfig, given), tmp_path)
+    given = config.to_dict(settings) | {"rows": {"a": {"init_from": "vectors"}}}
+    with pytest.raises(ConfigError, match="rows.a is not pretrained, so halving cannot shorten it; remove the row"):
+        plan(config.build(StudyConfig, given), tmp_path)
