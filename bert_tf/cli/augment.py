@@ -50,8 +50,8 @@ def run(arguments):
 
     from bert_tf.distillation.augmentation import ENGLISH_STOP_WORDS, Augmenter
     from bert_tf.distillation.augmented_file import augment_file
-    from bert_tf.tasks.files import file_format, read_text
-    from bert_tf.tasks.columns import read_columns
+    from bert_tf.tasks.tables.columns import read_columns
+    from bert_tf.tasks.tables.files import file_format, read_text
     from bert_tf.training.loading import load_pretrained
     from bert_tf.training.sources import identity_of, open_source
     from bert_tf.vectors import WordTable

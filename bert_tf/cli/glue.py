@@ -13,7 +13,7 @@ example:
 
 in Python:
   from bert_tf import config
-  from bert_tf.tasks.glue_files import GLUE
+  from bert_tf.tasks.benchmarks.glue_files import GLUE
   from bert_tf.training.benchmark import BenchmarkConfig, run_benchmark
   settings = config.load(BenchmarkConfig, "benchmarks/glue", ["finetune.init_from=run"])
   run_benchmark(GLUE, settings, "GLUE", "glue")
@@ -23,12 +23,12 @@ from bert_tf.cli import benchmark
 
 
 def add_arguments(parser):
-    from bert_tf.tasks.glue_files import GLUE
+    from bert_tf.tasks.benchmarks.glue_files import GLUE
 
     benchmark.add_arguments(parser, GLUE)
 
 
 def run(arguments):
-    from bert_tf.tasks.glue_files import GLUE
+    from bert_tf.tasks.benchmarks.glue_files import GLUE
 
     benchmark.run(arguments, GLUE)

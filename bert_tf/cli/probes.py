@@ -121,7 +121,7 @@ def _ettinger(paths, arguments):
 def _layers(paths, arguments):
     from bert_tf.probing import layers_table, probe_layers
     from bert_tf.tasks.config import ColumnsConfig
-    from bert_tf.tasks.tagged_files import read_tagged
+    from bert_tf.tasks.tagging.files import read_tagged
 
     parts = [(found.words, found.labels) for found in (read_tagged(path, ColumnsConfig(), True) for path in paths)]
     return AskedProbe(_encoded(probe_layers, "classifiers", *parts, batch_size=arguments.batch_size), (layers_table,))

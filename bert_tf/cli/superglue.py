@@ -17,7 +17,7 @@ example:
 
 in Python:
   from bert_tf import config
-  from bert_tf.tasks.superglue_files import SUPERGLUE
+  from bert_tf.tasks.benchmarks.superglue_files import SUPERGLUE
   from bert_tf.training.benchmark import BenchmarkConfig, run_benchmark
   settings = config.load(BenchmarkConfig, "benchmarks/superglue", ["finetune.init_from=run"])
   run_benchmark(SUPERGLUE, settings, "SuperGLUE", "superglue")
@@ -27,12 +27,12 @@ from bert_tf.cli import benchmark
 
 
 def add_arguments(parser):
-    from bert_tf.tasks.superglue_files import SUPERGLUE
+    from bert_tf.tasks.benchmarks.superglue_files import SUPERGLUE
 
     benchmark.add_arguments(parser, SUPERGLUE)
 
 
 def run(arguments):
-    from bert_tf.tasks.superglue_files import SUPERGLUE
+    from bert_tf.tasks.benchmarks.superglue_files import SUPERGLUE
 
     benchmark.run(arguments, SUPERGLUE)

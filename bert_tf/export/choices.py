@@ -7,7 +7,7 @@ import tensorflow as tf
 from bert_tf.export.requests import check_as_many, check_ids
 from bert_tf.export.signatures import TEXT, TRIAL_TEXTS, ServingModule, Signature
 from bert_tf.tasks.choices.option_rows import OptionRows, filled
-from bert_tf.tasks.cloze_files import PLACEHOLDER
+from bert_tf.tasks.cloze.files import PLACEHOLDER
 
 
 class ServedOptions(ServingModule):

@@ -5,7 +5,7 @@ from itertools import accumulate
 
 from bert_tf.errors import DataError
 from bert_tf.parsing import parse_json
-from bert_tf.tasks.files import numbered_lines, read_text
+from bert_tf.tasks.tables.files import numbered_lines, read_text
 
 
 @dataclasses.dataclass(frozen=True)

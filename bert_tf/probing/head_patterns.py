@@ -15,7 +15,7 @@ from bert_tf.probing.head_grid import head_grid
 from bert_tf.probing.layer_charts import grid
 from bert_tf.probing.tables import ProbeTable, beside
 from bert_tf.probing.token_states import model_rows, output_of, room
-from bert_tf.tasks.tagged_sequences import words_of_sentences
+from bert_tf.tasks.tagging.sequences import words_of_sentences
 
 #: The offsets of the baseline: from so many words to the left to so many to the right.
 MOST_OFFSET = 5

@@ -14,7 +14,7 @@ from keras import ops
 from bert_tf.backend import as_graph
 from bert_tf.errors import DataError
 from bert_tf.probing.token_states import room, token_states
-from bert_tf.tasks.tagged_sequences import words_of_sentences
+from bert_tf.tasks.tagging.sequences import words_of_sentences
 
 #: The lengths over which the authors average the Spearman correlation.
 LENGTHS = range(5, 51)

@@ -6,7 +6,7 @@ import itertools
 import numpy as np
 
 from bert_tf.errors import DataError
-from bert_tf.tasks.conll import read_conll
+from bert_tf.tasks.tagging.conll import read_conll
 
 
 @dataclasses.dataclass(frozen=True)

@@ -11,7 +11,7 @@ import numpy as np
 
 from bert_tf.errors import DataError
 from bert_tf.probing.tables import ProbeTable, beside
-from bert_tf.tasks.files import numbered_lines, read_text
+from bert_tf.tasks.tables.files import numbered_lines, read_text
 
 FEMALE, MALE = ("she", "her", "hers"), ("he", "him", "his")
 _PRONOUN = re.compile(rf"\[({'|'.join(FEMALE + MALE)})\]", re.IGNORECASE)

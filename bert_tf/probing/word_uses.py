@@ -14,8 +14,8 @@ from bert_tf.errors import DataError
 from bert_tf.parsing import brief
 from bert_tf.probing.token_states import room, token_states
 from bert_tf.prompting.rows import read_rows
-from bert_tf.tasks.files import file_format, read_table
 from bert_tf.tasks.sequences import tokenize_with_offsets
+from bert_tf.tasks.tables.files import file_format, read_table
 
 #: The neighbours of each use that are listed.
 NEIGHBOURS = 3

@@ -5,7 +5,7 @@ import json
 from bert_tf.config import nearest
 from bert_tf.errors import DataError
 from bert_tf.parsing import brief
-from bert_tf.tasks.files import NAMES, file_format, read_table
+from bert_tf.tasks.tables.files import NAMES, file_format, read_table
 
 
 def read_rows(path, columns=()):

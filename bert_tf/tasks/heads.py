@@ -17,7 +17,7 @@ from bert_tf.layers.gather import gather_positions
 from bert_tf.layers.heads import last_positions
 from bert_tf.models.task_heads import BERT_HEADS
 from bert_tf.objectives.losses import cross_entropy_sums
-from bert_tf.tasks.pair_order import check_layout, swapped
+from bert_tf.tasks.texts.pair_order import check_layout, swapped
 
 INPUTS = ("token_ids", "segment_ids", "padding_mask")
 

@@ -7,13 +7,14 @@ from bert_tf.encodings import is_unicode
 from bert_tf.errors import ConfigError
 from bert_tf.parsing import brief, listed
 from bert_tf.registry import Registry
-from bert_tf.tasks import glue, metric_table
+from bert_tf.tasks import metric_table
+from bert_tf.tasks.benchmarks import glue
 from bert_tf.tasks.choices.choices_config import MultipleChoiceConfig
 from bert_tf.tasks.config import TaskConfig
 from bert_tf.tasks.multi_label.multi_label_config import MultiLabelConfig
 from bert_tf.tasks.spans.question_answering_config import QuestionAnsweringConfig
-from bert_tf.tasks.tagging_config import TaggingConfig
-from bert_tf.tasks.text_to_text_config import TextToTextConfig
+from bert_tf.tasks.tagging.tagging_config import TaggingConfig
+from bert_tf.tasks.text_to_text.text_to_text_config import TextToTextConfig
 from bert_tf.tasks.word_pairs.word_pair_config import WordPairConfig
 
 
@@ -60,7 +61,7 @@ TASKS = Registry(
     [
         TaskRecord(
             "classification",
-            task="bert_tf.tasks.classification:ClassificationTask",
+            task="bert_tf.tasks.texts.classification:ClassificationTask",
             served="bert_tf.export.classification:ServedClassifier",
             metrics=("accuracy", "f1", "f1_macro", "matthews", *metric_table.CLASSIFICATION),
             lower=metric_table.lower_is_better(metric_table.CLASSIFICATION),
@@ -79,14 +80,14 @@ TASKS = Registry(
         ),
         TaskRecord(
             "regression",
-            task="bert_tf.tasks.regression:RegressionTask",
+            task="bert_tf.tasks.texts.regression:RegressionTask",
             served="bert_tf.export.classification:ServedRegressor",
             metrics=("pearson", "spearman", *metric_table.REGRESSION),
             lower=metric_table.lower_is_better(metric_table.REGRESSION),
         ),
         TaskRecord(
             "tagging",
-            task="bert_tf.tasks.tagging:TaggingTask",
+            task="bert_tf.tasks.tagging.task:TaggingTask",
             served="bert_tf.export.tagging:ServedTagger",
             metrics=("f1", "accuracy", "precision", "recall"),
             min_labels=1,
@@ -105,7 +106,7 @@ TASKS = Registry(
         ),
         TaskRecord(
             "multirc",
-            task="bert_tf.tasks.multirc:MultiRCTask",
+            task="bert_tf.tasks.texts.multirc:MultiRCTask",
             served="bert_tf.export.classification:ServedClassifier",
             metrics=("f1a", "exact_match", "accuracy"),
             min_labels=2,
@@ -114,7 +115,7 @@ TASKS = Registry(
         ),
         TaskRecord(
             "record",
-            task="bert_tf.tasks.cloze_task:ReCoRDTask",
+            task="bert_tf.tasks.cloze.task:ReCoRDTask",
             served="bert_tf.export.choices:ServedReCoRD",
             metrics=("f1", "em"),
             without=("preset", "pair_order", "lm_weight"),
@@ -134,7 +135,7 @@ TASKS = Registry(
         ),
         TaskRecord(
             "text_to_text",
-            task="bert_tf.tasks.text_to_text:TextToTextTask",
+            task="bert_tf.tasks.text_to_text.task:TextToTextTask",
             served="bert_tf.export.generation:ServedGeneration",
             metrics=(
                 "token_accuracy", "exact_match", "accuracy", "f1", "f1_macro", "matthews", "question_exact_match",

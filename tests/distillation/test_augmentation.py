@@ -12,9 +12,9 @@ from bert_tf.distillation import Augmenter, augment_file, augmented_file
 from bert_tf.errors import ConfigError, RunDirectoryError
 from bert_tf.models import BertConfig, BertEncoder
 from bert_tf.objectives import MaskedLM
-from bert_tf.tasks.columns import read_columns
 from bert_tf.tasks.config import ColumnsConfig
 from bert_tf.tasks.examples import Examples
+from bert_tf.tasks.tables.columns import read_columns
 from bert_tf.vectors import WordTable
 
 TOKENIZER = make_tokenizer(["sing", "##er", "##s", ",", "!"])

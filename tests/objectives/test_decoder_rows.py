@@ -12,7 +12,7 @@ from bert_tf.generation.restrictions import Restrictions
 from bert_tf.models import GPT2Config, GPT2Decoder, T5Decoder, T5DecoderConfig
 from bert_tf.objectives import CausalLM, CausalLMConfig, Denoising, TextToText
 from bert_tf.objectives.decoder_rows import source_then_target
-from bert_tf.tasks.text_to_text_model import TextToText as TextToTextTaskModel
+from bert_tf.tasks.text_to_text.model import TextToText as TextToTextTaskModel
 from bert_tf.tokenizers import WordPieceTokenizer
 from bert_tf.training.pretrain_config import PretrainConfig, check_pretraining
 from tfrecords import DenoisingConfig

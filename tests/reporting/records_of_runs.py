@@ -5,7 +5,7 @@ import json
 
 import yaml
 
-from bert_tf.tasks.glue_files import GLUE
+from bert_tf.tasks.benchmarks.glue_files import GLUE
 from bert_tf.training.benchmark_results import record
 
 HOSTILE = '<script>alert("1")</script> & </title><img src=x onerror=alert(1)> \x00\ud800 \u202eabc'

@@ -5,8 +5,8 @@ import tiny
 
 from bert_tf.errors import DataError
 from bert_tf.tasks import build_task
-from bert_tf.tasks.conll import read_conll, write_conll
-from bert_tf.tasks.files import file_format
+from bert_tf.tasks.tables.files import file_format
+from bert_tf.tasks.tagging.conll import read_conll, write_conll
 
 NAMES = ("eng.train", "eng.testa", "eng.testb", "wnut.annotated", "train", "a.iob", "a.bio", "a.conll", "a.conllu")
 EIGHT = "\t_\t_\t_\t_"

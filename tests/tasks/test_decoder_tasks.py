@@ -6,6 +6,7 @@ import keras
 import numpy as np
 import pytest
 import tensorflow as tf
+import tiny
 from scipy.special import log_softmax
 
 from bert_tf import config as configuration
@@ -14,14 +15,13 @@ from bert_tf.export import export_run
 from bert_tf.models import GPT1Config, GPT1Decoder, GPT2Config, GPT2Decoder
 from bert_tf.tasks import build_task, load_task
 from bert_tf.tasks.heads import Classifier
-from bert_tf.tasks.pair_order import swapped
+from bert_tf.tasks.texts.pair_order import swapped
 from bert_tf.tokenizers import load_tokenizer, train_byte_level_bpe
 from bert_tf.tokenizers.layout import LAYOUTS, with_layout
 from bert_tf.tokenizers.ops.model_rows import pack
 from bert_tf.tokenizers.special_tokens import GPT2_ROLES
 from bert_tf.training.finetuning import FinetuneConfig, finetune
 from bert_tf.training.loading import load_finetuned
-import tiny
 
 GPT1 = Path(__file__).parent.parent / "fixtures" / "checkpoints" / "gpt1"
 SIZES = {"hidden_size": 16, "num_layers": 2, "num_heads": 2, "intermediate_size": 32, "max_positions": 32}

@@ -7,8 +7,8 @@ import tiny
 from bert_tf import config
 from bert_tf.errors import DataError
 from bert_tf.tasks import build_task, check_task
-from bert_tf.tasks.conll import read_conll
-from bert_tf.tasks.tagged_sequences import Words, cut_sequences, surroundings
+from bert_tf.tasks.tagging.conll import read_conll
+from bert_tf.tasks.tagging.sequences import Words, cut_sequences, surroundings
 from bert_tf.tokenizers.layout import build_layout
 from bert_tf.training.finetune_config import FinetuneConfig
 

@@ -5,7 +5,7 @@ import random
 import pytest
 from seqeval.metrics import classification_report
 
-from bert_tf.tasks.entities import complete, entities, entity_scores, scores_by_type
+from bert_tf.tasks.tagging.entities import complete, entities, entity_scores, scores_by_type
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,7 @@ from bert_tf.backend import AdamW
 from bert_tf.errors import ConfigError
 from bert_tf.export import ServedTagger
 from bert_tf.tasks import build_task, check_task
-from bert_tf.tasks.feature_tagger import MIXES, LayerMix, with_hidden_states
+from bert_tf.tasks.tagging.feature_tagger import MIXES, LayerMix, with_hidden_states
 from bert_tf.training.checkpoints import Checkpoints
 from bert_tf.training.finetune_config import FinetuneConfig, check_finetuning
 

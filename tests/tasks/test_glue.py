@@ -4,7 +4,7 @@ import pytest
 
 from bert_tf.errors import ConfigError
 from bert_tf.tasks import ColumnsConfig, TaskConfig, build_task
-from bert_tf.tasks.glue import GLUE_TASKS, resolve
+from bert_tf.tasks.benchmarks.glue import GLUE_TASKS, resolve
 from bert_tf.tokenizers import WordPieceTokenizer
 
 # train or dev file, test file, first text, first pair, labels, texts of the test file.

@@ -11,7 +11,7 @@ import tiny
 
 from bert_tf.errors import ConfigError, DataError
 from bert_tf.tasks import build_task
-from bert_tf.tasks.cloze_files import scores_of
+from bert_tf.tasks.cloze.files import scores_of
 
 PASSAGE = {
     "text": "Anna met Bert in Paris.\n@highlight\nAnna was good",

@@ -6,8 +6,8 @@ import pytest
 
 from bert_tf.errors import DataError
 from bert_tf.tasks.config import ColumnsConfig
-from bert_tf.tasks.t5_formats import T5_FORMATS, class_of, names_referent, number_of
-from bert_tf.tasks.text_to_text_files import read_format
+from bert_tf.tasks.text_to_text.files import read_format
+from bert_tf.tasks.text_to_text.t5_formats import T5_FORMATS, class_of, names_referent, number_of
 
 PAIR = {"sentence1": "A plane.", "sentence2": "An air plane."}
 RTE = {"premise": "It rained.", "hypothesis": "It was dry."}

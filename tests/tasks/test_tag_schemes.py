@@ -8,9 +8,9 @@ import tiny
 
 from bert_tf.errors import ConfigError, DataError
 from bert_tf.tasks import build_task, load_task
-from bert_tf.tasks.entities import entities, entity_scores
-from bert_tf.tasks.tag_schemes import SCHEMES, find_break, find_scheme, rewrite
-from bert_tf.tasks.tagged_sequences import Words
+from bert_tf.tasks.tagging.entities import entities, entity_scores
+from bert_tf.tasks.tagging.schemes import SCHEMES, find_break, find_scheme, rewrite
+from bert_tf.tasks.tagging.sequences import Words
 
 # "Anna Lee" and "Bert" touch and are of one type; "Rome" is of another one.
 SAME = {

@@ -6,7 +6,7 @@ import tensorflow as tf
 import tiny
 
 from bert_tf.tasks import Examples, build_task
-from bert_tf.tasks.tagged_sequences import cut_sequences, words_of_sentences, words_of_texts
+from bert_tf.tasks.tagging.sequences import cut_sequences, words_of_sentences, words_of_texts
 from bert_tf.tokenizers import ByteLevelBPETokenizer, train_bpe, train_byte_level_bpe, train_unigram
 from bert_tf.tokenizers.layout import build_layout
 from bert_tf.tokenizers.ops.word_spans import find_word_spans

@@ -12,7 +12,7 @@ import tiny
 from bert_tf.backend import AdamW
 from bert_tf.errors import ConfigError, DataError, RunDirectoryError
 from bert_tf.tasks import TaskConfig, build_task, load_task, metrics
-from bert_tf.tasks.classification import sorted_labels
+from bert_tf.tasks.texts.classification import sorted_labels
 from bert_tf.training.strategies import make_strategy
 
 RANDOM = np.random.default_rng(0)

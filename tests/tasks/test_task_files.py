@@ -11,11 +11,11 @@ from bert_tf import tasks
 from bert_tf.config import build, load
 from bert_tf.errors import DataError
 from bert_tf.parsing import parse_yaml
-from bert_tf.tasks.columns import read_columns, read_words
 from bert_tf.tasks.config import ColumnsConfig, TaskConfig
-from bert_tf.tasks.conll import read_conll
-from bert_tf.tasks.files import file_format, read_table
-from bert_tf.tasks.regression import parse_numbers
+from bert_tf.tasks.tables.columns import read_columns, read_words
+from bert_tf.tasks.tables.files import file_format, read_table
+from bert_tf.tasks.tagging.conll import read_conll
+from bert_tf.tasks.texts.regression import parse_numbers
 from bert_tf.training.finetune_config import FinetuneConfig
 
 

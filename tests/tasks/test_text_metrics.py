@@ -3,7 +3,7 @@
 import pytest
 
 from bert_tf.errors import ConfigError
-from bert_tf.tasks import text_metrics
+from bert_tf.tasks.text_to_text import text_metrics
 
 TARGETS = ["the cat sat on the mat .", "it is raining today in the city"]
 TEXTS = ["the cat is on the mat .", "it is raining today in the city"]

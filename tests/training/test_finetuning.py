@@ -13,17 +13,17 @@ from bert_tf import config as configuration
 from bert_tf.backend import AdamW
 from bert_tf.backend.model import NonFiniteError
 from bert_tf.errors import ConfigError, DataError, RunDirectoryError
-from bert_tf.training.loading import load_finetuned
 from bert_tf.interrupts import Interrupted
 from bert_tf.models.families import build_config, build_encoder, describe
 from bert_tf.objectives import Denoising, MaskedLM
 from bert_tf.tasks import load_task
-from bert_tf.tasks.classification import ClassificationTask
 from bert_tf.tasks.heads import TaskModel
+from bert_tf.tasks.texts.classification import ClassificationTask
 from bert_tf.tokenizers import WordPieceTokenizer
 from bert_tf.training import finetuning
 from bert_tf.training.converting import write_run
 from bert_tf.training.finetuning import FinetuneConfig, finetune
+from bert_tf.training.loading import load_finetuned
 from bert_tf.training.run_directory import RunDirectory
 
 WORDS = ["good", "fine", "bad", "poor", "film", "plot", "a", "the"]

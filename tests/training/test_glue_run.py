@@ -11,11 +11,11 @@ from tasks import tiny
 import bert_tf
 from bert_tf.cli.main import main
 from bert_tf.errors import ConfigError, DataError
-from bert_tf.tasks.glue_files import GLUE, prediction
+from bert_tf.tasks.benchmarks.glue_files import GLUE, prediction
 from bert_tf.training import benchmark
 from bert_tf.training.benchmark import run_benchmark, write_submission
-from bert_tf.training.benchmark_results import collect, rows, score
 from bert_tf.training.benchmark_config import BenchmarkConfig, plan_benchmark
+from bert_tf.training.benchmark_results import collect, rows, score
 
 SENTENCES = ["good film", "bad film", "the plot was awful", "a fine actor"]
 

@@ -17,11 +17,11 @@ from bert_tf.cli.main import main
 from bert_tf.errors import ConfigError, DataError
 from bert_tf.export import run as export
 from bert_tf.tasks import build_task
+from bert_tf.tasks.benchmarks.superglue_files import SUPERGLUE, measure_broad_coverage, measure_gender_parity, submission_lines
 from bert_tf.tasks.record import TASKS
-from bert_tf.tasks.superglue_files import SUPERGLUE, measure_broad_coverage, measure_gender_parity, submission_lines
 from bert_tf.training.benchmark import write_submission
-from bert_tf.training.benchmark_results import collect, rows, score
 from bert_tf.training.benchmark_config import BenchmarkConfig, plan_benchmark
+from bert_tf.training.benchmark_results import collect, rows, score
 
 SETTINGS = {"task": {"sequence_length": 16}, "train": {"epochs": 1, "batch_size": 4}}
 ENTAILMENT = ("entailment", "not_entailment")

@@ -13,7 +13,7 @@ from bert_tf.tasks.choices.formats import FORMATS, arc_row, recognized
 from bert_tf.tasks.choices.question import MalformedRow, Question, options_of, text_of
 from bert_tf.tasks.choices.tables import table_format
 from bert_tf.tasks.examples import Examples
-from bert_tf.tasks.files import file_format, read_table, read_text
+from bert_tf.tasks.tables.files import file_format, read_table, read_text
 
 
 @dataclasses.dataclass

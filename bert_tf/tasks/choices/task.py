@@ -13,7 +13,7 @@ from bert_tf.tasks.choices.option_rows import OptionRows
 from bert_tf.tasks.choices.reading import examples_of, question_of, read_questions
 from bert_tf.tasks.heads import INPUTS
 from bert_tf.tasks.task import SavedTask, Task
-from bert_tf.tasks.text_task import with_separators
+from bert_tf.tasks.texts.text_task import with_separators
 
 
 @dataclasses.dataclass(frozen=True)

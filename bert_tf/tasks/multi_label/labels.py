@@ -3,9 +3,9 @@
 from bert_tf.config import nearest
 from bert_tf.errors import ConfigError, DataError
 from bert_tf.parsing import brief
-from bert_tf.tasks.columns import Malformed, as_string
 from bert_tf.tasks.config import LABEL_NAMES
-from bert_tf.tasks.labels import no_label
+from bert_tf.tasks.tables.columns import Malformed, as_string
+from bert_tf.tasks.tables.labels import no_label
 
 _TRUTH = {"1": True, "true": True, "t": True, "yes": True, "0": False, "false": False, "f": False, "no": False}
 

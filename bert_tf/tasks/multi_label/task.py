@@ -8,12 +8,12 @@ from bert_tf.errors import ConfigError, DataError
 from bert_tf.parsing import brief
 from bert_tf.reporting import findings
 from bert_tf.tasks import metrics
-from bert_tf.tasks.classification import sorted_labels
-from bert_tf.tasks.labels import check_distinct, no_label, not_in_label_set
 from bert_tf.tasks.metric_table import MULTI_LABEL, measure
 from bert_tf.tasks.multi_label.labels import label_reader
 from bert_tf.tasks.multi_label.model import MultiLabelClassifier
-from bert_tf.tasks.text_task import TextTask
+from bert_tf.tasks.tables.labels import check_distinct, no_label, not_in_label_set
+from bert_tf.tasks.texts.classification import sorted_labels
+from bert_tf.tasks.texts.text_task import TextTask
 
 
 class MultiLabelTask(TextTask):

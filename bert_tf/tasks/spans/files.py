@@ -5,9 +5,9 @@ import functools
 
 from bert_tf.errors import DataError
 from bert_tf.parsing import brief, parse_json
-from bert_tf.tasks.columns import UsualNames, read_columns
-from bert_tf.tasks.files import file_format, numbered_lines, read_table, read_text
 from bert_tf.tasks.spans.questions import Questions, check_answers, check_text
+from bert_tf.tasks.tables.columns import UsualNames, read_columns
+from bert_tf.tasks.tables.files import file_format, numbered_lines, read_table, read_text
 
 USUAL = UsualNames(
     text=("question", "query", "text"), text_pair=("context", "passage", "paragraph", "document", "text_pair"), label=()

@@ -20,7 +20,7 @@ from bert_tf.tasks.spans.questions import Questions, check_answers, check_text
 from bert_tf.tasks.spans.window_sequences import encode_questions
 from bert_tf.tasks.spans.windows import null_at_end
 from bert_tf.tasks.task import SavedTask, Task
-from bert_tf.tasks.text_task import with_separators
+from bert_tf.tasks.texts.text_task import with_separators
 
 
 @dataclasses.dataclass(frozen=True)

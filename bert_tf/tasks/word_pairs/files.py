@@ -6,7 +6,7 @@ import re
 from bert_tf.errors import DataError
 from bert_tf.parsing import brief, parse_json
 from bert_tf.tasks.examples import Examples
-from bert_tf.tasks.files import read_objects
+from bert_tf.tasks.tables.files import read_objects
 
 LABELS = ("false", "true")
 

@@ -1,8 +1,8 @@
 """Two marked words: whether they have the same sense (WiC), or mean the same thing (WSC)."""
 
 from bert_tf.errors import ConfigError, DataError
-from bert_tf.tasks.classification import ClassificationTask
 from bert_tf.tasks.heads import INPUTS
+from bert_tf.tasks.texts.classification import ClassificationTask
 from bert_tf.tasks.word_pairs.files import LABELS, examples_of, read_word_pairs, row_of
 from bert_tf.tasks.word_pairs.model import WordPairClassifier
 from bert_tf.tasks.word_pairs.sequences import encode_word_pairs

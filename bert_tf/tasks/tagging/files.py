@@ -5,12 +5,12 @@ import dataclasses
 from absl import logging
 
 from bert_tf.errors import DataError
-from bert_tf.tasks.columns import read_columns, read_words
 from bert_tf.tasks.config import WORDS_NAMES
-from bert_tf.tasks.conll import read_conll
-from bert_tf.tasks.entities import marks_entities
-from bert_tf.tasks.files import file_format, read_table
-from bert_tf.tasks.tag_schemes import find_break, find_scheme, prefixes_of, rewrite
+from bert_tf.tasks.tables.columns import read_columns, read_words
+from bert_tf.tasks.tables.files import file_format, read_table
+from bert_tf.tasks.tagging.conll import read_conll
+from bert_tf.tasks.tagging.entities import marks_entities
+from bert_tf.tasks.tagging.schemes import find_break, find_scheme, prefixes_of, rewrite
 
 
 def read_tagged(path, columns, labelled):

@@ -13,7 +13,7 @@ from bert_tf.tasks import metrics
 from bert_tf.tasks.heads import Regressor
 from bert_tf.tasks.metric_table import REGRESSION, measure
 from bert_tf.tasks.task import SavedTask
-from bert_tf.tasks.text_task import TextTask
+from bert_tf.tasks.texts.text_task import TextTask
 
 #: The largest label: sums of such numbers in float32 stay finite.
 LARGEST_NUMBER = 1e30

@@ -11,7 +11,7 @@ Ramshaw and Marcus 1995 (IOB1), Tjong Kim Sang and Veenstra 1999 (IOB2), Ratinov
 imported.
 """
 
-from bert_tf.tasks.entities import entities, marks_entities
+from bert_tf.tasks.tagging.entities import entities, marks_entities
 
 SCHEMES = ("IOB1", "IOB2", "BIOES", "BILOU")
 #: Scheme -> the prefixes of a first, a further and a last word, and of a single one.

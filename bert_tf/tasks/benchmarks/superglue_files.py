@@ -9,8 +9,8 @@ import json
 
 from bert_tf.errors import DataError
 from bert_tf.parsing import brief
-from bert_tf.tasks.benchmark import Benchmark, BenchmarkTask, Submitted
-from bert_tf.tasks.files import read_table
+from bert_tf.tasks.benchmarks.benchmark import Benchmark, BenchmarkTask, Submitted
+from bert_tf.tasks.tables.files import read_table
 
 _ENTAILMENT = ["entailment", "not_entailment"]
 

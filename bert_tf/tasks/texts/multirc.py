@@ -9,9 +9,9 @@ import numpy as np
 
 from bert_tf.errors import ConfigError, DataError
 from bert_tf.parsing import brief
-from bert_tf.tasks.classification import ClassificationTask
 from bert_tf.tasks.examples import Examples
-from bert_tf.tasks.files import file_format, member, read_table
+from bert_tf.tasks.tables.files import file_format, member, read_table
+from bert_tf.tasks.texts.classification import ClassificationTask
 
 LABELS = ("0", "1")
 

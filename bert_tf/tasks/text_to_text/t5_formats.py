@@ -56,7 +56,7 @@ class T5Format:
         glue: the name in `GLUE_TASKS` of the columns of its TSV files; None for files with named keys.
 
     Example:
-        from bert_tf.tasks.t5_formats import T5_FORMATS
+        from bert_tf.tasks.text_to_text.t5_formats import T5_FORMATS
 
         row = {"premise": "It rained.", "hypothesis": "It was dry.", "label": "contradiction"}
         (pair,) = T5_FORMATS["cb"].convert(row)
@@ -279,7 +279,7 @@ def glue_row(name, text, text_pair=None, label=None):
     """The row, as `convert` takes it, of the columns that `GLUE_TASKS` names.
 
     Example:
-        from bert_tf.tasks.t5_formats import glue_row
+        from bert_tf.tasks.text_to_text.t5_formats import glue_row
 
         glue_row("mnli", "It rained.", "It was dry.")  # {'premise': ..., 'hypothesis': ...}
     """

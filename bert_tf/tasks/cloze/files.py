@@ -6,8 +6,8 @@ import dataclasses
 from bert_tf.errors import DataError
 from bert_tf.parsing import brief, parse_json
 from bert_tf.tasks.examples import Examples
-from bert_tf.tasks.files import member, read_objects
 from bert_tf.tasks.spans.scorer import f1, normalize_squad
+from bert_tf.tasks.tables.files import member, read_objects
 
 #: The mark in a query that an entity is to fill.
 PLACEHOLDER = "@placeholder"

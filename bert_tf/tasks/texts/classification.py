@@ -6,9 +6,9 @@ from bert_tf.errors import ConfigError, DataError
 from bert_tf.reporting import findings
 from bert_tf.tasks import metrics
 from bert_tf.tasks.heads import Classifier
-from bert_tf.tasks.labels import check_distinct, class_weights, not_in_label_set
 from bert_tf.tasks.metric_table import CLASSIFICATION, measure
-from bert_tf.tasks.text_task import TextTask
+from bert_tf.tasks.tables.labels import check_distinct, class_weights, not_in_label_set
+from bert_tf.tasks.texts.text_task import TextTask
 
 
 class ClassificationTask(TextTask):

@@ -10,16 +10,16 @@ from bert_tf.errors import ConfigError, DataError
 from bert_tf.parsing import brief
 from bert_tf.reporting import findings
 from bert_tf.tasks import metrics
-from bert_tf.tasks.conll import write_conll
-from bert_tf.tasks.entities import complete, entities, entity_scores, marks_entities, scores_by_type
 from bert_tf.tasks.examples import Examples
-from bert_tf.tasks.feature_tagger import FeatureTagger
-from bert_tf.tasks.files import FORMATS
 from bert_tf.tasks.heads import Classifier
-from bert_tf.tasks.labels import check_distinct, class_weights, not_in_label_set
-from bert_tf.tasks.tag_schemes import prefixes_of, rewrite
-from bert_tf.tasks.tagged_files import in_scheme, read_tagged, scheme_of_file, without_documents
-from bert_tf.tasks.tagged_sequences import cut_sequences, words_of_sentences, words_of_texts
+from bert_tf.tasks.tables.files import FORMATS
+from bert_tf.tasks.tables.labels import check_distinct, class_weights, not_in_label_set
+from bert_tf.tasks.tagging.conll import write_conll
+from bert_tf.tasks.tagging.entities import complete, entities, entity_scores, marks_entities, scores_by_type
+from bert_tf.tasks.tagging.feature_tagger import FeatureTagger
+from bert_tf.tasks.tagging.files import in_scheme, read_tagged, scheme_of_file, without_documents
+from bert_tf.tasks.tagging.schemes import prefixes_of, rewrite
+from bert_tf.tasks.tagging.sequences import cut_sequences, words_of_sentences, words_of_texts
 from bert_tf.tasks.task import SavedTask, Task
 
 
@@ -45,7 +45,7 @@ class TaggingTask(Task):
     A word's tag is read at its first token, on a decoder at its last one.
 
     Entity tags are checked by the rules of their scheme when a labelled file is read, and rewritten where the model
-    learns another one (`TaggingConfig.scheme`, `bert_tf.tasks.tag_schemes`). `predict` writes in the training file's
+    learns another one (`TaggingConfig.scheme`, `bert_tf.tasks.tagging.schemes`). `predict` writes in the training file's
     scheme, or in that of `columns.tag_scheme`.
 
     Attributes:

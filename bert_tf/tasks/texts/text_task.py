@@ -6,12 +6,12 @@ import numpy as np
 
 from bert_tf.errors import ConfigError, DataError
 from bert_tf.parsing import brief
-from bert_tf.tasks.columns import read_columns
+from bert_tf.tasks.benchmarks.glue import test_columns
 from bert_tf.tasks.examples import Examples
-from bert_tf.tasks.files import file_format, read_table
-from bert_tf.tasks.glue import test_columns
-from bert_tf.tasks.labels import no_label
 from bert_tf.tasks.sequences import Sequences, tokenize
+from bert_tf.tasks.tables.columns import read_columns
+from bert_tf.tasks.tables.files import file_format, read_table
+from bert_tf.tasks.tables.labels import no_label
 from bert_tf.tasks.task import Task
 from bert_tf.tokenizers.layout import with_layout
 

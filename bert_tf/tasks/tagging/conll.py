@@ -5,7 +5,7 @@ import re
 from bert_tf.config import nearest
 from bert_tf.errors import DataError
 from bert_tf.tasks.examples import Examples
-from bert_tf.tasks.files import numbered_lines, read_text
+from bert_tf.tasks.tables.files import numbered_lines, read_text
 
 #: The columns of CoNLL-U.
 COLUMNS = ("ID", "FORM", "LEMMA", "UPOS", "XPOS", "FEATS", "HEAD", "DEPREL", "DEPS", "MISC")

@@ -7,7 +7,7 @@ from bert_tf.config import Range, nearest
 from bert_tf.errors import ConfigError
 from bert_tf.generation.generation_config import GenerationConfig
 from bert_tf.tasks.config import TaskConfig
-from bert_tf.tasks.t5_formats import T5_FORMATS
+from bert_tf.tasks.text_to_text.t5_formats import T5_FORMATS
 
 
 @dataclasses.dataclass(frozen=True)
@@ -17,7 +17,7 @@ class TextToTextConfig(TaskConfig):
     `sequence_length` is the largest number of tokens in a source, special tokens included.
 
     Attributes:
-        format: one of T5's formats (`bert_tf.tasks.t5_formats`), such as "rte", "squad" or "translate_en_de": it reads
+        format: one of T5's formats (`bert_tf.tasks.text_to_text.t5_formats`), such as "rte", "squad" or "translate_en_de": it reads
             that data set's own files and writes its sources and targets as T5 does. None: the columns of the file are
             the source and the target.
         prefix: a text before each source, such as "simplify: "; None for none. A format has its own.

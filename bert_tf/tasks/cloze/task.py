@@ -10,11 +10,11 @@ import tensorflow as tf
 
 from bert_tf.reporting import findings
 from bert_tf.tasks import metrics
+from bert_tf.tasks.cloze.files import PLACEHOLDER, examples_of, read_record, row_of, scores_of
 from bert_tf.tasks.heads import Classifier
-from bert_tf.tasks.cloze_files import PLACEHOLDER, examples_of, read_record, row_of, scores_of
 from bert_tf.tasks.sequences import Sequences, gather, tokenize
 from bert_tf.tasks.task import Task
-from bert_tf.tasks.text_task import with_separators
+from bert_tf.tasks.texts.text_task import with_separators
 
 
 @dataclasses.dataclass(frozen=True, eq=False)

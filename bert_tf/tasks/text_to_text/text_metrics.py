@@ -9,7 +9,7 @@ from bert_tf.errors import ConfigError
 from bert_tf.tasks import metrics
 from bert_tf.tasks.spans.questions import Answers
 from bert_tf.tasks.spans.scorer import raw_scores
-from bert_tf.tasks.t5_formats import class_of, names_referent, number_of
+from bert_tf.tasks.text_to_text.t5_formats import class_of, names_referent, number_of
 
 #: What `task.text_metrics` names -> (the package, the metrics).
 TEXT_METRICS = {

@@ -2,8 +2,8 @@
 
 from keras import ops
 
-from bert_tf.errors import ConfigError
 from bert_tf.backend import cross_entropy, largest
+from bert_tf.errors import ConfigError
 from bert_tf.generation import DecoderSteps, EncoderDecoderSteps, find_texts
 from bert_tf.tasks.heads import InferringModel
 

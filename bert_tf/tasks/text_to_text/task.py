@@ -8,15 +8,16 @@ from bert_tf.errors import ConfigError, DataError
 from bert_tf.generation import Restrictions, StopStrings
 from bert_tf.parsing import brief
 from bert_tf.reporting import findings
-from bert_tf.tasks import metrics, text_metrics
+from bert_tf.tasks import metrics
 from bert_tf.tasks.examples import Examples
-from bert_tf.tasks.labels import no_label, not_in_label_set
-from bert_tf.tasks.t5_formats import T5_FORMATS, UNKNOWN, class_of
+from bert_tf.tasks.tables.labels import no_label, not_in_label_set
 from bert_tf.tasks.task import Task
-from bert_tf.tasks.text_pair_sequences import encode_pairs
-from bert_tf.tasks.text_task import with_separators
-from bert_tf.tasks.text_to_text_files import format_examples, read_format, read_sources
-from bert_tf.tasks.text_to_text_model import TextToText
+from bert_tf.tasks.text_to_text import text_metrics
+from bert_tf.tasks.text_to_text.files import format_examples, read_format, read_sources
+from bert_tf.tasks.text_to_text.model import TextToText
+from bert_tf.tasks.text_to_text.sequences import encode_pairs
+from bert_tf.tasks.text_to_text.t5_formats import T5_FORMATS, UNKNOWN, class_of
+from bert_tf.tasks.texts.text_task import with_separators
 from bert_tf.tokenizers.frame import Frame
 
 

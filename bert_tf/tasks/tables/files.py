@@ -11,7 +11,7 @@ from pathlib import Path
 from bert_tf.encodings import conversion_advice
 from bert_tf.errors import DataError
 from bert_tf.parsing import brief, parse_json
-from bert_tf.tasks.sniffing import SAMPLE_BYTES, sniff
+from bert_tf.tasks.tables.sniffing import SAMPLE_BYTES, sniff
 from tfrecords.corpus.tables import opened_parquet
 
 FORMATS = {

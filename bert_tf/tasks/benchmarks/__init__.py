@@ -1,0 +1,1 @@
+"""GLUE and SuperGLUE as they are distributed and as they are submitted."""

@@ -1,0 +1,1 @@
+"""ReCoRD: which entity of a passage fills the gap of a query."""

@@ -1,0 +1,1 @@
+"""Labelled files as tables: formats, columns, labels."""

@@ -1,0 +1,1 @@
+"""Tagging: a tag for every word of a sentence."""

@@ -1,0 +1,1 @@
+"""Text to text: one text is read and another one is written."""

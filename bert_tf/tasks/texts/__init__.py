@@ -1,0 +1,1 @@
+"""One label or number for a text or a pair of texts."""
