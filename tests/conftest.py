@@ -6,6 +6,8 @@ import os
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
 os.environ.setdefault("CUDA_VISIBLE_DEVICES", "-1")
 os.environ["KERAS_BACKEND"] = "tensorflow"
+# As the commands that train: what they write in a process of their own is compared with what is trained here.
+os.environ.setdefault("TF_ENABLE_ONEDNN_OPTS", "1")
 # oneDNN's own allocator never gives memory back: the largest test would decide for all that follow.
 os.environ.setdefault("TF_ONEDNN_USE_SYSTEM_ALLOCATOR", "1")
 

@@ -388,6 +388,20 @@ def test_lists_of_values_are_a_grid(monkeypatch, capsys):
     assert len(re.findall(r"0\.5000", printed)) == 18
     assert "best: learning_rate=2e-05,epochs=4,batch_size=16" in printed and "bert-tf export grid" in printed
 
+@pytest.mark.parametrize("command, given, expected", [("pretrain", None, "1"), ("pretrain", "0", "0"), ("inspect", None, "None")])
+def test_commands_that_train_turn_onednn_on(command, given, expected):
+    code = (
+        "import os, sys; from bert_tf.cli import inspect, pretrain; import bert_tf.cli.main as command_line\n"
+        "show = lambda options: print(os.environ.get('TF_ENABLE_ONEDNN_OPTS'))\n"
+        "inspect.run = pretrain.run = show\n"
+        "sys.exit(command_line.main(sys.argv[1:]))"
+    )
+    environment = {name: value for name, value in os.environ.items() if name != "TF_ENABLE_ONEDNN_OPTS"}
+    environment |= {"TF_ENABLE_ONEDNN_OPTS": given} if given else {}
+    arguments = ["inspect", "shards"] if command == "inspect" else ["pretrain", "--shards", "shards", "--output", "run"]
+    done = subprocess.run([sys.executable, "-c", code, *arguments], env=environment, capture_output=True, text=True)
+    assert (done.returncode, done.stdout.strip()) == (0, expected), done.stderr
+
 
 def test_the_example_of_study_names_the_tasks_that_there_are():
     named = set(re.findall(r"--set finetune\.(\w+)\.", study_command.__doc__))
