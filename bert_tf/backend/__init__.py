@@ -19,7 +19,6 @@ from bert_tf.backend.cpu_kernels import (
 from bert_tf.backend.graph import as_graph
 from bert_tf.backend.lamb import Lamb
 from bert_tf.backend.model import NonFiniteError, TrainableModel
-from bert_tf.backend.muon import Muon
 from bert_tf.backend.optimizers import AdamW
 from bert_tf.backend.randomness import Dropout, UniformNumbers, recomputed
 from bert_tf.backend.schedules import WarmupDecay

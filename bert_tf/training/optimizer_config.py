@@ -16,8 +16,7 @@ class OptimizerConfig:
 
     Attributes:
         name: "adamw"; "adagrad": ELMo's; "lamb": ALBERT's optimizer for batches of thousands (Lan et al. 2019, section 4.1);
-            "adafactor": T5's, which keeps two vectors where the others keep two matrices; "muon": AdamW, but for the
-            matrices of the layers, which take fewer updates with it.
+            "adafactor": T5's, which keeps two vectors where the others keep two matrices.
         learning_rate: the peak, at the end of the warm-up. Adafactor's is relative to the size of each variable.
         warmup_steps: updates over which the learning rate rises from 0; None for `warmup_fraction` of the run.
         warmup_fraction: the fraction of the run that is warm-up, where `warmup_steps` is not set.
@@ -105,25 +104,6 @@ class AdafactorConfig(OptimizerConfig):
 
 
 @dataclasses.dataclass(frozen=True)
-class MuonConfig(OptimizerConfig):
-    """Muon for the matrices of the layers, AdamW for all other weights (Liu et al. 2025, arXiv:2502.16982).
-
-    Attributes:
-        weight_decay, clip_norm: as of `AdamConfig`.
-        momentum: of the matrices.
-        beta_1, beta_2, epsilon: of the other weights, as of `AdamConfig`; their moments are corrected for starting at zero.
-    """
-
-    name: str = "muon"
-    weight_decay: Annotated[float, Range(at_least=0)] = 0.1
-    momentum: Annotated[float, Range(at_least=0, below=1)] = 0.95
-    beta_1: Annotated[float, Range(at_least=0, below=1)] = 0.9
-    beta_2: Annotated[float, Range(at_least=0, below=1)] = 0.95
-    epsilon: Annotated[float, Range(above=0)] = 1e-8
-    clip_norm: Annotated[float | None, Range(above=0)] = 1.0
-
-
-@dataclasses.dataclass(frozen=True)
 class AdagradConfig(OptimizerConfig):
     """Adagrad (Duchi et al. 2011), with which ELMo was trained; the rate does not decay.
 
@@ -170,9 +150,6 @@ OPTIMIZERS = Registry(
             "bert_tf.backend:Adafactor",
             AdafactorConfig,
             ("decay_exponent", "clip_threshold", "scale_by_parameters"),
-        ),
-        Optimizer(
-            "muon", "bert_tf.backend:Muon", MuonConfig, ("weight_decay", "momentum", "beta_1", "beta_2", "epsilon", "clip_norm")
         ),
         Optimizer("adagrad", "keras.optimizers:Adagrad", AdagradConfig, ("initial_accumulator_value", "clip_norm")),
     ],
