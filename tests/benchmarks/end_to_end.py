@@ -16,7 +16,7 @@ import time
 from pathlib import Path
 
 from side_by_side import main, model_arguments, paced
-from training_step import RATE, garden_step
+from training_step import RATE, garden_model
 
 SAMPLE = Path(__file__).parent.parent.parent / "bert_tf" / "samples" / "state_of_the_union.jsonl"
 
@@ -70,7 +70,7 @@ def model_garden(policy):
     def setup(a):
         documents = read_documents(a)
         tokenizer = trained_vocabulary(documents)
-        step = garden_step(a, policy, tokenizer.vocabulary_size)
+        *_, step = garden_model(a, policy, tokenizer.vocabulary_size)
         import tensorflow as tf
         from official.nlp.data import create_pretraining_data as create
         from official.nlp.data.pretrain_dataloader import BertPretrainDataConfig, BertPretrainDataLoader

@@ -57,8 +57,8 @@ def fit_steps(model, data, a):
     return lambda: (train(), a.steps * a.batch * a.length)[1]
 
 
-def garden_step(a, policy, vocabulary=VOCABULARY):
-    """Function from a batch of Model Garden's to the loss after one update."""
+def garden_model(a, policy, vocabulary=VOCABULARY):
+    """(model, optimizer, function from a batch of Model Garden's to the loss of one update)."""
     os.environ["TF_USE_LEGACY_KERAS"] = "1"
     import tensorflow as tf
     import tf_keras
@@ -70,6 +70,7 @@ def garden_step(a, policy, vocabulary=VOCABULARY):
     start = tf_keras.initializers.TruncatedNormal(stddev=0.02)
     encoder = networks.BertEncoderV2(
         vocab_size=vocabulary,
+        type_vocab_size=2,
         hidden_size=a.hidden_size,
         num_layers=a.layers,
         num_attention_heads=a.heads,
@@ -93,7 +94,7 @@ def garden_step(a, policy, vocabulary=VOCABULARY):
         optimizer.apply_gradients(zip(tape.gradient(loss, variables), variables))
         return loss
 
-    return step
+    return model, optimizer, step
 
 
 GARDEN_INPUTS = ("input_word_ids", "input_mask", "input_type_ids", "masked_lm_positions")
@@ -101,7 +102,7 @@ GARDEN_INPUTS = ("input_word_ids", "input_mask", "input_type_ids", "masked_lm_po
 
 def model_garden(policy):
     def setup(a):
-        step = garden_step(a, policy)
+        *_, step = garden_model(a, policy)
         import tensorflow as tf
 
         ours = make_batch(a)
@@ -142,7 +143,7 @@ def keras_hub(policy):
         )
         model = hub.models.BertMaskedLM(backbone=backbone, preprocessor=None)
         optimizer = keras.optimizers.AdamW(RATE, weight_decay=0.01, global_clipnorm=1.0)
-        loss = keras.losses.SparseCategoricalCrossentropy(from_logits=False)
+        loss = keras.losses.SparseCategoricalCrossentropy(from_logits=True)
         model.compile(optimizer=optimizer, loss=loss, jit_compile=False)  # with XLA it is slower on a CPU
         batch = make_batch(a)
         inputs = {key: batch[key] for key in ("token_ids", "segment_ids", "padding_mask", "mask_positions")}
