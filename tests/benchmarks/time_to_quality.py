@@ -66,7 +66,7 @@ def write_rows(a):
 
 
 def train_ours(a, minutes, folder):
-    """As many updates as fit, by the rate of a first run of some seconds, which is not counted."""
+    """As many updates as fit, by the rate of a first run of some seconds, which is not counted: (updates, seconds)."""
     common = {"data__shards": a.output / "train", "train__log_every": 10, "train__checkpoint_every": 10**9}
     bert_tf("pretrain", "--config", a.config, "--output", folder / "rate", train__steps=60, **common)
     lines = [json.loads(line) for line in (folder / "rate" / "metrics.jsonl").read_text().splitlines()]
@@ -76,12 +76,13 @@ def train_ours(a, minutes, folder):
 
     tokens = config.load(PretrainConfig, a.config, ["data.shards=shards"]).train.batch_size * a.length
     steps = int((60 * minutes - a.start_up) * rate / tokens)
-    common |= {"train__log_every": 100}
+    start = time.perf_counter()
     bert_tf("pretrain", "--config", a.config, "--output", folder / "model", train__steps=steps, **common)
-    return steps
+    return steps, time.perf_counter() - start
 
 
 def train_peer(a, name, tokenizer, minutes, folder):
+    """(updates, seconds)."""
     settings = {
         "rows": str(a.output / "rows.npy"), "vocabulary": str(Path(a.tokenizer) / "vocab.txt"), "seconds": 60 * minutes,
         "pad": tokenizer.pad_id, "cls": tokenizer.cls_id, "sep": tokenizer.sep_id, "mask": tokenizer.mask_id,
@@ -90,8 +91,9 @@ def train_peer(a, name, tokenizer, minutes, folder):
     }  # fmt: skip
     python = {"Model Garden": a.garden_python, "transformers": a.torch_python}.get(name, sys.executable)
     program = str(Path(__file__).with_name("time_to_quality_peers.py"))
+    start = time.perf_counter()
     subprocess.run([python, program, name, json.dumps(settings)], check=True, stdout=sys.stderr)
-    return json.loads((folder / "model" / "updates.json").read_text())
+    return json.loads((folder / "model" / "updates.json").read_text()), time.perf_counter() - start
 
 
 def judge(a, folder):
@@ -151,13 +153,9 @@ def main():
             trained, judged = folder / "trained.json", folder / "judged.json"
             if not trained.exists():
                 folder.mkdir(exist_ok=True)
-                start = time.perf_counter()
-                if name == "bert_tf":
-                    updates = train_ours(a, minutes, folder)
-                    seconds = None
-                else:
-                    updates = train_peer(a, name, tokenizer, minutes, folder)
-                    seconds = time.perf_counter() - start
+                ours = name == "bert_tf"
+                found = train_ours(a, minutes, folder) if ours else train_peer(a, name, tokenizer, minutes, folder)
+                updates, seconds = found
                 trained.write_text(json.dumps({"updates": updates, "seconds": seconds, "cpu": cpu()}))
             if not judged.exists():
                 judged.write_text(json.dumps(judge(a, folder)))
@@ -165,15 +163,17 @@ def main():
 
 
 def show(a):
-    print("| library | minutes | updates | held-out loss | accuracy | parts of speech | sentiment |\n|---|---|---|---|---|---|---|")
+    columns = ["library", "minutes", "seconds", "updates", "held-out loss", "accuracy", *TASKS]
+    print("|", " | ".join(columns), "|")
+    print("|---" * len(columns) + "|")
     for minutes in a.minutes:
         for name in ("bert_tf", *PEERS):
             folder = a.output / f"{name.replace(' ', '_')}-{minutes:g}"
             if (folder / "judged.json").exists():
-                found = json.loads((folder / "judged.json").read_text())
-                updates = json.loads((folder / "trained.json").read_text())["updates"]
-                tasks = [f"{100 * found[t][0]:.1f} ± {100 * found[t][1]:.1f}" if t in found else "" for t in TASKS]
-                cells = [name, f"{minutes:g}", updates, f"{found['loss']:.3f}", f"{100 * found['accuracy']:.1f}", *tasks]
+                trained, found = (json.loads((folder / file).read_text()) for file in ("trained.json", "judged.json"))
+                cells = [name, f"{minutes:g}", f"{trained['seconds']:.0f}", trained["updates"]]
+                cells += [f"{found['loss']:.3f}", f"{100 * found['accuracy']:.1f}"]
+                cells += [f"{100 * found[t][0]:.1f} ± {100 * found[t][1]:.1f}" if t in found else "" for t in TASKS]
                 print("|", " | ".join(map(str, cells)), "|")
 
 

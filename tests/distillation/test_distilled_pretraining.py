@@ -75,7 +75,7 @@ def test_the_student_is_an_ordinary_run(distilled):
 
 def test_progressive_transfer_trains_one_layer_after_the_other(folder):
     settings = ["model.family=bert", "student.layers=null", f"train.init_embeddings_from={folder / 'teacher'}"]
-    settings += ["terms={progressive: {phase_steps: 8}}", "train.steps=16", "train.log_every=8", "train.checkpoint_every=8"]
+    settings += ["terms={progressive: {phase_steps: 8, earlier_rate: 0.01}}", "train.steps=16", "train.log_every=8", "train.checkpoint_every=8"]
     run, _ = distill_pretraining(experiment(folder, *settings, "train.keep_checkpoints=5"), folder / "progressive")
     first, second = (load_file(file) for file in sorted(run.path.glob("checkpoints/*/model.safetensors")))
     teacher = {v.path: np.array(v) for v in load_pretrained(folder / "teacher")[0].variables}
@@ -84,7 +84,7 @@ def test_progressive_transfer_trains_one_layer_after_the_other(folder):
     assert np.abs(first["transformer_layer_0/attention/query/bias"]).max() > 0  # biases begin with zeros
     assert not first["transformer_layer_1/attention/query/bias"].any()
     step = [np.abs(second[kernel(i)] - first[kernel(i)]).max() for i in (0, 1)]
-    assert 0 < step[0] < 0.5 * step[1]  # a tenth of the rate; less steady gradients make it more
+    assert 0 < step[0] < 0.02 * step[1]  # with 1 / 300 of the rate
     next_part = ["model={}", "student.layers=null", f"train.init_from={run.path}", "terms={soft_labels: 1}", "train.steps=2"]
     last, _ = distill_pretraining(experiment(folder, *next_part), folder / "prediction")
     assert np.abs(tensors(last)[table] - second[table]).max() > 0 and last.config()["model"] == run.config()["model"]
