@@ -7,6 +7,7 @@ import tensorflow as tf
 
 from bert_tf.tasks.batching import bucket_bounds, plan_batches
 from bert_tf.tokenizers.ops.word_spans import find_word_spans
+from tfrecords.reading.untuned import untuned
 
 TOKENIZE_BATCH = 1024
 # AutoGraph would search for Python code to translate, which takes seconds and finds none.
@@ -80,7 +81,7 @@ class Sequences:
             return compute(indexes[splits[step] : splits[step + 1]], bounds[step])
 
         steps = tf.data.Dataset.range(start_step, len(plan))
-        return steps.map(batch, num_parallel_calls=tf.data.AUTOTUNE).prefetch(tf.data.AUTOTUNE)
+        return untuned(steps.map(batch, num_parallel_calls=tf.data.AUTOTUNE).prefetch(tf.data.AUTOTUNE))
 
     def _graph(self, tokenizer, sequence_length, static_size):
         """Graph function from the sequences of a batch and its width to its features: traced once, used in each epoch."""
@@ -185,5 +186,5 @@ def _map_texts(function, texts):
     if texts.shape[0] <= TOKENIZE_BATCH:
         return function(texts)  # tf.data would optimize the tokenizer's graph first, which takes a second
     batches = tf.data.Dataset.from_tensor_slices(texts).batch(TOKENIZE_BATCH)
-    results = batches.map(_as_it_is(function), num_parallel_calls=tf.data.AUTOTUNE)
+    results = untuned(batches.map(_as_it_is(function), num_parallel_calls=tf.data.AUTOTUNE))
     return tuple(tf.concat(parts, axis=0) for parts in zip(*results))

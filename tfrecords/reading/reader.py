@@ -17,6 +17,7 @@ from tfrecords.reading import verification
 from tfrecords.reading.input_sharding import INPUT_SHARDINGS
 from tfrecords.reading.order import ReadingOrder
 from tfrecords.reading.parsing import parse
+from tfrecords.reading.untuned import untuned
 from tfrecords.shards.manifest import Manifest
 from tfrecords.shards.schema import TOKENIZER_FOLDER
 
@@ -182,7 +183,7 @@ class ShardReader:
         options.deterministic = True
         # Batches are processed side by side: threads inside one op would only wait for each other.
         options.threading.max_intra_op_parallelism = 1
-        return dataset.prefetch(tf.data.AUTOTUNE).with_options(options)
+        return untuned(dataset.prefetch(tf.data.AUTOTUNE).with_options(options))
 
     def uncorrupted(self, seed):
         """The first epoch of `dataset` without `corrupt`, in NumPy: for counting, as nothing has to be traced.
