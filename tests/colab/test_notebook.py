@@ -42,7 +42,7 @@ def bert(texts, tmp_path_factory):
 @pytest.fixture(scope="module")
 def gpt2(texts, tmp_path_factory):
     tokenizer = train_byte_level_bpe(texts, 300, role_tokens=GPT2_ROLES, layout="none", normalization=None)
-    model = CausalLM(GPT2Decoder(GPT2Config(tokenizer.vocabulary_size, **SIZES)))
+    model = CausalLM(GPT2Decoder(GPT2Config(tokenizer.vocabulary_size, **SIZES | {"num_layers": 1})))
     bert_tf.save(model, tokenizer, folder := tmp_path_factory.mktemp("gpt2"))
     return folder
 
