@@ -36,13 +36,6 @@ def bert_tf(*arguments, **settings):
     subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
 
 
-def last_metrics(run):
-    found = {}
-    for line in (run / "metrics.jsonl").read_text().splitlines():
-        found |= json.loads(line)
-    return found
-
-
 def write_rows(a):
     """The shards of both texts, and rows.npy for the peers: int32 [N, L], padded."""
     from bert_tf.tokenizers import load_tokenizer
@@ -76,6 +69,7 @@ def train_ours(a, minutes, folder):
 
     tokens = config.load(PretrainConfig, a.config, ["data.shards=shards"]).train.batch_size * a.length
     steps = int((60 * minutes - a.start_up) * rate / tokens)
+    common |= {"train__log_every": 100}
     start = time.perf_counter()
     bert_tf("pretrain", "--config", a.config, "--output", folder / "model", train__steps=steps, **common)
     return steps, time.perf_counter() - start
@@ -118,8 +112,8 @@ def judge(a, folder):
                 data = ["--train", files[0], "--dev", files[1], "--init-from", model, "--output", run]
                 more = {"task__labels": a.tags.read_text()} if a.tags and task == "parts_of_speech" else {}
                 bert_tf("finetune", "--config", config, *data, optimizer__learning_rate=rate, train__seeds=3, **more)
-                seeds = [last_metrics(run / f"seed-{seed}")[metric] for seed in range(3)]
-                means.append((float(np.mean(seeds)), float(np.std(seeds, ddof=1))))
+                dev = json.loads((run / "summary.json").read_text())["dev"]
+                means.append((dev["mean"][metric], dev["spread"][metric]))
             found[task] = max(means)
     return found
 
@@ -153,9 +147,10 @@ def main():
             trained, judged = folder / "trained.json", folder / "judged.json"
             if not trained.exists():
                 folder.mkdir(exist_ok=True)
-                ours = name == "bert_tf"
-                found = train_ours(a, minutes, folder) if ours else train_peer(a, name, tokenizer, minutes, folder)
-                updates, seconds = found
+                if name == "bert_tf":
+                    updates, seconds = train_ours(a, minutes, folder)
+                else:
+                    updates, seconds = train_peer(a, name, tokenizer, minutes, folder)
                 trained.write_text(json.dumps({"updates": updates, "seconds": seconds, "cpu": cpu()}))
             if not judged.exists():
                 judged.write_text(json.dumps(judge(a, folder)))

@@ -3,7 +3,6 @@ from shard_fixtures import StandInTokenizer, random_examples, write_shards
 
 from bert_tf.tasks import build_task
 from bert_tf.tokenizers import train_wordpiece
-from bert_tf.training.strategies import feed_batches, make_strategy
 from tfrecords.reading.reader import ShardReader
 from tfrecords.reading.untuned import untuned
 
@@ -24,4 +23,3 @@ def test_what_trainings_read_is_not_tuned(tmp_path):
     examples = task.dataset(task.examples(["a film", "a"], labels=["1", "0"]), batch_size=2)
     for dataset in shards.dataset(4, 0), examples:
         assert not is_tuned(dataset)
-        assert not is_tuned(feed_batches(make_strategy("one"), dataset))

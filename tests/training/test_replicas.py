@@ -85,9 +85,7 @@ def runs(tmp_path_factory):
 
 def kill_workers(folder, cpus):
     """Kills the chief of two workers while it writes the checkpoint of step 8; "killed" holds step 4 then."""
-    values = experiment(folder.parent, folder.name, "masked_lm", checkpoint_every=4)
-    del values["data"]["eval_shards"]  # held-out losses are compared in the whole run
-    settings = config.build(PretrainConfig, values)
+    settings = config.build(PretrainConfig, experiment(folder.parent, folder.name, "masked_lm", checkpoint_every=4))
     config.save(settings, folder / "killed.yaml")
     arguments = folder / "killed.yaml", folder / "killed", 8, "checkpoint"
     killed, left = run_workers("killed_run.py", *arguments, logical_cpus=cpus)
@@ -161,7 +159,6 @@ def test_a_run_goes_on_with_another_number_of_replicas(runs, tmp_path):
 
 def test_killed_workers_continue_bitwise(runs):
     run, whole = (RunDirectory.open(runs("two_workers") / name) for name in ("killed", "masked_lm"))
-    losses, expected = ([(m["step"], m["loss"]) for m in r.metrics() if "loss" in m] for r in (run, whole))
-    assert losses == expected and losses[-1][0] == 12
+    assert [(m["step"], m.get("loss")) for m in run.metrics()] == [(m["step"], m.get("loss")) for m in whole.metrics()]
     for name in ("model.safetensors", "optimizer.safetensors"):
         assert (run.checkpoints.latest()[0] / name).read_bytes() == (whole.checkpoints.latest()[0] / name).read_bytes()
