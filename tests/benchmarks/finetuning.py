@@ -5,13 +5,16 @@
 
 The tasks: rte, mrpc, stsb (GLUE's files), tagging (CoNLL), choices (ARC), squad (version 2.0; f1 and em at the best
 threshold, of the questions with and without answer at the threshold 0). MODEL is a Hugging Face directory of a BERT.
-Each run is a process of its own, from the files to the metric of the last epoch, the seconds are those of the whole
-process, and the two libraries take turns. What is done is in --output, one line a run; the same command goes on from
-there, and prints the means and spreads of all that is in it. The files are read by bert_tf for both.
+Each run is a process of its own, from the files to the metric of the last epoch, and the two libraries take turns. The
+seconds are those of the whole process: of the clock, and of the CPU, which count where other work runs beside it. Both
+libraries use the cores that the command may use (`taskset -c 0` for one). What is done is in --output, one line a run;
+the same command goes on from there, and prints the means and spreads of all that is in it. The files are read by bert_tf
+for both.
 """
 
 import argparse
 import json
+import resource
 import statistics
 import subprocess
 import sys
@@ -26,7 +29,7 @@ TASKS = {
     "rte": ("finetune/classification", ["task.preset=rte"], "accuracy"),
     "mrpc": ("finetune/classification", ["task.preset=mrpc"], "f1"),
     "stsb": ("finetune/regression", ["task.preset=stsb"], "spearman"),
-    "tagging": ("finetune/tagging", [], "f1"),
+    "tagging": ("finetune/tagging", ["task.columns.tag_scheme=conlleval"], "f1"),
     "choices": ("finetune/multiple_choice", ["task.columns.skip_malformed=true"], "accuracy"),
     "squad": ("finetune/squad2", [], "best_f1"),
 }
@@ -140,15 +143,21 @@ def main():
             if done or a.only not in (None, library):
                 continue
             with tempfile.TemporaryDirectory() as folder:
-                start = time.perf_counter()
+                start, used = time.perf_counter(), cpu_seconds()
                 metrics = run(a, seed, Path(folder))
-                seconds = time.perf_counter() - start
+                spent = {"seconds": time.perf_counter() - start, "cpu_seconds": cpu_seconds() - used, "cpu": cpu()}
             metric = metrics[TASKS[a.task][2]]
             more = {name: metrics[name] for name in MORE if name in metrics}
             with open(a.output, "a", encoding="utf-8") as file:
-                file.write(json.dumps(key | {"metric": metric, "seconds": seconds, "cpu": cpu()} | more) + "\n")
-            print(f"{a.task}, seed {seed}, {library}: {TASKS[a.task][2]} {metric:.4f}, {seconds:.0f} s", flush=True)
+                file.write(json.dumps(key | {"metric": metric} | spent | more) + "\n")
+            print(f"{a.task}, seed {seed}, {library}: {TASKS[a.task][2]} {metric:.4f}, {spent['seconds']:.0f} s", flush=True)
     _print(_lines(a.output))
+
+
+def cpu_seconds():
+    """What all processes that this one started, and that have ended, used of the CPU."""
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return used.ru_utime + used.ru_stime
 
 
 def _lines(path):
@@ -156,15 +165,15 @@ def _lines(path):
 
 
 def _print(lines):
-    print("\n| task | library | metric | mean | spread | seeds | seconds |\n|---|---|---|---|---|---|---|")
+    print("\n| task | library | metric | mean | spread | seeds | seconds | CPU seconds |\n|---|---|---|---|---|---|---|---|")
     for task in TASKS:
         for library in LIBRARIES:
             found = [line for line in lines if (line["task"], line["library"]) == (task, library)]
             if found:
                 values = [100 * line["metric"] for line in found]
                 spread = f"{statistics.stdev(values):.1f}" if len(values) > 1 else ""
-                seconds = statistics.median(line["seconds"] for line in found)
-                cells = (task, library, TASKS[task][2], f"{statistics.mean(values):.1f}", spread, len(values), f"{seconds:.0f}")
+                seconds = (f"{statistics.median(line[key] for line in found):.0f}" for key in ("seconds", "cpu_seconds"))
+                cells = (task, library, TASKS[task][2], f"{statistics.mean(values):.1f}", spread, len(values), *seconds)
                 print("|", " | ".join(map(str, cells)), "|")
 
 

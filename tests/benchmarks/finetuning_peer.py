@@ -1,6 +1,7 @@
 """What `finetuning.py` measures beside bert_tf: the Trainer of transformers on PyTorch, with its own collators."""
 
 import json
+import os
 import sys
 
 import numpy as np
@@ -153,5 +154,5 @@ def predictions(task, logits, encoded, rows, names):
 
 
 if __name__ == "__main__":
-    torch.set_num_threads(2)
+    torch.set_num_threads(len(os.sched_getaffinity(0)))
     main()
