@@ -448,7 +448,7 @@ def test_ablations(name, tmp_path):
     assert {e.row for e in experiments} == set(study.rows)
     for experiment in (e for e in experiments if e.pretrain is not None):
         model = build_config(experiment.pretrain.model, 8000)
-        if "bert_sizes" not in name and "ladder" not in name:
+        if not any(varied in name for varied in ("bert_sizes", "ladder", "laptop_search")):
             width = 256 if experiment.row == "concatenated" else 128
             assert (model.hidden_size, model.num_heads) == (width, 2)
 
