@@ -152,12 +152,12 @@ def _report(folder, metrics, with_it, without_it, exported, seconds):
 
 == the same on your own data
 
-  bert-tf vocab     YOUR_TEXT/ --output tokenizer --size 30522
+  bert-tf vocab     YOUR_TEXT/ --output tokenizer --size 4096
   bert-tf shards    YOUR_TEXT/ --tokenizer tokenizer --output shards --format full_sentences --sequence-length 64
   bert-tf inspect   shards
   bert-tf pretrain  --shards shards --output run --config laptop/best
   bert-tf fill-mask run "The [MASK] of the United States."
-  bert-tf finetune  --init-from run --train train.tsv --dev dev.tsv --output task
+  bert-tf finetune  --init-from run --train train.tsv --dev dev.tsv --output task --set optimizer.learning_rate=1e-3
   bert-tf evaluate  task test.tsv
   bert-tf predict   task "Some text."
   bert-tf export    task""")
