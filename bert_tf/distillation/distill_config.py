@@ -4,7 +4,7 @@ import dataclasses
 from typing import Annotated, Literal
 
 from bert_tf.config import Range, check
-from bert_tf.distillation.terms import read_internals, read_terms
+from bert_tf.distillation.terms import read_internals, read_terms, trains_head
 from bert_tf.errors import ConfigError
 from bert_tf.models.families import build_config
 from bert_tf.objectives.masked_lm_config import MaskedLMConfig
@@ -60,7 +60,8 @@ class DistillDataConfig(FinetuneDataConfig):
 
     Attributes:
         train: labelled examples that are trained on; None for none. Labels are read by the term `hard_labels` alone.
-        dev: labelled examples that choose the best epoch.
+        dev: labelled examples that choose the best epoch. Terms that compare layers alone do not train the head of the task,
+            and the last epoch is kept.
         unlabelled: further examples without labels, which only the teacher labels: a file as for `bert-tf predict`,
             such as a text a line; None for none.
     """
@@ -205,6 +206,11 @@ def _check_terms(config):
     terms = read_terms(config.terms)
     if not config.teacher.path:
         raise ConfigError("teacher.path must be given: the run or published model that is learned from")
+    early = isinstance(config, DistillConfig) and config.train.early_stopping
+    if early and not trains_head(terms):
+        raise ConfigError(
+            "train.early_stopping watches the dev metric, which terms that compare layers alone do not improve; remove it"
+        )
     if config.train.remat and read_internals(terms):
         raise ConfigError("terms that compare layers cannot see them under gradient checkpointing; remove train.remat")
     return terms

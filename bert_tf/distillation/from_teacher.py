@@ -8,7 +8,7 @@ from bert_tf.config import to_dict
 from bert_tf.distillation.distiller import TEACHER_OUTPUTS, Distiller
 from bert_tf.distillation.student import StudentSource, chosen_layers, copy_layers, student_config
 from bert_tf.distillation.teacher_outputs import TeacherOutputs
-from bert_tf.distillation.terms import TERMS, read_internals, read_terms
+from bert_tf.distillation.terms import TERMS, read_internals, read_terms, trains_head
 from bert_tf.distillation.views import TaskView
 from bert_tf.errors import ConfigError, DataError
 from bert_tf.models.encoder_config import DROPOUT_RATES
@@ -51,6 +51,10 @@ class FromTeacher(FromLabels):
             if student.layers:
                 self.layers = chosen_layers(student.layers, own, self.origin)
         self.combined = None
+
+    @property
+    def trains_head(self):
+        return trains_head(self.terms)
 
     def make_task(self):
         own, kind = self.config.task, self.teacher_task.kind

@@ -244,3 +244,8 @@ def read_terms(mapping):
 def read_internals(terms):
     """Whether one of the terms compares what is inside of the models."""
     return any(TERMS[name].reads == "internals" for name in terms)
+
+
+def trains_head(terms):
+    """Whether one of the terms trains the head of the student: all but those that compare what is inside of the models."""
+    return any(TERMS[name].reads != "internals" for name in terms)

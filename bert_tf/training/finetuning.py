@@ -176,7 +176,8 @@ def _train_and_measure(config, run, folder, task, data, strategy, begin, writes,
         for split, measured in (("dev", dev), ("test", test)):  # before the training, in case the metric is undefined there
             if measured is not None and (writes or split == "dev"):
                 result["baselines"][split] = task.baselines(data["train"], measured)
-        result["dev"] = _train(model, trained, task, examples, dev, steps, train, run, writes, freezing)
+        kept = _best if learning.trains_head else _last
+        result["dev"] = _train(model, trained, task, examples, dev, steps, train, run, writes, freezing, kept)
         task = task.tuned(result["dev"])
         if writes:
             with files.explain_disk_errors(run.path):
@@ -188,16 +189,16 @@ def _train_and_measure(config, run, folder, task, data, strategy, begin, writes,
     return result
 
 
-def _train(model, trained, task, examples, dev, steps, train, run, writes, freezing):
+def _train(model, trained, task, examples, dev, steps, train, run, writes, freezing, kept):
     """Trains epoch by epoch; the data of an epoch depends only on the seed and the epoch.
 
-    `trained` is fitted: the model, or one around it. `checkpoints/` receives the model of each epoch that is the best
-    so far; later commands load its newest one.
+    `trained` is fitted: the model, or one around it. `checkpoints/` receives the model of each epoch that `kept` names of
+    those so far, the best or the last; later commands load its newest one.
     `last/` holds the newest epoch, from which an interrupted run resumes. A line of metrics.jsonl
     holds the epoch's mean `train_loss` and the metrics on the dev file.
 
     Returns:
-        The metrics of the best epoch.
+        The metrics of the epoch that is kept.
     """
     last = Checkpoints(run.path / LAST)
     state = last.restore(trained)
@@ -214,7 +215,7 @@ def _train(model, trained, task, examples, dev, steps, train, run, writes, freez
     saved = first
     try:
         for epoch in range(first, train.epochs):
-            if train.early_stopping and history and epoch - _best(history, task) > train.early_stopping:
+            if train.early_stopping and history and epoch - kept(history, task) > train.early_stopping:
                 break
             data = _epoch(model.distribute_strategy, task, examples, train, epoch)
             changed = freezing.set_epoch(epoch)
@@ -235,7 +236,7 @@ def _train(model, trained, task, examples, dev, steps, train, run, writes, freez
             run.check_in_place(f"epoch {epoch + 1}")
             _write_metrics(history, run)
             _write_events(history[-1], run)
-            if _best(history, task) == epoch:
+            if kept(history, task) == epoch:
                 _keep_findings(run, dev=findings)
                 run.checkpoints.save(model, step, epoch=epoch)
             last.save(trained, step, epoch=epoch, history=history)
@@ -245,9 +246,10 @@ def _train(model, trained, task, examples, dev, steps, train, run, writes, freez
         again = "" if saved == train.epochs else f" at the beginning of epoch {saved + 1}"
         message = f"interrupted; {kept} in {run.path}, and the same command continues{again}"
         raise Interrupted(error.number, message) from None
-    best = history[_best(history, task)]
-    progress.finish(f"best dev {task.metric} {best[task.metric]:.4f} after epoch {best['epoch'] + 1}")
-    return best
+    line = history[kept(history, task)]
+    said = "best dev" if kept is _best else "the last epoch is kept: dev"
+    progress.finish(f"{said} {task.metric} {line[task.metric]:.4f} after epoch {line['epoch'] + 1}")
+    return line
 
 
 def _keep_findings(run, **findings):
@@ -291,6 +293,11 @@ def _epoch(strategy, task, examples, train, epoch):
 def _best(history, task):
     """The epoch with the best dev metric, the first of equals."""
     return max(range(len(history)), key=lambda i: task.sign * history[i][task.metric])
+
+
+def _last(history, task):
+    """The last epoch, where the dev metric judges nothing that is trained."""
+    return len(history) - 1
 
 
 def _plain(metrics):

@@ -17,7 +17,10 @@ class FromLabels:
 
     Attributes:
         source: where the model is from: it has `config`, `parts` and `tokenizer()`, as what `open_source` returns.
+        trains_head: whether the head of the task is trained, so that the dev metric can choose the best epoch.
     """
+
+    trains_head = True
 
     def __init__(self, config):
         self.config, self.source = config, open_source(config.init_from)

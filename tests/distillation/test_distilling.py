@@ -167,6 +167,15 @@ def test_layers_of_the_teacher_and_the_student_alone(folder, tmp_path):
     assert np.array_equal(alone[kernel], ours[kernel])
 
 
+def test_terms_of_layers_alone_keep_the_last_epoch(folder, tmp_path):
+    """They do not train the head, so that the dev metric, here that of a class, is equal after all epochs."""
+    distill(experiment(folder, "terms={hidden_states: 1}", "optimizer.learning_rate=1e-5"), tmp_path / "run")
+    run = RunDirectory(tmp_path / "run")
+    first, last = run.metrics()
+    assert first["accuracy"] == last["accuracy"]
+    assert run.checkpoints.latest()[1]["step"] == last["step"]
+
+
 @pytest.mark.parametrize(
     ("overrides", "error", "message"),
     [
@@ -180,6 +189,7 @@ def test_layers_of_the_teacher_and_the_student_alone(folder, tmp_path):
         (["teacher.top_k=1", "terms={squared_error: 1}"], ConfigError, "terms.squared_error compares all logits"),
         (["train.freeze=backbone"], ConfigError, "train.freeze does not apply to distillation"),
         (["train.remat=true", "terms={patient: 1}"], ConfigError, "terms that compare layers cannot see them under"),
+        (["train.early_stopping=1", "terms={patient: 1}"], ConfigError, "train.early_stopping watches the dev metric"),
         (["task.kind=tagging"], ConfigError, "task.kind=tagging, but the teacher's task is classification"),
         (["init_from=OTHER"], DataError, "has another vocabulary than the teacher"),
     ],
