@@ -19,8 +19,8 @@ class TeacherConfig:
     """The model that is learned from.
 
     Attributes:
-        path: a fine-tuned run or a published fine-tuned model for a task; a run of pretraining or a published model
-            with its masked LM head for pretraining. Also hf://owner/name.
+        path: a fine-tuned run or a published fine-tuned model for a task; a run of pretraining or a published model for
+            pretraining, with its masked LM head where its predictions are compared. Also hf://owner/name.
         cache: the precision in which a run of a task keeps the teacher's outputs for the training examples: "float16"
             halves the space; "float32" is exact. Pretraining keeps none: masks are new in each epoch.
         top_k: how many of the teacher's largest logits are kept of each prediction; the others count as probability 0.

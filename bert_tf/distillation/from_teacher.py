@@ -8,7 +8,7 @@ from bert_tf.config import to_dict
 from bert_tf.distillation.distiller import TEACHER_OUTPUTS, Distiller
 from bert_tf.distillation.student import StudentSource, chosen_layers, copy_layers, student_config
 from bert_tf.distillation.teacher_outputs import TeacherOutputs
-from bert_tf.distillation.terms import TERMS, read_internals, read_terms, trains_head
+from bert_tf.distillation.terms import read_internals, read_terms, reads_predictions, trains_head
 from bert_tf.distillation.views import TaskView
 from bert_tf.errors import ConfigError, DataError
 from bert_tf.models.encoder_config import DROPOUT_RATES
@@ -113,7 +113,7 @@ class FromTeacher(FromLabels):
 
     def prepare(self, task, examples, folder, writes):
         sequences, extras = dataclasses.replace(task.sequences(examples), extras={}), {}
-        if any(TERMS[name].loss is not None and TERMS[name].reads == "outputs" for name in self.terms):
+        if reads_predictions(self.terms):
             identities = {name: identity for name, (_, identity) in self.identities().items() if name != "init_from"}
             key = {"inputs": identities, "task": to_dict(task.config), "tokenizer": task.tokenizer_fingerprint}
             cache = TeacherOutputs(self.teacher, key, self.config.teacher.cache, folder if writes else None, self.config.teacher.top_k)

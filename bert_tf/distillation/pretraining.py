@@ -4,12 +4,13 @@ import dataclasses
 
 from bert_tf.distillation.distiller import Distiller
 from bert_tf.distillation.student import chosen_layers, copy_layers, student_config
-from bert_tf.distillation.terms import read_terms
+from bert_tf.distillation.terms import read_terms, reads_predictions
 from bert_tf.distillation.views import MaskedLMView
 from bert_tf.errors import ConfigError, DataError
 from bert_tf.models.families import describe
 from bert_tf.objectives.masked_lm import MaskedLM
-from bert_tf.training.loading import load_pretrained
+from bert_tf.objectives.registry import OBJECTIVES
+from bert_tf.training.loading import load_pretrained, objective_of
 from bert_tf.training.sources import identity_of, open_source
 from tfrecords.reading.reader import shards_tokenizer
 
@@ -23,13 +24,13 @@ class TeachingPretraining:
         config: `DistillPretrainConfig`.
 
     Raises:
-        DataError, ConfigError: no model with a masked LM head; shards of another vocabulary than the teacher's.
+        DataError, ConfigError: no model with a masked LM head, which terms that compare layers alone do not need; shards of another vocabulary than the teacher's.
     """
 
     def __init__(self, config):
         self.config, self.path = config, config.teacher.path
         self.source = open_source(self.path)
-        self.teacher, self.tokenizer = load_pretrained(self.path)
+        self.teacher, self.tokenizer = load_pretrained(self.path, fresh=self._fresh())
         if not isinstance(self.teacher, MaskedLM):
             raise ConfigError(f"{self.path} was not pretrained by masked LM; choose a teacher with a masked LM head")
         if shards_tokenizer(config.data.shards).vocabulary != self.tokenizer.vocabulary:
@@ -37,6 +38,17 @@ class TeachingPretraining:
                 f"{config.data.shards} has another vocabulary than the teacher {self.path}; write the shards with the "
                 f"tokenizer in {self.path}"
             )
+
+    def _fresh(self):
+        """The head that a teacher without one gets, with random weights that no term reads."""
+        if objective_of(self.source) is not None:
+            return ()
+        if reads_predictions(read_terms(self.config.terms)):
+            raise ConfigError(
+                f"{self.path} has no masked LM head, and soft_labels and squared_error compare predictions; choose another "
+                "teacher, or terms that compare layers alone"
+            )
+        return (OBJECTIVES["masked_lm"].head,)
 
     def completed(self, config):
         """The settings with the student's sizes written out."""

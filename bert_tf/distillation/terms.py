@@ -249,3 +249,8 @@ def read_internals(terms):
 def trains_head(terms):
     """Whether one of the terms trains the head of the student: all but those that compare what is inside of the models."""
     return any(TERMS[name].reads != "internals" for name in terms)
+
+
+def reads_predictions(terms):
+    """Whether one of the terms compares the teacher's predictions."""
+    return any(TERMS[name].reads == "outputs" and TERMS[name].loss is not None for name in terms)

@@ -139,13 +139,14 @@ def _shown_objective(family, parts):
     return next(shown, own if own.head is None else None)
 
 
-def load_pretrained(path, precision="float32", trained=True):
+def load_pretrained(path, precision="float32", trained=True, fresh=()):
     """The objective and tokenizer of a pretraining run, or of a published checkpoint with its heads.
 
     Args:
         path: what `bert_tf.load` opens.
         precision: what the model computes in, whatever it was trained in.
         trained: False keeps the random initial weights: the same model without its training.
+        fresh: as of `bert_tf.load`.
 
     Returns:
         A pair (the objective, such as a `MaskedLM`; tokenizer).
@@ -154,7 +155,7 @@ def load_pretrained(path, precision="float32", trained=True):
         RunDirectoryError, DataError, ConfigError: as `bert_tf.load`; also an unknown precision.
     """
     with precision_scope(precision):
-        loaded = load(path, pretraining=True, trained=trained)
+        loaded = load(path, pretraining=True, trained=trained, fresh=fresh)
     return loaded.objective, loaded.tokenizer
 
 

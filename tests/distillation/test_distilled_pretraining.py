@@ -14,7 +14,9 @@ from bert_tf.distillation.distill_config import check_distilled_pretraining
 from bert_tf.distillation.terms import read_terms
 from bert_tf.distillation.views import MaskedLMView
 from bert_tf.errors import ConfigError, DataError
+from bert_tf.models import describe
 from bert_tf.tokenizers import WordPieceTokenizer
+from bert_tf.training.converting import write_run
 from bert_tf.training.loading import load_encoder, load_pretrained
 from bert_tf.training.run_directory import RunDirectory
 from tfrecords import MaskedLMCorruption, MaskingConfig, ShardReader, ShardsConfig, write_shards
@@ -171,6 +173,21 @@ def test_a_student_equal_to_its_teacher(folder):
     for whole, first, second in (of[:3], of[3:]):
         for name in whole.keys() - {"pair"}:  # the rows are no pairs
             assert float(first[name] + second[name]) == pytest.approx(float(whole[name]), rel=1e-4) != 0
+
+
+def test_a_teacher_without_head_teaches_its_layers(folder, tmp_path):
+    encoder, tokenizer = load_encoder(folder / "teacher")
+    weights = {v.path: np.ascontiguousarray(v) for v in encoder.weights}
+    write_run(tmp_path / "encoder", {"model": describe(encoder.config)}, tokenizer, weights)
+    chosen = [f"teacher.path={tmp_path / 'encoder'}", "terms={hidden_states: 1, minilm2: {relation_heads: 4}}"]
+    found = [
+        distill_pretraining(experiment(folder, *chosen[i:]), tmp_path / f"run {i}")[1]  # the second of the teacher with head
+        for i in (0, 1)
+    ]
+    assert found[0]["loss"] == found[1]["loss"] > 0
+    with pytest.raises(ConfigError, match="has no masked LM head, and soft_labels and squared_error compare predictions"):
+        distill_pretraining(experiment(folder, chosen[0]), tmp_path / "refused")
+    assert not (tmp_path / "refused").exists()
 
 
 @pytest.mark.parametrize(
