@@ -1,21 +1,22 @@
 """Ways to teach a small student: labels alone, the teacher's answers, TinyBERT, MiniLM; with unlabelled text and without.
 
-    python tests/benchmarks/distillation.py stsb --checkpoint MINILM --glue GLUE --output folder
-    python tests/benchmarks/distillation.py sentiment --checkpoint MINILM --reviews REVIEWS --output folder
+    python tests/benchmarks/distillation.py stsb --checkpoint MINILM --glue GLUE --corpus TEXTS --output folder
+    python tests/benchmarks/distillation.py sentiment --checkpoint MINILM --reviews REVIEWS --corpus TEXTS --output folder
 
-A teacher, --checkpoint fine-tuned on the task with one seed, and students of random weights that read its tokens. The
-metric is that of the best epoch on the dev file (rte, stsb), or that of the test file at that epoch (sentiment).
+A teacher, --checkpoint fine-tuned on the task with one seed, and students that read its tokens. The metric is that of the
+best epoch on the dev file (rte, stsb), or that of the test file at that epoch (sentiment).
 
-  gold       the labels
-  soft       cross-entropy with the teacher's probabilities at temperature 2 (a regression has none)
-  squared    squared error of the logits
-  tinybert   hidden states (of twelve heads also attention scores), then the teacher's answers as in tinybert_prediction
-  minilm     MiniLMv2's relations of the last layer, then the labels
+  gold       random weights, then the labels
+  soft       random weights, then cross-entropy with the teacher's probabilities at temperature 2 (a regression has none)
+  squared    random weights, then squared error of the logits
+  tinybert   general distillation: hidden states (and attention scores where the heads are as many) of --checkpoint on
+             --corpus; then those of the teacher on the texts of the task; then its answers, as in tinybert_prediction
+  minilm     general distillation: MiniLMv2's relations of the last layer of --checkpoint on --corpus; then the labels
 
-tinybert and minilm are two runs: the first, of layers, with one seed, the second with --seeds. What is unlabelled: of
-sentiment all training texts but the first 800, which alone are labelled; of rte the pairs of its test file; of stsb those
-of its test file and of mrpc/train.tsv. What is done is kept in the folder, and the same command goes on from there; several
-can work in one folder at different tasks. The table of all that is done is printed at the end.
+The last run of each is trained with --seeds, those before it with one. What is unlabelled beside the corpus: of sentiment
+all training texts but the first 800, which alone are labelled; of rte the pairs of its test file; of stsb those of its test
+file and of mrpc/train.tsv. What is done is kept in the folder, and the same command goes on from there; several can work
+in one folder at different tasks. The table of all that is done is printed at the end.
 """
 
 import argparse
@@ -27,7 +28,8 @@ import sys
 from pathlib import Path
 
 METHODS = ("gold", "soft", "squared", "tinybert", "minilm")
-#: Name -> the sizes of a student.
+#: Of all students; and name -> the sizes of each.
+SIZES = {"family": "bert", "activation": "gelu_erf", "initializer_range": 0.05}
 STUDENTS = {
     "2x128": {"num_layers": 2, "hidden_size": 128, "num_heads": 2, "intermediate_size": 512},
     "4x192": {"num_layers": 4, "hidden_size": 192, "num_heads": 12, "intermediate_size": 768},
@@ -74,25 +76,38 @@ def study(a, files, teacher, student, method, unlabelled, folder):
     texts = ("train", "dev", "test", *(["unlabelled"] if unlabelled else []))
     epochs = many if unlabelled else few
     common = [length, "optimizer.learning_rate=5e-4", "optimizer.warmup_fraction=0.1"]
-    sizes = {"family": "bert", "activation": "gelu_erf", "initializer_range": 0.05} | STUDENTS[student]
-    begin = ["distill", "--teacher", teacher, *_set(f"student.model={json.dumps(sizes)}")]
+    begin = ["distill", "--teacher", teacher, *_set(f"student.model={json.dumps(SIZES | STUDENTS[student])}")]
     answers = {"squared_error": {"mean": "classes"}} if a.task == "stsb" else {"soft_labels": {"temperature": 2}}
     terms = {"gold": {"hard_labels": 1}, "soft": answers, "squared": {"squared_error": {}}}.get(method)
-    if terms is None:  # two runs
-        layers = {"minilm2": {"relation_heads": 32 if student == "2x128" else 48}}
-        if method == "tinybert":
-            layers = {"hidden_states": 1} | ({"attention_scores": 1} if student == "4x192" else {})
-        first = folder.with_name(f"{folder.name}-layers")
-        command = [*begin, *_options(files, *texts), *_set(f"terms={json.dumps(layers)}", f"train.epochs={epochs}", *common)]
-        bert_tf(a, first, command)
+    if method == "minilm":
+        begin, terms = ["distill", "--teacher", teacher, "--student", general(a, student, method)], {"hard_labels": 1}
+    if method == "tinybert":
+        first, taught = folder.with_name(f"{folder.name}-layers"), general(a, student, method)
+        settings = _set(f"terms={json.dumps(layers(student, method))}", "train.epochs=2", *common)
+        bert_tf(a, first, ["distill", "--teacher", teacher, "--student", taught, *_options(files, *texts), *settings])
         begin = ["distill", "--teacher", teacher, "--student", first]
-        terms = {"hard_labels": 1}
-        if method == "tinybert":
-            terms = answers if a.task == "stsb" else {"soft_labels": {"temperature_squared": False, "mean": "classes"}}
-        else:
-            texts, epochs = ("train", "dev", "test"), few
+        terms = answers if a.task == "stsb" else {"soft_labels": {"temperature_squared": False, "mean": "classes"}}
     more = _set(f"terms={json.dumps(terms)}", f"train.epochs={epochs}", f"train.seeds={a.seeds}", *common)
     return bert_tf(a, folder, [*begin, *_options(files, *texts), *more])
+
+
+def layers(student, method):
+    """The terms that compare layers."""
+    if method == "minilm":
+        return {"minilm2": {"relation_heads": 32 if student == "2x128" else 48}}
+    return {"hidden_states": 1} | ({"attention_scores": 1} if student == "4x192" else {})
+
+
+def general(a, student, method):
+    """A student that learned the checkpoint's layers on the corpus, which is not masked; its folder."""
+    folder = a.output / "general"
+    folder.mkdir(exist_ok=True)
+    shards = ["shards", *a.corpus, "--tokenizer", a.checkpoint, "--format", "full_sentences", "--sequence-length", "64"]
+    shards = bert_tf(a, folder / "shards", shards)
+    command = ["distill", "--config", "distill/minilm", "--teacher", a.checkpoint, "--shards", shards]
+    command += _set(f"model={json.dumps(SIZES | STUDENTS[student])}", f"terms={json.dumps(layers(student, method))}")
+    command += _set(f"train.steps={a.steps}", "train.batch_size=32", "optimizer.learning_rate=1e-3", "optimizer.warmup_steps=150")
+    return bert_tf(a, folder / f"{student}-{method}", command)
 
 
 def bert_tf(a, folder, arguments):
@@ -144,6 +159,8 @@ def main():
     parser.add_argument("--checkpoint", type=Path, required=True)
     parser.add_argument("--glue", type=Path, help="folder with rte/, stsb/ and mrpc/")
     parser.add_argument("--reviews", type=Path, help="folder with train.tsv, dev.tsv and test.tsv")
+    parser.add_argument("--corpus", type=Path, nargs="+", help="text files, of the general distillation")
+    parser.add_argument("--steps", type=int, default=1500, help="updates of 32 rows of 64 tokens, of the general distillation")
     parser.add_argument("--students", nargs="+", choices=STUDENTS, default=list(STUDENTS))
     parser.add_argument("--methods", nargs="+", choices=METHODS, default=list(METHODS))
     parser.add_argument("--unlabelled", nargs="+", choices=("no", "yes"), default=["no", "yes"])
@@ -157,7 +174,7 @@ def main():
     for unlabelled in (value == "yes" for value in a.unlabelled):
         for student in a.students:
             for method in a.methods:
-                if (method == "gold" and unlabelled) or (method == "soft" and a.task == "stsb"):
+                if (method in ("gold", "minilm") and unlabelled) or (method == "soft" and a.task == "stsb"):
                     continue
                 name = f"{student}-{method}{'-unlabelled' if unlabelled else ''}"
                 if (folder / f"{name}.json").exists():
