@@ -7,7 +7,7 @@ from keras import ops
 
 from bert_tf.backend import TrainableModel, scale_updates
 from bert_tf.distillation.term_loss import Batch, Seen
-from bert_tf.distillation.terms import TERMS, read_internals
+from bert_tf.distillation.terms import TERMS, read_internals, trains_head
 from bert_tf.errors import ConfigError
 from bert_tf.layers.internals import recording
 
@@ -42,6 +42,7 @@ class Distiller(TrainableModel):
         self.student = student.model
         self.view, self.teacher_view = student, teacher  # no Keras objects: only the student is a part of this model
         self.reads_internals, self.learns_labels = read_internals(terms), "hard_labels" in terms
+        self.trains_head = trains_head(terms)
         own = student.model.backbone.config
         if self.reads_internals:
             for backbone in (student.model.backbone, teacher.model.backbone):
@@ -90,6 +91,8 @@ class Distiller(TrainableModel):
         if TEACHER_OUTPUTS in features:
             teacher.outputs = ops.cast(features[TEACHER_OUTPUTS], "float32")
         sums = {name: loss.sum(student, teacher, batch) for name, loss in self.losses_of_terms.items()}
+        if not self.trains_head:  # what it predicts says nothing
+            return sums, {}
         hard, metrics = self.student.label_sums(raw, self.view.labelled(features))
         return sums | (hard if self.learns_labels else {}), metrics
 
