@@ -98,7 +98,7 @@ def export_compressed(
         output: a SavedModel: the folder of the versions, `export/` in the run directory. A file: a folder that does not
             exist yet or is empty; None is `<format>/<quantize or float32>/` in the run directory.
         version, options: of `export_run`, for a SavedModel.
-        sequence_length: of `export_run`; in a file every text is padded to it.
+        sequence_length: of `export_run`; in a file every text, option or window is padded to it.
 
     Returns:
         A `Compressed`.
@@ -229,8 +229,9 @@ def _write_file(trial, format, quantize, folder):
     task, length = trial.task, trial.task.config.sequence_length
     with atomic_folder(folder) as temporary:
         path = temporary / format.file
-        format.write(trial.model, specs_of(trial.text, format.rows, length), path, quantize)
-        answer = fixed_length(format.open(path), length, format.rows)
+        specs = specs_of(task, trial.examples, format.rows)
+        format.write(trial.model, specs, path, quantize)
+        answer = fixed_length(format.open(path), specs)
         passed = trial.passed(answer, "choose another --quantize, or leave it out")
         task.tokenizer.save(temporary / "tokenizer")
         if task.labels is not None:

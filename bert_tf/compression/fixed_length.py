@@ -6,8 +6,6 @@ from collections.abc import Callable
 import numpy as np
 import tensorflow as tf
 
-from bert_tf.errors import ConfigError
-
 
 @dataclasses.dataclass(frozen=True)
 class FileFormat:
@@ -30,40 +28,40 @@ class FileFormat:
     rows: int | None
 
 
-def specs_of(features, rows, length):
-    """The inputs of a file: dict of tf.TensorSpec [rows, length].
+def specs_of(task, examples, rows):
+    """The inputs of a file: dict of tf.TensorSpec, each [rows, ...] with the shapes of `TaskConfig.sequence_length`.
 
     Args:
-        features: the features of a batch, dict of tensors or specs [B, S].
-        rows, length: the shape; None for any number of rows.
-
-    Raises:
-        ConfigError: features of another rank.
+        task: a `Task`.
+        examples: what the file will be compared on; questions have as many options as the longest list of them.
+        rows: how many sequences a call takes; None for any number.
     """
-    for name, feature in features.items():
-        if len(feature.shape) != 2:
-            raise ConfigError(
-                f"the feature {name} of this task has the shape {tuple(feature.shape)}; LiteRT and ONNX files are for "
-                "tasks whose inputs are [texts, tokens]. Export a SavedModel"
-            )
-    return {name: tf.TensorSpec([rows, length], feature.dtype, name) for name, feature in features.items()}
+    sequences = task.sequences(dataclasses.replace(examples, labels=None))
+    length = task.config.sequence_length
+    dataset = sequences.dataset([(np.array([0]), length)], task.tokenizer, length, static_size=1)
+    specs = {name: spec for name, spec in dataset.element_spec.items() if name in task.inferred}
+    return {name: tf.TensorSpec([rows, *spec.shape[1:]], spec.dtype, name) for name, spec in specs.items()}
 
 
-def fixed_length(call, length, rows=None):
-    """A function of batches of any shape, by a function of [rows, length].
+def fixed_length(call, specs):
+    """A function of batches of any shape, by a function of the shapes of `specs`.
 
     Args:
-        call: function from features (dict of arrays [rows, length]) to outputs (dict of arrays).
-        length: shorter texts are padded with zeros, which `padding_mask` marks as padding.
-        rows: how many texts a call takes; None for any number.
+        call: function from features (dict of arrays) to outputs (dict of arrays).
+        specs: of `specs_of`. Smaller features are padded with zeros, which the masks among them mark as padding; what is
+            not in it (labels) is left out.
     """
+    rows = next(iter(specs.values())).shape[0]
 
     def answer(features):
-        arrays = {name: np.asarray(feature) for name, feature in features.items()}
-        arrays = {name: np.pad(x, [(0, 0), (0, length - x.shape[1])]) for name, x in arrays.items()}
+        arrays = {name: _padded(np.asarray(features[name]), spec.shape) for name, spec in specs.items()}
         count = len(next(iter(arrays.values())))
         step = rows or count
         parts = [call({name: x[i : i + step] for name, x in arrays.items()}) for i in range(0, count, step)]
         return {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
 
     return answer
+
+
+def _padded(x, shape):
+    return np.pad(x, [(0, 0), *((0, size - given) for size, given in zip(shape[1:], x.shape[1:]))])

@@ -109,7 +109,7 @@ def compare(task, examples, before, after):
 
 def compare_outputs(task, examples, before, after):
     """A `Comparison` of what `outputs_of` returned for two models; arguments and errors as for `compare`."""
-    first, second = (task.answers(examples, outputs) for outputs in (before, after))
+    first, second = ([task.deciding(answer) for answer in task.answers(examples, outputs)] for outputs in (before, after))
     pairs = [_differences(*pair) for pair in zip(first, second, strict=True)]
     if examples.labels is None and not any(map(_says_more_than_numbers, first)):
         raise ConfigError(

@@ -182,6 +182,10 @@ class Task(abc.ABC):
     def answers(self, examples, outputs):
         """The predictions: a list of dicts for JSON, one for each example. Arguments as for `scores`."""
 
+    def deciding(self, answer):
+        """The part of an answer in which two models agree or not; what only explains it (an n-best list) is left out."""
+        return answer
+
     def baselines(self, train, examples):
         """Metrics of predictions that use the labels of `train` alone: a baseline's name -> dict as of `scores`."""
         return {}

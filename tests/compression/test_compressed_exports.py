@@ -12,6 +12,7 @@ import bert_tf
 from bert_tf.cli.main import main
 from bert_tf.compression import export_compressed, exporting
 from bert_tf.compression.fixed_length import fixed_length, specs_of
+from bert_tf.compression.gate import compare
 from bert_tf.compression.onnx_file import open_onnx, quantize_onnx
 from bert_tf.compression.stored_weights import STORES, store_weights
 from bert_tf.config import to_dict
@@ -103,8 +104,34 @@ def test_an_onnx_file_answers_alike(run, expected, tmp_path):
     assert len(int8) >= 8  # 7 kernels and a table or more
     tokenizer = load_tokenizer(written.path / "tokenizer")
     features = tokenizer.pack(tokenizer.tokenize(TEXTS), sequence_length=LENGTH)
-    found = fixed_length(open_onnx(tmp_path / "int8.onnx"), LENGTH)(features)["probabilities"]
+    specs = {name: tf.TensorSpec([None, LENGTH], x.dtype) for name, x in features.items()}
+    found = fixed_length(open_onnx(tmp_path / "int8.onnx"), specs)(features)["probabilities"]
     assert 0 < np.abs(found - expected).max() < 0.1
+
+
+def questions(kind):
+    """(a task, examples with rows of different sizes)"""
+    tokenizer = WordPieceTokenizer(VOCABULARY, lowercase=True)
+    if kind == "multiple_choice":
+        task = build_task({"kind": kind, "sequence_length": LENGTH}, tokenizer)
+        return task, task.examples([("the film is", ["good", "dull"]), ("very", ["bad", "warm", "a film"])], labels=[0, 2])
+    settings = {"sequence_length": 16, "max_query_length": 4, "stride": 3, "head": "electra", "impossible_questions": True}
+    task, context = build_task({"kind": kind} | settings, tokenizer), " ".join(TEXTS)
+    return task, task.examples(["the film is", "a bad"], [context, TEXTS[0]], answers=[[("bad", context.index("bad"))], []])
+
+
+@pytest.mark.parametrize("kind, format", [("multiple_choice", "onnx"), ("question_answering", "litert")])
+def test_files_for_rows_of_other_shapes(tmp_path, kind, format):
+    """Options beside each other, and windows with the head that asks for the ends of each start in a loop."""
+    keras.utils.set_random_seed(3)
+    task, examples = questions(kind)
+    model = task.model(BertEncoder(BertConfig(len(VOCABULARY), 32, 1, 2, 64, max_positions=16, initializer_range=0.4)))
+    file, path = exporting.FILES[format], tmp_path / "file"
+    specs = specs_of(task, examples, file.rows)
+    assert specs["token_ids"].shape == ([None, 3, LENGTH] if kind == "multiple_choice" else [1, 16])
+    file.write(model, specs, path, None)
+    found = compare(task, examples, model.infer, fixed_length(file.open(path), specs))
+    assert found.agreement == 1.0 and 0 < found.largest_difference < 1e-5 and found.before == found.after
 
 
 def test_a_model_that_answers_otherwise_is_refused(run, tmp_path, monkeypatch, capsys):
@@ -152,8 +179,6 @@ def test_what_is_not_compared_is_refused(run, tmp_path, monkeypatch):
     with pytest.raises(ConfigError, match="writes texts .task.kind=text_to_text."):
         export_compressed(run, quantize="float16")
     tokenizer = WordPieceTokenizer(VOCABULARY, lowercase=True)
-    with pytest.raises(ConfigError, match="feature token_ids of this task has the shape .*Export a SavedModel"):
-        specs_of({"token_ids": tf.zeros([1, 2, 3], tf.int32)}, 1, 8)
     bert_tf.save(BertEncoder(BertConfig(len(VOCABULARY), 8, 1, 1, 8)), tokenizer, tmp_path / "encoder")
     with pytest.raises(ConfigError, match="encoder is not fine-tuned"):
         export_compressed(tmp_path / "encoder", quantize="float16")

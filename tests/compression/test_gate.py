@@ -44,6 +44,20 @@ def test_agreement_differences_and_metric():
     assert compare(task, task.examples(TEXTS), classifier(0.75), classifier(0.6)).metric is None
 
 
+def test_the_answer_decides_and_not_the_list_of_the_best():
+    settings = {"kind": "question_answering", "max_query_length": 2, "impossible_questions": False}
+    task = build_task({"sequence_length": 12} | settings, WordPieceTokenizer(VOCABULARY, lowercase=True))
+    examples, spans = task.examples(["a", "b"], ["a b a", "a b a"]), np.array([[3, 4, 5]] * 2)
+    task.head = "bert"
+
+    def model(*scores):
+        outputs = {"scores": np.array([scores] * 2, np.float32), "starts": spans, "ends": spans}
+        return lambda features: outputs | {"null_scores": np.zeros(2, np.float32)}
+
+    assert compare(task, examples, model(3, 2, 1), model(3, 1, 2)).agreement == 1.0
+    assert compare(task, examples, model(3, 2, 1), model(2, 3, 1)).agreement == 0.0
+
+
 @pytest.mark.parametrize("tolerance", [-0.1, 1.1, math.nan])
 def test_a_tolerance_is_a_fraction(tolerance):
     with pytest.raises(ConfigError, match="it must be from 0 to 1"):

@@ -179,11 +179,11 @@ class QuestionAnsweringTask(Task):
     def scores(self, examples, outputs):
         found = self._found(examples, outputs)
         texts, odds = [one.text for one in found], [one.null_odds for one in found]
-        weights = self.sequences(examples).trained
-        losses = np.array([output["loss"] for output in outputs], np.float64)
-        scores = {"loss": float(np.sum(losses * weights) / max(weights.sum(), 1.0))} | self._scores(
-            examples, texts, odds
-        )
+        scores = self._scores(examples, texts, odds)
+        if "loss" in outputs[0]:  # not in those of a file in another format
+            weights = self.sequences(examples).trained
+            losses = np.array([output["loss"] for output in outputs], np.float64)
+            scores = {"loss": float(np.sum(losses * weights) / max(weights.sum(), 1.0))} | scores
         answers = {"" if self.impossible and o > self.threshold else t for t, o in zip(texts, odds)}
         if len(examples) > 1 and len(answers) == 1 and any(not a.impossible for a in examples.labels):
             scores |= {"collapsed": True, "warning": f"collapsed: every question is answered by {brief(min(answers))}"}
@@ -219,6 +219,9 @@ class QuestionAnsweringTask(Task):
             "null_odds": found.null_odds,
             "n_best": best,
         }
+
+    def deciding(self, answer):
+        return {name: value for name, value in answer.items() if name != "n_best"}
 
     def findings(self, examples, outputs):
         """The questions without an exact match, with the predicted and the accepted answers marked in the context.
