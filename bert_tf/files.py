@@ -76,13 +76,25 @@ def atomic_folder(path, replace=False):
         temporary.mkdir()
         try:
             yield temporary
+            for file in temporary.rglob("*"):  # a power cut after the renaming leaves whole files, too
+                sync(file)
             if inside:
                 for entry in sorted(temporary.iterdir()):
                     os.rename(entry, path / entry.name)
             else:
                 _exchange(temporary, path, former)
+            sync(parent)
         finally:
             shutil.rmtree(temporary, ignore_errors=True)
+
+
+def sync(path):
+    """Waits until a file, or the entries of a folder, are on the disk."""
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
 
 
 def _exchange(new, path, former):

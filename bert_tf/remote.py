@@ -275,12 +275,16 @@ def _has_ended(lease):
 def _copy(address, local):
     """Brings the local copy up to date; False where there is nothing to copy.
 
-    A copy whose listing is the remote one stays as it is: a killed writer may have left something newer in it.
+    A copy whose listing is the remote one keeps its files: a killed writer may have left something newer in it. What
+    is missing there is fetched again: it may be that somebody emptied a cache, and the next `push` would remove it.
     """
     for _ in range(ATTEMPTS):
         listing, kept = _listing(address), LISTING
         if listing is not None and listing == _local_listing(local, LISTING):
-            return True
+            gone = {name: identity for name, identity in listing.items() if not (local / name).is_file()}
+            if _fetch_all(address, local, gone, checked=True):
+                return True
+            continue
         if listing is None:
             if _gfile().exists(address) and not _gfile().isdir(address):
                 _fetch_file(address, local)

@@ -2,6 +2,7 @@
 
 import contextlib
 import json
+import shutil
 import os
 import signal
 import subprocess
@@ -98,9 +99,20 @@ def test_a_reader_sees_the_state_before_until_all_is_there(address, cache, monke
     assert contents(local_copy(address)) == {"step1": "one"}
     cache("a")  # the machine of the writer has its newer state, and goes on with it
     with mirrored(address) as folder:
-        assert contents(folder) == {"step2": "two"}
+        assert contents(folder) == {"step1": "one", "step2": "two"}
+        (Path(folder) / "step1").unlink()
     cache("b")
     assert contents(local_copy(address)) == {"step2": "two"}
+
+
+def test_an_emptied_cache_removes_nothing(address):
+    with mirrored(address) as folder:
+        write(folder, config="1", checkpoint="2")
+    (Path(folder) / "checkpoint").unlink()  # of a scratch disk that is cleaned
+    with mirrored(address) as folder:
+        assert contents(folder) == {"config": "1", "checkpoint": "2"}
+    shutil.rmtree(folder)
+    assert contents(local_copy(address)) == {"config": "1", "checkpoint": "2"}
 
 
 @pytest.mark.parametrize("last", [1, 2, 3, 4, 5])

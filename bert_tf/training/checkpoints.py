@@ -29,7 +29,7 @@ from bert_tf import remote
 from bert_tf.backend.model import NonFiniteError
 from bert_tf.config import nearest
 from bert_tf.errors import DataError, RunDirectoryError
-from bert_tf.files import explain_disk_errors, list_folder, sha256
+from bert_tf.files import explain_disk_errors, list_folder, sha256, sync
 from bert_tf.parsing import read_json_object
 from bert_tf.training.lora import merged
 
@@ -69,10 +69,10 @@ class Checkpoints:
                 for name, variables in files.items():
                     _write(variables, temporary / name, step)
                 write_state(temporary, files, step, **state)
-                _sync(temporary)
+                sync(temporary)
                 shutil.rmtree(final, ignore_errors=True)
                 os.replace(temporary, final)
-                _sync(self.folder)
+                sync(self.folder)
             finally:
                 shutil.rmtree(temporary, ignore_errors=True)
         self._remove_old(step)
@@ -181,7 +181,7 @@ def write_state(folder, files, step, **state):
     state |= {"step": step, "sha256": {name: sha256(folder / name) for name in files}}
     state["sha256"][STATE] = _sum_of_state(state)
     (folder / STATE).write_text(json.dumps(state, indent=1), encoding="utf-8")
-    _sync(folder / STATE)
+    sync(folder / STATE)
 
 
 def assign(variables, path, others_allowed=False, lora_scale=None):
@@ -239,7 +239,7 @@ def _write(variables, path, step):
                 "they were; start a new run with a lower learning rate, a longer warm-up or a smaller clip"
             )
     save_file(tensors, path)
-    _sync(path)
+    sync(path)
 
 
 def _by_path(variables):
@@ -292,11 +292,3 @@ def _sum_of_state(state):
     """The sha256 of all that state.json says beside this very sum, however it is laid out."""
     sums = {name: value for name, value in state["sha256"].items() if name != STATE}
     return hashlib.sha256(json.dumps(state | {"sha256": sums}, sort_keys=True).encode()).hexdigest()
-
-
-def _sync(path):
-    descriptor = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)

@@ -1,13 +1,12 @@
 """From text to word ids on disk."""
 
 import dataclasses
-import hashlib
 import json
 from pathlib import Path
 
 import numpy as np
 
-from bert_tf.files import atomic_write, explain_disk_errors, is_there
+from bert_tf.files import atomic_write, explain_disk_errors, is_there, sync
 from bert_tf.parsing import read_json_object
 
 IDS, ROWS, RECORD = "ids.int32", "rows.npy", "corpus.json"
@@ -22,7 +21,6 @@ class EncodedCorpus:
         ids: int32 [N], the words of the corpus.
         rows: int64 [R + 1], where each row begins in `ids`, and the end of the last.
         bounds: int64 [B + 1], the rows at which blocks begin, and the end of the last.
-        sha256: of all of it.
 
     Example:
         EncodedCorpus.open("run/corpus", block_words=10_000).block(0)
@@ -32,7 +30,6 @@ class EncodedCorpus:
     ids: np.ndarray
     rows: np.ndarray
     bounds: np.ndarray
-    sha256: str
 
     @classmethod
     def open(cls, folder, block_words):
@@ -48,7 +45,7 @@ class EncodedCorpus:
         ids = np.memmap(folder / IDS, np.int32, "r", shape=(int(rows[-1]),))
         first = np.searchsorted(rows[:-1], np.arange(0, rows[-1], block_words))
         bounds = np.unique(np.append(first, len(rows) - 1))
-        return cls(np.array(record["counts"], np.int64), ids, rows, bounds, record["sha256"])
+        return cls(np.array(record["counts"], np.int64), ids, rows, bounds)
 
     @property
     def num_blocks(self):
@@ -84,7 +81,7 @@ def encode(texts, tokenizer, folder, row_words, progress=None):
     if is_there(folder / RECORD):
         return
     counts = np.zeros(tokenizer.vocabulary_size - first, np.int64)
-    rows, digest, done = [np.zeros(1, np.int64)], hashlib.sha256(), 0
+    rows, done = [np.zeros(1, np.int64)], 0
     with explain_disk_errors(folder):
         folder.mkdir(parents=True, exist_ok=True)
         with open(folder / IDS, "wb") as file:
@@ -95,17 +92,17 @@ def encode(texts, tokenizer, folder, row_words, progress=None):
                 ids = ids[ids >= 0].astype(np.int32)
                 counts += np.bincount(ids, minlength=len(counts))
                 file.write(ids.tobytes())
-                digest.update(ids.tobytes())
                 rows.append(done + _row_ends(np.bincount(documents, minlength=len(lengths)), row_words))
                 done += len(ids)
                 if progress is not None:
                     progress.update(done)
         rows = np.concatenate(rows)
-        digest.update(rows.tobytes())
         with open(folder / ROWS, "wb") as file:
             np.save(file, rows)
+        sync(folder / IDS)
+        sync(folder / ROWS)
         with atomic_write(folder / RECORD) as file:  # the last file: without it the folder is not finished
-            json.dump({"counts": counts.tolist(), "sha256": digest.hexdigest()}, file)
+            json.dump({"counts": counts.tolist()}, file)
 
 
 def _row_ends(lengths, row_words):

@@ -6,7 +6,8 @@ import numpy as np
 from scipy.sparse import coo_array, csr_array
 
 from bert_tf.errors import DataError
-from bert_tf.files import explain_disk_errors, is_there
+from bert_tf.files import atomic_write, is_there
+from bert_tf.progress import Progress
 from bert_tf.vectors.corpus import EncodedCorpus
 from bert_tf.vectors.distinct import Distinct
 
@@ -46,16 +47,16 @@ class Glove:
         if is_there(folder / PAIRS):
             return
         corpus = EncodedCorpus.open(folder, config.algorithm.memory_words)
-        counts = count_pairs(corpus, config.algorithm.window)
+        progress = Progress("counting pairs of words", int(corpus.rows[-1]), "words")
+        counts = count_pairs(corpus, config.algorithm.window, progress)
+        progress.finish(f"{counts.nnz:,} different pairs")
         if not counts.nnz:
             raise DataError("no two words of the vocabulary meet in the corpus; give more text, or lower vocabulary.min_count")
         pairs = np.empty(counts.nnz, _PAIR)
         pairs["word"], pairs["context"], pairs["count"] = counts.row, counts.col, counts.data
         np.random.default_rng([config.train.seed, 1]).shuffle(pairs)
-        with explain_disk_errors(folder):
-            with open(folder / "pairs.tmp", "wb") as file:
-                np.save(file, pairs)
-            (folder / "pairs.tmp").rename(folder / PAIRS)
+        with atomic_write(folder / PAIRS, "wb") as file:
+            np.save(file, pairs)
 
     @staticmethod
     def initial_tables(config, vocabulary_size):
@@ -117,22 +118,31 @@ def _sums(values, rows, count):
     return csr_array(coo_array((values, (rows, pairs)), shape=(count, len(values))))
 
 
-def count_pairs(corpus, window):
+def count_pairs(corpus, window, progress=None):
     """How often words meet: each pair of words at a distance up to `window` counts 1 / distance, in both orders.
 
     Args:
         corpus: an `EncodedCorpus`; its blocks are counted one after the other.
         window: the largest distance.
+        progress: a `Progress` in words, or None.
 
     Returns:
         A `scipy.sparse.coo_array` float64 [V, V], symmetric.
     """
     size = len(corpus.counts)
-    total = csr_array((size, size))
+    total, done = csr_array((size, size)), 0
     for block in range(corpus.num_blocks):
         words, rows = corpus.block(block)
+        found = [[], [], []]  # the counts, the words and the words after them
         for distance in range(1, min(window, len(words) - 1) + 1):
             together = rows[distance:] == rows[:-distance]
             left, right = words[:-distance][together], words[distance:][together]
-            total = total + csr_array(coo_array((np.full(len(left), 1 / distance), (left, right)), shape=(size, size)))
+            for values, some in zip(found, (np.full(len(left), 1 / distance), left, right)):
+                values.append(some)
+        if found[0]:
+            values, left, right = map(np.concatenate, found)
+            total = total + csr_array(coo_array((values, (left, right)), shape=(size, size)))
+        done += len(words)
+        if progress is not None:
+            progress.update(done)
     return (total + total.T).tocoo()

@@ -132,11 +132,10 @@ def _skip_gram(x, y, contexts, inside, targets, weights, rate, distinct, config,
     positive = np.bincount(cells[:, 0], minlength=shape[0] * shape[1]).astype(np.float32).reshape(shape)
     negative = cells[:, 1:][weights[middle, 1:]]
     negative = np.bincount(negative, minlength=shape[0] * shape[1]).astype(np.float32).reshape(shape)
-    before = x.take(inputs, 0), y.take(outputs, 0)
-    dx, dy, loss = pair_gradients(*before, positive, negative, measured)
-    for table, rows, vectors, change in zip((x, y), (inputs, outputs), before, (dx, dy)):
+    dx, dy, loss = pair_gradients(x.take(inputs, 0), y.take(outputs, 0), positive, negative, measured)
+    for table, rows, change in ((x, inputs, dx), (y, outputs, dy)):
         change *= rate
-        change += vectors
+        change += table.take(rows, 0)  # read again: other processes have written since
         table[rows] = change
     return (loss, len(middle)) if measured else (0.0, 0)
 
@@ -182,11 +181,9 @@ def _cbow(x, y, contexts, inside, targets, weights, rate, distinct, config, meas
     ones = np.ones(len(places), np.float32)
     windows = csr_array((ones, places, begins), shape=(count, len(inputs)))
     share = (1 / sizes).astype(np.float32)[:, None]
-    before = x.take(inputs, 0)
-    mean = (windows @ before) * share  # [N, size]
+    mean = (windows @ x.take(inputs, 0)) * share  # [N, size]
     outputs, columns = distinct(targets.ravel())
-    y_before = y.take(outputs, 0)
-    vectors = y_before.take(columns, 0).reshape(*targets.shape, -1)  # [N, 1 + negatives, size]
+    vectors = y.take(outputs, 0).take(columns, 0).reshape(*targets.shape, -1)  # [N, 1 + negatives, size]
     probability = 1 / (1 + np.exp(-np.einsum("nd,nkd->nk", mean, vectors)))
     gradient = -probability
     gradient[:, 0] += 1
@@ -198,8 +195,9 @@ def _cbow(x, y, contexts, inside, targets, weights, rate, distinct, config, meas
     spread = csr_array((gradient.ravel(), columns, begins), shape=(count, len(outputs)))
     mean *= rate
     dmean *= rate
-    x[inputs] = before + windows.T @ dmean
-    y[outputs] = y_before + spread.T @ mean
+    for table, rows, change in ((x, inputs, windows.T @ dmean), (y, outputs, spread.T @ mean)):
+        change += table.take(rows, 0)  # as above
+        table[rows] = change
     if not measured:
         return 0.0, 0
     right = np.where(np.arange(targets.shape[1]) == 0, probability, 1 - probability)

@@ -1,6 +1,8 @@
 """Word similarity and nearest neighbours of word vectors."""
 
 import dataclasses
+import unicodedata
+from collections.abc import Callable
 
 import numpy as np
 from scipy.stats import spearmanr
@@ -19,7 +21,8 @@ class WordTable:
     Attributes:
         words: list of str.
         vectors: float32 [V, D].
-        lowercase: whether words are looked up in lower case.
+        spell: function from a word as it is typed to the word as it is in `words`, or None if it has no vector; without
+            one words are looked up as they are.
 
     Example:
         WordTable(["a", "b"], np.eye(2, dtype="float32")).neighbours("a", 1)  # [('b', 0.0)]
@@ -27,7 +30,7 @@ class WordTable:
 
     words: list
     vectors: np.ndarray
-    lowercase: bool = False
+    spell: Callable | None = None
 
     def __post_init__(self):
         lengths = np.linalg.norm(self.vectors, axis=1, keepdims=True)
@@ -46,12 +49,19 @@ class WordTable:
         special = set(tokenizer.special_tokens)
         ids = [i for i, token in enumerate(tokenizer.vocabulary) if token not in special]
         table = np.asarray(loaded.encoder.embedding_table)[ids]
-        words = [tokenizer.vocabulary[i] for i in ids]
-        return cls(words, table, all(word == word.lower() for word in words))
+        # Without accents a vocabulary holds Hangul as its letters: shown, and looked up, as it is typed.
+        words = {i: unicodedata.normalize("NFC", tokenizer.vocabulary[i]) for i in ids}
+
+        def spell(word):
+            tokens = tokenizer.tokenize([word]).values.numpy()
+            return words.get(int(tokens[0])) if len(tokens) == 1 else None
+
+        return cls(list(words.values()), table, spell)
 
     def find(self, word):
         """The row of a word; None if it has no vector."""
-        return self._ids.get(word.lower() if self.lowercase else word)
+        row = self._ids.get(word)
+        return self._ids.get(self.spell(word)) if row is None and self.spell else row
 
     def neighbours(self, word, count=10):
         """The words with the nearest vectors: list of (word, cosine), the nearest first.

@@ -13,7 +13,7 @@ from bert_tf import config as configuration
 from bert_tf import files
 from bert_tf.backend import NonFiniteError
 from bert_tf.config import check
-from bert_tf.errors import ConfigError, RunDirectoryError
+from bert_tf.errors import DataError, RunDirectoryError
 from bert_tf.models.families import describe
 from bert_tf.models.word_vectors_config import WordVectorsConfig
 from bert_tf.progress import Progress
@@ -66,20 +66,30 @@ def train_vectors(config, corpus, output, text_field="text"):
     check(config)
     with files.lock_directory(output) as in_place:
         run = RunDirectory.claim(output, config, in_place, varied=("train.checkpoint_seconds", "train.workers"))
-        data = {"corpus": (str(corpus), _identity(corpus))}
+        data = {"corpus": (str(corpus), _identity(corpus) | {"text_field": text_field})}
         inputs.check(run.path, data)
         if not run.checkpoints.all():
-            folder = run.path / FOLDER
-            tokenizer = _prepare(config, corpus, text_field, folder)
+            folder, is_new = run.path / FOLDER, not files.is_there(run.path / CONFIG)
             run.record(config)
             inputs.record(run.path, data)
-            run.keep_tokenizer(tokenizer)
+            try:
+                run.keep_tokenizer(_prepare(config, corpus, text_field, folder))
+            except DataError:
+                if is_new:  # the user changes the corpus or the settings, and gives the same folder
+                    _forget(run, folder)
+                raise
             vectors = _train(config, folder, run)
             run.check_in_place("the vectors")
             _write(run, config, vectors)
         shutil.rmtree(run.path / FOLDER, ignore_errors=True)
         metrics = run.metrics()[-1] if run.metrics() else {}
     return run, metrics
+
+
+def _forget(run, folder):
+    shutil.rmtree(folder, ignore_errors=True)
+    for name in (inputs.RECORD, CONFIG):
+        (run.path / name).unlink(missing_ok=True)
 
 
 def _identity(corpus):

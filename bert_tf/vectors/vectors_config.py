@@ -101,7 +101,8 @@ class GloveConfig(AlgorithmConfig):
         x_max: pairs that meet at least so often have the weight 1 (equation 9).
         alpha: the weight of a pair that meets x times is (x / x_max) ^ alpha.
         update_pairs: pairs whose gradients are computed before the vectors are updated. glove.c updates after each pair.
-        memory_words: words of the corpus whose pairs are counted in memory at a time.
+        memory_words: words of the corpus whose pairs are added to the counts at a time. The counts of all different pairs
+            are held in memory.
 
     Example:
         GloveConfig(size=50, x_max=10)

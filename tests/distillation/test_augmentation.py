@@ -33,7 +33,7 @@ def objective():
 @pytest.fixture(scope="module")
 def words():
     vectors = np.random.default_rng(1).normal(size=(5, 4)).astype("float32")
-    return WordTable(["singer", "actor", "dancer", "good", "film"], vectors, lowercase=True)
+    return WordTable(["singer", "actor", "dancer", "good", "film"], vectors, spell=str.lower)
 
 
 def probable(objective, text, word, count):

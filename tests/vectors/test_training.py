@@ -16,6 +16,7 @@ from bert_tf.training.loading import load_finetuned, load_new_encoder
 from bert_tf.vectors import GloveConfig, SkipGramConfig, VectorsConfig, VectorsTrainConfig, VocabularyConfig, train_vectors
 from bert_tf.vectors import training as module
 from bert_tf.vectors.corpus import EncodedCorpus, encode
+from bert_tf.vectors.similarity import WordTable
 
 SETTINGS = VectorsConfig(
     SkipGramConfig(size=8, epochs=2, window=2, subsample=0), VocabularyConfig(min_count=2),
@@ -89,6 +90,36 @@ def test_glove_fits_the_counts(corpus, tmp_path):
     settings = dataclasses.replace(SETTINGS, algorithm=GloveConfig(size=8, window=4, epochs=30, x_max=10))
     run, metrics = train_vectors(settings, corpus, tmp_path / "glove")
     assert metrics["loss"] < run.metrics()[0]["loss"] / 4 and table(run).shape == (25, 8)
+
+
+def test_a_run_stopped_while_it_is_prepared_resumes(corpus, trained, tmp_path, monkeypatch):
+    def stop(*arguments):
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr(module, "encode", stop)
+        with pytest.raises(KeyboardInterrupt):
+            train_vectors(SETTINGS, corpus, tmp_path / "run")
+    with pytest.raises(RunDirectoryError, match="corpus=.*has text_field 'body', the data of the run had 'text'"):
+        train_vectors(SETTINGS, corpus, tmp_path / "run", text_field="body")
+    run, _ = train_vectors(SETTINGS, corpus, tmp_path / "run")
+    np.testing.assert_array_equal(table(run), table(trained[0]))
+
+
+def test_after_a_corpus_that_is_too_small_the_folder_is_free(corpus, tmp_path):
+    rare = dataclasses.replace(SETTINGS, vocabulary=VocabularyConfig(min_count=10_000))
+    with pytest.raises(DataError, match="no word is 10000 times"):
+        train_vectors(rare, corpus, tmp_path / "run")
+    assert not (tmp_path / "run").exists()
+    train_vectors(SETTINGS, corpus, tmp_path / "run")
+
+
+def test_words_are_looked_up_as_the_corpus_was_read(tmp_path):
+    (tmp_path / "corpus.txt").write_text("왕이 café 왕이 café one\n" * 10)
+    run, _ = train_vectors(SETTINGS, tmp_path / "corpus.txt", tmp_path / "run")
+    table = WordTable.load(run.path)
+    assert table.words == ["cafe", "왕이", "one"] and [table.find(w) for w in ("왕이", "Café", "one", "two")] == [1, 0, 2, None]
+    assert {word for word, _ in table.neighbours("café")} == {"왕이", "one"}
 
 
 def test_a_killed_run_resumes_bit_for_bit(corpus, trained, tmp_path, monkeypatch):

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from bert_tf.vectors import CbowConfig, Glove, GloveConfig, NegativeSampling, SkipGramConfig, VectorsConfig
+from bert_tf.vectors import negative_sampling
 from bert_tf.vectors.corpus import EncodedCorpus
 from bert_tf.vectors.glove import PAIRS, count_pairs
 from bert_tf.vectors.negative_sampling import pair_gradients
@@ -19,7 +20,7 @@ def folder(tmp_path):
     ids = np.concatenate(ROWS).astype(np.int32)
     ids.tofile(tmp_path / "ids.int32")
     np.save(tmp_path / "rows.npy", np.cumsum([0, *map(len, ROWS)]))
-    (tmp_path / "corpus.json").write_text(json.dumps({"counts": np.bincount(ids).tolist(), "sha256": ""}))
+    (tmp_path / "corpus.json").write_text(json.dumps({"counts": np.bincount(ids).tolist()}))
     return tmp_path
 
 
@@ -61,6 +62,21 @@ def test_skip_gram(folder):
     np.testing.assert_allclose(tables["outputs"], y + 0.075 * dy, atol=1e-5)
     assert sums["loss"] == pytest.approx(loss, rel=1e-5)
     assert sums["pairs"] == sum(len(contexts) for _, contexts, _ in drawn(algorithm))
+
+
+def test_what_other_processes_write_meanwhile_is_kept(folder, monkeypatch):
+    settings = VectorsConfig(SkipGramConfig(size=4, window=2, subsample=0, learning_rate=0.1))
+    alone, disturbed = random_tables(settings), random_tables(settings)
+    NegativeSampling(settings, folder, alone).train(epoch=0, block=0, progress=0.0)
+
+    def gradients_while_another_writes(*arguments):
+        result = pair_gradients(*arguments)
+        disturbed["words"] += 100
+        return result
+
+    monkeypatch.setattr(negative_sampling, "pair_gradients", gradients_while_another_writes)
+    NegativeSampling(settings, folder, disturbed).train(epoch=0, block=0, progress=0.0)
+    np.testing.assert_allclose(disturbed["words"], alone["words"] + 100, atol=1e-4)
 
 
 @pytest.mark.parametrize("divided", [False, True])
