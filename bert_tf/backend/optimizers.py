@@ -5,9 +5,9 @@ import keras
 if keras.backend.backend() == "tensorflow":
     import tensorflow as tf
 
-# Layer norm's scale and offset and every bias: google-research/bert `optimization.py` names them
-# "LayerNorm", "layer_norm" and "bias".
-NOT_DECAYED = ("bias", "gamma", "beta", "layer_norm")
+# Scale and offset of layer and RMS norms, and every bias, by the last part of a variable's path; google-research/bert
+# `optimization.py` names them "LayerNorm", "layer_norm" and "bias".
+NOT_DECAYED = ("bias", "gamma", "beta", "scale")
 
 
 class AdamW(keras.optimizers.AdamW):

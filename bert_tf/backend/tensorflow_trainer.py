@@ -280,8 +280,14 @@ class TensorFlowTrainer:
     def _logged(self, steps):
         """Runs `steps`, adds its sums to the totals in float64, and returns the means so far."""
 
+        names = None
+
         def function(iterator):
+            nonlocal names
+            if names is not None:
+                self._names = names  # training and evaluation may have different metrics
             sums, extra, bad, steps_ago = steps(iterator)
+            names = self._names
             if bad >= 0:
                 done = int(self.optimizer.iterations.numpy()) + self._scales_loss  # then, it was left out
                 place = f"{'update' if self._scales_loss else 'step'} {done - int(steps_ago) + 1}"

@@ -75,6 +75,7 @@ class Elmo(Encoder):
                     config.projection_clip,
                     skips=config.skip_connections and i > 0,
                     dropout=config.dropout,
+                    output_dropout=config.dropout if i == config.num_layers - 1 else 0.0,
                     unroll=config.unroll,
                     dtype=dtype,
                     name=f"lstm_layer_{i}",
@@ -153,7 +154,8 @@ class BidirectionalLayer(keras.layers.Layer):
     Args:
         units, projection, cell_clip, projection_clip, unroll: of `LSTM`.
         skips: whether the input is added to the output.
-        dropout: on the input and on the output of each LSTM.
+        dropout: on the input of each LSTM.
+        output_dropout: on the output, after the skip; bilm-tf has it in the last layer alone.
 
     Call arguments:
         x: float [B, S, 2 P]: the forward half, then the backward one.
@@ -165,12 +167,12 @@ class BidirectionalLayer(keras.layers.Layer):
         A pair: float [B, S, 2 P]; the states ((c, h), (c, h)).
 
     Example:
-        y, state = BidirectionalLayer(8, 4, 3.0, 3.0, skips=True, dropout=0.1)(np.ones((2, 5, 8), "float32"))
+        y, state = BidirectionalLayer(8, 4, 3.0, 3.0, skips=True, dropout=0.1, output_dropout=0.1)(np.ones((2, 5, 8), "float32"))
 
     Source: allenai/bilm-tf `training.py`, `_build`.
     """
 
-    def __init__(self, units, projection, cell_clip, projection_clip, skips, dropout, unroll=None, **kwargs):
+    def __init__(self, units, projection, cell_clip, projection_clip, skips, dropout, output_dropout, unroll=None, **kwargs):
         super().__init__(**kwargs)
         self.skips, self.width = skips, projection
         self.lstms = [
@@ -190,7 +192,7 @@ class BidirectionalLayer(keras.layers.Layer):
         self.dropouts = [
             (
                 Dropout(dropout, dtype=self.dtype_policy, name=f"{lstm.name}_input_dropout"),
-                Dropout(dropout, dtype=self.dtype_policy, name=f"{lstm.name}_output_dropout"),
+                Dropout(output_dropout, dtype=self.dtype_policy, name=f"{lstm.name}_output_dropout"),
             )
             for lstm in self.lstms
         ]
@@ -204,8 +206,7 @@ class BidirectionalLayer(keras.layers.Layer):
         for lstm, (before, behind), half, own in zip(self.lstms, self.dropouts, halves, state or (None, None)):
             half = before(half, training=training)
             y, last = lstm(half, padding_mask=padding_mask, sequence_ids=sequence_ids, state=own)
-            y = behind(y, training=training)
-            outputs.append(y + half if self.skips else y)
+            outputs.append(behind(y + half if self.skips else y, training=training))
             after.append(last)
         return ops.concatenate(outputs, axis=-1), tuple(after)
 

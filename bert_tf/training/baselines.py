@@ -2,6 +2,8 @@
 
 import numpy as np
 
+from bert_tf.errors import DataError
+
 
 def unigram(batches, tokenizer, examples=50_000):
     """Loss and accuracy of guessing masked tokens by frequency, from the first examples.
@@ -12,6 +14,9 @@ def unigram(batches, tokenizer, examples=50_000):
         tokenizer: its special tokens are left out, as masking leaves them out; [UNK] too, even where
             `masking.predict_unknown` is set.
         examples: how many to count at most.
+
+    Raises:
+        DataError: there are special tokens alone.
 
     Returns:
         dict: "masked_lm_loss", the entropy of the unigram distribution in nats (the cross-entropy
@@ -30,6 +35,11 @@ def unigram(batches, tokenizer, examples=50_000):
         if rows >= examples:
             break
     counts[list(tokenizer.special_ids)] = 0
+    if not counts.any():
+        raise DataError(
+            "the first rows of the shards hold no token but special ones and [UNK]; train a vocabulary on this corpus "
+            "(bert-tf vocab) and write the shards with it"
+        )
     frequency = counts[counts > 0] / counts.sum()
     return {
         "masked_lm_loss": float(-(frequency * np.log(frequency)).sum()),

@@ -3,6 +3,7 @@
 import dataclasses
 import math
 
+from bert_tf.backend import NonFiniteError
 from bert_tf.errors import ConfigError
 from bert_tf.training.study import run_study
 from bert_tf.training.study_plan import merge
@@ -24,6 +25,7 @@ def run_halving(config, corpus, tokenizer, output, held_out=None):
 
     Raises:
         ConfigError: `halving.metric` is not in the table; and as `run_study`.
+        NonFiniteError: all rows of a round diverged.
     """
     halving, rows, left = config.halving, {}, list(config.rows)
     for number in range(1, halving.rounds + 1):
@@ -31,6 +33,9 @@ def run_halving(config, corpus, tokenizer, output, held_out=None):
         rows |= {f"{name}-round-{number}": _shortened(config, name, part) for name in left}
         settings = dataclasses.replace(config, rows=rows, halving=None)
         table = run_study(settings, corpus, tokenizer, output, held_out)
+        left = [name for name in left if f"{name}-round-{number}" in table]  # the others diverged
+        if not left:
+            raise NonFiniteError(f"every row of round {number} diverged; lower the learning rates")
         found = {name: table[f"{name}-round-{number}"]["mean"] for name in left}
         for name, metrics in found.items():
             if halving.metric not in metrics:
@@ -47,5 +52,9 @@ def _shortened(config, name, part):
     train = merge(config.pretrain, row.get("pretrain")).get("train") or {}
     together = train.get("steps_per_execution", 1)
     steps = max(1, round(part * train["steps"] / together)) * together
-    row["pretrain"] = merge(row.get("pretrain"), {"train": {"steps": steps}})
+    shorter = {"train": {"steps": steps}}
+    warmup = (merge(config.pretrain, row.get("pretrain")).get("optimizer") or {}).get("warmup_steps")
+    if warmup:
+        shorter["optimizer"] = {"warmup_steps": round(part * warmup)}
+    row["pretrain"] = merge(row.get("pretrain"), shorter)
     return row

@@ -11,6 +11,7 @@ from pathlib import Path
 
 from bert_tf import config as configuration
 from bert_tf import files
+from bert_tf.backend import NonFiniteError
 from bert_tf.errors import ConfigError, DataError
 from bert_tf.hub import is_address
 from bert_tf.parsing import brief, read_json_object
@@ -48,7 +49,7 @@ def run_study(config, corpus, tokenizer, output, held_out=None, rows=None):
 
     Raises:
         ConfigError: a setting of any row that is wrong; before anything is trained.
-        DataError, RunDirectoryError, NonFiniteError: as `pretrain` and `finetune`.
+        DataError, RunDirectoryError: as `pretrain` and `finetune`. A row whose loss is not finite is left out.
     """
     output = Path(output)
     tokenizer = load_tokenizer(tokenizer) if isinstance(tokenizer, (str, Path)) else tokenizer
@@ -65,10 +66,14 @@ def run_study(config, corpus, tokenizer, output, held_out=None, rows=None):
     table = collect(known)
     for experiment in todo:
         print(f"\n== {experiment.folder.relative_to(output)}", flush=True)
-        if experiment.pretrain is not None:
-            _pretrain(experiment)
-        for task, settings in experiment.finetune.items():
-            finetune(settings, experiment.folder / task)
+        try:
+            if experiment.pretrain is not None:
+                _pretrain(experiment)
+            for task, settings in experiment.finetune.items():
+                finetune(settings, experiment.folder / task)
+        except NonFiniteError as error:  # a rate that is too high is a result, too; the other rows go on
+            print(f"{experiment.folder.relative_to(output)} diverged and is left out of the table: {error}", flush=True)
+            continue
         table = collect(known)
         with files.atomic_write(output / RESULTS) as file:
             json.dump(table, file, indent=1)

@@ -20,7 +20,7 @@ def adamw_in_float64(value, gradients, rate, decay, beta_1, beta_2, epsilon, cor
 
 
 @pytest.mark.parametrize("correct", [True, False])
-@pytest.mark.parametrize("name", ["kernel", "bias", "gamma"])
+@pytest.mark.parametrize("name", ["kernel", "bias", "gamma", "scale"])
 def test_update_is_the_formula(correct, name):
     random = np.random.RandomState(0)
     start, gradients = random.randn(3, 2), random.randn(7, 3, 2)

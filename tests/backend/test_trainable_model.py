@@ -98,6 +98,20 @@ def test_evaluation_with_steps_per_execution_counts_the_remainder():
         assert results[0] == pytest.approx(results[1], rel=1e-6)
 
 
+def test_evaluation_may_have_other_metrics_than_training():
+    class Silent(Toy):
+        def loss_sums(self, features, training):
+            losses, metrics = super().loss_sums(features, training)
+            return losses, {} if training else metrics
+
+    model = Silent()
+    model.compile(AdamW())
+    before = model.evaluate(dataset(16, 8), verbose=0, return_dict=True)
+    for _ in range(2):
+        assert "accuracy" not in model.fit(dataset(16, 8), verbose=0).history
+        assert model.evaluate(dataset(16, 8), verbose=0, return_dict=True).keys() == before.keys() > {"accuracy"}
+
+
 def test_loss_coefficients():
     def loss(coefficients):
         model = Toy()

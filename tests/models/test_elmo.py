@@ -14,7 +14,7 @@ from bert_tf.checkpoints.source import open_checkpoint
 from bert_tf.errors import ConfigError, DataError
 from bert_tf.layers import LSTM, CharacterEmbeddings, ScalarMix
 from bert_tf.models import PRESETS, build_encoder
-from bert_tf.models.elmo import Elmo
+from bert_tf.models.elmo import BidirectionalLayer, Elmo
 from bert_tf.models.elmo_config import ElmoConfig
 from bert_tf.tokenizers import CharacterTokenizer, load_tokenizer
 
@@ -129,6 +129,17 @@ def test_truncated_backpropagation_cuts_the_gradient_and_not_the_state(backwards
     for one, other, through in zip(found, expected, uncut, strict=True):
         np.testing.assert_allclose(one, other, rtol=1e-4, atol=1e-6)
     assert max(np.abs(one - through).max() for one, through in zip(found, uncut, strict=True)) > 1e-2
+
+
+def test_output_dropout_is_behind_the_skip_and_in_the_last_layer_alone():
+    keras.utils.set_random_seed(0)
+    layer, x = BidirectionalLayer(8, 16, 3.0, 3.0, skips=True, dropout=0.0, output_dropout=0.5), np.ones((4, 16, 32), "float32")
+    after, before = (np.asarray(layer(x, training=training)[0]) for training in (True, False))
+    kept = after != 0
+    assert abs(kept.mean() - 0.5) < 3 * 0.5 / np.sqrt(after.size)
+    np.testing.assert_allclose(after[kept], 2 * before[kept], rtol=1e-6)
+    blocks = Elmo(ElmoConfig(**TINY | {"dropout": 0.25, "num_layers": 3}))._elmo_layers.blocks
+    assert [[d.rate for d in block.dropouts[0]] for block in blocks] == [[0.25, 0], [0.25, 0], [0.25, 0.25]]
 
 
 def test_character_embeddings_are_the_formula():

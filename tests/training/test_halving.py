@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from bert_tf import config, samples
+from bert_tf.backend import NonFiniteError
 from bert_tf.errors import ConfigError
 from bert_tf.tokenizers import train_wordpiece
 from bert_tf.training import halving
@@ -43,6 +44,23 @@ def test_the_better_rows_go_on_with_more_updates(monkeypatch, lowest, winners):
     assert third == [(f"{winners[0]}-round-3", round(0.4 * steps[winners[0]]))]
     assert last == [(f"{winners[0]}-round-4", steps[winners[0]])]
     assert set(table) == {name for name, _ in found}
+
+
+def test_rows_that_diverged_are_out(monkeypatch):
+    def run_study(settings, *data):
+        return {name: {"mean": {"loss": ord(name[0])}} for name in settings.rows if name[0] not in gone}
+
+    monkeypatch.setattr(halving, "run_study", run_study)
+    settings, gone = search(dict.fromkeys("abcd", {}), metric="loss", rounds=2), "ab"
+    assert set(halving.run_halving(settings, "corpus", "tokenizer", "output")) == {"c-round-1", "d-round-1", "c-round-2"}
+    gone = "abcd"
+    with pytest.raises(NonFiniteError, match="every row of round 1 diverged"):
+        halving.run_halving(settings, "corpus", "tokenizer", "output")
+
+
+def test_a_warm_up_in_updates_is_shortened_with_the_run():
+    settings = search({"a": {"optimizer": {"warmup_steps": 4}}}, metric="loss")
+    assert halving._shortened(settings, "a", 0.5)["pretrain"] == {"train": {"steps": 4}, "optimizer": {"warmup_steps": 2}}
 
 
 def test_a_search_is_trained_and_continued(tmp_path):

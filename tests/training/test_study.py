@@ -9,6 +9,7 @@ from types import SimpleNamespace
 import pytest
 
 from bert_tf import config, samples
+from bert_tf.backend import NonFiniteError
 from bert_tf.errors import ConfigError, DataError, RunDirectoryError
 from bert_tf.files import lock_directory
 from bert_tf.tokenizers import train_wordpiece
@@ -240,6 +241,20 @@ def test_results_are_there_after_each_experiment(folder, tmp_path, monkeypatch):
         run(folder, tmp_path / "out")
     table = json.loads((tmp_path / "out" / "results.json").read_text())
     assert {name: result["mean"]["loss"] for name, result in table.items()} == {"next_sentence": 2.0, "whole_words": 2.0}
+
+
+def test_a_row_that_diverges_does_not_end_the_study(folder, tmp_path, monkeypatch, capsys):
+    def pretrain(settings, output):
+        if "next_sentence" in str(output):
+            raise NonFiniteError("step 3: the loss is not finite")
+        return SimpleNamespace(metrics=lambda: [{"tokens_per_second": 1.0}]), {"loss": 2.0}
+
+    monkeypatch.setattr(studies, "pretrain", pretrain)
+    monkeypatch.setattr(studies, "finetune", lambda *_: None)
+    monkeypatch.setattr(studies, "_write_shards", lambda *_: None)
+    run(folder, tmp_path / "out")
+    assert set(json.loads((tmp_path / "out" / "results.json").read_text())) == {"whole_words"}
+    assert "next_sentence/seed-0 diverged and is left out of the table: step 3" in capsys.readouterr().out
 
 
 def test_an_unknown_row(folder, tmp_path):
