@@ -39,6 +39,8 @@ def add_arguments(parser):
 
 
 def run(arguments):
+    import dataclasses
+
     from bert_tf.errors import ConfigError
 
     labelled.check_arguments(arguments)
@@ -74,6 +76,7 @@ def run(arguments):
         "vectors": identity_of(open_source(arguments.vectors)) if arguments.vectors else None,
         "stop_words": sorted(stop_words),
         "labels": has_labels,
+        "columns": dataclasses.asdict(columns) | {"format": format},
     }
     count = augment_file(augmenter, examples, arguments.output, key)
     print(f"{count:,} examples in {arguments.output}, of {len(examples):,}")

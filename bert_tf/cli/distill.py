@@ -50,21 +50,28 @@ def run(arguments):
         check_distillation,
         check_distilled_pretraining,
     )
+    from bert_tf.errors import ConfigError
     from bert_tf.models.families import PRESETS
 
     size = arguments.student if arguments.student in PRESETS else None
     run_of_student = arguments.student if size is None else None
     given = {"teacher__path": arguments.teacher}
+    splits = {split: getattr(arguments, split) for split in ("train", "unlabelled", "dev", "test")}
     data = settings.mapping(arguments, data__shards=arguments.shards).get("data") or {}
+    # Its sizes stand in place of the recipe's, below those of --set.
+    sizes = [] if size is None else ["model={preset: %s}" % size]
     if data.get("shards"):
-        mapping = settings.mapping(
-            arguments, **given, data__shards=arguments.shards, model__preset=size, train__init_from=run_of_student
-        )
+        for split, path in splits.items():
+            if path is not None:
+                raise ConfigError(f"--{split} is for a teacher of a task, and --shards for pretraining; remove one")
+        arguments.set = sizes + arguments.set
+        mapping = settings.mapping(arguments, **given, data__shards=arguments.shards, train__init_from=run_of_student)
         config = configuration.build(DistillPretrainConfig, mapping)
         check_distilled_pretraining(config)  # before TensorFlow is imported, which takes seconds
         return _pretrain(config, arguments.output)
-    files = {f"data__{split}": getattr(arguments, split) for split in ("train", "unlabelled", "dev", "test")}
-    mapping = settings.mapping(arguments, **given, **files, student__model__preset=size, init_from=run_of_student)
+    arguments.set = [f"student.{setting}" for setting in sizes] + arguments.set
+    files = {f"data__{split}": path for split, path in splits.items()}
+    mapping = settings.mapping(arguments, **given, **files, init_from=run_of_student)
     config = configuration.build(DistillConfig, mapping)
     check_distillation(config)
     return _distill(config, arguments.output)

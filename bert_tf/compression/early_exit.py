@@ -125,7 +125,7 @@ def check_model(model):
     Raises:
         ConfigError: it is no classifier of texts, or of another family.
     """
-    if not isinstance(model, Classifier) or not model.pooled or model.both_orders is not None or model.lstms:
+    if type(model) is not Classifier or not model.pooled or model.both_orders is not None or model.lstms:
         raise ConfigError(
             "early exit is for classification of texts or pairs (task.kind=classification), without task.pair_order and "
             "task.bilstm_layers; leave --early-exit out"

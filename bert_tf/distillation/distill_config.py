@@ -206,6 +206,11 @@ def _check_terms(config):
     terms = read_terms(config.terms)
     if not config.teacher.path:
         raise ConfigError("teacher.path must be given: the run or published model that is learned from")
+    if "progressive" in terms and (len(terms) > 1 or isinstance(config, DistillConfig)):
+        raise ConfigError(
+            "terms.progressive trains one layer at a time and nothing else, so it is the only term, and of pretraining: "
+            "remove the others, or it; another run goes on from its model with them"
+        )
     early = isinstance(config, DistillConfig) and config.train.early_stopping
     if early and not trains_head(terms):
         raise ConfigError(

@@ -6,7 +6,7 @@ import json
 import math
 
 from bert_tf import files, interrupts
-from bert_tf.distillation.comparison import Side, measure, table_of
+from bert_tf.distillation.comparison import Side, measure
 from bert_tf.distillation.distill_config import check_distillation, check_distilled_pretraining
 from bert_tf.distillation.from_teacher import FromTeacher
 from bert_tf.distillation.pretraining import TeachingPretraining
@@ -44,7 +44,8 @@ def distill(config, output):
     lock = files.lock_directory(output) if is_chief(strategy) else contextlib.nullcontext()
     message = f"interrupted; the same command continues {shown(output)}"
     with interrupts.raising(message), explain_lost_workers(), lock as in_place:
-        learning = FromTeacher(config)
+        with strategy.scope():  # a teacher that is asked in the step has its weights on every device
+            learning = FromTeacher(config)
         summary = finetune_seeds(config, output, strategy, in_place, learning=learning)
         sides = {"student": output}
         if config.alone:
@@ -86,8 +87,6 @@ def _comparison(config, learning, sides, output):
     rows = [measure(side, paths, learning.teacher_task.metric) for side in models]
     with files.atomic_write(path) as file:
         json.dump({"metric": learning.teacher_task.metric, "rows": rows}, file, indent=1)
-    with files.atomic_write(f"{output}/distillation.txt") as file:
-        file.write("\n".join(table_of(rows, learning.teacher_task.metric)) + "\n")
     return rows
 
 
@@ -104,5 +103,6 @@ def distill_pretraining(config, output):
     Returns, raises: as `pretrain`; also ConfigError or DataError for a teacher that cannot teach.
     """
     check_distilled_pretraining(config)
-    teaching = TeachingPretraining(config)
+    with strategy_of(config.train).scope():  # as above; workers join their cluster before anything is computed
+        teaching = TeachingPretraining(config)
     return pretrain(teaching.completed(config), output, teaching)

@@ -107,6 +107,8 @@ class FromTeacher(FromLabels):
         return task.model(encoder)
 
     def make_trained(self, model):
+        if model.lm_weight:
+            raise ConfigError("task.lm_weight does not apply to distillation; remove it")
         asked = read_internals(self.terms)
         teacher = TaskView(self.teacher) if asked else None
         return Distiller(TaskView(model), teacher, self.terms, self.teacher.backbone.config)

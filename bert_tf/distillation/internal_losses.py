@@ -119,6 +119,7 @@ class Relations(TermLoss):
     def __init__(self, settings, student, teacher):
         super().__init__(settings, student, teacher)
         layers, layer = teacher.num_layers, settings.teacher_layer
+        self.own = student.num_layers - 1  # not -1: with task.pair_order=both the swapped pairs come after it
         self.layer = layers - 1 if layer is None else layer
         if self.layer >= layers:
             raise ConfigError(f"teacher_layer={layer}, but the teacher has the layers 0 to {layers - 1}")
@@ -128,7 +129,7 @@ class Relations(TermLoss):
 
     def relations(self, name, heads, student, teacher, tokens):
         """The divergence of the relations between `queries`, `keys` or `values`, float32 [B, S]."""
-        ours, theirs = getattr(student.internals, name)[-1], getattr(teacher.internals, name)[self.layer]
+        ours, theirs = getattr(student.internals, name)[self.own], getattr(teacher.internals, name)[self.layer]
         scores = (relation_scores(x, heads, tokens) for x in (ours, theirs))
         return divergences_of_rows(*scores, tokens)
 
@@ -142,7 +143,7 @@ class MiniLM(Relations):
         self.heads = teacher.num_heads
 
     def sum(self, student, teacher, batch):
-        scores = student.internals.scores[-1], teacher.internals.scores[self.layer]
+        scores = student.internals.scores[self.own], teacher.internals.scores[self.layer]
         found = divergences_of_rows(*scores, batch.tokens)
         return ops.sum(found + self.relations("values", self.heads, student, teacher, batch.tokens))
 

@@ -19,7 +19,6 @@ from bert_tf.files import atomic_write, explain_disk_errors, is_there, sha256
 from bert_tf.parsing import read_json_object
 from bert_tf.progress import Progress
 from bert_tf.tasks.batching import bucket_bounds, plan_batches
-from bert_tf.tasks.heads import INPUTS
 
 FOLDER, MANIFEST = "teacher", "manifest.json"
 #: Sequences of a shard, and of a batch of the teacher.
@@ -79,7 +78,7 @@ class TeacherOutputs:
         plan = plan_batches(sequences.lengths[chosen], bounds, BATCH, task.config.tokens_per_batch)
         plan = [(chosen[indexes], bound) for indexes, bound in plan]
         dataset = sequences.dataset(plan, task.tokenizer, length)
-        dataset = dataset.map(lambda features: {name: features[name] for name in INPUTS})
+        dataset = dataset.map(lambda features: {name: features[name] for name in task.inferred if name in features})
         if self._ask is None:
             self._ask = tf.function(lambda features: self.model.outputs(features), autograph=False)
             self._ask = self._ask.get_concrete_function(dataset.element_spec)

@@ -27,8 +27,6 @@ class TaskView:
         name = type(model).__name__
         if not model.can_be_distilled:
             raise ConfigError(f"{name} cannot be distilled; classification, regression, pairs and tagging can be")
-        if model.lm_weight:
-            raise ConfigError("task.lm_weight does not apply to distillation; remove it")
         self.model = model
 
     def forward(self, features, training):

@@ -19,6 +19,8 @@ from bert_tf.tasks.tables.files import file_format, read_table
 
 #: The neighbours of each use that are listed.
 NEIGHBOURS = 3
+#: Scripts that put no space between words.
+UNSPACED = "[\u0e00-\u0e7f\u3040-\u30ff\u3400-\u9fff]"
 #: Fewer uses show nothing.
 LEAST_USES = 3
 
@@ -95,12 +97,15 @@ def read_uses(path, word, most=None):
         rows = [{"text": row[0]} for _, row in read_table(path, "lines").rows if row is not None]
     else:
         rows = read_rows(path, ("text",))
-    pattern = re.compile(rf"(?<!\w){re.escape(word)}(?!\w)", re.IGNORECASE)
+    # Particles follow a Korean word without a space, and other words the Chinese, Japanese and Thai ones.
+    before = "" if re.match(UNSPACED, word) else r"(?<!\w)"
+    after = "" if re.match(rf"{UNSPACED}|[가-힣]", word[-1:]) else r"(?!\w)"
+    pattern = re.compile(before + re.escape(word) + after, re.IGNORECASE)
     places = [(row, match.span()) for row in rows for match in pattern.finditer(row["text"])]
-    found = [WordUse(row["text"], *span, row.get("sense") or None) for row, span in places]
+    found = [WordUse(row["text"], *span, row.get("sense") or None) for row, span in places][:most]
     if len(found) < LEAST_USES:
         raise DataError(f"{path} has {brief(word)} {len(found)} times; at least {LEAST_USES} uses are compared")
-    return found[:most]
+    return found
 
 
 def run_uses(encoder, tokenizer, uses, layer=-1, batch_size=32, progress=None):

@@ -92,6 +92,22 @@ def test_progressive_transfer_trains_one_layer_after_the_other(folder):
     assert np.abs(tensors(last)[table] - second[table]).max() > 0 and last.config()["model"] == run.config()["model"]
 
 
+def test_progressive_transfer_is_alone(folder):
+    settings = ["model.family=bert", "student.layers=null", "terms={progressive: {phase_steps: 2}, soft_labels: 1}"]
+    with pytest.raises(ConfigError, match="terms.progressive trains one layer at a time and nothing else"):
+        check_distilled_pretraining(experiment(folder, *settings))
+
+
+def test_the_teacher_is_on_every_device(folder):
+    """XLA, which is on by default on several GPUs, cannot read weights of another device."""
+    settings = ["terms={soft_labels: 1, hidden_states: 1}", "train.steps=2", "model.dropout=0.0", "model.attention_dropout=0.0"]
+    found = [
+        distill_pretraining(experiment(folder, *settings, f"train.strategy={strategy}", "train.xla=true"), folder / strategy)[1]
+        for strategy in ("one", "mirrored")
+    ]
+    assert found[0]["loss"] == pytest.approx(found[1]["loss"], rel=1e-5)
+
+
 def test_phases_fill_the_run(folder):
     settings = ["model.family=bert", "student.layers=null", "terms={progressive: {phase_steps: 3}}"]
     with pytest.raises(ConfigError, match="phase_steps=3 for each of 2 layers are 6 updates, and train.steps=4; make them"):

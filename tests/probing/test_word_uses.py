@@ -28,6 +28,9 @@ def test_files(tmp_path):
     assert found[0] == WordUse("The river bank is good.", 10, 14, "shore") and len(found) == 4
     assert [(use.start, use.sense) for use in read_uses(tmp_path / "a.txt", "bank")] == [(0, None), (6, None), (4, None), (9, None)]
     assert len(read_uses(tmp_path / "a.txt", "bank", most=3)) == 3
+    (tmp_path / "k.txt").write_text("은행에 갔다. 은행은 닫혔다.\n새은행 은행\n我去銀行，銀行在哪裡？大銀行\n")
+    assert [use.start for use in read_uses(tmp_path / "k.txt", "은행")] == [0, 8, 4]
+    assert len(read_uses(tmp_path / "k.txt", "銀行")) == 3
     with pytest.raises(DataError, match="a.txt has 'money' 0 times; at least 3"):
         read_uses(tmp_path / "a.txt", "money")
 
