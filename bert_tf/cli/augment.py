@@ -19,6 +19,8 @@ in Python:
   print(Augmenter(objective, tokenizer, copies=5).versions(["A quiet triumph."], [(0,)]))
 """
 
+import dataclasses
+
 from bert_tf.cli import labelled
 
 
@@ -39,8 +41,6 @@ def add_arguments(parser):
 
 
 def run(arguments):
-    import dataclasses
-
     from bert_tf.errors import ConfigError
 
     labelled.check_arguments(arguments)
