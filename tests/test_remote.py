@@ -2,8 +2,8 @@
 
 import contextlib
 import json
-import shutil
 import os
+import shutil
 import signal
 import subprocess
 import sys

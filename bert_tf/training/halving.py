@@ -3,7 +3,6 @@
 import dataclasses
 import math
 
-from bert_tf.backend import NonFiniteError
 from bert_tf.errors import ConfigError
 from bert_tf.training.study import run_study
 from bert_tf.training.study_plan import merge
@@ -25,7 +24,6 @@ def run_halving(config, corpus, tokenizer, output, held_out=None):
 
     Raises:
         ConfigError: `halving.metric` is not in the table; and as `run_study`.
-        NonFiniteError: all rows of a round diverged.
     """
     halving, rows, left = config.halving, {}, list(config.rows)
     for number in range(1, halving.rounds + 1):
@@ -33,13 +31,11 @@ def run_halving(config, corpus, tokenizer, output, held_out=None):
         rows |= {f"{name}-round-{number}": _shortened(config, name, part) for name in left}
         settings = dataclasses.replace(config, rows=rows, halving=None)
         table = run_study(settings, corpus, tokenizer, output, held_out)
-        left = [name for name in left if f"{name}-round-{number}" in table]  # the others diverged
+        found = {name: table[row]["mean"] for name in left if (row := f"{name}-round-{number}") in table}
+        left = [name for name in found if halving.metric in found[name]]  # the others diverged
         if not left:
-            raise NonFiniteError(f"every row of round {number} diverged; lower the learning rates")
-        found = {name: table[f"{name}-round-{number}"]["mean"] for name in left}
-        for name, metrics in found.items():
-            if halving.metric not in metrics:
-                raise ConfigError(f"halving.metric is '{halving.metric}', and row '{name}' has: {', '.join(metrics)}")
+            name, metrics = next(iter(found.items()))
+            raise ConfigError(f"halving.metric is '{halving.metric}', and row '{name}' has: {', '.join(metrics)}")
         left = sorted(left, key=lambda name: found[name][halving.metric], reverse=not halving.lowest)
         print(f"\n== round {number} of {halving.rounds}, from best to worst: {', '.join(left)}", flush=True)
         left = left[: math.ceil(halving.keep * len(left))]

@@ -49,7 +49,8 @@ def run_study(config, corpus, tokenizer, output, held_out=None, rows=None):
 
     Raises:
         ConfigError: a setting of any row that is wrong; before anything is trained.
-        DataError, RunDirectoryError: as `pretrain` and `finetune`. A row whose loss is not finite is left out.
+        DataError, RunDirectoryError: as `pretrain` and `finetune`.
+        NonFiniteError: no row has a result. Where others have one, a row whose loss is not finite is left out.
     """
     output = Path(output)
     tokenizer = load_tokenizer(tokenizer) if isinstance(tokenizer, (str, Path)) else tokenizer
@@ -63,7 +64,7 @@ def run_study(config, corpus, tokenizer, output, held_out=None, rows=None):
     if config.pretrains:
         with files.lock_directory(output, wait=True):  # another process may be writing the same
             _write_shards(config, output, tokenizer, {"shards": corpus, "held_out": held_out}, {e.row for e in todo})
-    table = collect(known)
+    table, diverged = collect(known), None
     for experiment in todo:
         print(f"\n== {experiment.folder.relative_to(output)}", flush=True)
         try:
@@ -73,12 +74,15 @@ def run_study(config, corpus, tokenizer, output, held_out=None, rows=None):
                 finetune(settings, experiment.folder / task)
         except NonFiniteError as error:  # a rate that is too high is a result, too; the other rows go on
             print(f"{experiment.folder.relative_to(output)} diverged and is left out of the table: {error}", flush=True)
+            diverged = error
             continue
         table = collect(known)
         with files.atomic_write(output / RESULTS) as file:
             json.dump(table, file, indent=1)
         with guarded(f"the report of {output}"):
             write_report(output)
+    if diverged and not table:
+        raise diverged
     return table
 
 

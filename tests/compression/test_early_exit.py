@@ -111,6 +111,9 @@ def test_other_tasks_are_refused():
     task.examples([["good"], ["bad"]], [["B-X"], ["O"]])
     with pytest.raises(ConfigError, match="early exit is for classification"):
         EarlyExitClassifier(task.model(made()[1].backbone), None, 0.5)
+    words = build_task({"kind": "word_pair", "sequence_length": 16}, TOKENIZER)
+    with pytest.raises(ConfigError, match="early exit is for classification"):
+        EarlyExitClassifier(words.model(made()[1].backbone), None, 0.5)
 
 
 @pytest.fixture(scope="module")

@@ -5,15 +5,20 @@ import json
 import numpy as np
 import pytest
 from safetensors.numpy import load_file
-from tiny_distillation import MODEL, experiment, write_pretrained, write_teacher
+from tiny_distillation import MODEL, experiment, make_tokenizer, write_pretrained, write_teacher
 
 from bert_tf import config as configuration
+from bert_tf.cli import distill as command
 from bert_tf.cli.main import main
 from bert_tf.distillation import distill, teacher_outputs
 from bert_tf.distillation.comparison import table_of
+from bert_tf.distillation.from_teacher import FromTeacher
 from bert_tf.errors import ConfigError, DataError, RunDirectoryError
 from bert_tf.export import export_run
+from bert_tf.models.families import build_config, build_encoder, describe
+from bert_tf.tasks import build_task
 from bert_tf.training import finetuning
+from bert_tf.training.converting import write_run
 from bert_tf.training.loading import load_finetuned
 from bert_tf.training.run_directory import RunDirectory
 
@@ -89,6 +94,33 @@ def test_the_command(folder, distilled, tmp_path, capsys):
     printed = capsys.readouterr().out
     assert "\n".join(table_of(summary["comparison"], "accuracy")) in printed and f"bert-tf export {run.path}" in printed
     assert main(["distill", "--student", "bert_mini", "--dev", "dev.tsv", "--output", str(tmp_path / "x")]) == 1
+
+
+def test_what_the_flags_say(tmp_path, monkeypatch, capsys):
+    """The sizes of --student stand in place of the recipe's; --set comes after them."""
+    found = []
+    for name in ("_distill", "_pretrain"):
+        monkeypatch.setattr(command, name, lambda config, output: found.append(config))
+    given = ["distill", "--teacher", "t", "--student", "bert_mini", "--output", str(tmp_path)]
+    assert not main([*given, "--config", "distill/mobilebert", "--shards", "s", "--set", "model.dropout=0.2", "--set", "train.steps=40000"])
+    assert not main([*given, "--train", "a.tsv", "--dev", "b.tsv", "--set", "student.model.dropout=0.2"])
+    assert found[0].model == found[1].student.model == {"preset": "bert_mini", "dropout": 0.2}
+    assert main([*given, "--shards", "s", "--train", "a.tsv"]) == 1
+    assert "--train is for a teacher of a task, and --shards for pretraining" in capsys.readouterr().err
+
+
+def test_a_decoder_with_an_auxiliary_loss_teaches(folder, tmp_path):
+    """As configs/finetune/gpt1.yaml trains it; the student has no such loss."""
+    tokenizer, sizes = make_tokenizer(), {"hidden_size": 16, "num_layers": 1, "num_heads": 2, "intermediate_size": 32}
+    config = build_config({"family": "gpt2", "max_positions": 32} | sizes, tokenizer.vocabulary_size)
+    task = build_task({"kind": "classification", "sequence_length": 16, "labels": ["0", "1"], "lm_weight": 0.5}, tokenizer)
+    model = task.model(build_encoder(config))
+    record = {"model": describe(config), "task": configuration.to_dict(task.config)}
+    write_run(tmp_path / "gpt", record, tokenizer, {v.path: np.ascontiguousarray(v) for v in model.variables}, task=task)
+    chosen = experiment(folder, f"teacher.path={tmp_path / 'gpt'}", "terms={soft_labels: 1}", "train.epochs=1")
+    assert "accuracy" in distill(chosen, tmp_path / "run")["dev"]["mean"]
+    with pytest.raises(ConfigError, match="task.lm_weight does not apply to distillation"):
+        FromTeacher(chosen).make_trained(model)
 
 
 class Killed(BaseException):
@@ -190,6 +222,7 @@ def test_terms_of_layers_alone_keep_the_last_epoch(folder, tmp_path):
         (["train.freeze=backbone"], ConfigError, "train.freeze does not apply to distillation"),
         (["train.remat=true", "terms={patient: 1}"], ConfigError, "terms that compare layers cannot see them under"),
         (["train.early_stopping=1", "terms={patient: 1}"], ConfigError, "train.early_stopping watches the dev metric"),
+        (["terms={progressive: 1}"], ConfigError, "terms.progressive trains one layer at a time and nothing else"),
         (["task.kind=tagging"], ConfigError, "task.kind=tagging, but the teacher's task is classification"),
         (["init_from=OTHER"], DataError, "has another vocabulary than the teacher"),
     ],

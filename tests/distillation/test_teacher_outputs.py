@@ -47,6 +47,27 @@ def test_each_prediction_gets_the_teachers(kind, tmp_path):
         assert isinstance(kept, tf.RaggedTensor)
 
 
+def test_marked_words_and_both_orders_of_a_pair(tmp_path):
+    """What a teacher reads beside the tokens; and that a student equal to its teacher has nothing to learn from its layers."""
+    words = build_task({"kind": "word_pair", "sequence_length": 16}, tokenizer())
+    row = {"sentence1": "a good film", "start1": 7, "end1": 11, "sentence2": "bad film", "start2": 4, "end2": 8}
+    examples = words.examples([row, row], labels=["true", "false"])
+    teacher = words.model(encoder(seed=1))
+    kept = TeacherOutputs(teacher, {}, "float32", tmp_path).of(words, words.sequences(examples))
+    features = next(iter(words.dataset(examples, 2, training=False)))
+    np.testing.assert_allclose(kept, teacher.outputs(features), atol=1e-5)
+
+    task = build_task({"kind": "classification", "sequence_length": 16, "pair_order": "both"}, tokenizer())
+    examples = task.examples(["the film"] * 2, ["a bad actor", "good"], labels=["0", "1"])
+    features = next(iter(task.dataset(examples, 2, training=False)))
+    models = [task.model(encoder(seed=1)) for _ in range(2)]
+    models[1].set_weights(models[0].get_weights())
+    terms = read_terms({"minilm": 1, "minilm2": {"relation_heads": 4}})
+    model = Distiller(*map(TaskView, models), terms, models[1].backbone.config)
+    for name, value in model.loss_sums(features, training=False)[0].items():
+        assert abs(float(value)) < 1e-5, name
+
+
 def test_outputs_of_another_teacher_are_computed_again(tmp_path):
     task, examples = made("classification")
     models, sequences = [task.model(encoder(seed=seed)) for seed in (1, 2)], task.sequences(examples)

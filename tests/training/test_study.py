@@ -245,16 +245,20 @@ def test_results_are_there_after_each_experiment(folder, tmp_path, monkeypatch):
 
 def test_a_row_that_diverges_does_not_end_the_study(folder, tmp_path, monkeypatch, capsys):
     def pretrain(settings, output):
-        if "next_sentence" in str(output):
+        if any(row in str(output) for row in diverging):
             raise NonFiniteError("step 3: the loss is not finite")
         return SimpleNamespace(metrics=lambda: [{"tokens_per_second": 1.0}]), {"loss": 2.0}
 
     monkeypatch.setattr(studies, "pretrain", pretrain)
     monkeypatch.setattr(studies, "finetune", lambda *_: None)
     monkeypatch.setattr(studies, "_write_shards", lambda *_: None)
+    diverging = ["next_sentence"]
     run(folder, tmp_path / "out")
     assert set(json.loads((tmp_path / "out" / "results.json").read_text())) == {"whole_words"}
     assert "next_sentence/seed-0 diverged and is left out of the table: step 3" in capsys.readouterr().out
+    diverging.append("whole_words")
+    with pytest.raises(NonFiniteError, match="step 3"):
+        run(folder, tmp_path / "another")
 
 
 def test_an_unknown_row(folder, tmp_path):

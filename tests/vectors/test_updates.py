@@ -5,8 +5,7 @@ import json
 import numpy as np
 import pytest
 
-from bert_tf.vectors import CbowConfig, Glove, GloveConfig, NegativeSampling, SkipGramConfig, VectorsConfig
-from bert_tf.vectors import negative_sampling
+from bert_tf.vectors import CbowConfig, Glove, GloveConfig, NegativeSampling, SkipGramConfig, VectorsConfig, negative_sampling
 from bert_tf.vectors.corpus import EncodedCorpus
 from bert_tf.vectors.glove import PAIRS, count_pairs
 from bert_tf.vectors.negative_sampling import pair_gradients
