@@ -128,12 +128,13 @@ def export_compressed(
     if sequence_length is not None:
         task.config = dataclasses.replace(task.config, sequence_length=sequence_length)
     trial = Trial(task, model, reference_examples(task, source, dev, texts), tolerance)
+    static = {} if format == "saved_model" else {"static": True}
+    module = served_module(run_directory, None, sequence_length, "float32", options | static, loaded)
     if format == "saved_model":
-        module = served_module(run_directory, None, sequence_length, "float32", options, loaded)
         folder = Path(run_directory) / "export" if output is None else output
         return _write_saved_model(trial, module, quantize, folder, version)
     folder = Path(run_directory) / format / (quantize or "float32") if output is None else Path(output)
-    return _write_file(trial, FILES[format], quantize, folder)
+    return _write_file(trial, module, FILES[format], quantize, folder)
 
 
 def open_finetuned(run_directory):
@@ -225,8 +226,8 @@ def _write_saved_model(trial, module, quantize, folder, version):
     return trial.result(path, size_of(path / "variables"), *passed)
 
 
-def _write_file(trial, format, quantize, folder):
-    task, length = trial.task, trial.task.config.sequence_length
+def _write_file(trial, module, format, quantize, folder):
+    task = trial.task
     with atomic_folder(folder) as temporary:
         path = temporary / format.file
         specs = specs_of(task, trial.examples, format.rows)
@@ -236,7 +237,7 @@ def _write_file(trial, format, quantize, folder):
         task.tokenizer.save(temporary / "tokenizer")
         if task.labels is not None:
             (temporary / "labels.txt").write_text(lines(task.labels), encoding="utf-8")
-        settings = {"sequence_length": length, "static": True, "precision": "float32", "quantized": quantize}
+        settings = module.settings() | {"quantized": quantize}
         (temporary / SETTINGS).write_text(json.dumps(settings, indent=1) + "\n", encoding="utf-8")
     return trial.result(folder, size_of(folder / format.file), *passed)
 

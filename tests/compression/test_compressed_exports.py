@@ -89,6 +89,8 @@ def test_a_litert_file_answers_alike(run, tmp_path, quantize, apart, tolerance):
     written = export_compressed(run, "litert", quantize, output=tmp_path / "file", tolerance=tolerance)
     assert written.comparison.examples == len(TEXTS) and written.comparison.largest_difference < apart
     assert sorted(p.name for p in written.path.iterdir()) == ["export.json", "labels.txt", "model.tflite", "tokenizer"]
+    settings = {"sequence_length": LENGTH, "static": True, "precision": "float32", "quantized": quantize}
+    assert json.loads((written.path / "export.json").read_text()) == settings
     assert written.after.size == (written.path / "model.tflite").stat().st_size
 
 

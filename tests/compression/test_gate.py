@@ -47,7 +47,7 @@ def test_agreement_differences_and_metric():
 def test_the_answer_decides_and_not_the_list_of_the_best():
     settings = {"kind": "question_answering", "max_query_length": 2, "impossible_questions": False}
     task = build_task({"sequence_length": 12} | settings, WordPieceTokenizer(VOCABULARY, lowercase=True))
-    examples, spans = task.examples(["a", "b"], ["a b a", "a b a"]), np.array([[3, 4, 5]] * 2)
+    examples, spans = task.examples(["a", "b"], ["a b ba", "a b ba"]), np.array([[3, 4, 5]] * 2)
     task.head = "bert"
 
     def model(*scores):

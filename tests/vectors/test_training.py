@@ -107,9 +107,9 @@ def test_a_run_stopped_while_it_is_prepared_resumes(corpus, trained, tmp_path, m
 
 
 def test_after_a_corpus_that_is_too_small_the_folder_is_free(corpus, tmp_path):
-    rare = dataclasses.replace(SETTINGS, vocabulary=VocabularyConfig(min_count=10_000))
-    with pytest.raises(DataError, match="no word is 10000 times"):
-        train_vectors(rare, corpus, tmp_path / "run")
+    (tmp_path / "words.txt").write_text("one\n\ntwo\n\n" * 5)
+    with pytest.raises(DataError, match="no two words of the vocabulary meet"):
+        train_vectors(dataclasses.replace(SETTINGS, algorithm=GloveConfig(size=8)), tmp_path / "words.txt", tmp_path / "run")
     assert not (tmp_path / "run").exists()
     train_vectors(SETTINGS, corpus, tmp_path / "run")
 
