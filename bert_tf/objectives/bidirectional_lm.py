@@ -127,6 +127,8 @@ def _targets(features):
 def reading_characters(tokenizer, settings):
     """The tokenizer of the pretrained model: a `CharacterTokenizer`, for texts of any words; that of the shards for tokens.
 
+    It lowercases text and drops accents where the tokenizer of the shards does: the model has seen no others.
+
     Args:
         tokenizer: of the shards.
         settings: a `BidirectionalLMConfig`.
@@ -135,4 +137,5 @@ def reading_characters(tokenizer, settings):
 
     if settings.words.size is None:
         return tokenizer
-    return CharacterTokenizer(settings.words.max_characters, punctuation=True)
+    cleaning = {name: getattr(tokenizer, name, False) for name in ("lowercase", "strip_accents")}
+    return CharacterTokenizer(settings.words.max_characters, punctuation=True, **cleaning)

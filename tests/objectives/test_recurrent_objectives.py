@@ -11,6 +11,8 @@ from bert_tf.models.bert import BertConfig, BertEncoder
 from bert_tf.models.elmo import Elmo, ElmoConfig
 from bert_tf.models.lstm_lm import LstmLM, LstmLMConfig
 from bert_tf.objectives import BidirectionalLM, SequenceAutoencoder
+from bert_tf.objectives.bidirectional_lm import reading_characters
+from bert_tf.objectives.bidirectional_lm_config import BidirectionalLMConfig
 from bert_tf.tokenizers import CharacterTokenizer, train_words
 from bert_tf.training.loading import load_encoder
 from bert_tf.training.pretraining import PretrainConfig, pretrain
@@ -84,6 +86,14 @@ def test_words_are_sorted_by_frequency():
         train_words(["the law"], 5)
 
 
+@pytest.mark.parametrize("lowercase", [True, False])
+def test_characters_are_read_as_the_words_of_the_shards(lowercase):
+    text = "The Café ÉCOLE."
+    words = train_words([text], 20, lowercase=lowercase)
+    characters = reading_characters(words, BidirectionalLMConfig(words=WordsConfig(size=20)))
+    assert characters.decode(characters.encode(text)).split() == [words.vocabulary[i] for i in words.encode(text)]
+
+
 def test_elmo_is_pretrained_from_text(tmp_path):
     text = "the law of the people . a good film by anna . "
     (tmp_path / "corpus.txt").write_text("\n\n".join([text * 4] * 8))
@@ -100,6 +110,8 @@ def test_elmo_is_pretrained_from_text(tmp_path):
     assert metrics["loss"] < first["loss"]
     encoder, characters = load_encoder(run.path)
     assert isinstance(characters, CharacterTokenizer) and encoder.config.vocabulary_size == 262
+    # The words of the shards have no capitals and accents: neither has what the pretrained model reads.
+    assert characters.decode(characters.encode("A Café.")) == "a cafe ."
     batch = characters.pack(characters.tokenize(["A new word"]), sequence_length=8)
     outputs = encoder({name: batch[name] for name in ("token_ids", "padding_mask")})
     assert np.isfinite(outputs["sequence_output"]).all()

@@ -4,9 +4,11 @@ import tensorflow as tf
 import tensorflow_text as tf_text
 
 from bert_tf.errors import ConfigError
+from bert_tf.tokenizers.character_tables import cleaned_characters
 from bert_tf.tokenizers.files.writing import write_config
+from bert_tf.tokenizers.ops.character_map import build_character_map
 from bert_tf.tokenizers.ops.model_rows import pack
-from bert_tf.tokenizers.ops.offsets import to_characters
+from bert_tf.tokenizers.ops.offsets import clean, source_bytes, to_characters
 from bert_tf.tokenizers.ops.strings import row_ids
 from bert_tf.tokenizers.tokenizer import Tokenizer
 
@@ -37,11 +39,14 @@ class CharacterTokenizer(Tokenizer):
     a special token.
 
     The published models read text whose punctuation stands apart, "A film ." Give such text, or lists of words, and
-    leave `punctuation` as it is; for raw text set it.
+    leave `punctuation` as it is; for raw text set it. They read case and accents. A model pretrained on words without
+    them (`bert-tf vocab --kind words` without --cased) has `lowercase`.
 
     Args:
         max_characters: ids of a word, its marks among them.
         punctuation: whether each punctuation mark of a text is a word of its own. False: words end at white space.
+        lowercase: lowercase the text.
+        strip_accents: drop accents; None does what `lowercase` does.
 
     Raises:
         ConfigError: fewer than 3 characters, or more than 1000.
@@ -61,14 +66,20 @@ class CharacterTokenizer(Tokenizer):
     finds_special_tokens = False
     decoding_errors = "ignore"
 
-    def __init__(self, max_characters=MAX_CHARACTERS, punctuation=False):
+    def __init__(self, max_characters=MAX_CHARACTERS, punctuation=False, lowercase=False, strip_accents=None):
         if not 3 <= max_characters <= 1000:
             raise ConfigError(f"max_characters is {max_characters}; a word has 3 to 1000, its two marks among them")
         self.max_characters, self.punctuation = max_characters, punctuation
+        self.lowercase, self.strip_accents = lowercase, lowercase if strip_accents is None else strip_accents
         self.token_shape = (max_characters,)
         super().__init__(character_vocabulary(), CHARACTER_ROLES, layout="elmo")
         self._finders = [None, None]
-        self._encoder_resources = ()
+        self._normalizer = None
+        if self.lowercase or self.strip_accents:
+            table = cleaned_characters(self.lowercase, self.strip_accents, tokenize_chinese_chars=False)
+            with tf.init_scope():
+                self._normalizer = tf_text.FastBertNormalizer(model_buffer=tf.constant(build_character_map(table)))
+        self._encoder_resources = () if self._normalizer is None else (self._normalizer,)
 
     @property
     def unknown_token(self):
@@ -76,14 +87,17 @@ class CharacterTokenizer(Tokenizer):
 
     def _run(self, text, with_offsets):
         between, kept = (f"[{_SPACE}{_PUNCTUATION}]", f"[{_PUNCTUATION}]") if self.punctuation else (f"[{_SPACE}]", "")
-        words, starts, ends = tf_text.regex_split_with_offsets(text, between, kept)
+        cleaned, origins = (text, None) if self._normalizer is None else clean(self._normalizer, text, with_offsets)
+        words, starts, ends = tf_text.regex_split_with_offsets(cleaned, between, kept)
         real = starts < ends
         words, starts, ends = (tf.ragged.boolean_mask(part, real) for part in (words, starts, ends))
         splits = tf.cast(words.row_splits, tf.int32)
         if not with_offsets:
             return self._characters(words.values), splits, None, None
-        begins, stops = (tf.cast(part.values, tf.int32) for part in (starts, ends))
-        return self._characters(words.values), splits, *to_characters(text, row_ids(splits), begins, stops)
+        rows, begins, stops = row_ids(splits), *(tf.cast(part.values, tf.int32) for part in (starts, ends))
+        if origins is not None:
+            begins, stops = source_bytes(origins, rows, begins, stops)
+        return self._characters(words.values), splits, *to_characters(text, rows, begins, stops)
 
     def _characters(self, words):
         """tf.string [T] -> int32 [T, max_characters]."""
@@ -143,9 +157,12 @@ class CharacterTokenizer(Tokenizer):
 
     @property
     def settings(self):
-        return {"type": self.kind, "max_characters": self.max_characters, "punctuation": self.punctuation}
+        settings = {"type": self.kind, "max_characters": self.max_characters, "punctuation": self.punctuation}
+        # Left out where text is not cleaned, so that the fingerprints of tokenizers made before stay the same.
+        cleaning = {"lowercase": self.lowercase, "strip_accents": self.strip_accents}
+        return settings | cleaning if any(cleaning.values()) else settings
 
     def save(self, folder):
         """Writes tokenizer_config.json; RunDirectoryError if it cannot."""
-        settings = {"max_characters": self.max_characters, "punctuation": self.punctuation}
+        settings = {key: value for key, value in self.settings.items() if key != "type"}
         write_config(self, folder, {"tokenizer_class": "CharacterTokenizer", **settings})

@@ -21,6 +21,8 @@ def load_characters(folder):
     settings = {
         "max_characters": config.take("max_characters", MAX_CHARACTERS, int),
         "punctuation": config.take("punctuation", False, bool),
+        "lowercase": config.take("lowercase", False, bool),
+        "strip_accents": config.take("strip_accents", None, (bool, type(None))),
     }
     config.finish()
     config.check_ids(character_vocabulary(), config.path)
