@@ -71,6 +71,8 @@ def wanted_probes(arguments):
         raise ConfigError("--relations is for --lama; give both")
     if bool(arguments.word) != bool(arguments.corpus):
         raise ConfigError("--word and --corpus belong together: the word, and the file in which it is looked for")
+    if arguments.layer is not None and not arguments.word:
+        raise ConfigError("--layer is for --word, the layer of its map; give both, or leave --layer out")
     found = {name: make(getattr(arguments, name), arguments) for name, make in PROBES.items() if getattr(arguments, name)}
     return found or {"cloze": _cloze("english", arguments)}
 
@@ -78,13 +80,13 @@ def wanted_probes(arguments):
 def _lama(path, arguments):
     from bert_tf.probing import cloze_table, read_lama, run_cloze
 
-    return AskedProbe(_scored(run_cloze, read_lama(path, arguments.relations), "questions"), (cloze_table,))
+    return AskedProbe(_scored(run_cloze, read_lama(path, arguments.relations, arguments.most), "questions"), (cloze_table,))
 
 
 def _cloze(name, arguments):
     from bert_tf.probing import CLOZE_SETS, cloze_table, read_cloze, run_cloze
 
-    return AskedProbe(_scored(run_cloze, read_cloze(CLOZE_SETS.get(name, name)), "questions"), (cloze_table,))
+    return AskedProbe(_scored(run_cloze, read_cloze(CLOZE_SETS.get(name, name), arguments.most), "questions"), (cloze_table,))
 
 
 def _pairs(path, arguments):
@@ -96,26 +98,27 @@ def _pairs(path, arguments):
 def _crows_pairs(path, arguments):
     from bert_tf.probing import crows_pairs_table, read_crows_pairs, run_crows_pairs
 
-    return AskedProbe(_scored(run_crows_pairs, read_crows_pairs(path), "pairs"), (crows_pairs_table,))
+    return AskedProbe(_scored(run_crows_pairs, read_crows_pairs(path, arguments.most), "pairs"), (crows_pairs_table,))
 
 
 def _stereoset(path, arguments):
     from bert_tf.probing import read_stereoset, run_stereoset, stereoset_table
 
-    return AskedProbe(_scored(run_stereoset, read_stereoset(path), "examples"), (stereoset_table,))
+    return AskedProbe(_scored(run_stereoset, read_stereoset(path, arguments.most), "examples"), (stereoset_table,))
 
 
 def _winobias(paths, arguments):
     from bert_tf.probing import read_winobias, run_winobias, winobias_table
 
-    pairs, skipped = read_winobias(*paths)
+    pairs, skipped = read_winobias(*paths, arguments.most)
     return AskedProbe(_scored(run_winobias, pairs, "pairs", skipped=skipped), (winobias_table,))
 
 
 def _ettinger(paths, arguments):
     from bert_tf.probing import diagnostics_table, read_diagnostic, run_diagnostics
 
-    return AskedProbe(_scored(run_diagnostics, [read_diagnostic(path) for path in paths], "words"), (diagnostics_table,))
+    diagnostics = [read_diagnostic(path, arguments.most) for path in paths]
+    return AskedProbe(_scored(run_diagnostics, diagnostics, "words"), (diagnostics_table,))
 
 
 def _layers(paths, arguments):
@@ -123,7 +126,8 @@ def _layers(paths, arguments):
     from bert_tf.tasks.config import ColumnsConfig
     from bert_tf.tasks.tagging.files import read_tagged
 
-    parts = [(found.words, found.labels) for found in (read_tagged(path, ColumnsConfig(), True) for path in paths)]
+    files, most = [read_tagged(path, ColumnsConfig(), True) for path in paths], arguments.most
+    parts = [(found.words[:most], found.labels[:most]) for found in files]
     return AskedProbe(_encoded(probe_layers, "classifiers", *parts, batch_size=arguments.batch_size), (layers_table,))
 
 

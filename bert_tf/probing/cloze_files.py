@@ -39,11 +39,15 @@ class ClozeQuestion:
         return self.text.replace(BLANK, word), (begin, begin + len(word))
 
 
-def read_cloze(path):
+def read_cloze(path, most=None):
     """Reads a TSV, CSV or JSON-lines file with the columns `kind`, `text`, `answers` and `options`.
 
     `text` has the blank `___`. Answers and options are separated by `|`; the first answer need not be repeated among the
     options.
+
+    Args:
+        path: the file.
+        most: the first so many questions; None for all.
 
     Raises:
         DataError: a text without exactly one blank, an empty answer, or fewer than two options; with the number of the row.
@@ -53,7 +57,7 @@ def read_cloze(path):
         read_cloze("a.tsv")[0].options  # ('France', 'Italy', 'Spain')
     """
     questions = []
-    for number, row in enumerate(read_rows(path, ("kind", "text", "answers", "options")), 1):
+    for number, row in enumerate(read_rows(path, ("kind", "text", "answers", "options"))[:most], 1):
         where = f"{path}, question {number}"
         if row["text"].count(BLANK) != 1:
             raise DataError(f"{where}: {brief(row['text'])} has {row['text'].count(BLANK)} blanks {BLANK}; it must have one")

@@ -27,8 +27,12 @@ class Diagnostic:
     comparisons: list
 
 
-def read_diagnostic(path):
+def read_diagnostic(path, most=None):
     """Reads a TSV file of Ettinger's.
+
+    Args:
+        path: the file.
+        most: the first so many predictions and comparisons; None for all.
 
     Returns:
         `Diagnostic`.
@@ -46,7 +50,7 @@ def read_diagnostic(path):
         if columns <= rows[0].keys():
             predictions, comparisons = questions(rows)
             unique = {(context, words): (kinds, context, words) for kinds, context, words in predictions}
-            return Diagnostic(Path(path).stem, list(unique.values()), comparisons)
+            return Diagnostic(Path(path).stem, list(unique.values())[:most], comparisons[:most])
     raise DataError(f"{path} has the columns {', '.join(rows[0])}; it must be a file of CPRAG-102, ROLE-88 or NEG-136")
 
 

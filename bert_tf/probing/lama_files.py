@@ -3,6 +3,7 @@
 The data is under CC BY-NC and does not come with the library.
 """
 
+import itertools
 from pathlib import Path
 
 from bert_tf.errors import DataError
@@ -15,13 +16,14 @@ MASK, SUBJECT, OBJECT = "[MASK]", "[X]", "[Y]"
 MOST_WORDS = 100
 
 
-def read_lama(path, relations=None):
+def read_lama(path, relations=None, most=None):
     """Reads LAMA's questions.
 
     Args:
         path: a .jsonl file, such as ConceptNet/test.jsonl, or a folder of them, such as TREx.
         relations: LAMA's relations.jsonl, whose templates then replace the sentences of the relations that it names, as the
             authors do for T-REx and Google-RE; None for the sentences.
+        most: the first so many questions of each file; None for all.
 
     Returns:
         list of `ClozeQuestion` without options. The kind is the relation (`predicate_id` or `pred`), else the name of the file.
@@ -40,10 +42,9 @@ def read_lama(path, relations=None):
         templates = {row["relation"]: row["template"] for row, _ in _rows(Path(relations), ("relation", "template"))}
     questions = {}
     for file in sorted(path.glob("*.jsonl")) if path.is_dir() else [path]:
-        for row, where in _rows(file, ("obj_label",)):
-            question = _question(row, templates, file.stem, where)
-            if question is not None:
-                questions.setdefault((question.kind, question.text, question.answers), question)
+        found = (_question(row, templates, file.stem, where) for row, where in _rows(file, ("obj_label",)))
+        for question in itertools.islice(filter(None, found), most):
+            questions.setdefault((question.kind, question.text, question.answers), question)
     if not questions:
         raise DataError(f"{path} holds no questions; give a .jsonl file of LAMA, or a folder of them")
     return list(questions.values())

@@ -5,6 +5,7 @@ Nadeem et al. 2021, section 5, and `evaluation.py` of moinnadeem/StereoSet. The 
 """
 
 import dataclasses
+import itertools
 import string
 
 import numpy as np
@@ -72,8 +73,12 @@ class StereoSetScore:
     count: int
 
 
-def read_stereoset(path):
+def read_stereoset(path, most=None):
     """Reads StereoSet's dev.json.
+
+    Args:
+        path: the file.
+        most: the first so many examples of each of its two halves; None for all.
 
     Returns:
         list of `StereoSetExample`.
@@ -87,7 +92,7 @@ def read_stereoset(path):
         raise DataError(f"{path}: there must be 'data' with 'intrasentence' or 'intersentence', as in StereoSet's dev.json")
     examples = []
     for split in SPLITS:
-        for row in data.get(split) or ():
+        for row in itertools.islice(data.get(split) or (), most):
             try:
                 sentences = {sentence["gold_label"]: sentence["sentence"] for sentence in row["sentences"]}
                 options = tuple(sentences[label] for label in LABELS)

@@ -45,13 +45,17 @@ class StereotypeResult:
     ties: int
 
 
-def read_crows_pairs(path):
+def read_crows_pairs(path, most=None):
     """The rows of `crows_pairs_anonymized.csv`, a list of dict of str.
+
+    Args:
+        path: the file.
+        most: the first so many rows; None for all.
 
     Raises:
         DataError: an unreadable file, or one without its columns.
     """
-    rows = read_rows(path, (MORE, LESS, DIRECTION, KIND))
+    rows = read_rows(path, (MORE, LESS, DIRECTION, KIND))[:most]
     for number, row in enumerate(rows, 1):
         if row[DIRECTION] not in ("stereo", "antistereo"):
             raise DataError(f"{path}, pair {number}: {DIRECTION} is '{row[DIRECTION]}'; it must be stereo or antistereo")

@@ -66,8 +66,12 @@ class WinoBiasResult:
     skipped: int
 
 
-def read_winobias(pro, anti):
+def read_winobias(pro, anti, most=None):
     """Reads two files of WinoBias, such as pro_stereotyped_type1.txt.dev and anti_stereotyped_type1.txt.dev.
+
+    Args:
+        pro, anti: the files.
+        most: the first so many lines of each; None for all.
 
     Returns:
         (list of `WinoBiasPair`, the number of lines that were left out).
@@ -83,7 +87,7 @@ def read_winobias(pro, anti):
     sides = [[line for _, line in numbered_lines(read_text(path)) if line.strip()] for path in (pro, anti)]
     if len(sides[0]) != len(sides[1]):
         raise DataError(f"{pro} has {len(sides[0])} sentences and {anti} {len(sides[1])}; they must have the same ones")
-    read = [tuple(_sentence(line) for line in lines) for lines in zip(*sides)]
+    read = [tuple(_sentence(line) for line in lines) for lines in list(zip(*sides))[:most]]
     pairs = [WinoBiasPair(*pair) for pair in read if _differ_in_pronoun(*pair)]
     if not pairs:
         raise DataError(f"{pro} and {anti} have no two sentences that differ in one pronoun in brackets, such as [she]")

@@ -36,9 +36,10 @@ def test_all_probes(tmp_path, capsys):
 
 def test_layers(tmp_path, capsys):
     file = tmp_path / "words.conll"
-    file.write_text("a D\nlaw N\n\nthe D\nwar N\nof P\npeople N\n\n" * 6)
+    file.write_text("a D\nlaw N\n\nthe D\nwar N\nof P\npeople N\n\n" * 6 + "and C\n\n")
     out = tmp_path / "probe.json"
-    assert main(["probe", BERT, "--layers", str(file), str(file), "--no-control", "--output", str(out)]) == 0
+    arguments = ["--layers", str(file), str(file), "--most", "12", "--no-control", "--output", str(out)]
+    assert main(["probe", BERT, *arguments]) == 0
     printed = capsys.readouterr().out
     assert "selectivity" in printed and "likelihood" not in printed
     found = json.loads(out.read_text())["model"]["layers"]
@@ -90,6 +91,30 @@ def test_bias_and_expectations(tmp_path, capsys):
     assert found["winobias"]["pro"] + found["winobias"]["anti"] == 1 and found["ettinger"]["NEG, all"]["count"] == 2
 
 
+def test_the_first_of_each_file(tmp_path):
+    cloze, lama, crows, stereoset, pro, anti, negation = files = [tmp_path / f"{name}.jsonl" for name in "clsnpae"]
+    rows = [[{"kind": "facts", "text": "the ___ of", "answers": word, "options": "war"} for word in ("people", "law")]]
+    rows += [[{"obj_label": word, "masked_sentences": ["the [MASK]"]} for word in ("people", "law")]]
+    rows += [[{"sent_more": "a law", "sent_less": "a war", "stereo_antistereo": "stereo", "bias_type": "x"}] * 2]
+    for file, own in zip(files, rows):
+        file.write_text("\n".join(map(json.dumps, own)))
+    labels = zip(("stereotype", "anti-stereotype", "unrelated"), ("law", "war", "people"))
+    example = {"target": "law", "bias_type": "x", "context": "the BLANK"}
+    example["sentences"] = [{"gold_label": label, "sentence": f"the {word}"} for label, word in labels]
+    stereoset.write_text(json.dumps({"data": {"intrasentence": [example] * 2}}))
+    pro.write_text("1 The law and [he].\n2 The war and [she].\n")
+    anti.write_text("1 The law and [she].\n2 The war and [he].\n")
+    negation.write_text("item\tcontext_aff\tcontext_neg\ttarget_aff\ttarget_neg\n" + "0\tthe war of\tthe war\tpeople\tlaw\n" * 2)
+    asked = ["--cloze", str(cloze), "--lama", str(lama), "--crows-pairs", str(crows), "--stereoset", str(stereoset)]
+    asked += ["--winobias", str(pro), str(anti), "--ettinger", str(negation.rename(tmp_path / "e.tsv"))]
+    out = tmp_path / "found.json"
+    assert main(["probe", BERT, *asked, "--most", "1", "--no-control", "--output", str(out)]) == 0
+    found = json.loads(out.read_text())["model"]
+    assert len(found) == 6 and found["cloze"]["facts"]["count"] == found["lama"]["l"]["count"] == 1
+    assert found["crows_pairs"]["count"] == found["stereoset"]["all"]["count"] == found["winobias"]["count"] == 1
+    assert found["ettinger"]["e, all"]["count"] == 1
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
@@ -97,6 +122,7 @@ def test_bias_and_expectations(tmp_path, capsys):
         (["--cloze", "klingon"], "klingon"),
         (["--relations", "a.jsonl"], "--relations is for --lama"),
         (["--word", "bank"], "--word and --corpus belong together"),
+        (["--layer", "1"], "--layer is for --word"),
         (["--pairs", "nowhere.zip"], "cannot read nowhere.zip"),
     ],
 )
