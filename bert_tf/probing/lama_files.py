@@ -9,6 +9,7 @@ from pathlib import Path
 from bert_tf.errors import DataError
 from bert_tf.parsing import parse_json
 from bert_tf.probing.cloze_files import BLANK, ClozeQuestion
+from bert_tf.tasks.tables.files import numbered_lines, read_text
 
 #: The blank of LAMA's sentences, and the places of its templates.
 MASK, SUBJECT, OBJECT = "[MASK]", "[X]", "[Y]"
@@ -71,11 +72,7 @@ def _question(row, templates, name, where):
 
 
 def _rows(path, keys):
-    try:
-        lines = path.read_text(encoding="utf-8").split("\n")
-    except (OSError, UnicodeDecodeError) as error:
-        raise DataError(f"cannot read {path}: {error}") from None
-    for number, line in enumerate(lines, 1):
+    for number, line in numbered_lines(read_text(path)):
         if not line.strip():
             continue
         where = f"{path}, line {number}"

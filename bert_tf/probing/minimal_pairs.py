@@ -4,7 +4,6 @@ BLiMP (Warstadt et al. 2020) and files like it; for models that see both sides a
 """
 
 import dataclasses
-import io
 import zipfile
 from pathlib import Path
 
@@ -14,6 +13,7 @@ from bert_tf.errors import DataError
 from bert_tf.parsing import parse_json
 from bert_tf.probing.tables import ProbeTable, beside
 from bert_tf.prompting.rows import read_rows
+from bert_tf.tasks.tables.files import decode_text, numbered_lines, read_text
 
 GOOD, BAD, KIND = "sentence_good", "sentence_bad", "linguistics_term"
 
@@ -120,10 +120,10 @@ def pairs_table(result, control=None):
 
 
 def _of_file(path, most):
-    rows = read_rows(path, (GOOD, BAD))[:most] if path.suffix != ".jsonl" else None
-    if rows is None:
-        with _opened(path) as file:
-            rows = _json_rows(file, path, most)
+    if path.suffix == ".jsonl":
+        rows = _json_rows(read_text(path), path, most)
+    else:
+        rows = read_rows(path, (GOOD, BAD))[:most]
     return [MinimalPair(row[GOOD], row[BAD], row.get(KIND) or path.stem) for row in rows]
 
 
@@ -133,25 +133,18 @@ def _of_zip(path, most):
     try:
         with zipfile.ZipFile(path) as archive:
             for name in sorted(n for n in archive.namelist() if n.endswith(".jsonl") and not Path(n).name.startswith(".")):
-                with archive.open(name) as file:
-                    rows = _json_rows(io.TextIOWrapper(file, "utf-8"), f"{path}: {name}", most)
+                where = f"{path}: {name}"
+                rows = _json_rows(decode_text(archive.read(name), where), where, most)
                 pairs += [MinimalPair(row[GOOD], row[BAD], row.get(KIND) or Path(name).stem) for row in rows]
     except (OSError, zipfile.BadZipFile) as error:
         raise DataError(f"cannot read {path}: {error}") from None
     return pairs
 
 
-def _opened(path):
-    try:
-        return open(path, encoding="utf-8")
-    except OSError as error:
-        raise DataError(f"cannot read {path}: {error.strerror}") from None
-
-
-def _json_rows(file, path, most):
-    """The first rows of a file of JSON lines, which may have keys of any type beside the two sentences."""
+def _json_rows(text, path, most):
+    """The first rows of a text of JSON lines, which may have keys of any type beside the two sentences."""
     rows = []
-    for number, line in enumerate(file, 1):
+    for number, line in numbered_lines(text):
         if most is not None and len(rows) == most:
             break
         if not line.strip():

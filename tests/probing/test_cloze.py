@@ -62,6 +62,12 @@ def test_lama(tmp_path):
     (folder / "bad.jsonl").write_text('{"masked_sentences": []}')
     with pytest.raises(DataError, match="bad.jsonl, line 1: there is no text 'obj_label'"):
         read_lama(folder)
+    text = '{"obj_label": "thé", "masked_sentences": ["du [MASK]"]}'
+    (tmp_path / "mark.jsonl").write_bytes(text.encode("utf-8-sig"))
+    assert read_lama(tmp_path / "mark.jsonl")[0].answers == ("thé",)
+    (tmp_path / "latin.jsonl").write_bytes(b"\n" + text.encode("latin-1"))
+    with pytest.raises(DataError, match="latin.jsonl, line 2: byte 0xe9 .* is not UTF-8"):
+        read_lama(tmp_path / "latin.jsonl")
 
 
 @pytest.mark.parametrize(

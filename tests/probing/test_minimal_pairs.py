@@ -49,6 +49,19 @@ def test_errors(tmp_path):
         read_pairs(tmp_path / "nowhere.jsonl")
 
 
+def test_other_encodings(tmp_path):
+    row = json.dumps({"sentence_good": "le café", "sentence_bad": "café le"}, ensure_ascii=False)
+    text = json.dumps(ROWS[0]) + "\n" + row
+    (tmp_path / "a.jsonl").write_bytes(text.encode("utf-8-sig"))
+    assert [pair.good for pair in read_pairs(tmp_path / "a.jsonl")] == ["she sings", "le café"]
+    (tmp_path / "b.jsonl").write_bytes(text.encode("latin-1"))
+    with zipfile.ZipFile(tmp_path / "c.zip", "w") as archive:
+        archive.write(tmp_path / "b.jsonl", "c.jsonl")
+    for name in ("b.jsonl", "c.zip"):
+        with pytest.raises(DataError, match=r".\.jsonl, line 2: byte 0xe9 at position 25 of the line is not UTF-8"):
+            read_pairs(tmp_path / name)
+
+
 def test_results():
     scorer = FakeScorer({"sings": -1.0, "sing": -2.0, "b": -1.0})
     pairs = [MinimalPair("she sings", "she sing", "x"), MinimalPair("he sing", "he sings", "x"), MinimalPair("a b", "b a", "y")]

@@ -121,9 +121,15 @@ def read_text(path):
     """
     try:
         data = Path(path).read_bytes()
-        text = data.decode("utf-8-sig")
     except OSError as error:
         raise DataError(f"cannot read {path}: {error.strerror}") from None
+    return decode_text(data, path)
+
+
+def decode_text(data, path):
+    """As `read_text`, of the bytes of a file; its path is for messages."""
+    try:
+        text = data.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         start = data.rfind(b"\n", 0, error.start) + 1
         line = data.count(b"\n", 0, error.start) + 1
