@@ -112,7 +112,7 @@ def probe_layers(encoder, tokenizer, train, test, sequence_length=128, batch_siz
         {"tags", "length", "order": `LayerProbe`}.
 
     Raises:
-        DataError: too few sentences, or one tag only.
+        DataError: too few sentences, or training sentences that are all of one class: one tag, or one length.
 
     Example:
         sentences, tags = [["a", "good", "film"], ["the", "film"]] * 8, [["D", "A", "N"], ["D", "N"]] * 8
@@ -122,12 +122,19 @@ def probe_layers(encoder, tokenizer, train, test, sequence_length=128, batch_siz
     if min(map(len, parts)) < LENGTH_CLASSES or len({tag for tags in train[1] for tag in tags}) < 2:
         raise DataError(f"there must be at least {LENGTH_CLASSES} sentences to train on and to test on, with two tags or more")
     shuffled, moved = zip(*(_exchanged(sentences, seed + i) for i, sentences in enumerate(parts)))
-    vectors = [layer_vectors(encoder, tokenizer, sentences, sequence_length, batch_size) for sentences in parts]
-    mixed = [layer_vectors(encoder, tokenizer, sentences, sequence_length, batch_size).sentences for sentences in shuffled]
     words = [[word for sentence in sentences for word in sentence] for sentences in parts]
     tags = [np.array([tag for of_one in of_all for tag in of_one]) for _, of_all in (train, test)]
     controls = [control_tags(of_part, tags[0], seed) for of_part in words]
     lengths = _length_classes(*([len(sentence) for sentence in sentences] for sentences in parts))
+    classes = {"random tags of their words": controls, "numbers of their words": lengths, "orders (exchanged words or not)": moved}
+    for name, (of_train, _) in classes.items():
+        if len(set(of_train.tolist())) < 2:
+            raise DataError(
+                f"the {name} are the same for all training sentences, and a classifier needs two classes; give more sentences, "
+                "of different words and lengths"
+            )
+    vectors = [layer_vectors(encoder, tokenizer, sentences, sequence_length, batch_size) for sentences in parts]
+    mixed = [layer_vectors(encoder, tokenizer, sentences, sequence_length, batch_size).sentences for sentences in shuffled]
     of_words, of_sentences = ([getattr(v, name) for v in vectors] for name in ("words", "sentences"))
     count, done = len(of_words[0]), 0
 
