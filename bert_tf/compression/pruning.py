@@ -1,6 +1,7 @@
 """From a run of fine-tuning to one with fewer attention heads."""
 
 import dataclasses
+import math
 from pathlib import Path
 
 import numpy as np
@@ -52,7 +53,8 @@ def prune_heads(run_directory, output, tolerance=TOLERANCE, step=0.1, most=None,
         A `Pruned`.
 
     Raises:
-        ConfigError: no run of fine-tuning, a family whose heads cannot be pruned, or no head that can be removed.
+        ConfigError: no run of fine-tuning, a family whose heads cannot be pruned, no head that can be removed, or a number
+            outside its range.
         RunDirectoryError, DataError: as `load_finetuned`; or `output` holds something.
 
     Example:
@@ -60,6 +62,8 @@ def prune_heads(run_directory, output, tolerance=TOLERANCE, step=0.1, most=None,
     """
     if not 0 < step <= 1 or (most is not None and not 0 < most <= 1):
         raise ConfigError(f"step={step} and most={most} are fractions of the heads, above 0 and at most 1")
+    if examples < 1:
+        raise ConfigError(f"examples={examples}; the importance of heads is computed on at least 1")
     check_tolerance(tolerance)
     if Path(output).is_dir() and list_folder(output):
         raise ConfigError(f"{output} is not an empty folder; choose another output")
@@ -93,6 +97,9 @@ def _mask_step_by_step(trial, step, most, examples):
     left = [set(range(block.attention.num_heads)) for block in model.backbone.blocks()]
     total = sum(map(len, left))
     allowed = total - len(left) if most is None else min(total - len(left), int(most * total))
+    if allowed < 1 <= total - len(left):
+        least = math.ceil(1000 / total) / 1000
+        raise ConfigError(f"most={most} of the {total} heads is less than one head; give at least {least}")
     passed, gone, refused = None, 0, None
     before = outputs_of(task, trial.examples, trial.before, "all heads")
     while gone < allowed:

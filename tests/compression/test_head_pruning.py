@@ -125,6 +125,20 @@ def test_nothing_is_written_where_the_metric_falls(run, tmp_path, capsys, monkey
     assert not (tmp_path / "x").exists()
 
 
+@pytest.mark.parametrize(
+    ("wrong", "message"),
+    [
+        (["--examples", "0"], "examples=0; the importance of heads is computed on at least 1"),
+        (["--examples", "-5"], "examples=-5; the importance"),
+        (["--most", "0.1"], "most=0.1 of the 6 heads is less than one head; give at least 0.167"),
+    ],
+)
+def test_wrong_numbers_are_refused(wrong, message, run, tmp_path, capsys):
+    assert main(["prune", str(run), "--output", str(tmp_path / "x"), *wrong]) == 1
+    assert message in capsys.readouterr().err
+    assert not (tmp_path / "x").exists()
+
+
 @pytest.mark.parametrize("family", ["albert", "modernbert"])
 def test_other_families_are_refused(family):
     own = {"albert": {"embedding_size": 8}, "modernbert": {}}[family]
