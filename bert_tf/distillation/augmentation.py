@@ -77,9 +77,8 @@ class Augmenter:
         self.copies, self.rate, self.candidates, self.seed = copies, rate, candidates, seed
         self.stop_words, self.batch_size = frozenset(stop_words), batch_size
         self.longest = getattr(objective.backbone.config, "max_positions", None) or 512
-        begins = ~tokenizer.is_continuation
-        begins[list(tokenizer.special_ids)] = False
-        self._begins_word, self._neighbours = begins, {}
+        self._not_special = np.isin(np.arange(tokenizer.vocabulary_size), tokenizer.special_ids, invert=True)
+        self._begins_word, self._neighbours = self._not_special & ~tokenizer.is_continuation, {}
         specs = [((None, None), "int32")] * 2 + [((None, None), "bool")] * 2 + [((None, 1), "int32")]
         self._likely = as_graph(self._most_likely, specs)
 
@@ -119,11 +118,19 @@ class Augmenter:
         for start in range(0, len(order), self.batch_size):
             chosen = [asked[number] for number in order[start : start + self.batch_size]]
             for (i, word), found in zip(chosen, self._ask([ids[i] for i, _ in chosen], [word.first for _, word in chosen])):
-                answers[i, word] = [self.tokenizer.decode([token]).strip() for token in found if self._begins_word[token]]
+                answers[i, word] = self._spelled(found, word.first == 0 and self.tokenizer.is_continuation[ids[i][0]])
         return [
             [answers[i, word] if (i, word) in answers else self._near(text[word.start : word.end], word) for word in of_text]
             for i, (text, of_text) in enumerate(zip(texts, words))
         ]
+
+    def _spelled(self, tokens, unmarked):
+        """The tokens that are words, as a list of str. `unmarked`: in front of a text, where byte-level BPE has no space that
+        tells a token that begins a word from one that continues it.
+        """
+        words = [self.tokenizer.decode([i]).strip() for i in tokens if (self._not_special if unmarked else self._begins_word)[i]]
+        # A token may be a space alone, or some bytes of a character.
+        return [word for word in words if word and "\ufffd" not in word]
 
     def _near(self, text, word):
         if word.last - word.first == 1 or self.words is None or self.words.find(text) is None:

@@ -1,6 +1,7 @@
 """Other versions of texts: what may stand for a word, drawn how often, and the file that holds them."""
 
 import json
+from pathlib import Path
 
 import keras
 import numpy as np
@@ -15,6 +16,7 @@ from bert_tf.objectives import MaskedLM
 from bert_tf.tasks.config import ColumnsConfig
 from bert_tf.tasks.examples import Examples
 from bert_tf.tasks.tables.columns import read_columns
+from bert_tf.training.loading import load_pretrained
 from bert_tf.vectors import WordTable
 
 TOKENIZER = make_tokenizer(["sing", "##er", "##s", ",", "!"])
@@ -87,6 +89,18 @@ def test_versions_are_a_function_of_the_seed_and_the_key(objective, words):
     assert [alone.versions([text], [key])[0] for text, key in zip(texts, keys)] == first
     assert alone.versions([LONG], [(1, 1)])[0] != first[1]
     assert Augmenter(objective, TOKENIZER, words, copies=5, seed=1).versions(texts, keys) != first
+
+
+@pytest.mark.parametrize(("family", "text", "first"), [("roberta", "he the a", 20), ("albert", "t a people", 2)])
+def test_tokens_that_mark_spaces(family, text, first):
+    """Byte-level BPE writes the first word without a space; in it and in SentencePiece a space may be a token of its own."""
+    objective, tokenizer = load_pretrained(Path(__file__).parents[1] / "fixtures" / "checkpoints" / family)
+    assert len(tokenizer.encode(text)) == 3 and {"Ġ", "▁"} & set(tokenizer.vocabulary)
+    augmenter = Augmenter(objective, tokenizer, copies=300, rate=0.5, candidates=tokenizer.vocabulary_size, stop_words=())
+    (versions,) = augmenter.versions([text], [(0,)])
+    split = [version.split(" ") for version in versions]
+    assert len({words[0] for words in split}) > first
+    assert all(len(words) == 3 and all(words) for words in split) and "\ufffd" not in "".join(versions)
 
 
 def test_a_text_that_does_not_fit_twice_stands_alone(objective):
