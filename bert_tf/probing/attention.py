@@ -16,6 +16,8 @@ from bert_tf.tokenizers.ops.word_spans import find_word_spans
 
 #: A page with more tokens would be too large to look at.
 MOST_TOKENS = 128
+#: What is shown for a token that is a space.
+SPACE = "␣"
 
 
 @dataclasses.dataclass(frozen=True)
@@ -23,8 +25,9 @@ class TextAttention:
     """The attention of all heads for one text, or for two.
 
     Attributes:
-        tokens: list of str, special tokens too.
+        tokens: list of str, as the text spells them; special tokens as the vocabulary does.
         words: list of int, the number of each token's word; each special token is a word of its own.
+        word_names: list of str, the words, as the text spells them.
         weights: float32 [layers, heads, S, S]: from the token of the row to that of the column; each row sums to 1.
 
     Example:
@@ -33,6 +36,7 @@ class TextAttention:
 
     tokens: list
     words: list
+    word_names: list
     weights: np.ndarray
 
     def of_words(self):
@@ -40,11 +44,8 @@ class TextAttention:
 
         Clark et al. 2019, section 4.1.
         """
-        names = [[] for _ in range(max(self.words) + 1)]
-        for token, word in zip(self.tokens, self.words):
-            names[word].append(token.removeprefix("##"))
-        weights = between_words(self.weights, self.words)
-        return TextAttention(["".join(parts) for parts in names], list(range(len(names))), weights)
+        names = self.word_names
+        return TextAttention(names, list(range(len(names))), names, between_words(self.weights, self.words))
 
 
 def between_words(weights, words):
@@ -68,7 +69,7 @@ def text_attention(encoder, tokenizer, text, text_pair=None):
         ConfigError: a model that cannot give its attention.
         DataError: a text without tokens, or more than 128 tokens.
     """
-    parts, words = [], []
+    parts, words, places = [], [], []
     for given in (text, text_pair)[: 1 if text_pair is None else 2]:
         string = as_strings([given])
         ids, starts, ends = tokenizer.tokenize_with_offsets(string)
@@ -77,6 +78,7 @@ def text_attention(encoder, tokenizer, text, text_pair=None):
             raise DataError(f"{brief(given)} has no token; give at least one word")
         parts.append(ids)
         words.append(np.cumsum(begins.numpy()))
+        places.append([(given, *place) for place in zip(starts.values.numpy(), ends.values.numpy())])
     longest = min(MOST_TOKENS, encoder.config.max_positions)
     count = sum(len(own) for own in words)
     row = tokenizer.pack(*parts, sequence_length=count + 8, dynamic=True)
@@ -85,7 +87,25 @@ def text_attention(encoder, tokenizer, text, text_pair=None):
         raise DataError(f"the text has {len(found)} tokens, and at most {longest} can be shown; shorten it")
     scores = with_attention(encoder)(row, training=False)["attention_scores"]
     weights = np.stack([np.asarray(of_layer[0], np.float32) for of_layer in scores])
-    return TextAttention([tokenizer.id_to_token(int(i)) for i in found], words_of_row(tokenizer, words, len(found)), weights)
+    numbers, places = words_of_row(tokenizer, words, len(found)), _in_row(tokenizer.layout, places, len(found))
+    tokens = [_spelled(tokenizer, int(i), place) for i, place in zip(found, places)]
+    names = []
+    for number in range(numbers[-1] + 1):
+        first, *others = (i for i, own in enumerate(numbers) if own == number)
+        if others:  # not the tokens joined: those that are parts of one character are all spelled as it
+            given, start, _ = places[first]
+            names.append(given[start : places[others[-1]][2]].strip())
+        else:
+            names.append(tokens[first])
+    return TextAttention(tokens, numbers, names, weights)
+
+
+def _spelled(tokenizer, token_id, place):
+    """A token as its text spells it. `place` is (text, start, end); None for a token that is not of the text."""
+    if place is None or token_id in tokenizer.special_ids:
+        return tokenizer.id_to_token(token_id)
+    text, start, end = place
+    return text[start:end] or SPACE
 
 
 def write_attention_page(attention, path, title="Attention"):
@@ -144,17 +164,22 @@ def with_attention(encoder):
 
 def words_of_row(tokenizer, words, length):
     """The number of the word of each token of a row: `words` counts from 1 in each text."""
-    layout = tokenizer.layout
     first, *second = words
-    numbers = [None] * len(layout.before_first) + list(first) + [None] * len(layout.after_first)
-    if second:
-        numbers += [None] * len(layout.before_second) + [n + max(first) for n in second[0]] + [None] * len(layout.after_second)
-    numbers += [None] * (length - len(numbers))
+    numbers = _in_row(tokenizer.layout, [first, *([n + max(first) for n in own] for own in second)], length)
     result, last = [], (-1, None)
     for number in numbers:
         last = (last[0] + (number is None or number != last[1]), number)
         result.append(int(last[0]))
     return result
+
+
+def _in_row(layout, parts, length):
+    """What belongs to each token of one text or two, lists, as a list for the tokens of a row: None at its special tokens."""
+    first, *second = parts
+    row = [None] * len(layout.before_first) + list(first) + [None] * len(layout.after_first)
+    for own in second:
+        row += [None] * len(layout.before_second) + list(own) + [None] * len(layout.after_second)
+    return row + [None] * (length - len(row))
 
 
 def _as_data(attention):

@@ -15,9 +15,11 @@ from bert_tf.errors import DataError
 from bert_tf.models import BertConfig, BertEncoder
 from bert_tf.probing import TextAttention, text_attention, write_attention_page
 from bert_tf.tokenizers import WordPieceTokenizer
+from bert_tf.training.loading import load_encoder
 
 PIECES = "the un ##believ ##able film is good . <script>".split()
 TOKENIZER = WordPieceTokenizer(["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *PIECES])
+CHECKPOINTS = Path(__file__).parents[1] / "fixtures" / "checkpoints"
 BROWSER = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome", "chrome"))), None)
 
 
@@ -30,7 +32,7 @@ def encoder():
 
 def test_the_model_s_probabilities(encoder):
     found = text_attention(encoder, TOKENIZER, "the unbelievable film", "is good")
-    assert found.tokens == "[CLS] the un ##believ ##able film [SEP] is good [SEP]".split()
+    assert found.tokens == "[CLS] the un believ able film [SEP] is good [SEP]".split()
     assert found.words == [0, 1, 2, 2, 2, 3, 4, 5, 6, 7]
     row = {"token_ids": np.array([[2, 5, 6, 7, 8, 9, 3, 10, 11, 3]]), "segment_ids": np.array([[0] * 7 + [1] * 3])}
     expected = np.stack(encoder(row)["attention_scores"])[:, 0]
@@ -42,9 +44,22 @@ def test_the_model_s_probabilities(encoder):
 
 def test_words_sum_what_is_looked_at_and_average_who_looks():
     weights = np.array([[0.2, 0.3, 0.5], [0.1, 0.6, 0.3], [0.4, 0.4, 0.2]], np.float32)[None, None]
-    words = TextAttention(["a", "un", "##do"], [0, 1, 1], weights).of_words()
+    words = TextAttention(["a", "un", "do"], [0, 1, 1], ["a", "undo"], weights).of_words()
     assert words.tokens == ["a", "undo"]
     np.testing.assert_allclose(words.weights[0, 0], [[0.2, 0.8], [0.25, 0.75]], atol=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("family", "tokens", "words"),
+    [
+        ("roberta", "<s> t he ␣ L a w s ␣ é é . </s> </s> t </s>", "<s> the Laws é . </s> </s> t </s>"),
+        ("albert", "[CLS] t h e ␣ L a w s ␣ é <unk> [SEP] t [SEP]", "[CLS] the Laws é <unk> [SEP] t [SEP]"),
+    ],
+)
+def test_tokens_are_spelled_as_in_the_text(family, tokens, words):
+    """Not as in the vocabulary, where byte-level BPE has Ġ for a space, and a letter for each byte."""
+    found = text_attention(*load_encoder(CHECKPOINTS / family, pooler=False), "the Laws é.", "t")
+    assert (found.tokens, found.of_words().tokens) == (tokens.split(), words.split())
 
 
 def test_the_page(encoder, tmp_path):
@@ -70,7 +85,7 @@ def test_the_page(encoder, tmp_path):
 
 
 def test_the_command(tmp_path, capsys):
-    bert = str(Path(__file__).parents[1] / "fixtures" / "checkpoints" / "bert")
+    bert = str(CHECKPOINTS / "bert")
     out = tmp_path / "a.html"
     assert main(["attention", bert, "the law of people", "--pair", "a war", "--output", str(out)]) == 0
     assert "layers of" in capsys.readouterr().out and out.exists()
