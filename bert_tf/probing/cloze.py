@@ -19,7 +19,8 @@ class ClozeResult:
         accuracy: float, the fraction of questions whose answer is the most probable of the options; nan without options, as
             the next two.
         chance: float, of an option drawn at random.
-        without_context: float, the accuracy where the model sees the options alone, without the text around the blank.
+        without_context: float, the accuracy where the model sees the options alone, without the text around the blank; nan for
+            a decoder without a start token (GPT-1), which predicts no first token.
         p_at_1, p_at_5: float, the fraction of the ranked questions with an answer among the 1 or 5 most probable tokens of
             the whole vocabulary; nan where none is ranked. A decoder sees the text before the blank alone.
         median_rank: float, of the best answer, from 1.
@@ -71,11 +72,13 @@ def _answered(scorer, questions):
     words = [list(dict.fromkeys((*question.options, *question.answers))) for question in questions]
     filled = [question.filled(word) for question, of_question in zip(questions, words) for word in of_question]
     scored = iter(scorer.span_scores([text for text, _ in filled], [span for _, span in filled]))
-    alone = iter(scorer.span_scores([w for of_question in words for w in of_question], [(0, len(w)) for ws in words for w in ws]))
+    alone = [word for of_question in words for word in of_question]
+    spans = [(0, len(word)) for word in alone]
+    guesses = iter(scorer.span_scores(alone, spans)) if scorer.predicts_first_token else None
     rows = []
     for question, of_question in zip(questions, words):
         found = {word: next(scored) for word in of_question}
-        apart = {word: next(alone) for word in of_question}
+        apart = None if guesses is None else {word: next(guesses) for word in of_question}
         ranks = [found[word][1].ranks[0] for word in question.answers if len(found[word][1].ranks) == 1]
         chosen = [_prefers(values, question.options) for values in (found, apart)]
         chance = 1 / len(question.options) if question.options else float("nan")
@@ -84,8 +87,8 @@ def _answered(scorer, questions):
 
 
 def _prefers(values, options):
-    """Whether the first option is more probable than each of the others; nan where there are none."""
-    if not options:
+    """Whether the first option is more probable than each of the others; nan where there are none, or no values of them."""
+    if values is None or not options:
         return float("nan")
     right, *others = (values[option][0] for option in options)
     return right > max(others)

@@ -29,6 +29,7 @@ class GapScorer:
     """
 
     measure = "log-likelihood of what fills the gap"
+    predicts_first_token = True
 
     def __init__(self, model, tokenizer, batch_size=32, frame=None):
         if len(tokenizer.sentinel_ids) < 2:

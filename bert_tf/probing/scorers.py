@@ -38,6 +38,11 @@ class NextTokenScorer:
     def __init__(self, model, tokenizer, batch_size=32, frame=None):
         self.scorer, self.tokenizer, self.batch_size = TextScorer(model, tokenizer, batch_size, frame), tokenizer, batch_size
 
+    @property
+    def predicts_first_token(self):
+        """Whether something stands before a text, so that its first token is predicted, too: a start token."""
+        return self.scorer.start_id is not None
+
     def score(self, texts):
         """A `ScoredText` for each text, without the first token where nothing stands before it.
 
@@ -99,6 +104,7 @@ class HiddenTokenScorer:
     """
 
     measure = "pseudo-log-likelihood"
+    predicts_first_token = True
 
     def __init__(self, objective, tokenizer, batch_size=32, hide="word"):
         if hide not in ("word", "token"):

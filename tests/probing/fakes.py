@@ -6,7 +6,7 @@ from bert_tf.probing import ScoredText
 
 
 class FakeScorer:
-    batch_size = 2
+    batch_size, predicts_first_token = 2, True
 
     def __init__(self, log_p, ranks=()):
         self.log_p, self.ranks, self.ids = log_p, dict(ranks), {}
