@@ -33,7 +33,8 @@ class HeadsResult:
         offsets: {relation: (offset, accuracy)}, of the best fixed offset; 1 is the next word.
         counts: {relation: int}.
         patterns: {name: float [layers][heads]}, the mean attention of a token to the previous token, and so on.
-        uniform: {name: float}, the same of attention that is spread evenly over the tokens of a sequence.
+        uniform: {name: float}, the same of attention that is spread evenly over the tokens of a sequence; of a decoder, over
+            a token and those before it.
         count, skipped: int, sentences that were read, and those that were too long for the model.
 
     Example:
@@ -78,7 +79,7 @@ def run_heads(encoder, tokenizer, trees, batch_size=32, progress=None):
         raise DataError(f"each of the {len(trees)} sentences has more than {most} tokens, for which the model has no room")
     compute = output_of(encoder, tokenizer, "attention_scores")
     sequences = [[piece for own in pieces[i] for piece in own] for i in kept]
-    hits, counts, offsets, sums, tokens, done = {}, {}, {}, {}, 0, 0
+    hits, counts, offsets, sums, done = {}, {}, {}, {}, 0
     for chosen, features in model_rows(tokenizer, sequences, batch_size):
         scores = np.stack(compute(features)).astype(np.float32)  # [layers, B, heads, S, S]
         for row, index in enumerate(chosen):
@@ -87,7 +88,7 @@ def run_heads(encoder, tokenizer, trees, batch_size=32, progress=None):
             numbers = words_of_row(tokenizer, [words], len(words) + tokenizer.layout.special_tokens_per_sequence)
             weights = scores[:, row, :, : len(numbers), : len(numbers)]
             _add_relations(between_words(weights, numbers), tree, tokenizer.layout, hits, counts, offsets)
-            tokens += _add_patterns(weights, tokenizer.layout, sums)
+            _add_patterns(weights, tokenizer.layout, sums, encoder.kind == "decoder")
         done += len(chosen)
         if progress is not None:
             progress(done, len(kept))
@@ -123,24 +124,25 @@ def _add_relations(weights, tree, layout, hits, counts, offsets):
                 of_offsets[offset] += 1
 
 
-def _add_patterns(weights, layout, sums):
+def _add_patterns(weights, layout, sums, causal):
     """Adds the attention of the tokens of the text, special ones left out; `weights` is [layers, heads, S, S]."""
     size, before, after = weights.shape[-1], len(layout.before_first), len(layout.after_first) + len(layout.at_end)
     text = np.arange(before, size - after)
+    even = np.tril(np.ones((size, size))) if causal else np.ones((size, size))
+    even /= even.sum(axis=1, keepdims=True)
     places = {
         "previous token": (text[1:], text[:-1]),
         "next token": (text[:-1], text[1:]),
         "the same token": (text, text),
     }
-    found = {name: (weights[:, :, a, b].sum(axis=-1), len(a) / size, len(a)) for name, (a, b) in places.items()}
+    found = {name: (weights[:, :, a, b].sum(axis=-1), even[a, b].sum(), len(a)) for name, (a, b) in places.items()}
     edges = {"special tokens before the text": np.arange(before), "special tokens after the text": np.arange(size - after, size)}
     for name, places in edges.items():
         if len(places):
             own = weights[:, :, text][..., places].sum(axis=(-2, -1))
-            found[name] = (own, len(text) * len(places) / size, len(text))
+            found[name] = (own, even[text][:, places].sum(), len(text))
     for name, numbers in found.items():
         sums[name] = tuple(a + b for a, b in zip(sums.get(name, (0, 0, 0)), numbers))
-    return len(text)
 
 
 def relations_table(result, control=None):
@@ -184,7 +186,7 @@ def patterns_table(result, control=None):
         rows.append((name, [float(values.max()), result.uniform[name], random, best, *others]))
         figures.append(head_grid(name, values))
     note = (
-        "Mean attention of a token. best head: the largest mean of a head; uniform: of attention spread evenly; random: the best "
+        "Mean attention of a token. best head: the largest mean of a head; uniform: of attention spread evenly over what a token sees; random: the best "
         "head of random weights."
     )
     columns = ["best head", "uniform", "random", "layer-head", "mean of heads", "heads above 0.5"]

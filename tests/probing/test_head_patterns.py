@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 from bert_tf.errors import DataError
-from bert_tf.models import BertConfig, BertEncoder
+from bert_tf.models import BertConfig, BertEncoder, GPT2Config, GPT2Decoder
 from bert_tf.probing import DependencyTree, patterns_table, read_trees, relations_table, run_heads
 from bert_tf.tokenizers import WordPieceTokenizer
 
@@ -75,3 +75,13 @@ def test_accuracies_and_means_by_their_definitions():
     assert len(patterns_table(found).rows) == 5
     with pytest.raises(DataError, match="more than 5 tokens"):
         run_heads(encoder, TOKENIZER, [long])
+
+
+def test_a_decoder_spreads_its_attention_over_what_is_before():
+    sizes = {"hidden_size": 16, "num_layers": 1, "num_heads": 2, "intermediate_size": 32}
+    decoder = GPT2Decoder(GPT2Config(TOKENIZER.vocabulary_size, max_positions=7, **sizes))
+    found = run_heads(decoder, TOKENIZER, TREES[1:])  # [CLS] film is good . [SEP]
+    assert found.uniform["previous token"] == pytest.approx((1 / 3 + 1 / 4 + 1 / 5) / 3)
+    assert found.uniform["the same token"] == pytest.approx((1 / 2 + 1 / 3 + 1 / 4 + 1 / 5) / 4)
+    assert found.uniform["special tokens before the text"] == pytest.approx((1 / 2 + 1 / 3 + 1 / 4 + 1 / 5) / 4)
+    assert found.uniform["next token"] == found.uniform["special tokens after the text"] == 0
