@@ -4,6 +4,7 @@ import functools
 
 import keras
 import numpy as np
+import tensorflow as tf
 
 from bert_tf.compression.fixed_length import FileFormat
 
@@ -29,6 +30,9 @@ def write_onnx(model, specs, path, quantize):
         quantize: None; "dynamic_int8": `quantize_onnx`.
     """
     _teach_erfc()
+    # A tokenizer's lookup table is made outside of a graph. TensorFlow notes it as None, of which the conversion warns.
+    tables = tf.compat.v1.get_collection_ref(tf.compat.v1.GraphKeys.TABLE_INITIALIZERS)
+    tables[:] = [table for table in tables if table is not None]
     inputs = {name: keras.InputSpec(shape=spec.shape, dtype=spec.dtype.name, name=name) for name, spec in specs.items()}
     whole = path if quantize is None else path.with_suffix(".float32.onnx")
     OutputsOf(model).export(str(whole), format="onnx", input_signature=[inputs], verbose=False)

@@ -94,10 +94,12 @@ def test_a_litert_file_answers_alike(run, tmp_path, quantize, apart, tolerance):
     assert written.after.size == (written.path / "model.tflite").stat().st_size
 
 
-def test_an_onnx_file_answers_alike(run, expected, tmp_path):
+def test_an_onnx_file_answers_alike(run, expected, tmp_path, caplog, monkeypatch):
     import onnx
 
+    monkeypatch.setattr(tf.get_logger(), "propagate", True)  # so that caplog sees it
     written = export_compressed(run, "onnx", output=tmp_path / "file", tolerance=0.0)
+    assert "NoneType" not in caplog.text
     assert written.comparison.examples == len(TEXTS) and written.comparison.largest_difference < 1e-5
     assert sorted(p.name for p in written.path.iterdir()) == ["export.json", "labels.txt", "model.onnx", "tokenizer"]
     quantize_onnx(written.path / "model.onnx", tmp_path / "int8.onnx")
