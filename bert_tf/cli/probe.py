@@ -54,7 +54,10 @@ def add_arguments(parser):
     parser.add_argument("--trees", nargs=2, metavar=("TRAIN", "TEST"), help="CoNLL-U: are the distances in trees in the vectors?")
     parser.add_argument("--edges", nargs=2, metavar=("TRAIN", "TEST"), help="JSON lines with text or words, spans and label")
     parser.add_argument(
-        "--most", type=int, metavar="N", help="the first N questions, pairs, uses, sentences or examples of each file (default: all)"
+        "--most",
+        type=int,
+        metavar="N",
+        help="the first N questions, pairs, uses, sentences or examples of each file (default: all)",
     )
     parser.add_argument(
         "--hide",

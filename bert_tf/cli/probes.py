@@ -80,13 +80,15 @@ def wanted_probes(arguments):
 def _lama(path, arguments):
     from bert_tf.probing import cloze_table, read_lama, run_cloze
 
-    return AskedProbe(_scored(run_cloze, read_lama(path, arguments.relations, arguments.most), "questions"), (cloze_table,))
+    questions = read_lama(path, arguments.relations, arguments.most)
+    return AskedProbe(_scored(run_cloze, questions, "questions"), (cloze_table,))
 
 
 def _cloze(name, arguments):
     from bert_tf.probing import CLOZE_SETS, cloze_table, read_cloze, run_cloze
 
-    return AskedProbe(_scored(run_cloze, read_cloze(CLOZE_SETS.get(name, name), arguments.most), "questions"), (cloze_table,))
+    questions = read_cloze(CLOZE_SETS.get(name, name), arguments.most)
+    return AskedProbe(_scored(run_cloze, questions, "questions"), (cloze_table,))
 
 
 def _pairs(path, arguments):

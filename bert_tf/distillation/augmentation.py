@@ -125,10 +125,13 @@ class Augmenter:
         ]
 
     def _spelled(self, tokens, unmarked):
-        """The tokens that are words, as a list of str. `unmarked`: in front of a text, where byte-level BPE has no space that
-        tells a token that begins a word from one that continues it.
+        """The tokens that are words, as a list of str.
+
+        `unmarked`: in front of a text, where byte-level BPE has no space that tells a token that begins a word from one
+        that continues it.
         """
-        words = [self.tokenizer.decode([i]).strip() for i in tokens if (self._not_special if unmarked else self._begins_word)[i]]
+        fits = self._not_special if unmarked else self._begins_word
+        words = [self.tokenizer.decode([token]).strip() for token in tokens if fits[token]]
         # A token may be a space alone, or some bytes of a character.
         return [word for word in words if word and "\ufffd" not in word]
 

@@ -174,7 +174,7 @@ def words_of_row(tokenizer, words, length):
 
 
 def _in_row(layout, parts, length):
-    """What belongs to each token of one text or two, lists, as a list for the tokens of a row: None at its special tokens."""
+    """What belongs to each token of one text or two, as a list for the tokens of a row: None at its special tokens."""
     first, *second = parts
     row = [None] * len(layout.before_first) + list(first) + [None] * len(layout.after_first)
     for own in second:

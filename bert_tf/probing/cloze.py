@@ -19,8 +19,8 @@ class ClozeResult:
         accuracy: float, the fraction of questions whose answer is the most probable of the options; nan without options, as
             the next two.
         chance: float, of an option drawn at random.
-        without_context: float, the accuracy where the model sees the options alone, without the text around the blank; nan for
-            a decoder without a start token (GPT-1), which predicts no first token.
+        without_context: float, the accuracy where the model sees the options alone, without the text around the blank; nan
+            for a decoder without a start token (GPT-1), which predicts no first token.
         p_at_1, p_at_5: float, the fraction of the ranked questions with an answer among the 1 or 5 most probable tokens of
             the whole vocabulary; nan where none is ranked. A decoder sees the text before the blank alone.
         median_rank: float, of the best answer, from 1.
@@ -87,7 +87,7 @@ def _answered(scorer, questions):
 
 
 def _prefers(values, options):
-    """Whether the first option is more probable than each of the others; nan where there are none, or no values of them."""
+    """Whether the first option is more probable than each of the others; nan without options, or without values."""
     if values is None or not options:
         return float("nan")
     right, *others = (values[option][0] for option in options)

@@ -33,8 +33,8 @@ class HeadsResult:
         offsets: {relation: (offset, accuracy)}, of the best fixed offset; 1 is the next word.
         counts: {relation: int}.
         patterns: {name: float [layers][heads]}, the mean attention of a token to the previous token, and so on.
-        uniform: {name: float}, the same of attention that is spread evenly over the tokens of a sequence; of a decoder, over
-            a token and those before it.
+        uniform: {name: float}, the same of attention that is spread evenly over the tokens of a sequence; of a
+            decoder, over a token and those before it.
         count, skipped: int, sentences that were read, and those that were too long for the model.
 
     Example:
@@ -186,8 +186,8 @@ def patterns_table(result, control=None):
         rows.append((name, [float(values.max()), result.uniform[name], random, best, *others]))
         figures.append(head_grid(name, values))
     note = (
-        "Mean attention of a token. best head: the largest mean of a head; uniform: of attention spread evenly over what a token sees; random: the best "
-        "head of random weights."
+        "Mean attention of a token. best head: the largest mean of a head; uniform: of attention spread evenly over what a "
+        "token sees; random: the best head of random weights."
     )
     columns = ["best head", "uniform", "random", "layer-head", "mean of heads", "heads above 0.5"]
     return ProbeTable("attention to positions", columns, rows, note, [grid(figures)])

@@ -126,12 +126,13 @@ def probe_layers(encoder, tokenizer, train, test, sequence_length=128, batch_siz
     tags = [np.array([tag for of_one in of_all for tag in of_one]) for _, of_all in (train, test)]
     controls = [control_tags(of_part, tags[0], seed) for of_part in words]
     lengths = _length_classes(*([len(sentence) for sentence in sentences] for sentences in parts))
-    classes = {"random tags of their words": controls, "numbers of their words": lengths, "orders (exchanged words or not)": moved}
+    classes = {"random tags of their words": controls, "numbers of their words": lengths}
+    classes["orders (exchanged words or not)"] = moved
     for name, (of_train, _) in classes.items():
         if len(set(of_train.tolist())) < 2:
             raise DataError(
-                f"the {name} are the same for all training sentences, and a classifier needs two classes; give more sentences, "
-                "of different words and lengths"
+                f"the {name} are the same for all training sentences, and a classifier needs two classes; give more "
+                "sentences, of different words and lengths"
             )
     vectors = [layer_vectors(encoder, tokenizer, sentences, sequence_length, batch_size) for sentences in parts]
     mixed = [layer_vectors(encoder, tokenizer, sentences, sequence_length, batch_size).sentences for sentences in shuffled]
