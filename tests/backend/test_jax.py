@@ -26,6 +26,7 @@ def steps_of_jax():
     return printed["steps"]
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(importlib.util.find_spec("jax") is None, reason="needs the extra: pip install -e '.[jax]'")
 def test_every_objective_takes_the_same_step_under_jax():
     ours, theirs = results(), steps_of_jax()

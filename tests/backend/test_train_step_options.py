@@ -39,6 +39,7 @@ def updates(name, strategy="one", **settings):
     return {v.path: np.asarray(v) - before[v.path] for v in model.trainable_variables}
 
 
+@pytest.mark.slow_except("bert-settings0", "modernbert-settings2")
 @pytest.mark.parametrize(
     ("name", "settings"),
     [
@@ -56,6 +57,7 @@ def test_gradients_are_the_same(name, settings):
         np.testing.assert_allclose(again[path], expected, rtol=1e-6, atol=1e-6, err_msg=path)
 
 
+@pytest.mark.slow_except("bert")
 @pytest.mark.parametrize("name", ["bert", "modernbert"])
 def test_without_cpu_kernels_the_gradients_are_the_same(name):
     fast, plain = updates(name), updates(name, cpu_kernels=False)

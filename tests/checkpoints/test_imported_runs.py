@@ -59,6 +59,7 @@ def first_loss(made, output, *overrides):
     return run.metrics()[0]["masked_lm_loss"]
 
 
+@pytest.mark.slow
 def test_pretraining_continues_from_every_format(made, tmp_path):
     fresh = RunDirectory.open(made / "run").metrics()[0]["masked_lm_loss"]
     starts = {

@@ -86,6 +86,7 @@ def test_quickstart(execute, tmp_path):
     assert sorted(os.listdir(tmp_path / "out")) == ["pretrained", "reviews.txt", "sentiment", "shards", "tokenizer"]
 
 
+@pytest.mark.slow
 def test_pretraining(execute, tmp_path):
     few = f"{FEW_TEXTS}; RECIPE = 'pretrain/bert_tiny'"
     cells = execute("pretraining", few, STEPS=4, VOCABULARY=300)
@@ -93,6 +94,7 @@ def test_pretraining(execute, tmp_path):
     assert (tmp_path / "out" / "pretrained" / "report.html").exists()
 
 
+@pytest.mark.slow
 def test_fine_tuning_and_serving(execute, bert, tmp_path):
     with serving(tmp_path / "out" / "export", "sentiment") as (rest, grpc):
         cells = execute("fine_tuning_and_serving", FEW_LABELS, CHECKPOINT=bert, REST=rest, GRPC=grpc)
@@ -102,12 +104,14 @@ def test_fine_tuning_and_serving(execute, bert, tmp_path):
     assert [f"'label': {label}" in shown(predicted) for label in set(by_rest.strip("[]").split(", "))]
 
 
+@pytest.mark.slow
 def test_distillation(execute, bert):
     cells = execute("distillation", FEW_LABELS, CHECKPOINT=bert, LAYERS="[0]")
     (table,) = (cell for cell in cells if "Markdown" in cell["source"])
     assert [line.split("|")[1].strip() for line in shown(table).splitlines()[2:]] == ["teacher", "student", "student alone"]
 
 
+@pytest.mark.slow
 def test_generation(execute, gpt2, tmp_path):
     cells = execute("generation", CHECKPOINT=gpt2, NEW_TOKENS=3)
     (ways,) = (cell for cell in cells if "ways.items()" in cell["source"])
@@ -117,6 +121,7 @@ def test_generation(execute, gpt2, tmp_path):
     assert (tmp_path / "out" / "1" / "saved_model.pb").exists()
 
 
+@pytest.mark.slow
 def test_ladder(execute, tmp_path):
     rows = ["word_vectors", "gpt"]
     cells = execute("ladder", f"{FEW_TEXTS}; {FEW_LABELS}", STEPS=2, VOCABULARY=500, ROWS=" ".join(rows))
@@ -126,6 +131,7 @@ def test_ladder(execute, tmp_path):
     assert (tmp_path / "out" / "study" / "report.html").exists()
 
 
+@pytest.mark.slow
 def test_probing(execute, bert, tmp_path):
     cells = execute("probing", CHECKPOINT=bert, QUESTIONS=10)
     assert "ClozeResult" in "".join(shown(cell) for cell in cells if cell["cell_type"] == "code" and cell["outputs"])

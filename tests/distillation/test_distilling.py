@@ -109,6 +109,7 @@ def test_what_the_flags_say(tmp_path, monkeypatch, capsys):
     assert "--train is for a teacher of a task, and --shards for pretraining" in capsys.readouterr().err
 
 
+@pytest.mark.slow
 def test_a_decoder_with_an_auxiliary_loss_teaches(folder, tmp_path):
     """As configs/finetune/gpt1.yaml trains it; the student has no such loss."""
     tokenizer, sizes = make_tokenizer(), {"hidden_size": 16, "num_layers": 1, "num_heads": 2, "intermediate_size": 32}
@@ -179,6 +180,7 @@ def test_the_kept_outputs_are_the_teachers(folder, distilled):
     np.testing.assert_allclose(kept[24:], expected, rtol=2**-10, atol=1e-5)
 
 
+@pytest.mark.slow
 def test_layers_of_the_teacher_and_the_student_alone(folder, tmp_path):
     """Of a learning rate of zero: the checkpoint has the weights that the student started from."""
     chosen = experiment(
@@ -199,6 +201,7 @@ def test_layers_of_the_teacher_and_the_student_alone(folder, tmp_path):
     assert np.array_equal(alone[kernel], ours[kernel])
 
 
+@pytest.mark.slow
 def test_terms_of_layers_alone_keep_the_last_epoch(folder, tmp_path):
     """They do not train the head, so that the dev metric, here that of a class, is equal after all epochs."""
     distill(experiment(folder, "terms={hidden_states: 1}", "optimizer.learning_rate=1e-5"), tmp_path / "run")

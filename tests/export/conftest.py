@@ -1,5 +1,6 @@
 """One small export of every kind, written once, and what each kind of client makes of them."""
 
+import collections.abc
 import pickle
 import subprocess
 import sys
@@ -40,9 +41,27 @@ def models():
     )
 
 
+class Exports(collections.abc.Mapping):
+    """Name -> a namespace of `module`, and `path` of its SavedModel, which is written when it is first asked for."""
+
+    def __init__(self, modules, folder):
+        self.modules, self.folder, self.written = modules, folder, {}
+
+    def __getitem__(self, name):
+        if name not in self.written:
+            module = self.modules[name]
+            self.written[name] = SimpleNamespace(module=module, path=write_saved_model(module, self.folder / name))
+        return self.written[name]
+
+    def __iter__(self):
+        return iter(self.modules)
+
+    def __len__(self):
+        return len(self.modules)
+
+
 @pytest.fixture(scope="session")
 def exports(models, tokenizer, tmp_path_factory):
-    """dict from name to a namespace of `module`, and `path` of its SavedModel."""
     modules = {
         "classifier": ServedClassifier(models.classifier, tokenizer, LABELS, LENGTH),
         "pairs": ServedClassifier(models.classifier, tokenizer, LABELS, LENGTH, pairs=True),
@@ -57,11 +76,7 @@ def exports(models, tokenizer, tmp_path_factory):
         ),
         "generation": ServedGeneration(*decoder(TEXTS), LENGTH, method="sample", top_k=20, max_new_tokens=4),
     }
-    folder = tmp_path_factory.mktemp("exports")
-    return {
-        name: SimpleNamespace(module=module, path=write_saved_model(module, folder / name))
-        for name, module in modules.items()
-    }
+    return Exports(modules, tmp_path_factory.mktemp("exports"))
 
 
 @pytest.fixture(scope="session")

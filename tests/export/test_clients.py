@@ -3,6 +3,8 @@
 import numpy as np
 import pytest
 
+pytestmark = pytest.mark.slow
+
 CLIENTS = ("tensorflow_client.py", "c_api_client.py")
 
 

@@ -78,6 +78,7 @@ SAMPLE = {"method": "sample", "top_k": 20, "top_p": 0.9, "seed": 4, "stop_string
 BEAMS = {"method": "beam_search", "beams": 3, "n_best": 2, "no_repeat_ngram": 2, "min_new_tokens": 2}
 
 
+@pytest.mark.slow_except("gpt-sample", "gpt-beams", "t5-sample-static")
 @pytest.mark.parametrize(
     "kind, settings, static",
     [
@@ -96,6 +97,7 @@ def test_texts_are_those_of_python(kind, settings, static, request):
     check_texts(ask(traced, text=PROMPTS), wanted)
 
 
+@pytest.mark.slow_except("gpt-sample")
 @pytest.mark.parametrize("kind, method", [("gpt", "sample"), ("gpt", "beam_search"), ("t5", "beam_search")])
 def test_settings_of_each_text(kind, method, request):
     """Each text of a batch with settings of its own is that which it gets alone from Python."""
@@ -119,6 +121,7 @@ def cast(each):
     }
 
 
+@pytest.mark.slow_except("gpt-True", "t5-False")
 @pytest.mark.parametrize(
     "kind, static", [("gpt", True), ("gpt", False), ("t5", False), ("pairs", False), ("prefix", True)]
 )
@@ -186,6 +189,7 @@ def test_a_tokenizer_without_special_tokens(gpt):
         module.answer_text(tf.constant(["the", " "]))
 
 
+@pytest.mark.slow
 def test_a_written_t5(t5, tmp_path):
     objective, tokenizer = t5
     module = ServedGeneration(objective, tokenizer, LENGTH, max_new_tokens=NEW, **BEAMS)

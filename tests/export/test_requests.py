@@ -34,6 +34,7 @@ def batch(static, **changes):
 
 
 @pytest.mark.parametrize("name", EXPORTS)
+@pytest.mark.slow_except("classifier")
 def test_nothing_is_answered_by_nothing_and_ids_out_of_range_are_refused(name, exports):
     export = exports[name]
     static = export.module.static

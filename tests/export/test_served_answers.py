@@ -10,6 +10,8 @@ from exports import LABELS, LENGTH, TAGS, TEXTS, VOCABULARY, load
 from bert_tf.errors import ConfigError
 from bert_tf.export import ServedClassifier, ServedMaskedLM, ServedTagger
 
+pytestmark = pytest.mark.slow
+
 
 def served(exports, name, signature="serving_default", **inputs):
     """The answer of the SavedModel itself, as numpy arrays."""

@@ -13,6 +13,8 @@ from hypothesis import strategies as st
 sys.path.append(str(Path(__file__).parents[1] / "properties"))
 from damage import cases
 
+pytestmark = pytest.mark.slow
+
 #: What a served text may hold beyond any characters: marks of the tokenizer, masks, blanks of all sorts.
 PARTS = [*TEXTS[:4], "[MASK]", "[CLS]", "[PAD]", "##", " ", "\n", "\u3000", "\u200b", "\x00", "한", "🙂", "e\u0301", "a" * 300]
 texts = st.one_of(st.text(max_size=40), st.lists(st.sampled_from(PARTS), max_size=30).map("".join))

@@ -166,6 +166,7 @@ def test_a_prefix_lm_reads_the_whole_text_in_both_directions():
         Classifier(GPT1Decoder(GPT1Config(50, **sizes, prefix=True)), 2, lm_weight=0.5)
 
 
+@pytest.mark.slow
 def test_a_published_gpt1_fine_tunes_answers_and_exports(tmp_path):
     rows = [f"the people\tit is {word}\t{label}" for word, label in (("a state", 1), ("it", 0), ("the", 0), ("a", 1))]
     (tmp_path / "train.tsv").write_text("\n".join(["sentence1\tsentence2\tlabel", *rows]) + "\n")

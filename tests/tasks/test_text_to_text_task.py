@@ -108,6 +108,7 @@ def test_texts_of_a_batch_are_those_of_each_alone(made):
         assert [answer.text for (answer,) in answers] == [a["generated"] for a in together]
 
 
+@pytest.mark.slow
 def test_beams(tokenizer):
     rules = {"method": "beam_search", "beams": 3, "n_best": 2, "max_new_tokens": 6}
     task = build_task(SETTINGS | {"generation": rules, "prefix": "the "}, tokenizer)
@@ -126,6 +127,7 @@ def test_the_contract_of_tasks(tokenizer, tmp_path):
     check_task(TASKS["text_to_text"], tmp_path / "a.tsv", t5(tokenizer), tokenizer, tmp_path, **small)
 
 
+@pytest.mark.slow
 def test_a_decoder_learns_to_translate_words(gpt_tokenizer):
     task = build_task(SETTINGS | {"text_metrics": ["bleu"]}, gpt_tokenizer)
     examples = task.examples(list(WORDS) * 8, list(WORDS.values()) * 8)

@@ -51,6 +51,7 @@ def test_families(family, tmp_path):
     check_backbone(encoder, tmp_path, unreached=UNREACHED.get(family, ()))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "folder", ["albert", "bert", "distilbert", "electra", "gpt1", "gpt2", "modernbert", "roberta", "xlnet"]
 )

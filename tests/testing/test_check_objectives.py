@@ -85,6 +85,7 @@ def backbone(family, tokenizer, pooler):
     return build_encoder(config, pooler=pooler)
 
 
+@pytest.mark.slow_except("masked_lm-bert-", "replaced_token_detection-electra-", "permutation_lm-xlnet-", "causal_lm-gpt2-", "sequence_autoencoder-lstm_lm-", "text_to_text-t5-", "denoising-t5_decoder-", "bidirectional_lm-transformer_bilm-")
 @pytest.mark.parametrize(("name", "family", "settings"), CASES, ids=lambda value: value if isinstance(value, str) else "")
 def test_objectives(name, family, settings, tokenizer, readers, tmp_path):
     reader = readers[FORMATS.get(name, "segment_pair")]

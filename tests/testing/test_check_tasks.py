@@ -53,6 +53,7 @@ SETTINGS = SIZES | {"dropout": 0.0, "attention_dropout": 0.0, "initializer_range
 
 
 # Of tasks that another test registered in this process there are no files here.
+@pytest.mark.slow_except("classification", "tagging", "multiple_choice")
 @pytest.mark.parametrize("name", FILES)
 def test_tasks(name, tmp_path):
     path = tmp_path / FILES[name][0]
@@ -64,6 +65,7 @@ def test_tasks(name, tmp_path):
     check_task(TASKS[name], path, encoder, tokenizer, tmp_path)
 
 
+@pytest.mark.slow
 def test_tagging_on_a_decoder(tmp_path):
     path = tmp_path / FILES["tagging"][0]
     path.write_text(FILES["tagging"][1])

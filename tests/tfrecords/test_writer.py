@@ -189,6 +189,7 @@ def interrupt(tmp_path, corpus, vocabulary, how, workers):
         return process.returncode
 
 
+@pytest.mark.slow_except("9-3")
 @pytest.mark.parametrize("how, workers", [(signal.SIGKILL, 3), (signal.SIGINT, 2), (signal.SIGINT, 3)])
 def test_an_interrupted_run_goes_on_to_the_same_bytes(tmp_path, corpus, tokenizer, monkeypatch, how, workers):
     long = write_text(tmp_path / "long.txt", documents(500) * 8)
@@ -456,6 +457,7 @@ for name in ("one", "one", "ten"):  # the first to warm up
 """
 
 
+@pytest.mark.slow
 def test_memory_does_not_grow_with_the_corpus(tmp_path, tokenizer):
     """Ten times the corpus is over 30 MB more of text, and at most 15 MB more of memory.
 

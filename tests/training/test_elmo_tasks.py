@@ -3,6 +3,7 @@
 from pathlib import Path
 
 import numpy as np
+import pytest
 import tensorflow as tf
 
 from bert_tf import config
@@ -38,6 +39,7 @@ def test_classification_trains_the_mix_alone_and_serves_text(tmp_path):
     np.testing.assert_allclose(answer["probabilities"][:, 1], expected, atol=1e-4)
 
 
+@pytest.mark.slow
 def test_tagging_by_a_bilstm_on_mixes(tmp_path):
     (tmp_path / "a.conll").write_text("Anna B-PER\nmet O\nU.S. B-LOC\n\nPaul B-PER\nslept O\n\n" * 4)
     task = {"kind": "tagging", "features": "scalar_mix", "mix_at": "both", "mix_l2": 0.01, "lstm_units": 8, "lstm_layers": 1}

@@ -166,6 +166,7 @@ def check_same(run, uninterrupted):
     assert (run.path / "report.json").read_bytes() == (uninterrupted.path / "report.json").read_bytes()
 
 
+@pytest.mark.slow
 def test_text_to_text_continues_bitwise(folder, tmp_path, monkeypatch):
     """A T5 whose targets are the labels of the same files."""
     task = {"task.kind": "text_to_text", "task.target_length": 2, "task.generation.max_new_tokens": 2, "task.text_metrics": []}

@@ -95,6 +95,7 @@ def test_a_killed_run_continues_bitwise(made, uninterrupted, tmp_path):
     assert not list((run.path / "checkpoints").glob(".*.tmp")), "what the kill left behind is removed"
 
 
+@pytest.mark.slow
 def test_a_run_elsewhere_is_continued_on_another_machine(made, uninterrupted, tmp_path, monkeypatch, capsys):
     bucket = f"file://{tmp_path}/bucket"
     shutil.copytree(made / "shards", tmp_path / "bucket" / "shards")
@@ -125,6 +126,7 @@ def interrupt(self, batch, logs=None, original=Monitor.on_train_batch_end):
     original(self, batch, logs)
 
 
+@pytest.mark.slow
 def test_denoising_with_adafactor_continues_bitwise(made, tmp_path, monkeypatch):
     """A T5 of which Adafactor factors the token table and not the other variables."""
     tokenizer = load_tokenizer(made / "shards" / "tokenizer")

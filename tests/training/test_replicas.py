@@ -40,18 +40,14 @@ ROWS = {
         "objective": {"name": "permutation_lm", "memory_length": 8, "permutation": {"permutation_size": 8}},
     },
 }
-# How many processes, devices in each, and what they train; all rows where it costs little.
-PLACES = {
-    "one": (1, 1, tuple(ROWS)),
-    "two_devices": (1, 2, tuple(ROWS)),
-    "two_workers": (2, 2, ("masked_lm",)),
-}
-PAIRS = [(place, row) for place, (_, _, rows) in PLACES.items() for row in rows if place != "one"]
+# How many processes, and devices in each.
+PLACES = {"one": (1, 1), "two_devices": (1, 2), "two_workers": (2, 2)}
+PAIRS = [*(("two_devices", row) for row in ROWS), ("two_workers", "masked_lm")]
 
 
 @pytest.fixture(scope="module")
 def runs(tmp_path_factory):
-    """Function from the name of a place to the folder of its runs; each trains all rows once."""
+    """Function from the names of a place and a row to the folder of its run; each is trained once."""
     folder = tmp_path_factory.mktemp("replicas")
     sample = Path(samples.__file__).parent / "state_of_the_union.jsonl"
     texts = [json.loads(line)["text"][:8000] for line in sample.read_text(encoding="utf-8").splitlines()[:3]]
@@ -63,22 +59,22 @@ def runs(tmp_path_factory):
         write_shards([corpus], folder / split, tokenizer, packing, progress=False)
 
     @functools.cache
-    def runs(place):
-        workers, cpus, rows = PLACES[place]
-        arguments = []
-        for row in rows:
-            settings = config.build(PretrainConfig, experiment(folder, place, row))
-            if workers == 1:  # this process has two devices
-                pretrain(settings, folder / place / row)
-            config.save(settings, folder / place / f"{row}.yaml")
-            arguments += [folder / place / f"{row}.yaml", folder / place / row]
-        if workers > 1:
-            kill_workers(folder / place, cpus)
-            # One start of the processes for all: the killed run is resumed, too.
-            arguments += [folder / place / "killed.yaml", folder / place / "killed"]
-            arguments += ["plain_fit", folder / place / "plain_fit"]
-            check(run_workers("worker.py", *arguments, workers=workers, logical_cpus=cpus))
-        return folder / place
+    def of_workers():
+        here, (workers, cpus) = folder / "two_workers", PLACES["two_workers"]
+        kill_workers(here, cpus)
+        config.save(config.build(PretrainConfig, experiment(folder, here.name, "masked_lm")), here / "masked_lm.yaml")
+        # One start of the processes for all: the killed run is resumed, too.
+        arguments = [f"{here / run}{ending}" for run in ("masked_lm", "killed") for ending in (".yaml", "")]
+        arguments += ["plain_fit", here / "plain_fit"]
+        check(run_workers("worker.py", *arguments, workers=workers, logical_cpus=cpus))
+
+    @functools.cache
+    def runs(place, row):
+        if place == "two_workers":
+            of_workers()
+        else:  # this process has two devices
+            pretrain(config.build(PretrainConfig, experiment(folder, place, row)), folder / place / row)
+        return folder / place / row
 
     return runs
 
@@ -96,7 +92,7 @@ def kill_workers(folder, cpus):
 
 def experiment(folder, place, row, **train):
     settings = ROWS[row]
-    workers, cpus, _ = PLACES[place]
+    workers, cpus = PLACES[place]
     strategy = "multi_worker" if workers > 1 else "mirrored" if cpus > 1 else "one"
     common = {"steps": 12, "batch_size": 8, "log_every": 4, "checkpoint_every": 8, "eval_every": 12, "strategy": strategy}
     return settings | {
@@ -119,8 +115,9 @@ def final_weights(run):
 
 
 @pytest.mark.parametrize(("place", "row"), PAIRS)
+@pytest.mark.slow_except("two_devices-masked_lm")
 def test_replicas_train_the_model_of_one(runs, place, row):
-    one, many = (RunDirectory.open(runs(p) / row) for p in ("one", place))
+    one, many = (RunDirectory.open(runs(p, row)) for p in ("one", place))
     for expected, found in zip(one.metrics(), many.metrics(), strict=True):
         assert found.keys() == expected.keys()
         for name in expected.keys() - {"tokens_per_second"}:  # losses, accuracies, held-out ones too
@@ -136,9 +133,10 @@ def assert_close(found, expected):
         np.testing.assert_allclose(found[name], value, atol=1e-5, err_msg=name)
 
 
+@pytest.mark.slow
 def test_a_script_of_its_own_that_fits_measures_and_predicts(runs):
     one = plain_fit(make_strategy("one"))
-    workers = [np.load(runs("two_workers") / f"plain_fit-{worker}.npz") for worker in range(2)]
+    workers = [np.load(runs("two_workers", f"plain_fit-{worker}.npz")) for worker in range(2)]
     for of_worker in [plain_fit(make_strategy("mirrored")), *workers]:
         np.testing.assert_allclose(of_worker["losses"], one["losses"], rtol=1e-6)
         np.testing.assert_allclose(of_worker["weights"], one["weights"], atol=1e-6)
@@ -146,19 +144,20 @@ def test_a_script_of_its_own_that_fits_measures_and_predicts(runs):
 
 
 def test_a_run_goes_on_with_another_number_of_replicas(runs, tmp_path):
-    one, two = runs("one"), runs("two_devices")
-    shutil.copytree(two / "masked_lm", tmp_path / "run")
+    one, two = (runs(place, "masked_lm") for place in ("one", "two_devices"))
+    shutil.copytree(two, tmp_path / "run")
     run = RunDirectory.open(tmp_path / "run")
     shutil.rmtree(run.checkpoints.latest()[0])  # as if it had ended after step 8
     assert run.checkpoints.latest()[1]["step"] == 8
-    settings = experiment(one.parent, "one", "masked_lm")
+    settings = experiment(one.parents[1], "one", "masked_lm")
     run, _ = pretrain(config.build(PretrainConfig, settings), tmp_path / "run")
     assert run.checkpoints.latest()[1]["step"] == 12
-    assert_close(final_weights(run), final_weights(RunDirectory.open(one / "masked_lm")))
+    assert_close(final_weights(run), final_weights(RunDirectory.open(one)))
 
 
+@pytest.mark.slow
 def test_killed_workers_continue_bitwise(runs):
-    run, whole = (RunDirectory.open(runs("two_workers") / name) for name in ("killed", "masked_lm"))
+    run, whole = (RunDirectory.open(runs("two_workers", name)) for name in ("killed", "masked_lm"))
     assert [(m["step"], m.get("loss")) for m in run.metrics()] == [(m["step"], m.get("loss")) for m in whole.metrics()]
     for name in ("model.safetensors", "optimizer.safetensors"):
         assert (run.checkpoints.latest()[0] / name).read_bytes() == (whole.checkpoints.latest()[0] / name).read_bytes()
