@@ -76,7 +76,8 @@ def test_another_seed_takes_the_same_graph(model, tokenizer, monkeypatch):
     traced = []
     monkeypatch.setattr(generator, "find_texts", lambda *_: traced.append(1) or find_texts(*_))
     generate = TextGenerator(model, tokenizer)
-    texts = [generate(["the"], GenerationConfig(method="sample", seed=seed, max_new_tokens=3))[0][0].text for seed in (1, 2, 1)]
+    configs = [GenerationConfig(method="sample", seed=seed, max_new_tokens=3) for seed in (1, 2, 1)]
+    texts = [generate(["the"], config)[0][0].text for config in configs]
     assert texts[0] != texts[1] and texts[0] == texts[2] and len(traced) == 1
 
 
