@@ -166,8 +166,7 @@ class UniformNumbers(keras.layers.Layer):
         """`count` numbers, an int: float32 [count]."""
         if getattr(_active, "step", None) is None:
             return keras.random.uniform((count,), dtype="float32", seed=self.seed_generator)
-        bits = _random_bits([count], _active.step.next_seed(self))
-        return (keras.ops.cast(bits, "float32") + 0.5) / _RANGE
+        return _uniform(_random_bits([count], _active.step.next_seed(self)))
 
 
 def fold_in(seed, number):
@@ -216,4 +215,10 @@ def uniform_of(seed, rows, index):
     first, second = keras.ops.cast(rows, "uint32"), keras.ops.cast(index, "uint32")
     seed = keras.ops.cast(seed, "uint32")
     bits = _hash(_hash(_hash(first + np.uint32(0x9E3779B9)) + seed) + second)
-    return (keras.ops.cast(keras.ops.right_shift(bits, np.uint32(8)), "float32") + 0.5) / _RANGE
+    return _uniform(keras.ops.right_shift(bits, np.uint32(8)))
+
+
+def _uniform(bits):
+    """Whole numbers from 0 to 2^24 - 1 as numbers in (0, 1), float32."""
+    # float32 rounds 2^24 - 1 + 0.5 up to 2^24.
+    return keras.ops.minimum((keras.ops.cast(bits, "float32") + 0.5) / _RANGE, 1 - 2.0**-24)

@@ -19,7 +19,7 @@ class ServedGeneration(ServingModule):
     """Text to the texts that a model continues it with, or that it answers it with as a source.
 
     Outputs of `serving_default` and `generate`, for n texts a prompt (`n_best` of beam search, else 1), best first:
-        texts: string [N, n], without the prompt, stop tokens and stop strings.
+        texts: string [N, n], without the prompt, stop tokens and stop strings; see `Generated.text`.
         scores: float32 [N, n]; see `generate_tokens` and `beam_search`. Where fewer than n texts were found, -1e9.
         lengths: int32 [N, n], new tokens, a stop token included.
 

@@ -143,7 +143,8 @@ class _Search:
             none = ops.logical_not(ops.any(scores > _NEVER / 2, axis=1, keepdims=True))
             tokens = ops.where(none[:, :, None], alive_tokens, tokens)
             size = ops.minimum(index, self.limits)
-            scores = ops.where(none, alive / self._penalty(size), scores)
+            cut = ops.where(alive > _NEVER / 2, alive / self._penalty(size), _NEVER)
+            scores = ops.where(none, cut, scores)
             lengths = ops.where(none, size, lengths)
         found = scores > _NEVER / 2
         beyond = ops.arange(self.limit, dtype="int32")[None, None] >= lengths[:, :, None]

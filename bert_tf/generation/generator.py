@@ -21,7 +21,8 @@ class Generated:
     """One generated text.
 
     Attributes:
-        text: str, without the prompt, stop tokens and stop strings.
+        text: str, without the prompt, stop tokens and stop strings. Prompt + text reads as one text: a text that
+            continues its prompt begins with the space between the two, if there is one.
         token_ids: list of int, the new tokens, a stop token included.
         score: float; see `generate_tokens` and `beam_search`.
         finished: whether the text ended by itself, not at `max_new_tokens`.
@@ -83,7 +84,7 @@ class TextGenerator:
                 longer than the model's positions.
         """
         token_ids, mask = self.prompts.rows(prompts, config.max_new_tokens)
-        result = self._function(config)(token_ids, mask)
+        result = self._function(config)(token_ids, mask, np.int32(config.seed))
         result = {name: np.asarray(value) for name, value in result.items()}
         return [
             [
@@ -108,7 +109,7 @@ class TextGenerator:
         prompt_ids, mask = self.prompts.rows([prompt], config.max_new_tokens)
         first, following = self._function(config, streamed=True)
         new = np.full((1, config.max_new_tokens), self.tokenizer.pad_id, "int32")
-        token, state = first(prompt_ids, mask, new)
+        token, state = first(prompt_ids, mask, new, np.int32(config.seed))
         shown = ""
         for index in range(config.max_new_tokens):
             new[:, index] = np.asarray(token)
@@ -121,7 +122,7 @@ class TextGenerator:
                 shown = known
             if ended:
                 return
-            token, state = following(prompt_ids, mask, new, state, np.int32(index + 1))
+            token, state = following(prompt_ids, mask, new, np.int32(config.seed), state, np.int32(index + 1))
 
     def _id(self, token):
         if token not in self.tokenizer.vocabulary:
@@ -136,11 +137,12 @@ class TextGenerator:
 
     def stop_strings(self, config):
         """The `StopStrings` of a configuration."""
-        return StopStrings(config.stop_strings, self.tokenizer, (*self.stop_ids, self.tokenizer.pad_id))
+        hidden, continues = (*self.stop_ids, self.tokenizer.pad_id), not self.prompts.frame.is_source
+        return StopStrings(config.stop_strings, self.tokenizer, hidden, continues)
 
     def _function(self, config, streamed=False):
-        """The computation as a graph, made once for each configuration."""
-        key = config, streamed
+        """The computation as a graph, made once for each configuration, whatever its seed."""
+        key = dataclasses.replace(config, seed=0), streamed
         if key not in self._compiled:
             self._compiled[key] = self._streaming(config) if streamed else self._whole(config)
         return self._compiled[key]
@@ -148,30 +150,31 @@ class TextGenerator:
     def _whole(self, config):
         restrictions, ends = self.restrictions(config), self.stop_strings(config)
 
-        def function(token_ids, mask):
+        def function(token_ids, mask, seed):
             steps = self.prompts.steps(token_ids, mask, config.max_new_tokens)
-            return find_texts(steps, config, restrictions, self.tokenizer.pad_id, ends=ends)
+            return find_texts(steps, config, restrictions, self.tokenizer.pad_id, {"seed": seed}, ends)
 
-        return as_graph(function, [((None, None), "int32"), ((None, None), "bool")])
+        return as_graph(function, [((None, None), "int32"), ((None, None), "bool"), ((), "int32")])
 
     def _streaming(self, config):
         restrictions = self.restrictions(config)
 
-        def token_of(steps, new, logits, index):
+        def token_of(steps, new, logits, index, seed):
             tokens = ops.concatenate([steps.token_ids, new], axis=1)
             real = ops.concatenate([steps.padding_mask, ops.ones_like(new, dtype="bool")], axis=1)
-            return next_token(logits, tokens, real, steps.prompt_length + index, index, config, restrictions)
+            column = steps.prompt_length + index
+            return next_token(logits, tokens, real, column, index, config, restrictions, {"seed": seed})
 
-        def first(token_ids, mask, new):
+        def first(token_ids, mask, new, seed):
             steps = self.prompts.steps(token_ids, mask, config.max_new_tokens)
             logits, cache = steps.first()
-            return token_of(steps, new, logits, 0), (cache, steps.sources)
+            return token_of(steps, new, logits, 0, seed), (cache, steps.sources)
 
-        def following(token_ids, mask, new, state, index):
+        def following(token_ids, mask, new, seed, state, index):
             cache, sources = state
             steps = self.prompts.steps(token_ids, mask, config.max_new_tokens, sources)
             logits, cache = steps.next(ops.take(new, index - 1, axis=1), cache, index - 1)
-            return token_of(steps, new, logits, index), (cache, sources)
+            return token_of(steps, new, logits, index, seed), (cache, sources)
 
         return as_graph(first), as_graph(following)
 

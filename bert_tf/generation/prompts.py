@@ -34,7 +34,7 @@ class PromptTokenizer:
     Example:
         prompts = PromptTokenizer(gpt, tokenizer)
         token_ids, padding_mask = prompts.rows(["a good film", "the film is"])  # int32 and bool [2, S]
-        prompts.text(token_ids[0])  # '[CLS] a good film'
+        prompts.text(tokenizer.encode("in paris"))  # ' in paris'
     """
 
     def __init__(self, model, tokenizer, frame=None):
@@ -89,9 +89,12 @@ class PromptTokenizer:
         return padded(prompts, self.tokenizer.pad_id, on_the_left=not self.has_encoder)
 
     def text(self, ids):
-        """The text of written tokens, without padding and the tokens that end a text."""
+        """The text of written tokens, without padding and the tokens that end a text.
+
+        Where it continues the prompt, it begins with the space between the two, if there is one.
+        """
         hidden = {*self.frame.stop_ids, self.tokenizer.pad_id}
-        return self.tokenizer.decode([i for i in map(int, ids) if i not in hidden])
+        return self.tokenizer.decode([i for i in map(int, ids) if i not in hidden], continues=not self.frame.is_source)
 
     def steps(self, token_ids, padding_mask, max_new_tokens, sources=None):
         """`DecoderSteps` or `EncoderDecoderSteps` for these rows; `sources` as the latter has them."""

@@ -25,7 +25,8 @@ def generate_tokens(steps, config, restrictions, filler=0, each=SAME, ends=None)
         restrictions: a `Restrictions`; its `stop_ids` end a text.
         filler: the id after the end of a text.
         each: dict, the settings that each text has of its own: one of `TEXT_SETTINGS` -> tensor [B]. A text with a
-            seed of its own draws from the stream (seed, 0), wherever it is in the batch.
+            seed of its own draws from the stream (seed, 0), wherever it is in the batch. A seed that is a scalar
+            tensor replaces `config.seed`: text i draws from the stream (seed, i).
         ends: function(the tokens written so far int32 [B, N], their number int32 [B]) -> bool [B], which texts end
             with their last token, such as a `StopStrings`; None where stop tokens alone end a text.
 
@@ -97,8 +98,8 @@ def sample(logits, config, index, each=SAME):
     """A random token a row: int32 [B] from float32 [B, V].
 
     By inversion: one uniform number a row, compared with the cumulative probabilities. It is a pure function of
-    (config.seed, row, index). Temperature, then top_k, then top_p. Where several logits equal the k-th, exactly k
-    tokens stay (openai/gpt-2 keeps all of them).
+    (config.seed, row, index). Temperature, then top_k, then top_p. Of equal logits the lower ids count as the more
+    probable ones: exactly k tokens stay (openai/gpt-2 keeps all that equal the k-th), and no more than top_p needs.
 
     Args:
         logits: float32 [B, V].
@@ -106,7 +107,7 @@ def sample(logits, config, index, each=SAME):
         index: int scalar, the number of the new token.
         each: of `generate_tokens`. A text's own `top_k` is at most `config.top_k`.
     """
-    columns = {name: value[:, None] for name, value in each.items()}  # [B, 1]
+    columns = {name: each[name][:, None] for name in ("temperature", "top_k", "top_p") if name in each}  # [B, 1]
     logits = logits / columns.get("temperature", config.temperature)
     top_p = columns.get("top_p", config.top_p)
     ids = None
@@ -117,11 +118,12 @@ def sample(logits, config, index, each=SAME):
     probabilities = ops.softmax(logits, axis=-1)
     cumulative = ops.cumsum(probabilities, axis=-1)
     if top_p is not None:
-        kept = ops.logical_or(cumulative - probabilities < top_p, probabilities == probabilities[:, :1])
-        cumulative = ops.cumsum(ops.where(kept, probabilities, 0.0), axis=-1)
+        before = ops.pad(cumulative, [(0, 0), (1, 0)], constant_values=-1.0)[:, :-1]  # -1: the best token stays
+        cumulative = ops.cumsum(ops.where(before < top_p, probabilities, 0.0), axis=-1)
     total = cumulative[:, -1:]
-    numbers = ops.arange(ops.shape(logits)[0], dtype="int32") * (0 if "seed" in each else 1)
-    below = uniform_of(each.get("seed", config.seed), numbers, index)[:, None] * total
+    seed = ops.convert_to_tensor(each.get("seed", config.seed), dtype="int32")
+    numbers = ops.arange(ops.shape(logits)[0], dtype="int32") * (0 if len(seed.shape) else 1)
+    below = uniform_of(seed, numbers, index)[:, None] * total
     choice = ops.sum(ops.cast(cumulative <= below, "int32"), axis=-1, keepdims=True)
     choice = ops.minimum(choice, logits.shape[-1] - 1)
     return ops.cast(choice if ids is None else ops.take_along_axis(ids, choice, axis=-1), "int32")[:, 0]

@@ -1,7 +1,5 @@
 """Strings at which a text ends."""
 
-import functools
-
 from keras import ops
 
 from bert_tf.tokenizers.ops.strings import contains_any, up_to_any
@@ -14,6 +12,7 @@ class StopStrings:
         strings: tuple of str; with none of them every method changes nothing.
         tokenizer: of the model.
         hidden_ids: the ids that no text shows: those that end it, and padding.
+        continues: whether the texts continue prompts; see `Tokenizer.decode`.
 
     Call arguments:
         token_ids: int32 [B, N], the tokens that were written.
@@ -28,8 +27,9 @@ class StopStrings:
         stop.cut("a good film in paris")  # ('a good ', True)
     """
 
-    def __init__(self, strings, tokenizer, hidden_ids):
+    def __init__(self, strings, tokenizer, hidden_ids, continues=False):
         self.strings, self.tokenizer, self.hidden_ids = tuple(strings), tokenizer, tuple(sorted({*hidden_ids}))
+        self.continues = continues
 
     def __call__(self, token_ids, lengths):
         return contains_any(self._shown(token_ids, lengths), self.strings)
@@ -38,17 +38,17 @@ class StopStrings:
         return bool(self.strings)
 
     def texts(self, token_ids, lengths):
-        """tf.string [B]: the texts up to the first of the strings."""
+        """tf.string [B]: the texts up to where the first of the strings begins."""
         return up_to_any(self._shown(token_ids, lengths), self.strings)
 
     def cut(self, text):
-        """A Python text up to the first of the strings, and whether there is one."""
-        short = functools.reduce(lambda text, stop: text.partition(stop)[0], self.strings, text)
-        return short, short != text
+        """A Python text up to where the first of the strings begins, and whether there is one."""
+        begins = [begin for begin in map(text.find, self.strings) if begin >= 0]
+        return (text[: min(begins)], True) if begins else (text, False)
 
     def _shown(self, token_ids, lengths):
         """The whole texts."""
         shown = ops.arange(ops.shape(token_ids)[1], dtype="int32")[None] < ops.cast(lengths, "int32")[:, None]
         for hidden in self.hidden_ids:
             shown = ops.logical_and(shown, token_ids != hidden)
-        return self.tokenizer.detokenize(token_ids, shown)
+        return self.tokenizer.detokenize(token_ids, shown, continues=self.continues)

@@ -65,6 +65,7 @@ class Tokenizer:
         token_shape: tuple, the shape of one token's ids: () for a number, (50,) for the characters of a word.
         finds_special_tokens: whether a text that spells a special token has its id.
         between_sentences: str, what a sentence needs in front of it where another is before it.
+        before_continuation: str, what `decode` puts in front of a text that continues another, where no token shows it.
         drops_invalid_bytes: whether `_encode` itself leaves out bytes that are no UTF-8; to look for them first takes
             a tenth of WordPiece's time.
         decoding_errors: what bytes that are no UTF-8 become in `decode`: "replace" (U+FFFD) or "ignore" (nothing).
@@ -86,6 +87,7 @@ class Tokenizer:
     drops_invalid_bytes = False
     decoding_errors = "replace"
     between_sentences = ""
+    before_continuation = ""
     eod_id = None
     token_shape = ()
     finds_special_tokens = True
@@ -189,21 +191,29 @@ class Tokenizer:
         # A lone surrogate is no UTF-8: it becomes what other invalid bytes become.
         return self.tokenize(tf.constant([text.encode("utf-8", "surrogatepass")])).values.numpy().tolist()
 
-    def decode(self, ids, skip_special_tokens=False):
-        """Readable text of ids. What cleaning and normalization changed does not come back."""
+    def decode(self, ids, skip_special_tokens=False, continues=False):
+        """Readable text of ids. What cleaning and normalization changed does not come back.
+
+        Args:
+            ids: sequence of int.
+            skip_special_tokens: leave out `special_ids`.
+            continues: whether the text continues another, whose last word is whole: then it begins with the space
+                between the two, if there is one.
+        """
         hidden = self.special_ids if skip_special_tokens else ()
         tokens = [self.id_to_token(int(i)) for i in ids if int(i) not in hidden]
         last = len(tokens) - 1
-        spelled = b"".join(self._spell(token, i == 0, i == last) for i, token in enumerate(tokens))
-        return spelled.decode("utf-8", self.decoding_errors)
+        spelled = b"".join(self._spell(token, i == 0 and not continues, i == last) for i, token in enumerate(tokens))
+        before = self.before_continuation if continues and tokens else ""
+        return before + spelled.decode("utf-8", self.decoding_errors)
 
-    def detokenize(self, ids, padding_mask=None, skip_special_tokens=False):
+    def detokenize(self, ids, padding_mask=None, skip_special_tokens=False, continues=False):
         """What `decode` gives for each row, in graph operations that a SavedModel can hold.
 
         Args:
             ids: tf.RaggedTensor int32 [N, None]; or a tensor int32 [N, S] with a padding mask.
             padding_mask: bool [N, S], True at the tokens that the text is made of.
-            skip_special_tokens: leave out `special_ids`.
+            skip_special_tokens, continues: of `decode`, for all rows.
 
         Returns:
             tf.string [N], UTF-8.
@@ -216,7 +226,7 @@ class Tokenizer:
         if skip_special_tokens:
             hidden = np.isin(np.arange(self.vocabulary_size), self.special_ids)
             ids = tf.ragged.boolean_mask(ids, ids.with_values(~tf.gather(tf.constant(hidden), ids.values)))
-        return self._texts_of(ids.values, tf.cast(ids.row_splits, tf.int64))
+        return self._texts_of(ids.values, tf.cast(ids.row_splits, tf.int64), tf.constant(continues))
 
     def pack(self, first, second=None, sequence_length=128, dynamic=False):
         """The texts with the special tokens of `layout`, in rows of `sequence_length`; see `model_rows.pack`."""
@@ -268,8 +278,13 @@ class Tokenizer:
     @functools.cached_property
     def _texts_of(self):
         spellings = spelling_tables(self.vocabulary, self._spell)
-        signature = [tf.TensorSpec([None], tf.int32, name="ids"), tf.TensorSpec([None], tf.int64, name="splits")]
-        return LazyGraph(lambda ids, splits: join_spellings(ids, splits, *spellings, self.decoding_errors), *signature)
+        settings = {"before": self.before_continuation, "errors": self.decoding_errors}
+        signature = [
+            tf.TensorSpec([None], tf.int32, name="ids"),
+            tf.TensorSpec([None], tf.int64, name="splits"),
+            tf.TensorSpec([], tf.bool, name="continues"),
+        ]
+        return LazyGraph(lambda *tensors: join_spellings(*tensors, *spellings, **settings), *signature)
 
     def _run_ids(self, text):
         """(ids [T], splits [N + 1])."""

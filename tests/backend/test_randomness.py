@@ -3,7 +3,7 @@ import pytest
 import tensorflow as tf
 
 from bert_tf.backend import Dropout
-from bert_tf.backend.randomness import step_randomness
+from bert_tf.backend.randomness import step_randomness, uniform_of
 
 
 def masks(layer, inputs, *seeds):
@@ -68,3 +68,8 @@ def test_masks_of_neighbouring_places_layers_and_steps_know_nothing_of_each_othe
     for size in (64, 1024, 16384):  # sums of blocks spread as those of independent draws do
         sums = kept.reshape(-1, size).sum(1)
         assert abs(sums.var() / (size / 4) - 1) < 3 * np.sqrt(2 / len(sums))
+
+
+def test_numbers_are_below_one_where_all_bits_are_set():
+    number = uniform_of(0, tf.constant([30_080_113]), 0).numpy()[0]  # the 24 bits of this row are ones
+    assert number == np.float32(1 - 2**-24) < 1

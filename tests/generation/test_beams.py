@@ -117,3 +117,13 @@ def test_texts_that_were_not_found_have_no_tokens():
     found = beam_search(MarkovSteps(logits, [[1, 1]], 2), config, Restrictions(stop_ids=(STOP,)), filler=-1)
     assert np.asarray(found["lengths"])[0].tolist() == [1, 2, 0, 0]
     assert np.asarray(found["token_ids"])[0, 2:].tolist() == [[-1, -1], [-1, -1]]
+
+
+@pytest.mark.parametrize("variant", ["tensor2tensor", "huggingface"])
+def test_texts_with_forbidden_tokens_are_not_found(variant):
+    logits, limit = table(4, seed=5), 20  # long, so that the length penalty is above 2
+    config = GenerationConfig(method="beam_search", beams=3, n_best=3, max_new_tokens=limit, beam_variant=variant)
+    found = beam_search(MarkovSteps(logits, [[1, 2]], limit), config, Restrictions(allowed_ids=(3,)), filler=-1)
+    assert np.asarray(found["lengths"])[0].tolist() == [limit, 0, 0]
+    assert np.asarray(found["token_ids"])[0].tolist() == [[3] * limit, [-1] * limit, [-1] * limit]
+    assert np.asarray(found["scores"])[0, 1:].tolist() == [-1e9, -1e9]

@@ -5,9 +5,11 @@ import numpy as np
 import pytest
 
 from bert_tf.errors import ConfigError, DataError
-from bert_tf.generation import DecoderSteps, GenerationConfig, Restrictions, TextGenerator, TextScorer, generate_tokens
+from bert_tf.generation import DecoderSteps, GenerationConfig, Restrictions, StopStrings, TextGenerator
+from bert_tf.generation import TextScorer, find_texts, generate_tokens, generator
 from bert_tf.generation.scoring import windows_of
 from bert_tf.models import GPT2Config, GPT2Decoder
+from bert_tf.tokenizers import Frame, WordPieceTokenizer
 from bert_tf.tokenizers.bpe.training import train_byte_level_bpe
 
 TEXTS = ["the state of the union is strong, and the people of the union know it.", "안녕하세요 여러분, 다시 만나서 반갑습니다."] * 30
@@ -70,6 +72,15 @@ def test_other_methods_are_alike_in_a_batch_and_alone(model, tokenizer, method):
     assert all(len(answers) == (1 if method == "sample" else 2) for answers in found)
 
 
+def test_another_seed_takes_the_same_graph(model, tokenizer, monkeypatch):
+    traced = []
+    monkeypatch.setattr(generator, "find_texts", lambda *_: traced.append(1) or find_texts(*_))
+    generate = TextGenerator(model, tokenizer)
+    configs = [GenerationConfig(method="sample", seed=seed, max_new_tokens=3) for seed in (1, 2, 1)]
+    texts = [generate(["the"], config)[0][0].text for config in configs]
+    assert texts[0] != texts[1] and texts[0] == texts[2] and len(traced) == 1
+
+
 @pytest.mark.parametrize("method", ["greedy", "sample"])
 def test_a_stream_is_the_text_in_pieces(model, tokenizer, method):
     generate = TextGenerator(model, tokenizer)
@@ -90,6 +101,28 @@ def test_a_text_ends_before_a_stop_string(model, tokenizer):
     assert stop in tokenizer.decode(answer.token_ids) and stop not in tokenizer.decode(answer.token_ids[:-1])
     assert len(answer.token_ids) < 16  # the computation stops there, too
     assert "".join(generate.stream("the people", config)) == answer.text
+
+
+def test_prompt_and_text_read_as_one_text(model):
+    """The space between them is that of WordPiece's first new token."""
+    tokenizer = WordPieceTokenizer("[PAD] [UNK] [CLS] [SEP] [MASK] the union ##s .".split())
+    ids = tokenizer.encode("unions the.")
+    answering = Frame.answering_as_in_shards(tokenizer)
+    for frame, text, piece in ((None, " unions the.", "s"), (answering, "unions the.", "##s")):
+        generate = TextGenerator(model, tokenizer, frame=frame)
+        assert generate.prompts.text(ids) == text
+        stop = generate.stop_strings(GenerationConfig(stop_strings=("no",)))
+        assert stop.texts(np.array([ids]), np.array([len(ids)])).numpy()[0].decode() == text
+        assert generate.prompts.text(ids[1:2]) == piece
+
+
+def test_a_text_ends_at_the_earliest_of_the_stop_strings(tokenizer):
+    ids = tokenizer.encode("the people of the union")
+    for strings in (("ople", "peop", "of"), ("of", "peop", "ople")):
+        stop = StopStrings(strings, tokenizer, hidden_ids=())
+        assert stop.cut("the people of the union") == ("the ", True)
+        assert stop.texts(np.array([ids]), np.array([len(ids)])).numpy()[0] == b"the "
+    assert stop.cut("union") == ("union", False)
 
 
 def test_only_allowed_tokens_are_generated(model, tokenizer):

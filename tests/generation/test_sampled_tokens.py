@@ -101,7 +101,9 @@ def test_of_equal_logits_exactly_k_stay_and_the_token_that_crosses_p_stays():
     assert drawn([0.5, 0.3, 0.2], top_p=0.4) == {0}
     assert drawn([0.5, 0.3, 0.2], top_p=0.6) == {0, 1}
     assert drawn([0.5, 0.3, 0.2], top_p=1e-9) == {0}
-    assert drawn([0.25, 0.25, 0.25, 0.25], top_p=0.3) == {0, 1, 2, 3}  # equal tokens have equal rights
+    assert drawn([0.5, 0.25, 0.25], top_p=0.5) == {0}
+    assert drawn([0.25, 0.25, 0.25, 0.25], top_p=0.3) == {0, 1}  # the smallest set
+    assert drawn([0.25, 0.25, 0.25, 0.25], top_p=1e-50) == {0}
 
 
 def test_only_allowed_tokens_come():

@@ -5,10 +5,11 @@ import io
 import numpy as np
 import pytest
 import sentencepiece
+import tensorflow as tf
 from subword_oracle import corpus
 from tokenizers import decoders
 
-from bert_tf.tokenizers import SentencePieceTokenizer, train_bpe, train_unigram, train_wordpiece
+from bert_tf.tokenizers import SentencePieceTokenizer, train_bpe, train_byte_level_bpe, train_unigram, train_wordpiece
 
 TEXTS = ["The Senate isn't \n 12, 👩 여러분!", "", "한국어 <extra_id_0> naïve", "日本 \x00 é\u0301 \u00a0 x"]
 
@@ -49,3 +50,26 @@ def test_pieces_of_one_byte_become_characters():
         np.array([[*half, 0, 0], tokenizer.encode("👩")[:5]]), np.array([[1] * len(half) + [0] * 2, [1] * 5]) > 0
     )
     assert texts[0].numpy().decode() == tokenizer.decode(half) == "\ufffd"
+
+
+@pytest.mark.parametrize(
+    "train",
+    [
+        lambda texts: train_wordpiece(texts, 200),
+        lambda texts: train_bpe(texts, 200),
+        lambda texts: train_unigram(texts, 200, "t5"),
+        lambda texts: train_byte_level_bpe(texts, 300),
+    ],
+    ids=["wordpiece", "bpe", "unigram_t5", "byte_level_bpe"],
+)
+def test_a_text_and_its_continuation_read_as_one_text(train):
+    tokenizer = train([*corpus()[:60], "isn't it, o'clock."] * 2)
+    first, whole = tokenizer.encode("the union, isn't"), tokenizer.encode("the union, isn't strong. It is")
+    assert whole[: len(first)] == first
+    cuts = [len(first), len(first) + 1] if tokenizer.kind != "bpe" else [len(first)]  # BPE: a whole word before it
+    for cut in cuts:
+        text = tokenizer.decode(whole[cut:], continues=True)
+        assert tokenizer.decode(whole[:cut]) + text == tokenizer.decode(whole)
+        served = tokenizer.detokenize(tf.ragged.constant([whole[cut:], []]), continues=True).numpy()
+        assert [t.decode() for t in served] == [text, ""]
+    assert tokenizer.decode([], continues=True) == ""

@@ -76,6 +76,7 @@ class BPETokenizer(Tokenizer):
         if not is_unicode(end_of_word):
             raise ConfigError(f"end_of_word is {brief(end_of_word)}, which holds half of a surrogate pair")
         self.cleaning, self.end_of_word = cleaning, end_of_word
+        self.before_continuation = " " if end_of_word else ""
         self.merges = check_merges(merges, self._ids)
         ids = self._ids
         table = MergeTable([(ids[a], ids[b], ids[a + b]) for a, b in self.merges], self.vocabulary_size)

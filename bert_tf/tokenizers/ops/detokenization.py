@@ -27,18 +27,23 @@ def spelling_tables(vocabulary, spell):
     return tables, numbers
 
 
-def join_spellings(ids, splits, tables, numbers, errors="replace"):
+def join_spellings(ids, splits, continues, tables, numbers, before="", errors="replace"):
     """tf.string [N]: the spellings of the ids [T] of each row, as UTF-8.
 
     Args:
         ids: int32 [T], of all rows.
         splits: int64 [N + 1].
+        continues: bool scalar, whether each text continues another, so that its first token is not the first of a text.
         tables, numbers: of `spelling_tables`.
+        before: str, what stands in front of a text that continues another.
         errors: what becomes of bytes that are no UTF-8; see `valid_utf8`.
     """
     rows = tf.RaggedTensor.from_row_splits(ids, splits, validate=False)
     column = tf.ragged.range(rows.row_lengths()).values
     last = tf.gather(rows.row_lengths(), rows.value_rowids()) - 1
-    place = tf.cast(column == 0, tf.int32) + 2 * tf.cast(column == last, tf.int32)
+    place = tf.cast((column == 0) & ~continues, tf.int32) + 2 * tf.cast(column == last, tf.int32)
     spelled = tf.gather_nd(tf.constant(tables), tf.stack([tf.gather(tf.constant(numbers), place), ids], axis=1))
-    return valid_utf8(tf.strings.reduce_join(rows.with_values(spelled), axis=-1), errors)
+    texts = valid_utf8(tf.strings.reduce_join(rows.with_values(spelled), axis=-1), errors)
+    if not before:
+        return texts
+    return tf.where(continues & (rows.row_lengths() > 0), tf.strings.join([before, texts]), texts)

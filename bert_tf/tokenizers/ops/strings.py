@@ -22,14 +22,18 @@ def escape(text):
 
 def contains_any(text, strings):
     """bool [N]: which of the texts, valid UTF-8, have one of `strings`, str; there must be at least one."""
-    return tf.strings.regex_full_match(text, f"(?s).*(?:{'|'.join(map(escape, strings))}).*")
+    return tf.strings.regex_full_match(text, f"(?s).*{_any(strings)}.*")
 
 
 def up_to_any(text, strings):
-    """The texts [N], valid UTF-8, up to the first of `strings`, a list of str."""
-    for string in strings:
-        text = tf.strings.regex_replace(text, f"(?s){escape(string)}.*", "", replace_global=False)
-    return text
+    """The texts [N], valid UTF-8, up to where the first of `strings`, a list of str, begins."""
+    if not strings:
+        return text
+    return tf.strings.regex_replace(text, f"(?s){_any(strings)}.*", "", replace_global=False)
+
+
+def _any(strings):
+    return f"(?:{'|'.join(map(escape, strings))})"
 
 
 def segment_begins(lengths):
