@@ -203,14 +203,17 @@ class ServedGeneration(ServingModule):
         ids = self.tokenizer.tokenize(tf.strings.join([frame.text_before, text]) if frame.text_before else text)
         room = self.sequence_length - len(frame.before) - len(frame.after)
         ids = ids[:, :room] if frame.is_source else ids[:, -room:]
-        if self._has_tokens:
-            return tf.concat([self._of_each(frame.before, ids), ids, self._of_each(frame.after, ids)], axis=1)
         empty = ids.row_lengths() == 0
-        if frame.start is None:
+        if not self._has_tokens and frame.start is None:
             return refuse_texts(empty, text, "has no token; give at least one word", ids)
-        first = tf.fill([tf.reduce_sum(tf.cast(empty, tf.int32))], frame.start)
-        first = tf.RaggedTensor.from_row_lengths(first, tf.cast(empty, tf.int64), validate=False)
-        return tf.concat([first, ids], axis=1)
+        return tf.concat([self._first(empty), ids, self._of_each(frame.after, ids.nrows())], axis=1)
+
+    def _first(self, empty):
+        """What rows begin with, RaggedTensor int32 [N, None]: `before`; without one, the empty rows with `start`."""
+        if self._has_tokens:
+            return tf.RaggedTensor.from_tensor(self._of_each(self._frame.before, tf.size(empty)))
+        starts = tf.fill([tf.reduce_sum(tf.cast(empty, tf.int32))], self._frame.start)
+        return tf.RaggedTensor.from_row_lengths(starts, tf.cast(empty, tf.int64), validate=False)
 
     def _continued(self, text, continuation):
         """What is scored of a continuation: (ids, begin of the continuation in them, further inputs of the scorer)."""
@@ -219,19 +222,21 @@ class ServedGeneration(ServingModule):
         # A token across the border counts as the continuation's, as in `TextScorer`.
         begins = tf.reduce_sum(tf.cast(ends <= length[:, None], tf.int32), axis=1)
         count = tf.cast(ids.row_lengths(), tf.int32) - begins
-        room = self.sequence_length - 1 + self._room
+        room = self.sequence_length - max(len(self._frame.before), 1) + self._room
         ids = self._checked(ids, count, continuation, room)
-        dropped = tf.maximum(begins + count - room, 0)
-        return tf.concat([self._of_each((self._frame.start,), ids), ids[:, -room:]], axis=1), begins - dropped, ()
+        begins -= tf.maximum(begins + count - room, 0)  # the tokens that are dropped
+        first = self._first(begins == 0)
+        begins += tf.cast(first.row_lengths(), tf.int32) - 1
+        return tf.concat([first, ids[:, -room:]], axis=1), begins, ()
 
     def _target(self, text, continuation):
         """The same of a target after its source."""
         ids, end = self.tokenizer.tokenize(continuation), () if self._frame.end is None else (self._frame.end,)
         count = tf.cast(ids.row_lengths(), tf.int32)
         ids = self._checked(ids, tf.where(count > 0, count + len(end), 0), continuation, self._room)
-        ids = tf.concat([ids, self._of_each(end, ids)], axis=1)
+        ids = tf.concat([ids, self._of_each(end, ids.nrows())], axis=1)
         if self._has_encoder:
-            ids = tf.concat([self._of_each((self._scorer.start_id,), ids), ids], axis=1)
+            ids = tf.concat([self._of_each((self._scorer.start_id,), ids.nrows()), ids], axis=1)
             return ids, tf.zeros_like(count), self._padded(self._prompt_ids(text))
         sources = self._prompt_ids(text)
         inputs = self._padded(sources) if self._scorer.has_prefix else ()
@@ -243,6 +248,6 @@ class ServedGeneration(ServingModule):
         return refuse_texts(count > room, continuation, long, ids)
 
     @staticmethod
-    def _of_each(special, ids):
-        """The same special tokens for each row of `ids`: int32 [N, len(special)]."""
-        return tf.tile(tf.constant([special], tf.int32, shape=[1, len(special)]), [tf.cast(ids.nrows(), tf.int32), 1])
+    def _of_each(special, rows):
+        """The same special tokens for each of so many rows: int32 [N, len(special)]."""
+        return tf.tile(tf.constant([special], tf.int32, shape=[1, len(special)]), [tf.cast(rows, tf.int32), 1])

@@ -75,8 +75,9 @@ class Perplexity:
 class TextScorer:
     """Scores texts with a decoder that continues them, or targets with a model that was trained to answer sources.
 
-    Every text that is continued begins with `start_id`, so that its first token is predicted too. A tokenizer without
-    such a special token (GPT-1's) leaves the first token of a document out, and a continuation needs a context.
+    A context is read as `TextGenerator` reads a prompt. A text without a context, and every document, begins with
+    `start_id`, so that its first token is predicted too. A tokenizer without such a special token (GPT-1's) leaves the
+    first token of a document out, and a continuation needs a context.
 
     Args:
         model: a `Decoder` or an `EncoderDecoder`.
@@ -149,7 +150,7 @@ class TextScorer:
 
         Returns:
             list of (ids, log-probabilities float32, ranks int32), arrays of one length. The rank of a token is the number of
-            tokens that are more probable there. Without a start token the first token of a text is left out.
+            tokens of the vocabulary that are more probable there. Without a start token the first token of a text is left out.
 
         Raises:
             ConfigError: a model that answers sources.
@@ -249,7 +250,8 @@ class TextScorer:
         begin = int((ends <= len(context)).sum())
         if begin == len(ids):
             raise DataError(f"the continuation {brief(continuation)} has no token; give at least one word")
-        ids, begin = [*self._start, *ids.tolist()], begin + len(self._start) - 1
+        first = self.frame.before or (() if begin else self._start)
+        ids, begin = [*first, *ids.tolist()], begin + len(first) - 1
         if begin < 0:
             raise DataError(
                 f"the tokenizer has no special token that begins a text, so that {brief(continuation)} needs a context; "
@@ -317,7 +319,8 @@ class TextScorer:
             logits = ops.cast(self.model.output_logits(vectors), "float32")
             own = ops.take_along_axis(logits, ids[:, None], axis=-1)
             log_p = ops.take_along_axis(ops.log_softmax(logits, axis=-1), ids[:, None], axis=-1)[:, 0]
-            return log_p, ops.sum(ops.cast(logits > own, "int32"), axis=-1)
+            known = logits[:, : self.tokenizer.vocabulary_size]  # the only tokens that are generated
+            return log_p, ops.sum(ops.cast(known > own, "int32"), axis=-1)
 
         return ops.map(of_row, (x, token_ids[:, 1:]))
 

@@ -144,7 +144,7 @@ def test_long_and_empty_prompts(gpt, tmp_path):
     answer = ask(module.answer_text, text=[long, "", tokenizer.special_tokens[0]])
     assert answer["texts"][0, 0].decode() == wanted.text
     assert answer["texts"][1] == answer["texts"][2] and answer["texts"][1, 0]
-    # A context too long to be scored loses its begin: six tokens of prompt and eight new, start token included.
+    # A context too long to be scored loses its begin: 13 tokens stay, of six of a prompt and eight new.
     score = ask(module.answer_score, text=[long * 3], continuation=[" union"])
     count = int(score["tokens"][0])
     kept = tokenizer.decode(tokenizer.encode(long * 3 + " union")[-13:-count])

@@ -25,10 +25,14 @@ def tokenizer():
 
 @pytest.fixture(scope="module")
 def model(tokenizer):
+    return gpt(tokenizer.vocabulary_size)
+
+
+def gpt(vocabulary_size):
     keras.utils.set_random_seed(0)
     sizes = {"hidden_size": 24, "num_layers": 2, "num_heads": 3, "intermediate_size": 40, "max_positions": 48}
     # Wide initial weights, so that the best token is clearly the best.
-    return GPT2Decoder(GPT2Config(tokenizer.vocabulary_size, **sizes, initializer_range=0.6))
+    return GPT2Decoder(GPT2Config(vocabulary_size, **sizes, initializer_range=0.6))
 
 
 def logits_of(model, ids):
@@ -166,8 +170,9 @@ def test_continuations_have_the_log_likelihood_of_their_tokens(model, tokenizer)
     scorer = TextScorer(model, tokenizer, batch_size=2)
     pairs = [("the state of", " the union"), ("", "the"), ("안녕", "하세요"), ("the people", " of the people of it")]
     for (context, continuation), score in zip(pairs, scorer.continuations(pairs), strict=True):
-        ids = [scorer.start_id, *tokenizer.encode(context + continuation)]
-        begin = len(tokenizer.encode(context))
+        ids, begin = tokenizer.encode(context + continuation), len(tokenizer.encode(context)) - 1
+        if not context:  # the row begins as the generator's does
+            ids, begin = [scorer.start_id, *ids], 0
         logits = logits_of(model, ids).astype("float64")
         log_p = logits - np.log(np.exp(logits).sum(-1, keepdims=True))
         expected = sum(log_p[i - 1, ids[i]] for i in range(begin + 1, len(ids)))
@@ -176,8 +181,20 @@ def test_continuations_have_the_log_likelihood_of_their_tokens(model, tokenizer)
         assert score.bytes == len(continuation.encode())
         best = logits.argmax(-1)
         assert score.is_greedy == all(best[i - 1] == ids[i] for i in range(begin + 1, len(ids)))
+    answer = TextGenerator(model, tokenizer)(["the state of"], GenerationConfig(max_new_tokens=3))[0][0]
+    assert scorer.continuations([("the state of", answer.text)])[0].is_greedy
     with pytest.raises(DataError, match="continuation of 'the' is empty"):
         scorer.continuations([("the", "")])
+
+
+def test_ranks_are_among_the_tokens_of_the_vocabulary(tokenizer):
+    """A table may have more rows; they are never generated."""
+    model = gpt(tokenizer.vocabulary_size + 40)
+    ((ids, _, ranks),) = TextScorer(model, tokenizer).tokens(["the state of the union"])
+    logits = logits_of(model, [TextScorer(model, tokenizer).start_id, *ids])[:-1]
+    own = logits[np.arange(len(ids)), ids][:, None]
+    assert ranks.tolist() == (logits[:, : tokenizer.vocabulary_size] > own).sum(-1).tolist()
+    assert (logits > own).sum() > ranks.sum()
 
 
 def test_perplexity_counts_every_token_once(model, tokenizer):

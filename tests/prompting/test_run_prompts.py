@@ -36,8 +36,7 @@ def gpt():
 
 
 def log_likelihood(model, tokenizer, prompt, option):
-    ids = [tokenizer.cls_id, *tokenizer.encode(prompt + option)]
-    begin = 1 + len(tokenizer.encode(prompt))
+    ids, begin = tokenizer.encode(prompt + option), len(tokenizer.encode(prompt))
     x = model({"token_ids": np.array([ids])})["sequence_output"]
     logits = np.asarray(model.output_logits(x), "float64")[0]
     log_p = logits - np.log(np.exp(logits).sum(-1, keepdims=True))
