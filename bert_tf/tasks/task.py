@@ -389,9 +389,10 @@ class Task(abc.ABC):
 
     def not_above(self, scores, baselines):
         """A warning if `scores` (of `evaluate`, or means of several) are not better than every baseline, else None."""
-        if not baselines:
+        known = {name: baseline[self.metric] for name, baseline in baselines.items() if self.metric in baseline}
+        if not known:
             return None
-        name, best = max(((n, b[self.metric]) for n, b in baselines.items()), key=lambda pair: self.sign * pair[1])
+        name, best = max(known.items(), key=lambda pair: self.sign * pair[1])
         score = scores[self.metric]
         if self.sign * score > self.sign * best or score == (1.0 if self.sign > 0 else 0.0):
             return None
