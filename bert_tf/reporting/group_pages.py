@@ -43,11 +43,12 @@ def study_page(study):
 
 def grid_page(grid):
     """(title, parts) of the page of a `Grid`."""
-    rows, metric = grid.summary.grid, grid.summary.metric
+    rows = grid.summary.grid
     labels, legend = line_labels([_short(row) for row in rows])
     plots = []
     for split in ("dev", "test"):
         if split in rows[0]:
+            metric = grid.summary.metric_of(split)
             spreads = [row.get("spread", {}).get(split, {}).get(metric) for row in rows]
             values = [row[split][metric] for row in rows]
             plots.append(dots(f"{split} {metric}", list(zip(labels, values, spreads))))
@@ -55,7 +56,7 @@ def grid_page(grid):
     entries = [(label, color, run.best) for color, (label, run) in enumerate(zip(labels, runs)) if run.best.lines]
     best = grid.runs[grid.summary.best]
     seeds = _SPREAD if any("spread" in row for row in rows) else ""
-    note = f"{seeds}Bold: the best dev {metric}, whose run later commands use."
+    note = f"{seeds}Bold: the best dev {grid.summary.metric}, whose run later commands use."
     parts = [
         section("Results", grid_table(grid.summary), note=note),
         section("Combination by combination", [legend, h("div", plots, class_="grid")]),

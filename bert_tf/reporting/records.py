@@ -25,7 +25,10 @@ BENCHMARK = "benchmark.json"
 
 @dataclasses.dataclass(frozen=True)
 class Summary:
-    """The content of summary.json, which `finetune` returns."""
+    """The content of summary.json, which `finetune` returns.
+
+    `metric` is that of the dev file, `test_metric` what tables show of the test file; None in older runs: `metric`.
+    """
 
     metric: str
     best: str
@@ -34,6 +37,11 @@ class Summary:
     warnings: list = dataclasses.field(default_factory=list)
     test: dict | None = None
     grid: list | None = None
+    test_metric: str | None = None
+
+    def metric_of(self, split):
+        """The metric that tables show of "dev" or "test"."""
+        return (split == "test" and self.test_metric) or self.metric
 
 
 @dataclasses.dataclass(frozen=True)

@@ -114,8 +114,12 @@ def measure(name, metric, labels, predictions=None, probabilities=None, path="th
             given, arguments = given[:, 1], {}
         elif metric.function == "average_precision_score":
             labels = np.eye(count)[labels]
+    if metric.function == "cohen_kappa_score":  # its weights are distances in the list of labels
+        arguments["labels"] = range(np.shape(probabilities)[1])
     problem = "its value is not a number"
     try:
+        if metric.function == "average_precision_score" and not np.any(labels, axis=0).all():
+            raise ValueError("there is no example of a label")
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # a value that is undefined is reported below
             value = float(function(labels, given, **arguments))

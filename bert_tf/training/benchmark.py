@@ -15,6 +15,7 @@ from bert_tf.training.benchmark_config import BenchmarkConfig, plan_benchmark  #
 from bert_tf.training.benchmark_results import DIAGNOSTICS, collect, read_diagnostics, record
 from bert_tf.training.finetuning import finetune
 from bert_tf.training.loading import load_finetuned
+from bert_tf.training.run_directory import FINISHED, RunDirectory
 
 SUBMISSION = "submission"
 
@@ -61,16 +62,20 @@ def run_benchmark(benchmark, config, folder, output, names=None):
 
 
 def _predict(benchmark, name, folder, output, batch_size):
-    """Writes submission/NAME for each unlabelled file of a task that is there and not yet answered."""
+    """Writes submission/NAME for each unlabelled file of a task that is there and that its model has not answered."""
+    trained = (RunDirectory.open(output / name).path / FINISHED).stat().st_mtime
     todo = []
     for part in benchmark.tasks[name].submitted:
         path, lines = part.file(folder), output / SUBMISSION / f"{part.title}{benchmark.ending}"
-        if path is not None and not files.is_there(lines):
+        if path is not None and not (files.is_there(lines) and lines.stat().st_mtime >= trained):
             todo.append((part, path, lines))
     if not todo:
         return
     task, model, _ = load_finetuned(output / name)
     for part, path, lines in todo:
+        if part.format:
+            columns = dataclasses.replace(task.config.columns, format=part.format)
+            task.config = dataclasses.replace(task.config, columns=columns)
         answers = task.predict(model, task.read(path, labelled=False), batch_size)
         measured = part.measure(path, answers) if part.measure else {}
         if measured:  # before the answers, which say that this part is done

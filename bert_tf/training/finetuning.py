@@ -63,8 +63,8 @@ def finetune(config, output):
             names the best, which later commands then use.
 
     Returns:
-        dict: "metric" (the name that chose the best epoch), "dev" and, with a test file, "test":
-        each {"mean": metrics, "spread": sample standard deviations (several seeds), "baselines"};
+        dict: "metric" (the name that chose the best epoch), "test_metric" (what tables show of the test file), "dev" and,
+        with a test file, "test": each {"mean": metrics, "spread": sample standard deviations (several seeds), "baselines"};
         "seeds" (every seed's metrics), "best" (the best seed's run within `output`), "warnings".
 
     Raises:
@@ -308,7 +308,8 @@ def _summarize(results, folder, task):
     """Mean and spread over the seeds, and which was best."""
     metric = next(iter(results.values()))["metric"]
     best = max(results, key=lambda path: task.sign * results[path]["dev"][metric])
-    summary = {"metric": metric, "best": str(best.relative_to(folder.path)), "seeds": list(results.values())}
+    summary = {"metric": metric, "test_metric": task.test_metric}
+    summary |= {"best": str(best.relative_to(folder.path)), "seeds": list(results.values())}
     for split in ("dev", "test"):
         if not all(split in result for result in results.values()):  # a worker that measured none
             continue

@@ -73,14 +73,14 @@ def finetune_grid(grid, output):
 
 def grid_table(summary):
     """The lines of a table: a row for each combination, with its dev and test metric. A star marks the best."""
-    metric, rows = summary["metric"], summary["grid"]
-    splits = [split for split in ("dev", "test") if split in rows[0]]
-    lines = [(*(key.split(".")[-1] for key in rows[0]["settings"]), *(f"{split} {metric}" for split in splits), "")]
+    rows, metrics = summary["grid"], {"dev": summary["metric"], "test": summary["test_metric"]}
+    splits = [split for split in metrics if split in rows[0]]
+    lines = [(*(key.split(".")[-1] for key in rows[0]["settings"]), *(f"{s} {metrics[s]}" for s in splits), "")]
     for row in rows:
         cells = []
         for split in splits:
-            spread = f" ± {row['spread'][split][metric]:.4f}" if "spread" in row else ""
-            cells.append(f"{row[split][metric]:.4f}{spread}")
+            spread = f" ± {row['spread'][split][metrics[split]]:.4f}" if "spread" in row else ""
+            cells.append(f"{row[split][metrics[split]]:.4f}{spread}")
         settings = (value if isinstance(value, str) else json.dumps(value) for value in row["settings"].values())
         lines.append((*settings, *cells, "*" if row["folder"] == summary["best"] else ""))
     return list(table(lines, right=range(len(lines[0]) - 1)))

@@ -119,7 +119,8 @@ def collect(experiments):
 
     Returns:
         dict: row -> {"seeds": number of finished seeds, "mean": metrics, "spread": the same names; empty for one seed}.
-        The metrics are the last ones of pretraining, and "task.metric" on the test file, else on the dev file. A task
+        The metrics are the last ones of pretraining, and "task.metric" on the test file, else on the dev file; a threshold
+        is never tuned on the test file. A task
         with several seeds counts with their mean; with one pretraining, the spread is that over these seeds.
     """
     found = {}
@@ -151,7 +152,7 @@ def _numbers(experiment):
         if not files.is_there(path):
             continue
         summary = configuration.read_record(Summary, path)
-        result, metric = summary.test or summary.dev, summary.metric
+        result, metric = summary.test or summary.dev, summary.metric_of("test" if summary.test else "dev")
         for name, table in (("mean", numbers), ("spread", spread)):
             values = result.get(name)
             if isinstance(values, dict) and metric in values:

@@ -132,6 +132,7 @@ def test_race(kind, write, tmp_path):
 TABLES = {
     "numbers": ("question,option0,option1,option2,label\nq,a,b,c,1\nr,d,e,,0\n", [1, 0], None),
     "letters": ("Context,A,B,C,answer\nq,x,y,z,C\nr,x,y,,A\n", [2, 0], tuple("ABC")),
+    "letters last": ("question,answer,A,B,C,D\nq,C,w,x,y,z\nr,A,x,y,,\n", [2, 0], tuple("ABCD")),
     "texts": ("context\tchoice_1\tchoice_2\tcorrect\nq\tx\ty\ty\nr\tx\tz\tx\n", [1, 0], None),
     "options that are numbers": ("question,option1,option2,label\nq,3,4,4\nr,5,6,5\n", [1, 0], None),
     "a list": ('question,options,label\nq,"[""a"", ""b""]",1\nr,"[""a"", ""b"", ""c""]",0\n', [1, 0], None),

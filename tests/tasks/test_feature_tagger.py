@@ -127,6 +127,15 @@ def test_a_tagger_of_features_trains_beside_a_frozen_model(tmp_path):
         np.testing.assert_array_equal(variable, value)
 
 
+def test_the_penalty_of_the_mix_counts_once_in_an_update():
+    task, train, model = tagger(tiny.encoder(layers=2, seed=1), mix_l2=0.1, lstm_layers=1)
+    model.mixes[0].weight.assign([1.0, 2.0])
+    model.compile(AdamW(0.0), accumulation_steps=2)
+    losses = model.fit(task.dataset(train, 4, training=True), verbose=0).history
+    assert losses["mix_loss"] == pytest.approx([0.1 * (1 + 4)])
+    assert losses["loss"] == pytest.approx([losses["label_loss"][0] + 0.5])
+
+
 def finetuning(train=None, **task):
     task = {"kind": "tagging", "features": "last"} | task
     data = {"train": "a.conll", "dev": "a.conll"}

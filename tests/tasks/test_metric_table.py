@@ -11,7 +11,7 @@ import tiny
 import bert_tf.tasks
 from bert_tf.errors import ConfigError, DataError
 from bert_tf.tasks import build_task, check_task
-from bert_tf.tasks.metric_table import CLASSIFICATION, REGRESSION, measure
+from bert_tf.tasks.metric_table import CLASSIFICATION, MULTI_LABEL, REGRESSION, measure
 from bert_tf.training.finetuning import _best
 
 RANDOM = np.random.default_rng(0)
@@ -50,6 +50,21 @@ def test_classification_by_formula():
     assert classified("average_precision", labels, probabilities) == pytest.approx(
         precisions[labels[order] == 1].mean()
     )
+
+
+def test_quadratic_kappa_counts_labels_that_are_absent():
+    labels, predictions = np.array([0, 0, 3, 3, 4]), np.array([0, 3, 3, 4, 0])
+    disagreement = np.mean((labels - predictions) ** 2) / np.mean((labels[:, None] - predictions) ** 2)
+    found = measure("cohen_kappa_quadratic", CLASSIFICATION["cohen_kappa_quadratic"], labels, predictions, np.eye(5)[predictions])
+    assert found == pytest.approx(1 - disagreement)
+
+
+def test_average_precision_of_a_label_that_is_absent_is_refused():
+    two, three, several = np.zeros(4, int), np.array([0, 2, 2, 0]), np.eye(3, dtype=bool)[[0, 2, 2, 0]]
+    for table, labels, count in ((CLASSIFICATION, two, 2), (CLASSIFICATION, three, 3), (MULTI_LABEL, several, 3)):
+        probabilities = RANDOM.dirichlet([1] * count, 4)
+        with pytest.raises(DataError, match="average_precision is undefined on the 4 examples of dev.tsv.*no example of a label"):
+            measure("average_precision", table["average_precision"], labels, None, probabilities, "dev.tsv")
 
 
 def test_regression_by_formula():

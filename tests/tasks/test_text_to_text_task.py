@@ -184,6 +184,8 @@ def test_labels_and_a_format(tokenizer, tmp_path):
         and scores["report"]["labels"]["entailment"]["support"] == 2
     )
     assert task.baselines(examples, examples)["majority class"]["accuracy"] == pytest.approx(2 / 3)
+    of_tokens = build_task(SETTINGS | {"format": "rte", "metric": "token_accuracy"}, tokenizer)
+    assert of_tokens.not_above(scores, of_tokens.baselines(examples, examples)) is None, "no baseline measures it"
     (of_pair,), (of_row,) = (
         task.predict(model, [given]) for given in (("red", "blue"), {"sentence1": "red", "sentence2": "blue"})
     )

@@ -1,6 +1,7 @@
 """GLUE in its own layout, on a tiny model: order, table, submission, restart."""
 
 import json
+import os
 import re
 import zipfile
 
@@ -11,6 +12,7 @@ from tasks import tiny
 import bert_tf
 from bert_tf.cli.main import main
 from bert_tf.errors import ConfigError, DataError
+from bert_tf.tasks import build_task
 from bert_tf.tasks.benchmarks.glue_files import GLUE, prediction
 from bert_tf.training import benchmark
 from bert_tf.training.benchmark import run_benchmark, write_submission
@@ -127,6 +129,28 @@ def test_nothing_is_done_twice(finished, folder, published, monkeypatch, capsys)
     printed = capsys.readouterr().out
     assert "submission.zip lacks QNLI, QQP, SST-2, MRPC, CoLA, WNLI: the leaderboard takes only all of them" in printed
     assert re.search(r"^  RoBERTa-large +90\.2 +86\.6 +92\.4$", printed, re.M)
+
+
+def test_a_task_that_was_trained_again_is_answered_again(finished, folder):
+    output, _, _ = finished
+    lines, done = output / "submission" / "RTE.tsv", output / "rte" / "finished.json"
+    before = lines.read_text()
+    lines.write_text("of the old model\n")
+    os.utime(lines, (done.stat().st_mtime - 1,) * 2)
+    benchmark._predict(GLUE, "rte", folder / "RTE", output, 4)
+    assert lines.read_text() == before
+
+
+def test_the_test_file_of_mrpc_is_read_as_it_is_distributed(tmp_path, monkeypatch):
+    header = ("Quality", "#1 ID", "#2 ID", "#1 String", "#2 String")
+    write(tmp_path / "msr_paraphrase_test.txt", header, *[(i % 2, i, i, SENTENCES[i], 'a "good plot') for i in range(4)])
+    for file in ("config.yaml", "finished.json"):
+        write(tmp_path / "mrpc" / file)
+    task = build_task({"preset": "mrpc"}, tiny.tokenizer())
+    task.predict = lambda model, examples, batch_size: [{"label": "1"} for _ in examples.text_pairs]
+    monkeypatch.setattr(benchmark, "load_finetuned", lambda path: (task, None, None))
+    benchmark._predict(GLUE, "mrpc", tmp_path, tmp_path, 4)
+    assert (tmp_path / "submission/MRPC.tsv").read_text().splitlines()[1:] == ["0\t1", "1\t1", "2\t1", "3\t1"]
 
 
 def test_what_is_found(folder, tmp_path):

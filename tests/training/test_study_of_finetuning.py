@@ -54,7 +54,9 @@ def test_rows_are_fine_tuned_from_one_model(folder, monkeypatch):
         asked.append((settings.init_from, check_task(settings.task).features, output.relative_to(folder).as_posix()))
         output.mkdir(parents=True)
         score = {"mean": {"f1": 0.5 + 0.1 * len(asked)}, "spread": {"f1": 0.01}, "baselines": {}}
-        (output / "summary.json").write_text(json.dumps({"metric": "f1", "best": ".", "seeds": [], "dev": score}))
+        tuned = {"mean": {"best_f1": 0.9}}  # on the file that it measures
+        summary = {"metric": "best_f1", "test_metric": "f1", "best": ".", "seeds": [], "dev": tuned, "test": score}
+        (output / "summary.json").write_text(json.dumps(summary))
 
     monkeypatch.setattr(studies, "finetune", finetune)
     monkeypatch.setattr(studies, "pretrain", SimpleNamespace())  # not called

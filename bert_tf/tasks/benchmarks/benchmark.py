@@ -19,12 +19,14 @@ class Submitted:
         candidates: names of the unlabelled file, from the folder of the task; the first that exists is read.
         metrics: of a file with public labels: what `measure` returns, as tables show it.
         measure: function(path, answers of `Task.predict`) -> {metric: float}; None where the labels are not public.
+        format: of `ColumnsConfig`, where the ending of a file does not say it; None where it does.
     """
 
     title: str
     candidates: tuple[str, ...]
     metrics: tuple[str, ...] = ()
     measure: Callable | None = None
+    format: str | None = None
 
     def file(self, folder):
         """The path of the unlabelled file; None if there is none."""

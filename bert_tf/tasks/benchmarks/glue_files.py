@@ -17,7 +17,7 @@ _MNLI = (
     Submitted("MNLI-m", ("test_matched.tsv",)), Submitted("MNLI-mm", ("test_mismatched.tsv",)),
     Submitted("AX", ("../AX/AX.tsv", "../AX/test.tsv", "../diagnostic/diagnostic.tsv", "../ax/AX.tsv", "../ax/test.tsv")),
 )  # fmt: skip
-_MRPC = (Submitted("MRPC", ("test.tsv", "msr_paraphrase_test.txt")),)
+_MRPC = (Submitted("MRPC", ("test.tsv", "msr_paraphrase_test.txt"), format="tsv"),)
 
 #: In the order of the tables of the papers, with the metrics of the GLUE paper.
 _TASKS = (

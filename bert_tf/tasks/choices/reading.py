@@ -197,7 +197,10 @@ def _row_of_table(row, names, header):
 
 def _is_arc(fields, columns):
     """Whether the first row of a table is a question with options and the letter of the right one: ARC has no header."""
-    return columns.header is None and len(fields) >= 4 and re.fullmatch(r"[A-H1-8]", fields[-1].strip()) is not None
+    fields = [field.strip() for field in fields]
+    names_options = {"A", "B"} <= set(fields)  # a header, as `tables.py` reads it
+    ends_with_answer = re.fullmatch(r"[A-H1-8]", fields[-1]) is not None
+    return columns.header is None and len(fields) >= 4 and ends_with_answer and not names_options
 
 
 def _row_of_arc(fields):

@@ -12,7 +12,7 @@ from bert_tf.parsing import brief
 from bert_tf.reporting import findings
 from bert_tf.tasks.heads import INPUTS
 from bert_tf.tasks.spans import scorer
-from bert_tf.tasks.spans.decoding import find_answers
+from bert_tf.tasks.spans.decoding import CERTAIN, find_answers
 from bert_tf.tasks.spans.files import read_questions
 from bert_tf.tasks.spans.heads import HEADS, published_head
 from bert_tf.tasks.spans.model import SpanModel
@@ -76,6 +76,10 @@ class QuestionAnsweringTask(Task):
     @property
     def metric(self):
         return self.config.metric or ("best_f1" if self.impossible else "f1")
+
+    @property
+    def test_metric(self):
+        return self.metric.removeprefix("best_")
 
     def make_tokenizer(self, tokenizer):
         return with_separators(tokenizer, self.config.layout)
@@ -169,7 +173,8 @@ class QuestionAnsweringTask(Task):
         if not self.impossible or self.config.null_threshold is not None or "best_f1_threshold" not in metrics:
             return self
         result = copy.copy(self)
-        result.threshold = metrics["best_f1_threshold"]
+        # 0 of the official scorer is "no answer" for all: it is written for probabilities, and `null_odds` may be negative.
+        result.threshold = metrics["best_f1_threshold"] or -CERTAIN
         return result
 
     def _found(self, examples, outputs):

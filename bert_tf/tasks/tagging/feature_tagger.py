@@ -135,12 +135,13 @@ class FeatureTagger(Classifier):
         return self.head(ops.concatenate([x, *others], axis=-1) if others else x, training=training)
 
     def loss_weights(self, features):
-        return super().loss_weights(features) | ({"mix": ops.ones(())} if self.mix_l2 else {})
+        return super().loss_weights(features) | ({"mix": ops.sum(features["label_weights"])} if self.mix_l2 else {})
 
     def loss_sums(self, features, training):
         losses, metrics = super().loss_sums(features, training)
         if self.mix_l2:
-            losses["mix"] = self.mix_l2 * sum(ops.sum(ops.square(mix.weight)) for mix in self.mixes)
+            squares = sum(ops.sum(ops.square(mix.weight)) for mix in self.mixes)
+            losses["mix"] = self.mix_l2 * squares * ops.sum(features["label_weights"])
         return losses, metrics
 
 

@@ -27,7 +27,7 @@ def test_from_files_to_a_served_model(tmp_path, capsys):
     dev, test = summary["dev"]["mean"], summary["test"]["mean"]
     assert summary["metric"] == "best_f1" and saved["threshold"] == dev["best_f1_threshold"] != 0.0
     # The test file is measured with the threshold that the dev file gave; here they are one file.
-    assert test["f1"] == pytest.approx(dev["best_f1"])
+    assert test["f1"] == pytest.approx(dev["best_f1"]) and summary["test_metric"] == "f1"
     assert summary["test"]["baselines"].keys() == {"closest sentence", "no answer"}
 
     capsys.readouterr()

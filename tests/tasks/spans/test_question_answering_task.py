@@ -71,6 +71,9 @@ def test_official_predictions_and_saved_threshold(trained, tmp_path):
     saved = json.loads((tmp_path / "task.json").read_text())
     assert (saved["impossible"], saved["head"], saved["threshold"]) == (True, "bert", tuned.threshold)
     assert load_task(tmp_path, task.tokenizer).predict(model, tuned.read(path, labelled=False)) == answers
+    # The scorer's 0 says that no threshold is better than "no answer" for all.
+    nothing = task.tuned({"best_f1_threshold": 0.0})
+    assert {answer["answer"] for answer in nothing.predict(model, examples)} == {""}
     fixed = tiny.task(null_threshold=-3.0)
     assert fixed.tuned({"best_f1_threshold": 2.0}) is fixed and fixed.threshold == -3.0
 
