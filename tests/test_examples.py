@@ -191,7 +191,13 @@ def registries():
             registry.remove(name)
 
 
-@pytest.mark.parametrize("path", sorted(EXAMPLES))
+def with_marks(path):
+    """Models are exported and contracts checked in tests of their own: the same in examples is slow."""
+    slow = path.startswith(tuple(f"bert_tf.{name}." for name in ("compression", "export", "probing", "testing")))
+    return pytest.param(path, marks=pytest.mark.slow if slow else ())
+
+
+@pytest.mark.parametrize("path", map(with_marks, sorted(EXAMPLES)))
 def test_the_example_runs(path, tmp_path, monkeypatch, written, registries):
     package, _, name = path.rpartition(".")
     code = EXAMPLES[path]

@@ -31,7 +31,7 @@ def blocks(language, text=README):
 def test_the_first_blocks_install_run_and_test():
     install, test = blocks("sh")[:2]
     assert install.splitlines()[-1] == "bert-tf quickstart"
-    assert test == "python -m pytest\n"
+    assert test == "python -m pytest\npython -m pytest -m slow\n"
     script = (ROOT / ".ci" / "run").read_text(encoding="utf-8")
     assert "README.md" in script  # it runs these very lines
 

@@ -234,6 +234,7 @@ def test_predict_from_sentences_and_from_a_file(road, capsys, tmp_path):
     assert "Berlin" in capsys.readouterr().out
 
 
+@pytest.mark.slow
 def test_export(road, capsys, tmp_path):
     for source, kind in (("task", None), ("run", "embedding")):
         base = tmp_path / f"{source}-{kind}"

@@ -130,6 +130,7 @@ def run(tmp_path_factory):
     return folder / "run"
 
 
+@pytest.mark.slow
 def test_an_export_answers_as_the_model_does(run, tmp_path, capsys):
     written = export_early_exit(run, tolerance=0.2, output=tmp_path / "early")
     assert written.layers == 3 and 1 <= written.mean_layers < 3 and written.comparison.agreement >= 0.8

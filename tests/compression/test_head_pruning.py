@@ -103,6 +103,7 @@ def run(tmp_path):
     return tmp_path / "run"
 
 
+@pytest.mark.slow
 def test_the_command_writes_a_smaller_run(run, tmp_path, capsys):
     output = tmp_path / "pruned"
     assert main(["prune", str(run), "--output", str(output), "--tolerance", "1", "--step", "0.2", "--most", "0.5"]) == 0

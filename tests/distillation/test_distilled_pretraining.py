@@ -75,6 +75,7 @@ def test_the_student_is_an_ordinary_run(distilled):
     assert np.array_equal(next(v for v in encoder.variables if v.path == kernel), tensors(run)[kernel])
 
 
+@pytest.mark.slow
 def test_progressive_transfer_trains_one_layer_after_the_other(folder):
     settings = ["model.family=bert", "student.layers=null", f"train.init_embeddings_from={folder / 'teacher'}"]
     settings += ["terms={progressive: {phase_steps: 8, earlier_rate: 0.01}}", "train.steps=16", "train.log_every=8", "train.checkpoint_every=8"]
@@ -98,6 +99,7 @@ def test_progressive_transfer_is_alone(folder):
         check_distilled_pretraining(experiment(folder, *settings))
 
 
+@pytest.mark.slow
 def test_the_teacher_is_on_every_device(folder):
     """XLA, which is on by default on several GPUs, cannot read weights of another device."""
     settings = ["terms={soft_labels: 1, hidden_states: 1}", "train.steps=2", "model.dropout=0.0", "model.attention_dropout=0.0"]
@@ -191,6 +193,7 @@ def test_a_student_equal_to_its_teacher(folder):
             assert float(first[name] + second[name]) == pytest.approx(float(whole[name]), rel=1e-4) != 0
 
 
+@pytest.mark.slow
 def test_a_teacher_without_head_teaches_its_layers(folder, tmp_path):
     encoder, tokenizer = load_encoder(folder / "teacher")
     weights = {v.path: np.ascontiguousarray(v) for v in encoder.weights}

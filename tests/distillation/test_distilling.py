@@ -46,6 +46,7 @@ def tensors(run):
     return load_file(run.checkpoints.latest()[0] / "model.safetensors")
 
 
+@pytest.mark.slow
 def test_the_student_learns_the_teachers_labels_from_unlabelled_text(folder, distilled):
     """Half of the words of the dev file occur in the unlabelled texts alone."""
     summary, _ = distilled

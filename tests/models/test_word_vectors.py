@@ -16,6 +16,7 @@ def test_the_contract_of_word_vectors(tmp_path):
     check_backbone(WordVectorsEncoder(WordVectorsConfig(20, 8, initializer_range=1.0), pooler=True), tmp_path)
 
 
+@pytest.mark.slow
 def test_the_contract_of_the_lstm(tmp_path):
     encoder = BiLstmEncoder(BiLstmConfig(20, 8, embedding_size=6, num_layers=2, initializer_range=1.0), pooler=True)
     check_backbone(encoder, tmp_path, packing=False)

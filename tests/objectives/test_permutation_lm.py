@@ -145,6 +145,7 @@ def test_the_order_of_predictions_and_filler_change_nothing():
     assert np.isfinite(logits_of(model, wider)).all()
 
 
+@pytest.mark.slow
 def test_xla_with_static_and_graph_with_unknown_shapes():
     config = dataclasses.replace(CONFIG, num_layers=1, dropout=0.0, attention_dropout=0.0)
     model, features = make(config=config), batch()

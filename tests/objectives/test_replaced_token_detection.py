@@ -184,6 +184,7 @@ def test_the_embeddings_are_one_layer():
     assert sorted(own) == sorted(v.path for v in bare.variables)
 
 
+@pytest.mark.slow_except("float32")
 @pytest.mark.parametrize("dtype", ["float32", "mixed_bfloat16"])
 def test_xla_and_unknown_shapes(dtype):
     model, features = make(dtype=dtype), batch()

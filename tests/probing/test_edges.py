@@ -64,6 +64,7 @@ def test_micro_f1():
     assert micro_f1(predicted, true) == pytest.approx(2 * (2 / 3) * (2 / 3) / (4 / 3)) and micro_f1(predicted, true, 1) == 4 / 7
 
 
+@pytest.mark.slow
 def test_labels_that_the_context_shows_are_found():
     """Whether the other word is "good" or "bad" is not in the embeddings of "film", but in the layers above."""
     tokenizer = WordPieceTokenizer(["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *"good bad film".split()])

@@ -82,6 +82,7 @@ def taught(tokenizer, answers):
     return model
 
 
+@pytest.mark.slow
 def test_a_model_that_knows_the_answers_has_them_all_right(tokenizer, tmp_path, capsys):
     answers = {row["word"]: row["label"] for row in ROWS}
     model = taught(tokenizer, answers)

@@ -43,6 +43,7 @@ def test_the_outputs_are_those_of_the_formula(kind):
     assert {paths[v.path] for layer in model.lstms for v in layer.weights} == {layers + 2}, "at the rate of the head"
 
 
+@pytest.mark.slow
 def test_a_classifier_with_a_bilstm_is_saved_and_served(tmp_path):
     file = tmp_path / "train.tsv"
     file.write_text("text\tlabel\n" + "".join(f"{text}\t{'neg' if 'bad' in text else 'pos'}\n" for text in TEXTS))

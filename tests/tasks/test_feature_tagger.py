@@ -101,6 +101,7 @@ def test_the_outputs_are_those_of_two_bilstms_without_padding():
         np.testing.assert_allclose(served["label_probabilities"][index][mask], expected, atol=1e-5)
 
 
+@pytest.mark.slow
 def test_a_tagger_of_features_trains_beside_a_frozen_model(tmp_path):
     encoder = tiny.encoder(layers=2, dropout=0.3, seed=1)
     task, train, model = tagger(encoder, lstm_layers=1)

@@ -33,6 +33,7 @@ def train(task, examples, epochs, encoder=None, learning_rate=3e-3):
     return model
 
 
+@pytest.mark.slow
 def test_pairs(tmp_path):
     rng = random.Random(1)
     places = ["london", "paris"]

@@ -121,6 +121,7 @@ def test_beams(tokenizer):
     assert check_served(task, model, SOURCES).settings()["generation"]["n_best"] == 2
 
 
+@pytest.mark.slow
 def test_the_contract_of_tasks(tokenizer, tmp_path):
     (tmp_path / "a.tsv").write_text("source\ttarget\n" + "".join(f"{a}\t{b}\n" for a, b in zip(SOURCES, TARGETS)))
     small = {"target_length": 8, "generation": {"max_new_tokens": 6}, "sequence_length": 16}

@@ -4,6 +4,7 @@ import subprocess
 import sys
 import textwrap
 
+import pytest
 import tensorflow as tf
 from subword_oracle import corpus
 
@@ -43,6 +44,7 @@ class Module(tf.Module):
         return {"token_ids": packed["token_ids"], "places": tf.stack([starts, ends], 0).to_tensor(-1)}
 
 
+@pytest.mark.slow
 def test_served_without_this_library(tmp_path):
     some = corpus()[:1500]
     made = [

@@ -22,6 +22,7 @@ def experiment(folder, name, task, train, rate):
     })  # fmt: skip
 
 
+@pytest.mark.slow
 def test_classification_trains_the_mix_alone_and_serves_text(tmp_path):
     rows = ["A\t1", "zzz zzz zzz\t0"] * 8
     (tmp_path / "a.tsv").write_text("text\tlabel\n" + "\n".join(rows) + "\n")

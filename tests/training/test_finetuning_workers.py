@@ -11,6 +11,7 @@ from bert_tf.training.finetuning import finetune
 from bert_tf.training.run_directory import RunDirectory
 
 
+@pytest.mark.slow
 def test_two_workers_fine_tune_the_model_of_one(folder, tmp_path):  # noqa: F811
     # 24 rows in batches of 7: each is odd, the last holds 3.
     settings = ("optimizer.learning_rate=0.01", "train.epochs=2", "train.batch_size=7", "train.dropout=0", "task.dropout=0", "train.seeds=2")

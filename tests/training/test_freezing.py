@@ -74,6 +74,7 @@ class Killed(BaseException):
     """Stands for SIGKILL."""
 
 
+@pytest.mark.slow
 def test_gradual_unfreezing_with_layer_decay_resumes_bitwise(folder, tmp_path, monkeypatch, capsys):
     config = experiment(folder, gradual_unfreezing=True, freeze=1, layer_decay=0.8, epochs=2)
     monkeypatch.setattr(finetuning, "_best", lambda history, task: len(history) - 1)  # every epoch is kept

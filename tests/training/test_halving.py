@@ -63,6 +63,7 @@ def test_a_warm_up_in_updates_is_shortened_with_the_run():
     assert halving._shortened(settings, "a", 0.5)["pretrain"] == {"train": {"steps": 4}, "optimizer": {"warmup_steps": 2}}
 
 
+@pytest.mark.slow
 def test_a_search_is_trained_and_continued(tmp_path):
     sample = Path(samples.__file__).parent / "state_of_the_union.jsonl"
     texts = [json.loads(line)["text"][:4000] for line in sample.read_text(encoding="utf-8").splitlines()[:3]]

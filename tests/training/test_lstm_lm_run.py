@@ -1,6 +1,7 @@
 """An LSTM language model from text to a classifier: pretraining, generation, scoring, fine-tuning."""
 
 import numpy as np
+import pytest
 
 from bert_tf import config
 from bert_tf.generation import GenerationConfig, TextGenerator, TextScorer
@@ -11,6 +12,7 @@ from bert_tf.training.pretraining import PretrainConfig, pretrain
 from tfrecords import ShardsConfig, write_shards
 
 
+@pytest.mark.slow
 def test_the_whole_road(tmp_path):
     text = "the good film was fine . the bad film was awful . "
     (tmp_path / "corpus.txt").write_text("\n\n".join([text * 4] * 8))

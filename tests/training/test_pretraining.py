@@ -211,6 +211,7 @@ def test_the_loss_falls(made, tmp_path):
     assert logged[-1]["masked_lm_loss"] < math.log(500)
 
 
+@pytest.mark.slow
 def test_steps_together_micro_batches_and_evaluation(made, tmp_path):
     run, _ = pretrain(
         experiment(

@@ -70,6 +70,7 @@ def run(folder, output, **options):
     return run_study(study(folder), *corpora, held_out=folder / "held_out.jsonl", **options)
 
 
+@pytest.mark.slow
 def test_a_study_is_run_in_parts_and_put_in_one_table(folder, tmp_path):
     output = tmp_path / "out"
     first = run(folder, output, rows=["next_sentence"])

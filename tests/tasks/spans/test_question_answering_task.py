@@ -13,6 +13,7 @@ from bert_tf.tasks.record import check_task as check_settings
 from bert_tf.testing import check_task
 
 
+@pytest.mark.slow_except("bert")
 @pytest.mark.parametrize("head", ["bert", "electra"])
 def test_it_passes_the_check(head, tmp_path):
     path = tiny.write_squad(tmp_path / "a.json")
