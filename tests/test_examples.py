@@ -197,7 +197,7 @@ def with_marks(path):
     return pytest.param(path, marks=pytest.mark.slow if slow else ())
 
 
-@pytest.mark.parametrize("path", map(with_marks, sorted(EXAMPLES)))
+@pytest.mark.parametrize("path", [with_marks(path) for path in sorted(EXAMPLES)])
 def test_the_example_runs(path, tmp_path, monkeypatch, written, registries):
     package, _, name = path.rpartition(".")
     code = EXAMPLES[path]
