@@ -56,7 +56,8 @@ class TensorFlowTrainer:
                 before one update; the numbers are those of the whole batch.
             steps_per_execution: updates per call of the train function.
             remat: gradient checkpointing: the backward pass computes each transformer layer again. The same numbers
-                in less memory and more time; tests/benchmarks/remat.py measures both.
+                in less memory and more time; tests/benchmarks/remat.py measures both. LSTMs have no such layers, and
+                are not changed.
             xla: compile forward and backward pass with XLA. None: all of it on GPUs; on CPUs, where that would be
                 slower, only chains of element-wise operations. Never on a TPU, which compiles the whole step itself.
             cpu_kernels: False computes every layer as Keras does (`bert_tf.backend.cpu_kernels`): slower on a
