@@ -10,6 +10,7 @@ if keras.backend.backend() == "tensorflow":
 MIN_SIZE_TO_FACTOR = 128
 
 
+@keras.saving.register_keras_serializable("bert_tf")
 class Adafactor(keras.optimizers.Optimizer):
     """Adam without momentum, whose second moments are kept as row and column means (Shazeer and Stern 2018).
 

@@ -9,6 +9,7 @@ if keras.backend.backend() == "tensorflow":
     import tensorflow as tf
 
 
+@keras.saving.register_keras_serializable("bert_tf")
 class Lamb(AdamW):
     """Adam whose step for each variable is scaled to the size of the variable (You et al. 2019).
 

@@ -9,7 +9,7 @@ device and on many. Two rules make the numbers independent of the number of repl
 
 import keras
 
-from bert_tf.errors import UserError
+from bert_tf.errors import ConfigError, UserError
 
 if keras.backend.backend() == "tensorflow":
     from bert_tf.backend.tensorflow_trainer import TensorFlowTrainer as Trainer
@@ -17,6 +17,12 @@ else:
 
     class Trainer:
         """Other backends run the encoders; training is built on TensorFlow."""
+
+        def compile(self, *args, **kwargs):
+            raise ConfigError(
+                f"this Keras runs on {keras.backend.backend()}, and training needs TensorFlow; set the environment "
+                "variable KERAS_BACKEND to tensorflow, or unset it, before Keras is imported"
+            )
 
 
 class NonFiniteError(UserError):

@@ -10,6 +10,7 @@ if keras.backend.backend() == "tensorflow":
 NOT_DECAYED = ("bias", "gamma", "beta", "scale")
 
 
+@keras.saving.register_keras_serializable("bert_tf")
 class AdamW(keras.optimizers.AdamW):
     """Adam with decoupled weight decay (Loshchilov & Hutter 2019, algorithm 2).
 

@@ -11,6 +11,7 @@ VARIANTS = ("replace", "multiply", "after", "hold")
 DECAYS = ("polynomial", "cosine", "rsqrt")
 
 
+@keras.saving.register_keras_serializable("bert_tf")
 class WarmupDecay(keras.optimizers.schedules.LearningRateSchedule):
     """Linear warm-up, then polynomial, cosine or inverse square root decay to `end_learning_rate`.
 

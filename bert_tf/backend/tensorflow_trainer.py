@@ -6,6 +6,7 @@ replaces the part of the trainer that faces the strategy; callbacks, epochs and 
 remain Keras's own.
 """
 
+import keras
 import numpy as np
 import tensorflow as tf
 
@@ -14,6 +15,17 @@ from bert_tf.backend.randomness import fold_in, step_randomness
 from bert_tf.backend.tpu import check_xla, is_tpu
 from bert_tf.errors import ConfigError
 
+
+# What Keras's `compile` takes and this one does not, with what there is instead.
+_NOT_TAKEN = {
+    "loss": "which has its own loss; leave it out",
+    "loss_weights": "whose losses have the factors of its attribute loss_coefficients; leave it out",
+    "metrics": "whose metrics are those of its loss_sums; leave it out",
+    "weighted_metrics": "whose metrics are those of its loss_sums; leave it out",
+    "run_eagerly": "which trains in a graph; call tf.config.run_functions_eagerly(True) instead",
+}
+
+_ONE_DICT = "a batch must be one dict of features with the labels and weights inside, not (x, y) or sample_weight"
 
 # As in Keras's own steps: a model has no Python that AutoGraph would have to translate, which takes
 # longer than all the rest of tracing.
@@ -44,7 +56,8 @@ class TensorFlowTrainer:
                 before one update; the numbers are those of the whole batch.
             steps_per_execution: updates per call of the train function.
             remat: gradient checkpointing: the backward pass computes each transformer layer again. The same numbers
-                in less memory and more time; tests/benchmarks/remat.py measures both.
+                in less memory and more time; tests/benchmarks/remat.py measures both. LSTMs have no such layers, and
+                are not changed.
             xla: compile forward and backward pass with XLA. None: all of it on GPUs; on CPUs, where that would be
                 slower, only chains of element-wise operations. Never on a TPU, which compiles the whole step itself.
             cpu_kernels: False computes every layer as Keras does (`bert_tf.backend.cpu_kernels`): slower on a
@@ -56,8 +69,9 @@ class TensorFlowTrainer:
         """
         if kwargs.pop("jit_compile", None):
             xla = True  # around forward and backward only: XLA cannot hold the collectives
-        if kwargs.get("loss") is not None:
-            raise ConfigError(f"{type(self).__name__} has its own loss; call compile() without one")
+        for name, instead in _NOT_TAKEN.items():
+            if kwargs.pop(name, None):
+                raise ConfigError(f"compile({name}=...) would have no effect on {type(self).__name__}, {instead}")
         super().compile(optimizer=optimizer, steps_per_execution=steps_per_execution, jit_compile=False, **kwargs)
         # Under float16 Keras has put the optimizer into one that scales the loss.
         inner = getattr(self.optimizer, "inner_optimizer", self.optimizer)
@@ -68,6 +82,8 @@ class TensorFlowTrainer:
                 "give accumulation_steps to compile() instead of gradient_accumulation_steps to the optimizer"
             )
         _leave_reduction_to_the_model(inner)
+        self._options = {"accumulation_steps": accumulation_steps, "steps_per_execution": steps_per_execution}
+        self._options |= {"remat": remat, "xla": xla, "cpu_kernels": cpu_kernels, "seed": seed}
         self._clip_norm, self._scales_loss = inner.global_clipnorm, inner is not self.optimizer
         self._accumulation_steps = accumulation_steps
         self._remat = remat
@@ -83,6 +99,15 @@ class TensorFlowTrainer:
         self._xla = xla
         self._make_forward_backward()
 
+    def get_compile_config(self):
+        """The arguments of `compile`, which a saved model keeps."""
+        return keras.saving.serialize_keras_object({"optimizer": self.optimizer, **self._options} if self.compiled else {})
+
+    def compile_from_config(self, config):
+        """Compiles a loaded model as it was when it was saved."""
+        self.compile(**keras.saving.deserialize_keras_object(config))
+        self._maybe_symbolic_build()
+
     def _make_forward_backward(self):
         self._forward_backward = tf.function(self._gradients, jit_compile=True) if self._xla else self._gradients
 
@@ -95,9 +120,11 @@ class TensorFlowTrainer:
         """Keras's `fit` on a dataset (or dict of arrays) of feature dicts.
 
         Raises:
-            ConfigError: the steps of an epoch are not a multiple of `steps_per_execution`.
+            ConfigError: the steps of an epoch are not a multiple of `steps_per_execution`; labels or weights beside `x`.
             NonFiniteError: a loss or gradient became NaN or infinite.
         """
+        if any(kwargs.get(name) is not None for name in ("y", "sample_weight", "class_weight")):
+            raise ConfigError(_ONE_DICT)
         steps, together = steps_per_epoch, self.steps_per_execution
         if steps is None and isinstance(x, tf.data.Dataset) and together > 1:
             steps = int(x.cardinality())
@@ -192,7 +219,7 @@ class TensorFlowTrainer:
         if self._clip_norm:
             factor = self._clip_norm / tf.maximum(norm, self._clip_norm)
             gradients = [g * factor for g in gradients]
-        self.optimizer.apply_gradients(zip(gradients, self._with_gradient))
+        self.optimizer.apply_gradients(zip(gradients, self._variables_with_gradient()))
         return sums, norm, bad
 
     def test_step(self, features):
@@ -211,9 +238,12 @@ class TensorFlowTrainer:
                 if self._scales_loss:
                     total = self.optimizer.scale_loss(total)
             gradients = lookups.gradients(total, self.trainable_variables)
-        pairs = [(g, v) for g, v in zip(gradients, self.trainable_variables) if g is not None]
-        self._with_gradient = [v for _, v in pairs]
-        return self._stack(losses, metrics), [g for g, _ in pairs]
+        # Numbers, because Keras would count variables in an attribute as the model's a second time.
+        self._with_gradient = [i for i, g in enumerate(gradients) if g is not None]
+        return self._stack(losses, metrics), [gradients[i] for i in self._with_gradient]
+
+    def _variables_with_gradient(self):
+        return [self.trainable_variables[i] for i in self._with_gradient]
 
     def _coefficient(self, name):
         return float(self.loss_coefficients.get(name, 1.0))
@@ -303,7 +333,7 @@ class TensorFlowTrainer:
 
         losses, metrics = self._names
         names = [f"the {kind} of {n}" for n in losses + metrics for kind in ("sum", "weight")]
-        names += [f"the gradient of {v.path}" for v in self._with_gradient]
+        names += [f"the gradient of {v.path}" for v in self._variables_with_gradient()]
         raise NonFiniteError(
             f"{place}: {names[index]} is not finite. Nothing is saved of this step, and older checkpoints "
             "are as they were; start a new run with a lower learning rate, a longer warm-up or a smaller clip"
@@ -340,29 +370,17 @@ def _split(features, parts):
 
 
 def _without_tuple(features):
-    """Keras wraps arrays given to `fit` into a tuple; a dataset's dict comes as it is."""
-    if isinstance(features, (tuple, list)) and len(features) == 1:
-        features = features[0]
+    """Keras puts a batch into a tuple, with None for the labels and weights that it was not given."""
+    if isinstance(features, (tuple, list)):
+        features, *others = features
+        if any(x is not None for x in others):
+            features = None
     if not isinstance(features, dict):
-        raise ConfigError("a batch must be one dict of features with the labels inside, not (x, y)")
+        raise ConfigError(_ONE_DICT)
     return features
 
 
 def _leave_reduction_to_the_model(optimizer):
     """The model has summed and clipped the gradients before the optimizer sees them."""
-    base = type(optimizer)
-    if getattr(base, "_reduced_by_model", False):
-        return
-
-    class Reduced(base):
-        _reduced_by_model = True
-
-        def _clip_gradients(self, gradients):
-            return gradients
-
-        def _all_reduce_sum_gradients(self, gradients_and_variables):
-            return list(gradients_and_variables)
-
-    Reduced.__name__ = Reduced.__qualname__ = base.__name__
-    # In place, so that the object the caller holds is the one that trains.
-    optimizer.__class__ = Reduced
+    # On the object: the optimizer that the caller holds is the one that trains, and it is saved as what it is.
+    optimizer._clip_gradients = optimizer._all_reduce_sum_gradients = list

@@ -8,6 +8,7 @@ from bert_tf.layers.attention import Attention
 from bert_tf.layers.attention_mask import AttentionMask
 from bert_tf.layers.bilstm import BiLstm, EndsOfDirections, bilstms
 from bert_tf.layers.character_embeddings import CharacterEmbeddings
+from bert_tf.layers.dense import range_of
 from bert_tf.layers.embeddings import Embeddings
 from bert_tf.layers.heads import ClassificationHead, LastToken, LastTokenPooler, Pooler
 from bert_tf.layers.lstm import LSTM

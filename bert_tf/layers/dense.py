@@ -5,6 +5,14 @@ import keras
 from bert_tf.backend import Dense
 
 
+def range_of(deviation):
+    """The `initializer_range` of a truncated normal that has this standard deviation.
+
+    BERT's cuts a normal of 0.02 at two deviations, and what is left has 0.0176. Others name what their weights have.
+    """
+    return deviation / 0.87962566
+
+
 def dense(layer, units, activation, initializer_range, name, use_bias=True, inputs=None):
     """A `Dense` inside another layer: its kernel from a truncated normal or another distribution, its bias zeros.
 

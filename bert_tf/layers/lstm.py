@@ -86,10 +86,11 @@ class LSTM(keras.layers.Layer):
         if state is None:
             batch = ops.shape(x)[0]
             state = [ops.zeros((batch, width), dtype=gates.dtype) for width in (self.units, self.width)]
+        c, h = state
         mask = None if padding_mask is None else ops.cast(padding_mask, "bool")
-        y, *state = self.steps(gates, initial_state=list(state), mask=mask)
+        y, h, c = self.steps(gates, initial_state=[h, c], mask=mask)
         y = ops.flip(y, axis=1) if self.backwards else y
-        return y if mask is None else ops.where(mask[..., None], y, 0), tuple(state)
+        return y if mask is None else ops.where(mask[..., None], y, 0), (c, h)
 
     def _same_text(self, x, sequence_ids):
         """1 where the step before, in the direction of reading, is one of the same text, else 0: [B, S, 1].
@@ -124,7 +125,8 @@ class _Cell(keras.layers.Layer):
         self.units, self.projection, self.forget_bias = units, projection, forget_bias
         self.cell_clip, self.projection_clip, self.initializer = cell_clip, projection_clip, initializer
         self.output_size = projection or units
-        self.state_size = [units, self.output_size]
+        # The output first: under JAX Keras repeats the first state where a step is masked.
+        self.state_size = [self.output_size, units]
 
     def build(self, gates_shape):
         add = {"initializer": self.initializer, "trainable": True}
@@ -140,7 +142,7 @@ class _Cell(keras.layers.Layer):
     def call(self, inputs, states):
         size = 4 * self.units
         gates, same_text, same_segment = inputs[:, :size], inputs[:, size : size + 1], inputs[:, size + 1 :]
-        c, h = (state * same_text for state in states)
+        h, c = (state * same_text for state in states)
         if same_segment.shape[-1]:
             c, h = (ops.where(same_segment > 0, state, ops.stop_gradient(state)) for state in (c, h))
         i, j, f, o = ops.split(gates + ops.matmul(h, self.recurrent_kernel), 4, axis=-1)
@@ -149,7 +151,7 @@ class _Cell(keras.layers.Layer):
         h = ops.sigmoid(o) * ops.tanh(c)
         if self.projection_kernel is not None:
             h = _clipped(ops.matmul(h, self.projection_kernel), self.projection_clip)
-        return h, [c, h]
+        return h, [h, c]
 
 
 def _clipped(x, limit):

@@ -10,16 +10,20 @@ class OutputLayer(keras.layers.Layer):
     Args:
         vocabulary_size, hidden_size: V, H.
         use_bias: whether there is a bias.
+        initializer_range: standard deviation of the normal that fills the kernel; or the name of another initializer of Keras.
 
     Example:
         OutputLayer(100, 8, True).kernel.shape  # (100, 8)
     """
 
-    def __init__(self, vocabulary_size, hidden_size, use_bias, **kwargs):
+    def __init__(self, vocabulary_size, hidden_size, use_bias, initializer_range="glorot_uniform", **kwargs):
         super().__init__(**kwargs)
+        initializer = initializer_range
+        if not isinstance(initializer, str):
+            initializer = keras.initializers.RandomNormal(stddev=initializer_range)
         with keras.name_scope(self.name, caller=self):
             self.kernel = self.add_weight(
-                shape=(vocabulary_size, hidden_size), initializer="glorot_uniform", autocast=False, name="kernel"
+                shape=(vocabulary_size, hidden_size), initializer=initializer, autocast=False, name="kernel"
             )
             self.bias = None
             if use_bias:

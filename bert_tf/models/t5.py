@@ -6,7 +6,7 @@ import keras
 
 from bert_tf.backend import Dropout, RMSNormalization
 from bert_tf.errors import ConfigError
-from bert_tf.layers import AttentionMask, Embeddings, RelativePositionBias, TransformerBlock
+from bert_tf.layers import AttentionMask, Embeddings, RelativePositionBias, TransformerBlock, range_of
 from bert_tf.models.backbone import policy
 from bert_tf.models.config_map import REQUIRED, ConfigMap
 from bert_tf.models.encoder_decoder import EncoderDecoder, EncoderDecoderLayers
@@ -58,7 +58,7 @@ class T5(EncoderDecoder):
                 num_segments=0,
                 dropout=config.dropout,
                 layer_norm_epsilon=None,
-                initializer_range=1.0,
+                initializer_range=range_of(1.0),
                 dtype=dtype,
                 name="embeddings",
             ),
@@ -93,10 +93,10 @@ def t5_block(config, dtype, name, decoder):
         attention_dropout=config.dropout,
         inner_dropout=config.dropout,
         layer_norm_epsilon=config.layer_norm_epsilon,
-        initializer_range=config.initializer_range,
-        query_initializer_range=(config.hidden_size * config.head_size) ** -0.5,
-        attention_output_initializer_range=heads**-0.5,
-        output_initializer_range=config.intermediate_size**-0.5,
+        initializer_range=range_of(config.initializer_range),
+        query_initializer_range=range_of((config.hidden_size * config.head_size) ** -0.5),
+        attention_output_initializer_range=range_of(heads**-0.5),
+        output_initializer_range=range_of(config.intermediate_size**-0.5),
         norm="pre",
         rms_norm=True,
         use_bias=False,

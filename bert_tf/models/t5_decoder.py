@@ -3,7 +3,7 @@
 import keras
 
 from bert_tf.backend import Dropout, RMSNormalization
-from bert_tf.layers import AttentionMask, Embeddings
+from bert_tf.layers import AttentionMask, Embeddings, range_of
 from bert_tf.models.backbone import policy
 from bert_tf.models.decoder import Decoder, DecoderLayers
 from bert_tf.models.t5 import relative_positions, t5_block
@@ -44,7 +44,7 @@ class T5Decoder(Decoder):
                 num_segments=0,
                 dropout=config.dropout,
                 layer_norm_epsilon=None,
-                initializer_range=1.0,
+                initializer_range=range_of(1.0),
                 dtype=dtype,
                 name="embeddings",
             ),

@@ -3,13 +3,10 @@
 import keras
 
 from bert_tf.backend import LayerNormalization
-from bert_tf.layers import AttentionMask, Embeddings, TransformerBlock
+from bert_tf.layers import AttentionMask, Embeddings, TransformerBlock, range_of
 from bert_tf.models.backbone import policy
 from bert_tf.models.encoder_decoder import EncoderDecoder, EncoderDecoderLayers
 from bert_tf.models.transformer_config import TransformerConfig
-
-#: The standard deviation of a standard normal that is cut at two.
-_CUT_NORMAL = 0.87962566
 
 
 @keras.saving.register_keras_serializable("bert_tf")
@@ -48,7 +45,7 @@ class Transformer(EncoderDecoder):
                 num_segments=0,
                 dropout=config.dropout,
                 layer_norm_epsilon=None,
-                initializer_range=config.initializer_range / _CUT_NORMAL,
+                initializer_range=range_of(config.initializer_range),
                 scale=config.hidden_size**0.5,
                 sinusoids=config.positions,
                 dtype=dtype,

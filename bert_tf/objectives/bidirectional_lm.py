@@ -65,7 +65,10 @@ class BidirectionalLM(PretrainingModel):
         self.word_output = None
         if words.size is not None:
             half = backbone.config.hidden_size // 2
-            self.word_output = OutputLayer(words.size, half, True, dtype=self.dtype_policy, name="word_output")
+            sizes = words.size, half
+            self.word_output = OutputLayer(  # begins as allenai/bilm-tf's
+                *sizes, True, initializer_range=half**-0.5, dtype=self.dtype_policy, name="word_output"
+            )
         self.uniform = UniformNumbers(name="candidates") if sampled_softmax else None
         self.built = True
 

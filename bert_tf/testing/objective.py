@@ -20,8 +20,8 @@ def check_objective(record, backbone, reader, tokenizer, folder, settings=None, 
     - The sums and weights of losses and metrics are those of the parts of a batch, added up. So micro-batches and
       replicas do not change them.
     - Gradients reach the backbone and each part of the objective beside it.
-    - Saved and loaded, the model has the same settings and losses.
     - A step of training, compiled by XLA, has the loss that these sums give, and changes the weights.
+    - Saved after it and loaded, the model has the same settings and losses, and the optimizer goes on.
 
     Args:
         record: a registered `Objective`.
@@ -52,8 +52,8 @@ def check_objective(record, backbone, reader, tokenizer, folder, settings=None, 
     assert type(again) is record.config and again == model.settings
     losses, weights = _check_sums(model, features, tolerance)
     _check_gradients(model, features)
-    _check_saved(model, features, losses, folder / "model.keras", tolerance)
     _check_step(model, features, losses, weights, xla, tolerance)
+    _check_saved(model, features, folder / "model.keras", tolerance)
 
 
 def _check_corruption(corruption, batch, draws):
@@ -115,15 +115,6 @@ def _check_gradients(model, features):
     assert "backbone" in reached and not without, f"no gradient reaches {', '.join(without) or 'the backbone'}"
 
 
-def _check_saved(model, features, losses, path, tolerance):
-    model.save(path)
-    loaded = keras.saving.load_model(path)
-    assert type(loaded) is type(model) and loaded.settings == model.settings
-    assert [v.path for v in loaded.weights] == [v.path for v in model.weights]
-    for name, value in loaded.loss_sums(features, training=False)[0].items():
-        np.testing.assert_allclose(float(value), losses[name], rtol=tolerance, err_msg=name)
-
-
 def _check_step(model, features, losses, weights, xla, tolerance):
     expected = sum(model.loss_coefficients.get(name, 1) * value / weights[name] for name, value in losses.items())
     before = [variable.numpy() for variable in model.trainable_variables]
@@ -132,3 +123,14 @@ def _check_step(model, features, losses, weights, xla, tolerance):
     np.testing.assert_allclose(found, expected, rtol=tolerance)
     changed = [not np.array_equal(v, value) for v, value in zip(model.trainable_variables, before)]
     assert any(changed), "a step of training changes no weight"
+
+
+def _check_saved(model, features, path, tolerance):
+    model.save(path)
+    loaded = keras.saving.load_model(path)
+    assert type(loaded) is type(model) and loaded.settings == model.settings
+    assert [v.path for v in loaded.weights] == [v.path for v in model.weights]
+    assert type(loaded.optimizer) is type(model.optimizer) and int(loaded.optimizer.iterations) == 1
+    expected, _ = model.loss_sums(features, training=False)
+    for name, value in loaded.loss_sums(features, training=False)[0].items():
+        np.testing.assert_allclose(float(value), float(expected[name]), rtol=tolerance, err_msg=name)

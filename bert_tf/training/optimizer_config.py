@@ -108,7 +108,7 @@ class AdagradConfig(OptimizerConfig):
     """Adagrad (Duchi et al. 2011), with which ELMo was trained; the rate does not decay.
 
     Attributes:
-        initial_accumulator_value: what the sums of squared gradients start from; ELMo's is 1.
+        initial_accumulator_value: what the sums of squared gradients start from; ELMo's is 1 for 20 times the loss, so 1 / 400.
         clip_norm: as of `AdamConfig`; ELMo's is 10.
     """
 

@@ -52,7 +52,7 @@ class TrainConfig:
         accumulation_steps: how many micro-batches a batch is cut into; their gradients are summed before the update.
             Saves memory, changes no number.
         remat: gradient checkpointing: the backward pass computes each transformer layer again instead of keeping what is
-            inside it. Saves memory and costs time; the gradients are the same.
+            inside it. Saves memory and costs time; the gradients are the same. LSTMs have no such layers.
         precision: what the model computes in; the weights are float32 in any case. "auto" is bfloat16 on TPUs, on GPUs
             that have it, and on CPUs where the products of this model are faster in it, else float32; config.yaml of
             the run records the choice, and a resumed run keeps it. See `bert_tf.training.precision`.

@@ -15,12 +15,14 @@ from bert_tf.models.bert import BertConfig, BertEncoder
 from bert_tf.models.distilbert import DistilBertConfig, DistilBertEncoder
 from bert_tf.models.electra import ElectraConfig, ElectraEncoder, make_generator
 from bert_tf.models.electra_config import generator_config
+from bert_tf.models.elmo import Elmo, ElmoConfig
 from bert_tf.models.lstm_lm import LstmLM, LstmLMConfig
 from bert_tf.models.modernbert import ModernBertConfig, ModernBertEncoder
 from bert_tf.models.roberta import RobertaConfig, RobertaEncoder
 from bert_tf.models.spanbert import SpanBertConfig, SpanBertEncoder
 from bert_tf.models.xlnet import XLNetConfig, XLNetEncoder
-from bert_tf.objectives import CausalLM, MaskedLM, PermutationLM, ReplacedTokenDetection
+from bert_tf.objectives import BidirectionalLM, CausalLM, MaskedLM, PermutationLM, ReplacedTokenDetection
+from bert_tf.objectives.bidirectional_lm_config import WordsConfig
 
 VOCABULARY, BATCH, LENGTH, PREDICTIONS = 40, 4, 16, 4
 SIZES = dict(
@@ -33,6 +35,7 @@ TWO_LAYERS = {"num_layers": 2}  # which share weights, or of which only the seco
 def objectives():
     electra = ElectraConfig(embedding_size=8, **SIZES)
     discriminator = ElectraEncoder(electra, pooler=False)
+    elmo = ElmoConfig(VOCABULARY, 8, num_layers=1, units=12, filters=((1, 4),), highways=1, max_characters=3, dropout=0.0)
     generator = make_generator(discriminator, generator_config(electra, 0.5))
     return {
         "bert": MaskedLM(BertEncoder(BertConfig(**SIZES)), pair_task="nsp"),
@@ -42,6 +45,7 @@ def objectives():
         "modernbert": MaskedLM(ModernBertEncoder(ModernBertConfig(local_attention=4, **SIZES | TWO_LAYERS))),
         "spanbert": MaskedLM(SpanBertEncoder(SpanBertConfig(**SIZES), pooler=False), span_boundary=True),
         "lstm_lm": CausalLM(LstmLM(LstmLMConfig(VOCABULARY, hidden_size=8, embedding_size=6, embedding_dropout=0.0))),
+        "elmo": BidirectionalLM(Elmo(elmo), WordsConfig(VOCABULARY, max_characters=3)),
         "electra": ReplacedTokenDetection(discriminator, generator),
         "xlnet": PermutationLM(XLNetEncoder(XLNetConfig(**SIZES), pooler=False), segments=2, memory_length=8),
     }
@@ -104,12 +108,13 @@ def differentiated(model, batch):
 def results():
     """Objective -> the loss before and after, and the gradient's norm of each variable."""
     batch = {name: keras.ops.convert_to_tensor(value) for name, value in features().items()}
+    characters = {"token_ids": keras.ops.tile(batch["token_ids"][..., None], (1, 1, 3)), "word_ids": batch["token_ids"]}
     found_by_objective = {}
     for name, model in objectives().items():
         rng = np.random.default_rng(1)
         for variable in sorted(model.weights, key=lambda v: v.path):
             variable.assign(rng.normal(0, 0.2, variable.shape) + variable.path.endswith("gamma"))
-        gradients = differentiated(model, batch)
+        gradients = differentiated(model, batch | characters if name == "elmo" else batch)
         loss, found = gradients()
         for variable, gradient in zip(model.trainable_variables, found):
             variable.assign(variable.value - 0.1 * gradient)

@@ -4,7 +4,7 @@ import pytest
 import tensorflow as tf
 from toy import Toy, arrays, dataset
 
-from bert_tf.backend import AdamW, NonFiniteError
+from bert_tf.backend import Adafactor, AdamW, Lamb, NonFiniteError, WarmupDecay
 from bert_tf.errors import ConfigError
 from bert_tf.training.strategies import make_strategy
 
@@ -174,12 +174,55 @@ def test_arrays_instead_of_a_dataset():
     assert model.predict(dataset(16, 8), verbose=0).shape == (16, 16, 61)
 
 
+def test_single_batches():
+    batch = arrays(8)
+    model, expected = train(count=8, epochs=1)
+    single = Toy()
+    single.compile(AdamW(1e-2, global_clipnorm=0.05))
+    assert single.train_on_batch(batch, return_dict=True)["loss"] == pytest.approx(expected["loss"][0], rel=1e-6)
+    np.testing.assert_array_equal(weights_of(single), weights_of(model))
+    measured = single.test_on_batch(batch, return_dict=True)
+    assert measured == model.evaluate(dataset(8, 8), verbose=0, return_dict=True)
+    with pytest.raises(ConfigError, match="must be one dict of features"):
+        single.fit(batch, sample_weight=np.ones(8), verbose=0)
+
+
+@keras.saving.register_keras_serializable("toy")
+class Saved(Toy):
+    """A `Toy` that `load_model` can build."""
+
+    def get_config(self):
+        return {"rate": self.dropout.rate}
+
+
+@pytest.mark.parametrize("make", [
+    lambda: AdamW(WarmupDecay(1e-2, 20, 2)), lambda: Lamb(1e-2), lambda: Adafactor(1e-2), lambda: keras.optimizers.Adam(1e-2),
+])  # fmt: skip
+def test_a_saved_model_goes_on_as_if_it_had_not_been_saved(make, tmp_path):
+    model = Saved(0.1)
+    model.compile(make(), accumulation_steps=2, seed=3)
+    model.fit(dataset(16, 8), verbose=0)
+    model.save(tmp_path / "model.keras")
+    loaded = keras.saving.load_model(tmp_path / "model.keras")
+    assert type(loaded.optimizer) is type(make()) and len(loaded.weights) == 3
+    histories = [each.fit(dataset(16, 8), verbose=0).history for each in (model, loaded)]
+    assert histories[0] == histories[1]
+    np.testing.assert_array_equal(weights_of(loaded), weights_of(model))
+    model.save_weights(tmp_path / "new.weights.h5")
+    fresh = Saved()
+    fresh.load_weights(tmp_path / "new.weights.h5")
+    np.testing.assert_array_equal(weights_of(fresh), weights_of(model))
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
         ({"optimizer": keras.optimizers.SGD(1.0, clipnorm=1.0)}, "use global_clipnorm"),
         ({"optimizer": keras.optimizers.SGD(1.0, gradient_accumulation_steps=2)}, "give accumulation_steps"),
         ({"loss": "mse"}, "has its own loss"),
+        ({"metrics": ["accuracy"]}, "no effect on Toy, whose metrics are those of its loss_sums"),
+        ({"loss_weights": {"token": 2.0}}, "no effect on Toy, whose losses have the factors of its attribute"),
+        ({"run_eagerly": True}, "call tf.config.run_functions_eagerly"),
     ],
 )
 def test_settings_that_cannot_be_right_are_refused(arguments, message):

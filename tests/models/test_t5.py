@@ -248,6 +248,6 @@ def test_initial_weights():
     }
     for variable in model.weights:
         if variable.path in wanted:
-            deviation = float(np.std(variable)) / 0.88  # of a normal cut at two deviations
+            deviation = float(np.std(variable))
             assert deviation == pytest.approx(wanted.pop(variable.path), rel=0.05)
     assert not wanted

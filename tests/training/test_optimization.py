@@ -144,3 +144,19 @@ def test_adafactor_resumes_bit_for_bit(tmp_path):
         assert ours.path == theirs.path
         np.testing.assert_array_equal(ours, theirs, err_msg=ours.path)
     assert int(resumed.optimizer.iterations) == 4
+
+
+def test_elmo_is_trained_as_bilm_tf_trains_it():
+    """There the loss is multiplied by 20, gradients are clipped to 10, and Adagrad's sums begin at 1."""
+    optimizer = make_optimizer(config.load(PretrainConfig, "pretrain/elmo", ["objective.words.size=10"]).optimizer, 100)
+    rng = np.random.default_rng(0)
+    expected, sums = rng.normal(size=50), 1.0
+    variable = keras.Variable(expected.astype("float32"))
+    for _ in range(10):
+        gradient = rng.normal(size=50) * 0.1  # its norm is near 0.7, so that the clip acts
+        optimizer.apply([tf.constant(gradient, tf.float32)], [variable])
+        scaled = gradient * 20
+        scaled *= min(1, 10 / np.linalg.norm(scaled))
+        sums = sums + scaled**2
+        expected = expected - 0.2 * scaled / np.sqrt(sums)
+    np.testing.assert_allclose(variable.numpy(), expected, atol=1e-5)
