@@ -18,6 +18,7 @@ from bert_tf.parsing import brief, read_json_object
 from bert_tf.remote import writes_to
 from bert_tf.reporting import guarded, write_report
 from bert_tf.reporting.records import RESULTS
+from bert_tf.tasks import build_task
 from bert_tf.tokenizers import load_tokenizer
 from bert_tf.training.finetuning import finetune
 from bert_tf.training.pretraining import pretrain
@@ -49,7 +50,7 @@ def run_study(config, corpus, tokenizer, output, held_out=None, rows=None):
 
     Raises:
         ConfigError: a setting of any row that is wrong; before anything is trained.
-        DataError, RunDirectoryError: as `pretrain` and `finetune`.
+        DataError, RunDirectoryError: as `pretrain` and `finetune`; a wrong line of a task's file is found before, too.
         NonFiniteError: no row has a result. Where others have one, a row whose loss is not finite is left out.
     """
     output = Path(output)
@@ -61,6 +62,7 @@ def run_study(config, corpus, tokenizer, output, held_out=None, rows=None):
     todo = [e for e in known if rows is None or e.row in rows]
     for experiment in todo:
         _check_start(experiment)
+    _check_files(todo, tokenizer)
     if config.pretrains:
         with files.lock_directory(output, wait=True):  # another process may be writing the same
             _write_shards(config, output, tokenizer, {"shards": corpus, "held_out": held_out}, {e.row for e in todo})
@@ -91,6 +93,17 @@ def _check_start(experiment):
     for settings in experiment.finetune.values():
         if experiment.pretrain is None and not is_address(settings.init_from):
             open_source(settings.init_from)
+
+
+def _check_files(experiments, tokenizer):
+    """Reads the files of all tasks that follow a pretraining, each once, so that no error is found hours later."""
+    read = set()
+    for settings in (s for e in experiments if e.pretrain is not None for s in e.finetune.values()):
+        task = build_task(settings.task, tokenizer)
+        for path in filter(None, configuration.to_dict(settings.data).values()):
+            if (key := json.dumps([configuration.to_dict(settings.task), path])) not in read:
+                read.add(key)
+                task.read(path)
 
 
 def _pretrain(experiment):

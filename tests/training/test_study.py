@@ -160,6 +160,15 @@ def test_a_mistake_in_any_row_is_told_before_anything_is_done(folder, tmp_path, 
     assert not (tmp_path / "out").exists()
 
 
+def test_a_wrong_line_of_a_task_is_told_before_anything_is_done(folder, tmp_path):
+    (tmp_path / "labelled.tsv").write_text("sentence\tlabel\ngood\t1\nbad\n")
+    settings = study(folder, finetune={"sentiment": {"task": {"kind": "classification"}, "data": {
+        "train": str(folder / "labelled.tsv"), "dev": str(tmp_path / "labelled.tsv")}}})  # fmt: skip
+    with pytest.raises(DataError, match="labelled.tsv, line 3"):
+        run_study(settings, folder / "corpus.jsonl", folder / "tokenizer", tmp_path / "out")
+    assert not (tmp_path / "out").exists()
+
+
 def test_a_row_may_start_from_a_model_that_was_made_elsewhere(folder, tmp_path):
     settings = VectorsConfig(SkipGramConfig(size=8, epochs=1), train=VectorsTrainConfig(workers=1))
     train_vectors(settings, folder / "corpus.jsonl", tmp_path / "vectors")
