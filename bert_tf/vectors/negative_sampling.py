@@ -9,7 +9,7 @@ from scipy.sparse import csr_array
 
 from bert_tf.vectors.corpus import EncodedCorpus
 from bert_tf.vectors.distinct import Distinct
-from bert_tf.vectors.sampling import cumulative_negatives, draw_contexts, draw_negatives, keep_probabilities
+from bert_tf.vectors.sampling import draw_contexts, draw_negatives, keep_probabilities, negatives_table
 
 #: The loss is computed for one of so many updates.
 LOSS_EVERY = 8
@@ -44,7 +44,7 @@ class NegativeSampling:
         self.num_blocks = corpus.num_blocks
         self._tables = tables["words"], tables["outputs"]
         self._keep = keep_probabilities(corpus.counts, self.config.subsample)
-        self._negatives = cumulative_negatives(corpus.counts, self.config.negative_power)
+        self._negatives = negatives_table(corpus.counts, self.config.negative_power)
         self._distinct = Distinct(len(corpus.counts))
         self._update = {"skip_gram": _skip_gram, "cbow": _cbow}[self.config.name]
 

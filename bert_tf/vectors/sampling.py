@@ -21,16 +21,34 @@ def keep_probabilities(counts, subsample):
     return np.minimum((np.sqrt(part / subsample) + 1) * subsample / part, 1.0)
 
 
-def cumulative_negatives(counts, power):
-    """The cumulative probabilities of the words as negatives, which are in proportion to count ^ power: float64 [V]."""
-    sums = np.cumsum(np.asarray(counts, np.float64) ** power)
-    return sums / sums[-1]
+def negatives_table(counts, power):
+    """What `draw_negatives` needs to draw words in proportion to count ^ power: two arrays [V].
+
+    Walker's alias method (Vose 1991): a word is drawn uniformly, and kept with the probability of the first array, float64;
+    else it becomes the word in the second, int32. Exact, and several times as fast as a search in cumulative probabilities.
+    """
+    kept = np.asarray(counts, np.float64) ** power
+    kept *= len(kept) / kept.sum()
+    below, above = (np.flatnonzero(side).tolist() for side in (kept < 1, kept >= 1))
+    kept, other = kept.tolist(), list(range(len(kept)))
+    while below and above:
+        word, giver = below.pop(), above[-1]
+        other[word] = giver
+        kept[giver] -= 1 - kept[word]
+        if kept[giver] < 1:
+            below.append(above.pop())
+    for word in below + above:  # up to rounding 1
+        kept[word] = 1.0
+    return np.array(kept), np.array(other, np.int32)
 
 
-def draw_negatives(random, cumulative, shape):
-    """Negatives: int32 of any shape. `random` is a NumPy generator."""
-    drawn = np.searchsorted(cumulative, random.random(shape), side="right")
-    return np.minimum(drawn, len(cumulative) - 1).astype(np.int32)
+def draw_negatives(random, table, shape):
+    """Negatives: int32 of any shape. `random` is a NumPy generator, `table` from `negatives_table`."""
+    kept, other = table
+    drawn = random.random(shape) * len(kept)
+    words = drawn.astype(np.int32)
+    drawn -= words
+    return np.where(drawn < kept[words], words, other[words])
 
 
 def draw_contexts(random, rows, window):

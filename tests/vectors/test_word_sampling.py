@@ -1,9 +1,10 @@
 """Subsampling, windows and negatives have the distributions of word2vec.c, within three standard deviations."""
 
 import numpy as np
+import pytest
 
 from bert_tf.vectors.distinct import Distinct
-from bert_tf.vectors.sampling import cumulative_negatives, draw_contexts, draw_negatives, keep_probabilities
+from bert_tf.vectors.sampling import draw_contexts, draw_negatives, keep_probabilities, negatives_table
 
 COUNTS = np.array([5000, 2500, 800, 90, 10])
 
@@ -22,10 +23,15 @@ def test_words_are_kept_as_in_word2vec_c():
     assert list(keep_probabilities(COUNTS, 0)) == [1] * 5
 
 
-def test_negatives_follow_the_power_of_the_count():
-    drawn = draw_negatives(np.random.default_rng(0), cumulative_negatives(COUNTS, 0.75), (20_000, 5))
+@pytest.mark.parametrize("counts", [COUNTS, [7], [3, 3, 3], 10_000_000 // np.arange(1, 3000)], ids=len)
+def test_negatives_follow_the_power_of_the_count(counts):
+    expected = np.asarray(counts) ** 0.75 / (np.asarray(counts) ** 0.75).sum()
+    kept, other = table = negatives_table(counts, 0.75)
+    exact = (kept + np.bincount(other, weights=1 - kept, minlength=len(counts))) / len(counts)
+    np.testing.assert_allclose(exact, expected, rtol=1e-9)
+    drawn = draw_negatives(np.random.default_rng(1), table, (20_000, 5))
     assert drawn.shape == (20_000, 5) and drawn.dtype == np.int32
-    within_three_sigma(np.bincount(drawn.ravel(), minlength=5), drawn.size, COUNTS**0.75 / (COUNTS**0.75).sum())
+    within_three_sigma(np.bincount(drawn.ravel(), minlength=len(counts))[:5], drawn.size, expected[:5])
 
 
 def test_windows_are_uniform_and_stay_in_their_row():
