@@ -173,9 +173,11 @@ def pair_gradients(x, y, positive, negative, measured=True):
 
 def _cbow(x, y, contexts, inside, targets, weights, rate, distinct, config, measured):
     """As `_skip_gram`, but the input is the mean of the vectors in the window."""
-    some = inside.any(1)
-    contexts, inside, targets, weights = contexts[some], inside[some], targets[some], weights[some]
-    count, sizes = len(contexts), inside.sum(1)
+    sizes = inside.sum(1)
+    if not sizes.all():  # words without a neighbour
+        some = sizes > 0
+        contexts, inside, targets, weights, sizes = (a[some] for a in (contexts, inside, targets, weights, sizes))
+    count = len(sizes)
     inputs, places = distinct(contexts[inside])
     begins = np.concatenate([[0], np.cumsum(sizes)])
     ones = np.ones(len(places), np.float32)
@@ -183,12 +185,12 @@ def _cbow(x, y, contexts, inside, targets, weights, rate, distinct, config, meas
     share = (1 / sizes).astype(np.float32)[:, None]
     mean = (windows @ x.take(inputs, 0)) * share  # [N, size]
     outputs, columns = distinct(targets.ravel())
-    vectors = y.take(outputs, 0).take(columns, 0).reshape(*targets.shape, -1)  # [N, 1 + negatives, size]
+    vectors = y.take(targets, 0)  # [N, 1 + negatives, size]
     probability = 1 / (1 + np.exp(-np.einsum("nd,nkd->nk", mean, vectors)))
     gradient = -probability
     gradient[:, 0] += 1
     gradient *= weights
-    dmean = np.einsum("nk,nkd->nd", gradient, vectors)
+    dmean = np.matmul(gradient[:, None], vectors)[:, 0]
     if config.divided_gradient:
         dmean *= share
     begins = np.arange(0, targets.size + 1, targets.shape[1])
