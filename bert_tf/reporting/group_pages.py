@@ -47,11 +47,11 @@ def grid_page(grid):
     labels, legend = line_labels([_short(row) for row in rows])
     plots = []
     for split in ("dev", "test"):
-        if split in rows[0]:
-            metric = grid.summary.metric_of(split)
-            spreads = [row.get("spread", {}).get(split, {}).get(metric) for row in rows]
-            values = [row[split][metric] for row in rows]
-            plots.append(dots(f"{split} {metric}", list(zip(labels, values, spreads))))
+        metric = grid.summary.metric_of(split)
+        known = [(label, row) for label, row in zip(labels, rows) if split in row]  # not of one that diverged
+        values = [(label, row[split][metric], row.get("spread", {}).get(split, {}).get(metric)) for label, row in known]
+        if values:
+            plots.append(dots(f"{split} {metric}", values))
     runs = [grid.runs[row["folder"]] for row in rows]
     entries = [(label, color, run.best) for color, (label, run) in enumerate(zip(labels, runs)) if run.best.lines]
     best = grid.runs[grid.summary.best]

@@ -95,14 +95,15 @@ def study_table(results):
 def grid_table(summary):
     """A row for each combination of a grid, a column for each setting; the best one is bold."""
     rows = []
-    splits = [split for split in ("dev", "test") if split in summary.grid[0]]
+    splits = [split for split in ("dev", "test") if any(split in row for row in summary.grid)]
     for row in summary.grid:
         best = "best" if row["folder"] == summary.best else None
         cells = [value if isinstance(value, str) else json.dumps(value) for value in row["settings"].values()]
         for split in splits:
             metric = summary.metric_of(split)
             spread = row.get("spread", {}).get(split, {}).get(metric)
-            cells.append(h("td", number(row[split][metric], spread), class_=best))
+            shown = "diverged" if "diverged" in row else number(row[split][metric], spread)
+            cells.append(h("td", shown, class_=best))
         rows.append(cells)
     names = [key.split(".")[-1] for key in summary.grid[0]["settings"]]
     return table([*names, *(f"{split} {summary.metric_of(split)}" for split in splits)], rows, "numbers")

@@ -87,7 +87,7 @@ def lower_is_better(table):
 
 
 def measure(name, metric, labels, predictions=None, probabilities=None, path="the examples"):
-    """The value of a metric, a float.
+    """The value of a metric, a float; NaN where the model gives numbers that are not finite.
 
     Args:
         name: our name, for the message.
@@ -116,6 +116,8 @@ def measure(name, metric, labels, predictions=None, probabilities=None, path="th
             labels = np.eye(count)[labels]
     if metric.function == "cohen_kappa_score":  # its weights are distances in the list of labels
         arguments["labels"] = range(np.shape(probabilities)[1])
+    if not np.isfinite(given).all():
+        return float("nan")
     problem = "its value is not a number"
     try:
         if metric.function == "average_precision_score" and not np.any(labels, axis=0).all():

@@ -5,6 +5,7 @@ import json
 
 from bert_tf import config as configuration
 from bert_tf import files, interrupts
+from bert_tf.backend import NonFiniteError
 from bert_tf.console import table
 from bert_tf.errors import RunDirectoryError
 from bert_tf.remote import shown, writes_to
@@ -12,7 +13,7 @@ from bert_tf.reporting import guarded, write_report
 from bert_tf.tasks.record import TASKS, check_task
 from bert_tf.training.finetuning import finetune_seeds
 from bert_tf.training.run_directory import CONFIG, SUMMARY, RunDirectory
-from bert_tf.training.strategies import explain_lost_workers, is_chief, strategy_of
+from bert_tf.training.strategies import explain_lost_workers, is_chief, is_cluster, strategy_of
 
 TABLE = "grid.txt"
 
@@ -30,11 +31,13 @@ def finetune_grid(grid, output):
 
     Returns:
         What `finetune` returns for the best combination, with "grid": for each combination {"folder", "settings", "dev"
-        and, with a test file, "test" (means over the seeds), and their "spread" with several seeds}.
+        and, with a test file, "test" (means over the seeds), and their "spread" with several seeds}. One whose loss is not
+        finite has {"folder", "settings", "diverged": the message}.
 
     Raises:
         RunDirectoryError: `output` holds another experiment.
-        ConfigError, DataError, NonFiniteError, Interrupted: as `finetune`.
+        NonFiniteError: every combination diverged; with several workers, one did.
+        ConfigError, DataError, Interrupted: as `finetune`.
     """
     first = grid.combinations[0].config
     strategy = strategy_of(first.train)
@@ -48,7 +51,7 @@ def finetune_grid(grid, output):
         folder = RunDirectory.claim(output, first, in_place, varied=grid.axes)
         _check_lists(folder, grid.axes)
 
-        summaries = {}
+        summaries, diverged = {}, {}
         for number, combination in enumerate(grid.combinations):
             if writes:
                 print(f"\n== {number + 1} of {len(grid.combinations)}: {combination.name}", flush=True)
@@ -58,8 +61,16 @@ def finetune_grid(grid, output):
                 configuration.save(_record(grid), folder.path / CONFIG)
                 path.mkdir(exist_ok=True)
 
-            summaries[combination.name] = finetune_seeds(combination.config, path, strategy, in_place, begin)
-        summary = _summarize(grid, summaries)
+            try:
+                summaries[combination.name] = finetune_seeds(combination.config, path, strategy, in_place, begin)
+            except NonFiniteError as error:  # a rate that is too high is a result, too; the others go on
+                if is_cluster(strategy):  # the other workers may not know of it
+                    raise
+                print(f"{combination.name} diverged: {error}", flush=True)
+                diverged[combination.name] = error
+        if not summaries:
+            raise next(iter(diverged.values()))
+        summary = _summarize(grid, summaries, diverged)
         if writes:
             folder.check_in_place("the summary")
             with files.atomic_write(folder.path / SUMMARY) as file:
@@ -74,28 +85,35 @@ def finetune_grid(grid, output):
 def grid_table(summary):
     """The lines of a table: a row for each combination, with its dev and test metric. A star marks the best."""
     rows, metrics = summary["grid"], {"dev": summary["metric"], "test": summary["test_metric"]}
-    splits = [split for split in metrics if split in rows[0]]
+    splits = [split for split in metrics if any(split in row for row in rows)]
     lines = [(*(key.split(".")[-1] for key in rows[0]["settings"]), *(f"{s} {metrics[s]}" for s in splits), "")]
     for row in rows:
-        cells = []
-        for split in splits:
-            spread = f" ± {row['spread'][split][metrics[split]]:.4f}" if "spread" in row else ""
-            cells.append(f"{row[split][metrics[split]]:.4f}{spread}")
+        cells = (_cell(row, split, metrics[split]) for split in splits)
         settings = (value if isinstance(value, str) else json.dumps(value) for value in row["settings"].values())
         lines.append((*settings, *cells, "*" if row["folder"] == summary["best"] else ""))
     return list(table(lines, right=range(len(lines[0]) - 1)))
 
 
-def _summarize(grid, summaries):
+def _cell(row, split, metric):
+    if "diverged" in row:
+        return "diverged"
+    spread = f" ± {row['spread'][split][metric]:.4f}" if "spread" in row else ""
+    return f"{row[split][metric]:.4f}{spread}"
+
+
+def _summarize(grid, summaries, diverged):
     config = check_task(grid.combinations[0].config.task)
     metric = next(iter(summaries.values()))["metric"]
     sign = -1 if metric in TASKS[config.kind].lower else 1
     best = max(summaries, key=lambda name: sign * summaries[name]["dev"]["mean"][metric])
     rows = []
     for combination in grid.combinations:
+        row = {"folder": combination.name, "settings": combination.settings}
+        if combination.name in diverged:
+            rows.append(row | {"diverged": str(diverged[combination.name])})
+            continue
         found = summaries[combination.name]
         splits = [split for split in ("dev", "test") if split in found]
-        row = {"folder": combination.name, "settings": combination.settings}
         row |= {split: found[split]["mean"] for split in splits}
         if "spread" in found["dev"]:
             row["spread"] = {split: found[split]["spread"] for split in splits}

@@ -1,5 +1,6 @@
 """Makes the optimizer of pretraining and fine-tuning from its settings."""
 
+from absl import logging
 from keras import ops
 
 from bert_tf.backend import WarmupDecay
@@ -11,7 +12,16 @@ _KERAS_NAMES = {"clip_norm": "global_clipnorm"}
 
 
 def make_optimizer(config, total_steps):
-    """The optimizer that `config.name` names, on the `make_schedule` of `total_steps` updates."""
+    """The optimizer that `config.name` names, on the `make_schedule` of `total_steps` updates.
+
+    A warning says that the warm-up is longer than the run, and shortened to it.
+    """
+    if (config.warmup_steps or 0) > total_steps and config.schedule != "hold":  # held at the peak, it is no warm-up
+        logging.warning(
+            "optimizer.warmup_steps=%d is more than the %d updates of the run: the warm-up is shortened to %d, and the rate "
+            "comes to its peak of %g only at the end; set optimizer.warmup_steps to fewer, such as %d",
+            config.warmup_steps, total_steps, total_steps, config.learning_rate, max(1, total_steps // 10),
+        )  # fmt: skip
     record = OPTIMIZERS[config.name]
     arguments = {_KERAS_NAMES.get(name, name): getattr(config, name) for name in record.arguments}
     return resolve(record.optimizer)(make_schedule(config, total_steps), **arguments)

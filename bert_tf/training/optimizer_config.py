@@ -18,7 +18,8 @@ class OptimizerConfig:
         name: "adamw"; "adagrad": ELMo's; "lamb": ALBERT's optimizer for batches of thousands (Lan et al. 2019, section 4.1);
             "adafactor": T5's, which keeps two vectors where the others keep two matrices.
         learning_rate: the peak, at the end of the warm-up. Adafactor's is relative to the size of each variable.
-        warmup_steps: updates over which the learning rate rises from 0; None for `warmup_fraction` of the run.
+        warmup_steps: updates over which the learning rate rises from 0, at most those of the run; None for `warmup_fraction`
+            of the run.
         warmup_fraction: the fraction of the run that is warm-up, where `warmup_steps` is not set.
         schedule: how warm-up and decay meet. "replace": the decay is counted from the first update, and the warm-up
             replaces it while it lasts (BERT). "multiply": both factors apply at once (ELECTRA). "after": the decay begins

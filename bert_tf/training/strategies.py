@@ -55,6 +55,11 @@ def is_chief(strategy):
     return strategy.extended.should_checkpoint
 
 
+def is_cluster(strategy):
+    """Whether several workers train together."""
+    return strategy.cluster_resolver is not None and len(_workers()) > 1
+
+
 def feed(strategy, global_batch, make_dataset):
     """The dataset for `fit`, in which every replica gets its rows of each global batch, in order.
 
@@ -168,7 +173,7 @@ def of_chief(strategy, number):
 
 def _sums(strategy, numbers):
     """Sums over the replicas of all workers, as Python numbers."""
-    if not _is_cluster(strategy):
+    if not is_cluster(strategy):
         return numbers
     tensors = tf.constant(numbers, tf.float64 if isinstance(numbers[0], float) else tf.int64)
 
@@ -195,11 +200,7 @@ def explain_lost_workers():
 
 def _is_one_dataset(strategy):
     """Whether `fit` itself distributes each batch to the replicas."""
-    return not is_tpu(strategy) and not _is_cluster(strategy)
-
-
-def _is_cluster(strategy):
-    return strategy.cluster_resolver is not None and len(_workers()) > 1
+    return not is_tpu(strategy) and not is_cluster(strategy)
 
 
 def _workers():

@@ -380,7 +380,7 @@ def test_lists_of_values_are_a_grid(monkeypatch, capsys):
 
     def finetune_grid(grid, output):
         rows = [{"folder": c.name, "settings": c.settings, "dev": {"accuracy": 0.5}} for c in grid.combinations]
-        return {"metric": "accuracy", "best": rows[4]["folder"], "grid": rows, "warnings": []}
+        return {"metric": "accuracy", "test_metric": "accuracy", "best": rows[4]["folder"], "grid": rows, "warnings": []}
 
     monkeypatch.setattr(grid, "finetune_grid", finetune_grid)
     command = re.search(r"bert-tf (finetune .*--output grid .*(?:\n .*)*)", finetune_command.__doc__)[1]

@@ -7,6 +7,7 @@ import keras
 import numpy as np
 import pytest
 
+from bert_tf.backend import NonFiniteError
 from bert_tf.errors import ConfigError, RunDirectoryError
 from bert_tf.models.families import build_config, build_encoder, describe
 from bert_tf.tokenizers import WordPieceTokenizer
@@ -131,3 +132,15 @@ def test_a_grid_is_resumed_and_its_best_is_used(folder, tmp_path, monkeypatch):
         RunDirectoryError, match="holds another run: its optimizer.learning_rate is .1e-06, 0.02., this one's 0.02"
     ):
         finetuning.finetune(found.combinations[1].config, tmp_path / "grid")
+
+
+def test_a_combination_that_diverges_does_not_end_the_grid(folder, tmp_path, capsys):
+    diverging = {"learning_rate": [1e6], "weight_decay": 1e38}
+    with pytest.raises(NonFiniteError, match="not finite"):
+        finetune_grid(read_grid(settings(folder, diverging)), tmp_path / "none")
+    summary = finetune_grid(read_grid(settings(folder, diverging | {"learning_rate": [1e6, 0.0]})), tmp_path / "grid")
+    assert "learning_rate=1000000.0 diverged: " in capsys.readouterr().out
+    assert summary["best"] == "learning_rate=0.0" and "not finite" in summary["grid"][0]["diverged"]
+    lines = [line.split() for line in grid_table(summary)]
+    assert lines[1] == ["1000000.0", "diverged"] and lines[2][2] == "*"
+    assert "diverged" in (tmp_path / "grid" / "report.html").read_text(encoding="utf-8")

@@ -1,5 +1,7 @@
 """The optimizers that settings name: what they refuse, and Adafactor in a run: its memory, and resuming."""
 
+import logging
+
 import keras
 import numpy as np
 import pytest
@@ -56,6 +58,18 @@ def test_rsqrt_needs_a_warm_up():
         build(decay="rsqrt", warmup_steps=0)
     with pytest.raises(ConfigError, match="set warmup_steps to 1 or more"):
         make_optimizer(build(decay="rsqrt"), 20)  # a hundredth of the run, rounded down
+
+
+def test_a_warm_up_longer_than_the_run_is_said(caplog):
+    with caplog.at_level(logging.WARNING, logger="absl"):
+        schedule = make_optimizer(build(warmup_steps=1000, learning_rate=1e-3), 20)._learning_rate
+    assert float(schedule(10)) == pytest.approx(0.5e-3)
+    assert "optimizer.warmup_steps=1000 is more than the 20 updates of the run" in caplog.text
+    caplog.clear()
+    with caplog.at_level(logging.WARNING, logger="absl"):
+        make_optimizer(build(name="adafactor"), 20)  # 10,000 updates at the peak, as T5 has them
+        make_optimizer(build(warmup_steps=20), 20)
+    assert not caplog.text
 
 
 def test_a_run_of_an_older_version_keeps_its_settings():
