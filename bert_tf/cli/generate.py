@@ -36,12 +36,11 @@ def add_arguments(parser):
 
 
 def run(arguments):
-    from bert_tf.config import apply_overrides, build
-    from bert_tf.generation.generation_config import GenerationConfig
+    from bert_tf.config import apply_overrides
 
     given = {} if arguments.max_new_tokens is None else {"max_new_tokens": arguments.max_new_tokens}
     given = apply_overrides(given, arguments.set)
-    config = build(GenerationConfig, given, base=run_settings(arguments.run))
+    config = run_settings(arguments.run).changed(given)
 
     from bert_tf.generation import TextGenerator
     from bert_tf.training.loading import load_for_generation

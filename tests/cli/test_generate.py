@@ -39,6 +39,15 @@ def test_it_prints_what_the_generator_returns(capsys):
     assert len(lines) == 2 and lines[0].endswith(f"the{answer.text}") and lines[0].split()[0] == f"{answer.score:.3f}"
 
 
+def test_another_method_than_that_of_the_run(capsys, monkeypatch):
+    assert main(["generate", str(GPT2), "the", "--max-new-tokens", "4"]) == 0
+    greedy = capsys.readouterr().out
+    stored = GenerationConfig("beam_search", beams=3, n_best=2)
+    monkeypatch.setattr("bert_tf.cli.generate.run_settings", lambda run: stored)
+    assert main(["generate", str(GPT2), "the", "--max-new-tokens", "4", "--set", "method=greedy"]) == 0
+    assert capsys.readouterr().out == greedy
+
+
 def test_mistakes_are_one_sentence(capsys):
     assert main(["generate", str(GPT2), "the", "--max-new-tokens", "5000"]) == 1
     error = capsys.readouterr()
