@@ -1,7 +1,9 @@
 """Continue prompts with a language model, or answer them with a model that was trained to answer sources.
 
 A language model (GPT) prints the prompt and what comes after it. An encoder-decoder (T5) and a run of the task or
-objective text_to_text read the prompt as a source and print the text that they write. The default is greedy, for a
+objective text_to_text read the prompt as a source and print the text that they write. By default prompt and new tokens
+together are no longer than the sequences of pretraining, because positions beyond are untrained; --max-new-tokens may
+go beyond, up to the model's positions. The default method is greedy, for a
 fine-tuned run what its task.generation says. A seed gives the same text again. Several prompts, and beam search, print
 a line for each text: its score, then the text.
 
@@ -23,7 +25,7 @@ in Python:
 def add_arguments(parser):
     parser.add_argument("run", help="the run of a decoder or encoder-decoder, or a published checkpoint")
     parser.add_argument("prompt", nargs="+", help="texts to continue or to answer")
-    parser.add_argument("--max-new-tokens", type=int, help="the most tokens (default 64, or that of a fine-tuned run)")
+    parser.add_argument("--max-new-tokens", type=int, help="the most tokens (default 64, or that of a fine-tuned run; see above)")
     parser.add_argument(
         "--set",
         action="append",
@@ -34,18 +36,21 @@ def add_arguments(parser):
 
 
 def run(arguments):
-    from bert_tf.config import apply_overrides, build
-    from bert_tf.generation.generation_config import GenerationConfig
+    from bert_tf.config import apply_overrides
 
     given = {} if arguments.max_new_tokens is None else {"max_new_tokens": arguments.max_new_tokens}
-    config = build(GenerationConfig, apply_overrides(given, arguments.set), base=run_settings(arguments.run))
+    given = apply_overrides(given, arguments.set)
+    config = run_settings(arguments.run).changed(given)
 
     from bert_tf.generation import TextGenerator
     from bert_tf.training.loading import load_for_generation
 
     model, tokenizer, frame = load_for_generation(arguments.run)
     generate = TextGenerator(model, tokenizer, frame=frame)
-    begins = [""] * len(arguments.prompt) if generate.prompts.frame.is_source else arguments.prompt
+    is_source = generate.prompts.frame.is_source
+    if not is_source and "max_new_tokens" not in given:
+        config = within_trained_length(config, generate.prompts, arguments)
+    begins = [""] * len(arguments.prompt) if is_source else arguments.prompt
     if len(arguments.prompt) == 1 and config.method != "beam_search":
         pieces = generate.stream(arguments.prompt[0], config)
         print(begins[0] + next(pieces, ""), end="", flush=True)  # after what could be refused
@@ -56,6 +61,23 @@ def run(arguments):
     for begin, answers in zip(begins, generate(arguments.prompt, config)):
         for answer in answers:
             print(f"{answer.score:9.3f}  {begin}{answer.text}")
+
+
+def within_trained_length(config, prompts, arguments):
+    """`config` with at most the new tokens for which every prompt leaves room in the run's trained length."""
+    import dataclasses
+
+    from bert_tf.errors import DataError
+    from bert_tf.training.loading import trained_length
+
+    trained, longest = trained_length(arguments.run), max(len(prompts.ids(text)) for text in arguments.prompt)
+    room = trained - longest
+    if room < 1:
+        raise DataError(
+            f"a prompt has {longest} tokens, and {arguments.run} was trained on sequences of {trained}; shorten it, or "
+            f"set --max-new-tokens to write at untrained positions"
+        )
+    return dataclasses.replace(config, max_new_tokens=min(config.max_new_tokens, room))
 
 
 def run_settings(run):

@@ -8,7 +8,8 @@ continuation, and whether greedy generation would give it.
 --corpus: perplexity of files, folders and globs, as `bert-tf shards` reads them, with a decoder. exp(nll / tokens),
 exp(nll / words), and bits per byte: the last two compare models with different vocabularies. A document longer than
 --length tokens is read in windows that begin every --stride tokens; a smaller stride costs more and gives a lower
-perplexity. State both with a result.
+perplexity. State both with a result. Positions beyond the length of pretraining are untrained: a --length beyond it
+gives a higher perplexity.
 
 example:
   bert-tf score gpt "The capital of France is" " Paris"
@@ -34,7 +35,7 @@ def add_arguments(parser):
     parser.add_argument("--output", help="write the scored pairs here, .tsv or .jsonl, instead of printing them")
     parser.add_argument("--corpus", nargs="+", help=".txt, .jsonl, .tsv, .csv (also .gz), .parquet, folders, globs")
     parser.add_argument("--text-field", default="text", help="field or column of the text (default %(default)s)")
-    parser.add_argument("--length", type=int, help="tokens of a window (default: the model's positions)")
+    parser.add_argument("--length", type=int, help="tokens of a window (default: the sequence length of pretraining)")
     parser.add_argument("--stride", type=int, help="tokens between two windows (default: length - 1)")
     parser.add_argument("--batch-size", type=int, default=8, help="sequences of a batch (default %(default)s)")
     parser.add_argument("--json", action="store_true", help="print the perplexity as one line of JSON")
@@ -44,12 +45,14 @@ def run(arguments):
     check(arguments)
 
     from bert_tf.generation import TextScorer
-    from bert_tf.training.loading import load_for_generation
+    from bert_tf.training.loading import load_for_generation, trained_length
 
     pairs = None if arguments.corpus else pairs_of(arguments)
     model, tokenizer, frame = load_for_generation(arguments.run)
     scorer = TextScorer(model, tokenizer, arguments.batch_size, frame)
     if arguments.corpus:
+        if not scorer.frame.is_source:  # which `perplexity` refuses
+            arguments.length = arguments.length or trained_length(arguments.run)
         print_perplexity(perplexity(scorer, arguments), arguments)
     else:
         print_scores(pairs, scores_of(scorer, pairs), arguments.output)

@@ -4,7 +4,7 @@ import dataclasses
 
 import tensorflow as tf
 
-from bert_tf.config import build, to_dict
+from bert_tf.config import to_dict
 from bert_tf.errors import ConfigError
 from bert_tf.export.requests import check_as_many, check_between, refuse_texts
 from bert_tf.export.signatures import TEXT, TRIAL_TEXTS, ServingModule, Signature
@@ -43,7 +43,7 @@ class ServedGeneration(ServingModule):
         tokenizer, sequence_length, static: as in `ServingModule`, of the prompts.
         stop_tokens, allowed_tokens: of `TextGenerator`.
         frame: the `Frame` in which prompts are read; None for that of the objective.
-        base: a `GenerationConfig`, the defaults of `settings`.
+        base: the `GenerationConfig` that `settings` change.
         target_length: the most tokens of a target that `score` takes, if it is above `max_new_tokens`.
         settings: those of `GenerationConfig`. `max_new_tokens` and `top_k` are also the most that a request can set.
 
@@ -72,7 +72,7 @@ class ServedGeneration(ServingModule):
         **settings,
     ):
         super().__init__(model, tokenizer, sequence_length, static=static)
-        self.config = build(GenerationConfig, settings, base=base)
+        self.config = base.changed(settings)
         self.stop_tokens, self.allowed_tokens = tuple(stop_tokens), allowed_tokens and tuple(allowed_tokens)
         backbone, frame = model.backbone, frame or model.frame(tokenizer)
         self._generator = TextGenerator(backbone, tokenizer, stop_tokens, allowed_tokens, frame)

@@ -3,8 +3,13 @@
 import dataclasses
 from typing import Annotated, Literal
 
-from bert_tf.config import Range, check_fields
+from bert_tf.config import Range, build, check_fields
 from bert_tf.errors import ConfigError
+
+_SETTINGS_OF = {
+    "sample": ("temperature", "top_k", "top_p", "seed"),
+    "beam_search": ("beams", "n_best", "beam_variant", "length_penalty"),
+}
 
 
 @dataclasses.dataclass(frozen=True)
@@ -66,17 +71,30 @@ class GenerationConfig:
             )
         if self.n_best > self.beams:
             raise ConfigError(f"n_best={self.n_best} is above beams={self.beams}; raise beams")
-        owners = {
-            "sample": ("temperature", "top_k", "top_p", "seed"),
-            "beam_search": ("beams", "n_best", "beam_variant", "length_penalty"),
-        }
-        defaults = {field.name: field.default for field in dataclasses.fields(self)}
-        for method, names in owners.items():
+        for method, names in _SETTINGS_OF.items():
             for name in names:
-                if method != self.method and getattr(self, name) != defaults[name]:
+                if method != self.method and getattr(self, name) != getattr(GenerationConfig, name):
                     raise ConfigError(
                         f"'{name}' applies only to method={method}, but method is '{self.method}'; "
                         f"remove '{name}' or set method={method}"
                     )
         if "" in self.stop_strings:
             raise ConfigError("stop_strings has an empty string, at which every text would end; remove it")
+
+    def changed(self, settings):
+        """These settings with some of them changed; with another method, those of the old one get their defaults.
+
+        Args:
+            settings: dict, name -> new value.
+
+        Raises:
+            ConfigError: an unknown name, a value that does not fit, or settings of another method than the new one.
+
+        Example:
+            GenerationConfig(method="beam_search", beams=8).changed({"method": "greedy"})
+        """
+        kept = self
+        if settings.get("method", self.method) != self.method:
+            own = {name: getattr(GenerationConfig, name) for name in _SETTINGS_OF.get(self.method, ())}
+            kept = dataclasses.replace(self, method="greedy", **own)
+        return build(GenerationConfig, settings, base=kept)

@@ -41,7 +41,8 @@ class Perplexity:
 
     Attributes:
         nll: float, the sum over all predicted tokens.
-        tokens, words, bytes: int, the tokens predicted, the words between white space, and the bytes of UTF-8.
+        tokens, words, bytes: int, the tokens predicted, and the words between white space and the bytes of UTF-8 of
+            their text.
 
     Example:
         Perplexity(nll=69.3, tokens=50, words=40, bytes=200).per_token  # 4.0
@@ -203,9 +204,9 @@ class TextScorer:
         length, stride = self._window(length, stride)
         windows, total, read, size = [], Perplexity(0.0, 0, 0, 0), 0, _BATCHES * self.batch_size
         for document in documents:
-            ids = [*self._start, *self.tokenizer.encode(document)]
+            ids, text = self._predicted(document)
             read += max(len(ids) - 1, 0)
-            total = total.plus(words=len(document.split()), bytes=len(document.encode("utf-8", "surrogatepass")))
+            total = total.plus(words=len(text.split()), bytes=len(text.encode("utf-8", "surrogatepass")))
             windows += [(ids[begin:end], new - begin) for begin, end, new in windows_of(len(ids), length, stride)]
             while len(windows) >= size:
                 total, windows = self._with(total, windows[:size]), windows[size:]
@@ -235,6 +236,14 @@ class TextScorer:
         if not 1 <= stride < length:
             raise ConfigError(f"stride={stride} must be at least 1 and below the length of {length} tokens")
         return length, stride
+
+    def _predicted(self, document):
+        """The ids of a document, and the text of those that are predicted: all but the first."""
+        if self.start_id is not None:
+            return [self.start_id, *self.tokenizer.encode(document)], document
+        data = document.encode("utf-8", "surrogatepass")
+        ids, _, ends = (x[0].numpy().tolist() for x in self.tokenizer.tokenize_with_offsets([data]))
+        return ids, document[ends[0] :] if ids else ""
 
     def _with(self, total, windows):
         """`total` and the new tokens of some windows."""

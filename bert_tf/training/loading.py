@@ -371,6 +371,9 @@ def trained_length(path):
     """The sequence length that a pretraining run was trained with; positions beyond are untrained.
 
     Of a published checkpoint the longest possible one.
+
+    Raises:
+        RunDirectoryError: a run that does not record it.
     """
     source = open_source(path)
     if source.format != "run":

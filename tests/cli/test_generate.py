@@ -1,6 +1,7 @@
 """`bert-tf generate` on the small published-format GPT-2 of the fixtures, and on a T5."""
 
 import functools
+import json
 from pathlib import Path
 
 import numpy as np
@@ -38,6 +39,15 @@ def test_it_prints_what_the_generator_returns(capsys):
     assert len(lines) == 2 and lines[0].endswith(f"the{answer.text}") and lines[0].split()[0] == f"{answer.score:.3f}"
 
 
+def test_another_method_than_that_of_the_run(capsys, monkeypatch):
+    assert main(["generate", str(GPT2), "the", "--max-new-tokens", "4"]) == 0
+    greedy = capsys.readouterr().out
+    stored = GenerationConfig("beam_search", beams=3, n_best=2)
+    monkeypatch.setattr("bert_tf.cli.generate.run_settings", lambda run: stored)
+    assert main(["generate", str(GPT2), "the", "--max-new-tokens", "4", "--set", "method=greedy"]) == 0
+    assert capsys.readouterr().out == greedy
+
+
 def test_mistakes_are_one_sentence(capsys):
     assert main(["generate", str(GPT2), "the", "--max-new-tokens", "5000"]) == 1
     error = capsys.readouterr()
@@ -64,6 +74,29 @@ def test_an_encoder_decoder_prints_what_it_writes(tmp_path, capsys):
     assert capsys.readouterr().out == f"{answer.text}\n"
     assert main(["generate", str(tmp_path / "t5"), "the union", "state", "--max-new-tokens", "4"]) == 0
     assert capsys.readouterr().out.splitlines()[0] == f"{answer.score:9.3f}  {answer.text}"
+
+
+def test_the_default_stays_within_the_trained_length(tmp_path, capsys):
+    objective, tokenizer = loading.load_pretrained(str(GPT2))
+    model, run = objective.backbone, str(tmp_path / "run")
+    record = {"model": describe(model.config), "objective": {"name": "causal_lm"}, "data": {"sequence_length": 6}}
+    write_run(tmp_path / "run", record, tokenizer, {v.path: np.ascontiguousarray(v) for v in model.weights}, 1)
+    generate, prompts = TextGenerator(model, tokenizer), ["the", "the a"]
+    longest = max(len(generate.prompts.ids(text)) for text in prompts)
+    for given, tokens in (([], 6 - longest), (["--max-new-tokens", "8"], 8), (["--set", "max_new_tokens=8"], 8)):
+        expected = [answer.text for (answer,) in generate(prompts, GenerationConfig(max_new_tokens=tokens))]
+        assert main(["generate", run, *prompts, *given]) == 0
+        lines = capsys.readouterr().out
+        assert all(f"{prompt}{text}\n" in lines for prompt, text in zip(prompts, expected))
+    assert main(["generate", run, "the a the a the a"]) == 1
+    assert "was trained on sequences of 6; shorten it, or set --max-new-tokens" in capsys.readouterr().err
+
+    (tmp_path / "corpus.txt").write_text("the a the b " * 5)
+    scorer = TextScorer(model, tokenizer)
+    for given, length in (([], 6), (["--length", "10"], 10)):
+        assert main(["score", run, "--corpus", str(tmp_path / "corpus.txt"), "--json", *given]) == 0
+        nll = json.loads(capsys.readouterr().out)["nll"]
+        assert nll == pytest.approx(scorer.perplexity([("the a the b " * 5).strip()], length).nll, rel=1e-4)
 
 
 def test_a_decoder_trained_on_pairs_answers_its_prompt(tmp_path, capsys):

@@ -152,6 +152,12 @@ def test_long_and_empty_prompts(gpt, tmp_path):
     assert score["log_likelihood"][0] == pytest.approx(alone.log_likelihood, rel=1e-4)
 
 
+def test_another_method_than_that_of_the_task(gpt):
+    stored = GenerationConfig("beam_search", NEW, beams=3, n_best=2)
+    module = ServedGeneration(*gpt, LENGTH, base=stored, method="greedy")
+    assert module.config == GenerationConfig(max_new_tokens=NEW)
+
+
 def test_wrong_requests(gpt):
     objective, tokenizer = gpt
     module = ServedGeneration(objective, tokenizer, LENGTH, method="sample", top_k=9, max_new_tokens=NEW)

@@ -229,6 +229,8 @@ def test_without_a_start_token_the_first_token_is_context(model, tokenizer):
     assert score.tokens == len(ids) - begin
     found = scorer.perplexity([text, ""], length=8, stride=7)
     assert found.tokens == len(values) > 4
+    rest = text[len(tokenizer.decode(ids[:1])) :]
+    assert (found.words, found.bytes) == (len(rest.split()), len(rest.encode()))
     with pytest.raises(DataError, match="'the' needs a context"):
         scorer.continuations([("", "the")])
 

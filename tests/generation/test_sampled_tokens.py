@@ -156,6 +156,19 @@ def test_a_seed_gives_the_same_text_and_another_seed_another():
     assert (text(1)[0] != text(1)[1]).any()  # each text of a request has a stream of its own
 
 
+def test_another_method_drops_the_settings_of_the_old_one():
+    stored = GenerationConfig(method="beam_search", beams=8, n_best=2, max_new_tokens=9)
+    assert stored.changed({"method": "greedy"}) == GenerationConfig(max_new_tokens=9)
+    assert stored.changed({"method": "sample", "seed": 3}) == GenerationConfig("sample", max_new_tokens=9, seed=3)
+    assert stored.changed({"beams": 4}) == GenerationConfig("beam_search", 9, beams=4, n_best=2)
+    with pytest.raises(ConfigError, match="'top_p' applies only to method=sample, but method is 'beam_search'"):
+        stored.changed({"top_p": 0.9})
+    with pytest.raises(ConfigError, match="'n_best' applies only to method=beam_search"):
+        stored.changed({"method": "greedy", "n_best": 2})
+    with pytest.raises(ConfigError, match="'gredy'"):
+        stored.changed({"method": "gredy"})
+
+
 def test_settings_of_another_method_are_refused():
     with pytest.raises(ConfigError, match="'top_p' applies only to method=sample"):
         GenerationConfig(top_p=0.9)

@@ -1,5 +1,6 @@
 """T5's objectives against ports of its code, closed forms, and the promises of every corruption."""
 
+import contextlib
 import types
 
 import numpy as np
@@ -8,6 +9,7 @@ import tensorflow as tf
 from scipy import stats
 
 from bert_tf.errors import ConfigError
+from bert_tf.tokenizers import Layout
 from tfrecords.corruption.denoising import DenoisingCorruption
 from tfrecords.corruption.denoising_config import DenoisingConfig
 
@@ -17,6 +19,7 @@ FIRST_SENTINEL = len(VOCABULARY) - 1
 TOKENIZER = types.SimpleNamespace(
     sep_id=END, pad_id=PAD, unk_id=UNKNOWN, special_ids=(PAD, END, UNKNOWN),
     random_ids=np.array(TEXT), sentinel_ids=range(FIRST_SENTINEL, FIRST_SENTINEL - SENTINELS, -1),
+    layout=Layout(after_first=(END,)),
 )  # fmt: skip
 
 
@@ -81,6 +84,13 @@ def test_lengths_are_the_published_ones():
         assert DenoisingConfig().lengths(raw)[1] == target
     byt5 = DenoisingConfig(mean_span=20.0)
     assert (byt5.longest_text(1024), byt5.lengths(1193)[1], byt5.sentinels(1193)) == (1193, 189, 9)
+
+
+def test_rows_of_the_published_length_are_full():
+    """568 tokens and </s>: inputs of 512 and targets of 114, without a column of padding."""
+    result = corrupted(DenoisingConfig(), batch([568, 568], 569))
+    assert result["token_ids"].shape == (2, 512) and result["target_ids"].shape == (2, 114)
+    assert result["padding_mask"].all() and result["target_weights"].all()
 
 
 @pytest.mark.parametrize("mean_span", [1.0, 3.0, 8.0])
@@ -160,6 +170,11 @@ def test_replaced_spans_equal_a_port_of_the_original():
 def test_too_few_sentinels_are_an_error_before_the_first_step():
     with pytest.raises(ConfigError, match="needs 128 sentinels for texts of 512 tokens, and the vocabulary has 100"):
         DenoisingCorruption(TOKENIZER, DenoisingConfig(method="replace_spans", rate=0.5)).check_sentinels(512)
+    exact = DenoisingConfig(rate=0.5, mean_span=1.0)  # a sentinel for two tokens: </s> of the row needs none
+    for width, raises in ((202, False), (203, True)):
+        reader = types.SimpleNamespace(manifest=types.SimpleNamespace(sequence_length=width))
+        with pytest.raises(ConfigError) if raises else contextlib.nullcontext():
+            DenoisingCorruption.of_shards(reader, TOKENIZER, exact)
     with pytest.raises(ConfigError, match="sentinels"):
         DenoisingCorruption(TOKENIZER, DenoisingConfig(rate=0.5, mean_span=1.0)).check_sentinels(512)
 

@@ -91,7 +91,7 @@ def test_span_corruption_has_the_sentinels_of_the_checkpoints(byt5):
         restored += spans.get(token, [token])
     assert restored == ids
     with pytest.raises(
-        ConfigError, match=r"needs 28 sentinels for texts of 561 tokens, and the vocabulary has 11; .*byte_extra_ids"
+        ConfigError, match=r"needs 28 sentinels for texts of 560 tokens, and the vocabulary has 11; .*byte_extra_ids"
     ):
         corrupted(byt5, "x" * 560)
     _, inputs, targets = corrupted(ByteTokenizer(sentinels="extra_ids"), "x" * 560)

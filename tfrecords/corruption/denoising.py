@@ -31,17 +31,17 @@ class DenoisingCorruption:
     in the text (the original takes ids of ordinary tokens as sentinels).
 
     Args:
-        tokenizer: gives `special_ids`, `sep_id` (the token that ends inputs and targets), `random_ids` and
-            `sentinel_ids`.
+        tokenizer: gives `special_ids`, `sep_id` (the token that ends inputs and targets), `random_ids`,
+            `sentinel_ids`, and the `layout` of the rows.
         config: a `DenoisingConfig`.
 
     Call arguments:
-        batch: dict with token_ids int32 [B, S], one text a row; padding_mask bool [B, S]; example_index int64 [B],
+        batch: dict with token_ids int32 [B, S], one text a row with the special tokens of the layout; padding_mask bool [B, S]; example_index int64 [B],
             epoch int64 [B]; S must be static.
         seed: int or int64 scalar.
 
     Returns:
-        dict:
+        dict, I and T as `config.lengths` of S less the special tokens of the layout:
             token_ids: int32 [B, I], the corrupted text and </s>, then padding
             padding_mask: bool [B, I]
             target_ids: int32 [B, T], the target and </s>, then padding
@@ -66,7 +66,7 @@ class DenoisingCorruption:
         if tokenizer.sep_id is None:
             raise ConfigError("denoising ends texts with the token of the role 'sep' (</s>), and the tokenizer has none")
         self.config, self.end_id, self.pad_id = config, int(tokenizer.sep_id), int(tokenizer.pad_id)
-        self.special_ids = tuple(tokenizer.special_ids)
+        self.special_ids, self._added = tuple(tokenizer.special_ids), tokenizer.layout.special_tokens_per_sequence
         self.sentinels = [int(i) for i in tokenizer.sentinel_ids]
         self._never = [i for i in self.special_ids if i != tokenizer.unk_id]
         self.random_ids = tf.constant(tokenizer.random_ids, tf.int32)
@@ -79,7 +79,7 @@ class DenoisingCorruption:
             ConfigError: also where its texts need more sentinels than there are.
         """
         made = cls(tokenizer, config)
-        made.check_sentinels(reader.manifest.sequence_length)
+        made.check_sentinels(reader.manifest.sequence_length - made._added)
         return made
 
     def check_sentinels(self, tokens):
@@ -94,11 +94,11 @@ class DenoisingCorruption:
             )
 
     def __call__(self, batch, seed):
-        token_ids, length = batch["token_ids"], batch["token_ids"].shape[1]
-        self.check_sentinels(length)
+        token_ids, tokens = batch["token_ids"], batch["token_ids"].shape[1] - self._added
+        self.check_sentinels(tokens)
         keys = example_keys(seed, batch["epoch"], batch["example_index"])
         token_ids, text = self._text(token_ids, batch["padding_mask"])
-        input_length, target_length = self.config.lengths(length)
+        input_length, target_length = self.config.lengths(tokens)
         inputs, kept, targets, wanted = self._pair(token_ids, text, keys)
         input_ids, input_mask = self._compact(inputs, kept, input_length)
         target_ids, target_mask = self._compact(targets, wanted, target_length)
