@@ -4,7 +4,9 @@ import collections
 import dataclasses
 import math
 
+from bert_tf.errors import ConfigError
 from bert_tf.generation import GenerationConfig, TextGenerator, TextScorer
+from bert_tf.parsing import brief
 from bert_tf.prompting.prompts import make_prompts
 
 
@@ -51,11 +53,12 @@ def run_prompts(model, tokenizer, config, batch_size=8, progress=None, frame=Non
         A `PromptingResult`.
 
     Raises:
-        ConfigError, DataError: as `make_prompts`, `TextScorer` and `TextGenerator`.
+        ConfigError, DataError: as `make_prompts`, `TextScorer` and `TextGenerator`; a `config.stop` that the tokenizer
+            cannot write, with a model that continues its prompt.
 
     Example:
         rows = [{"english": "a film", "french": "film"}, {"english": "the film", "french": "film"}]
-        config = PromptingConfig(context="{english} in paris", answer="{french}", test=rows, max_new_tokens=4)
+        config = PromptingConfig(context="{english} in paris", answer="{french}", test=rows, stop=".", max_new_tokens=4)
         run_prompts(gpt, tokenizer, config).accuracy
     """
     prompts, answers = make_prompts(config), []
@@ -115,6 +118,8 @@ class _Writing:
     """Writes an answer, which is right if it equals the expected one."""
 
     def __init__(self, generate, config):
+        if config.stop is not None and not generate.prompts.frame.is_source:
+            _check_stop(generate.tokenizer, config.stop)
         stop_strings = () if config.stop is None else (config.stop,)
         self.generate = generate
         self.config = GenerationConfig(max_new_tokens=config.max_new_tokens, stop_strings=stop_strings)
@@ -126,3 +131,15 @@ class _Writing:
             shown = {"prompt": prompt.text, "expected": prompt.expected.strip(), "answer": answer}
             answers.append(shown | {"correct": answer == shown["expected"]})
         return answers
+
+
+def _check_stop(tokenizer, stop):
+    """Raises ConfigError for a text that no answer has, so that none would end before `max_new_tokens`."""
+    text = f"a {stop} a"
+    decoded = tokenizer.decode(tokenizer.encode(text))
+    if stop not in decoded:
+        raise ConfigError(
+            f"stop is {brief(stop)}, which the model's tokenizer cannot write: it reads {brief(text)} as "
+            f"{brief(decoded)}, and no answer would end there; set stop and separator to a text that it writes, such "
+            f"as '.', or set stop: null"
+        )

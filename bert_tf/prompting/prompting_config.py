@@ -70,7 +70,8 @@ class PromptingConfig:
             GPT-3 on ARC, OpenBookQA and RACE.
         unconditional: the prompt of scoring "unconditional", which says nothing about the example.
         max_new_tokens: the most tokens that the model writes as its answer.
-        stop: the answer ends before this text; null for the model's own end.
+        stop: the answer ends before this text; null for the model's own end. The tokenizer must write it: byte-level
+            BPE writes line ends; WordPiece, SentencePiece and the BPE of GPT-1 do not.
 
     Raises:
         ConfigError: a template with something else than columns in braces; neither or both of `test` and `synthetic`.

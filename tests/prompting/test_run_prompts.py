@@ -1,5 +1,6 @@
 """Answers of small models: scores against sums made in NumPy from logits, and a model that knows the answers."""
 
+import dataclasses
 import json
 
 import keras
@@ -8,6 +9,7 @@ import pytest
 
 import bert_tf
 from bert_tf.cli.main import main
+from bert_tf.errors import ConfigError
 from bert_tf.generation import TextScorer
 from bert_tf.models import GPT2Config, GPT2Decoder
 from bert_tf.models.t5 import T5, T5Config
@@ -107,6 +109,15 @@ def test_a_model_that_knows_the_answers_has_them_all_right(tokenizer, tmp_path, 
     assert [line["correct"] for line in lines] == [True] * 6
     assert main([*command, "--set", "shots=50"]) == 1
     assert "shots=50 needs as many examples" in capsys.readouterr().err
+
+
+def test_a_stop_that_the_tokenizer_cannot_write_is_refused(gpt, tokenizer):
+    rows = [{"word": "red", "answer": "colour"}]
+    config = PromptingConfig(context="{word} is", answer=" {answer}", test=rows, max_new_tokens=3)
+    with pytest.raises(ConfigError, match=r"stop is '\\n', which the model's tokenizer cannot write.*such as '\.'"):
+        run_prompts(gpt, tokenizer, config)
+    for stop in (".", None):
+        assert run_prompts(gpt, tokenizer, dataclasses.replace(config, stop=stop)).count == 1
 
 
 def test_an_encoder_decoder_reads_the_prompt(tokenizer):
