@@ -25,7 +25,9 @@ in Python:
 def add_arguments(parser):
     parser.add_argument("run", help="the run of a decoder or encoder-decoder, or a published checkpoint")
     parser.add_argument("prompt", nargs="+", help="texts to continue or to answer")
-    parser.add_argument("--max-new-tokens", type=int, help="the most tokens (default 64, or that of a fine-tuned run; see above)")
+    parser.add_argument(
+        "--max-new-tokens", type=int, help="the most tokens (default 64, or that of a fine-tuned run; see above)"
+    )
     parser.add_argument(
         "--set",
         action="append",

@@ -66,7 +66,8 @@ class RelativePositionBias(keras.layers.Layer):
         count = self.num_buckets // 2 if self.bidirectional else self.num_buckets
         single = count // 2
         distances = np.arange(self.max_distance + 1)
-        logarithms = np.log(np.maximum(distances, single) / single) / math.log(self.max_distance / single)
+        longest = max(self.max_distance, single + 1)  # else log(1) would be divided by log(1)
+        logarithms = np.log(np.maximum(distances, single) / single) / math.log(longest / single)
         buckets = np.where(distances < single, distances, single + logarithms * (count - single))
         return ops.convert_to_tensor(np.minimum(buckets, count - 1).astype("int32"))
 

@@ -4,6 +4,7 @@ import dataclasses
 from typing import Annotated
 
 from bert_tf.config import Range
+from bert_tf.errors import ConfigError
 from bert_tf.objectives.objective import Objective, ObjectiveConfig, check_running_text
 from tfrecords.corruption.denoising_config import DenoisingConfig
 
@@ -30,6 +31,13 @@ class DenoisingObjectiveConfig(ObjectiveConfig):
     denoising: DenoisingConfig = dataclasses.field(default_factory=DenoisingConfig)
     z_loss: Annotated[float, Range(at_least=0)] = 0.0
     loss_block: Annotated[int | None, Range(at_least=1)] = None
+
+    def check_model(self, model_config):
+        if self.denoising.method == "lm" and getattr(model_config, "prefix", False):
+            raise ConfigError(
+                "model.prefix lets the tokens of a source see each other, and objective.denoising.method=lm has no "
+                "sources; set model.prefix=false or objective.denoising.method=prefix_lm"
+            )
 
     def for_shards(self, packing, sequence_length):
         check_running_text(self.name, packing)

@@ -58,7 +58,7 @@ def run_prompts(model, tokenizer, config, batch_size=8, progress=None, frame=Non
 
     Example:
         rows = [{"english": "a film", "french": "film"}, {"english": "the film", "french": "film"}]
-        config = PromptingConfig(context="{english} in paris", answer="{french}", test=rows, max_new_tokens=4)
+        config = PromptingConfig(context="{english} in paris", answer="{french}", test=rows, stop=".", max_new_tokens=4)
         run_prompts(gpt, tokenizer, config).accuracy
     """
     prompts, answers = make_prompts(config), []
@@ -140,6 +140,6 @@ def _check_stop(tokenizer, stop):
     if stop not in decoded:
         raise ConfigError(
             f"stop is {brief(stop)}, which the model's tokenizer cannot write: it reads {brief(text)} as "
-            f"{brief(decoded)}, and no answer would end there; set stop and separator to a text that it writes, such as "
-            f"'.', or set stop: null"
+            f"{brief(decoded)}, and no answer would end there; set stop and separator to a text that it writes, such "
+            f"as '.', or set stop: null"
         )

@@ -221,4 +221,7 @@ def test_a_prefix_needs_sources():
         ConfigError, match="causal_lm has no sources; set model.prefix=false, or objective.name=denoising"
     ):
         check_pretraining(build(PretrainConfig, config | {"data": {"shards": "x"}}))
+    config["objective"] = {"name": "denoising", "denoising": {"method": "lm"}}
+    with pytest.raises(ConfigError, match="denoising.method=lm has no sources; set model.prefix=false or"):
+        check_pretraining(build(PretrainConfig, config | {"data": {"shards": "x"}}))
     assert CausalLM(t5_decoder()).settings == CausalLMConfig()

@@ -36,8 +36,8 @@ class DenoisingCorruption:
         config: a `DenoisingConfig`.
 
     Call arguments:
-        batch: dict with token_ids int32 [B, S], one text a row with the special tokens of the layout; padding_mask bool
-            [B, S]; example_index int64 [B], epoch int64 [B]; S must be static.
+        batch: dict with token_ids int32 [B, S], one text a row with the special tokens of the layout; padding_mask
+            bool [B, S]; example_index int64 [B], epoch int64 [B]; S must be static.
         seed: int or int64 scalar.
 
     Returns:
