@@ -368,6 +368,9 @@ def test_data_messages(tokenizer, tmp_path, task, model):
     fresh = build_task({}, tokenizer)
     with pytest.raises(DataError, match="every example has the label '1', but there must be two labels at least"):
         fresh.examples(["a", "b"], labels=[1, 1])
+    for tag in ("O", "NN"):
+        with pytest.raises(DataError, match=f"every word has the tag '{tag}', but there must be two tags at least"):
+            build_task({"kind": "tagging"}, tokenizer).examples([["a", "b"]], labels=[[tag, tag]])
     with pytest.raises(ConfigError, match="the label set is not known yet; read the training file first"):
         build_task({"sequence_length": 64}, tokenizer).model(tiny.encoder())
     with pytest.raises(ConfigError, match="task.metric=f1 is for two labels, here are 3; set task.metric=f1_macro"):

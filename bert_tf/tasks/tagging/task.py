@@ -131,6 +131,11 @@ class TaggingTask(Task):
             raise DataError(f"{examples.path}: no sentence has a word; there must be one at least")
         if self.labels is None:
             seen = {tag for tags in examples.labels for tag in tags}
+            if len(seen) < 2 and not marks_entities(seen):
+                raise DataError(
+                    f"{examples.path}: every word has the tag '{seen.pop()}', but there must be two tags at least; give the "
+                    "column of the tags, e.g. --set task.columns.label=3, or all tags, e.g. --set task.labels=[O,B-PER,I-PER]"
+                )
             check_distinct(sorted(seen), examples.path)
             self.labels = complete(seen) if marks_entities(seen) else tuple(sorted(seen))
             self._check_metric()
