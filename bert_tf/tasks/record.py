@@ -76,7 +76,7 @@ TASKS = Registry(
             lower=("hamming_loss",),
             min_labels=1,
             config=MultiLabelConfig,
-            without=("preset",),
+            without=("preset", "linear_gain"),
         ),
         TaskRecord(
             "regression",
@@ -84,6 +84,7 @@ TASKS = Registry(
             served="bert_tf.export.classification:ServedRegressor",
             metrics=("pearson", "spearman", *metric_table.REGRESSION),
             lower=metric_table.lower_is_better(metric_table.REGRESSION),
+            without=("linear_gain",),
         ),
         TaskRecord(
             "tagging",
@@ -92,7 +93,7 @@ TASKS = Registry(
             metrics=("f1", "accuracy", "precision", "recall"),
             min_labels=1,
             config=TaggingConfig,
-            without=("pair_order",),
+            without=("pair_order", "linear_gain"),
             predicts_labels=True,
         ),
         TaskRecord(
@@ -101,7 +102,7 @@ TASKS = Registry(
             served="bert_tf.export.choices:ServedMultipleChoice",
             metrics=("accuracy", "accuracy_middle", "accuracy_high"),
             config=MultipleChoiceConfig,
-            without=("preset", "pair_order"),
+            without=("preset", "pair_order", "linear_gain"),
             example="""'{"question": "Which is a planet?", "options": ["Mars", "the Moon"]}'""",
         ),
         TaskRecord(
@@ -118,7 +119,7 @@ TASKS = Registry(
             task="bert_tf.tasks.cloze.task:ReCoRDTask",
             served="bert_tf.export.choices:ServedReCoRD",
             metrics=("f1", "em"),
-            without=("preset", "pair_order", "lm_weight"),
+            without=("preset", "pair_order", "lm_weight", "linear_gain"),
             example="""'{"passage": "Anna met Ida.", "query": "@placeholder met Ida.", "entities": ["Anna", "Ida"]}'""",
         ),
         TaskRecord(
@@ -128,7 +129,7 @@ TASKS = Registry(
             metrics=("accuracy", "f1", "f1_macro", "matthews"),
             min_labels=2,
             config=WordPairConfig,
-            without=("preset", "pair_order", "lm_weight", "bilstm_layers"),
+            without=("preset", "pair_order", "lm_weight", "linear_gain", "bilstm_layers"),
             predicts_labels=True,
             example="""'{"text": "Anna met Ida. She left.", "target": {"span1_text": "Ida", "span1_index": 2, """
             """"span2_text": "She", "span2_index": 3}}'""",
@@ -144,7 +145,8 @@ TASKS = Registry(
             min_labels=2,
             config=TextToTextConfig,
             without=(
-                "preset", "head", "dropout", "pair_order", "lm_weight", "reinitialize_layers", "bilstm_layers"
+                "preset", "head", "dropout", "pair_order", "lm_weight", "linear_gain", "reinitialize_layers",
+                "bilstm_layers",
             ),  # fmt: skip
         ),
         TaskRecord(
@@ -153,7 +155,7 @@ TASKS = Registry(
             served="bert_tf.export.spans:ServedQuestionAnswering",
             metrics=("f1", "em", "best_f1", "best_em"),
             config=QuestionAnsweringConfig,
-            without=("preset", "pair_order", "lm_weight", "bilstm_layers"),
+            without=("preset", "pair_order", "lm_weight", "linear_gain", "bilstm_layers"),
             example='--pair "Who came?" "Anna came."',
         ),
     ],

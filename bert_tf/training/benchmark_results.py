@@ -107,13 +107,16 @@ def record(benchmark, results):
 
 
 def _beside_published(benchmark, name, result):
-    """(Title, points) of the first metric of a task: of this run, the best guess without a model, the published models."""
-    metric, (value, spread) = next(iter(result["dev"].items()))
+    """(Title, points) of a metric of a task: of this run, the best guess without a model, the published models with it."""
+    first = benchmark.tasks[name].metrics[0]
+    published_metric = benchmark.published_metrics.get(name, first)
+    metric = published_metric or first
+    value, spread = result["dev"][metric]
     points = [("this run", 100 * value, 100 * spread if result["seeds"] > 1 else None)]
     if metric in result.get("baseline", {}):
         points.append(("no model", 100 * result["baseline"][metric], None))
-    for model, numbers in benchmark.published.items():
-        first = numbers.get(name, "").split("/")[0]
-        if first and first != "-":
-            points.append((model, float(first), None))
+    for model, numbers in benchmark.published.items() if published_metric else ():
+        number = numbers.get(name, "").split("/")[0]
+        if number and number != "-":
+            points.append((model, float(number), None))
     return f"{benchmark.tasks[name].title} {metric}", points

@@ -43,9 +43,9 @@ class FinetuneTrainConfig:
         seeds: how many runs, with seed, seed + 1, ...; their mean and spread are reported.
         early_stopping: stop after so many epochs without a better dev metric; None for never. The best epoch is kept
             in either case.
-        dropout: of the encoder, on attention too. None: a published checkpoint keeps the rates that it was published
-            with (0.1; none in ALBERT version 2 and xxlarge and in ModernBERT), a fine-tuned run keeps its own, and a
-            run pretrained here gets 0.1, because a short pretraining goes without dropout and a small labelled set
+        dropout: of the encoder of `init_from`, on attention too. None: a published checkpoint keeps the rates that it was
+            published with (0.1; none in ALBERT version 2 and xxlarge and in ModernBERT), a fine-tuned run keeps its own,
+            and a run pretrained here gets 0.1, because a short pretraining goes without dropout and a small labelled set
             needs it.
         pretrained: False starts from random weights: the same model without its pretraining.
         layer_decay: the factor by which each layer learns slower than the layer above it; None: all learn alike.
@@ -151,6 +151,8 @@ def _check_encoder(config):
     if not config.encoder:
         return
     above_table(config.encoder, vocabulary_size=1, width=1)
+    if config.train.dropout is not None:
+        raise ConfigError("train.dropout is for the encoder of init_from, and encoder describes a new one; set encoder.dropout")
     kept = [key for key in ("freeze", "lora_rank") if getattr(config.train, key) not in (None, 0)]
     if kept:
         raise ConfigError(f"encoder gives layers random weights, which train.{kept[0]} would keep; remove train.{kept[0]}")

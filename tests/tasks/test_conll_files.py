@@ -41,6 +41,14 @@ def test_the_content_says_what_it_is(tmp_path, name, text):
     assert words == ([["EU", "rejects"], ["Peter", "Blackburn"]] if text == CONLL else [["de", "le", "Pain"], ["Oui"]])
 
 
+@pytest.mark.parametrize("space", [" ", "\t"])
+def test_other_white_space_belongs_to_words(tmp_path, space):
+    words = ["10\u00a0000", "\u00a0", "a\u3000b"]
+    (tmp_path / "a.conll").write_text("".join(f"{word}{space}O\n" for word in words) + f"\nAnna{space}B-PER\n")
+    assert file_format(tmp_path / "a.conll", tagged=True) == "conll"
+    assert read_conll(tmp_path / "a.conll").words == [words, ["Anna"]]
+
+
 def test_what_cannot_be_recognized_gets_one_error(tmp_path):
     (tmp_path / "eng.train").write_text("EU I-ORG\nrejects O\n")  # one sentence: it may be a table as well
     with pytest.raises(

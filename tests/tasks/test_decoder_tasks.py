@@ -198,6 +198,9 @@ def served_probabilities(path, first, second):
 def test_messages(tokenizer):
     with pytest.raises(ConfigError, match="task.pair_order does not apply to task.kind=tagging; remove it"):
         build_task({"kind": "tagging", "pair_order": "both"}, tokenizer)
+    for kind in ("multi_label", "regression", "tagging", "multiple_choice", "record", "word_pair", "question_answering"):
+        with pytest.raises(ConfigError, match=f"task.linear_gain does not apply to task.kind={kind}; remove it"):
+            build_task({"kind": kind, "linear_gain": True}, tokenizer)
     task = build_task({"labels": ["0", "1"], "lm_weight": 0.5, "sequence_length": 16}, tiny.tokenizer())
     with pytest.raises(ConfigError, match="task.lm_weight=0.5 is for decoders .GPT., and BertEncoder is an encoder"):
         task.model(tiny.encoder())

@@ -57,7 +57,7 @@ def test_only_the_words_of_the_sentence_carry_tags():
     assert rows.count_tokens(7) == (10, 1)
 
 
-CONLL = "-DOCSTART- O\n\nanna O\nmet O\n\njohn O\n\n-DOCSTART- O\n\nlondon O\n"
+CONLL = "-DOCSTART- O\n\nanna O\nmet O\n\njohn O\n\n-DOCSTART- O\n\nlondon B-LOC\n"
 CONLLU = "# newdoc id = a\n# x = 1\n1\ta\ta\tX\t_\t_\t_\t_\t_\t_\n\n# newdoc id = b\n1\tb\tb\tX\t_\t_\t_\t_\t_\t_\n"
 
 
@@ -66,7 +66,7 @@ def test_where_documents_begin(tmp_path):
     assert read_conll(tmp_path / "eng.train").documents == [1, 1, 2]
     (tmp_path / "a.conllu").write_text(CONLLU)
     assert read_conll(tmp_path / "a.conllu").documents == [1, 2]
-    (tmp_path / "plain.conll").write_text("anna O\n\njohn O\n\nlondon O\n")
+    (tmp_path / "plain.conll").write_text("anna O\n\njohn O\n\nlondon B-LOC\n")
     task = build_task({"kind": "tagging", "context": "document", "sequence_length": 16}, tiny.tokenizer())
     assert task.read(tmp_path / "plain.conll", labelled=False).documents is None
     with pytest.raises(DataError, match="plain.conll marks no documents .* -DOCSTART- .* train with task.context=file"):

@@ -70,6 +70,13 @@ def test_errors(change, message, task, tmp_path):
         task.read(write(tmp_path / "a.jsonl", row))
 
 
+def test_malformed_rows_are_left_out(tmp_path):
+    task = build_task({"kind": "multirc", "columns": {"skip_malformed": True}, "sequence_length": 16}, tiny.tokenizer())
+    (tmp_path / "a.jsonl").write_text(f'{{"passage": 1}}\n{json.dumps(ROW)}\n')
+    examples = task.read(tmp_path / "a.jsonl")
+    assert (len(examples), examples.skipped, set(examples.lines)) == (5, 1, {2})
+
+
 def test_settings(tmp_path):
     with pytest.raises(ConfigError, match="the labels of MultiRC are 0 and 1; remove task.labels"):
         build_task({"kind": "multirc", "labels": ["no", "yes"]}, tiny.tokenizer())

@@ -17,7 +17,7 @@ from bert_tf.tasks.benchmarks.glue_files import GLUE, prediction
 from bert_tf.training import benchmark
 from bert_tf.training.benchmark import run_benchmark, write_submission
 from bert_tf.training.benchmark_config import BenchmarkConfig, plan_benchmark
-from bert_tf.training.benchmark_results import collect, rows, score
+from bert_tf.training.benchmark_results import collect, record, rows, score
 
 SENTENCES = ["good film", "bad film", "the plot was awful", "a fine actor"]
 
@@ -207,3 +207,11 @@ def test_the_score_is_the_mean_of_the_nine():
 def test_predictions_without_an_answer():
     assert prediction("stsb", {"error": "the line is empty"}) == "0.000" and prediction("stsb", {"score": 7.0}) == "5.000"
     assert prediction("rte", {"error": "the line is empty"}) == "entailment"
+
+
+def test_charts_compare_the_same_metric():
+    """The published numbers of QQP are accuracies; those of MRPC are of one metric or the other."""
+    dev = {"f1": (0.8, 0.0), "accuracy": (0.9, 0.0)}
+    points = record(GLUE, {name: {"seeds": 1, "dev": dev, "baseline": {"f1": 0.5}} for name in ("qqp", "mrpc")}).points
+    assert points["QQP accuracy"][:2] == [("this run", 90.0, None), ("BERT-base", 89.6, None)]
+    assert points["MRPC f1"] == [("this run", 80.0, None), ("no model", 50.0, None)]

@@ -207,6 +207,8 @@ def test_settings_that_a_new_encoder_cannot_have():
         check_finetuning(bert_tf.config.build(FinetuneConfig, settings | {"encoder": encoder, "train": train}))
 
     check(freeze=0)
+    with pytest.raises(ConfigError, match="train.dropout is for the encoder of init_from, .*; set encoder.dropout"):
+        check(dropout=0.3)
     with pytest.raises(ConfigError, match="random weights, which train.freeze would keep"):
         check(freeze="backbone")
     with pytest.raises(ConfigError, match="random weights, which train.lora_rank would keep"):

@@ -83,7 +83,8 @@ GLUE = Benchmark(
         model: {task.name: str(number) for task, number in zip(_TASKS, numbers)}
         for model, numbers in _PUBLISHED.items()
     },
-    published_note="The published numbers are of the dev sets, too.",
+    published_note="The published numbers are of the dev sets, too; QQP is accuracy, MRPC accuracy or F1 as each author has it.",
+    published_metrics={"qqp": "accuracy", "mrpc": None},
     ending=".tsv",
     lines=_lines,
     hint=_hint,

@@ -56,7 +56,7 @@ def _squad_articles(path, text):
 
 
 def _squad(path, articles):
-    """Yields (id, question, context, function that gives the answers, impossible, where)."""
+    """Yields (id, question, context, function that gives the `Answers`, where)."""
     for number, article in enumerate(articles):
         for paragraph in _list(article, "paragraphs", f"{path}, article {number}"):
             context = paragraph.get("context") if isinstance(paragraph, dict) else None
@@ -65,12 +65,13 @@ def _squad(path, articles):
                 where = f"{path}, question '{name}'"
                 if name is None:
                     raise DataError(f"{path}, article {number}: a question is {brief(question)}; it must have an id")
-                spans = functools.partial(_answers, question.get("answers") or [], context, where)
-                yield name, question.get("question"), context, spans, question.get("is_impossible", False), where
+                given, impossible = question.get("answers") or [], question.get("is_impossible", False)
+                answers = functools.partial(_answers, given, context, impossible, where)
+                yield name, question.get("question"), context, answers, where
 
 
-def _answers(answers, context, where):
-    """(text, start, end) of each answer: of [{"text", "answer_start"}] or {"text": [...], "answer_start": [...]}."""
+def _answers(answers, context, impossible, where):
+    """The `Answers` of [{"text", "answer_start"}] or {"text": [...], "answer_start": [...]}."""
     if isinstance(answers, dict):
         columns = [_list(answers, key, where) for key in ("text", "answer_start")]
         answers = [{"text": text, "answer_start": start} for text, start in zip(*columns)]
@@ -88,7 +89,7 @@ def _answers(answers, context, where):
                 f"{brief(context[start:end])}; answer_start counts characters (code points) from 0"
             )
         found.append((text, start, end))
-    return found
+    return check_answers(found, context, impossible, where)
 
 
 def _mrqa(path, text):
@@ -102,19 +103,22 @@ def _mrqa(path, text):
             where = f"{path}, question '{name}'"
             if name is None:
                 raise DataError(f"{path}, line {number}: a question is {brief(question)}; it must have a qid")
-            spans = functools.partial(_detected, question.get("detected_answers") or [], where)
-            yield name, question.get("question"), row.get("context"), spans, False, where
+            answers = functools.partial(_mrqa_answers, question, row.get("context"), where)
+            yield name, question.get("question"), row.get("context"), answers, where
 
 
-def _detected(answers, where):
-    """(text, start, end) of each place of each of MRQA's answers."""
+def _mrqa_answers(question, context, where):
+    """The `Answers` of a question: MRQA scores with "answers", and trains with the places of its "detected_answers"."""
     found = []
-    for answer in answers:
+    for answer in question.get("detected_answers") or []:
         for span in _list(answer, "char_spans", where):
             if not (isinstance(span, list) and len(span) == 2 and all(isinstance(x, int) for x in span)):
                 raise DataError(f"{where}: a character span is {brief(span)}; it must be [first, last]")
             found.append((answer.get("text"), span[0], span[1] + 1))
-    return found
+    found, texts = check_answers(found, context, False, where), question.get("answers") or []
+    if not isinstance(texts, list) or not all(isinstance(text, str) for text in texts):
+        raise DataError(f"{where}: the answers are {brief(texts)}; they must be a list of texts")
+    return dataclasses.replace(found, texts=tuple(texts)) if texts else found
 
 
 def _read_table(path, format, columns, labelled):
@@ -144,18 +148,12 @@ def _read_table(path, format, columns, labelled):
             if key not in row:
                 raise DataError(f"{where}: there is no '{key}', its keys are {', '.join(row)}; correct the row")
             given = row[key] or []
-            spans = functools.partial(_answers, given, table.text_pairs[index], where)
             impossible = row.get(
                 "is_impossible", not (given["text"] if isinstance(given, dict) and "text" in given else given)
             )
-            yield (
-                table.ids[index].get("id", line),
-                table.texts[index],
-                table.text_pairs[index],
-                spans,
-                impossible,
-                where,
-            )
+            context = table.text_pairs[index]
+            answers = functools.partial(_answers, given, context, impossible, where)
+            yield table.ids[index].get("id", line), table.texts[index], context, answers, where
 
     return _collect(path, questions(), columns, labelled=True)
 
@@ -163,7 +161,7 @@ def _read_table(path, format, columns, labelled):
 def _collect(path, questions, columns, labelled):
     texts, contexts, labels, ids, lines, lacking = [], [], [], [], [], []
     shared, known = {}, set()
-    for number, (name, question, context, spans, impossible, where) in enumerate(questions, start=1):
+    for number, (name, question, context, read_answers, where) in enumerate(questions, start=1):
         try:
             if name in known:
                 raise DataError(f"{where}: there are two questions with this id; each must have its own")
@@ -171,7 +169,7 @@ def _collect(path, questions, columns, labelled):
             check_text(question, "question", where)
             if not isinstance(context, str) or context not in shared:
                 shared[check_text(context, "context", where)] = context
-            answers = check_answers(spans(), context, impossible, where) if labelled else None
+            answers = read_answers() if labelled else None
         except DataError as error:
             if not columns.skip_malformed:
                 raise DataError(

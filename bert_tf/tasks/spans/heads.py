@@ -32,7 +32,7 @@ class SpanHead(keras.layers.Layer):
         hidden: H, the width of the vectors.
         initializer_range: standard deviation of the encoder's truncated normal, for the kernels.
         beam: how many starts and ends of a window are looked at.
-        dropout: see `make_head`.
+        dropout: the rate before the output layer, or before the answer class of XLNet.
 
     The methods take `hidden` float32 [B, S, H], `null` bool [B, S], True at the one position that means "no answer", and
     the features of `window_features`.
@@ -45,6 +45,7 @@ class SpanHead(keras.layers.Layer):
     #: The null score above which the answer is "", before it is tuned.
     default_threshold = 0.0
     default_beam = 5
+    has_dropout = True
 
     def __init__(self, hidden, initializer_range, beam, dropout, name="head"):
         super().__init__(dtype="float32", name=name)
@@ -170,6 +171,7 @@ class ElectraSpanHead(JointSpanHead):
 
     default_threshold = -2.75
     default_beam = 20
+    has_dropout = False
     width = 512
 
     def __init__(self, hidden, initializer_range, beam, dropout, name="head"):

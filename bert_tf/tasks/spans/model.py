@@ -31,7 +31,7 @@ class SpanModel(InferringModel):
         a span that is none has the score -1e9. `null_scores` float32 [B]. With labels `loss` float32 [B].
 
     Raises:
-        ConfigError: an encoder-decoder.
+        ConfigError: an encoder-decoder; a dropout rate with the head of ELECTRA.
 
     Example:
         model = SpanModel(encoder, n_best=2)
@@ -49,7 +49,7 @@ class SpanModel(InferringModel):
         n_best=20,
         beam=None,
         max_answer_length=30,
-        dropout=0.0,
+        dropout=None,
         at_end=False,
         name="question_answering",
     ):
@@ -62,10 +62,11 @@ class SpanModel(InferringModel):
         self.backbone, self.at_end = encoder, at_end
         self.max_answer_length, config = max_answer_length, encoder.config
         of_head = HEADS[head]
-        if of_head.null_alone:
-            beam, dropout = beam or of_head.default_beam, getattr(config, "dropout", dropout)
-        else:
-            beam = n_best
+        if dropout and not of_head.has_dropout:
+            raise ConfigError(f"task.dropout={dropout} is for other heads, and that of {head} has none; remove task.dropout")
+        if dropout is None:
+            dropout = getattr(config, "dropout", 0.0) if of_head.null_alone else 0.0
+        beam = (beam or of_head.default_beam) if of_head.null_alone else n_best
         self.head = of_head(config.hidden_size, config.initializer_range, beam, dropout)
         self.head.build((None, None, config.hidden_size))
         self.kept = min(beam * beam, SPANS_PER_ANSWER * n_best)

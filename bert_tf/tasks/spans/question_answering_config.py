@@ -18,8 +18,8 @@ class QuestionAnsweringConfig(TaskConfig):
 
     Attributes:
         sequence_length: of `TaskConfig`.
-        dropout: before the output layer of BERT and ModernBERT, which the originals have without dropout. The other heads have the encoder's
-            rate before the answer class (XLNet) or none (ELECTRA).
+        dropout: the rate before the output layer of BERT's and ModernBERT's head, or before the answer class of XLNet's;
+            ELECTRA's head has none. None: 0 (BERT, ModernBERT), the encoder's rate (XLNet).
         stride: from the begin of a window of a long context to the begin of the next one, in tokens. (`stride` of Hugging
             Face's tokenizers is the overlap of two windows instead.)
         max_query_length: the largest number of tokens in a question; a longer one loses its end.
@@ -49,7 +49,7 @@ class QuestionAnsweringConfig(TaskConfig):
     """
 
     sequence_length: Annotated[int, Range(at_least=8, at_most=1 << 20)] = 384
-    dropout: Annotated[float, Range(at_least=0, below=1)] = 0.0
+    dropout: Annotated[float | None, Range(at_least=0, below=1)] = None
     stride: Annotated[int, Range(at_least=1)] = 128
     max_query_length: Annotated[int, Range(at_least=1)] = 64
     max_answer_length: Annotated[int, Range(at_least=1)] = 30

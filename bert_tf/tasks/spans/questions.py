@@ -14,7 +14,7 @@ class Answers:
 
     Attributes:
         texts: tuple of str.
-        starts: tuple of int, where each begins in the context, in code points.
+        starts: tuple of int, where each begins in the context, in code points. MRQA has other texts than places.
         ends: tuple of int, where each ends.
         impossible: whether the context does not answer the question; there are no texts then.
 

@@ -39,6 +39,11 @@ def sniff(text):
     return "csv" if _is_csv(lines) else None
 
 
+def fields_of(line):
+    """The columns of a line of CoNLL: between tabs, if it holds one, else between spaces. Other white space is of words."""
+    return line.split("\t") if "\t" in line else re.split(" +", line.strip(" "))
+
+
 def _is_conll(lines):
     """Whether they are words with tags: several sentences with empty lines between, or the ten columns of CoNLL-U."""
     rows, sentences, begins = [], 0, True
@@ -46,7 +51,7 @@ def _is_conll(lines):
         if not line.strip("\ufeff").strip() or line.startswith("-DOCSTART-"):
             begins = True
         elif not line.startswith("# "):
-            rows.append(line.split("\t") if "\t" in line else line.split())
+            rows.append(fields_of(line))
             sentences, begins = sentences + begins, False
     if not rows or len(rows[0]) < 2 or any(len(row) != len(rows[0]) for row in rows):
         return False

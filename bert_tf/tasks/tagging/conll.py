@@ -6,6 +6,7 @@ from bert_tf.config import nearest
 from bert_tf.errors import DataError
 from bert_tf.tasks.examples import Examples
 from bert_tf.tasks.tables.files import numbered_lines, read_text
+from bert_tf.tasks.tables.sniffing import fields_of
 
 #: The columns of CoNLL-U.
 COLUMNS = ("ID", "FORM", "LEMMA", "UPOS", "XPOS", "FEATS", "HEAD", "DEPREL", "DEPS", "MISC")
@@ -16,7 +17,7 @@ _NO_WORD = re.compile(r"\d+[-.]\d+")
 def read_conll(path, word_column=None, tag_column=None, labelled=True):
     """Reads sentences of tagged words.
 
-    Columns are separated by tabs in lines that hold one, else by white space. A document begins at a `-DOCSTART-` line
+    Columns are separated by tabs in lines that hold one, else by spaces. A document begins at a `-DOCSTART-` line
     and at a comment `# newdoc` of CoNLL-U; these and other comments (lines that begin with # in a file of tabs) are no
     words.
 
@@ -51,7 +52,7 @@ def read_conll(path, word_column=None, tag_column=None, labelled=True):
             if line.startswith("# newdoc"):
                 document, marked = document + 1, True
             continue
-        fields = line.split("\t") if has_tab else line.split()
+        fields = fields_of(line)
         if width is None:
             width, first_line, tabbed = len(fields), number, has_tab
             numbered = _is_conllu(line)
@@ -71,7 +72,7 @@ def read_conll(path, word_column=None, tag_column=None, labelled=True):
             lines.append([])
             documents.append(document)
             begins = False
-        sentences[-1].append(fields[word_column].strip())
+        sentences[-1].append(fields[word_column].strip(" "))
         lines[-1].append(number)
         if labelled:
             tags[-1].append(fields[tag_column].strip())

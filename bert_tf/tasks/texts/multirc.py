@@ -10,7 +10,7 @@ import numpy as np
 from bert_tf.errors import ConfigError, DataError
 from bert_tf.parsing import brief
 from bert_tf.tasks.examples import Examples
-from bert_tf.tasks.tables.files import file_format, member, read_table
+from bert_tf.tasks.tables.files import member, read_objects
 from bert_tf.tasks.texts.classification import ClassificationTask
 
 LABELS = ("0", "1")
@@ -41,10 +41,7 @@ class MultiRCTask(ClassificationTask):
         self.labels, self.pairs = LABELS, True
 
     def read_file(self, path, labelled):
-        format = file_format(path, self.config.columns.format)
-        if format not in ("jsonl", "parquet"):
-            raise DataError(f"{path} is no JSON, and multirc reads SuperGLUE's .jsonl files; convert it")
-        return read_multirc(path, format, labelled)
+        return read_multirc(path, self.config.columns, labelled)
 
     def _scores_of_logits(self, examples, logits):
         scores = super()._scores_of_logits(examples, logits)
@@ -58,44 +55,31 @@ class MultiRCTask(ClassificationTask):
         return own | scores | {"questions": len(by_question)}
 
 
-def read_multirc(path, format, labelled):
-    """`Examples` of SuperGLUE's MultiRC, one for each answer; `details` has (passage, question), equal for the answers of
-    a question.
+def read_multirc(path, columns, labelled):
+    """`Examples` of SuperGLUE's MultiRC, one for each answer; `details` are equal for the answers of a question.
 
     Raises:
-        DataError: a row that lacks a passage, a question, an answer or a label; with file and line.
+        DataError: as `read_objects`; a row that lacks a passage, a question, an answer or a label.
     """
-    table = read_table(path, format)
-    texts, pairs, labels, lines, ids, details, lacking = [], [], [], [], [], [], []
-    for line, row in table.rows:
-        if row is None:
-            lacking.append({table.unit: line, "error": "the line is empty"})
-            continue
-        where = f"{path}, {table.unit} {line}"
-        passage = member(row, "passage", dict, where)
+
+    def read(row, where):
+        """(passage, question with the answer, label, id, question) of each answer."""
+        passage, found = member(row, "passage", dict, where), []
         text = _plain(member(passage, "text", str, where))
         for number, question in enumerate(member(passage, "questions", list, where)):
-            asked = member(question, "question", str, where)
+            asked = _plain(member(question, "question", str, where))
             for answer in member(question, "answers", list, where):
-                texts.append(text)
-                pairs.append(f"{_plain(asked)} {_plain(member(answer, 'text', str, where))}")
-                if labelled:
-                    labels.append(_label(answer, where))
-                lines.append(line)
-                ids.append({"id": answer.get("idx")})
-                details.append((line, number))
-    if not texts:
+                pair = f"{asked} {_plain(member(answer, 'text', str, where))}"
+                label = _label(answer, where) if labelled else None
+                found.append((text, pair, label, {"id": answer.get("idx")}, (where, number)))
+        return found
+
+    found, about = read_objects(path, columns, "multirc reads SuperGLUE's .jsonl files", read)
+    if not found:
         raise DataError(f"{path} holds no answer to a question; it must hold one at least")
+    texts, pairs, labels, ids, details = map(list, zip(*found))
     return Examples(
-        texts=texts,
-        text_pairs=pairs,
-        labels=labels if labelled else None,
-        ids=ids,
-        path=str(path),
-        lines=lines,
-        unit=table.unit,
-        lacking=lacking,
-        details=details,
+        texts=texts, text_pairs=pairs, labels=labels if labelled else None, ids=ids, details=details, **about
     )
 
 

@@ -61,6 +61,11 @@ def test_mrqa_and_tables(tmp_path):
         assert examples.labels[0].texts == ("Paris",) and examples.texts == ["Where?"]
         start, end = examples.labels[0].starts[0], examples.labels[0].ends[0]
         assert CONTEXT[start:end] == "Paris"
+    given = lines.replace('"detected', '"answers": ["in Paris", "Paris, France"], "detected')
+    answers = read(tmp_path / "a.jsonl", given).labels[0]
+    assert answers.texts == ("in Paris", "Paris, France") and answers.starts == (begin,)
+    with pytest.raises(DataError, match="question 'x': the answers are 'Paris'; they must be a list of texts"):
+        read(tmp_path / "a.jsonl", lines.replace('"detected', '"answers": "Paris", "detected'))
     nothing = read(tmp_path / "b.jsonl", json.dumps(tables["columns"] | {"answers": {"text": [], "answer_start": []}}))
     assert nothing.labels[0].impossible
     table = read(tmp_path / "c.tsv", f"id\tquestion\tcontext\n7\tWhere?\t{CONTEXT}\n8\t\t{CONTEXT}\n", labelled=False)

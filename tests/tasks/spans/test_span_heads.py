@@ -5,6 +5,7 @@ import numpy as np
 import pytest
 from scipy.special import erf, expit, log_softmax, softmax
 
+from bert_tf.errors import ConfigError
 from bert_tf.models import BertConfig, BertEncoder
 from bert_tf.tasks.spans.heads import IMPOSSIBLE, published_head
 from bert_tf.tasks.spans.model import SpanModel
@@ -132,6 +133,13 @@ def test_losses_and_spans(head, at_end):
         np.testing.assert_allclose([pair[0] for pair in found], [pair[0] for pair in pairs], rtol=1e-4, atol=1e-5)
         expected = answer[b] if answer is not None else start[b, null[b]] + end(b, 0)[null[b]]
         np.testing.assert_allclose(outputs["null_scores"][b], expected, rtol=1e-4, atol=1e-5)
+
+
+def test_the_rate_of_dropout_that_is_given():
+    for head in ("bert", "xlnet"):
+        assert [build(head, **given).head.dropout.rate for given in ({"dropout": 0.25}, {})] == [0.25, 0.0]
+    with pytest.raises(ConfigError, match="task.dropout=0.25 is for other heads, and that of electra has none"):
+        build("electra", dropout=0.25)
 
 
 def test_rows_shorter_than_the_beam():
