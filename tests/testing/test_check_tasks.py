@@ -53,7 +53,7 @@ SETTINGS = SIZES | {"dropout": 0.0, "attention_dropout": 0.0, "initializer_range
 
 
 # Of tasks that another test registered in this process there are no files here.
-@pytest.mark.slow_except("classification", "tagging", "multiple_choice")
+@pytest.mark.slow_except("classification", "tagging")
 @pytest.mark.parametrize("name", FILES)
 def test_tasks(name, tmp_path):
     path = tmp_path / FILES[name][0]
