@@ -19,11 +19,13 @@ class Side:
     Attributes:
         name: of the row.
         task, model: of `load_finetuned`.
+        measured: whether its metrics are measured; they say nothing about a model whose head is not trained.
     """
 
     name: str
     task: Task
     model: TaskModel
+    measured: bool = True
 
 
 def measure(side, paths, metric):
@@ -35,13 +37,14 @@ def measure(side, paths, metric):
         metric: the name of the metric.
 
     Returns:
-        dict: "model", each split with its metric, "parameters", "megabytes" (of the weights in float32) and
-        "texts_per_second" (batches of 32 on this machine, tokens at hand, the first batches not counted).
+        dict: "model", each split with its metric (None where it is not measured), "parameters", "megabytes" (of the
+        weights in float32) and "texts_per_second" (batches of 32 on this machine, tokens at hand, the first batches not
+        counted).
     """
     task, row, examples = side.task, {"model": side.name}, {}
     for split, path in paths.items():
         examples[split] = task.read(path)
-        row[split] = task.evaluate(side.model, examples[split], BATCH)[metric]
+        row[split] = task.evaluate(side.model, examples[split], BATCH)[metric] if side.measured else None
     parameters = count(side.model.variables)
     speed = _speed(side, next(iter(examples.values())))
     row |= {"parameters": parameters, "megabytes": round(4 * parameters / 1e6, 1)}
@@ -53,7 +56,7 @@ def table_of(rows, metric):
     splits = [split for split in ("dev", "test") if split in rows[0]]
     lines = [("", *(f"{split} {metric}" for split in splits), "parameters", "MB", "texts/s")]
     for row in rows:
-        scores = (f"{row[split]:.4f}" for split in splits)
+        scores = ("-" if row[split] is None else f"{row[split]:.4f}" for split in splits)
         numbers = f"{row['parameters']:,}", f"{row['megabytes']:,.1f}", f"{row['texts_per_second']:,.0f}"
         lines.append((row["model"], *scores, *numbers))
     return list(table(lines, right=range(1, len(lines[0]))))

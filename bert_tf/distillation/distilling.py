@@ -83,7 +83,8 @@ def _comparison(config, learning, sides, output):
         return read_json_object(path)["rows"]
     paths = {split: getattr(config.data, split) for split in ("dev", "test") if getattr(config.data, split)}
     models = [Side("teacher", learning.teacher_task, learning.teacher)]
-    models += [Side(name, *load_finetuned(folder)[:2]) for name, folder in sides.items()]
+    for name, folder in sides.items():
+        models.append(Side(name, *load_finetuned(folder)[:2], measured=learning.trains_head or name != "student"))
     rows = [measure(side, paths, learning.teacher_task.metric) for side in models]
     with files.atomic_write(path) as file:
         json.dump({"metric": learning.teacher_task.metric, "rows": rows}, file, indent=1)

@@ -111,7 +111,7 @@ def finetune_seeds(config, output, strategy, in_place, before=lambda: None, lear
         run = folder if len(seeds) == 1 else RunDirectory(folder.path / f"seed-{seed}", in_place)
         one = dataclasses.replace(config, train=dataclasses.replace(config.train, seed=seed, seeds=1))
         results[run.path] = _finetune_once(one, run, folder, task, data, strategy, begin, learning)
-    summary = _summarize(results, folder, task)
+    summary = _summarize(results, folder, task, learning.trains_head)
     if not writes:
         return summary
     folder.check_in_place("the summary")
@@ -247,8 +247,8 @@ def _train(model, trained, task, examples, dev, steps, train, run, writes, freez
         message = f"interrupted; {kept} in {run.path}, and the same command continues{again}"
         raise Interrupted(error.number, message) from None
     line = history[kept(history, task)]
-    said = "best dev" if kept is _best else "the last epoch is kept: dev"
-    progress.finish(f"{said} {task.metric} {line[task.metric]:.4f} after epoch {line['epoch'] + 1}")
+    said, name = ("best dev", task.metric) if kept is _best else ("the last epoch is kept:", "train_loss")
+    progress.finish(f"{said} {name} {line[name]:.4f} after epoch {line['epoch'] + 1}")
     return line
 
 
@@ -304,10 +304,11 @@ def _plain(metrics):
     return {k: v for k, v in metrics.items() if isinstance(v, (int, float, str, bool))}
 
 
-def _summarize(results, folder, task):
-    """Mean and spread over the seeds, and which was best."""
+def _summarize(results, folder, task, trains_head):
+    """Mean and spread over the seeds, and which was best: by the dev metric; without a trained head by the training loss."""
     metric = next(iter(results.values()))["metric"]
-    best = max(results, key=lambda path: task.sign * results[path]["dev"][metric])
+    name, sign = (metric, task.sign) if trains_head else ("train_loss", -1)
+    best = max(results, key=lambda path: sign * results[path]["dev"][name])
     summary = {"metric": metric, "test_metric": task.test_metric}
     summary |= {"best": str(best.relative_to(folder.path)), "seeds": list(results.values())}
     for split in ("dev", "test"):
@@ -320,6 +321,12 @@ def _summarize(results, folder, task):
         if len(results) > 1:
             summary[split]["spread"] = {n: statistics.stdev(v) for n, v in values.items()}
         summary[split]["baselines"] = results[best]["baselines"][split]
+    if not trains_head:
+        summary["warnings"] = [
+            f"the terms compare layers alone, so that the head is not trained: {metric} says nothing about this model, "
+            "and the best seed has the lowest train_loss; train the head by a second run with init_from"
+        ]
+        return summary
     summary["warnings"] = [
         f"seed {r['seed']}: {r['dev']['warning']}" for r in results.values() if "warning" in r["dev"]
     ]

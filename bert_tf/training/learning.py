@@ -17,7 +17,7 @@ class FromLabels:
 
     Attributes:
         source: where the model is from: it has `config`, `parts` and `tokenizer()`, as what `open_source` returns.
-        trains_head: whether the head of the task is trained, so that the dev metric can choose the best epoch.
+        trains_head: whether the head of the task is trained, so that the dev metric can choose the best epoch and seed.
     """
 
     trains_head = True

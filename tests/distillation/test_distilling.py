@@ -203,13 +203,21 @@ def test_layers_of_the_teacher_and_the_student_alone(folder, tmp_path):
 
 
 @pytest.mark.slow
-def test_terms_of_layers_alone_keep_the_last_epoch(folder, tmp_path):
-    """They do not train the head, so that the dev metric, here that of a class, is equal after all epochs."""
-    distill(experiment(folder, "terms={hidden_states: 1}", "optimizer.learning_rate=1e-5"), tmp_path / "run")
-    run = RunDirectory(tmp_path / "run")
-    first, last = run.metrics()
-    assert first["accuracy"] == last["accuracy"]
-    assert run.checkpoints.latest()[1]["step"] == last["step"]
+def test_terms_of_layers_alone(folder, tmp_path):
+    """They do not train the head, so that the dev metric, here that of a class, judges neither epochs nor seeds."""
+    settings = "terms={hidden_states: 1}", "optimizer.learning_rate=1e-5", "train.seed=0", "train.seeds=2"
+    summary = distill(experiment(folder, *settings), tmp_path / "run")
+    losses = {}
+    for seed in ("seed-0", "seed-1"):
+        run = RunDirectory(tmp_path / "run" / seed)
+        first, last = run.metrics()
+        assert first["accuracy"] == last["accuracy"]
+        assert run.checkpoints.latest()[1]["step"] == last["step"]
+        losses[seed] = last["train_loss"]
+    assert summary["best"] == min(losses, key=losses.get)
+    assert [row["dev"] for row in summary["comparison"]] == [1.0, None]
+    assert table_of(summary["comparison"], "accuracy")[2].split()[1] == "-"
+    assert len(summary["warnings"]) == 1 and "the head is not trained: accuracy says nothing" in summary["warnings"][0]
 
 
 @pytest.mark.parametrize(
