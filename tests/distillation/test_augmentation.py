@@ -172,6 +172,7 @@ def test_a_killed_process_is_continued(objective, examples, tmp_path, monkeypatc
     assert (tmp_path / "other.jsonl").read_bytes() == (tmp_path / "whole.jsonl").read_bytes()
 
 
+@pytest.mark.slow
 def test_the_command(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     write_pretrained(tmp_path / "run")

@@ -127,6 +127,7 @@ class Killed(BaseException):
     pass
 
 
+@pytest.mark.slow
 def test_a_killed_run_continues_bitwise(folder, distilled, tmp_path, monkeypatch):
     run, _ = distilled
     chosen = experiment(folder, "predictions=all", "terms.hidden_states=0.1")

@@ -89,6 +89,7 @@ def test_a_classification_run_answers_as_its_task_predicts(tokenizer, tmp_path, 
     np.testing.assert_allclose(answer["probabilities"], wanted, atol=1e-6)
 
 
+@pytest.mark.slow
 def test_a_regression_run(tokenizer, tmp_path):
     keras.utils.set_random_seed(8)
     task = build_task({"kind": "regression", "sequence_length": LENGTH}, tokenizer)
@@ -151,6 +152,7 @@ def test_fill_mask_wants_a_mask_and_a_model_that_fills_it(pretrained_run):
         fill_mask(PermutationLM(build_encoder(config)), None, ["[MASK]"])
 
 
+@pytest.mark.slow
 def test_precision_is_that_asked_for_or_what_suits_the_machine(tagging_run, tmp_path, monkeypatch, capsys):
     monkeypatch.setattr(precision, "SMALL", 0)
     monkeypatch.setattr(precision, "has_bfloat16", lambda: True)

@@ -31,7 +31,7 @@ def imported(request, tmp_path_factory):
     return folder, bert_tf.import_run(FIXTURES / request.param, folder, family=request.param)
 
 
-@pytest.mark.slow_except("bert", "gpt2", "xlnet")
+@pytest.mark.slow_except("bert", "xlnet")
 def test_it_is_exported_and_answers(imported):
     folder, loaded = imported
     objective, tokenizer = load_pretrained(folder)
@@ -48,7 +48,7 @@ def test_it_is_exported_and_answers(imported):
             assert [token.decode() for token in tokens] == [token for token, _ in best]
 
 
-@pytest.mark.slow_except("bert", "gpt2", "xlnet")
+@pytest.mark.slow_except("bert", "xlnet")
 def test_its_vectors_are_those_of_the_encoder_at_static_shapes_too(imported):
     loaded = imported[1]
     module = ServedEmbedding(loaded.encoder, loaded.tokenizer, LENGTH, static=True)

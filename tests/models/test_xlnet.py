@@ -156,6 +156,7 @@ def test_traces_with_unknown_shapes_and_as_a_part(encoder):
     np.testing.assert_allclose(model({"token_ids": ids}), encoder({"token_ids": ids})["pooled_output"], atol=1e-6)
 
 
+@pytest.mark.slow
 def test_masked_lm_trains_the_content_stream_alone():
     keras.utils.set_random_seed(0)
     model = MaskedLM(XLNetEncoder(SMALL, pooler=False, dtype="float32"))

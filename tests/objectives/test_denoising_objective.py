@@ -48,6 +48,7 @@ def test_a_row_adds_what_it_adds_alone():
     assert float(whole) == pytest.approx(float(sum(parts)), rel=1e-5)
 
 
+@pytest.mark.slow
 def test_it_learns_to_copy():
     keras.utils.set_random_seed(1)
     model = Denoising(T5(CONFIG))

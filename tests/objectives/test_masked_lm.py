@@ -161,6 +161,7 @@ def test_fit_in_a_plain_script():
     assert evaluated["masked_lm_loss"] == pytest.approx(mean, rel=1e-4)
 
 
+@pytest.mark.slow
 def test_fit_with_an_unused_pooler_and_accumulation():
     model = make(pair_task=None, dtype="mixed_bfloat16")
     pooler = [np.asarray(v) for v in model.weights if "pooler" in v.path]
