@@ -92,7 +92,7 @@ def test_texts_are_those_of_python(kind, settings, static, request):
     config = GenerationConfig(max_new_tokens=NEW, **settings)
     module = ServedGeneration(objective, tokenizer, LENGTH, static=static, max_new_tokens=NEW, **settings)
     wanted = generator(objective, tokenizer)(PROMPTS, config)
-    assert len({g.text for row in wanted for g in row}) > 3
+    assert len({g.text for row in wanted for g in row}) >= 3
     traced = module.signatures()["serving_default"].traced()
     check_texts(ask(traced, text=PROMPTS), wanted)
 
