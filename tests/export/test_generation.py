@@ -66,12 +66,13 @@ def ask(function, **inputs):
 
 
 def check_texts(answer, wanted):
-    """An answer is that of `TextGenerator`."""
-    texts = [[text.decode() for text in row] for row in answer["texts"]]
-    assert texts == [[generated.text for generated in row] for row in wanted]
-    assert answer["lengths"].tolist() == [[len(generated.token_ids) for generated in row] for row in wanted]
-    scores = [[generated.score for generated in row] for row in wanted]
-    np.testing.assert_allclose(answer["scores"], scores, rtol=1e-4, atol=1e-5)
+    """An answer is that of `TextGenerator`; where beam search found fewer than n texts, it has "", -1e9 and 0."""
+    n = answer["texts"].shape[1]
+    rows = [[(g.text, g.score, len(g.token_ids)) for g in row] + [("", -1e9, 0)] * (n - len(row)) for row in wanted]
+    texts, scores, lengths = np.moveaxis(np.array(rows, object), -1, 0)
+    assert [[text.decode() for text in row] for row in answer["texts"]] == texts.tolist()
+    assert answer["lengths"].tolist() == lengths.tolist()
+    np.testing.assert_allclose(answer["scores"], scores.astype("float32"), rtol=1e-4, atol=1e-5)
 
 
 SAMPLE = {"method": "sample", "top_k": 20, "top_p": 0.9, "seed": 4, "stop_strings": ("th", "e.")}
