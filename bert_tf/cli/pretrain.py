@@ -56,10 +56,12 @@ def print_metrics(directory, metrics):
 
 
 def advice(config, output):
-    """The commands to run next. fill-mask needs masked LM; its mask is written as the tokenizer writes it."""
+    """The commands to run next. fill-mask needs masked LM, generate a causal LM; masks as the tokenizer writes them."""
     from tfrecords.reading.reader import shards_tokenizer
 
     finetune = f"bert-tf finetune --init-from {output} --train train.tsv --dev dev.tsv --output task"
+    if config.objective.name == "causal_lm":
+        return [f'bert-tf generate {output} "The United States"', finetune]
     if config.objective.name != "masked_lm":
         return [finetune]
     tokenizer = shards_tokenizer(config.data.shards)

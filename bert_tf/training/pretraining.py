@@ -48,8 +48,8 @@ def pretrain(config, output, teaching=None):
         teaching: what makes another loss around the objective, of `bert_tf.distillation`; None for none.
 
     Returns:
-        A pair: the RunDirectory; dict of the last logged metrics with the unigram baseline under
-        `unigram_masked_lm_loss` and `unigram_masked_lm_accuracy`.
+        A pair: the RunDirectory; dict of the last logged metrics, with the unigram baseline of those of them that
+        have one: `unigram_masked_lm_loss`, `unigram_causal_lm_accuracy`, ...
 
     Raises:
         ConfigError: settings that contradict each other, the shards or the model.
@@ -104,7 +104,7 @@ def pretrain(config, output, teaching=None):
                 _fit(config, objective, dataset, held_out, run, step, baseline, shown=is_chief(strategy))
             run.check_in_place("its result")
         metrics = run.metrics()[-1] if run.metrics() else {"step": step}
-    metrics |= {f"unigram_{k}": v for k, v in baseline.items() if k.startswith("masked_lm")}
+    metrics |= {f"unigram_{name}": value for name, value in known.items()}
     return run, metrics
 
 

@@ -360,6 +360,7 @@ def test_pretrain_advises_what_works(tmp_path):
         ("roberta", "masked_lm", 'fill-mask run "The <mask> of'),
         ("bert", "replaced_token_detection", None),
         ("roberta", "permutation_lm", None),
+        ("roberta", "causal_lm", 'generate run "The United'),
     ):
         config = build(PretrainConfig, {"data": {"shards": str(tmp_path / shards)}, "objective": {"name": objective}})
         *masks, last = pretrain_command.advice(config, "run")
