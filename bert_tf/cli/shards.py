@@ -118,4 +118,24 @@ def run(arguments):
         beam=beam_options(arguments),
     )
     print("\n".join(report(manifest.counts, manifest.sequence_length, manifest.target_length)))
-    print(f"next: bert-tf inspect {arguments.output}\n      bert-tf pretrain --shards {arguments.output} --output run")
+    print("next: " + "\n      ".join(advice(manifest, arguments.output)))
+
+
+def advice(manifest, output):
+    """The commands to run next, with an objective that the shards have what it needs for."""
+    from tfrecords.reading.reader import shards_tokenizer
+
+    tokenizer, packing = shards_tokenizer(output), manifest.packing["format"]
+    objective, recipe = "", ""
+    if packing == "text_pairs":
+        recipe = "transformer_base"
+    elif packing == "xlnet":
+        objective, recipe = "permutation_lm", "xlnet_base"
+    elif tokenizer.mask_id is None and tokenizer.sentinel_ids:
+        objective, recipe = "denoising", "t5_laptop"
+    elif tokenizer.mask_id is None:
+        objective, recipe = "causal_lm", "gpt_laptop" if manifest.sequence_length <= 128 else "gpt2_small"
+    return [
+        f"bert-tf inspect {output}" + (f" --objective {objective}" if objective else ""),
+        "bert-tf pretrain " + (f"--config pretrain/{recipe} " if recipe else "") + f"--shards {output} --output run",
+    ]

@@ -28,6 +28,10 @@ class InferringModel(TrainableModel):
     #: Whether `outputs` and `label_sums` are defined, as `bert_tf.distillation` needs.
     can_be_distilled = False
 
+    def __init__(self, name=None):
+        super().__init__(name=name)
+        self.autocast = False  # the labels and weights among the features stay float32 in any precision
+
     # Not Keras's predict_on_batch, which under a strategy answers once per replica and without
     # compile() runs through XLA.
     @tf.function(autograph=False)

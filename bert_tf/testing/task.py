@@ -13,6 +13,7 @@ from bert_tf.reporting.markup import render
 from bert_tf.tasks import build_task, load_task
 from bert_tf.tasks.record import check_task as check_settings
 from bert_tf.testing.export import check_export
+from bert_tf.training.precision import precision
 
 FEATURES = {"token_ids": tf.int32, "segment_ids": tf.int32, "padding_mask": tf.bool}
 
@@ -31,6 +32,7 @@ def check_task(record, file, encoder, tokenizer, folder, tolerance=1e-4, **setti
     - Every example is in one batch of an epoch; an epoch can be resumed at any step.
     - Padding has no effect on the loss, nor the batch size on metrics and predictions.
     - A step of training changes the loss.
+    - In bfloat16 it is trained and evaluated, with a loss close to that of float32.
     - There is one prediction for each input, which JSON can hold; the metrics hold the task's `metric`.
     - The findings, if it has any, can be held by JSON and drawn on the page of a report.
     - The export passes `check_export`, where the task has one.
@@ -56,6 +58,7 @@ def check_task(record, file, encoder, tokenizer, folder, tolerance=1e-4, **setti
     model = task.model(encoder)
     _check_loss(task, model, examples, tolerance)
     answers = _check_answers(task, model, examples, file, tolerance)
+    _check_bfloat16(task, model, encoder, examples)
     task.save(folder)
     again = load_task(folder, tokenizer)
     assert again.config == task.config and again.metric == task.metric
@@ -90,6 +93,19 @@ def _check_loss(task, model, examples, tolerance):
     assert np.isfinite(_loss(model, [padded])) and _loss(model, [padded]) != before
     for variable, value in weights:
         variable.assign(value)
+
+
+def _check_bfloat16(task, model, encoder, examples):
+    with precision("mixed_bfloat16"):
+        mixed = task.model(type(encoder).from_config({k: v for k, v in encoder.get_config().items() if k != "dtype"}))
+    assert mixed.compute_dtype == "bfloat16"
+    for variable, other in zip(mixed.weights, model.weights, strict=True):
+        variable.assign(other)
+    exact, found = (task.evaluate(one, examples)["loss"] for one in (model, mixed))
+    np.testing.assert_allclose(found, exact, rtol=0.1)
+    mixed.compile(AdamW(1e-3))
+    mixed.fit(task.dataset(examples, 2, training=True), verbose=0)
+    assert np.isfinite(task.evaluate(mixed, examples)["loss"])
 
 
 def _loss(model, batches):

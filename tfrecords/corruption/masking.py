@@ -65,8 +65,8 @@ class MaskedLMCorruption:
         A sequence of special tokens only has no prediction.
 
     Raises:
-        ConfigError: random tokens of the corpus without `corpus_tokens`; whole words, and a tokenizer that
-            does not show where they begin; strategy "span", and a layout that puts nothing before the text.
+        ConfigError: a tokenizer without a mask token; random tokens of the corpus without `corpus_tokens`; whole
+            words, and a tokenizer that does not show where they begin; strategy "span", and a layout that puts nothing before the text.
 
     Example:
         import tensorflow as tf
@@ -80,6 +80,12 @@ class MaskedLMCorruption:
     """
 
     def __init__(self, tokenizer, config=MaskingConfig(), corpus_tokens=None):
+        if tokenizer.mask_id is None:
+            raise ConfigError(
+                "the tokenizer has no mask token, and masked LM and replaced token detection put one in the place of tokens; "
+                "use the objective causal_lm or denoising (objective.name, or --objective of inspect), or a vocabulary of "
+                "another kind"
+            )
         if config.strategy != "token" and not tokenizer.marks_words:
             raise ConfigError(
                 f"strategy: {config.strategy} needs to know where words begin, which the tokens of this tokenizer do not "
