@@ -130,7 +130,7 @@ def advice(manifest, output):
     if packing == "text_pairs":
         recipe = "transformer_base"
     elif packing == "xlnet":
-        objective, recipe = "permutation_lm", "xlnet_base"
+        recipe = "xlnet_base"
     elif tokenizer.mask_id is None and tokenizer.sentinel_ids:
         objective, recipe = "denoising", "t5_laptop"
     elif tokenizer.mask_id is None:

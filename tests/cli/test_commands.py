@@ -5,6 +5,7 @@ import importlib.metadata
 import json
 import os
 import re
+import shlex
 import subprocess
 import sys
 import textwrap
@@ -88,6 +89,25 @@ def test_every_kind_of_vocabulary_makes_shards(road, tmp_path, capsys, kind):
     run("shards", road / "corpus.jsonl", "--tokenizer", tmp_path / "v", "--output", tmp_path / "s", *body)
     run("inspect", tmp_path / "s", "--examples", 1)
     assert "  masked" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    "kind, form, objective",
+    [("byte_level_bpe_gpt2", "token_blocks", "causal_lm"), ("unigram_t5", "token_blocks", "denoising"), ("unigram_xlnet", "xlnet", "permutation_lm")],
+)
+def test_shards_advise_what_works(road, tmp_path, capsys, kind, form, objective):
+    body = settings(["text_field=body"])
+    run("vocab", road / "corpus.jsonl", "--output", tmp_path / "v", "--size", 700, "--kind", kind, "--text-field", "body")
+    shards = ["--output", tmp_path / "s", "--format", form, "--sequence-length", 64]
+    run("shards", road / "corpus.jsonl", "--tokenizer", tmp_path / "v", *shards, *body)
+    inspecting, training = capsys.readouterr().out.split("next: ")[1].splitlines()
+    run(*shlex.split(inspecting)[1:], "--examples", 1)
+    assert "predicted  " in capsys.readouterr().out
+    recipe = shlex.split(training)[3]
+    assert load(PretrainConfig, recipe, [f"data.shards={tmp_path / 's'}"]).objective.name == objective
+    if kind != "unigram_xlnet":
+        assert main(["inspect", str(tmp_path / "s")]) == 1
+        assert "the tokenizer has no mask token" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("kind", ["wordpiece", "bpe"])
