@@ -44,6 +44,7 @@ from bert_tf.models.weights import LoadReport, by_path, part_of
 from bert_tf.objectives.objective import ObjectiveConfig
 from bert_tf.objectives.registry import OBJECTIVES
 from bert_tf.tasks import load_task
+from bert_tf.tasks.record import check_task
 from bert_tf.tasks.task import Task
 from bert_tf.tokenizers import Tokenizer
 from bert_tf.training.precision import precision as precision_scope
@@ -368,7 +369,7 @@ def is_finetuned(path):
 
 
 def trained_length(path):
-    """The sequence length that a pretraining run was trained with; positions beyond are untrained.
+    """The sequence length that a run was trained or fine-tuned with; positions beyond are untrained.
 
     Of a published checkpoint the longest possible one.
 
@@ -379,6 +380,8 @@ def trained_length(path):
     if source.format != "run":
         return longest_sequence(source.config)
     run = source.run
+    if source.is_finetuned:
+        return check_task(run.section("task")).sequence_length
     length = run.section("data").get("sequence_length")
     if not isinstance(length, int):
         raise RunDirectoryError(f"{run.path / CONFIG} has no data.sequence_length; restore the file from a copy")

@@ -99,6 +99,14 @@ def test_the_default_stays_within_the_trained_length(tmp_path, capsys):
         assert nll == pytest.approx(scorer.perplexity([("the a the b " * 5).strip()], length).nll, rel=1e-4)
 
 
+def test_the_length_of_a_fine_tuned_run_is_that_of_its_task(tmp_path):
+    objective, tokenizer = loading.load_pretrained(str(GPT2))
+    model = objective.backbone
+    record = {"model": describe(model.config), "task": {"kind": "classification", "sequence_length": 9}, "data": {"train": "a.tsv"}}
+    write_run(tmp_path / "run", record, tokenizer, {v.path: np.ascontiguousarray(v) for v in model.weights}, 1)
+    assert loading.trained_length(tmp_path / "run") == 9
+
+
 def test_a_decoder_trained_on_pairs_answers_its_prompt(tmp_path, capsys):
     objective, tokenizer = loading.load_pretrained(str(GPT2))
     model = objective.backbone
