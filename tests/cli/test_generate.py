@@ -104,6 +104,7 @@ def test_the_length_of_a_fine_tuned_run_is_that_of_its_task(tmp_path):
     model = objective.backbone
     record = {"model": describe(model.config), "task": {"kind": "classification", "sequence_length": 9}, "data": {"train": "a.tsv"}}
     write_run(tmp_path / "run", record, tokenizer, {v.path: np.ascontiguousarray(v) for v in model.weights}, 1)
+    (tmp_path / "run" / "task.json").write_text("{}")
     assert loading.trained_length(tmp_path / "run") == 9
 
 
