@@ -122,8 +122,9 @@ def run(arguments):
 
 
 def advice(manifest, output):
-    """The commands to run next, with an objective that the shards have what it needs for."""
+    """The commands to run next. Without a mask token, running text is for denoising (with sentinels) or a causal LM."""
     from tfrecords.reading.reader import shards_tokenizer
+    from tfrecords.shards.config import SINGLE_FORMATS
 
     tokenizer, packing = shards_tokenizer(output), manifest.packing["format"]
     objective, recipe = "", ""
@@ -131,6 +132,8 @@ def advice(manifest, output):
         recipe = "transformer_base"
     elif packing == "xlnet":
         recipe = "xlnet_base"
+    elif tokenizer.mask_id is None and packing not in SINGLE_FORMATS:
+        return [f"write them again with --format token_blocks: no objective learns from {packing} without a mask token"]
     elif tokenizer.mask_id is None and tokenizer.sentinel_ids:
         objective, recipe = "denoising", "t5_laptop"
     elif tokenizer.mask_id is None:

@@ -59,8 +59,8 @@ class EncoderDecoder(Backbone):
     def __init__(self, config, layers, dtype, name, pooler=False, output_hidden_states=False, **arguments):
         if pooler:
             raise ConfigError(
-                f"{type(self).__name__} is an encoder-decoder, which has no pooler; fine-tune it as text to text "
-                "(task.kind=text_to_text, bert-tf finetune --config finetune/text_to_text)"
+                f"{type(self).__name__} is an encoder-decoder, which has no pooler; set task.kind=text_to_text to "
+                "fine-tune it"
             )
         # === Functional model ===
         inputs = encoder_decoder_inputs()

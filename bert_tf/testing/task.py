@@ -97,7 +97,7 @@ def _check_loss(task, model, examples, tolerance):
 
 def _check_bfloat16(task, model, encoder, examples):
     with precision("mixed_bfloat16"):
-        mixed = task.model(type(encoder).from_config({k: v for k, v in encoder.get_config().items() if k != "dtype"}))
+        mixed = task.model(type(encoder).from_config(encoder.get_config() | {"dtype": "mixed_bfloat16"}))
     assert mixed.compute_dtype == "bfloat16"
     for variable, other in zip(mixed.weights, model.weights, strict=True):
         variable.assign(other)

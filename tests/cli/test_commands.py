@@ -110,6 +110,19 @@ def test_shards_advise_what_works(road, tmp_path, capsys, kind, form, objective)
         assert "the tokenizer has no mask token" in capsys.readouterr().err
 
 
+def test_shards_that_no_objective_reads_are_to_be_written_again(road, tmp_path, capsys):
+    body = settings(["text_field=body"])
+    kind = ["--kind", "byte_level_bpe_gpt2", "--size", 300, "--text-field", "body"]
+    run("vocab", road / "corpus.jsonl", "--output", tmp_path / "v", *kind)
+    run("shards", road / "corpus.jsonl", "--tokenizer", tmp_path / "v", "--output", tmp_path / "s", *body)
+    (advised,) = capsys.readouterr().out.split("next: ")[1].splitlines()
+    assert "--format token_blocks" in advised
+    for recipe in ("pretrain/gpt_laptop", "pretrain/bert_tiny"):
+        options = ["--shards", str(tmp_path / "s"), "--output", str(tmp_path / "run"), "--set", "model.max_positions=512"]
+        assert main(["pretrain", "--config", recipe, *options]) == 1
+        assert re.search("reads running text|has no mask token", capsys.readouterr().err)
+
+
 @pytest.mark.parametrize("kind", ["wordpiece", "bpe"])
 def test_how_many_characters_a_vocabulary_keeps(tmp_path, caplog, capsys, kind):
     (tmp_path / "corpus.txt").write_text("the quick brown fox jumps over the lazy dog " * 9)

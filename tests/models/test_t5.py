@@ -251,3 +251,8 @@ def test_initial_weights():
             deviation = float(np.std(variable))
             assert deviation == pytest.approx(wanted.pop(variable.path), rel=0.05)
     assert not wanted
+
+
+def test_a_pooler_is_refused():
+    with pytest.raises(ConfigError, match="T5 is an encoder-decoder, which has no pooler; set task.kind=text_to_text"):
+        T5(make().config, pooler=True)

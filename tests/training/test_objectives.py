@@ -128,6 +128,9 @@ def test_every_row_learns_and_its_run_is_opened_again(trained, name):
     first, last = run.metrics()
     assert ROWS[name][3] <= set(metrics)
     assert last["loss"] < first["loss"] and np.isfinite(last["loss"])
+    # The unigram baselines stand beside the metrics whose names they carry.
+    baselines = {key.removeprefix("unigram_") for key in metrics if key.startswith("unigram_")}
+    assert baselines and baselines <= last.keys()
     encoder, tokenizer = load_encoder(run.path, pooler=False)
     opened = load(run.path, pretraining=True)
     assert opened.report.unused == opened.report.fresh == ()

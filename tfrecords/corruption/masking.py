@@ -66,7 +66,8 @@ class MaskedLMCorruption:
 
     Raises:
         ConfigError: a tokenizer without a mask token; random tokens of the corpus without `corpus_tokens`; whole
-            words, and a tokenizer that does not show where they begin; strategy "span", and a layout that puts nothing before the text.
+            words, and a tokenizer that does not show where they begin; strategy "span", and a layout that puts
+            nothing before the text.
 
     Example:
         import tensorflow as tf
