@@ -45,9 +45,13 @@ def _on():
     return keras.backend.backend() == "tensorflow" and getattr(_active, "wanted", None) is not False
 
 
+def in_train_step_on_cpu():
+    return bool(getattr(_active, "wanted", None))
+
+
 def pays_for(x):
     """Whether loops over `x` should be compiled: in a train step on CPUs, if its shape is known."""
-    return bool(getattr(_active, "wanted", None)) and x.shape.is_fully_defined()
+    return in_train_step_on_cpu() and x.shape.is_fully_defined()
 
 
 # -- chains of element-wise operations ------------------------------------------------------------
@@ -58,12 +62,49 @@ def loop(function):
     return tf.function(function, jit_compile=True, autograph=False)
 
 
+#: Elements of a piece. 2^16 to 2^20 are equally fast.
+PIECE = 1 << 18
+
+
+def in_pieces(function, dtype=None):
+    """An element-wise function of arrays whose length is known only when it runs.
+
+    Args:
+        function: a `loop`, called as `function(start, *pieces, *constants) -> piece`: the index of the first element,
+            int32, and [PIECE] of each array.
+        dtype: of what is returned; None for that of the first array.
+
+    Returns:
+        A function `over(x, *arrays, constants=())`: of `x` only the shape is used, which the arrays and the result have.
+        It is traced once, however often it is called.
+    """
+
+    @tf.function(autograph=False)
+    def over_flat(count, arrays, constants):
+        pieces = -(-count // PIECE)
+        padded = [tf.reshape(tf.pad(x, [[0, pieces * PIECE - count]]), [pieces, PIECE]) for x in arrays]
+        found = tf.map_fn(
+            lambda piece: function(*piece, *constants),
+            (tf.range(pieces) * PIECE, *padded),
+            fn_output_signature=tf.TensorSpec([PIECE], dtype or arrays[0].dtype),
+            parallel_iterations=8,
+        )
+        return tf.reshape(found, [-1])[:count]
+
+    def over(x, *arrays, constants=()):
+        flat = tuple(tf.reshape(array, [-1]) for array in arrays)
+        return tf.reshape(over_flat(tf.size(x), flat, constants), tf.shape(x))
+
+    return over
+
+
 def fused(function, plain=None):
     """`function`, compiled where that pays: in a train step on CPUs.
 
     The backward pass computes again what it needs instead of keeping it. `plain` is used everywhere
-    else: on other backends, at inference, in exported models, within a larger piece of XLA, and
-    for sequences whose length changes, because each length would be compiled separately.
+    else: on other backends, at inference, in exported models, within a larger piece of XLA, and, where there
+    are constants, for sequences whose length changes, because each length would be compiled separately. Without
+    constants these are computed in pieces of one size.
 
     Args:
         function: `function(x, *constants) -> y`, element-wise; `x` and `y` are float tensors of one shape. Only `x`
@@ -86,8 +127,16 @@ def fused(function, plain=None):
     def in_one_piece(x, *others):
         return forward(x, *others), lambda upstream: (backward(upstream, x, *others), *[None] * len(others))
 
+    forward_pieces, backward_pieces = (in_pieces(lambda _, *pieces, f=f: f(*pieces)) for f in (forward, backward))
+
+    @tf.custom_gradient
+    def piece_by_piece(x):
+        return forward_pieces(x, x), lambda upstream: backward_pieces(x, upstream, x)
+
     def either(x, *others):
-        return (in_one_piece if pays_for(x) else plain)(x, *others)
+        if pays_for(x):
+            return in_one_piece(x, *others)
+        return piece_by_piece(x) if in_train_step_on_cpu() and not others else plain(x, *others)
 
     return either
 
@@ -123,8 +172,9 @@ def attention_weights(scores, mask, dropout, training):
     mask = ops.maximum(ops.cast(mask, "float32"), -1e9)
     # In a graph these are computed only if something reads them.
     probabilities = ops.softmax(_masked(scores, mask))
-    if training and dropout.rate and pays_for(scores):
-        return _weights(scores, mask, *dropout.draw(scores)), probabilities
+    if training and dropout.rate and in_train_step_on_cpu():
+        weights = _weights if pays_for(scores) else _weights_of_any_length
+        return weights(scores, mask, *dropout.draw(scores)), probabilities
     return dropout(ops.cast(probabilities, scores.dtype), training=training), probabilities
 
 
@@ -149,6 +199,20 @@ if keras.backend.backend() == "tensorflow":
             return of_scores, _summed(of_mask, mask), None, None  # in a graph the second only if it is read
 
         return _rounded(probabilities, keep, factor, scores.dtype), gradient
+
+    @tf.custom_gradient
+    def _weights_of_any_length(scores, mask, keep, factor):
+        """As `_weights`, with as few passes through memory as operation by operation it can be."""
+        kept = tf.cast(keep, scores.dtype)
+        probabilities = tf.nn.softmax(_masked(scores, mask)) * factor
+
+        def gradient(upstream):
+            upstream = tf.cast(upstream * kept, tf.float32)
+            sums = tf.reduce_sum(upstream * probabilities, -1, keepdims=True) / factor
+            wide = (upstream - sums) * probabilities
+            return tf.cast(wide, scores.dtype), _summed(tf.cast(wide, mask.dtype), mask), None, None
+
+        return tf.cast(probabilities, scores.dtype) * kept, gradient
 
     _masked_loop = loop(_masked)
 

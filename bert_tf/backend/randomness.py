@@ -14,7 +14,7 @@ import threading
 import keras
 import numpy as np
 
-from bert_tf.backend.cpu_kernels import dropped, fused, loop, pays_for
+from bert_tf.backend.cpu_kernels import PIECE, dropped, fused, in_pieces, in_train_step_on_cpu, loop, pays_for
 
 if keras.backend.backend() == "tensorflow":
     import tensorflow as tf
@@ -141,9 +141,14 @@ class Dropout(keras.layers.Layer):
 
     def draw(self, inputs):
         """What is kept of `inputs` in this step: bool of their shape, and the factor of what is, float32."""
-        threshold = round(self.rate * _RANGE)
-        kept = _kept_in_one_piece if pays_for(inputs) else _kept
-        return kept(inputs, _active.step.next_seed(self), threshold), tf.constant(_RANGE / (_RANGE - threshold))
+        threshold, seed = round(self.rate * _RANGE), _active.step.next_seed(self)
+        if not in_train_step_on_cpu():
+            kept = _kept(inputs, seed, threshold)
+        elif pays_for(inputs):
+            kept = _kept_in_one_piece(inputs, seed, threshold)
+        else:
+            kept = _kept_in_pieces(inputs, constants=(seed, threshold))
+        return kept, tf.constant(_RANGE / (_RANGE - threshold))
 
     def compute_output_shape(self, input_shape):
         return input_shape
@@ -182,17 +187,20 @@ def _kept(inputs, seed, threshold):
 if keras.backend.backend() == "tensorflow":
     # Drawn once and kept, a byte each, for the backward pass: drawing takes longer than reading.
     _dropped_in_one_piece, _kept_in_one_piece = fused(dropped), loop(_kept)
+    _kept_in_pieces = in_pieces(
+        loop(lambda start, seed, threshold: _random_bits([PIECE], seed, start) >= threshold), tf.bool
+    )
 
 
-def _random_bits(shape, seed):
-    """int32 from 0 to 2^24 - 1 for each position: a hash of the position and the seed.
+def _random_bits(shape, seed, start=0):
+    """int32 from 0 to 2^24 - 1 for each position, counted from `start`: a hash of the position and the seed.
 
     Two rounds of the lowbias32 hash (C. Wellons, "hash-prospector"), each begun with one half of the
     seed. Whole-number arithmetic, so the same in graph mode and in XLA, where it costs a tenth of
     what a generator of random streams does.
     """
     first, second = tf.unstack(tf.bitcast(seed, tf.uint32))
-    positions = tf.bitcast(tf.reshape(tf.range(tf.reduce_prod(shape)), shape), tf.uint32)
+    positions = tf.bitcast(start + tf.reshape(tf.range(tf.reduce_prod(shape)), shape), tf.uint32)
     bits = _hash(_hash(positions + first) + second)
     return tf.bitcast(keras.ops.right_shift(bits, np.uint32(8)), tf.int32)
 

@@ -34,9 +34,10 @@ def run(dtype, wanted, rate=0.4, length=7):
     return *(tf.cast(t, tf.float32).numpy() for t in (weights, probabilities, gradient, of_mask)), compiled
 
 
+@pytest.mark.parametrize("length", [7, None])
 @pytest.mark.parametrize("dtype", ["float32", "bfloat16"])
-def test_against_float64(dtype):
-    weights, probabilities, gradient, of_mask, compiled = run(dtype, wanted=True)
+def test_against_float64(dtype, length):
+    weights, probabilities, gradient, of_mask, compiled = run(dtype, wanted=True, length=length)
     expected, *_, plain = run(dtype, wanted=False)
     assert compiled and not plain
     np.testing.assert_array_equal(weights == 0, expected == 0)  # the same are dropped
@@ -55,8 +56,7 @@ def test_against_float64(dtype):
     np.testing.assert_allclose(weights, expected, rtol=1e-6 if dtype == "float32" else 2**-7)  # which rounds twice
 
 
-def test_without_dropout_and_where_a_length_changes_it_is_plain():
-    assert not run("float32", wanted=True, rate=0.0)[-1]
-    assert not run("float32", wanted=True, length=None)[-1]
-    weights, probabilities, *_ = run("float32", wanted=True, rate=0.0)
+def test_without_dropout_it_is_plain():
+    weights, probabilities, *_, compiled = run("float32", wanted=True, rate=0.0)
+    assert not compiled
     np.testing.assert_array_equal(weights, probabilities)
