@@ -42,7 +42,7 @@ def settings_of(a):
     return [
         *TASKS[a.task][1], f"task.sequence_length={a.length}", f"optimizer.learning_rate={a.rate}", f"train.epochs={a.epochs}",
         f"train.batch_size={a.batch}", f"train.precision={a.precision}", "optimizer.warmup_fraction=0.1",
-        "optimizer.weight_decay=0.01",
+        "optimizer.weight_decay=0.01", "optimizer.schedule=after", "optimizer.epsilon=1e-8",
     ]  # fmt: skip
 
 
@@ -113,6 +113,9 @@ def _neutral(a, path, target):
         inputs = examples.words
     elif a.task == "choices":
         inputs = [[question.question, *question.options] for question in examples.details]
+        options = statistics.mode(map(len, inputs))
+        rows = [(x, y) for x, y in zip(inputs, examples.labels, strict=True) if len(x) == options]
+        inputs, examples.labels = zip(*rows)
     else:
         inputs = list(zip(examples.texts, examples.text_pairs))
     target.write_text(json.dumps([{"inputs": x, "label": y} for x, y in zip(inputs, examples.labels, strict=True)]))

@@ -123,8 +123,8 @@ def main():
     arguments = TrainingArguments(
         output_dir=a["output"] + ".trainer", per_device_train_batch_size=a["batch"], per_device_eval_batch_size=64,
         learning_rate=a["rate"], num_train_epochs=a["epochs"], warmup_steps=0.1, weight_decay=0.01, seed=a["seed"],
-        lr_scheduler_type="linear", save_strategy="no", report_to=[], disable_tqdm=True, use_cpu=True,
-        dataloader_pin_memory=False,
+        lr_scheduler_type="linear", save_strategy="no", report_to=[], disable_tqdm=True,
+        use_cpu=a.get("cpu", True), dataloader_pin_memory=False,
     )  # fmt: skip
     rows = encode(tokenizer, train, number, a["length"])
     trainer = Trainer(model, arguments, train_dataset=rows, data_collator=collator(tokenizer))
