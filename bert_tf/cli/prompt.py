@@ -46,10 +46,11 @@ def run(arguments):
         raise ConfigError(f"--batch-size is {arguments.batch_size}; it must be at least 1")
 
     from bert_tf.prompting import run_prompts
-    from bert_tf.training.loading import load_for_generation
+    from bert_tf.training.loading import load_for_generation, trained_length
 
     model, tokenizer, frame = load_for_generation(arguments.run)
-    result = run_prompts(model, tokenizer, config, arguments.batch_size, _shown_progress(), frame)
+    longest = trained_length(arguments.run)
+    result = run_prompts(model, tokenizer, config, arguments.batch_size, _shown_progress(), frame, longest)
     for answer in result.answers[: arguments.show]:
         print(f"{answer['prompt']}\n  [answer {answer['answer']!r}, expected {answer['expected']!r}]\n")
     if arguments.output:

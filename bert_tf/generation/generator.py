@@ -12,7 +12,7 @@ from bert_tf.generation.prompts import PromptTokenizer
 from bert_tf.generation.restrictions import Restrictions
 from bert_tf.generation.sampling import next_token
 from bert_tf.generation.search import find_texts
-from bert_tf.generation.stop_strings import StopStrings
+from bert_tf.generation.stop_strings import StopStrings, unwritable
 from bert_tf.parsing import brief
 
 
@@ -136,7 +136,18 @@ class TextGenerator:
         )
 
     def stop_strings(self, config):
-        """The `StopStrings` of a configuration."""
+        """The `StopStrings` of a configuration.
+
+        Raises:
+            ConfigError: one that the tokenizer cannot write, at which no text would end.
+        """
+        for string in config.stop_strings:
+            read = unwritable(self.tokenizer, string)
+            if read is not None:
+                raise ConfigError(
+                    f"the model's tokenizer cannot write the stop string {brief(string)}: it reads {brief(f'a {string} a')} "
+                    f"as {brief(read)}, and no text would end there; choose another"
+                )
         hidden, continues = (*self.stop_ids, self.tokenizer.pad_id), not self.prompts.frame.is_source
         return StopStrings(config.stop_strings, self.tokenizer, hidden, continues)
 

@@ -52,3 +52,9 @@ class StopStrings:
         for hidden in self.hidden_ids:
             shown = ops.logical_and(shown, token_ids != hidden)
         return self.tokenizer.detokenize(token_ids, shown, continues=self.continues)
+
+
+def unwritable(tokenizer, string):
+    """What a tokenizer makes of a string between two words, if no text that it writes has the string; else None."""
+    decoded = tokenizer.decode(tokenizer.encode(f"a {string} a"))
+    return None if string in decoded or any(string in token for token in tokenizer.vocabulary) else decoded

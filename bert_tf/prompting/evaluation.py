@@ -4,8 +4,9 @@ import collections
 import dataclasses
 import math
 
-from bert_tf.errors import ConfigError
-from bert_tf.generation import GenerationConfig, TextGenerator, TextScorer
+from bert_tf.errors import ConfigError, DataError
+from bert_tf.generation import GenerationConfig, PromptTokenizer, TextGenerator, TextScorer
+from bert_tf.generation.stop_strings import unwritable
 from bert_tf.parsing import brief
 from bert_tf.prompting.prompts import make_prompts
 
@@ -38,7 +39,7 @@ class PromptingResult:
     answers: list
 
 
-def run_prompts(model, tokenizer, config, batch_size=8, progress=None, frame=None):
+def run_prompts(model, tokenizer, config, batch_size=8, progress=None, frame=None, longest=None):
     """Asks a model all prompts of a configuration.
 
     Args:
@@ -48,13 +49,15 @@ def run_prompts(model, tokenizer, config, batch_size=8, progress=None, frame=Non
         batch_size: texts computed together.
         progress: function(prompts answered, all prompts), called now and then; None for nothing.
         frame: of `TextGenerator`: how the model was trained to read prompts.
+        longest: the most tokens of a prompt and its answer together, the length that the model was trained with; None
+            for its positions.
 
     Returns:
         A `PromptingResult`.
 
     Raises:
         ConfigError, DataError: as `make_prompts`, `TextScorer` and `TextGenerator`; a `config.stop` that the tokenizer
-            cannot write, with a model that continues its prompt.
+            cannot write, with a model that continues its prompt; a prompt that is too long for `longest`.
 
     Example:
         rows = [{"english": "a film", "french": "film"}, {"english": "the film", "french": "film"}]
@@ -62,6 +65,8 @@ def run_prompts(model, tokenizer, config, batch_size=8, progress=None, frame=Non
         run_prompts(gpt, tokenizer, config).accuracy
     """
     prompts, answers = make_prompts(config), []
+    if longest is not None:
+        _check_length(prompts, PromptTokenizer(model, tokenizer, frame), config, longest)
     if config.options:
         answer = _Choosing(TextScorer(model, tokenizer, batch_size, frame), config)
     else:
@@ -135,11 +140,23 @@ class _Writing:
 
 def _check_stop(tokenizer, stop):
     """Raises ConfigError for a text that no answer has, so that none would end before `max_new_tokens`."""
-    text = f"a {stop} a"
-    decoded = tokenizer.decode(tokenizer.encode(text))
-    if stop not in decoded:
+    read = unwritable(tokenizer, stop)
+    if read is not None:
         raise ConfigError(
-            f"stop is {brief(stop)}, which the model's tokenizer cannot write: it reads {brief(text)} as "
-            f"{brief(decoded)}, and no answer would end there; set stop and separator to a text that it writes, such "
+            f"stop is {brief(stop)}, which the model's tokenizer cannot write: it reads {brief(f'a {stop} a')} as "
+            f"{brief(read)}, and no answer would end there; set stop and separator to a text that it writes, such "
             f"as '.', or set stop: null"
         )
+
+
+def _check_length(prompts, prompt_tokenizer, config, longest):
+    for prompt in prompts:
+        answer = config.max_new_tokens
+        if config.options:
+            answer = max(len(prompt_tokenizer.tokenizer.encode(option)) for option in prompt.options.values())
+        count = len(prompt_tokenizer.ids(prompt.text))
+        if (count if prompt_tokenizer.has_encoder else count + answer) > longest:
+            raise DataError(
+                f"the prompt {brief(prompt.text)} has {count} tokens and its answer up to {answer}, and the model was "
+                f"trained on sequences of {longest}; lower shots{'' if config.options else ' or max_new_tokens'}"
+            )

@@ -115,9 +115,17 @@ def test_prompt_and_text_read_as_one_text(model):
     for frame, text, piece in ((None, " unions the.", "s"), (answering, "unions the.", "##s")):
         generate = TextGenerator(model, tokenizer, frame=frame)
         assert generate.prompts.text(ids) == text
-        stop = generate.stop_strings(GenerationConfig(stop_strings=("no",)))
+        stop = generate.stop_strings(GenerationConfig(stop_strings=("the union",)))
         assert stop.texts(np.array([ids]), np.array([len(ids)])).numpy()[0].decode() == text
         assert generate.prompts.text(ids[1:2]) == piece
+
+
+def test_a_stop_string_that_no_text_has_is_refused(model):
+    generate = TextGenerator(model, WordPieceTokenizer("[PAD] [UNK] [CLS] [SEP] [MASK] the union ##s .".split()))
+    for written in ("the union", "nio"):  # also a part of a word
+        generate.stop_strings(GenerationConfig(stop_strings=(written,)))
+    with pytest.raises(ConfigError, match=r"cannot write the stop string 'The': it reads 'a The a' as .*choose another"):
+        generate(["the"], GenerationConfig(max_new_tokens=4, stop_strings=("the", "The")))
 
 
 def test_a_text_ends_at_the_earliest_of_the_stop_strings(tokenizer):

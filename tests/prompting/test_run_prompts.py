@@ -9,7 +9,7 @@ import pytest
 
 import bert_tf
 from bert_tf.cli.main import main
-from bert_tf.errors import ConfigError
+from bert_tf.errors import ConfigError, DataError
 from bert_tf.generation import TextScorer
 from bert_tf.models import GPT2Config, GPT2Decoder
 from bert_tf.models.t5 import T5, T5Config
@@ -119,6 +119,18 @@ def test_a_stop_that_the_tokenizer_cannot_write_is_refused(gpt, tokenizer):
         run_prompts(gpt, tokenizer, config)
     for stop in (".", None):
         assert run_prompts(gpt, tokenizer, dataclasses.replace(config, stop=stop)).count == 1
+
+
+def test_a_prompt_longer_than_the_model_was_trained_for_is_refused(gpt, tokenizer):
+    rows = [{"word": "red", "answer": "colour"}]
+    written = PromptingConfig(context="{word} is", answer=" {answer}", test=rows, stop=".", max_new_tokens=3)
+    count = len(tokenizer.encode("red is")) + 3
+    assert run_prompts(gpt, tokenizer, written, longest=count).count == 1
+    with pytest.raises(DataError, match=rf"its answer up to 3, and .* sequences of {count - 1}; lower shots or max_new_tokens"):
+        run_prompts(gpt, tokenizer, written, longest=count - 1)
+    chosen = PromptingConfig(context="{word} is", options={"colour": " colour", "number": " number"}, test=ROWS)
+    with pytest.raises(DataError, match=r"its answer up to 1, .* sequences of 2; lower shots$"):
+        run_prompts(gpt, tokenizer, chosen, longest=2)
 
 
 def test_an_encoder_decoder_reads_the_prompt(tokenizer):
