@@ -11,13 +11,13 @@ from bert_tf.backend.cpu_kernels import (
     RMSNormalization,
     attention_weights,
     cross_entropy,
-    fused,
     largest,
     lookup,
     product_with_transposed,
 )
 from bert_tf.backend.graph import as_graph
 from bert_tf.backend.lamb import Lamb
+from bert_tf.backend.loops import fused
 from bert_tf.backend.model import NonFiniteError, TrainableModel
 from bert_tf.backend.optimizers import AdamW
 from bert_tf.backend.randomness import Dropout, UniformNumbers, recomputed

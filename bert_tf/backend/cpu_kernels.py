@@ -1,10 +1,9 @@
-"""Everything that this library computes otherwise than Keras to be fast on CPUs, and the switch that turns it off.
+"""Everything that this library computes otherwise than Keras to be fast on CPUs.
 
-TensorFlow runs a chain of element-wise operations on a CPU one by one, each through memory. In a train step such a
-chain is compiled to one loop forward and one backward: 2 to 6 times as fast for GELU and dropout. Matrix products
-stay with oneDNN, which is faster at them than XLA; sums become matrix products where they can, because a compiled
-sum may not change its order and is slow. Around a vocabulary's worth of columns, TensorFlow's own paths are
-slow in other ways; each function here says which.
+Chains of element-wise operations are loops of `loops.py`, which also has the switch. Matrix products stay with oneDNN,
+which is faster at them than XLA; sums become matrix products where they can, because a compiled sum may not change its
+order and is slow. Around a vocabulary's worth of columns, TensorFlow's own paths are slow in other ways; each function
+here says which.
 
 Each function has a plain Keras fallback: for other backends, and for `train.cpu_kernels: false`. The numbers are
 the same but for rounding.
@@ -16,138 +15,12 @@ import threading
 import keras
 from keras import ops
 
+from bert_tf.backend.loops import dropped, fused, in_train_step_on_cpu, loop, own_kernels, pays_for
+
 if keras.backend.backend() == "tensorflow":
     import tensorflow as tf
 
 _active = threading.local()  # MirroredStrategy traces each replica in a thread of its own
-
-
-# -- the switch ---------------------------------------------------------------------------------
-
-
-@contextlib.contextmanager
-def use_cpu_kernels(wanted):
-    """What the layers called in this block are computed with.
-
-    Args:
-        wanted: True compiles loops, as in a train step on CPUs; None does not, but keeps all else that is here, as
-            outside of such a block; False leaves everything to Keras.
-    """
-    previous = getattr(_active, "wanted", None)
-    _active.wanted = wanted
-    try:
-        yield
-    finally:
-        _active.wanted = previous
-
-
-def _on():
-    return keras.backend.backend() == "tensorflow" and getattr(_active, "wanted", None) is not False
-
-
-def in_train_step_on_cpu():
-    return bool(getattr(_active, "wanted", None))
-
-
-def pays_for(x):
-    """Whether loops over `x` should be compiled: in a train step on CPUs, if its shape is known."""
-    return in_train_step_on_cpu() and x.shape.is_fully_defined()
-
-
-# -- chains of element-wise operations ------------------------------------------------------------
-
-
-def loop(function):
-    """A function of tensors of known shapes, compiled to one loop over memory where possible."""
-    return tf.function(function, jit_compile=True, autograph=False)
-
-
-#: Elements of a piece. 2^16 to 2^20 are equally fast.
-PIECE = 1 << 18
-
-
-def in_pieces(function, dtype=None):
-    """An element-wise function of arrays whose length is known only when it runs.
-
-    Args:
-        function: a `loop`, called as `function(start, *pieces, *constants) -> piece`: the index of the first element,
-            int32, and [PIECE] of each array.
-        dtype: of what is returned; None for that of the first array.
-
-    Returns:
-        A function `over(x, *arrays, constants=())`: of `x` only the shape is used, which the arrays and the result have.
-        It is traced once, however often it is called.
-    """
-
-    @tf.function(autograph=False)
-    def over_flat(count, arrays, constants):
-        pieces = -(-count // PIECE)
-        padded = [tf.reshape(tf.pad(x, [[0, pieces * PIECE - count]]), [pieces, PIECE]) for x in arrays]
-        found = tf.map_fn(
-            lambda piece: function(*piece, *constants),
-            (tf.range(pieces) * PIECE, *padded),
-            fn_output_signature=tf.TensorSpec([PIECE], dtype or arrays[0].dtype),
-            parallel_iterations=8,
-        )
-        return tf.reshape(found, [-1])[:count]
-
-    def over(x, *arrays, constants=()):
-        flat = tuple(tf.reshape(array, [-1]) for array in arrays)
-        return tf.reshape(over_flat(tf.size(x), flat, constants), tf.shape(x))
-
-    return over
-
-
-def fused(function, plain=None):
-    """`function`, compiled where that pays: in a train step on CPUs.
-
-    The backward pass computes again what it needs instead of keeping it. `plain` is used everywhere
-    else: on other backends, at inference, in exported models, within a larger piece of XLA, and, where there
-    are constants, for sequences whose length changes, because each length would be compiled separately. Without
-    constants these are computed in pieces of one size.
-
-    Args:
-        function: `function(x, *constants) -> y`, element-wise; `x` and `y` are float tensors of one shape. Only `x`
-            receives a gradient, not the constants (a seed, say).
-        plain: a function with the same results up to rounding; None for `function` itself.
-    """
-    plain = plain or function
-    if keras.backend.backend() != "tensorflow":
-        return plain
-
-    def gradient(upstream, x, *others):
-        with tf.GradientTape() as tape:
-            tape.watch(x)
-            y = function(x, *others)
-        return tape.gradient(y, x, output_gradients=upstream)
-
-    forward, backward = loop(function), loop(gradient)
-
-    @tf.custom_gradient
-    def in_one_piece(x, *others):
-        return forward(x, *others), lambda upstream: (backward(upstream, x, *others), *[None] * len(others))
-
-    forward_pieces, backward_pieces = (in_pieces(lambda _, *pieces, f=f: f(*pieces)) for f in (forward, backward))
-
-    @tf.custom_gradient
-    def piece_by_piece(x):
-        return forward_pieces(x, x), lambda upstream: backward_pieces(x, upstream, x)
-
-    def either(x, *others):
-        if pays_for(x):
-            return in_one_piece(x, *others)
-        return piece_by_piece(x) if in_train_step_on_cpu() and not others else plain(x, *others)
-
-    return either
-
-
-def dropped(inputs, keep, factor):
-    """What dropout makes of `inputs`, of their dtype, with what `Dropout.draw` returns."""
-    # A product, because its gradient is a product too; two selections would take five times as long.
-    # In float32: the loop is faster, and bfloat16 is rounded once.
-    wide = tf.float64 if inputs.dtype == tf.float64 else tf.float32
-    kept = tf.cast(inputs, wide) * (tf.cast(keep, wide) * tf.cast(factor, wide))
-    return tf.cast(kept, inputs.dtype)
 
 
 # -- attention ----------------------------------------------------------------------------------
@@ -400,7 +273,7 @@ def _added(gradient, ids, upstream, shape):
 def lookup(table, ids):
     """The rows of a variable [V, E] at int32 [...]: [..., E]."""
     lookups = getattr(_active, "lookups", None)
-    if lookups is None or not lookups.reach_here or not _on():
+    if lookups is None or not lookups.reach_here or not own_kernels():
         return ops.take(table, ids, axis=0)
     return lookups.take(table, ids)
 
@@ -420,7 +293,7 @@ class Dense(keras.layers.Dense):
         return super().quantize(mode, type_check=False, config=config)  # Keras refuses all subclasses
 
     def call(self, inputs, training=None):
-        if not _on():
+        if not own_kernels():
             return super().call(inputs, training=training)
         return product(inputs, self.kernel, self.bias, self.activation)
 
@@ -446,10 +319,10 @@ def product_with_transposed(x, matrix):
 
     Returns: float [..., V].
     """
-    if not _on():
+    if not own_kernels():
         return ops.matmul(x, ops.transpose(matrix))
     *leading, size = ops.shape(x)
-    if len(leading) == 1 and not getattr(_active, "wanted", None):
+    if len(leading) == 1 and not in_train_step_on_cpu():
         # One row a text, when text is generated. Without oneDNN, TensorFlow's default on CPUs without AVX-512 for
         # neural networks, the product below takes 12 times as long for 2 to 8 rows.
         return tf.transpose(tf.matmul(matrix, x, transpose_b=True))
@@ -462,14 +335,14 @@ def largest(x):
 
     Keras's `argmax` on TensorFlow looks for negative zeros first, at four times the cost.
     """
-    if not _on():
+    if not own_kernels():
         return ops.argmax(x, axis=-1)
     return tf.argmax(x, axis=-1, output_type=tf.int32)
 
 
 def cross_entropy(logits, labels, guesses):
     """-log softmax(logits)[labels]; float32 [...] from float32 [..., K], int32 [...] and `largest` of the logits."""
-    if not _on():
+    if not own_kernels():
         return keras.losses.sparse_categorical_crossentropy(labels, logits, from_logits=True)
     return _cross_entropy(logits, labels, guesses)
 

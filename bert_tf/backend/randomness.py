@@ -14,7 +14,7 @@ import threading
 import keras
 import numpy as np
 
-from bert_tf.backend.cpu_kernels import PIECE, dropped, fused, in_pieces, in_train_step_on_cpu, loop, pays_for
+from bert_tf.backend.loops import PIECE, dropped, fused, in_pieces, in_train_step_on_cpu, loop, pays_for
 
 if keras.backend.backend() == "tensorflow":
     import tensorflow as tf

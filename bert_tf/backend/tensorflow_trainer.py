@@ -10,7 +10,8 @@ import keras
 import numpy as np
 import tensorflow as tf
 
-from bert_tf.backend.cpu_kernels import Lookups, use_cpu_kernels
+from bert_tf.backend.cpu_kernels import Lookups
+from bert_tf.backend.loops import use_cpu_kernels
 from bert_tf.backend.randomness import fold_in, step_randomness
 from bert_tf.backend.tpu import check_xla, is_tpu
 from bert_tf.errors import ConfigError

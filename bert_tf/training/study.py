@@ -21,6 +21,8 @@ from bert_tf.reporting.records import RESULTS
 from bert_tf.tasks import build_task
 from bert_tf.tokenizers import load_tokenizer
 from bert_tf.training.finetuning import finetune
+from bert_tf.training.grid import finetune_grid
+from bert_tf.training.grid_config import Grid
 from bert_tf.training.pretraining import pretrain
 from bert_tf.training.run_directory import SUMMARY, Summary
 from bert_tf.training.sources import open_source
@@ -73,7 +75,8 @@ def run_study(config, corpus, tokenizer, output, held_out=None, rows=None):
             if experiment.pretrain is not None:
                 _pretrain(experiment)
             for task, settings in experiment.finetune.items():
-                finetune(settings, experiment.folder / task)
+                run = finetune_grid if isinstance(settings, Grid) else finetune
+                run(settings, experiment.folder / task)
         except NonFiniteError as error:  # a rate that is too high is a result, too; the other rows go on
             print(f"{experiment.folder.relative_to(output)} diverged and is left out of the table: {error}", flush=True)
             diverged = error
@@ -90,15 +93,17 @@ def run_study(config, corpus, tokenizer, output, held_out=None, rows=None):
 
 def _check_start(experiment):
     """Raises RunDirectoryError if a row's init_from names nothing; hours later, it would be as wrong."""
-    for settings in experiment.finetune.values():
-        if experiment.pretrain is None and not is_address(settings.init_from):
-            open_source(settings.init_from)
+    for task in experiment.finetune:
+        start = experiment.configs(task)[0].init_from
+        if experiment.pretrain is None and not is_address(start):
+            open_source(start)
 
 
 def _check_files(experiments, tokenizer):
     """Reads the files of all tasks that follow a pretraining, each once, so that no error is found hours later."""
     read = set()
-    for settings in (s for e in experiments if e.pretrain is not None for s in e.finetune.values()):
+    pretrained = [e for e in experiments if e.pretrain is not None]
+    for settings in (s for e in pretrained for task in e.finetune for s in e.configs(task)):
         task = build_task(settings.task, tokenizer)
         for path in filter(None, configuration.to_dict(settings.data).values()):
             if (key := json.dumps([configuration.to_dict(settings.task), path])) not in read:

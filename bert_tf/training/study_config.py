@@ -54,7 +54,9 @@ class StudyConfig:
     Attributes:
         shards: name -> what `ShardsConfig` takes, but for the settings of `corpus`.
         pretrain: what `PretrainConfig` takes, common to all rows.
-        finetune: name of a task -> what `FinetuneConfig` takes; `init_from` is the row's run, or that of the study.
+        finetune: name of a task -> what `FinetuneConfig` takes; `init_from` is the row's run, or that of the study. A list
+            of values for a setting, of `optimizer.learning_rate` for example, is a grid, of which the best on the dev file
+            counts.
         rows: name -> what `StudyRow` takes.
         corpus: how the text is read, held-out text too, once for all shards.
         seeds: how often each row is pretrained, with train.seed 0, 1, ...

@@ -8,6 +8,7 @@ from bert_tf.config import build, nearest
 from bert_tf.errors import ConfigError
 from bert_tf.models.families import build_config
 from bert_tf.training.finetune_config import FinetuneConfig, check_finetuning
+from bert_tf.training.grid_config import Grid, read_grid
 from bert_tf.training.pretrain_config import PretrainConfig, check_pretraining
 from bert_tf.training.study_config import StudyRow
 from tfrecords.shards.config import CorpusConfig, ShardsConfig
@@ -34,13 +35,18 @@ OF_FINETUNING = {
 class Experiment:
     """One pretraining of a row (None in a row that pretrains nothing) and what is fine-tuned from it.
 
-    `folder` holds all of it.
+    `folder` holds all of it. `finetune` is name of a task -> `FinetuneConfig`, or the `Grid` of which the best counts.
     """
 
     row: str
     folder: Path
     pretrain: PretrainConfig | None
     finetune: dict
+
+    def configs(self, task):
+        """The `FinetuneConfig`s of a task: one, or those of its grid."""
+        settings = self.finetune[task]
+        return [c.config for c in settings.combinations] if isinstance(settings, Grid) else [settings]
 
 
 def plan(config, output, held_out=False, tokenizer=None):
@@ -201,8 +207,11 @@ def _pretraining(config, output, name, row, seed, held_out):
 
 def _finetuning(task, settings, row, start):
     settings = merge(merge(settings, row.finetune), {"init_from": start})
-    config = build(FinetuneConfig, settings, f"finetune.{task}")
-    for split, path in dataclasses.asdict(config.data).items():
+    with _about(f"finetune.{task}"):
+        grid = read_grid(settings)
+    config = grid or build(FinetuneConfig, settings, f"finetune.{task}")
+    data = grid.combinations[0].config.data if grid else config.data
+    for split, path in dataclasses.asdict(data).items():
         if path and "://" not in path and not Path(path).exists():
             raise ConfigError(f"finetune.{task}.data.{split}: there is no file {path}")
         if not path and split != "test":
@@ -217,20 +226,20 @@ def _check(experiment, shards, tokenizer):
     if experiment.pretrain is not None:
         check_pretraining(experiment.pretrain)
         experiment.pretrain.objective.for_shards(shards.packing, shards.sequence_length)
-    for task, settings in experiment.finetune.items():
-        with _about(f"finetune.{task}"):
-            check_finetuning(settings)
+    for task in experiment.finetune:
+        for settings in experiment.configs(task):
+            with _about(f"finetune.{task}"):
+                check_finetuning(settings)
     if tokenizer is None or experiment.pretrain is None:
         return
     from bert_tf.tasks import build_task  # imports TensorFlow
 
     model = build_config(experiment.pretrain.model, tokenizer.vocabulary_size, tokenizer.pad_id)
     lengths = {"the shards' sequence_length": shards.sequence_length}
-    for task, settings in experiment.finetune.items():
+    for task in experiment.finetune:
         with _about(f"finetune.{task}"):
-            lengths[f"finetune.{task}.task.sequence_length"] = build_task(
-                settings.task, tokenizer
-            ).config.sequence_length
+            tasks = (build_task(settings.task, tokenizer) for settings in experiment.configs(task))
+            lengths[f"finetune.{task}.task.sequence_length"] = max(task.config.sequence_length for task in tasks)
     for name, length in lengths.items():
         if length > model.max_positions:
             positions = model.max_positions

@@ -5,7 +5,7 @@ import pytest
 import tensorflow as tf
 
 from bert_tf.backend import Dropout, attention_weights
-from bert_tf.backend.cpu_kernels import use_cpu_kernels
+from bert_tf.backend.loops import use_cpu_kernels
 from bert_tf.backend.randomness import step_randomness
 
 NUMBERS = np.random.default_rng(0)

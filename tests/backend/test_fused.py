@@ -5,7 +5,7 @@ import pytest
 import tensorflow as tf
 
 from bert_tf.backend import Dropout
-from bert_tf.backend.cpu_kernels import PIECE, fused, use_cpu_kernels
+from bert_tf.backend.loops import PIECE, fused, use_cpu_kernels
 from bert_tf.backend.randomness import step_randomness
 from bert_tf.layers import activation
 

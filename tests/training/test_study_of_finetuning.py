@@ -70,6 +70,30 @@ def test_rows_are_fine_tuned_from_one_model(folder, monkeypatch):
     assert 'value="0.7"' in page
 
 
+def test_a_list_of_rates_is_a_grid_of_which_the_best_counts(folder, monkeypatch):
+    asked = []
+
+    def finetune_grid(grid, output):
+        asked.append([(c.config.optimizer.learning_rate, check_task(c.config.task).features) for c in grid.combinations])
+        output.mkdir(parents=True)
+        dev = {"mean": {"f1": 0.7}, "baselines": {}}
+        rows = [{"folder": "learning_rate=0.001", "settings": {"optimizer.learning_rate": 0.001}, "dev": {"f1": 0.7}}]
+        summary = {"metric": "f1", "best": "learning_rate=0.001", "seeds": [], "dev": dev, "grid": rows}
+        (output / "summary.json").write_text(json.dumps(summary))
+
+    monkeypatch.setattr(studies, "finetune_grid", finetune_grid)
+    monkeypatch.setattr(studies, "finetune", SimpleNamespace())  # not called
+    monkeypatch.setattr(studies, "open_source", lambda path: None)
+    tuned = study(folder)
+    tuned.finetune["entities"]["optimizer"] = {"learning_rate": [1e-3, 1e-2]}
+    table = run_study(tuned, None, None, folder / "out")
+    assert asked == [[(1e-3, features), (1e-2, features)] for features in (None, "last")]
+    assert table["last"]["mean"] == {"entities.f1": 0.7}
+    tuned.finetune["entities"]["train"] = {"seeds": [1, 2]}
+    with pytest.raises(ConfigError, match=r"finetune.entities: train.seeds is the list .* a grid cannot vary it"):
+        plan(tuned, folder / "out")
+
+
 @pytest.mark.parametrize(
     ("changes", "message"),
     [

@@ -1,0 +1,144 @@
+"""Chains of element-wise operations as one loop, and the switch for everything that is otherwise than Keras on CPUs.
+
+TensorFlow runs a chain of element-wise operations on a CPU one by one, each through memory. In a train step such a
+chain is compiled to one loop forward and one backward: 2 to 6 times as fast for GELU and dropout.
+"""
+
+import contextlib
+import threading
+
+import keras
+
+if keras.backend.backend() == "tensorflow":
+    import tensorflow as tf
+
+_active = threading.local()  # MirroredStrategy traces each replica in a thread of its own
+
+
+# -- the switch ---------------------------------------------------------------------------------
+
+
+@contextlib.contextmanager
+def use_cpu_kernels(wanted):
+    """What the layers called in this block are computed with.
+
+    Args:
+        wanted: True compiles loops, as in a train step on CPUs; None does not, but keeps the rest of `cpu_kernels.py`, as
+            outside of such a block; False leaves everything to Keras.
+    """
+    previous = getattr(_active, "wanted", None)
+    _active.wanted = wanted
+    try:
+        yield
+    finally:
+        _active.wanted = previous
+
+
+def own_kernels():
+    """Whether layers are computed by the library's own kernels: on TensorFlow, unless they are switched off."""
+    return keras.backend.backend() == "tensorflow" and getattr(_active, "wanted", None) is not False
+
+
+def in_train_step_on_cpu():
+    return bool(getattr(_active, "wanted", None))
+
+
+def pays_for(x):
+    """Whether loops over `x` should be compiled: in a train step on CPUs, if its shape is known."""
+    return in_train_step_on_cpu() and x.shape.is_fully_defined()
+
+
+# -- chains of element-wise operations ------------------------------------------------------------
+
+
+def loop(function):
+    """A function of tensors of known shapes, compiled to one loop over memory where possible."""
+    return tf.function(function, jit_compile=True, autograph=False)
+
+
+#: Elements of a piece. 2^16 to 2^20 are equally fast.
+PIECE = 1 << 18
+
+
+def in_pieces(function, dtype=None):
+    """An element-wise function of arrays whose length is known only when it runs.
+
+    Args:
+        function: a `loop`, called as `function(start, *pieces, *constants) -> piece`: the index of the first element,
+            int32, and [PIECE] of each array.
+        dtype: of what is returned; None for that of the first array.
+
+    Returns:
+        A function `over(x, *arrays, constants=())`: of `x` only the shape is used, which the arrays and the result have.
+        It is traced once, however often it is called.
+    """
+
+    @tf.function(autograph=False)
+    def over_flat(count, arrays, constants):
+        pieces = -(-count // PIECE)
+        padded = [tf.reshape(tf.pad(x, [[0, pieces * PIECE - count]]), [pieces, PIECE]) for x in arrays]
+        found = tf.map_fn(
+            lambda piece: function(*piece, *constants),
+            (tf.range(pieces) * PIECE, *padded),
+            fn_output_signature=tf.TensorSpec([PIECE], dtype or arrays[0].dtype),
+            parallel_iterations=8,
+        )
+        return tf.reshape(found, [-1])[:count]
+
+    def over(x, *arrays, constants=()):
+        flat = tuple(tf.reshape(array, [-1]) for array in arrays)
+        return tf.reshape(over_flat(tf.size(x), flat, constants), tf.shape(x))
+
+    return over
+
+
+def fused(function, plain=None):
+    """`function`, compiled where that pays: in a train step on CPUs.
+
+    The backward pass computes again what it needs instead of keeping it. `plain` is used everywhere
+    else: on other backends, at inference, in exported models, within a larger piece of XLA, and, where there
+    are constants, for sequences whose length changes, because each length would be compiled separately. Without
+    constants these are computed in pieces of one size.
+
+    Args:
+        function: `function(x, *constants) -> y`, element-wise; `x` and `y` are float tensors of one shape. Only `x`
+            receives a gradient, not the constants (a seed, say).
+        plain: a function with the same results up to rounding; None for `function` itself.
+    """
+    plain = plain or function
+    if keras.backend.backend() != "tensorflow":
+        return plain
+
+    def gradient(upstream, x, *others):
+        with tf.GradientTape() as tape:
+            tape.watch(x)
+            y = function(x, *others)
+        return tape.gradient(y, x, output_gradients=upstream)
+
+    forward, backward = loop(function), loop(gradient)
+
+    @tf.custom_gradient
+    def in_one_piece(x, *others):
+        return forward(x, *others), lambda upstream: (backward(upstream, x, *others), *[None] * len(others))
+
+    forward_pieces, backward_pieces = (in_pieces(lambda _, *pieces, f=f: f(*pieces)) for f in (forward, backward))
+
+    @tf.custom_gradient
+    def piece_by_piece(x):
+        return forward_pieces(x, x), lambda upstream: backward_pieces(x, upstream, x)
+
+    def either(x, *others):
+        if pays_for(x):
+            return in_one_piece(x, *others)
+        return piece_by_piece(x) if in_train_step_on_cpu() and not others else plain(x, *others)
+
+    return either
+
+
+def dropped(inputs, keep, factor):
+    """What dropout makes of `inputs`, of their dtype, with what `Dropout.draw` returns."""
+    # A product, because its gradient is a product too; two selections would take five times as long.
+    # In float32: the loop is faster, and bfloat16 is rounded once.
+    wide = tf.float64 if inputs.dtype == tf.float64 else tf.float32
+    kept = tf.cast(inputs, wide) * (tf.cast(keep, wide) * tf.cast(factor, wide))
+    return tf.cast(kept, inputs.dtype)
