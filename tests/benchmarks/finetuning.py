@@ -109,16 +109,16 @@ def _neutral(a, path, target):
 
     config = load(FinetuneConfig, TASKS[a.task][0], settings_of(a))
     examples = build_task(config.task, load_tokenizer(a.checkpoint)).read(path)
+    labels = examples.labels
     if a.task == "tagging":
         inputs = examples.words
     elif a.task == "choices":
         inputs = [[question.question, *question.options] for question in examples.details]
-        options = statistics.mode(map(len, inputs))
-        rows = [(x, y) for x, y in zip(inputs, examples.labels, strict=True) if len(x) == options]
-        inputs, examples.labels = zip(*rows)
+        count = statistics.mode(map(len, inputs))  # the collator of transformers needs equal numbers of options
+        inputs, labels = zip(*((x, y) for x, y in zip(inputs, labels, strict=True) if len(x) == count))
     else:
         inputs = list(zip(examples.texts, examples.text_pairs))
-    target.write_text(json.dumps([{"inputs": x, "label": y} for x, y in zip(inputs, examples.labels, strict=True)]))
+    target.write_text(json.dumps([{"inputs": x, "label": y} for x, y in zip(inputs, labels, strict=True)]))
     return target
 
 
