@@ -40,6 +40,7 @@ def own_kernels():
 
 
 def in_train_step_on_cpu():
+    """Whether this is the train step of a model that computes on CPUs, with the library's own kernels."""
     return bool(getattr(_active, "wanted", None))
 
 

@@ -47,9 +47,11 @@ def run(arguments):
 
     from bert_tf.prompting import run_prompts
     from bert_tf.training.loading import load_for_generation, trained_length
+    from bert_tf.training.sources import open_source
 
     model, tokenizer, frame = load_for_generation(arguments.run)
-    longest = trained_length(arguments.run)
+    # A published model is held to its positions only; T5 has no last one.
+    longest = trained_length(arguments.run) if open_source(arguments.run).format == "run" else None
     result = run_prompts(model, tokenizer, config, arguments.batch_size, _shown_progress(), frame, longest)
     for answer in result.answers[: arguments.show]:
         print(f"{answer['prompt']}\n  [answer {answer['answer']!r}, expected {answer['expected']!r}]\n")

@@ -10,6 +10,7 @@ import pytest
 import bert_tf
 from bert_tf.cli.main import main
 from bert_tf.errors import ConfigError, DataError
+from bert_tf.generation import PromptTokenizer
 from bert_tf.generation import TextScorer
 from bert_tf.models import GPT2Config, GPT2Decoder
 from bert_tf.models.t5 import T5, T5Config
@@ -124,7 +125,7 @@ def test_a_stop_that_the_tokenizer_cannot_write_is_refused(gpt, tokenizer):
 def test_a_prompt_longer_than_the_model_was_trained_for_is_refused(gpt, tokenizer):
     rows = [{"word": "red", "answer": "colour"}]
     written = PromptingConfig(context="{word} is", answer=" {answer}", test=rows, stop=".", max_new_tokens=3)
-    count = len(tokenizer.encode("red is")) + 3
+    count = len(PromptTokenizer(gpt, tokenizer).ids("red is")) + 3
     assert run_prompts(gpt, tokenizer, written, longest=count).count == 1
     with pytest.raises(DataError, match=rf"its answer up to 3, and .* sequences of {count - 1}; lower shots or max_new_tokens"):
         run_prompts(gpt, tokenizer, written, longest=count - 1)
