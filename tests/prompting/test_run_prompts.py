@@ -10,8 +10,7 @@ import pytest
 import bert_tf
 from bert_tf.cli.main import main
 from bert_tf.errors import ConfigError, DataError
-from bert_tf.generation import PromptTokenizer
-from bert_tf.generation import TextScorer
+from bert_tf.generation import PromptTokenizer, TextScorer
 from bert_tf.models import GPT2Config, GPT2Decoder
 from bert_tf.models.t5 import T5, T5Config
 from bert_tf.objectives import CausalLM
