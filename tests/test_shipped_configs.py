@@ -456,6 +456,6 @@ def test_ablations(name, tmp_path):
 def test_models_that_differ_in_direction_have_the_same_layers():
     study = config.load(StudyConfig, "ablations/directions")
     for row in study.rows.values():
-        model = merge(study.pretrain["model"], row["pretrain"]["model"])
+        model = merge(study.pretrain["model"], row.get("pretrain", {}).get("model", {}))
         encoder = build_encoder(build_config(model, 8000), pooler=False)
         assert sum(block.count_params() for block in encoder.blocks()) == 793_088 == 4 * (12 * 128**2 + 13 * 128)
