@@ -17,6 +17,9 @@ from bert_tf.errors import ConfigError, DataError
 from bert_tf.files import atomic_write
 from bert_tf.parsing import brief, dump_yaml, listed, parse_yaml, read_json_object, read_yaml
 
+#: Names that a message lists at most.
+MOST_LISTED = 100
+
 
 @dataclasses.dataclass(frozen=True)
 class Range:
@@ -225,10 +228,13 @@ def _default(field):
 
 
 def nearest(word, known):
-    """"; did you mean 'x'?", or the whole list where nothing is near."""
+    """"; did you mean 'x'?", or where nothing is near the list, of which at most `MOST_LISTED`."""
     known = [str(k) for k in known]
     match = difflib.get_close_matches(word, known, n=1)
-    return f"; did you mean '{match[0]}'?" if match else f"; known: {', '.join(sorted(known))}"
+    if match:
+        return f"; did you mean '{match[0]}'?"
+    listed = sorted(known) if len(known) <= MOST_LISTED else [*sorted(known)[:MOST_LISTED], "..."]
+    return f"; known: {', '.join(listed)}"
 
 
 def load(cls, path, overrides=()):
@@ -288,7 +294,12 @@ def apply_overrides(mapping, overrides):
         node = result
         for parent in parents:
             child = node.get(parent)
-            child = dict(child) if isinstance(child, dict) else {}
+            if child is not None and not isinstance(child, dict):
+                raise ConfigError(
+                    f"{brief(item)}: '{parent}' is {brief(child)} and has no settings below it; set all of it at once, "
+                    f"e.g. {parent}={{{last}: ...}}"
+                )
+            child = dict(child or {})
             node[parent] = child
             node = child
         node[last] = parse_yaml(text, f"the value of {brief(item)}")
@@ -329,12 +340,13 @@ def _coerce(hint, value, path):
         if value is None and type(None) in arguments:
             return None
         options = [a for a in arguments if a is not type(None)]
-        for option in options[:-1]:
+        problems = []
+        for option in options:
             try:
                 return _coerce(option, value, path)
-            except ConfigError:
-                pass
-        return _coerce(options[-1], value, path)
+            except ConfigError as error:
+                problems.append((_fits(option, value), error))
+        raise max(problems, key=lambda problem: problem[0])[1]
     if origin is typing.Literal:
         if value not in arguments:
             raise ConfigError(f"'{path}' is {brief(value)}{nearest(str(value)[:100], arguments)}")
@@ -363,6 +375,11 @@ def _coerce(hint, value, path):
     if hint is typing.Any or type(value) is hint:
         return value
     raise ConfigError(f"'{path}' must be {getattr(hint, '__name__', hint)}, got {brief(value)}")
+
+
+def _fits(hint, value):
+    """Whether a value is a list where the hint is one, so that what is wrong lies inside of it."""
+    return isinstance(value, (list, tuple)) and typing.get_origin(hint) in (list, tuple)
 
 
 def _check_number(value, path):

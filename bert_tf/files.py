@@ -211,7 +211,8 @@ def explain_reading(path, error_class=DataError):
     try:
         yield
     except OSError as error:
-        raise error_class(f"cannot read {path}: {_REASONS.get(error.errno, error.strerror or error)}") from None
+        reason = "there is no such file" if error.errno == errno.ENOENT else _REASONS.get(error.errno, error.strerror or error)
+        raise error_class(f"cannot read {path}: {reason}") from None
 
 
 def bare_name(name, where):

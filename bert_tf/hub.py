@@ -102,8 +102,8 @@ def _fetched(address, kind, endings):
         raise DataError(f"{address} is no address of the Hugging Face Hub; it must look like {example}, or with a "
                         "revision like hf://owner/name@main")  # fmt: skip
     if (match["kind"] or "models/") != f"{kind}/":
-        wanted = "the files of a data set, hf://datasets/owner/name/..." if kind == "datasets" else "a model, hf://owner/name"
-        raise DataError(f"{address}: here stands {wanted}")
+        wanted = "a file of a data set, hf://datasets/owner/name/..." if kind == "datasets" else "a model, hf://owner/name"
+        raise DataError(f"{address} cannot be used here: what is needed is {wanted}")
     inside = match["inside"]
     if inside is None:
         patterns = list(endings)

@@ -97,6 +97,21 @@ def test_what_does_not_fit_is_refused(experiment, override, message):
         config.load(Experiment, experiment, [override])
 
 
+def test_one_value_has_no_settings_below_it(experiment):
+    with pytest.raises(ConfigError, match="^'train.steps=2': 'train' is 5 and has no settings below it"):
+        config.load(Experiment, experiment, ["train=5", "train.steps=2"])
+
+
+def test_of_several_types_the_message_is_about_the_list():
+    with pytest.raises(ConfigError, match=r"'layers\[1\]' is -1; it must be at least 0"):
+        config.build(Layers, {"layers": [0, -1]})
+
+
+def test_long_lists_of_names_are_cut():
+    assert config.nearest("zzz", ["a", "b"]) == "; known: a, b"
+    assert config.nearest("zzz", range(1000)).endswith("188, ...")
+
+
 def test_a_missing_key_and_a_missing_file():
     with pytest.raises(ConfigError, match="missing key 'name'"):
         config.build(Experiment, {})
@@ -108,6 +123,11 @@ def test_invalid_yaml_names_the_file(tmp_path):
     (tmp_path / "bad.yaml").write_text("a: [1\n")
     with pytest.raises(ConfigError, match="bad.yaml is not valid YAML"):
         config.load(Experiment, tmp_path / "bad.yaml")
+
+
+@dataclasses.dataclass(frozen=True)
+class Layers:
+    layers: list[Annotated[int, config.Range(at_least=0)]] | Literal["spread"] = "spread"
 
 
 @dataclasses.dataclass(frozen=True)

@@ -116,7 +116,7 @@ def test_an_interrupted_download_continues(hub, monkeypatch):
         ("hf://me/pickle", r"hf://me/pickle holds no model\.safetensors, and pickles .*hf://me/pickle@refs/pr/1\)"),
         ("hf://me/empty", r"hf://me/empty holds none of the files that are read: config\.json, model\.safetensors"),
         ("hf://bert", r"hf://bert is no address of the Hugging Face Hub; it must look like hf://owner/name"),
-        ("hf://datasets/me/texts", r"hf://datasets/me/texts: here stands a model, hf://owner/name"),
+        ("hf://datasets/me/texts", r"hf://datasets/me/texts cannot be used here: what is needed is a model, hf://owner/name"),
         ("hf://me/a..b", r"hf://me/a\.\.b is no address of the Hugging Face Hub: "),
     ],
 )
@@ -141,7 +141,7 @@ def test_corpora_and_labelled_files(hub):
     assert local_file("hf://datasets/me/texts/*/train.*") == local_file("hf://datasets/me/texts/data/train.tsv")
     with pytest.raises(DataError, match="texts/data must be one file, but is data; name one of its files"):
         local_file("hf://datasets/me/texts/data")
-    with pytest.raises(DataError, match="hf://me/texts: here stands the files of a data set, hf://datasets/owner/name/"):
+    with pytest.raises(DataError, match="hf://me/texts cannot be used here: what is needed is a file of a data set, hf://datasets/owner/name/"):
         local_data("hf://me/texts")
 
 

@@ -24,7 +24,7 @@ from bert_tf.cli import settings
 
 
 def add_arguments(parser):
-    settings.add_config(parser, "distill/soft_labels", _config_class)
+    settings.add_config(parser, None, _config_class, "distill/soft_labels, with --shards distill/distilbert")
     help = "a fine-tuned run, or with --shards a pretrained one; or a published model; sets teacher.path"
     parser.add_argument("--teacher", help=help)
     parser.add_argument("--student", help="a published size such as bert_mini, or a pretrained model to start from")
@@ -53,11 +53,13 @@ def run(arguments):
     from bert_tf.errors import ConfigError
     from bert_tf.models.families import PRESETS
 
+    if arguments.config is None:
+        arguments.config = "distill/soft_labels" if arguments.shards is None else "distill/distilbert"
     size = arguments.student if arguments.student in PRESETS else None
     run_of_student = arguments.student if size is None else None
     given = {"teacher__path": arguments.teacher}
     splits = {split: getattr(arguments, split) for split in ("train", "unlabelled", "dev", "test")}
-    data = settings.mapping(arguments, data__shards=arguments.shards).get("data") or {}
+    data = settings.section(settings.mapping(arguments, data__shards=arguments.shards), "data")
     # Its sizes stand in place of the recipe's, below those of --set.
     sizes = [] if size is None else ["model={preset: %s}" % size]
     if data.get("shards"):

@@ -12,6 +12,8 @@ in Python:
   WordTable.load("vectors").neighbours("king", count=5)
 """
 
+from bert_tf.errors import ConfigError
+
 
 def add_arguments(parser):
     parser.add_argument("source", help="a run directory, a file of word vectors, or a published checkpoint")
@@ -20,6 +22,8 @@ def add_arguments(parser):
 
 
 def run(arguments):
+    if arguments.count < 1:
+        raise ConfigError(f"--count is {arguments.count}; it must be at least 1")
     from bert_tf.vectors.similarity import WordTable
 
     table = WordTable.load(arguments.source)

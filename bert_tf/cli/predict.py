@@ -52,6 +52,8 @@ def run(arguments):
     if bool(inputs) == bool(arguments.file):
         raise ConfigError("give sentences, --pair, or --file, and not --file together with the others")
     labelled.check_arguments(arguments)
+    if arguments.set and not arguments.file:
+        raise ConfigError("--set describes the columns of --file; remove it, or give --file")
 
     from bert_tf.training.loading import load_finetuned
     from bert_tf.files import atomic_write

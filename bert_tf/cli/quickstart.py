@@ -11,11 +11,14 @@ example:
   bert-tf quickstart --output somewhere --pretrain-steps 3000
 """
 
+import json
 import os
 import subprocess
 import sys
 import time
 from pathlib import Path
+
+from bert_tf.errors import ConfigError
 
 SENTENCES = (
     "The [MASK] of the United States.",
@@ -45,6 +48,9 @@ def add_arguments(parser):
 
 def run(arguments):
     started = time.monotonic()
+    for name in ("pretrain_steps", "epochs"):
+        if getattr(arguments, name) < 1:
+            raise ConfigError(f"--{name.replace('_', '-')} is {getattr(arguments, name)}; it must be at least 1")
     from bert_tf import samples
 
     folder = Path(arguments.output)
@@ -94,7 +100,7 @@ def _pretrain(shards, output, steps):
     from bert_tf import config
     from bert_tf.training.pretraining import PretrainConfig, pretrain
 
-    overrides = [f"data.shards={shards}", f"train.steps={steps}"]
+    overrides = [f"data.shards={json.dumps(str(shards))}", f"train.steps={steps}"]
     _, metrics = pretrain(config.load(PretrainConfig, "laptop/best", overrides), output)
     return metrics
 
@@ -116,8 +122,8 @@ def _finetune(labelled, pretrained, folder, epochs):
     summaries = []
     for name, use in (("sentiment", True), ("sentiment_without_pretraining", False)):
         overrides = [
-            f"init_from={pretrained}",
-            *(f"data.{split}={path}" for split, path in labelled.items()),
+            f"init_from={json.dumps(str(pretrained))}",
+            *(f"data.{split}={json.dumps(str(path))}" for split, path in labelled.items()),
             "optimizer.learning_rate=1e-3",
             f"train.epochs={epochs}",
             f"train.pretrained={str(use).lower()}",

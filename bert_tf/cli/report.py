@@ -1,8 +1,8 @@
 """Write report.html of a run, a study, a grid or a benchmark, or one page on which several runs are compared.
 
-pretrain, finetune, study, glue and superglue write the page themselves. This command writes it again, for a run that is not finished or
-is older than reports, and for several runs together: their curves are laid over each other. The page is one file
-without scripts; it needs no model, only the records of the run.
+pretrain, finetune, study, glue and superglue write the page themselves. This command writes it for a run that is not
+finished, or that was trained before there were reports, and for several runs together: their curves are laid over each
+other. The page is one file without scripts; it needs no model, only the records of the run.
 
 example:
   bert-tf report run

@@ -3,20 +3,23 @@
 import json
 
 from bert_tf import config
+from bert_tf.errors import ConfigError
+from bert_tf.parsing import brief
 
 
-def add_config(parser, default, make_class):
+def add_config(parser, default, make_class, shown_default="%(default)s"):
     """Adds `--config` and `--set`, which a shell can complete.
 
     Args:
         parser: an argparse parser.
         default: the name of the configuration where none is given.
         make_class: function() -> the dataclass of the configuration, imported when it is asked for.
+        shown_default: what the help calls the default.
     """
     named = parser.add_argument(
         "--config",
         default=default,
-        help="a YAML file, or the name of one that ships with the library (default %(default)s)",
+        help=f"a YAML file, or the name of one that ships with the library (default {shown_default})",
     )
     named.completer = lambda **_: config.shipped()
     changed = parser.add_argument(
@@ -43,3 +46,15 @@ def mapping(arguments, **settings):
 def load(cls, arguments, **settings):
     """The configuration of the settings that `mapping` gives."""
     return config.build(cls, mapping(arguments, **settings))
+
+
+def section(mapping, name):
+    """The settings `name` of a mapping, a dict; empty where there are none.
+
+    Raises:
+        ConfigError: they are one value.
+    """
+    found = mapping.get(name)
+    if not isinstance(found, (dict, type(None))):
+        raise ConfigError(f"'{name}' is {brief(found)}; it must hold settings, e.g. {name}.NAME=VALUE")
+    return found or {}

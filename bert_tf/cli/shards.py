@@ -2,8 +2,8 @@
 
 The corpus is .txt (an empty line between documents), .jsonl (a "text" field), .tsv or .csv (a column),
 each also gzipped (.gz), or .parquet; or folders and globs of them; or the folder that 'bert-tf tokenize'
-wrote. With --format text_pairs it is .tsv (source<TAB>target) or .jsonl (fields source and target). Run the same command again to resume an interrupted one. The shards do not depend on the
-number of workers.
+wrote. With --format text_pairs it is .tsv (source<TAB>target) or .jsonl (fields source and target). Run the same
+command again to resume an interrupted one. The shards do not depend on the number of workers.
 
 With --runner the work runs on Apache Beam (pip install -e '.[beam]' in the clone of this library), and
 the shards are the same, byte for byte. Everything after --beam-options is passed to Beam, so put it

@@ -48,12 +48,14 @@ def run(arguments):
     from bert_tf.training.study_plan import plan
 
     config = settings.load(StudyConfig, arguments, init_from=arguments.init_from)
+    if arguments.held_out and not config.pretrains:
+        raise ConfigError("--held-out does not apply: the study has no shards, and pretrains nothing; remove it")
     for name in ("corpus", "tokenizer"):
         if config.pretrains != bool(getattr(arguments, name)):
             raise ConfigError(
                 f"--{name} must be given: the study pretrains its rows"
                 if config.pretrains
-                else f"--{name} is of no use: the study has no shards, and pretrains nothing; remove it"
+                else f"--{name} does not apply: the study has no shards, and pretrains nothing; remove it"
             )
     plan(config, Path(arguments.output))  # before TensorFlow is imported, which takes seconds
     from bert_tf.training.halving import run_halving

@@ -45,14 +45,16 @@ def run(arguments):
     from bert_tf.vectors.vectors_config import VectorsConfig
 
     config = settings.load(VectorsConfig, arguments, train__workers=arguments.workers)
+    from bert_tf.vectors.similarity import WordTable, read_pairs, similarity
     from bert_tf.vectors.training import train_vectors
+
+    for path in arguments.similarity:  # what is wrong with a file is wrong after hours of training, too
+        read_pairs(path)
 
     directory, metrics = train_vectors(config, arguments.corpus, arguments.output, arguments.text_field)
     size = directory.section("model")
     print(f"{shown(directory.path)}: {size['vocabulary_size']:,} vectors of {size['hidden_size']} numbers, loss {metrics['loss']:.4f}")
     if arguments.similarity:
-        from bert_tf.vectors.similarity import WordTable, similarity
-
         table = WordTable.load(directory.path)
         for path in arguments.similarity:
             found = similarity(table, path)

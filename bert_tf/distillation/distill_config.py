@@ -82,7 +82,7 @@ class DistillConfig(FinetuneConfig):
         teacher: the model that is learned from.
         student: the model that learns.
         terms: the terms of the loss, which are added: name -> weight, or -> a mapping with `weight` and the term's
-            settings.
+            settings; null leaves a term of the recipe out.
         alone: whether the same student is also fine-tuned on the labels alone, with as many updates, to compare with.
 
     Example:
@@ -209,7 +209,7 @@ def _check_terms(config):
     if "progressive" in terms and (len(terms) > 1 or isinstance(config, DistillConfig)):
         raise ConfigError(
             "terms.progressive trains one layer at a time and nothing else, so it is the only term, and of pretraining: "
-            "remove the others, or it; another run goes on from its model with them"
+            "remove the other terms; a second run can train them, with train.init_from"
         )
     early = isinstance(config, DistillConfig) and config.train.early_stopping
     if early and not trains_head(terms):

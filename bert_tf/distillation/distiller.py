@@ -124,6 +124,6 @@ def _check_backbone(backbone):
     count = backbone.config.num_layers
     if len(internals.block_outputs) != count or len(internals.scores) != count:
         raise ConfigError(
-            f"terms that compare layers cannot see those of {type(backbone).__name__}; use soft_labels, squared_error "
-            "and hard_labels"
+            f"a {type(backbone).__name__} does not show its layers, which some of the terms compare; use soft_labels, "
+            "squared_error and hard_labels"
         )

@@ -217,7 +217,7 @@ def read_terms(mapping):
     """The settings of the terms in a section `terms`.
 
     Args:
-        mapping: name -> the weight of the term, or a mapping of its settings.
+        mapping: name -> the weight of the term, a mapping of its settings, or None for a term that is left out.
 
     Returns:
         dict from name to `TermConfig`, in the order of the section.
@@ -229,6 +229,7 @@ def read_terms(mapping):
         terms = read_terms({"hard_labels": 0.5, "soft_labels": {"weight": 0.5, "temperature": 2}})
         terms["soft_labels"].temperature  # 2
     """
+    mapping = {name: settings for name, settings in (mapping or {}).items() if settings is not None}
     if not mapping:
         raise ConfigError("terms is empty; name at least one term of the loss, e.g. terms.soft_labels=1")
     found = {}

@@ -49,6 +49,8 @@ def read_diagnostic(path, most=None):
     for columns, questions in _FORMATS:
         if columns <= rows[0].keys():
             predictions, comparisons = questions(rows)
+            if not all(word for _, right, others in comparisons for _, word in (right, *others)):
+                raise DataError(f"{path}: a row lacks one of the words {', '.join(sorted(columns))}; complete it, or leave it out")
             unique = {(context, words): (kinds, context, words) for kinds, context, words in predictions}
             return Diagnostic(Path(path).stem, list(unique.values())[:most], comparisons[:most])
     raise DataError(f"{path} has the columns {', '.join(rows[0])}; it must be a file of CPRAG-102, ROLE-88 or NEG-136")
@@ -73,7 +75,7 @@ def _role(rows):
         words = tuple(word.split()[0] for word in row["expected"].split("|") if word.strip())
         predictions.append((("all",), context, words))
         number, _, side = row["item"].partition("-")
-        sides.setdefault(number, {})[side] = (context, row["target"].split()[0])
+        sides.setdefault(number, {})[side] = (context, row["target"].partition(" ")[0])
     return predictions, [(("all",), own["a"], [own["b"]]) for own in sides.values() if own.keys() >= {"a", "b"}]
 
 

@@ -2,10 +2,9 @@
 
 import numpy as np
 
-from bert_tf.errors import ConfigError, DataError
+from bert_tf.errors import ConfigError
 from bert_tf.generation import TextScorer
-from bert_tf.parsing import brief
-from bert_tf.probing.scored_texts import ScoredText, tokenized
+from bert_tf.probing.scored_texts import ScoredText, tokenized, tokens_of
 
 
 class GapScorer:
@@ -57,9 +56,7 @@ class GapScorer:
         first, second = self.tokenizer.sentinel_ids[:2]
         frame, sources, targets, fillings = self.scorer.frame, [], [], []
         for text, (ids, starts, ends, _), span in zip(texts, tokenized(self.tokenizer, texts), spans):
-            inside = np.flatnonzero((starts < span[1]) & (ends > span[0]))
-            if not len(inside):
-                raise DataError(f"the tokenizer keeps nothing of {brief(text[slice(*span)])}; give another word")
+            inside = np.flatnonzero(tokens_of(starts, ends, span, text))
             begin, end = inside[0], inside[-1] + 1
             sources.append([*frame.before, *ids[:begin].tolist(), first, *ids[end:].tolist(), *frame.after])
             targets.append([first, *ids[begin:end].tolist(), second])

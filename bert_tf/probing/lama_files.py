@@ -53,7 +53,10 @@ def read_lama(path, relations=None, most=None):
 
 def _question(row, templates, name, where):
     kind = str(row.get("predicate_id") or row.get("pred") or name)
-    judged = [judgment.get("judgment") for judgment in row.get("judgments") or ()]
+    judgments = row.get("judgments") or ()
+    if not all(isinstance(judgment, dict) for judgment in judgments):
+        raise DataError(f"{where}: 'judgments' must be a list of objects, each with a 'judgment'")
+    judged = [judgment.get("judgment") for judgment in judgments]
     if judged.count("no") > judged.count("yes"):
         return None
     if kind in templates:
@@ -78,6 +81,6 @@ def _rows(path, keys):
         where = f"{path}, line {number}"
         row = parse_json(line, where)
         for key in keys:
-            if not isinstance(row, dict) or not isinstance(row.get(key), str):
+            if not isinstance(row, dict) or not isinstance(row.get(key), str) or not row[key].strip():
                 raise DataError(f"{where}: there is no text '{key}'")
         yield row, where

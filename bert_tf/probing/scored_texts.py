@@ -42,6 +42,18 @@ class ScoredText:
         return ScoredText(*(getattr(self, field.name)[own] for field in dataclasses.fields(self)))
 
 
+def tokens_of(starts, ends, span, text):
+    """Which tokens of a text have a character of `span`, (start, end): bool [T].
+
+    Raises:
+        DataError: none has, as where the tokenizer leaves punctuation out, or the span is empty.
+    """
+    own = (starts < span[1]) & (ends > span[0])
+    if not own.any():
+        raise DataError(f"the tokenizer keeps nothing of {brief(text[slice(*span)])} in {brief(text)}; give another word")
+    return own
+
+
 def tokenized(tokenizer, texts):
     """(ids, starts, ends, whether each begins a word) of each text: arrays of one length."""
     strings = as_strings(texts)

@@ -12,7 +12,7 @@ from bert_tf.errors import ConfigError, DataError
 from bert_tf.generation import TextScorer
 from bert_tf.parsing import brief
 from bert_tf.probing.gap_scorer import GapScorer
-from bert_tf.probing.scored_texts import ScoredText, tokenized
+from bert_tf.probing.scored_texts import ScoredText, tokenized, tokens_of
 from bert_tf.tasks.heads import INPUTS
 from bert_tf.tasks.sequences import as_strings
 
@@ -70,7 +70,7 @@ class NextTokenScorer:
             tokens of the span.
         """
         scored = self.score(texts)
-        return [(text.log_likelihood, text.within(*span)) for text, span in zip(scored, spans)]
+        return [(found.log_likelihood, _part(found, span, text)) for found, span, text in zip(scored, spans, texts)]
 
     def fill_scores(self, texts, spans):
         """list of float, for what fills a span of each text: the mean log-probability of the tokens of the text."""
@@ -78,10 +78,16 @@ class NextTokenScorer:
 
     def follow_scores(self, pairs):
         """list of float, for how well the second text of each pair follows the first: the mean log-probability of its tokens."""
-        scored = self.score([f"{first} {second}" for first, second in pairs])
-        begins = [len(first) + 1 for first, _ in pairs]
-        parts = [text.within(begin, begin + len(second)) for text, begin, (_, second) in zip(scored, begins, pairs)]
-        return [float(part.log_p.mean()) for part in parts]
+        texts = [f"{first} {second}" for first, second in pairs]
+        spans = [(len(first) + 1, len(text)) for (first, _), text in zip(pairs, texts)]
+        return [float(part.log_p.mean()) for _, part in self.span_scores(texts, spans)]
+
+
+def _part(scored, span, text):
+    """The tokens of a span, which may lack the first one of the text: it is not predicted where nothing stands before it."""
+    if len(scored.starts) and span[0] >= scored.starts[0]:
+        tokens_of(scored.starts, scored.ends, span, text)
+    return scored.within(*span)
 
 
 class HiddenTokenScorer:
@@ -137,7 +143,7 @@ class HiddenTokenScorer:
         rows, counts = [], []
         for text, (ids, starts, ends, _), span in zip(texts, tokenized(self.tokenizer, texts), spans):
             self._check_length(len(ids), text)
-            inside = np.flatnonzero((starts < span[1]) & (ends > span[0]))
+            inside = np.flatnonzero(tokens_of(starts, ends, span, text))
             for position in inside:
                 kept = np.concatenate([ids[: position + 1], ids[inside[-1] + 1 :]])
                 rows.append((kept, np.arange(len(kept)) == position, position))
@@ -165,10 +171,10 @@ class HiddenTokenScorer:
         kept = []
         for number, ((ids, starts, ends, begins), span) in enumerate(zip(tokens, spans)):
             self._check_length(len(ids), texts[number])
-            chosen = np.arange(len(ids)) if span is None else np.flatnonzero((starts < span[1]) & (ends > span[0]))
-            groups = np.cumsum(begins) if self.hide == "word" else np.arange(len(ids))
+            chosen, groups = np.arange(len(ids)), np.cumsum(begins) if self.hide == "word" else np.arange(len(ids))
             if span is not None:
-                groups = np.where((starts < span[1]) & (ends > span[0]), -1, groups)
+                inside = tokens_of(starts, ends, span, texts[number])
+                chosen, groups = np.flatnonzero(inside), np.where(inside, -1, groups)
             for position in chosen:
                 later = np.arange(len(ids)) >= position
                 rows.append((ids, later & (groups == groups[position]), position))

@@ -6,8 +6,8 @@ from bert_tf.reporting.charts import finite
 from bert_tf.reporting.diagrams import dots
 from bert_tf.reporting.document import details, section
 from bert_tf.reporting.markup import h
-from bert_tf.reporting.parts import ASIDE, curves, header, kept, line_labels, settings_of
-from bert_tf.reporting.tables import configuration, differences, grid_table, study_table, table
+from bert_tf.reporting.parts import curves, header, kept, line_labels, settings_of
+from bert_tf.reporting.tables import ASIDE, configuration, differences, grid_table, study_table, table
 
 _SPREAD = "Mean ± sample standard deviation over the seeds. "
 

@@ -6,8 +6,8 @@ from bert_tf.reporting.curves import baselines_of
 from bert_tf.reporting.document import details, section
 from bert_tf.reporting.examples import findings_section
 from bert_tf.reporting.markup import h
-from bert_tf.reporting.parts import ASIDE, curves, distinct, header, kept, line_labels, settings_of, tile
-from bert_tf.reporting.tables import configuration, differences, metrics_table, runs_table
+from bert_tf.reporting.parts import curves, distinct, header, kept, line_labels, settings_of, tile
+from bert_tf.reporting.tables import ASIDE, configuration, differences, metrics_table, runs_table
 
 
 def run_page(run):

@@ -7,8 +7,6 @@ from bert_tf.reporting.tables import number
 
 #: Names of runs that are longer than this stand in a legend, and a letter at their lines.
 LONG_NAME = 12
-#: Metrics that are no result.
-ASIDE = ("learning_rate", "tokens_per_second", "gradient_norm", "step", "skipped_records")
 
 
 def kept(parts):

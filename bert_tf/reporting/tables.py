@@ -6,7 +6,10 @@ from bert_tf.reporting.axes import number_text
 from bert_tf.reporting.charts import finite
 from bert_tf.reporting.document import details
 from bert_tf.reporting.markup import breakable, h
+from bert_tf.tasks.metric_table import LOWER
 
+#: Metrics that are no result.
+ASIDE = ("learning_rate", "tokens_per_second", "gradient_norm", "step", "skipped_records")
 #: A confusion matrix of more labels is a list of the most frequent confusions.
 MATRIX_LABELS = 20
 #: Rows that are seen at once of a longer table.
@@ -74,12 +77,12 @@ def runs_table(names, results, best=None):
 
 def study_table(results):
     """The table of a study; in each column the best mean is bold."""
-    skipped = ("learning_rate", "tokens_per_second", "step", "skipped_records")
-    columns = [n for n in dict.fromkeys(n for r in results.values() for n in r["mean"]) if n not in skipped]
+    columns = [n for n in dict.fromkeys(n for r in results.values() for n in r["mean"]) if n not in ASIDE]
     best = {}
     for name in columns:
         means = {row: r["mean"][name] for row, r in results.items() if name in r["mean"]}
-        best[name] = (min if "loss" in name else max)(means, key=means.get) if len(means) > 1 else None
+        lower = "loss" in name or name.split(".")[-1] in LOWER
+        best[name] = (min if lower else max)(means, key=means.get) if len(means) > 1 else None
     rows = []
     for row, result in results.items():
         cells = []

@@ -25,7 +25,7 @@ class BenchmarkConfig:
     """
 
     finetune: dict = dataclasses.field(default_factory=dict)
-    tasks: dict = dataclasses.field(default_factory=dict)
+    tasks: dict[str, dict] = dataclasses.field(default_factory=dict)
     from_mnli: bool | str = False
 
 

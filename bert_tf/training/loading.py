@@ -88,7 +88,10 @@ def load(path, pretraining=False, pooler=None, fresh=(), family=None, dtype=None
         settings = objective_of(source, fresh)
         if settings is None:
             own = OBJECTIVES[FAMILIES[source.family].objective].head
-            raise DataError(f"{path} holds no pretraining head; to initialize one randomly, pass fresh=('{own}',)")
+            raise DataError(
+                f"{path} holds no pretraining head, as after fine-tuning; give the run of its pretraining, or in Python "
+                f"initialize one randomly with bert_tf.load(..., fresh=('{own}',))"
+            )
     return load_from(source, settings, pooler, fresh, dtype, trained, **outputs)
 
 

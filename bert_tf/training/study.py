@@ -18,6 +18,7 @@ from bert_tf.parsing import brief, read_json_object
 from bert_tf.remote import writes_to
 from bert_tf.reporting import guarded, write_report
 from bert_tf.reporting.records import RESULTS
+from bert_tf.reporting.tables import ASIDE
 from bert_tf.tasks import build_task
 from bert_tf.tokenizers import load_tokenizer
 from bert_tf.training.finetuning import finetune
@@ -189,8 +190,7 @@ def _check_numbers(values, path):
 
 def markdown(table):
     """The table of `collect` as Markdown: a line a row, a column a number that some row has."""
-    skipped = ("learning_rate", "tokens_per_second", "step", "skipped_records")
-    columns = list(dict.fromkeys(n for r in table.values() for n in r["mean"] if n not in skipped))
+    columns = list(dict.fromkeys(n for r in table.values() for n in r["mean"] if n not in ASIDE))
     lines = [["row", *columns], ["---"] * (len(columns) + 1)]
     for row, result in table.items():
         cells = []

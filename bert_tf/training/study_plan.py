@@ -7,6 +7,7 @@ from pathlib import Path
 from bert_tf.config import build, nearest
 from bert_tf.errors import ConfigError
 from bert_tf.models.families import build_config
+from bert_tf.parsing import brief
 from bert_tf.training.finetune_config import FinetuneConfig, check_finetuning
 from bert_tf.training.grid_config import Grid, read_grid
 from bert_tf.training.pretrain_config import PretrainConfig, check_pretraining
@@ -94,10 +95,16 @@ def build_shards(settings, where):
 
 
 def merge(below, above):
-    """Merges two nested mappings: values of `above` replace those of `below`. A section of None is empty."""
+    """Merges two nested mappings: values of `above` replace those of `below`. A section of None is empty.
+
+    Raises:
+        ConfigError: `above` has one value where `below` has a section.
+    """
     merged = dict(below or {})
     for key, value in (above or {}).items():
-        both = isinstance(merged.get(key), dict) and (value is None or isinstance(value, dict))
+        both = isinstance(merged.get(key), dict)
+        if both and not isinstance(value, (dict, type(None))):
+            raise ConfigError(f"'{key}' is {brief(value)}; it must hold settings, e.g. {key}.NAME=VALUE")
         merged[key] = merge(merged[key], value) if both else value
     return merged
 

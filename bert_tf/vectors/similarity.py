@@ -98,7 +98,7 @@ def similarity(table, path):
         similarity(WordTable(["a", "b", "c"], vectors), "pairs.tsv")["spearman"]  # 1.0
     """
     judged, cosines, unknown = [], [], 0
-    for first, second, score in _read_pairs(path):
+    for first, second, score in read_pairs(path):
         rows = table.find(first), table.find(second)
         if None in rows:
             unknown += 1
@@ -110,7 +110,13 @@ def similarity(table, path):
     return {"spearman": float(spearmanr(judged, cosines).statistic), "pairs": len(judged), "unknown": unknown}
 
 
-def _read_pairs(path):
+def read_pairs(path):
+    """The lines of a file for `similarity`: list of (word, word, float).
+
+    Raises:
+        DataError: a line that is no pair; names it.
+    """
+    pairs = []
     with explain_reading(path), open(path, encoding="utf-8-sig", errors="replace") as file:
         lines = file.read().splitlines()
     for number, line in enumerate(lines, 1):
@@ -118,7 +124,8 @@ def _read_pairs(path):
             continue
         fields = [field.strip() for field in line.split("\t" if "\t" in line else ",")]
         try:
-            yield fields[0], fields[1], float(fields[2])
+            pairs.append((fields[0], fields[1], float(fields[2])))
         except (IndexError, ValueError):
             if number > 1:  # else the names of the columns
                 raise DataError(f"{path}, line {number}: expected two words and a number, got {brief(line)}") from None
+    return pairs

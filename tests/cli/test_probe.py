@@ -87,8 +87,8 @@ def test_bias_and_expectations(tmp_path, capsys):
     assert main(["probe", BERT, *files, "--output", str(tmp_path / "bias.html")]) == 0
     printed, found = capsys.readouterr().out, json.loads((tmp_path / "bias.json").read_text())["model"]
     assert all(text in printed for text in ("do not call one fair", "NEG, negative", "pro minus anti"))
-    assert found["stereoset"]["all"]["count"] == 1 + ("intersentence" in found["stereoset"])
-    assert found["winobias"]["pro"] + found["winobias"]["anti"] == 1 and found["ettinger"]["NEG, all"]["count"] == 2
+    assert found["stereoset"]["all"]["count"] == 2, "also how sentences follow, by next sentence prediction"
+    assert found["winobias"]["count"] == 2 == found["ettinger"]["NEG, all"]["count"]
 
 
 def test_the_first_of_each_file(tmp_path):

@@ -11,10 +11,15 @@ def test_a_number_is_the_weight():
     assert (hard.weight, soft.weight, soft.temperature) == (0.5, 0.25, 4.0)
 
 
+def test_null_leaves_a_term_out():
+    assert list(read_terms({"hard_labels": None, "soft_labels": 1})) == ["soft_labels"]
+
+
 @pytest.mark.parametrize(
     ("section", "message"),
     [
         ({}, "terms is empty"),
+        ({"soft_labels": None}, "terms is empty"),
         ({"soft_label": 1}, "'terms' is 'soft_label'; did you mean 'soft_labels'"),
         ({"soft_labels": 0}, r"terms.soft_labels.weight.* must be above 0"),
         ({"soft_labels": {"temprature": 2}}, "unknown key 'terms.soft_labels.temprature'; did you mean 'temperature'"),

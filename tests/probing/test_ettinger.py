@@ -40,6 +40,10 @@ def test_files(tmp_path):
     (tmp_path / "NEG.tsv").write_text("a\tb\n1\t2\n")
     with pytest.raises(DataError, match="has the columns a, b; it must be a file of CPRAG-102"):
         read_diagnostic(tmp_path / "NEG.tsv")
+    for name, text, word in (("ROLE", ROLE, "interviewed\t0.5\t0.5"), ("NEG", NEGATION, "insect")):
+        (tmp_path / f"{name}.tsv").write_text(text.replace(word, word.replace("interviewed", "").replace("insect", "")))
+        with pytest.raises(DataError, match=f"{name}.tsv: a row lacks one of the words"):
+            read_diagnostic(tmp_path / f"{name}.tsv")
 
 
 class Scorer(FakeScorer):

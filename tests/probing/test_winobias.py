@@ -12,7 +12,7 @@ PRO = """1 [The nurse] said [she] can.
 4 [The nurse] said [she] can do it.
 5 The guard saw [the cook] and told [him] it.
 """
-ANTI = PRO.translate({}).replace("[she]", "[he]", 1).replace("[his] idea", "[her] idea").replace("[she] can do", "[he] can make")
+ANTI = PRO.replace("[she]", "[he]", 1).replace("[his] idea", "[her] idea").replace("[she] can do", "[he] can make")
 ANTI = ANTI.replace("[him]", "[her]")
 
 

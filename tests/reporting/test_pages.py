@@ -13,6 +13,8 @@ from records_of_runs import FINDINGS, HOSTILE, benchmark, finetuning, grid, pret
 from bert_tf.cli.main import main
 from bert_tf.errors import ConfigError, DataError, RunDirectoryError
 from bert_tf.reporting import ReportWarning, guarded, keep_findings, write_report
+from bert_tf.reporting.markup import render
+from bert_tf.reporting.tables import study_table
 
 VOID = {"meta", "link", "wbr", "br", "img", "input"}
 
@@ -159,6 +161,12 @@ def test_the_page_of_a_study_is_its_table(runs):
     assert "± 0.0247" in page.text
     best = [re.search(r"value=\"([^\"]+)", cell)[1] for cell in re.findall(r'<td class="best">.*?</td>', page.source)]
     assert sorted(best) == ["0.61239", "3.21234"], "the highest F1 and the lowest loss"
+
+
+def test_the_lower_error_of_a_study_is_the_better_one():
+    results = {row: {"mean": {"stsb.root_mean_squared_error": value}} for row, value in (("a", 0.1), ("b", 0.9))}
+    (best,) = re.findall(r'<td class="best">.*?value="([^"]+)', render(study_table(results)))
+    assert best == "0.1"
 
 
 def test_the_page_of_a_grid_is_its_table(runs):
