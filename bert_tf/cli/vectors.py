@@ -28,6 +28,7 @@ def add_arguments(parser):
     settings.add_config(parser, "vectors/skip_gram", _config_class)
     parser.add_argument("--output", required=True, help="run directory: a new one, or one to resume")
     parser.add_argument("--text-field", default="text", metavar="NAME", help="the field or column that holds the text (default text)")
+    parser.add_argument("--replace-invalid", action="store_true", help="replace bytes that are not UTF-8 by U+FFFD")
     parser.add_argument("--workers", type=int, help="processes that train (default: one on each core); sets train.workers")
     parser.add_argument(
         "--similarity", action="append", default=[], metavar="FILE",
@@ -48,10 +49,11 @@ def run(arguments):
     from bert_tf.vectors.similarity import WordTable, read_pairs, similarity
     from bert_tf.vectors.training import train_vectors
 
+    errors = "replace" if arguments.replace_invalid else "strict"
     for path in arguments.similarity:  # what is wrong with a file is wrong after hours of training, too
         read_pairs(path)
 
-    directory, metrics = train_vectors(config, arguments.corpus, arguments.output, arguments.text_field)
+    directory, metrics = train_vectors(config, arguments.corpus, arguments.output, arguments.text_field, errors)
     size = directory.section("model")
     print(f"{shown(directory.path)}: {size['vocabulary_size']:,} vectors of {size['hidden_size']} numbers, loss {metrics['loss']:.4f}")
     if arguments.similarity:

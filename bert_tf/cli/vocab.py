@@ -1,4 +1,4 @@
-"""Train a subword vocabulary on a corpus, or write ByT5's tokenizer, which needs none.
+"""Train a subword vocabulary on a corpus, or write the tokenizer of ByT5 or ELMo, which need none.
 
 The corpus is .txt (an empty line between documents), .jsonl (a "text" field), .tsv or .csv (a column),
 each also gzipped (.gz), or .parquet; or folders and globs of them. The tokenizer's folder appears only
@@ -70,10 +70,21 @@ def run(arguments):
         raise ConfigError(f"--cased is for {_names('cased')}, not for {kind} ({trainer.families})")
     if arguments.alphabet is not None and not trainer.has_alphabet:
         raise ConfigError(f"--alphabet is for {_names('has_alphabet')}, not for {kind}")
+    for name in ("size", "alphabet"):
+        if getattr(arguments, name) is not None and getattr(arguments, name) < 1:
+            raise ConfigError(f"--{name} is {getattr(arguments, name)}; it must be at least 1")
     if not trainer.has_corpus:
-        if arguments.corpus or arguments.size is not None:
-            given = f"the corpus {arguments.corpus[0]}" if arguments.corpus else f"--size {arguments.size}"
-            raise ConfigError(f"--kind {kind} learns no vocabulary: its tokens are the bytes; remove {given}")
+        given = [f"the corpus {path}" for path in arguments.corpus[:1]] + [
+            option
+            for option, is_given in (
+                ("--size", arguments.size is not None),
+                ("--text-field", arguments.text_field != "text"),
+                ("--replace-invalid", arguments.replace_invalid),
+            )
+            if is_given
+        ]
+        if given:
+            raise ConfigError(f"--kind {kind} learns no vocabulary from text; remove {given[0]}")
         _check_output(arguments)
         return _write(arguments, trainer.train((), 0))
     if not arguments.corpus:

@@ -58,15 +58,14 @@ def choose_alphabet(counts, limit, vocabulary_size):
         counts: Counter of the characters of a corpus.
         limit: the number of characters. None: at least 1,000, and as many as are needed to cover 99.995 % of the text
             (as the unigram trainer does), but at most a third of the vocabulary, which leaves room for longer tokens.
-                Alphabets
-            need fewer than 1,000; Hangul and Chinese use thousands.
+            Alphabets need fewer than 1,000; Hangul and Chinese use thousands.
         vocabulary_size: the largest number of tokens.
 
     Raises:
         ConfigError: a limit below 1.
     """
     if limit is not None and limit < 1:
-        raise ConfigError(f"limit_alphabet is {limit}; it must be at least 1")
+        raise ConfigError(f"limit_alphabet (--alphabet) is {limit}; it must be at least 1")
     ordered = sorted(counts, key=lambda c: (-counts[c], c))
     if limit is None:
         covered = itertools.accumulate(counts[c] for c in ordered)
@@ -79,8 +78,8 @@ def check_size(vocabulary_size, special, alphabet, what):
     """Raises ConfigError where special tokens and an alphabet, which are `what`, leave no room for anything else."""
     if len(special) + len(alphabet) > vocabulary_size:
         raise ConfigError(
-            f"vocabulary_size is {vocabulary_size}, but {len(special)} special tokens and {len(alphabet)} "
-            f"{what} already fill more; raise it, or lower limit_alphabet where the tokenizer has one"
+            f"vocabulary_size (--size) is {vocabulary_size}, but {len(special)} special tokens and {len(alphabet)} "
+            f"{what} already fill more; raise it, or where the tokenizer has limit_alphabet (--alphabet), lower that"
         )
 
 

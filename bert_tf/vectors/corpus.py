@@ -6,6 +6,7 @@ from pathlib import Path
 
 import numpy as np
 
+from bert_tf.errors import DataError
 from bert_tf.files import atomic_write, explain_disk_errors, is_there, sync
 from bert_tf.parsing import read_json_object
 
@@ -73,6 +74,7 @@ def encode(texts, tokenizer, folder, row_words, progress=None):
         progress: a `Progress` in words, or None.
 
     Raises:
+        DataError: no document has two words of the vocabulary.
         RunDirectoryError: the folder cannot be written.
     """
     from bert_tf.tokenizers.wordpiece.whole_words import SPECIAL_TOKENS
@@ -97,6 +99,10 @@ def encode(texts, tokenizer, folder, row_words, progress=None):
                 if progress is not None:
                     progress.update(done)
         rows = np.concatenate(rows)
+        if np.diff(rows).max(initial=0) < 2:
+            raise DataError(
+                "no two words of the vocabulary meet in one document of the corpus; give more text, or lower vocabulary.min_count"
+            )
         with open(folder / ROWS, "wb") as file:
             np.save(file, rows)
         sync(folder / IDS)

@@ -1,6 +1,7 @@
 """Word similarity and nearest neighbours of word vectors."""
 
 import dataclasses
+import math
 import unicodedata
 from collections.abc import Callable
 
@@ -83,14 +84,15 @@ def similarity(table, path):
 
     Args:
         table: a `WordTable`.
-        path: a file of lines with two words and a number, separated by tabulators or commas. Lines that begin with "#",
-            and a first line without a number, are left out.
+        path: a file of lines with two words and a number, separated by tabulators or commas; the number is the first of
+            the line (SimLex-999 has the part of speech before it). Lines that begin with "#", and a first line without a
+            number, are left out.
 
     Returns:
         dict: "spearman", "pairs" (those whose words both have a vector), "unknown" (the number of other pairs).
 
     Raises:
-        DataError: a line that is no pair, or fewer than two pairs with vectors.
+        DataError: a line that is no pair, fewer than two pairs with vectors, or all with one score.
 
     Example:
         Path("pairs.tsv").write_text("a\\tb\\t1\\na\\tc\\t3\\nb\\tc\\t2\\n")
@@ -107,6 +109,8 @@ def similarity(table, path):
         cosines.append(float(table.vectors[rows[0]] @ table.vectors[rows[1]]))
     if len(judged) < 2:
         raise DataError(f"{path}: only {len(judged)} of {len(judged) + unknown} pairs have a vector for both words")
+    if len(set(judged)) == 1:
+        raise DataError(f"{path}: all {len(judged)} pairs have the score {judged[0]:g}, so there is no order to compare with")
     return {"spearman": float(spearmanr(judged, cosines).statistic), "pairs": len(judged), "unknown": unknown}
 
 
@@ -122,10 +126,18 @@ def read_pairs(path):
     for number, line in enumerate(lines, 1):
         if not line.strip() or line.startswith("#"):
             continue
-        fields = [field.strip() for field in line.split("\t" if "\t" in line else ",")]
-        try:
-            pairs.append((fields[0], fields[1], float(fields[2])))
-        except (IndexError, ValueError):
-            if number > 1:  # else the names of the columns
-                raise DataError(f"{path}, line {number}: expected two words and a number, got {brief(line)}") from None
+        fields = [field.strip().strip('"') for field in line.split("\t" if "\t" in line else ",")]
+        score = next((value for value in map(_number, fields[2:]) if value is not None), None)
+        if score is not None:
+            pairs.append((fields[0], fields[1], score))
+        elif number > 1:  # else the names of the columns
+            raise DataError(f"{path}, line {number}: expected two words and a number, got {brief(line)}")
     return pairs
+
+
+def _number(text):
+    """A finite number; None for any other text."""
+    try:
+        return float(text) if math.isfinite(float(text)) else None
+    except ValueError:
+        return None

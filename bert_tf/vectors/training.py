@@ -1,6 +1,7 @@
 """Trains word vectors on a corpus and writes a run directory."""
 
 import dataclasses
+import functools
 import json
 import os
 import shutil
@@ -38,7 +39,7 @@ TABLE = "embeddings/token_embeddings"
 
 
 @writes_to("output")
-def train_vectors(config, corpus, output, text_field="text"):
+def train_vectors(config, corpus, output, text_field="text", errors="strict"):
     """Trains word vectors, from where an interrupted call in `output` stopped, if there was one.
 
     With `train.workers=1` the result is a function of corpus, settings and seed, also after an interruption.
@@ -48,6 +49,7 @@ def train_vectors(config, corpus, output, text_field="text"):
         corpus: files, folders or globs of text, as `tfrecords.read_texts` takes them.
         output: the run directory. `bert-tf finetune --init-from`, `export` and `bert_tf.load` open it.
         text_field: the field or column that holds the text.
+        errors: "strict", or "replace" to replace bytes that are not UTF-8 by U+FFFD.
 
     Returns:
         (the RunDirectory, dict of the metrics of the last epoch).
@@ -66,14 +68,15 @@ def train_vectors(config, corpus, output, text_field="text"):
     check(config)
     with files.lock_directory(output) as in_place:
         run = RunDirectory.claim(output, config, in_place, varied=("train.checkpoint_seconds", "train.workers"))
-        data = {"corpus": (str(corpus), _identity(corpus) | {"text_field": text_field})}
+        reading = {"text_field": text_field} | ({} if errors == "strict" else {"errors": errors})
+        data = {"corpus": (str(corpus), _identity(corpus) | reading)}
         inputs.check(run.path, data)
         if not run.checkpoints.all():
             folder, is_new = run.path / FOLDER, not files.is_there(run.path / CONFIG)
             run.record(config)
             inputs.record(run.path, data)
             try:
-                run.keep_tokenizer(_prepare(config, corpus, text_field, folder))
+                run.keep_tokenizer(_prepare(config, functools.partial(read_texts, corpus, **reading), folder))
             except DataError:
                 if is_new:  # the user changes the corpus or the settings, and gives the same folder
                     _forget(run, folder)
@@ -98,19 +101,21 @@ def _identity(corpus):
     return {"files": found}
 
 
-def _prepare(config, corpus, text_field, folder):
-    """The tokenizer of the corpus; the corpus as numbers is in `folder`, with what the algorithm computes from it."""
+def _prepare(config, read, folder):
+    """The tokenizer of the corpus, whose texts `read()` yields; the corpus as numbers is in `folder`, with what the
+    algorithm computes from it.
+    """
     if files.is_there(folder / "tokenizer"):
         tokenizer = load_tokenizer(folder / "tokenizer")
     else:
         words, size = config.vocabulary, config.vocabulary.max_words and config.vocabulary.max_words + len(SPECIAL_TOKENS)
-        tokenizer = train_words(read_texts(corpus, text_field), size, words.lowercase, words.min_count, show_progress=True)
+        tokenizer = train_words(read(), size, words.lowercase, words.min_count, show_progress=True)
         with files.explain_disk_errors(folder):
             folder.mkdir(parents=True, exist_ok=True)
         with files.atomic_folder(folder / "tokenizer") as temporary:
             tokenizer.save(temporary)
     progress = Progress("numbering words", unit="words")
-    encode(read_texts(corpus, text_field), tokenizer, folder, config.train.row_words, progress)
+    encode(read(), tokenizer, folder, config.train.row_words, progress)
     progress.finish(f"{tokenizer.vocabulary_size - len(SPECIAL_TOKENS):,} different words")
     ALGORITHMS[config.algorithm.name].prepare(config, folder)
     return tokenizer

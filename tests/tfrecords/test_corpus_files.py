@@ -145,3 +145,17 @@ def test_names_that_are_not_utf8(tmp_path):
         file.write("x")
     assert names(tmp_path) == [f"{tmp_path.name}/caf\\xe9.txt"] and texts(tmp_path) == ["x"]
     assert names(os.fsdecode(path)) == ["caf\\xe9.txt"]
+
+
+def test_suffixes_are_read_in_any_case(tmp_path):
+    (tmp_path / "a.JSONL").write_text('{"text": "one"}\n')
+    (tmp_path / "b.Ndjson").write_text('{"text": "two"}\n')
+    (tmp_path / "c.TXT.GZ").write_bytes(gzip.compress(b"three"))
+    assert [d.text for d in CorpusReader(find_files(tmp_path))] == [b"one", b"two", b"three"]
+
+
+@pytest.mark.parametrize("name", ["a.tar.gz", "a.JSON.gz", "a.ZIP"])
+def test_archives_are_no_text(tmp_path, name):
+    (tmp_path / name).write_bytes(gzip.compress(b"x"))
+    with pytest.raises(DataError, match="is not a format that is read here"):
+        find_files(tmp_path / name)

@@ -338,9 +338,14 @@ def test_output_above_the_corpus(tmp_path, tokenizer, monkeypatch):
 
 
 def test_what_cannot_be_read_leaves_nothing_behind(tmp_path, tokenizer):
-    for name, content in (("a.txt", b" \n"), ("b.txt", b"\xff\xfe"), ("c.jsonl", b"{}"), ("d.csv", b"id,label\n1,2")):
+    for name, content, message in (
+        ("a.txt", b" \n", "no text"),
+        ("b.txt", b"\xff\xfe", "b.txt:1: byte 0xff is not UTF-8"),
+        ("c.jsonl", b"{}", "c.jsonl:1: "),
+        ("d.csv", b"id,label\n1,2", "d.csv"),
+    ):
         (tmp_path / name).write_bytes(content)
-        with pytest.raises(DataError):
+        with pytest.raises(DataError, match=message):
             write(tmp_path / name, tmp_path / "out", tokenizer)
         assert not (tmp_path / "out").exists()
 

@@ -78,6 +78,11 @@ def test_the_marker_spelled_in_the_text():
     tokenizer = train_bpe(["a</w>b a</w> a"] * 9, 200)
     assert tokenizer.encode("a") == [tokenizer.token_to_id("a</w>")]
     assert {"a</w>b</w>", "a</w></w>"} <= set(tokenizer.vocabulary)
+    texts = ["a</w>b a</w>", "b</w> a", "a</w>a a a</w>b"]  # the marker within a word, and at its end
+    _, starts, ends = tokenizer.tokenize_with_offsets(texts)
+    for text, begin, end in zip(texts, starts.to_list(), ends.to_list()):
+        parts = [text[i:j] for i, j in zip(begin, end)]
+        assert "".join(parts) == text.replace(" ", "") and not any(" " in part for part in parts)
 
 
 SCRIPT = """
@@ -108,9 +113,9 @@ def test_order_and_size_of_the_vocabulary():
 
 
 def test_refused():
-    with pytest.raises(ConfigError, match="vocabulary_size is 260, but 5 special tokens and 256 bytes"):
+    with pytest.raises(ConfigError, match=r"vocabulary_size \(--size\) is 260, but 5 special tokens and 256 bytes"):
         train_byte_level_bpe(["a b"], 260)
-    with pytest.raises(ConfigError, match="vocabulary_size is 8, but 5 special tokens and 6 pieces"):
+    with pytest.raises(ConfigError, match=r"vocabulary_size \(--size\) is 8, but 5 special tokens and 6 pieces"):
         train_bpe(["abc bca cab"], 8)
     with pytest.raises(DataError, match="the corpus holds no text"):
         train_bpe([" "], 100)

@@ -10,7 +10,7 @@ from tokenizers import BertWordPieceTokenizer
 from wordpiece_oracle import SPECIAL, sample_sentences
 
 from bert_tf.errors import ConfigError, DataError
-from bert_tf.tokenizers import train_wordpiece
+from bert_tf.tokenizers import train_wordpiece, train_words
 from bert_tf.tokenizers.training_words import choose_alphabet
 
 
@@ -100,7 +100,7 @@ def test_the_alphabet_grows_with_the_vocabulary_where_the_script_needs_it():
     assert len(choose_alphabet(counts, None, 2000)) == 1000
     assert len(choose_alphabet(counts, 1510, 2000)) == 1510
     assert choose_alphabet(Counter({"a": 10**9, "b": 1}), None, 2000) == ["a", "b"]
-    with pytest.raises(ConfigError, match="limit_alphabet is 0"):
+    with pytest.raises(ConfigError, match=r"limit_alphabet \(--alphabet\) is 0"):
         choose_alphabet(counts, 0, 2000)
 
 
@@ -128,5 +128,15 @@ def test_an_empty_corpus(texts):
 
 
 def test_a_vocabulary_too_small_for_the_alphabet():
-    with pytest.raises(ConfigError, match="vocabulary_size is 8, but 5 special tokens and 6 pieces"):
+    with pytest.raises(ConfigError, match=r"vocabulary_size \(--size\) is 8, but 5 special tokens and 6 pieces"):
         train_wordpiece(["abc bca cab"], 8)
+
+
+@pytest.mark.parametrize("character", ["ㅋ", "😀"])
+def test_a_word_of_more_bytes_than_a_token_can_have(character):
+    long = character * 90  # of 270 and 360 bytes
+    texts = [f"good film {long}"] * 5
+    tokenizer = train_wordpiece(texts, 400, lowercase=False)
+    assert tokenizer.unk_id not in tokenizer.encode(long), "it is cut into parts"
+    words = train_words(texts, 20)
+    assert words.encode("good") != [words.unk_id] and words.encode(long) == [words.unk_id]

@@ -16,7 +16,7 @@ from bert_tf.training.loading import load_finetuned, load_new_encoder
 from bert_tf.vectors import GloveConfig, SkipGramConfig, VectorsConfig, VectorsTrainConfig, VocabularyConfig, train_vectors
 from bert_tf.vectors import training as module
 from bert_tf.vectors.corpus import EncodedCorpus, encode
-from bert_tf.vectors.similarity import WordTable
+from bert_tf.vectors.similarity import WordTable, read_pairs, similarity
 
 SETTINGS = VectorsConfig(
     SkipGramConfig(size=8, epochs=2, window=2, subsample=0), VocabularyConfig(min_count=2),
@@ -112,6 +112,28 @@ def test_after_a_corpus_that_is_too_small_the_folder_is_free(corpus, tmp_path):
         train_vectors(dataclasses.replace(SETTINGS, algorithm=GloveConfig(size=8)), tmp_path / "words.txt", tmp_path / "run")
     assert not (tmp_path / "run").exists()
     train_vectors(SETTINGS, corpus, tmp_path / "run")
+
+
+def test_documents_of_one_word_teach_nothing(tmp_path):
+    (tmp_path / "a.jsonl").write_text('{"text": "word"}\n' * 50)
+    with pytest.raises(DataError, match="no two words of the vocabulary meet in one document"):
+        train_vectors(VectorsConfig(SkipGramConfig(size=8), train=VectorsTrainConfig(workers=1)), tmp_path / "a.jsonl", tmp_path / "v")
+    assert not (tmp_path / "v" / "config.yaml").exists(), "the folder is free for another corpus"
+
+
+@pytest.mark.parametrize(
+    ("lines", "message"),
+    [("a\tb\t1\nc\td\n", "line 2: expected two words and a number"), ("a,b,1\nb,c,1\n", "all 2 pairs have the score 1")],
+)
+def test_judged_pairs_that_cannot_be_used(tmp_path, lines, message):
+    (tmp_path / "pairs").write_text(lines)
+    with pytest.raises(DataError, match=message):
+        similarity(WordTable(["a", "b", "c", "d"], np.eye(4, dtype="float32")), tmp_path / "pairs")
+
+
+def test_the_columns_of_simlex(tmp_path):
+    (tmp_path / "s.txt").write_text("word1\tword2\tPOS\tSimLex999\tconc\nold\tnew\tA\t1.58\t2.7\n")
+    assert read_pairs(tmp_path / "s.txt") == [("old", "new", 1.58)]
 
 
 def test_words_are_looked_up_as_the_corpus_was_read(tmp_path):

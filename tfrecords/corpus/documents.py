@@ -13,7 +13,7 @@ from typing import NamedTuple
 from bert_tf.config import nearest
 from bert_tf.encodings import conversion_advice
 from bert_tf.errors import DataError
-from tfrecords.corpus.files import find_files
+from tfrecords.corpus.files import find_files, kind_of
 from tfrecords.corpus.tables import read_delimited, read_parquet
 
 _BOM = b"\xef\xbb\xbf"
@@ -21,7 +21,7 @@ _READ_LIMIT = 1 << 20
 _SEARCHED = 1 << 16  # bytes before the end of a part in which white space is looked for
 MAX_LINE_BYTES = 256 << 20
 _NAME_THE_FIELD = "name the field with --text-field (in Python: text_field)"
-_REPLACE = "put U+FFFD for such bytes with --set errors=replace (vocab: --replace-invalid)"
+_REPLACE = "put U+FFFD for such bytes with --set errors=replace (vocab, vectors: --replace-invalid)"
 
 
 class Document(NamedTuple):
@@ -81,7 +81,7 @@ class CorpusReader:
     def __iter__(self):
         for file in self._files:
             try:
-                if file.path.suffix == ".parquet":
+                if kind_of(file.path)[0] == ".parquet":
                     yield from self._parquet(file)
                 else:
                     yield from self._stream(file.path)
@@ -96,15 +96,14 @@ class CorpusReader:
     def _stream(self, path):
         with open(path, "rb") as raw:
             self._within = raw.tell
-            is_gzip = path.suffix == ".gz"
-            stream = gzip.open(raw) if is_gzip else raw
-            yield from self._documents(stream, path, (path.with_suffix("") if is_gzip else path).suffix)
+            kind, is_gzip = kind_of(path)
+            yield from self._documents(gzip.open(raw) if is_gzip else raw, path, kind)
 
     def _documents(self, stream, path, kind):
         """The documents of an open file; `kind` is its suffix, such as ".tsv"."""
         if kind in (".tsv", ".csv"):
             yield from self._table(stream, path, "\t" if kind == ".tsv" else ",")
-        elif kind == ".jsonl":
+        elif kind in (".jsonl", ".ndjson"):
             yield from self._json_lines(stream, path)
         elif self._lines_are_documents:
             for line, number in self._lines(stream, path):
@@ -242,8 +241,9 @@ class CorpusReader:
                 self.replaced += replaced.count(b"\xef\xbf\xbd") - data.count(b"\xef\xbf\xbd")
                 return replaced
             line += data.count(b"\n", 0, error.start)
-            advice = conversion_advice(path.with_suffix("") if path.suffix == ".gz" else path, data)
-            unpack = "; unpack it" if path.suffix == ".gz" else ""
+            is_gzip = kind_of(path)[1]
+            advice = conversion_advice(path.with_suffix("") if is_gzip else path, data)
+            unpack = "; unpack it" if is_gzip else ""
             raise DataError(
                 f"{path}:{line}: byte 0x{data[error.start]:02x} is not UTF-8{unpack}; {advice}; or {_REPLACE}"
             ) from None

@@ -13,7 +13,7 @@ from absl import logging
 from bert_tf.errors import DataError
 from bert_tf.hub import local_data
 
-TEXT_SUFFIXES = (".txt", ".jsonl", ".txt.gz", ".jsonl.gz")
+TEXT_SUFFIXES = (".txt", ".jsonl", ".ndjson", ".txt.gz", ".jsonl.gz", ".ndjson.gz")
 TABLE_SUFFIXES = (".tsv", ".csv", ".tsv.gz", ".csv.gz", ".parquet")
 # A file that is named may have any suffix except those of formats that are not plain text.
 _NOT_TEXT = {".json": "write one JSON object a line and call it .jsonl", ".xlsx": "save it as .csv"}
@@ -133,7 +133,7 @@ def _walk(folder, seen, ours):
                 yield from _walk(path, seen, ours)
         elif name in _VOCABULARIES:
             ours.append((path, "a vocabulary"))
-        elif name.endswith(TEXT_SUFFIXES + TABLE_SUFFIXES):
+        elif name.lower().endswith(TEXT_SUFFIXES + TABLE_SUFFIXES):
             yield path
 
 
@@ -162,6 +162,16 @@ def _check(path):
         raise DataError(
             f"corpus {path}: it is {what}, and a corpus is read more than once; write the text to a file first"
         )
-    advice = _NOT_TEXT.get(path.suffix.lower())
-    if advice:
-        raise DataError(f"corpus {path}: {path.suffix} is not a format that is read here; {advice}")
+    kind, _ = kind_of(path)
+    if kind in _NOT_TEXT:
+        raise DataError(f"corpus {path}: {kind} is not a format that is read here; {_NOT_TEXT[kind]}")
+
+
+def kind_of(path):
+    """(the suffix of a file in lower case, without that of compression; whether it is compressed by gzip).
+
+    Example:
+        kind_of(Path("Texts.JSONL.gz"))  # ('.jsonl', True)
+    """
+    suffix, is_gzip = path.suffix.lower(), path.suffix.lower() == ".gz"
+    return (path.with_suffix("").suffix.lower() if is_gzip else suffix), is_gzip

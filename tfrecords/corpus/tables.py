@@ -37,9 +37,13 @@ def read_delimited(lines, separator, column, path):
         try:
             row = next(rows, None)
         except csv.Error as error:
-            raise DataError(
-                f"{path}:{line}: {error}; a quotation mark within a quoted field of a .csv is written twice"
-            ) from None
+            if "new-line character" in str(error):
+                raise DataError(
+                    f"{path}:{line}: there is a carriage return that ends no line; remove it, or where all lines end so, as on "
+                    "old Macs, convert the file: tr '\\r' '\\n'"
+                ) from None
+            advice = "; a quotation mark within a quoted field of a .csv is written twice" if separator == "," else ""
+            raise DataError(f"{path}:{line}: {error}{advice}") from None
         if row is None:
             return
         if any(row):

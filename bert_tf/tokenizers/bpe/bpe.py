@@ -86,9 +86,11 @@ class BPETokenizer(Tokenizer):
             # What a word can begin as.
             single = {t: i for t, i in ids.items() if len(t) == 1 or t[1:] == end_of_word}
             self._characters = string_table(single, self.unk_id)
-            lengths = [max(len(t.removesuffix(end_of_word)), 1) for t in self.vocabulary]
-            lengths[self.unk_id] = 1
-            self._lengths = tf.constant(lengths, tf.int32)  # characters
+            lengths = [max(len(t), 1) for t in self.vocabulary]
+            # The end of a token is the marker only at the end of a word; within one, it is spelled in the text.
+            marks = [len(end_of_word) if len(t) > len(end_of_word) and t.endswith(end_of_word) else 0 for t in self.vocabulary]
+            lengths[self.unk_id], marks[self.unk_id] = 1, 0
+            self._lengths, self._marks = tf.constant(lengths, tf.int32), tf.constant(marks, tf.int32)  # characters
         self._encoder = WordEncoder(self._whole_words(), table, self._symbols)
         self._encoder_resources = (self._normalizer, self._characters, *self._encoder.resources)
 
@@ -119,11 +121,13 @@ class BPETokenizer(Tokenizer):
         if not with_offsets:
             return ids, row_splits, None, None
         # Counted in characters of all words, one after the other: an unknown one is one, of whatever bytes.
-        lengths = tf.gather(self._lengths, ids)
+        words_of_ids = row_ids(splits)
+        is_last = tf.concat([words_of_ids[1:] != words_of_ids[:-1], tf.fill([tf.minimum(tf.size(ids), 1)], True)], 0)
+        lengths = tf.gather(self._lengths, ids) - tf.where(is_last, tf.gather(self._marks, ids), 0)
         last = tf.cumsum(lengths) - 1
         lead_bytes = tf.cast(tf.where(tf.bitwise.bitwise_and(join_bytes(words.values), 0xC0) != 0x80)[:, 0], tf.int32)
         before = tf.cumsum(tf.strings.length(words.values), exclusive=True)  # bytes of the words before
-        shift = tf.gather(tf.cast(word_starts.values, tf.int32) - before, row_ids(splits))
+        shift = tf.gather(tf.cast(word_starts.values, tf.int32) - before, words_of_ids)
         starts, ends = tf.gather(lead_bytes, last + 1 - lengths) + shift, tf.gather(lead_bytes, last) + shift + 1
         return ids, row_splits, *source_bytes(origins, row_ids(row_splits), starts, ends)
 

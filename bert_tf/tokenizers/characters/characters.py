@@ -3,7 +3,7 @@
 import tensorflow as tf
 import tensorflow_text as tf_text
 
-from bert_tf.errors import ConfigError
+from bert_tf.errors import ConfigError, DataError
 from bert_tf.tokenizers.character_tables import cleaned_characters
 from bert_tf.tokenizers.files.writing import write_config
 from bert_tf.tokenizers.ops.character_map import build_character_map
@@ -135,11 +135,15 @@ class CharacterTokenizer(Tokenizer):
         words = tf.concat([tf.fill(tf.shape(ids), _BEGIN), ids, tf.repeat(marks, self.vocabulary_size, axis=0)], axis=1)
         return tf.where(ids == self.pad_id, self.pad_id, words)
 
-    def decode(self, ids, skip_special_tokens=False):
-        """The words of rows of characters, with spaces between them."""
+    def decode(self, ids, skip_special_tokens=False, continues=False):
+        """The words of rows of characters, with spaces between them, and with `continues` before them."""
         spelled = self._spellings(skip_special_tokens)
-        words = (b"".join(spelled[int(i)] for i in row) for row in ids)
-        return b" ".join(word for word in words if word).decode("utf-8", self.decoding_errors)
+        rows = [[int(i) for i in row] for row in ids]
+        for i in (i for row in rows for i in row):
+            if not 0 <= i < len(spelled):
+                raise DataError(f"id {i} is no character; they are 0 to {len(spelled) - 1}")
+        words = [word for word in (b"".join(spelled[i] for i in row) for row in rows) if word]
+        return (b" " * bool(continues and words) + b" ".join(words)).decode("utf-8", self.decoding_errors)
 
     def detokenize(self, ids, padding_mask=None, skip_special_tokens=False):
         """What `decode` gives for each text: of a tf.RaggedTensor [N, None, max_characters], or a tensor with a mask."""

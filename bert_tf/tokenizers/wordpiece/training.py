@@ -15,7 +15,7 @@ from bert_tf.tokenizers.training_words import (
     repeated,
     warn_of_rare_characters,
 )
-from bert_tf.tokenizers.wordpiece.wordpiece import MAX_WORD_CHARACTERS, PREFIX, WordPieceTokenizer
+from bert_tf.tokenizers.wordpiece.wordpiece import MAX_TOKEN_BYTES, MAX_WORD_CHARACTERS, PREFIX, WordPieceTokenizer
 
 
 def train_wordpiece(
@@ -92,7 +92,7 @@ def train_wordpiece(
     trained.pre_tokenizer = pre_tokenizers.WhitespaceSplit()
     trained.train_from_iterator(repeated(whole), trainer)
     return WordPieceTokenizer(
-        learned_tokens(trained),
+        [token for token in learned_tokens(trained) if len(token.encode("utf-8")) <= MAX_TOKEN_BYTES],
         lowercase=lowercase,
         strip_accents=strip_accents,
         tokenize_chinese_chars=tokenize_chinese_chars,

@@ -5,7 +5,7 @@ from bert_tf.tokenizers.character_tables import spaced_words
 from bert_tf.tokenizers.ops.character_map import build_character_map
 from bert_tf.tokenizers.special_tokens import STANDARD_SPECIAL_TOKENS
 from bert_tf.tokenizers.training_words import count_words
-from bert_tf.tokenizers.wordpiece.wordpiece import MAX_WORD_CHARACTERS, WordPieceTokenizer
+from bert_tf.tokenizers.wordpiece.wordpiece import MAX_TOKEN_BYTES, MAX_WORD_CHARACTERS, WordPieceTokenizer
 
 #: The special tokens, which come before the words in the vocabulary.
 SPECIAL_TOKENS = tuple(STANDARD_SPECIAL_TOKENS.values())
@@ -54,10 +54,13 @@ def train_words(texts, vocabulary_size, lowercase=True, min_frequency=1, show_pr
     """
     special = len(SPECIAL_TOKENS)
     if vocabulary_size is not None and vocabulary_size <= special:
-        raise ConfigError(f"vocabulary_size is {vocabulary_size}; there are {special} special tokens, and words")
+        raise ConfigError(
+            f"vocabulary_size is {vocabulary_size}; it must be at least {special + 1}: {special} special tokens, and a word"
+        )
     model = build_character_map(spaced_words(lowercase, lowercase, True))
     counts = count_words(texts, model, MAX_WORD_CHARACTERS, show_progress, None if lowercase else "NFC")
-    words = sorted((w for w, n in counts.items() if n >= min_frequency), key=lambda w: (-counts[w], w))
+    frequent = (w for w, n in counts.items() if n >= min_frequency and len(w.encode("utf-8")) <= MAX_TOKEN_BYTES)
+    words = sorted(frequent, key=lambda w: (-counts[w], w))
     if not words:
         raise DataError(
             f"no word is {min_frequency} times in the corpus, which has {len(counts):,} different words; ask for less "

@@ -20,7 +20,7 @@ PREFIX = "##"
 _DECODER = decoders.WordPiece(prefix=PREFIX, cleanup=True)
 MAX_WORD_CHARACTERS = 100  # longer words are unknown, as in google-research/bert tokenization.py
 _MAX_CHARACTER_BYTES = 4
-_MAX_TOKEN_BYTES = 256  # what a FastWordpiece trie can hold
+MAX_TOKEN_BYTES = 256  # what a FastWordpiece trie can hold
 
 
 class WordPieceTokenizer(Tokenizer):
@@ -33,17 +33,15 @@ class WordPieceTokenizer(Tokenizer):
     `lowercase`) are one id each.
 
     Accents, Hangul: stripping accents decomposes characters first (canonical decomposition, NFD), which also takes
-        Hangul
-    syllables apart into jamo, as in the original uncased and multilingual models. `lowercase=True, strip_accents=False`
-    lowercases and keeps accents and whole syllables; so does `lowercase=False`.
+    Hangul syllables apart into jamo, as in the original uncased and multilingual models. `lowercase=True,
+    strip_accents=False` lowercases and keeps accents and whole syllables; so does `lowercase=False`.
 
     Bytes that are no UTF-8 act as the U+FFFD of Python's `decode(errors="replace")`: they vanish from the ids, and each
     counts as one character in the offsets.
 
     Where it differs from Hugging Face's: with `strip_accents`, combining marks that stripping leaves in the text
     (spacing marks such as some viramas, and marks newer than Unicode 8) keep the order of the text, where decomposition
-        would sort two in a
-    row by their combining class.
+    would sort two in a row by their combining class.
 
     Args:
         vocabulary: list of str, pieces that continue a word starting with "##".
@@ -110,8 +108,8 @@ class WordPieceTokenizer(Tokenizer):
         special, pieces = set(self.special_tokens), []
         for i, token in enumerate(self.vocabulary):
             piece = token.removeprefix(PREFIX)
-            if len(token.encode("utf-8")) > _MAX_TOKEN_BYTES:
-                raise DataError(f"id {i} of the vocabulary has over {_MAX_TOKEN_BYTES} bytes: '{token}'")
+            if len(token.encode("utf-8")) > MAX_TOKEN_BYTES:
+                raise DataError(f"id {i} of the vocabulary has over {MAX_TOKEN_BYTES} bytes: '{token}'")
             if (
                 token in special
                 or not piece
