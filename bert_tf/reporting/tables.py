@@ -6,10 +6,11 @@ from bert_tf.reporting.axes import number_text
 from bert_tf.reporting.charts import finite
 from bert_tf.reporting.document import details
 from bert_tf.reporting.markup import breakable, h
-from bert_tf.tasks.metric_table import LOWER
 
 #: Metrics that are no result.
 ASIDE = ("learning_rate", "tokens_per_second", "gradient_norm", "step", "skipped_records")
+#: Words in the names of metrics whose lower value is the better one.
+LOWER = ("loss", "error", "brier", "perplexity")
 #: A confusion matrix of more labels is a list of the most frequent confusions.
 MATRIX_LABELS = 20
 #: Rows that are seen at once of a longer table.
@@ -81,7 +82,7 @@ def study_table(results):
     best = {}
     for name in columns:
         means = {row: r["mean"][name] for row, r in results.items() if name in r["mean"]}
-        lower = "loss" in name or name.split(".")[-1] in LOWER
+        lower = any(word in name for word in LOWER)
         best[name] = (min if lower else max)(means, key=means.get) if len(means) > 1 else None
     rows = []
     for row, result in results.items():

@@ -86,10 +86,6 @@ def lower_is_better(table):
     return tuple(name for name, metric in table.items() if metric.lower)
 
 
-#: Every metric of these tables whose lower value is the better one.
-LOWER = tuple(dict.fromkeys(lower_is_better(CLASSIFICATION) + lower_is_better(MULTI_LABEL) + lower_is_better(REGRESSION)))
-
-
 def measure(name, metric, labels, predictions=None, probabilities=None, path="the examples"):
     """The value of a metric, a float; NaN where the model gives numbers that are not finite.
 

@@ -23,13 +23,13 @@ class TextPairReader(CorpusReader):
     """
 
     def _documents(self, stream, path, kind):
-        if kind not in (".tsv", ".jsonl"):
+        if kind not in (".tsv", ".jsonl", ".ndjson"):
             raise _another_kind(path)
         for line, number in self._lines(stream, path):
             line = self._check(line, path, number)
             if not line.strip():
                 continue
-            pair = self._of_json(line, path, number) if kind == ".jsonl" else self._of_table(line, path, number)
+            pair = self._of_json(line, path, number) if kind != ".tsv" else self._of_table(line, path, number)
             if number == 1 and kind == ".tsv" and tuple(text.decode().lower() for text in pair) == _COLUMNS:
                 continue
             for name, text in zip(_COLUMNS, pair):
