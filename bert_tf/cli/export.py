@@ -8,7 +8,7 @@ version number.
 
 --quantize and --format litert or onnx write a smaller model of a fine-tuned task. It is compared with
 the float model on the dev file of the run (--dev, --texts: on another file), and refused where it
-answers too many examples otherwise or where the dev metric falls (--tolerance). Size and latency
+answers too many examples differently or where the dev metric falls (--tolerance). Size and latency
 before and after are printed. --early-exit gives each layer of a classifier one of its own, so that easy
 texts need not pass through all; its threshold is the largest that passes. See bert_tf/compression/README.md.
 
@@ -67,7 +67,7 @@ def add_arguments(parser):
     compressed.add_argument(
         "--tolerance",
         type=float,
-        help="refuse a model that answers more than this fraction of the examples otherwise, or whose dev metric is "
+        help="refuse a model that answers more than this fraction of the examples differently, or whose dev metric is "
         "worse by more than this (default 0.01)",
     )
     compressed.add_argument(
@@ -98,6 +98,8 @@ def run(arguments):
 
     given = {"top_k": arguments.top_k, "words": arguments.words}
     options = apply_overrides({name: value for name, value in given.items() if value is not None}, arguments.set)
+    for name in options.keys() & vars(arguments).keys() - given.keys():
+        raise ConfigError(f"--set {name}: it has a flag of its own, --{name.replace('_', '-')}; use that")
     compared = {name: getattr(arguments, name) for name in ("tolerance", "dev", "texts")}
     compared = {name: value for name, value in compared.items() if value is not None}
     if arguments.early_exit:
@@ -137,7 +139,8 @@ def _exit_early(arguments, options):
 
     others = {"--format": arguments.format != "saved_model", "--quantize": arguments.quantize, "--static": arguments.static}
     others |= {"--kind": arguments.kind, "--precision": arguments.precision == "mixed_bfloat16"}
-    others |= {f"--{name.replace('_', '-')}": True for name in options if name not in ("tolerance", "dev", "texts")}
+    flags = {"top_k": "--top-k", "words": "--words"}
+    others |= {flags.get(name, f"--set {name}"): True for name in options if name not in ("tolerance", "dev", "texts")}
     for flag, given in others.items():
         if given:
             raise ConfigError(f"--early-exit writes a SavedModel of a classifier in float32; remove {flag}")
@@ -159,6 +162,7 @@ def _compress(arguments, options):
         )
 
     from bert_tf.compression import export_compressed
+    from bert_tf.remote import shown
 
     written = export_compressed(
         arguments.run,
@@ -169,4 +173,4 @@ def _compress(arguments, options):
         sequence_length=arguments.sequence_length,
         **options | ({"static": True} if arguments.static else {}),
     )
-    print("\n".join([*written.lines(), str(written.path)]))
+    print("\n".join([*written.lines(), shown(written.path)]))

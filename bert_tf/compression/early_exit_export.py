@@ -12,7 +12,7 @@ from bert_tf.compression.gate import batches, check_tolerance, compare_outputs
 from bert_tf.compression.measuring import size_of
 from bert_tf.errors import ConfigError
 from bert_tf.export.classification import ServedClassifier
-from bert_tf.export.saved_model import write_saved_model
+from bert_tf.export.saved_model import check_version, write_saved_model
 from bert_tf.progress import Progress
 from bert_tf.remote import is_remote, writes_to
 from bert_tf.tasks.batching import bucket_bounds, plan_batches
@@ -63,6 +63,9 @@ class ServedEarlyExit(ServedClassifier):
             raise ConfigError("early exit has shapes that depend on the answers; leave --static out")
         super().__init__(model, tokenizer, labels, sequence_length, pairs)
 
+    def settings(self):
+        return super().settings() | {"threshold": self._model().threshold}
+
     def compute(self, features):
         found = super().compute(features)  # one output, so that the model is computed once
         return {"all": tf.concat([found["probabilities"], tf.cast(found["layers"], tf.float32)[:, None]], axis=1)}
@@ -111,17 +114,18 @@ def export_early_exit(run_directory, tolerance=TOLERANCE, train=None, dev=None, 
     train = train or (source.run.config().get("data") or {}).get("train") if source.format == "run" else train
     if not train:
         raise ConfigError(f"{run_directory} names no training file; give texts with --train")
+    folder = Path(run_directory) / "export" if output is None else output
+    check_version(folder, version)
+    ServedClassifier(model, task.tokenizer, task.labels, task.config.sequence_length)  # refuses a length, before the work
     trial = Trial(task, model, reference_examples(task, source, dev, texts), tolerance)
     exits = _trained(task, model, task.read(train, labelled=False))
     threshold, mean = _threshold(trial, exits)
     early = EarlyExitClassifier(model, exits, threshold)
     comparison, times = trial.passed(trial.graph(model=early), "train the classifiers on more texts (--train)")
     served = ServedEarlyExit(early, task.tokenizer, task.labels, task.config.sequence_length, bool(task.pairs))
-    folder = Path(run_directory) / "export" if output is None else output
     path = write_saved_model(served, folder, version)
     measured = trial.result(path, size_of(path / "variables"), comparison, times)
-    fields = {field.name: getattr(measured, field.name) for field in dataclasses.fields(measured)}
-    return EarlyExit(**fields, threshold=threshold, layers=len(model.backbone.blocks()), mean_layers=mean)
+    return EarlyExit(**vars(measured), threshold=threshold, layers=len(model.backbone.blocks()), mean_layers=mean)
 
 
 def _trained(task, model, examples):

@@ -18,7 +18,7 @@ from bert_tf.config import nearest
 from bert_tf.console import table
 from bert_tf.errors import ConfigError
 from bert_tf.export.run import served_module
-from bert_tf.export.saved_model import SETTINGS, write_saved_model
+from bert_tf.export.saved_model import SETTINGS, check_version, write_saved_model
 from bert_tf.export.signatures import lines
 from bert_tf.export.storage import check_finite, reading
 from bert_tf.files import atomic_folder, is_there
@@ -114,7 +114,7 @@ def export_compressed(
     if format not in FORMATS:
         raise ConfigError(f"there is no format '{format}'{nearest(str(format), FORMATS)}")
     if format == "saved_model" and quantize is None:
-        raise ConfigError("a SavedModel in float32 is no compression; give --quantize, or use export_run")
+        raise ConfigError("--format saved_model needs --quantize float16 or dynamic_int8; without, use export_run")
     known = tuple(STORES) if format == "saved_model" else FILES[format].quantize
     if quantize not in (None, *known):
         raise ConfigError(f"--format {format} has no --quantize {quantize}; it has {', '.join(known)}")
@@ -127,11 +127,13 @@ def export_compressed(
         raise ConfigError(f"{run_directory} is no run directory of this machine; say where the export is written: output (--output)")
     if sequence_length is not None:
         task.config = dataclasses.replace(task.config, sequence_length=sequence_length)
+    folder = Path(run_directory) / "export" if output is None else output
+    if format == "saved_model":
+        check_version(folder, version)
     trial = Trial(task, model, reference_examples(task, source, dev, texts), tolerance)
     static = {} if format == "saved_model" else {"static": True}
     module = served_module(run_directory, None, sequence_length, "float32", options | static, loaded)
     if format == "saved_model":
-        folder = Path(run_directory) / "export" if output is None else output
         return _write_saved_model(trial, module, quantize, folder, version)
     folder = Path(run_directory) / format / (quantize or "float32") if output is None else Path(output)
     return _write_file(trial, module, FILES[format], quantize, folder)

@@ -53,7 +53,7 @@ class Comparison:
             raise ConfigError(f"the compressed model answers with numbers that are not finite; {advice}")
         problems = []
         if 1 - self.agreement > tolerance:
-            problems.append(f"it answers {100 * (1 - self.agreement):.2f} % of {self.examples} examples otherwise")
+            problems.append(f"{100 * (1 - self.agreement):.2f} % of {self.examples} answers differ from the float model's")
         if self.loss_of_metric > tolerance:
             problems.append(f"{self.metric} is {self.after:.4f} instead of {self.before:.4f}")
         if problems:

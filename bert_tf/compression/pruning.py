@@ -11,8 +11,8 @@ from bert_tf.compression.gate import check_tolerance, compare_outputs, outputs_o
 from bert_tf.compression.heads import head_importance, least_important, mask_heads, prunable_blocks, without_heads
 from bert_tf.compression.measuring import size_of_weights
 from bert_tf.config import to_dict
-from bert_tf.errors import ConfigError, DataError
-from bert_tf.files import list_folder
+from bert_tf.errors import ConfigError, DataError, RunDirectoryError
+from bert_tf.files import is_there, list_folder
 from bert_tf.models.families import describe
 from bert_tf.training.converting import write_run
 
@@ -65,8 +65,8 @@ def prune_heads(run_directory, output, tolerance=TOLERANCE, step=0.1, most=None,
     if examples < 1:
         raise ConfigError(f"examples={examples}; the importance of heads is computed on at least 1")
     check_tolerance(tolerance)
-    if Path(output).is_dir() and list_folder(output):
-        raise ConfigError(f"{output} is not an empty folder; choose another output")
+    if is_there(Path(output)) and (not Path(output).is_dir() or list_folder(output)):
+        raise RunDirectoryError(f"{output} is not an empty folder; choose another output")
     source, (task, model, tokenizer) = open_finetuned(run_directory)
     prunable_blocks(model.backbone)
     labelled = reference_examples(task, source, dev)
@@ -84,7 +84,7 @@ def prune_heads(run_directory, output, tolerance=TOLERANCE, step=0.1, most=None,
     tensors = {v.path: np.ascontiguousarray(v) for v in smaller.variables}
     write_run(output, record | ({"data": data} if data else {}), tokenizer, tensors, task=task)
     written = trial.result(Path(output), size_of_weights(smaller), comparison, times)
-    return Pruned(**{f.name: getattr(written, f.name) for f in dataclasses.fields(written)}, left=left)
+    return Pruned(**vars(written), left=left)
 
 
 def _mask_step_by_step(trial, step, most, examples):

@@ -4,7 +4,7 @@ import dataclasses
 
 import tensorflow as tf
 
-from bert_tf.export.requests import check_as_many, check_ids
+from bert_tf.export.requests import check_as_many, check_ids, check_shapes
 from bert_tf.export.signatures import TEXT, TRIAL_TEXTS, ServingModule, Signature
 from bert_tf.tasks.choices.option_rows import OptionRows, filled
 from bert_tf.tasks.cloze.files import PLACEHOLDER
@@ -63,6 +63,7 @@ class ServedOptions(ServingModule):
         return tf.strings.strip(options) != ""
 
     def answer_ids(self, **features):
+        features = check_shapes(features)
         shape = tf.shape(features["token_ids"])
         rows = {name: tf.reshape(x, [tf.shape(x)[0] * tf.shape(x)[1], tf.shape(x)[2]]) for name, x in features.items()}
         rows = check_ids(rows, self.tokenizer.vocabulary_size, self.num_segments)

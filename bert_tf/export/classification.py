@@ -71,6 +71,9 @@ class ServedMultiLabelClassifier(ServedClassifier):
     def of_task(cls, task, model, **settings):
         return super().of_task(task, model, threshold=task.config.threshold, **settings)
 
+    def settings(self):
+        return super().settings() | {"threshold": self.threshold}
+
     def answer(self, features):
         answer = super().answer(features)
         del answer["label"]

@@ -3,8 +3,10 @@
 import tensorflow as tf
 
 from bert_tf.errors import ConfigError, DataError
+from bert_tf.export.requests import check_count
 from bert_tf.export.signatures import ServingModule, dense
 from bert_tf.objectives import OBJECTIVES
+from bert_tf.parsing import brief
 from bert_tf.registry import resolve
 
 #: The length to which `fill_mask` truncates texts by default. Some models (XLNet) have no largest length.
@@ -39,8 +41,7 @@ class ServedMaskedLM(ServingModule):
 
     def __init__(self, model, tokenizer, sequence_length=128, static=False, top_k=5):
         super().__init__(model, tokenizer, sequence_length, static=static)
-        if not 1 <= top_k <= tokenizer.vocabulary_size:
-            raise ConfigError(f"top_k={top_k} must be between 1 and the {tokenizer.vocabulary_size} tokens there are")
+        check_count("top_k", top_k, tokenizer.vocabulary_size, "the tokens there are")
         self.top_k = top_k
 
     def answer(self, features):
@@ -82,13 +83,13 @@ def fill_mask(model, tokenizer, texts, top_k=5, sequence_length=None):
         model, tokenizer: what `load_pretrained` returns.
         texts: list of str, each with one mask or several.
         top_k: guesses for each mask.
-        sequence_length: longer texts are truncated; None: all positions of the model, at most 512.
+        sequence_length: what stands beyond so many tokens is not read; None: all positions of the model, at most 512.
 
     Returns:
         For each text a list with, for each of its masks, a list of (token, probability), best first.
 
     Raises:
-        DataError: a text without a mask.
+        DataError: a text without a mask, or with one beyond the sequence length.
         ConfigError: a model that was not trained to fill masks.
     """
     objective = model.settings.name
@@ -98,11 +99,13 @@ def fill_mask(model, tokenizer, texts, top_k=5, sequence_length=None):
     for text in texts:
         if tokenizer.mask_id not in tokenizer.encode(text):
             raise DataError(f"there is no {tokenizer.id_to_token(tokenizer.mask_id)} in {text!r}")
+    if not texts:
+        return []
     length = sequence_length or min(model.backbone.config.max_positions, _LONGEST)
     module = ServedMaskedLM(model, tokenizer, length, top_k=top_k)
     encoded = tf.constant([text.encode("utf-8", "surrogatepass") for text in texts])
     answers = {name: value.numpy() for name, value in module.answer_text(encoded).items()}
-    return [
+    filled = [
         [
             [(token.decode(), float(p)) for token, p in zip(tokens, probabilities)]
             for tokens, probabilities, start in zip(*row)
@@ -110,3 +113,7 @@ def fill_mask(model, tokenizer, texts, top_k=5, sequence_length=None):
         ]
         for row in zip(answers["tokens"], answers["probabilities"], answers["starts"])
     ]
+    for text, answer in zip(texts, filled):
+        if len(answer) < list(tokenizer.encode(text)).count(tokenizer.mask_id):
+            raise DataError(f"{brief(text)} has a mask beyond the {length} tokens that are read; shorten the text")
+    return filled

@@ -1,6 +1,7 @@
 """Served generation: a prompt or a source to the texts that the model writes."""
 
 import dataclasses
+import itertools
 
 import tensorflow as tf
 
@@ -9,6 +10,7 @@ from bert_tf.errors import ConfigError
 from bert_tf.export.requests import check_as_many, check_between, refuse_texts
 from bert_tf.export.signatures import TEXT, TRIAL_TEXTS, ServingModule, Signature
 from bert_tf.generation import GenerationConfig, PromptTokenizer, TextGenerator, TextScorer, find_texts
+from bert_tf.parsing import brief
 from bert_tf.tokenizers.ops.model_rows import padded
 from bert_tf.tokenizers.ops.strings import valid_utf8
 
@@ -72,6 +74,9 @@ class ServedGeneration(ServingModule):
         **settings,
     ):
         super().__init__(model, tokenizer, sequence_length, static=static)
+        for name, tokens in (("stop_tokens", stop_tokens), ("allowed_tokens", allowed_tokens)):
+            if tokens is not None and (isinstance(tokens, str) or not isinstance(tokens, (list, tuple))):
+                raise ConfigError(f"{name} is {brief(tokens)}; it must be a list of tokens, such as [{brief(tokens)}]")
         self.config = base.changed(settings)
         self.stop_tokens, self.allowed_tokens = tuple(stop_tokens), allowed_tokens and tuple(allowed_tokens)
         backbone, frame = model.backbone, frame or model.frame(tokenizer)
@@ -88,7 +93,9 @@ class ServedGeneration(ServingModule):
             )
         self._room = max(new, min(target_length, longest - read))  # for a target, its end included
         self._scorer = TextScorer(backbone, tokenizer, frame=self._frame)
-        self._has_score = self._frame.is_source or self._scorer.start_id is not None
+        ends = self._frame.is_source and self._frame.end is not None  # a target ends with a token of its own
+        self._has_score = self._room > ends and (self._frame.is_source or self._scorer.start_id is not None)
+        self._trial = self._continuation(self._room - ends) if self._has_score else ""
 
     @classmethod
     def of_task(cls, task, model, **settings):
@@ -98,6 +105,7 @@ class ServedGeneration(ServingModule):
     @classmethod
     def default_length(cls, model, tokenizer, trained, settings):
         backbone, new = model.backbone, settings.get("max_new_tokens", GenerationConfig.max_new_tokens)
+        new = new if isinstance(new, int) else GenerationConfig.max_new_tokens  # another type is refused later
         prompts, room = PromptTokenizer(backbone, tokenizer, model.frame(tokenizer)), backbone.config.max_positions - new
         if prompts.has_encoder:
             return trained
@@ -144,7 +152,7 @@ class ServedGeneration(ServingModule):
         numbers = tf.range(len(texts))
         inputs = {
             "text": tf.constant(texts, tf.string),
-            "continuation": tf.fill([len(texts)], " small"),
+            "continuation": tf.fill([len(texts)], self._trial),
             "max_new_tokens": self.config.max_new_tokens - numbers % self.config.max_new_tokens,
             "min_new_tokens": tf.minimum(numbers, self.config.max_new_tokens),
             "seed": numbers,
@@ -153,6 +161,11 @@ class ServedGeneration(ServingModule):
             "top_p": tf.fill([len(texts)], 0.9),
         }
         return {key: inputs[key] for key in self.signatures()[name].inputs}
+
+    def _continuation(self, room):
+        """A text of at least one token and at most `room`, for the trial of `score`."""
+        texts = itertools.chain([" small"], (self.tokenizer.decode([i]) for i in range(self.tokenizer.vocabulary_size)))
+        return next(text for text in texts if 0 < len(self.tokenizer.encode(text)) <= room)
 
     def trial_inputs(self, name):
         # A prompt without a token is refused where no special token stands in its row.

@@ -6,6 +6,9 @@ signature (TPUs, `jit_compile`) answers wrong requests without a check.
 
 import tensorflow as tf
 
+from bert_tf.errors import ConfigError
+from bert_tf.parsing import brief
+
 
 def check_ids(features, vocabulary_size, num_segments):
     """The features of the `ids` signature, `token_ids`, `segment_ids`, `padding_mask` [N, S], after assertions.
@@ -19,9 +22,25 @@ def check_ids(features, vocabulary_size, num_segments):
         tf.errors.InvalidArgumentError: while the graph runs: shapes that differ, no column, or ids outside the
             model's tables.
     """
+    features = check_shapes(features)
+    texts, length = tf.unstack(tf.shape(features["token_ids"])[:2])
+    some = _refuse(
+        (length > 0) | (texts == 0),
+        ["token_ids must have at least one token a row, their shape is", tf.shape(features["token_ids"])],
+    )
+    known = [_check_range("token_ids", features["token_ids"], vocabulary_size)]
+    if num_segments > 1:
+        known.append(_check_range("segment_ids", features["segment_ids"], num_segments))
+    return _after([some, *known], features)
+
+
+def check_shapes(features):
+    """The features of an `ids` signature, after an assertion that all have the shape of `segment_ids`.
+
+    `token_ids` may have one dimension more, the characters of a word.
+    """
     shapes = {name: tf.shape(value) for name, value in features.items()}
-    tokens = shapes["token_ids"][:2]  # without the characters of a word
-    texts, length = tf.unstack(tokens)
+    tokens = shapes["token_ids"][: features["segment_ids"].shape.rank]
     alike = [
         _refuse(
             tf.reduce_all(tokens == shapes[name]),
@@ -29,14 +48,7 @@ def check_ids(features, vocabulary_size, num_segments):
         )
         for name in ("segment_ids", "padding_mask")
     ]
-    some = _refuse(
-        (length > 0) | (texts == 0),
-        ["token_ids must have at least one token a row, their shape is", shapes["token_ids"]],
-    )
-    known = [_check_range("token_ids", features["token_ids"], vocabulary_size)]
-    if num_segments > 1:
-        known.append(_check_range("segment_ids", features["segment_ids"], num_segments))
-    return _after([*alike, some, *known], features)
+    return _after(alike, features)
 
 
 def check_as_many(**inputs):
@@ -49,11 +61,21 @@ def check_as_many(**inputs):
     return _after(alike, inputs).values()
 
 
+def check_count(name, value, most, what):
+    """Refuses a setting of an export that is no whole number from 1 to `most`, the number of `what`.
+
+    Raises:
+        ConfigError: it is not.
+    """
+    if not isinstance(value, int) or isinstance(value, bool) or not 1 <= value <= most:
+        raise ConfigError(f"{name}={brief(value)} must be a whole number between 1 and {most}, {what}")
+
+
 def check_between(name, values, low, high, above=False):
     """Numbers [N] from `low` (only above it, if `above`) to `high`, after an assertion."""
     fits = (values > low if above else values >= low) & (values <= high)
     limits = f"{'above' if above else 'at least'} {low} and at most {high}"
-    checked = _refuse(tf.reduce_all(fits), [f"{name} must be {limits}; there is", tf.boolean_mask(values, ~fits)[:1]])
+    checked = _refuse(tf.reduce_all(fits), [f"{name} must be {limits}; the request has", tf.boolean_mask(values, ~fits)[:1]])
     return _after([checked], {name: values})[name]
 
 
@@ -65,7 +87,7 @@ def refuse_texts(wrong, texts, message, tensor):
 
 def _check_range(name, ids, count):
     wrong = tf.boolean_mask(ids, (ids < 0) | (ids >= count))
-    return _refuse(tf.equal(tf.size(wrong), 0), [f"{name} must be at least 0 and below {count}; there is", wrong[:1]])
+    return _refuse(tf.equal(tf.size(wrong), 0), [f"{name} must be at least 0 and below {count}; the request has", wrong[:1]])
 
 
 def _refuse(condition, message):

@@ -54,8 +54,7 @@ def write_saved_model(module, folder, version=None):
         ExportError: the verification failed; no part of the version is left in the folder.
     """
     folder = Path(folder)
-    if version is not None:
-        _check_free(folder / str(_checked(version)))
+    check_version(folder, version)
     traced = module.traced()
     with lock_directory(folder, wait=True):
         for leftover in folder.glob(".[0-9]*.[0-9]*.tmp"):  # its process has ended, because this one has the lock
@@ -148,10 +147,18 @@ def _numpy(tensors):
     return {name: tensor.numpy() for name, tensor in tensors.items()}
 
 
-def _checked(version):
+def check_version(folder, version):
+    """Refuses a version that `write_saved_model` could not write; None is fine.
+
+    Raises:
+        ConfigError: it is no positive int.
+        RunDirectoryError: it exists.
+    """
+    if version is None:
+        return
     if isinstance(version, bool) or not isinstance(version, int) or version < 1:
         raise ConfigError(f"version={version!r} is not a positive whole number")
-    return version
+    _check_free(Path(folder) / str(version))
 
 
 def _check_free(version):

@@ -4,7 +4,7 @@ import tensorflow as tf
 
 from bert_tf.errors import ConfigError
 from bert_tf.export.length_bucketing import apply_in_buckets
-from bert_tf.export.requests import check_as_many
+from bert_tf.export.requests import check_as_many, check_count
 from bert_tf.export.signatures import TEXT, ServingModule, Signature
 from bert_tf.tasks.spans.decoding import CERTAIN
 from bert_tf.tasks.spans.heads import IMPOSSIBLE
@@ -63,10 +63,7 @@ class ServedQuestionAnswering(ServingModule):
                 f"sequence_length={sequence_length} leaves no room for a context beside a question of "
                 f"{max_query_length} tokens and {special} special tokens; raise it"
             )
-        if not 1 <= n_best <= model.kept:
-            raise ConfigError(
-                f"n_best={n_best} must be at least 1 and at most {model.kept}, the spans kept of a window"
-            )
+        check_count("n_best", n_best, model.kept, "the spans kept of a window")
         self.stride, self.max_query_length, self.n_best, self.threshold = stride, max_query_length, n_best, threshold
 
     @classmethod

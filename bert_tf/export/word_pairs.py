@@ -3,7 +3,7 @@
 import tensorflow as tf
 
 from bert_tf.export.classification import ServedClassifier
-from bert_tf.export.requests import check_as_many, check_ids
+from bert_tf.export.requests import check_as_many, check_between, check_ids
 from bert_tf.export.signatures import Signature
 from bert_tf.tokenizers.ops.model_rows import kept_of_pair
 
@@ -49,6 +49,7 @@ class ServedWordPair(ServedClassifier):
     def answer_ids(self, spans, **features):
         features = check_ids(features, self.tokenizer.vocabulary_size, self.num_segments)
         features["token_ids"], spans = check_as_many(token_ids=features["token_ids"], spans=spans)
+        spans = check_between("spans", spans, 0, tf.shape(features["token_ids"])[1])
         return self.answer(features | {"spans": spans})
 
     def features(self, text, starts, ends, text_pair=None):

@@ -76,14 +76,18 @@ def runs_table(names, results, best=None):
     return table(["", *columns], rows, "numbers")
 
 
+def is_lower_better(name):
+    """Whether the lower value of a metric is the better one, by its name. A d2 score is a share of an error explained."""
+    return any(word in name for word in LOWER) and not name.split(".")[-1].startswith("d2_")
+
+
 def study_table(results):
     """The table of a study; in each column the best mean is bold."""
     columns = [n for n in dict.fromkeys(n for r in results.values() for n in r["mean"]) if n not in ASIDE]
     best = {}
     for name in columns:
         means = {row: r["mean"][name] for row, r in results.items() if name in r["mean"]}
-        lower = any(word in name for word in LOWER)
-        best[name] = (min if lower else max)(means, key=means.get) if len(means) > 1 else None
+        best[name] = (min if is_lower_better(name) else max)(means, key=means.get) if len(means) > 1 else None
     rows = []
     for row, result in results.items():
         cells = []

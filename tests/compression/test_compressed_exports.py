@@ -143,7 +143,7 @@ def test_a_model_that_answers_otherwise_is_refused(run, tmp_path, monkeypatch, c
     command = ["export", str(run), "--quantize", "float16", "--output", str(tmp_path / "refused")]
     assert main(command) == 1
     message = capsys.readouterr().err
-    assert "% of 6 examples otherwise" in message and "accuracy is 0." in message and "Nothing was written" in message
+    assert "% of 6 answers differ from the float model's" in message and "accuracy is 0." in message and "Nothing was written" in message
     assert not (tmp_path / "refused").exists()
 
 

@@ -1,5 +1,7 @@
 """Head pruning: importance by its definition, and pruned models that equal masked ones."""
 
+import dataclasses
+
 import keras
 import numpy as np
 import pytest
@@ -124,6 +126,22 @@ def test_nothing_is_written_where_the_metric_falls(run, tmp_path, capsys, monkey
     assert main(["prune", str(run), "--output", str(tmp_path / "x")]) == 1
     assert "without the first 1 heads accuracy is 0.0000 instead of 1.0000" in capsys.readouterr().err
     assert not (tmp_path / "x").exists()
+
+
+def test_the_step_that_is_refused_is_taken_back(run, tmp_path, monkeypatch):
+    compare, steps = pruning.compare_outputs, []
+
+    def second_is_bad(*arguments):
+        steps.append(dataclasses.replace(compare(*arguments), after=0.9 if not steps else 0.0))
+        return steps[-1]
+
+    monkeypatch.setattr(pruning, "compare_outputs", second_is_bad)
+    pruned = pruning.prune_heads(run, tmp_path / "x", step=0.2, tolerance=0.5)
+    assert len(steps) == 2 and sum(map(len, pruned.left)) == 5, "one head of six is gone, the second one is back"
+    task, model, _ = load_finetuned(run)
+    expected = {v.path: v for v in without_heads(task, model, pruned.left).variables}
+    for v in load_finetuned(tmp_path / "x")[1].variables:
+        np.testing.assert_array_equal(v, expected[v.path], err_msg=v.path)
 
 
 @pytest.mark.parametrize(

@@ -119,6 +119,9 @@ def test_a_pretrained_run_fills_masks(pretrained_run, unwritten):
     assert objective.pair_task == "nsp"
     answer = ask(export_run(pretrained_run, top_k=2), text=["The [MASK] sat.", "[MASK] [MASK]"])
     guesses = fill_mask(objective, tokenizer, ["The [MASK] sat.", "[MASK] [MASK]"], top_k=2)
+    assert fill_mask(objective, tokenizer, []) == []
+    with pytest.raises(DataError, match="has a mask beyond the 4 tokens that are read"):
+        fill_mask(objective, tokenizer, ["The cat sat [MASK]"], sequence_length=4)
     assert [len(masks) for masks in guesses] == [1, 2]
     for i, masks in enumerate(guesses):
         for j, best in enumerate(masks):

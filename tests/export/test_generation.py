@@ -166,7 +166,7 @@ def test_wrong_requests(gpt):
     right = {key: np.array(value, "int32") for key, value in right.items()}
     right |= {"temperature": np.array([1.0], "float32"), "top_p": np.array([1.0], "float32")}
     for name, wrong, message in (
-        ("max_new_tokens", 9, "max_new_tokens must be at least 1 and at most 8; there is(?s:.*)9"),
+        ("max_new_tokens", 9, "max_new_tokens must be at least 1 and at most 8; the request has(?s:.*)9"),
         ("min_new_tokens", -1, "min_new_tokens must be at least 0"),
         ("top_k", 10, "top_k must be at least 1 and at most 9"),
         ("temperature", 0.0, "temperature must be above 0"),

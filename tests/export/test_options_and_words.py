@@ -44,6 +44,12 @@ def test_marked_words(rows):
     for one, row in zip(found, expected):
         assert one == pytest.approx(row["probabilities"], abs=1e-5)
     assert set(found[-1].values()) == {0.0}
+    features = module.features(starts=tf.constant(starts), ends=tf.constant(ends), **{k: tf.constant(v) for k, v in texts.items()})
+    by_ids = module.answer_ids(**features)
+    np.testing.assert_allclose(by_ids["probabilities"], answer["probabilities"], atol=1e-5)
+    wrong = tf.fill(tf.shape(features["spans"]), 99)
+    with pytest.raises(tf.errors.InvalidArgumentError, match="spans must be at least 0 and at most"):
+        module.answer_ids(**features | {"spans": wrong})
 
 
 def test_a_word_beyond_the_sequence_length_has_no_label():
@@ -71,3 +77,10 @@ def test_entities_that_fill_a_placeholder():
         found = dict(zip(row["entities"], line))
         assert found == pytest.approx(one["probabilities"], abs=1e-5)
     assert not answer["probabilities"].numpy()[2].any()
+    inputs = module.inputs_of("ids", ["the cat", "a mat"])
+    by_ids, (passage, query, entities) = module.answer_ids(**inputs), module.text_inputs(["the cat", "a mat"])
+    np.testing.assert_allclose(
+        by_ids["probabilities"], module.answer_text(passage, query, entities)["probabilities"], atol=1e-5
+    )
+    with pytest.raises(tf.errors.InvalidArgumentError, match="must have the same shape"):
+        module.answer_ids(**inputs | {"padding_mask": tf.transpose(inputs["padding_mask"], [1, 0, 2])})

@@ -14,7 +14,7 @@ from bert_tf.cli.main import main
 from bert_tf.errors import ConfigError, DataError, RunDirectoryError
 from bert_tf.reporting import ReportWarning, guarded, keep_findings, write_report
 from bert_tf.reporting.markup import render
-from bert_tf.reporting.tables import LOWER, study_table
+from bert_tf.reporting.tables import is_lower_better, study_table
 from bert_tf.tasks import metric_table
 
 VOID = {"meta", "link", "wbr", "br", "img", "input"}
@@ -169,7 +169,7 @@ def test_the_lower_error_of_a_study_is_the_better_one():
     (best,) = re.findall(r'<td class="best">.*?value="([^"]+)', render(study_table(results)))
     assert best == "0.1"
     for table in (metric_table.CLASSIFICATION, metric_table.MULTI_LABEL, metric_table.REGRESSION):
-        assert {name for name in table if any(word in name for word in LOWER)} == set(metric_table.lower_is_better(table))
+        assert set(filter(is_lower_better, table)) == set(metric_table.lower_is_better(table))
 
 
 def test_the_page_of_a_grid_is_its_table(runs):
