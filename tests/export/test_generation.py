@@ -136,6 +136,21 @@ def test_scores_are_those_of_python(kind, static, request):
     assert answer["tokens"].tolist() == [score.tokens for score in wanted]
 
 
+@pytest.mark.parametrize("new, has_score", [(1, False), (2, True)])
+def test_a_target_needs_room_for_its_end(t5, new, has_score):
+    objective, tokenizer = t5
+    module = ServedGeneration(objective, tokenizer, LENGTH, max_new_tokens=new)
+    assert ("score" in module.signatures()) == has_score
+    for name, signature in module.signatures().items():  # the requests of an export's own trial
+        ask(signature.traced(), **{key: np.asarray(value) for key, value in module.trial_inputs(name).items()})
+
+
+def test_tokens_are_lists(gpt):
+    for name in ("stop_tokens", "allowed_tokens"):
+        with pytest.raises(ConfigError, match=f"{name} is 'the'; it must be a list of tokens"):
+            ServedGeneration(*gpt, LENGTH, max_new_tokens=NEW, **{name: "the"})
+
+
 def test_long_and_empty_prompts(gpt, tmp_path):
     objective, tokenizer = gpt
     module = ServedGeneration(objective, tokenizer, 6, max_new_tokens=NEW)
