@@ -118,6 +118,6 @@ def test_the_command_says_what_is_missing_or_of_no_use(capsys):
         main(["study", "--config", "ablations/bert_features", "--output", "x", "--init-from", "r", "--corpus", "c"])
         == 1
     )
-    assert "--corpus is of no use: the study has no shards" in capsys.readouterr().err
+    assert "--corpus does not apply: the study has no shards" in capsys.readouterr().err
     assert main(["study", "--config", "ablations/masked_lm", "--output", "x", "--tokenizer", "t"]) == 1
     assert "--corpus must be given: the study pretrains its rows" in capsys.readouterr().err
