@@ -150,7 +150,7 @@ def test_a_model_that_answers_otherwise_is_refused(run, tmp_path, monkeypatch, c
 @pytest.mark.parametrize(
     "changes, message",
     [
-        ({}, "a SavedModel in float32 is no compression"),
+        ({}, "--format saved_model needs --quantize float16 or dynamic_int8"),
         ({"format": "onnx", "quantize": "float16"}, "--format onnx has no --quantize float16"),
         ({"format": "litert", "version": 2}, "--format litert has no version"),
         ({"format": "lite"}, "there is no format 'lite'.*litert"),

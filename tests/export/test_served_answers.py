@@ -196,7 +196,7 @@ def test_the_answer_does_not_depend_on_the_rest_of_the_batch(exports):
     [
         (lambda m, t: ServedClassifier(m, t, LABELS, sequence_length=33), "sequence_length=33 is beyond the model's 32"),
         (lambda m, t: ServedTagger(m, t, TAGS, 16, words="whitspace"), "did you mean 'whitespace'"),
-        (lambda m, t: ServedMaskedLM(m, t, 16, top_k=0), "top_k=0 must be between 1 and"),
+        (lambda m, t: ServedMaskedLM(m, t, 16, top_k=0), "top_k=0 must be a whole number between 1 and"),
     ],
 )
 def test_settings_that_cannot_be(make, message, models, tokenizer):

@@ -68,5 +68,5 @@ def test_bytes_that_are_no_text_and_requests_that_do_not_fit():
         ConfigError, match="sequence_length=9 leaves no room for a context beside a question of 6 tokens"
     ):
         ServedQuestionAnswering.of_task(task, task.model(tiny.encoder()), sequence_length=9)
-    with pytest.raises(ConfigError, match="n_best=5 must be at least 1 and at most 4"):
+    with pytest.raises(ConfigError, match="n_best=5 must be a whole number between 1 and 4"):
         ServedQuestionAnswering.of_task(task, task.model(tiny.encoder()), sequence_length=32, n_best=5)
