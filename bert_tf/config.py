@@ -346,7 +346,7 @@ def _coerce(hint, value, path):
                 return _coerce(option, value, path)
             except ConfigError as error:
                 problems.append((_fits(option, value), error))
-        raise max(problems, key=lambda problem: problem[0])[1]
+        raise max(reversed(problems), key=lambda problem: problem[0])[1]
     if origin is typing.Literal:
         if value not in arguments:
             raise ConfigError(f"'{path}' is {brief(value)}{nearest(str(value)[:100], arguments)}")
