@@ -366,6 +366,8 @@ def test_help_of_every_command(command, capsys):
         (["study", "--config", "ablations/bert_features", "--init-from", "r", "--output", "s", "--held-out", "h"], "--held-out does not"),
         (["prompt", "nowhere", "--show", "1", "--json"], "--show is 1; it must be at least 0, and 0 beside --json"),
         (["export", "nowhere"], "nowhere is not a run directory"),
+        (["distill", "--teacher", "nowhere", "--student", "bert_tiny", "--shards", "s", "--output", "d"], "nowhere is not a run"),
+        (["glue", "f", "--output", "g", "--init-from", "r", "--set", "tasks.rte=5"], "'tasks.rte' must be a mapping, got 5"),
         (["export", "nowhere", "--set", "kind=embedding"], "--set kind: it has a flag of its own, --kind; use that"),
         (["export", "nowhere", "--early-exit", "--set", "foo=1"], "remove --set foo"),
         (["report", "nowhere"], "nowhere is not a run directory"),

@@ -1,5 +1,7 @@
 """Classifiers that answer easy texts from their lower layers."""
 
+import json
+
 import keras
 import numpy as np
 import pytest
@@ -141,6 +143,16 @@ def test_an_export_answers_as_the_model_does(run, tmp_path, capsys):
     assert agree == pytest.approx(written.comparison.agreement, abs=0.01)
     assert main(["export", str(run), "--early-exit", "--tolerance", "0.2", "--output", str(tmp_path / "cli")]) == 0
     assert "of 3 layers are computed on average, at the threshold" in capsys.readouterr().out
+    assert json.loads((written.path / "assets" / "export.json").read_text())["threshold"] == written.threshold
+
+
+@pytest.mark.parametrize(
+    "wrong, message", [({"version": 0}, "version=0 is not a positive"), ({"sequence_length": 999}, "is beyond the model's")]
+)
+def test_wrong_arguments_are_refused_before_the_work(wrong, message, run, tmp_path, monkeypatch):
+    monkeypatch.setattr(early_exit_export, "_trained", None)
+    with pytest.raises(ConfigError, match=message):
+        export_early_exit(run, output=tmp_path / "early", **wrong)
 
 
 def test_an_export_that_saves_nothing_is_refused(run, tmp_path, monkeypatch):

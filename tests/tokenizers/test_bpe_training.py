@@ -78,7 +78,9 @@ def test_the_marker_spelled_in_the_text():
     tokenizer = train_bpe(["a</w>b a</w> a"] * 9, 200)
     assert tokenizer.encode("a") == [tokenizer.token_to_id("a</w>")]
     assert {"a</w>b</w>", "a</w></w>"} <= set(tokenizer.vocabulary)
-    texts = ["a</w>b a</w>", "b</w> a", "a</w>a a a</w>b"]  # the marker within a word, and at its end
+    tokenizer = train_bpe(["a</w>b x</w>y low lower"] * 9, 200)
+    assert "</w>" in tokenizer.vocabulary, "within a word"
+    texts = ["</w>b low lower", "x</w>b", "a</w> a</w>b"]
     _, starts, ends = tokenizer.tokenize_with_offsets(texts)
     for text, begin, end in zip(texts, starts.to_list(), ends.to_list()):
         parts = [text[i:j] for i, j in zip(begin, end)]

@@ -4,6 +4,7 @@ import json
 
 import pytest
 
+from bert_tf.errors import DataError
 from bert_tf.testing import check_tokenizer
 from bert_tf.tokenizers import CharacterTokenizer, load_tokenizer
 
@@ -23,6 +24,9 @@ def test_case_and_accents(settings, expected, tmp_path):
     tokenizer = CharacterTokenizer(punctuation=True, **settings)
     ids, starts, ends = tokenizer.tokenize_with_offsets([TEXT])
     assert tokenizer.decode(ids[0].numpy()) == expected == tokenizer.decode(tokenizer.encode(TEXT))
+    assert tokenizer.decode(ids[0].numpy(), continues=True) == " " + expected and tokenizer.decode([], continues=True) == ""
+    with pytest.raises(DataError, match="id 999 is no character"):
+        tokenizer.decode([[999]])
     spans = zip(starts[0].numpy(), ends[0].numpy())
     assert [TEXT[start:end] for start, end in spans] == ["Der", "Käse", ",", "İstanbul", "ŒUVRE"]
     check_tokenizer(tokenizer, tmp_path, round_trips=["a film"])
