@@ -114,7 +114,7 @@ def test_a_bare_encoder_is_written_without_the_prefix(tmp_path):
 
 
 def test_fresh_parts_are_asked_for_and_named():
-    with pytest.raises(DataError, match=r"no pretraining head; .* fresh=\('masked_lm_head',\)"):
+    with pytest.raises(DataError, match=r"no pretraining head, as after fine-tuning; .* fresh=\('masked_lm_head',\)"):
         bert_tf.load(FIXTURES / "bert_bare", pretraining=True)
     loaded = bert_tf.load(FIXTURES / "bert_bare", pretraining=True, fresh=("masked_lm_head",))
     assert {path.split("/")[0] for path in loaded.report.fresh} == {"masked_lm_head"}
