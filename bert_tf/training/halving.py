@@ -3,6 +3,7 @@
 import dataclasses
 import math
 
+from bert_tf.backend import NonFiniteError
 from bert_tf.errors import ConfigError
 from bert_tf.training.study import run_study
 from bert_tf.training.study_plan import merge
@@ -24,14 +25,21 @@ def run_halving(config, corpus, tokenizer, output, held_out=None):
 
     Raises:
         ConfigError: `halving.metric` is not in the table; and as `run_study`.
+        NonFiniteError: every row of a round diverged.
     """
     halving, rows, left = config.halving, {}, list(config.rows)
     for number in range(1, halving.rounds + 1):
         part = halving.keep ** (halving.rounds - number)
-        rows |= {f"{name}-round-{number}": _shortened(config, name, part) for name in left}
+        new = {f"{name}-round-{number}": _shortened(config, name, part) for name in left}
+        rows |= new
         settings = dataclasses.replace(config, rows=rows, halving=None)
-        table = run_study(settings, corpus, tokenizer, output, held_out)
+        table = run_study(settings, corpus, tokenizer, output, held_out, list(new))
         found = {name: table[row]["mean"] for name in left if (row := f"{name}-round-{number}") in table}
+        if not found:
+            raise NonFiniteError(
+                f"every row of round {number} of {halving.rounds} diverged ({', '.join(left)}); start the search in another "
+                "folder, with a lower learning rate, a longer warm-up or a smaller clip"
+            )
         left = [name for name in found if halving.metric in found[name]]  # the others diverged
         if not left:
             name, metrics = next(iter(found.items()))

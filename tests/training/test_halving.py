@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from bert_tf import config, samples
+from bert_tf.backend import NonFiniteError
 from bert_tf.errors import ConfigError
 from bert_tf.tokenizers import train_wordpiece
 from bert_tf.training import halving
@@ -56,6 +57,29 @@ def test_rows_that_diverged_are_out(monkeypatch):
     settings = search(dict.fromkeys("abcd", {}), metric="loss", rounds=2)
     table = halving.run_halving(settings, "corpus", "tokenizer", "output")
     assert set(table) == {"b-round-1", "c-round-1", "d-round-1", "c-round-2"}
+
+
+def test_rows_of_earlier_rounds_are_not_trained_again(monkeypatch):
+    """Row "a" diverges: once."""
+    asked = []
+
+    def run_study(settings, corpus, tokenizer, output, held_out, rows):
+        asked.append(rows)
+        return {name: {"mean": {"loss": ord(name[0])}} for name in settings.rows if name[0] != "a"}
+
+    monkeypatch.setattr(halving, "run_study", run_study)
+    halving.run_halving(search(dict.fromkeys("abc", {}), metric="loss", rounds=2), "corpus", "tokenizer", "output")
+    assert asked == [["a-round-1", "b-round-1", "c-round-1"], ["b-round-2"]]
+
+
+def test_a_round_in_which_every_row_diverges(monkeypatch):
+    def run_study(settings, *data):
+        return {name: {"mean": {"loss": ord(name[0])}} for name in settings.rows if name.endswith("round-1")}
+
+    monkeypatch.setattr(halving, "run_study", run_study)
+    settings = search(dict.fromkeys("abcd", {}), metric="loss", rounds=2)
+    with pytest.raises(NonFiniteError, match=r"every row of round 2 of 2 diverged \(a, b\)"):
+        halving.run_halving(settings, "corpus", "tokenizer", "output")
 
 
 def test_a_warm_up_in_updates_is_shortened_with_the_run():
