@@ -58,7 +58,7 @@ class PromptTokenizer:
         """The ids of one prompt, a list of int.
 
         Raises:
-            DataError: a text without a token, or one of which the vocabulary has nothing, or that is not Unicode.
+            DataError: a text without a token, or one of which the vocabulary has nothing; what is no text, or not Unicode.
         """
         check_unicode(text)
         tokenizer, frame = self.tokenizer, self.frame
@@ -79,8 +79,9 @@ class PromptTokenizer:
             max_new_tokens: the model must have so many positions besides.
 
         Raises:
-            DataError: as `ids`; no prompts; more tokens than the model has positions.
+            DataError: as `ids`; no prompts, or one text that is not in a list; more tokens than the model has positions.
         """
+        check_list(texts)
         if not texts:
             raise DataError("there are no prompts; give at least one")
         prompts = [self.ids(text) for text in texts]
@@ -121,8 +122,16 @@ class PromptTokenizer:
             )
 
 
+def check_list(texts):
+    """Raises DataError for one text where a list is expected: each of its characters would be read as a text."""
+    if isinstance(texts, str):
+        raise DataError(f"{brief(texts)} is one text; give a list of texts, [{brief(texts)}]")
+
+
 def check_unicode(text):
-    """Raises DataError for half of a surrogate pair, which a shell makes of bytes that are not UTF-8."""
+    """Raises DataError for what is no text, and for half of a surrogate pair, which a shell makes of bytes that are not UTF-8."""
+    if not isinstance(text, str):
+        raise DataError(f"a text must be a str, got {brief(text)}")
     if not is_unicode(text):
         raise DataError(f"{brief(text)} holds what is not a character of Unicode; give it as UTF-8")
 

@@ -8,7 +8,7 @@ from keras import ops
 
 from bert_tf.backend import as_graph
 from bert_tf.errors import ConfigError, DataError
-from bert_tf.generation.prompts import PromptTokenizer, check_unicode, padded
+from bert_tf.generation.prompts import PromptTokenizer, check_list, check_unicode, padded
 from bert_tf.parsing import brief
 
 #: Batches of windows that are read before they are sorted by length and computed.
@@ -155,9 +155,10 @@ class TextScorer:
 
         Raises:
             ConfigError: a model that answers sources.
-            DataError: a text longer than the model's positions.
+            DataError: a text longer than the model's positions, or one text that is not in a list.
         """
         self._window(None, None)
+        check_list(texts)
         rows = [[*self._start, *self.tokenizer.encode(text)] for text in texts]
         for ids, text in zip(rows, texts):
             self._check_length(len(ids), text)
@@ -199,9 +200,10 @@ class TextScorer:
         Raises:
             ConfigError: a model that answers sources; a length beyond the model's positions, or a stride that is not in
                 1..length - 1.
-            DataError: no tokens.
+            DataError: no tokens, or one text that is not in a list.
         """
         length, stride = self._window(length, stride)
+        check_list(documents)
         windows, total, read, size = [], Perplexity(0.0, 0, 0, 0), 0, _BATCHES * self.batch_size
         for document in documents:
             ids, text = self._predicted(document)

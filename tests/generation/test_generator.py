@@ -154,8 +154,17 @@ def test_bad_prompts_are_refused(model, tokenizer):
         generate(["the " * 40], GenerationConfig(max_new_tokens=20))
     with pytest.raises(DataError, match="no prompts"):
         generate([])
+    with pytest.raises(DataError, match="a text must be a str, got 5"):
+        generate(["the", 5])
     with pytest.raises(ConfigError, match="beam search knows its text at the end only"):
         next(generate.stream("the", GenerationConfig(method="beam_search")))
+
+
+def test_one_text_without_a_list_is_not_read_character_by_character(model, tokenizer):
+    scorer = TextScorer(model, tokenizer)
+    for function in (TextGenerator(model, tokenizer), scorer.perplexity, scorer.tokens):
+        with pytest.raises(DataError, match=r"'the people' is one text; give a list of texts, \['the people'\]"):
+            function("the people")
 
 
 def test_generation_in_a_graph_of_unknown_shapes(model, tokenizer):
