@@ -11,6 +11,10 @@ from bert_tf.models.task_heads import PublishedHead
 from bert_tf.parsing import brief
 
 
+#: A configuration alone can claim any number; labels with names take room in the file.
+MAX_LABELS = 100_000
+
+
 @dataclasses.dataclass(frozen=True)
 class PublishedTask:
     """A task as config.json describes it.
@@ -104,7 +108,9 @@ def _labels(theirs, where):
     names = theirs.get("id2label")
     if names is None:  # two labels without names are not written
         count = theirs.get("num_labels", theirs.get("_num_labels", 2))
-        names = {str(number): f"LABEL_{number}" for number in range(count if isinstance(count, int) else 0)}
+        if type(count) is not int or not 1 <= count <= MAX_LABELS:
+            raise ConfigError(f"{where}: num_labels is {brief(count)}; it must be an integer from 1 to {MAX_LABELS:,}")
+        names = {str(number): f"LABEL_{number}" for number in range(count)}
     if not isinstance(names, dict) or sorted(names) != sorted(str(number) for number in range(len(names))) or not names:
         raise ConfigError(f"{where}: id2label is {brief(names)}; it must name the labels 0, 1, ... without a gap")
     return tuple(str(names[str(number)]) for number in range(len(names)))

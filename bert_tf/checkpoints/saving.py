@@ -26,7 +26,7 @@ def write_finetuned(encoder, arrays, task, tokenizer, path):
         ConfigError, DataError, RunDirectoryError: as `write_checkpoint`.
     """
     family = family_of(encoder.config)
-    weights = export_weights(arrays, task.published.weights(family.maps("hf").weights))
+    weights = _float32(export_weights(arrays, task.published.weights(family.maps("hf").weights)))
     with atomic_folder(path) as temporary:
         hugging_face.write(temporary, family, encoder.config, weights, (), tokenizer, task)
 
@@ -63,7 +63,9 @@ def write_checkpoint(model, tokenizer, path, format="hf"):
     if format == "hf" and generator is not None:
         configs = (encoder.config, generator.config)
         models = dict(zip(hugging_face.PAIR, zip(configs, split_pair(variables))))
-    ready = {folder: (config, export_weights(named, weight_map), named) for folder, (config, named) in models.items()}
+    ready = {
+        folder: (config, _float32(export_weights(named, weight_map)), named) for folder, (config, named) in models.items()
+    }
     with atomic_folder(path) as temporary:
         for folder, (config, weights, named) in ready.items():
             (temporary / folder).mkdir(exist_ok=True)
@@ -77,3 +79,8 @@ def write_checkpoint(model, tokenizer, path, format="hf"):
             else:
                 other = None if generator is None else generator.config
                 tensorflow1.write(temporary / folder, family, config, weights, tokenizer, other)
+
+
+def _float32(weights):
+    """As every published format holds them, whatever the dtype policy of the model."""
+    return {name: value.astype("float32", copy=False) for name, value in weights.items()}

@@ -165,6 +165,13 @@ def test_settings_of_the_wrong_type(tmp_path, name, changes):
         open_checkpoint(copy_of(name, tmp_path / name, **changes))
 
 
+@pytest.mark.parametrize("count", [0, -1, True, "3", None, 10**12], ids=str)
+def test_labels_without_names_are_few(tmp_path, count):
+    folder = copy_of("bert", tmp_path / "bert", architectures=["BertForSequenceClassification"], num_labels=count)
+    with pytest.raises(ConfigError, match="num_labels is .*; it must be an integer from 1 to 100,000"):
+        open_checkpoint(folder).task()
+
+
 def test_the_longest_length_is_written(tmp_path):
     for name, longest in (("bert", 16), ("xlnet", None)):
         loaded = bert_tf.load(FIXTURES / name)

@@ -9,7 +9,9 @@ import pytest
 from safetensors.numpy import load_file, save_file
 
 import bert_tf
+from bert_tf.checkpoints import open_checkpoint
 from bert_tf.errors import ConfigError, DataError, RunDirectoryError
+from bert_tf.models import BertConfig, ElmoConfig, build_encoder
 
 FIXTURES = Path(__file__).parents[1] / "fixtures" / "checkpoints"
 SENTENCE = "the people of the united states, and the government"
@@ -242,3 +244,19 @@ def test_nothing_is_overwritten_and_nothing_half_written(tmp_path):
     with pytest.raises(DataError, match="no"):
         bert_tf.save(loaded.encoder, Broken(), tmp_path / "other")
     assert [p.name for p in tmp_path.iterdir()] == ["full"]
+
+
+@pytest.mark.parametrize("dtype", ["bfloat16", "float16", "float64"])
+@pytest.mark.parametrize("format", ["hf", "tf1", "bilm"])
+def test_published_files_are_float32_whatever_the_model_computes_in(format, dtype, tmp_path):
+    config = ElmoConfig(hidden_size=8, units=6, character_size=4, filters=((1, 8),), highways=1)
+    if format != "bilm":
+        config = BertConfig(9, 4, num_layers=1, num_heads=2, intermediate_size=6, max_positions=5)
+    model = build_encoder(config, dtype=dtype)
+    bert_tf.save(model, None, tmp_path / "theirs", format)
+    source = open_checkpoint(tmp_path / "theirs")
+    assert {source.arrays[name].dtype for name in source.arrays} == {np.dtype("float32")}
+    again = build_encoder(source.config)
+    source.fill(again)
+    for ours, theirs in zip(model.weights, again.weights, strict=True):
+        np.testing.assert_allclose(np.asarray(ours, "float32"), theirs, err_msg=ours.path)
