@@ -123,10 +123,8 @@ class _Writing:
     """Writes an answer, which is right if it equals the expected one."""
 
     def __init__(self, generate, config):
-        if config.stop is not None and not generate.prompts.frame.is_source:
-            _check_stop(generate.tokenizer, config.stop)
-        stop_strings = () if config.stop is None else (config.stop,)
         self.generate = generate
+        stop_strings = _stop_strings(generate, config.stop)
         self.config = GenerationConfig(max_new_tokens=config.max_new_tokens, stop_strings=stop_strings)
 
     def __call__(self, prompts):
@@ -138,15 +136,23 @@ class _Writing:
         return answers
 
 
-def _check_stop(tokenizer, stop):
-    """Raises ConfigError for a text that no answer has, so that none would end before `max_new_tokens`."""
-    read = unwritable(tokenizer, stop)
-    if read is not None:
-        raise ConfigError(
-            f"stop is {brief(stop)}, which the model's tokenizer cannot write: it reads {brief(f'a {stop} a')} as "
-            f"{brief(read)}, and no answer would end there; set stop and separator to a text that it writes, such "
-            f"as '.', or set stop: null"
-        )
+def _stop_strings(generate, stop):
+    """The texts at which an answer ends: `stop`, or none.
+
+    Raises:
+        ConfigError: a text that no answer has, so that none would end before `max_new_tokens`. The answers to sources end by
+            themselves: there it is left out.
+    """
+    read = None if stop is None else unwritable(generate.tokenizer, stop)
+    if read is None:
+        return () if stop is None else (stop,)
+    if generate.prompts.frame.is_source:
+        return ()
+    raise ConfigError(
+        f"stop is {brief(stop)}, which the model's tokenizer cannot write: it reads {brief(f'a {stop} a')} as "
+        f"{brief(read)}, and no answer would end there; set stop and separator to a text that it writes, such "
+        f"as '.', or set stop: null"
+    )
 
 
 def _check_length(prompts, prompt_tokenizer, config, longest):

@@ -141,3 +141,17 @@ def test_an_encoder_decoder_reads_the_prompt(tokenizer):
     (expected,) = TextScorer(model, tokenizer, frame=frame).continuations([("red is", " colour")])
     assert expected.tokens == 2  # "colour" and the separator
     assert result.answers[0]["scores"]["colour"] == pytest.approx(expected.log_likelihood, rel=1e-4)
+
+
+def test_answers_to_sources_end_by_themselves(tokenizer):
+    """Where the tokenizer cannot write the line end that `stop` is by default."""
+    keras.utils.set_random_seed(3)
+    model = T5(T5Config(len(WORDS), 16, num_layers=1, num_heads=2, head_size=8, intermediate_size=32))
+    rows = [{"word": word, "answer": "colour"} for word in ("red", "green")]
+    config = PromptingConfig(context="{word} is", answer=" {answer}", test=rows, max_new_tokens=3)
+    assert config.stop == "\n"
+    for frame in (None, Frame.answering_as_in_shards(tokenizer)):
+        found, plain = (
+            run_prompts(model, tokenizer, settings, frame=frame) for settings in (config, dataclasses.replace(config, stop=None))
+        )
+        assert found.answers == plain.answers and found.count == 2
