@@ -1,8 +1,9 @@
-"""Whether text can be UTF-8, and in which encoding a file is that is not, for the advice in messages."""
+"""Whether text can be UTF-8, in which encoding a file is that is not, and names in several Unicode forms."""
 
 import codecs
 import re
 import shlex
+import unicodedata
 
 _BYTE_ORDER_MARKS = (
     (codecs.BOM_UTF8, "utf-8"),
@@ -52,7 +53,10 @@ def guess_encoding(data):
         return "cp1252"
     from charset_normalizer import from_bytes
 
-    best = from_bytes(sample[:_GUESS_BYTES], cp_isolation=_LEGACY).best()
+    head = sample[:_GUESS_BYTES]
+    # Half a character at the end excludes its encoding; a character has at most four bytes.
+    guesses = [from_bytes(head[: len(head) - cut], cp_isolation=_LEGACY).best() for cut in range(min(4, len(head)))]
+    best = min(filter(None, guesses), key=lambda guess: (guess.chaos, -guess.coherence), default=None)
     name = best and best.encoding.replace("_", "-")
     if name == "cp949" and len(re.findall(rb"\x82[\x9f-\xf1]", sample)) > 1:  # hiragana in cp932
         return "cp932"
@@ -66,6 +70,14 @@ def is_unicode(text):
     except UnicodeEncodeError:
         return False
     return True
+
+
+def name_among(name, names):
+    """The one of `names` that is `name`, if need be in another Unicode form (NFD, as macOS writes it); else None."""
+    if name in names:
+        return name
+    composed = unicodedata.normalize("NFC", name)
+    return next((other for other in names if unicodedata.normalize("NFC", other) == composed), None)
 
 
 def conversion_advice(path, data):

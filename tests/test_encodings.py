@@ -39,6 +39,14 @@ def test_languages_in_their_encodings(language, name):
     assert sum(guess_encoding(data) == name for data in encoded) >= 0.98 * len(encoded) > 50
 
 
+@pytest.mark.parametrize("language, name", [pair for pair in LEGACY if pair[1] not in ("cp1252", "cp1251", "koi8-r")])
+def test_a_sample_that_ends_within_a_character(language, name):
+    data = (TEXTS[language] * 100).encode(name, "ignore")
+    assert [guess_encoding(data[:length]) for length in (400, 401, 402, 403)] == [name] * 4
+    for before in range(4):  # at its own end, too
+        assert guess_encoding(b"x" * before + data) == name
+
+
 @pytest.mark.parametrize("language", TEXTS)
 def test_unicode(language):
     text = TEXTS[language].replace("。", "。\n")
