@@ -3,6 +3,7 @@
 import ast
 import json
 import re
+import unicodedata
 from pathlib import Path
 
 import pytest
@@ -74,6 +75,15 @@ def test_columns_by_number_mean_no_header(write):
     assert (examples.texts, examples.labels) == (["good film"], ["1"])
 
 
+@pytest.mark.parametrize(("given", "own"), [("NFC", "NFD"), ("NFD", "NFC")])
+def test_a_column_name_in_another_unicode_form(write, given, own):
+    columns = {"text": unicodedata.normalize(given, "문장"), "label": unicodedata.normalize(given, "라벨")}
+    text, label = (unicodedata.normalize(own, name) for name in ("문장", "라벨"))
+    for path in (write("a.tsv", f"{text}\t{label}\n좋다\t1\n"), write("a.jsonl", json.dumps({text: "좋다", label: 1}))):
+        examples = read(path, **columns)
+        assert (examples.texts, examples.labels) == (["좋다"], ["1"])
+
+
 def test_jsonl_labels_become_strings(write):
     rows = [{"text": "a", "label": 1}, {"label": True, "text": "b", "extra": None}, {"text": "c", "label": "x"}]
     examples = read(write("a.jsonl", "\n".join(json.dumps(row) for row in rows)))
@@ -123,6 +133,8 @@ def test_malformed_rows_are_skipped_and_counted_on_request(write):
         ("a.tsv", "a\t1\n", {"text": 0}, "read without a header; number the column of the label, e.g. --set task.columns.label=1"),
         ("a.csv", 'text,label\na,1\n"b,0\n', {}, "a.csv, line 3: unexpected end of data; a quotation mark inside"),
         ("a.csv", 'text,label\n"a"b,1\n', {}, "a.csv, line 2: ',' expected after '\"'"),
+        ("a.csv", "x;y\na;1\n", {"text": "x"}, "there is no column 'x' for task.columns.text; the columns are separated by semic"),
+        ("a.csv", 'x;y\n"a";1\n', {"text": "x"}, "a.csv, line 1: the columns are separated by semicolons; save the file"),
         ("a.jsonl", '{"text": "a", "label": 1}\n{"text"\n', {}, "a.jsonl, line 2 is not valid JSON: Expecting ':'"),
         ("a.jsonl", "[1]\n", {}, "a.jsonl, item 1 holds 1; it must be a JSON object"),
         (

@@ -11,7 +11,7 @@ import zlib
 from typing import NamedTuple
 
 from bert_tf.config import nearest
-from bert_tf.encodings import conversion_advice
+from bert_tf.encodings import conversion_advice, name_among
 from bert_tf.errors import DataError
 from tfrecords.corpus.files import find_files, kind_of
 from tfrecords.corpus.tables import read_delimited, read_parquet
@@ -209,9 +209,10 @@ class CorpusReader:
         return value
 
     def _field_text(self, value, field, path, number, advice=_NAME_THE_FIELD):
-        text = value.get(field)
-        if field not in value:
+        key = name_among(field, value)
+        if key is None:
             raise DataError(f"{path}:{number}: no field '{field}'{nearest(field, value)}; {advice}")
+        text = value[key]
         if not isinstance(text, str):
             raise DataError(f"{path}:{number}: the field '{field}' is {type(text).__name__}, not a string")
         try:

@@ -4,6 +4,7 @@ import contextlib
 import csv
 
 from bert_tf.config import nearest
+from bert_tf.encodings import name_among
 from bert_tf.errors import DataError
 
 #: Columns that are taken for the text where none is named.
@@ -71,8 +72,9 @@ def _find(names, column, path):
 
 def _choose_column(names, column, path):
     """The one of `names` (list of str) that holds the text; `column` "text", the default, may be any of `TEXT_NAMES`."""
-    if column in names:
-        return column
+    found = name_among(column, names)
+    if found is not None:
+        return found
     usual = [name for name in names if name.strip().lower() in TEXT_NAMES] if column == "text" else []
     if len(usual) == 1:
         return usual[0]
@@ -83,10 +85,14 @@ def _choose_column(names, column, path):
         problem = f"none of the columns {shown} has a usual name of a text ({', '.join(TEXT_NAMES)})"
     else:
         problem = f"no column '{column}' among {shown}{nearest(column, names) if column else ''}"
-    raise DataError(
-        f"{path}: {problem}; name the column with --text-field (in Python: text_field), "
-        "or give its number from 0 if the file has no header"
-    )
+    if len(names) == 1 and ";" in names[0]:
+        advice = "the columns are separated by semicolons; save the file with commas or tabs"
+    else:
+        advice = (
+            "name the column with --text-field (in Python: text_field), "
+            "or give its number from 0 if the file has no header"
+        )
+    raise DataError(f"{path}: {problem}; {advice}")
 
 
 def read_parquet(path, column):

@@ -3,12 +3,12 @@
 import dataclasses
 
 from bert_tf.config import nearest
-from bert_tf.encodings import is_unicode
+from bert_tf.encodings import is_unicode, name_among
 from bert_tf.errors import DataError
 from bert_tf.parsing import brief
 from bert_tf.tasks.config import ID_NAMES, LABEL_NAMES, PAIR_NAMES, TAGS_NAMES, TEXT_NAMES, WORDS_NAMES
 from bert_tf.tasks.examples import Examples
-from bert_tf.tasks.tables.files import read_table
+from bert_tf.tasks.tables.files import SEMICOLONS, read_table
 from bert_tf.tasks.tables.labels import no_label
 
 _TEXTS = {"text": "text", "text_pair": "second text"}
@@ -163,7 +163,7 @@ def split_header(table, columns, text_names=TEXT_NAMES):
     if columns.text is None and text_names is not None and not any(name.lower() in text_names for name in names):
         shown = ", ".join(f"'{name[:30]}'" for name in names[:20])
         if len(names) == 1 and ";" in names[0]:
-            advice = "the columns are separated by semicolons; save the file with commas or tabs"
+            advice = SEMICOLONS
         else:
             advice = (
                 "name it with --set task.columns.text=NAME, or, if the file has no header, number the columns, e.g. "
@@ -224,10 +224,13 @@ class _Finder:
                 )
             return given
         if given is not None:
-            if self.names is None or given not in self.names:
+            name = name_among(given, self.names or ())
+            if name is None:
                 hint = nearest(given, self.names) if self.names else "; the file is read without a header"
+                if self.width == 1 and ";" in (self.names or ("",))[0]:
+                    hint = f"; {SEMICOLONS}"
                 raise DataError(f"{self.path}: there is no column '{given}' for {key}{hint}")
-            return given
+            return name
         found = self.usual(usual)
         if found is not None or not required:
             return found

@@ -34,6 +34,8 @@ NAMES = {
     "lines": "plain text (a text a line)",
     "parquet": "Parquet",
 }
+#: What to do with a table whose only column holds semicolons.
+SEMICOLONS = "the columns are separated by semicolons; save the file with commas or tabs"
 #: What a file with the ending of a format cannot hold. A CoNLL file of one sentence looks like TSV.
 _CONTRADICTIONS = {
     "tsv": ("csv", "jsonl", "parquet"),
@@ -218,6 +220,9 @@ def _quoted_rows(path, text, separator):
             rows.append((line, row))
             line = reader.line_num + 1  # a quoted field may hold line ends
     except csv.Error as error:
+        header = rows[0][1] if rows else []
+        if separator == "," and len(header) == 1 and ";" in header[0]:
+            raise DataError(f"{path}, line 1: {SEMICOLONS}") from None
         raise DataError(
             f"{path}, line {line}: {error}; a quotation mark inside a quoted field is written twice, "
             "or quotation marks are plain characters here: --set task.columns.quoted=false"
