@@ -378,8 +378,11 @@ def _coerce(hint, value, path):
 
 
 def _fits(hint, value):
-    """Whether a value is a list where the hint is one, so that what is wrong lies inside of it."""
-    return isinstance(value, (list, tuple)) and typing.get_origin(hint) in (list, tuple)
+    """Whether a value is a list or a number as the hint, so that what is wrong lies inside of it or is its size."""
+    if isinstance(value, (list, tuple)):
+        return typing.get_origin(hint) in (list, tuple)
+    hint = typing.get_args(hint)[0] if typing.get_origin(hint) is typing.Annotated else hint
+    return hint in (int, float) and isinstance(value, numbers.Real) and not isinstance(value, bool)
 
 
 def _check_number(value, path):

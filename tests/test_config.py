@@ -102,9 +102,13 @@ def test_one_value_has_no_settings_below_it(experiment):
         config.load(Experiment, experiment, ["train=5", "train.steps=2"])
 
 
-def test_of_several_types_the_message_is_about_the_list():
+def test_of_several_types_the_message_is_about_the_list_or_number():
     with pytest.raises(ConfigError, match=r"'layers\[1\]' is -1; it must be at least 0"):
         config.build(Layers, {"layers": [0, -1]})
+    with pytest.raises(ConfigError, match="'freeze' is -1; it must be at least 0"):
+        config.build(Frozen, {"freeze": -1})
+    with pytest.raises(ConfigError, match="'freeze' is 'encoder'; known: backbone"):
+        config.build(Frozen, {"freeze": "encoder"})
 
 
 def test_long_lists_of_names_are_cut():
@@ -123,6 +127,11 @@ def test_invalid_yaml_names_the_file(tmp_path):
     (tmp_path / "bad.yaml").write_text("a: [1\n")
     with pytest.raises(ConfigError, match="bad.yaml is not valid YAML"):
         config.load(Experiment, tmp_path / "bad.yaml")
+
+
+@dataclasses.dataclass(frozen=True)
+class Frozen:
+    freeze: Annotated[int, config.Range(at_least=0)] | Literal["backbone"] | None = None
 
 
 @dataclasses.dataclass(frozen=True)

@@ -171,8 +171,6 @@ def _check_recipe(train):
     """Rejects settings of how the layers are trained that contradict each other."""
     if train.layer_decay is None and train.layer_decay_variant != "electra":
         raise ConfigError("train.layer_decay_variant does nothing without train.layer_decay; set train.layer_decay, e.g. 0.75")
-    if isinstance(train.freeze, int) and train.freeze < 0:
-        raise ConfigError(f"train.freeze is {train.freeze}; it must be at least 0, the embeddings")
     for key in ("lora_alpha", "lora_layers"):
         if train.lora_rank is None and getattr(train, key) is not None:
             raise ConfigError(f"train.{key} does nothing without train.lora_rank; set train.lora_rank, e.g. 8")

@@ -174,6 +174,7 @@ def test_lora_of_other_families():
     ({"layer_decay_variant": "xlnet"}, "layer_decay_variant does nothing without train.layer_decay"),
     ({"lora_rank": 2, "freeze": 1}, "train.lora_rank freezes the whole backbone already; remove train.freeze"),
     ({"freeze": "backbone", "gradual_unfreezing": True}, "train.freeze freezes the whole backbone"),
+    ({"freeze": -1}, "'train.freeze' is -1; it must be at least 0"),
     ({"freeze": 0, "pretrained": False}, "train.pretrained=false gives random weights, which train.freeze would keep"),
 ])  # fmt: skip
 def test_settings_that_contradict_each_other(folder, train, message):
