@@ -119,7 +119,7 @@ class Embeddings(keras.layers.Layer):
         if self.scale != 1.0:
             x = x * self.scale
         if self.sinusoids is not None:
-            x = x + self.sinusoids(token_ids, position_ids)
+            x = x + ops.cast(self.sinusoids(token_ids, position_ids), x.dtype)
         if self.max_positions is not None:
             x = x + self._positions(token_ids, position_ids)
         if self.num_segments > 1 and segment_ids is not None:

@@ -24,7 +24,8 @@ class Backbone(keras.Model):
             an attribute and part of the serialized configuration.
 
     Raises:
-        DataError: when called: an input is missing, has no such name, or another number of dimensions.
+        DataError: when called: an input is missing, has no such name, is no tensor, or has another number of dimensions
+            or another length than the tokens.
 
     Example:
         class WordVectors(Backbone):
@@ -61,6 +62,10 @@ class Backbone(keras.Model):
     def __call__(self, inputs, *args, **kwargs):
         return super().__call__(self.complete(inputs), *args, **kwargs)
 
+    def call(self, inputs, training=None, mask=None):
+        # `stateless_call`, and with it `predict` on JAX, comes here directly.
+        return super().call(self.complete(inputs), training=training, mask=mask)
+
     def complete(self, inputs):
         """The inputs as tensors, each by name, with None for the absent ones: as a functional model wants them."""
         required = " and ".join(f"'{key}'" for key in self._required)
@@ -73,11 +78,12 @@ class Backbone(keras.Model):
             if key not in self._input_shapes:
                 raise DataError(f"{self.name} has no input '{key}'{nearest(key, self._input_shapes)}")
         # Keras refuses dicts that hold arrays beside tensors.
-        inputs = {key: as_tensor(value) for key, value in inputs.items() if value is not None}
+        inputs = {key: _named_tensor(key, value) for key, value in inputs.items() if value is not None}
         for key, value in inputs.items():
             shape = self._input_shapes[key]
             if len(value.shape) != len(shape):
                 raise DataError(f"'{key}' must have {len(shape)} dimensions, {shape}, got {tuple(value.shape)}")
+        _check_lengths(inputs)
         return {key: inputs.get(key) for key in self._input_shapes}
 
     def compute_output_spec(self, inputs, training=None, mask=None):
@@ -101,6 +107,37 @@ class Backbone(keras.Model):
     @classmethod
     def from_config(cls, config, custom_objects=None):
         return cls(**{**config, "config": build(cls.config_class, config["config"])})
+
+
+def _named_tensor(key, value):
+    try:
+        tensor = as_tensor(value)
+    except (ValueError, TypeError):  # of lists of several lengths, or of texts
+        tensor = None
+    if not hasattr(tensor, "shape") or tensor.dtype == "string":
+        raise DataError(f"'{key}' must be numbers: a tensor, an array or lists of one length; pad the shorter texts")
+    return tensor
+
+
+#: Inputs with a value for each token; those of a decoder beside its encoder begin with "decoder_".
+_OF_TOKENS = ("segment_ids", "padding_mask", "sequence_ids", "position_ids", "prefix_mask")
+
+
+def _check_lengths(inputs):
+    """Refuses a mask or ids of another length than the tokens, which TensorFlow would partly broadcast."""
+    for key, value in inputs.items():
+        side = "decoder_" if key.startswith("decoder_") else ""
+        tokens = inputs.get(f"{side}token_ids")
+        if key.removeprefix(side) not in _OF_TOKENS or tokens is None:
+            continue
+        (batch, length), (all_rows, all_tokens) = value.shape[:2], tokens.shape[:2]
+        same_batch = None in (batch, all_rows) or batch in (1, all_rows)
+        same_length = None in (length, all_tokens) or length == all_tokens
+        if not (same_batch and same_length):
+            raise DataError(
+                f"'{key}' has the shape {tuple(value.shape)} and '{side}token_ids' {tuple(tokens.shape)}; give one "
+                "value for each token"
+            )
 
 
 def policy(dtype):

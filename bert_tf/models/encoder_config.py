@@ -59,7 +59,7 @@ class ModelConfig:
 
 @dataclasses.dataclass(frozen=True)
 class EncoderConfig(ModelConfig):
-    """The settings that the eight families of transformers have in common.
+    """The settings that BERT, the families like it and the GPTs have in common.
 
     Args:
         vocabulary_size: V, rows of the token table.

@@ -6,7 +6,7 @@ import keras
 from keras import ops
 
 from bert_tf.backend import product_with_transposed
-from bert_tf.errors import ConfigError
+from bert_tf.errors import ConfigError, DataError
 from bert_tf.models.backbone import Backbone, as_tensor
 
 #: The features an encoder-decoder reads; the two `token_ids` are required. Tasks hand over `segment_ids` to every
@@ -42,7 +42,7 @@ class EncoderDecoder(Backbone):
 
     Raises:
         ConfigError: a pooler is asked for.
-        DataError: when called: see `Backbone`.
+        DataError: when called: see `Backbone`; or one of the two `sequence_ids` without the other.
 
     Example:
         model = T5(T5Config(100, 16, num_layers=2, num_heads=2, head_size=8, intermediate_size=32))
@@ -75,6 +75,13 @@ class EncoderDecoder(Backbone):
             config, inputs, outputs, dtype=dtype, name=name, output_hidden_states=output_hidden_states, **arguments
         )
         self._parts = layers  # not a Keras layer, which would be counted a second time
+
+    def complete(self, inputs):
+        inputs = super().complete(inputs)
+        given = [name for name in ("sequence_ids", "decoder_sequence_ids") if inputs[name] is not None]
+        if len(given) == 1:
+            raise DataError(f"there is '{given[0]}' alone; give 'sequence_ids' and 'decoder_sequence_ids', or neither")
+        return inputs
 
     def blocks(self):
         """The transformer layers of the encoder, bottom first, then those of the decoder."""

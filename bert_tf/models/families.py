@@ -72,7 +72,7 @@ def family_of(config):
 
 
 def maps_of(format):
-    """Name -> `Maps` of the families with published checkpoints in a format: "hf", "tf1" or "garden"."""
+    """Name -> `Maps` of the families with published checkpoints in a format; see `Family.checkpoints`."""
     return {name: maps for name, record in FAMILIES.items() if (maps := record.maps(format))}
 
 

@@ -85,7 +85,7 @@ class Family:
         config: the dataclass of its settings.
         model: the model class: called with a configuration and its own arguments, such as `pooler`.
         sizes: published name -> `Preset`.
-        checkpoints: format ("hf", "tf1", "garden", "numpy") -> `Maps`.
+        checkpoints: format ("hf", "tf1", "garden", "numpy", "bilm") -> `Maps`.
         objective: the name of the objective that its published models were pretrained with.
         pair_task: the task of their pair head, as `objective.pair_task` names it; None for no such head.
         expected_shapes: function from a configuration to its `ExpectedShapes`; None for no such check.

@@ -6,7 +6,7 @@ import keras
 
 from bert_tf.backend import Dropout, RMSNormalization
 from bert_tf.errors import ConfigError
-from bert_tf.layers import AttentionMask, Embeddings, RelativePositionBias, TransformerBlock, range_of
+from bert_tf.layers import AttentionMask, Embeddings, OutputLayer, RelativePositionBias, TransformerBlock, range_of
 from bert_tf.models.backbone import policy
 from bert_tf.models.config_map import REQUIRED, ConfigMap
 from bert_tf.models.encoder_decoder import EncoderDecoder, EncoderDecoderLayers
@@ -72,7 +72,7 @@ class T5(EncoderDecoder):
             encoder_norm=RMSNormalization(epsilon=config.layer_norm_epsilon, dtype=dtype, name="encoder_layer_norm"),
             decoder_norm=RMSNormalization(epsilon=config.layer_norm_epsilon, dtype=dtype, name="decoder_layer_norm"),
             output_dropout=Dropout(config.dropout, dtype=dtype, name="output_dropout"),
-            output=None if config.tied else _Output(config, dtype=dtype, name="output"),
+            output=None if config.tied else _output_layer(config, dtype),
             logit_scale=config.hidden_size**-0.5,
         )
         # === Functional model, configuration ===
@@ -107,6 +107,11 @@ def t5_block(config, dtype, name, decoder):
     )
 
 
+def _output_layer(config, dtype):
+    sizes = config.vocabulary_size, config.hidden_size
+    return OutputLayer(*sizes, use_bias=False, initializer_range=config.initializer_range, dtype=dtype, name="output")
+
+
 def relative_positions(config, dtype, name, bidirectional):
     """The relative positions of all layers of a stack."""
     return RelativePositionBias(
@@ -118,17 +123,6 @@ def relative_positions(config, dtype, name, bidirectional):
         dtype=dtype,
         name=name,
     )
-
-
-class _Output(keras.layers.Layer):
-    """The output layer that is not the token table: a variable `kernel` [V, H]."""
-
-    def __init__(self, config, **kwargs):
-        super().__init__(**kwargs)
-        initializer = keras.initializers.RandomNormal(stddev=config.initializer_range)
-        shape = (config.vocabulary_size, config.hidden_size)
-        self.kernel = self.add_weight(shape=shape, initializer=initializer, autocast=False, name="kernel")
-        self.built = True
 
 
 _ATTENTION = {"q": "query", "k": "key", "v": "value", "o": "output"}
@@ -201,7 +195,7 @@ _FORMS = {
 def _read_form(theirs):
     newer = theirs.get("model_type") == "mt5"
     form = theirs.get("feed_forward_proj", "gated-gelu" if newer else "relu")
-    if form not in _FORMS:
+    if not isinstance(form, str) or form not in _FORMS:
         raise ConfigError(f"feed_forward_proj is {brief(form)}; known: {', '.join(_FORMS)}")
     activation, gated = _FORMS[form]
     # transformers 5 writes tie_word_embeddings: true for every T5, and what it computes under the second name.
@@ -301,7 +295,7 @@ def config_of_shapes(shapes, scope="model"):
         vocabulary_size=vocabulary_size,
         hidden_size=hidden,
         num_layers=layers("encoder"),
-        num_decoder_layers=layers("decoder"),
+        num_decoder_layers=layers("decoder") or None,  # a decoder that shares the encoder's layers has no own ones
         num_heads=heads,
         head_size=width // max(heads, 1),
         intermediate_size=inner,

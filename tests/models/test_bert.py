@@ -128,6 +128,26 @@ def test_lists_and_arrays_beside_tensors_are_inputs_too():
         encoder({"token_ids": [1, 2, 3]})
 
 
+@pytest.mark.parametrize("name", ["padding_mask", "segment_ids", "sequence_ids", "position_ids"])
+@pytest.mark.parametrize("shape", [(2, 5), (2, 1), (3, 4)])
+def test_masks_and_ids_are_as_long_as_the_tokens(encoder, name, shape):
+    with pytest.raises(DataError, match=rf"'{name}' has the shape .* and 'token_ids' \(2, 4\); give one value for each"):
+        encoder({"token_ids": tokens(2, 4), name: np.ones(shape, bool if name == "padding_mask" else "int32")})
+
+
+@pytest.mark.parametrize("ids", [[[1, 2, 3], [4]], "a text", 5, [["a text"]]])
+def test_ids_that_are_no_tensor(encoder, ids):
+    with pytest.raises(DataError, match="'token_ids' must be numbers: a tensor, an array or lists of one length; pad"):
+        encoder({"token_ids": ids})
+
+
+def test_a_stateless_call_may_leave_inputs_out(encoder):
+    """`predict` on JAX calls a model so."""
+    ids = keras.ops.convert_to_tensor(tokens(2, 4))
+    output, _ = encoder.stateless_call(encoder.trainable_variables, encoder.non_trainable_variables, {"token_ids": ids})
+    np.testing.assert_array_equal(output["sequence_output"], encoder({"token_ids": ids})["sequence_output"])
+
+
 def test_the_embeddings_of_another_encoder():
     first = BertEncoder(SMALL)
     second = BertEncoder(SMALL, embeddings=first.get_layer("embeddings"))

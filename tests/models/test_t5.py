@@ -12,7 +12,7 @@ from keras import ops
 
 import bert_tf
 from bert_tf.checkpoints.hugging_face import recognize, recognize_family
-from bert_tf.errors import ConfigError
+from bert_tf.errors import ConfigError, DataError
 from bert_tf.generation import EncoderDecoderSteps, GenerationConfig, Restrictions, beam_search, generate_tokens
 from bert_tf.models import PRESETS, t5
 from bert_tf.models.t5 import T5, T5Config
@@ -219,6 +219,34 @@ def test_packed_texts_equal_each_alone():
     for texts, targets in ((slice(0, 4), slice(0, 5)), (slice(4, 9), slice(5, 8))):
         alone = model({"token_ids": source[:, texts], "decoder_token_ids": written[:, targets]})["sequence_output"]
         np.testing.assert_allclose(packed[:, targets], alone, atol=1e-5)
+
+
+def test_a_mask_of_the_decoder_is_as_long_as_its_tokens():
+    model, ids = make(), np.ones((2, 4), "int32")
+    given = {"token_ids": ids, "padding_mask": ids > 0, "decoder_token_ids": ids[:, :3]}
+    assert model(given | {"decoder_padding_mask": ids[:, :3] > 0})["sequence_output"].shape == (2, 3, 20)
+    with pytest.raises(DataError, match=r"'decoder_padding_mask' has the shape \(2, 4\) and 'decoder_token_ids' \(2, 3\)"):
+        model(given | {"decoder_padding_mask": ids > 0})
+
+
+@pytest.mark.parametrize("name", ["sequence_ids", "decoder_sequence_ids"])
+def test_packed_texts_are_numbered_on_both_sides(name):
+    """Else those of the target would number the source, too, where both are of one length."""
+    ids = np.ones((2, 4), "int32")
+    with pytest.raises(DataError, match=f"there is '{name}' alone; give 'sequence_ids' and 'decoder_sequence_ids', or"):
+        make()({"token_ids": ids, "decoder_token_ids": ids, name: ids})
+
+
+@pytest.mark.parametrize("form", ["gated-tanh", ["relu"], {}, None])
+def test_a_feed_forward_network_that_is_not_known(case, form):
+    with pytest.raises(ConfigError, match="feed_forward_proj is .*; known: relu, gelu, gated-gelu"):
+        t5.HF_CONFIG.read(case[1]["config"] | {"feed_forward_proj": form}, "config.json")
+
+
+def test_shared_layers_cannot_be_written(tmp_path):
+    model = make(share_layers=True, num_decoder_layers=3)
+    with pytest.raises(ConfigError, match="means share_layers=False, this model has True"):
+        bert_tf.save(model, None, tmp_path / "theirs", "tf1")
 
 
 def test_shared_layers():
