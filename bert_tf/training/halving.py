@@ -2,11 +2,12 @@
 
 import dataclasses
 import math
+from pathlib import Path
 
 from bert_tf.backend import NonFiniteError
 from bert_tf.errors import ConfigError
 from bert_tf.training.study import run_study
-from bert_tf.training.study_plan import merge
+from bert_tf.training.study_plan import merge, plan
 
 
 def run_halving(config, corpus, tokenizer, output, held_out=None):
@@ -27,6 +28,7 @@ def run_halving(config, corpus, tokenizer, output, held_out=None):
         ConfigError: `halving.metric` is not in the table; and as `run_study`.
         NonFiniteError: every row of a round diverged.
     """
+    plan(config, Path(output), held_out is not None)  # before the settings are shortened
     halving, rows, left = config.halving, {}, list(config.rows)
     for number in range(1, halving.rounds + 1):
         part = halving.keep ** (halving.rounds - number)

@@ -68,7 +68,6 @@ def plan(config, output, held_out=False, tokenizer=None):
     _check_names(config)
     _refuse_own(config.pretrain, config.finetune)
     _check_start(config)
-    _check_halving(config)
     shards = {name: build_shards(settings, f"shards.{name}") for name, settings in config.shards.items()}
     experiments = []
     for name in config.rows:
@@ -77,6 +76,7 @@ def plan(config, output, held_out=False, tokenizer=None):
             experiments.append(_experiment(config, output, name, row, seed, held_out))
         with _about(f"rows.{name}"):
             _check(experiments[-1], shards.get(row.shards), tokenizer)
+    _check_halving(config)
     return experiments
 
 
