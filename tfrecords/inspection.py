@@ -107,7 +107,7 @@ def explain(batch, tokenizer, corrupt, seed, pair_task="nsp", row_segments=1):
         yield Explanation(
             example_index=int(before["example_index"][row]),
             epoch=int(before["epoch"][row]),
-            tokens=explained.tokens or [tokenizer.id_to_token(i) for i in ids],
+            tokens=explained.tokens or [tokenizer.readable(i) for i in ids],
             # A row that is read in another order has its segments in that order.
             segments=segments if explained.tokens is None else (as_read[row] + texts_before)[:length].tolist(),
             texts=[
@@ -150,7 +150,7 @@ class Uncorrupted:
             rule = f"{len(targets)} tokens from an input of {len(sources)}"
             if "sequence_ids" in features:
                 rule += f"; pairs in this row: {int(features['sequence_ids'][row].numpy().max())}"
-            yield Explained(rule, [], {"writes": " ".join(map(tokenizer.id_to_token, targets))})
+            yield Explained(rule, [], {"writes": " ".join(map(tokenizer.readable, targets))})
 
 
 def inspect_shards(

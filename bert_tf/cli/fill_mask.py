@@ -28,4 +28,5 @@ def run(arguments):
         print(text)
         for number, guesses in enumerate(answers, 1):
             for token, probability in guesses:
-                print(f"  mask {number}  {probability:.3f}  {token}")
+                shown = tokenizer.readable(tokenizer.token_to_id(token))
+                print(f"  mask {number}  {probability:.3f}  {shown}")

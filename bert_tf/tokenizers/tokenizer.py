@@ -137,6 +137,10 @@ class Tokenizer:
             raise IndexError(f"id {token_id} is outside the vocabulary of {len(self.vocabulary)}")
         return self.vocabulary[token_id]
 
+    def readable(self, token_id):
+        """The token of an id, as it is printed for people: byte-level BPE spells bytes, this the characters of them."""
+        return self.id_to_token(token_id)
+
     def token_to_id(self, token):
         """The id of a token, spelled as in the vocabulary; `unk_id` where it is not one."""
         return self._ids.get(token, self.unk_id)

@@ -156,6 +156,15 @@ def test_fill_mask(road, capsys):
     assert 0 < float(lines[1].split()[2]) <= 1
 
 
+def test_fill_mask_shows_the_characters_of_byte_level_tokens(monkeypatch, capsys):
+    tokenizer = train_byte_level_bpe(["가장 좋은 영화다"] * 3, 400)
+    token = tokenizer.id_to_token(tokenizer.encode(" 영화다")[-1])
+    monkeypatch.setattr("bert_tf.training.loading.load_pretrained", lambda path: (None, tokenizer))
+    monkeypatch.setattr("bert_tf.export.fill_mask.fill_mask", lambda *_: [[[(token, 0.5)]]])
+    run("fill-mask", "run", "가장 좋은 <mask>")
+    assert capsys.readouterr().out == "가장 좋은 <mask>\n  mask 1  0.500  Ġ영화다\n"
+
+
 def test_finetune_reports_mean_spread_and_baseline(road):
     summary = json.loads((road / "task" / "summary.json").read_text())
     accuracies = [seed["dev"]["accuracy"] for seed in summary["seeds"]]

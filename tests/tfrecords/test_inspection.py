@@ -4,7 +4,7 @@ import tensorflow as tf
 from shard_fixtures import write_shards
 
 from bert_tf.errors import ConfigError, DataError
-from bert_tf.tokenizers import WordPieceTokenizer
+from bert_tf.tokenizers import WordPieceTokenizer, train_byte_level_bpe
 from bert_tf.tokenizers.layout import build_layout
 from tfrecords.corruption.masking import MaskedLMCorruption, MaskingConfig
 from tfrecords.corruption.permutation import PermutationConfig, PermutationCorruption
@@ -12,6 +12,8 @@ from tfrecords.corruption.replaced_tokens import ReplacedTokenCorruption
 from tfrecords.inspection import explain, inspect_shards
 from tfrecords.reading.reader import ShardReader
 from tfrecords.shards import schema
+from tfrecords.shards.config import ShardsConfig
+from tfrecords.writing.writer import write_shards as write_corpus
 
 VOCABULARY = "[PAD] [UNK] [CLS] [SEP] [MASK] the cat sat on mat rock ##et ##s fly .".split()
 PAIR = "[CLS] the cat sat [SEP] rock ##et ##s fly . [SEP]".split()
@@ -117,6 +119,19 @@ def test_random_tokens_of_the_shards(folder):
     text = "\n".join(line for epoch in range(6) for line in inspect_shards(folder, config, epoch=epoch))
     drawn = {part.split()[0].rstrip("}") for part in text.split("-> ")[1:]}
     assert drawn <= {*PAIR, *SINGLE} - {"[CLS]", "[SEP]"} and len(drawn) > 4
+
+
+def test_byte_level_tokens_are_shown_as_characters(tmp_path):
+    tokenizer = train_byte_level_bpe(["가장 좋은 영화다"] * 3, 400)
+    (tmp_path / "a.txt").write_text("가장 좋은 영화다", encoding="utf-8")
+    config = ShardsConfig(format="token_blocks", sequence_length=8, pair_task="none")
+    write_corpus(tmp_path / "a.txt", tmp_path / "shards", tokenizer, config)
+    reader = ShardReader(tmp_path / "shards", tokenizer)
+    batch = next(iter(reader.dataset(1, seed=0)))
+    corrupt = MaskedLMCorruption(tokenizer, MaskingConfig(rate=0.9, strategy="whole_word"))
+    row = next(explain(batch, tokenizer, corrupt, 0))
+    assert row.tokens == ["<s>", "가장", "Ġ좋은", "Ġ영화다", "</s>"]
+    assert {p.token for p in row.corruption.predictions} <= set(row.tokens)
 
 
 def test_the_command(folder):

@@ -113,6 +113,15 @@ def test_decode_gives_the_text_back(roberta):
     assert roberta.decode([roberta.token_to_id(byte_alphabet()[0xC3])]) == "\ufffd"
 
 
+def test_readable_tokens_are_characters():
+    tokenizer = train_byte_level_bpe(["가장 좋은 영화다\n"] * 3, 400)
+    ids = tokenizer.encode("가장 좋은 영화다\n")
+    assert [tokenizer.readable(i) for i in ids] == ["가장", "Ġ좋은", "Ġ영화다", "Ċ"] != [tokenizer.id_to_token(i) for i in ids]
+    assert tokenizer.readable(0) == "<s>" and tokenizer.readable(tokenizer.token_to_id("z")) == "z"
+    part = tokenizer.token_to_id(byte_alphabet()[0xEA])
+    assert tokenizer.readable(part) == tokenizer.id_to_token(part)  # of a character
+
+
 def test_tables_of_the_vocabulary(roberta):
     tokens = np.array(roberta.vocabulary)
     assert roberta.is_continuation.dtype == bool and not roberta.is_continuation[:5].any()

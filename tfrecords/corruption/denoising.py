@@ -118,7 +118,7 @@ class DenoisingCorruption:
             targets = values["target_ids"][row][values["target_weights"][row] > 0].tolist()
             rule = f"{len(targets)} tokens from an input of {len(inputs)}; method: {self.config.method}"
             notes = {"reads": inputs, "writes": targets}
-            yield Explained(rule, [], {name: " ".join(map(tokenizer.id_to_token, ids)) for name, ids in notes.items()})
+            yield Explained(rule, [], {name: " ".join(map(tokenizer.readable, ids)) for name, ids in notes.items()})
 
     def _text(self, token_ids, padding_mask):
         """The rows without special tokens, moved to the front: int32 [B, S], and bool [B, S], True at text."""

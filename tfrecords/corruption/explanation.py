@@ -51,12 +51,12 @@ def explain_masking(corrupt, batch, features, seed, tokenizer):
     for row in range(len(before)):
         predictions = []
         for position in positions[row][weights[row] > 0].tolist():
-            token, shown = (tokenizer.id_to_token(int(ids[row, position])) for ids in (before, after))
-            why = "masked" if after[row, position] == corrupt.mask_id else "kept" if shown == token else "random token"
+            was, now = (int(ids[row, position]) for ids in (before, after))
+            why = "masked" if now == corrupt.mask_id else "kept" if now == was else "random token"
             unit = before[row][(units[row] == units[row, position]) & candidates[row]].tolist()
             if config.strategy != "token" and len(unit) > 1:
-                why += f"; drawn with its {_UNITS[config.strategy]}: {' '.join(map(tokenizer.id_to_token, unit))}"
-            predictions.append(Prediction(position, token, shown, why))
+                why += f"; drawn with its {_UNITS[config.strategy]}: {' '.join(map(tokenizer.readable, unit))}"
+            predictions.append(Prediction(position, tokenizer.readable(was), tokenizer.readable(now), why))
         unit = "tokens" if config.strategy == "token" else f"tokens in {_UNITS[config.strategy]}s"
         eligible = candidates[row].sum()
         rule = f"{len(predictions)} {unit}: {100 * config.rate:g} % of the {eligible} that may be predicted"
@@ -76,7 +76,7 @@ def explain_permutation(corrupt, batch, features, tokenizer):
     values = {name: value.numpy() for name, value in features.items()}
     for row, order in enumerate(values["permutation_order"]):
         real = values["padding_mask"][row]
-        tokens = [tokenizer.id_to_token(i) for i in values["token_ids"][row][real].tolist()]
+        tokens = [tokenizer.readable(i) for i in values["token_ids"][row][real].tolist()]
         positions = values["mask_positions"][row][values["mask_weights"][row] > 0].tolist()
         predictions = []
         for position in positions:

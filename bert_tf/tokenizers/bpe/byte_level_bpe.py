@@ -16,8 +16,9 @@ from bert_tf.tokenizers.tokenizer import Tokenizer
 from bert_tf.tokenizers.word_starts import holds_unspaced_bytes
 
 ROBERTA_ROLES = {"pad": "<pad>", "unk": "<unk>", "cls": "<s>", "sep": "</s>", "mask": "<mask>"}
-_BYTES = {character: byte for byte, character in enumerate(byte_alphabet())}
-_SPACE = byte_alphabet()[ord(" ")]  # Ġ
+_ALPHABET = byte_alphabet()
+_BYTES = {character: byte for byte, character in enumerate(_ALPHABET)}
+_SPACE = _ALPHABET[ord(" ")]  # Ġ
 # Hugging Face's, by the name of the layout that they have.
 _CLASSES = {"none": "GPT2Tokenizer", "roberta": "RobertaTokenizer"}
 
@@ -102,6 +103,15 @@ class ByteLevelBPETokenizer(Tokenizer):
         """dict of token -> bytes, for the tokens that spell bytes of text."""
         ordinary = set(self.vocabulary).difference(self.special_tokens)
         return {token: data for token in ordinary if (data := _bytes_of(token)) is not None}
+
+    def readable(self, token_id):
+        """The characters of a token, "Ġ가장" for "Ġê°Ģìŀ¥"; what holds a part of one is spelled as in the vocabulary."""
+        token = self.id_to_token(token_id)
+        try:
+            text = self._spelled[token].decode("utf-8")
+        except (KeyError, UnicodeDecodeError):
+            return token
+        return "".join(_ALPHABET[ord(c)] if c.isascii() else c for c in text)
 
     def _joinable_bytes(self):
         """bool [65536]: whether some merge can join byte b to byte a before it, at 256 a + b."""
