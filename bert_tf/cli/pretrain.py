@@ -51,7 +51,7 @@ def print_metrics(directory, metrics):
     print(f"\n{shown(directory.path)} at step {metrics['step']:,}")
     for name, value in metrics.items():
         if name.endswith(("loss", "accuracy")):
-            print(f"  {name:<34}{value:.4f}")
+            print(f"  {name:<34}" + ("not a finite number" if value is None else f"{value:.4f}"))
     print(f"report: {shown(directory.path)}/report.html")
 
 

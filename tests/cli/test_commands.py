@@ -26,6 +26,7 @@ from bert_tf.config import build, load
 from bert_tf.tokenizers import train_byte_level_bpe, train_wordpiece
 from bert_tf.training import finetuning, grid
 from bert_tf.training.pretraining import PretrainConfig
+from bert_tf.training.run_directory import RunDirectory
 from bert_tf.training.study import StudyConfig
 
 SAMPLES = Path(samples.__file__).parent
@@ -204,6 +205,12 @@ def test_evaluate_prints_baselines_and_a_report(road, capsys, tmp_path):
     (key,) = re.findall(r"task\.columns\.text=NAME", capsys.readouterr().err)
     assert main(["evaluate", "nowhere", "x", "--set", key]) == 1
     assert "nowhere is not a run directory" in capsys.readouterr().err, "the key of the message was understood"
+
+
+def test_a_loss_that_is_not_finite_is_printed(tmp_path, capsys):
+    """In metrics it is null: JSON has no NaN."""
+    pretrain_command.print_metrics(RunDirectory(tmp_path), {"step": 5, "eval_loss": None, "eval_masked_lm_loss": 0.25})
+    assert re.findall(r"loss  +(.+)", capsys.readouterr().out) == ["not a finite number", "0.2500"]
 
 
 def test_wide_characters_are_two_cells_of_a_report(capsys):
