@@ -366,6 +366,8 @@ def rewrite_manifest(folder, **changes):
 def test_refusals_at_construction(own_shards, tmp_path):
     with pytest.raises(DataError, match="manifest.json"):
         ShardReader(tmp_path)
+    with pytest.raises(DataError, match="'tokenizer' is no tokenizer; read one with bert_tf.tokenizers.load_tokenizer"):
+        ShardReader(own_shards, "tokenizer")
     with pytest.raises(DataError, match="another tokenizer"):
         ShardReader(own_shards, StandInTokenizer(fingerprint="7" * 64))
     path = own_shards / "shard-00003.tfrecord"

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from bert_tf.errors import ConfigError
+from bert_tf.errors import ConfigError, DataError
 from bert_tf.tokenizers.layout import build_layout
 from bert_tf.tokenizers.ops.model_rows import pack
 
@@ -77,6 +77,14 @@ def test_static_shapes_in_a_function():
 
     run(ragged([[1], [2], [], [3]]))
     assert shapes == [[4, 9]] * 3
+
+
+@pytest.mark.parametrize("given", ["a text", ["a text"], tf.constant([5, 6])])
+def test_what_tokenize_does_not_return_is_refused(given):
+    with pytest.raises(DataError, match="pack takes the ids of a list of texts, .* got .*; give tokenize a list"):
+        pack(given, sequence_length=8, **IDS)
+    with pytest.raises(DataError, match="pack takes"):
+        pack(ragged([[1]]), given, sequence_length=8, **IDS)
 
 
 def test_no_room():

@@ -142,6 +142,8 @@ class Manifest:
 
     def check_tokenizer(self, tokenizer):
         """Raises DataError if the ids in the shards are not those of `tokenizer`."""
+        if not hasattr(tokenizer, "fingerprint"):
+            raise DataError(f"{tokenizer!r} is no tokenizer; read one with bert_tf.tokenizers.load_tokenizer(folder)")
         there, here = self.tokenizer_fingerprint, tokenizer.fingerprint
         if there == here:
             return

@@ -4,7 +4,7 @@ import itertools
 
 import tensorflow as tf
 
-from bert_tf.errors import ConfigError
+from bert_tf.errors import ConfigError, DataError
 
 
 def pack(first, second=None, *, layout, pad_id, sequence_length, dynamic=False):
@@ -26,7 +26,14 @@ def pack(first, second=None, *, layout, pad_id, sequence_length, dynamic=False):
 
     Raises:
         ConfigError: S leaves no room for a token of each text.
+        DataError: a text, or the ids of one text, instead of those of several.
     """
+    for ids in (first, second):
+        if ids is not None and not hasattr(ids, "row_lengths"):
+            raise DataError(
+                "pack takes the ids of a list of texts, a RaggedTensor as tokenize(['a text']) returns it, got "
+                f"{type(ids).__name__}; give tokenize a list, and pack what it returns"
+            )
     if second is None:
         added, least = layout.special_tokens_per_sequence, 1
     else:
