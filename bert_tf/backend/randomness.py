@@ -108,9 +108,9 @@ class Dropout(keras.layers.Layer):
     """Dropout (Srivastava et al. 2014); inverted, so nothing happens at inference.
 
     In the train step of a `TrainableModel` the mask comes from the step's seed; anywhere else
-    (a user's own training loop, another backend) from Keras's generators. Unlike
-    `keras.layers.Dropout` it has no state of its own on TensorFlow: a checkpoint of it would hold
-    variables with automatic names, and be no more exact.
+    (a user's own training loop, another backend) from TensorFlow's or Keras's generators, which
+    `keras.utils.set_random_seed` seeds. Unlike `keras.layers.Dropout` it has no state of its own on
+    TensorFlow: a checkpoint of it would hold variables with automatic names, and be no more exact.
 
     Args:
         rate: the fraction of elements set to zero, resolved to 2^-24; the others are divided by the
@@ -136,6 +136,8 @@ class Dropout(keras.layers.Layer):
         if not training or self.rate == 0:
             return inputs
         if getattr(_active, "step", None) is None:
+            if keras.backend.backend() == "tensorflow":  # Keras would make a variable, which no strategy allows inside a step
+                return tf.nn.dropout(inputs, self.rate)
             return keras.random.dropout(inputs, self.rate, seed=self.seed_generator)
         return _dropped_in_one_piece(inputs, *self.draw(inputs))
 
@@ -170,6 +172,8 @@ class UniformNumbers(keras.layers.Layer):
     def draw(self, count):
         """`count` numbers, an int: float32 [count]."""
         if getattr(_active, "step", None) is None:
+            if keras.backend.backend() == "tensorflow":
+                return tf.random.uniform((count,))
             return keras.random.uniform((count,), dtype="float32", seed=self.seed_generator)
         return _uniform(_random_bits([count], _active.step.next_seed(self)))
 

@@ -50,6 +50,11 @@ def write_checkpoint(model, tokenizer, path, format="hf"):
     """
     if format not in FORMATS:
         raise ConfigError(f"there is no format '{format}'{nearest(format, FORMATS)}")
+    if not hasattr(model, "backbones"):
+        raise ConfigError(
+            f"bert_tf.save takes a model, its tokenizer and a path, in this order; its first argument is a "
+            f"{type(model).__name__}, give the `encoder` or the `objective` of what bert_tf.load returns"
+        )
     encoder, *others = model.backbones().values()
     if format in word_vectors.FORMATS:
         return word_vectors.write_table(encoder, tokenizer, path, format)

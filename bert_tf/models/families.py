@@ -4,6 +4,7 @@ No Keras is imported before a model is built.
 """
 
 import dataclasses
+import inspect
 
 from bert_tf.config import build, nearest, to_dict
 from bert_tf.errors import ConfigError
@@ -171,6 +172,13 @@ def build_encoder(config, **arguments):
         encoder = build_encoder(preset("bert_tiny"), pooler=False)
     """
     return family_of(config).model_class()(config, **arguments)
+
+
+def arguments_of(config):
+    """The names of what `build_encoder` takes for this configuration, such as `output_hidden_states`; sorted."""
+    classes = [c for c in family_of(config).model_class().__mro__ if c.__module__.partition(".")[0] != "keras"]
+    taken = {name for c in classes if "__init__" in vars(c) for name in inspect.signature(c.__init__).parameters}
+    return sorted(taken - {*("self", "config", "layers", "inputs", "outputs", "longest"), *("args", "kwargs", "options", "arguments")})
 
 
 def task_head(config, kind, variant=None):

@@ -39,7 +39,7 @@ from bert_tf.backend import TrainableModel
 from bert_tf.errors import ConfigError, DataError, RunDirectoryError
 from bert_tf.files import is_there
 from bert_tf.models.encoder_config import DROPOUT_RATES
-from bert_tf.models.families import FAMILIES, above_table, build_encoder, describe
+from bert_tf.models.families import FAMILIES, above_table, arguments_of, build_encoder, describe
 from bert_tf.models.weights import LoadReport, by_path, part_of
 from bert_tf.objectives.objective import ObjectiveConfig
 from bert_tf.objectives.registry import OBJECTIVES
@@ -78,11 +78,12 @@ class Loaded:
 
 def load(path, pretraining=False, pooler=None, fresh=(), family=None, dtype=None, trained=True, **outputs):
     """See `bert_tf.load`. `trained`: of `load_from`."""
-    known = ["pooler", "pair_head", *(record.head for record in OBJECTIVES.values() if record.head)]
-    for part in fresh:
-        if part not in known:
-            raise ConfigError(f"fresh names '{part}'{configuration.nearest(part, known)}")
+    _check_choices(pretraining, pooler, fresh)
     source = open_source(path, family)
+    known = arguments_of(source.config)
+    for name in outputs:
+        if name not in known:
+            raise ConfigError(f"bert_tf.load has no argument '{name}' for this model{configuration.nearest(name, known)}")
     settings = None
     if pretraining:
         settings = objective_of(source, fresh)
@@ -93,6 +94,18 @@ def load(path, pretraining=False, pooler=None, fresh=(), family=None, dtype=None
                 f"initialize one randomly with bert_tf.load(..., fresh=('{own}',))"
             )
     return load_from(source, settings, pooler, fresh, dtype, trained, **outputs)
+
+
+def _check_choices(pretraining, pooler, fresh):
+    for name, value in (("pretraining", pretraining), ("pooler", pooler)):
+        if value not in (True, False, None):
+            raise ConfigError(f"{name} is {value!r}; it must be True or False")
+    if isinstance(fresh, str):
+        raise ConfigError(f"fresh is {fresh!r}, which is no list of parts; give ({fresh!r},)")
+    known = ["pooler", "pair_head", *(record.head for record in OBJECTIVES.values() if record.head)]
+    for part in fresh:
+        if part not in known:
+            raise ConfigError(f"fresh names '{part}'{configuration.nearest(part, known)}")
 
 
 def load_from(source, settings, pooler=None, fresh=(), dtype=None, trained=True, **outputs):

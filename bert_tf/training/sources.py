@@ -4,7 +4,7 @@ import functools
 from pathlib import Path
 
 from bert_tf.checkpoints import is_checkpoint, open_checkpoint
-from bert_tf.errors import RunDirectoryError
+from bert_tf.errors import DataError, RunDirectoryError
 from bert_tf.files import is_there
 from bert_tf.hub import local_model
 from bert_tf.models.families import build_config, family_of
@@ -32,6 +32,8 @@ def open_source(path, family=None):
     path = local_model(path)
     if is_there(Path(path) / CONFIG):
         return RunSource(path)
+    if Path(path).suffix in (".json", ".safetensors", ".yaml"):
+        raise DataError(f"{path} is one file of a model; give the folder, {Path(path).parent}")
     if is_checkpoint(path) or is_there(path):
         return open_checkpoint(path, family)
     raise RunDirectoryError(f"{path} is not a run directory, and no published checkpoint: it does not exist")

@@ -128,6 +128,27 @@ def test_fresh_parts_are_asked_for_and_named():
         bert_tf.load(FIXTURES / "bert_bare", fresh=("poler",))
 
 
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"output_hidden_state": True}, "no argument 'output_hidden_state' for this model; did you mean 'output_hidden_states'"),
+        ({"pretraining": "pooler"}, "pretraining is 'pooler'; it must be True or False"),
+        ({"fresh": "pooler"}, r"fresh is 'pooler', which is no list of parts; give \('pooler',\)"),
+    ],
+)
+def test_arguments_that_load_does_not_have(arguments, message):
+    with pytest.raises(ConfigError, match=message):
+        bert_tf.load(FIXTURES / "bert", **arguments)
+
+
+def test_one_file_of_a_model_and_what_save_takes(tmp_path):
+    with pytest.raises(DataError, match="bert/config.json is one file of a model; give the folder, .*checkpoints/bert$"):
+        bert_tf.load(FIXTURES / "bert" / "config.json")
+    loaded = bert_tf.load(FIXTURES / "bert")
+    with pytest.raises(ConfigError, match="its first argument is a Loaded, give the `encoder` or the `objective`"):
+        bert_tf.save(loaded, loaded.tokenizer, tmp_path / "saved")
+
+
 def copy_of(name, folder, **changes):
     shutil.copytree(FIXTURES / name, folder)
     config = json.loads((folder / "config.json").read_text()) | changes

@@ -12,7 +12,7 @@ from shard_fixtures import PAD, StandInTokenizer, random_examples, write_shards
 from bert_tf.errors import ConfigError, DataError
 from tfrecords.corruption.masking import MaskedLMCorruption, MaskingConfig
 from tfrecords.reading.order import ReadingOrder, permutation
-from tfrecords.reading.reader import ShardReader
+from tfrecords.reading.reader import ShardReader, shards_tokenizer
 from tfrecords.shards import schema
 
 LENGTH = 16
@@ -366,6 +366,8 @@ def rewrite_manifest(folder, **changes):
 def test_refusals_at_construction(own_shards, tmp_path):
     with pytest.raises(DataError, match="manifest.json"):
         ShardReader(tmp_path)
+    with pytest.raises(DataError, match="holds no manifest.json: it is not a finished folder of shards"):
+        shards_tokenizer(tmp_path)
     with pytest.raises(DataError, match="'tokenizer' is no tokenizer; read one with bert_tf.tokenizers.load_tokenizer"):
         ShardReader(own_shards, "tokenizer")
     with pytest.raises(DataError, match="another tokenizer"):
@@ -429,7 +431,7 @@ def test_the_process_can_end_with_an_open_iterator(shards):
     """A pipeline that called Python from its threads would hang here."""
     script = f"""
         import sys
-        from tfrecords.reading.reader import ShardReader
+        from tfrecords.reading.reader import ShardReader, shards_tokenizer
         iterator = iter(ShardReader({str(shards)!r}, block_bytes=1).dataset(1, seed=0))
         print(next(iterator)["token_ids"].shape)
         raise KeyboardInterrupt

@@ -31,12 +31,13 @@ def shards_tokenizer(folder):
     """The tokenizer that a folder of shards was written with.
 
     Raises:
-        DataError: there is none.
+        DataError: there is none, or `folder` is not one of shards.
 
     Example:
         write_shards("corpus.txt", "shards", tokenizer)
         shards_tokenizer("shards").vocabulary == tokenizer.vocabulary  # True
     """
+    Manifest.load(folder)
     return load_tokenizer(Path(local_copy(folder)) / TOKENIZER_FOLDER)
 
 
