@@ -144,6 +144,8 @@ def _train(arguments, report):
     tokenizer = trainers()[arguments.kind].train(texts, size, cased, arguments.alphabet)
     _check_output(arguments)  # which may have been written meanwhile
     _write(arguments, tokenizer)
+    if tokenizer.vocabulary_size < size:
+        print(f"note: the text has no more to learn, so there are fewer than the {size:,} asked for; more text gives more")
     jamo = sum(any("\u1100" <= c <= "\u11ff" for c in token) for token in tokenizer.vocabulary)
     if not cased and jamo * 20 > tokenizer.vocabulary_size:
         print(

@@ -33,6 +33,15 @@ def test_a_tokenizer_in_the_way(tmp_path, capsys):
     assert f"{tmp_path} is not empty; choose another folder\n" in capsys.readouterr().err
 
 
+@pytest.mark.parametrize(("kind", "enough"), [("wordpiece", 24), ("unigram", 24), ("words", 7)])
+def test_fewer_tokens_than_asked_for_are_noted(tmp_path, capsys, kind, enough):
+    (tmp_path / "a.txt").write_text("the law of the people\n" * 30)
+    for size, noted in ((900, True), (enough, False)):
+        arguments = ["--size", str(size), "--kind", kind]
+        assert main(["vocab", str(tmp_path / "a.txt"), "--output", str(tmp_path / f"{kind}-{size}"), *arguments]) == 0
+        assert ("fewer than the 900 asked for" in capsys.readouterr().out) == noted
+
+
 def test_a_full_disk_leaves_no_half_of_a_tokenizer(tmp_path, capsys, monkeypatch):
     from bert_tf.tokenizers import WordPieceTokenizer
 
