@@ -88,7 +88,25 @@ def _cloze(name, arguments):
     from bert_tf.probing import CLOZE_SETS, cloze_table, read_cloze, run_cloze
 
     questions = read_cloze(CLOZE_SETS.get(name, name), arguments.most)
-    return AskedProbe(_scored(run_cloze, questions, "questions"), (cloze_table,))
+    ask = _scored(run_cloze, questions, "questions")
+
+    def ask_and_warn(model):
+        if model.trained:  # once, not again for random weights
+            _warn_of_unknown(model.scorer.tokenizer, {word for q in questions for word in (*q.options, *q.answers)})
+        return ask(model)
+
+    return AskedProbe(ask_and_warn, (cloze_table,))
+
+
+def _warn_of_unknown(tokenizer, words):
+    from absl import logging
+
+    unknown = [word for word in words if tokenizer.unk_id in tokenizer.encode(word)]
+    if unknown:
+        logging.warning(
+            "%d of the %d options and answers, such as '%s', hold a token that is unknown to the model's tokenizer, so their "
+            "scores say nothing; choose questions in the language of the model with --cloze", len(unknown), len(words), unknown[0]
+        )  # fmt: skip
 
 
 def _pairs(path, arguments):

@@ -34,6 +34,15 @@ def test_all_probes(tmp_path, capsys):
     assert random["count"] == trained["count"] == 1 and random["median_rank"] != trained["median_rank"]
 
 
+def test_questions_in_another_language_are_a_warning(tmp_path, caplog):
+    known = tmp_path / "cloze.tsv"
+    known.write_text("kind\ttext\tanswers\toptions\nfacts\tthe ___ of a war\tpeople\tlaw\n")
+    for questions, warned in (("korean", True), (str(known), False)):
+        caplog.clear()
+        assert main(["probe", BERT, "--cloze", questions, "--most", "3", "--output", str(tmp_path / "p")]) == 0
+        assert len([m for m in caplog.messages if "unknown to the model's tokenizer" in m]) == warned, "once for both models"
+
+
 def test_layers(tmp_path, capsys):
     file = tmp_path / "words.conll"
     file.write_text("a D\nlaw N\n\nthe D\nwar N\nof P\npeople N\n\n" * 6 + "and C\n\n")
