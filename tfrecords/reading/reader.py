@@ -37,8 +37,10 @@ def shards_tokenizer(folder):
         write_shards("corpus.txt", "shards", tokenizer)
         shards_tokenizer("shards").vocabulary == tokenizer.vocabulary  # True
     """
-    Manifest.load(folder)
-    return load_tokenizer(Path(local_copy(folder)) / TOKENIZER_FOLDER)
+    path = Path(local_copy(folder)) / TOKENIZER_FOLDER
+    if not path.exists():
+        Manifest.load(folder)  # its message is about the folder, not about a tokenizer
+    return load_tokenizer(path)
 
 
 class ShardReader:
