@@ -162,7 +162,7 @@ def test_precision_is_that_asked_for_or_what_suits_the_machine(tagging_run, tmp_
     monkeypatch.setattr(precision, "_ratios", lambda hidden, intermediate, rows, stored: [0.5, 2.0])
     assert main(["export", str(tagging_run), "--output", str(tmp_path / "exact"), "--kind", "embedding"]) == 0
     printed = capsys.readouterr()
-    assert "precision: float32 (on this CPU products of the model in bfloat16 are 0.5 and 2 times as fast" in printed.err
+    assert "precision: float32 (on this CPU the model's products of 16 and 512 tokens in bfloat16 are 0.5 and 2 times as fast" in printed.err
     assert f"texts are truncated after {LENGTH} tokens" in printed.out
     exact = ask(tmp_path / "exact" / "1", text=TEXTS)["mean"]
     monkeypatch.setattr(run, "write_saved_model", lambda module, folder, version: module)

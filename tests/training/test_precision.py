@@ -27,12 +27,19 @@ def machine(monkeypatch):
 
 
 @pytest.mark.parametrize(
-    ("ratios", "chosen"), [((2.0,), "mixed_bfloat16"), ((1.05,), "float32"), ((0.5,), "float32"), ((1.2, 1.0), "float32")]
+    ("ratios", "chosen", "shown"),
+    [
+        ((2.0,), "mixed_bfloat16", "16 tokens in bfloat16 are 2 times"),
+        ((1.05,), "float32", "16 tokens in bfloat16 are 1.1 times"),
+        ((0.5,), "float32", "16 tokens in bfloat16 are 0.5 times"),
+        ((1.2, 1.0), "float32", "16 and 512 tokens in bfloat16 are 1.2 and 1 times"),
+    ],
 )
-def test_bfloat16_must_be_clearly_faster_with_every_number_of_rows(ratios, chosen, machine, capsys):
+def test_bfloat16_must_be_clearly_faster_with_every_number_of_rows(ratios, chosen, shown, machine, capsys):
     machine(*ratios)
-    assert precision.choose(MODEL, (16,) * len(ratios)) == chosen
-    assert capsys.readouterr().err.startswith(f"precision: {chosen} (on this CPU products of the model in bfloat16 are")
+    assert precision.choose(MODEL, (16, 512)[: len(ratios)]) == chosen
+    line = f"precision: {chosen} (on this CPU the model's products of {shown} as fast as in float32)"
+    assert capsys.readouterr().err == line + "\n"
 
 
 def test_where_nothing_is_timed(machine, monkeypatch, capsys):
