@@ -4,9 +4,11 @@
 
 import argparse
 import os
+import re
 import sys
 
 import bert_tf
+from bert_tf.config import nearest
 from bert_tf.errors import ConfigError, UserError
 from bert_tf.interrupts import Interrupted, answering, raising
 from bert_tf.remote import is_remote
@@ -67,7 +69,11 @@ def main(arguments=None):
         import argcomplete
 
         argcomplete.autocomplete(parser)
-    options = parser.parse_args(arguments or ["--help"])
+    options, unknown = parser.parse_known_args(arguments or ["--help"])
+    if unknown:
+        known = sorted(set(re.findall(r"--[a-z][a-z-]*", options.parser.format_help())))
+        hint = nearest(unknown[0].partition("=")[0], known) if unknown[0].startswith("--") else ""
+        options.parser.error(f"unrecognized arguments: {' '.join(unknown)}{hint}")
     _set_log_level(options.log_level)
     if options.command in TRAINING and "tensorflow" not in sys.modules:  # once it is imported, it is too late
         os.environ.setdefault("TF_ENABLE_ONEDNN_OPTS", "1")
@@ -114,6 +120,7 @@ def make_parser(only=None):
         )
         if module:
             module.add_arguments(options)
+        options.set_defaults(parser=options)
         options.add_argument(
             "--log-level", choices=LOG_LEVELS, default="warning", help="what is logged on stderr (default %(default)s)"
         )

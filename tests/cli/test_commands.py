@@ -207,6 +207,13 @@ def test_evaluate_prints_baselines_and_a_report(road, capsys, tmp_path):
     assert "nowhere is not a run directory" in capsys.readouterr().err, "the key of the message was understood"
 
 
+def test_a_misspelled_option_is_named(capsys):
+    with pytest.raises(SystemExit):
+        main(["shards", "a.txt", "--tokenizer", "t", "--output", "o", "--sequence-lenght", "32"])
+    printed = capsys.readouterr().err
+    assert "bert-tf shards: error: unrecognized arguments: --sequence-lenght 32; did you mean '--sequence-length'?" in printed
+
+
 def test_a_loss_that_is_not_finite_is_printed(tmp_path, capsys):
     """In metrics it is null: JSON has no NaN."""
     pretrain_command.print_metrics(RunDirectory(tmp_path), {"step": 5, "eval_loss": None, "eval_masked_lm_loss": 0.25})
