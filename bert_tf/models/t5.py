@@ -212,7 +212,7 @@ def _write_form(config):
     forms = [name for name, form in _FORMS.items() if form == (config.activation, config.gated)]
     if not forms or config.share_layers:
         value = "share_layers" if forms else f"activation={config.activation} with gated={config.gated}"
-        raise ConfigError(f"config.json has no name for {value}")
+        raise ConfigError(f"config.json has no name for {value}; keep the run, which has every setting")
     return {
         "feed_forward_proj": forms[0],
         "tie_word_embeddings": config.tied,
