@@ -71,7 +71,7 @@ def main(arguments=None):
         argcomplete.autocomplete(parser)
     options, unknown = parser.parse_known_args(arguments or ["--help"])
     if unknown:
-        known = sorted(set(re.findall(r"--[a-z][a-z-]*", options.parser.format_help())))
+        known = sorted(set(re.findall(r"--[a-z][a-z-]*", options.parser.format_usage())))
         hint = nearest(unknown[0].partition("=")[0], known) if unknown[0].startswith("--") else ""
         options.parser.error(f"unrecognized arguments: {' '.join(unknown)}{hint}")
     _set_log_level(options.log_level)

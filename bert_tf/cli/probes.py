@@ -92,7 +92,7 @@ def _cloze(name, arguments):
 
     def ask_and_warn(model):
         if model.trained:  # once, not again for random weights
-            _warn_of_unknown(model.scorer.tokenizer, {word for q in questions for word in (*q.options, *q.answers)})
+            _warn_of_unknown(model.scorer.tokenizer, sorted({word for q in questions for word in (*q.options, *q.answers)}))
         return ask(model)
 
     return AskedProbe(ask_and_warn, (cloze_table,))

@@ -90,7 +90,8 @@ def choose(model_config, rows, on_tpu=False, stored=False):
     else:
         ratios = _ratios(*size, rows, stored)
         chosen = BFLOAT16 if min(ratios) >= GAIN else FLOAT32
-        counts, shown = (" and ".join(values) for values in ((f"{n:,}" for n in rows), (f"{r:.2g}" for r in ratios)))
+        counts = " and ".join(f"{count:,}" for count in rows)
+        shown = " and ".join(f"{ratio:.2g}" for ratio in ratios)
         why = f"on this CPU the model's products of {counts} tokens in bfloat16 are {shown} times as fast as in float32"
     print(f"precision: {chosen} ({why})", file=sys.stderr, flush=True)
     return chosen

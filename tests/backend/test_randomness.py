@@ -3,7 +3,7 @@ import pytest
 import tensorflow as tf
 
 from bert_tf.backend import Dropout
-from bert_tf.backend.randomness import step_randomness, uniform_of
+from bert_tf.backend.randomness import UniformNumbers, step_randomness, uniform_of
 
 
 def masks(layer, inputs, *seeds):
@@ -34,6 +34,17 @@ def test_masks_are_a_function_of_the_seed_and_the_layer():
     assert np.array_equal(x, a)
     share_equal = ((x > 0) == (y > 0)).mean()  # independent masks agree half the time
     assert abs(share_equal - 0.5) < 3 * np.sqrt(0.25 / x.size)
+
+
+@pytest.mark.parametrize("draw", [lambda: Dropout(0.5)(tf.ones([64]), training=True), lambda: UniformNumbers().draw(64)])
+def test_outside_a_train_step_tensorflow_draws(draw):
+    """Not Keras, whose generator is a variable: made inside the step of a user's own model, it fails under a strategy."""
+    drawn = []
+    for seed in (3, 3, 4):
+        tf.random.set_seed(seed)
+        drawn.append(draw().numpy())
+    assert np.array_equal(drawn[0], drawn[1]) and not np.array_equal(drawn[0], drawn[2])
+    assert (drawn[0] > 0).any()
 
 
 @pytest.mark.parametrize("compiled", [False, True])

@@ -7,6 +7,8 @@ from bert_tf.config import nearest
 from bert_tf.encodings import name_among
 from bert_tf.errors import DataError
 
+#: What to do with a table whose only column holds semicolons.
+SEMICOLONS = "the columns are separated by semicolons; save the file with commas or tabs"
 #: Columns that are taken for the text where none is named.
 TEXT_NAMES = ("text", "sentence", "document", "content", "review", "comment", "body")
 _ROWS_AT_ONCE = 1024
@@ -86,7 +88,7 @@ def _choose_column(names, column, path):
     else:
         problem = f"no column '{column}' among {shown}{nearest(column, names) if column else ''}"
     if len(names) == 1 and ";" in names[0]:
-        advice = "the columns are separated by semicolons; save the file with commas or tabs"
+        advice = SEMICOLONS
     else:
         advice = (
             "name the column with --text-field (in Python: text_field), "

@@ -8,8 +8,9 @@ from bert_tf.errors import DataError
 from bert_tf.parsing import brief
 from bert_tf.tasks.config import ID_NAMES, LABEL_NAMES, PAIR_NAMES, TAGS_NAMES, TEXT_NAMES, WORDS_NAMES
 from bert_tf.tasks.examples import Examples
-from bert_tf.tasks.tables.files import SEMICOLONS, read_table
+from bert_tf.tasks.tables.files import read_table
 from bert_tf.tasks.tables.labels import no_label
+from tfrecords.corpus.tables import SEMICOLONS
 
 _TEXTS = {"text": "text", "text_pair": "second text"}
 

@@ -12,7 +12,7 @@ from bert_tf.encodings import conversion_advice
 from bert_tf.errors import DataError
 from bert_tf.parsing import brief, parse_json
 from bert_tf.tasks.tables.sniffing import SAMPLE_BYTES, sniff
-from tfrecords.corpus.tables import opened_parquet
+from tfrecords.corpus.tables import SEMICOLONS, opened_parquet
 
 FORMATS = {
     ".tsv": "tsv",
@@ -34,8 +34,6 @@ NAMES = {
     "lines": "plain text (a text a line)",
     "parquet": "Parquet",
 }
-#: What to do with a table whose only column holds semicolons.
-SEMICOLONS = "the columns are separated by semicolons; save the file with commas or tabs"
 #: What a file with the ending of a format cannot hold. A CoNLL file of one sentence looks like TSV.
 _CONTRADICTIONS = {
     "tsv": ("csv", "jsonl", "parquet"),
