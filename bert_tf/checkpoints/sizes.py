@@ -63,5 +63,5 @@ def check_told(maps, config, shapes, scope="model"):
         if not name.endswith("dropout") and name != "initializer_range" and told[name] != value:
             raise ConfigError(
                 f"a checkpoint of this family and format has no configuration and means {name}={told[name]!r}, "
-                f"this model has {value!r}; write format 'hf', or keep the run, which has every setting"
+                f"this model has {value!r}; write format 'hf' if it can hold that, or keep the run, which has every setting"
             )

@@ -155,6 +155,11 @@ def check_training(train):
             raise ConfigError(f"train.{name}={value} must be a multiple of train.steps_per_execution={together}")
     if train.init_from and train.init_embeddings_from:
         raise ConfigError("train.init_from has a token table, too; remove train.init_embeddings_from")
+    if train.init_fresh and not train.init_from:
+        raise ConfigError(
+            "train.init_fresh names parts that train.init_from has none of, but train.init_from is not set: set it, or "
+            "remove train.init_fresh (without a checkpoint every part starts from random weights)"
+        )
     if train.batch_size % train.accumulation_steps:
         raise ConfigError(
             f"train.batch_size={train.batch_size} cannot be cut into train.accumulation_steps="

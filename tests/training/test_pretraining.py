@@ -260,6 +260,7 @@ def test_unigram_baseline_is_the_entropy(made):
         (["model.family=brt"], ConfigError, "did you mean 'bert'"),
         (["train.log_every=3", "train.steps_per_execution=2"], ConfigError, "train.log_every=3 must be a multiple"),
         (["train.accumulation_steps=3"], ConfigError, "cannot be cut into"),
+        (["train.init_fresh=[pair_head]"], ConfigError, "but train.init_from is not set: set it, or remove train.init_fresh"),
         (["data.shards=nowhere"], DataError, "nowhere"),
         (["data.shards=''"], ConfigError, "data.shards must name"),
         (["data.sequence_length=64"], ConfigError, "the shards hold 32 tokens a row"),
