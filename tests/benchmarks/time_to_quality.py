@@ -61,9 +61,9 @@ def write_rows(a):
 def train_ours(a, minutes, folder):
     """As many updates as fit, by the rate of a first run of some seconds, which is not counted: (updates, seconds)."""
     common = {"data__shards": a.output / "train", "train__log_every": 10, "train__checkpoint_every": 10**9}
-    bert_tf("pretrain", "--config", a.config, "--output", folder / "rate", train__steps=60, **common)
+    bert_tf("pretrain", "--config", a.config, "--output", folder / "rate", train__steps=200, **common)
     lines = [json.loads(line) for line in (folder / "rate" / "metrics.jsonl").read_text().splitlines()]
-    rate = np.median([line["tokens_per_second"] for line in lines if "tokens_per_second" in line])
+    rate = np.median([line["tokens_per_second"] for line in lines if line["step"] > 100 and "tokens_per_second" in line])
     from bert_tf import config
     from bert_tf.training.pretrain_config import PretrainConfig
 
