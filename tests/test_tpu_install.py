@@ -21,6 +21,8 @@ ROOT = Path(__file__).parent.parent
 WITH, WITHOUT = (ROOT / "requirements" / name for name in ("tpu.txt", "tpu-no-deps.txt"))
 #: Of the packages that must be of one minor version: that of the lists, whichever is installed here.
 VERSION = "2.20.0"
+#: The newest libtpu whose functions that tensorflow-tpu finds, and one that lacks them: the import ends the process.
+LIBTPU, NEWER_LIBTPU = "0.0.31", "0.0.52"
 TENSORFLOW = {"tensorflow": VERSION, "tensorflow-tpu": VERSION, "tensorflow-text": "2.20.1"}
 
 
@@ -56,7 +58,7 @@ def asked_by(name):
 def wheels(tmp_path_factory):
     """A folder of wheels that could serve every way of installing."""
     folder, waiting = tmp_path_factory.mktemp("wheels"), ["bert-tf", "tensorflow-tpu"]
-    versions = {"bert-tf": "0.1.0", "libtpu": "0.0.20"}
+    versions = {"bert-tf": "0.1.0", "libtpu": LIBTPU}
     written = set()
     while waiting:
         name = waiting.pop()
@@ -71,6 +73,7 @@ def wheels(tmp_path_factory):
     versions |= TENSORFLOW
     for name in written:
         write_wheel(folder, name, versions.get(name) or importlib.metadata.version(name), asked_by(name))
+    write_wheel(folder, "libtpu", NEWER_LIBTPU, [])
     return folder
 
 
@@ -95,18 +98,21 @@ def tpu_vm(wheels, tmp_path_factory):
 
 
 def would_install(python, wheels, *arguments):
+    """The version of each package that pip would install."""
     command = [sys.executable, "-m", "pip", "--isolated", "--python", str(python), "install", "--quiet", "--dry-run"]
     command += ["--no-index", "--find-links", str(wheels), "--report", "-", *arguments]
     done = subprocess.run(command, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
-    return {name_of(Requirement(item["metadata"]["name"])) for item in json.loads(done.stdout)["install"]}
+    found = [item["metadata"] for item in json.loads(done.stdout)["install"]]
+    return {name_of(Requirement(package["name"])): package["version"] for package in found}
 
 
 def test_the_two_commands_install_all_but_tensorflow(tpu_vm, wheels):
     first = would_install(tpu_vm, wheels, "-r", str(WITH))
     second = would_install(tpu_vm, wheels, "--no-deps", "-r", str(WITHOUT), "bert-tf")
-    assert not {"tensorflow", "tensorflow-tpu"} & (first | second)  # the one that is there stays
-    available = first | second | {"tensorflow-tpu", "tensorflow"}
+    assert not {"tensorflow", "tensorflow-tpu"} & (first | second).keys()  # the one that is there stays
+    assert first["libtpu"] == LIBTPU
+    available = {*first, *second, "tensorflow-tpu", "tensorflow"}
     missing = {(name, name_of(r)) for name in second for r in asked_by(name) if name_of(r) not in available}
     assert not missing, "left out by --no-deps; name it in requirements/tpu.txt"
 

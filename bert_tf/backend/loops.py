@@ -5,6 +5,7 @@ chain is compiled to one loop forward and one backward: 2 to 6 times as fast for
 """
 
 import contextlib
+import functools
 import threading
 
 import keras
@@ -50,6 +51,17 @@ def pays_for(x):
 
 
 # -- chains of element-wise operations ------------------------------------------------------------
+
+
+@functools.cache
+def compiles_for_cpus():
+    """Whether this TensorFlow compiles for CPUs. Its TPU build (2.20) does not: there, a loop on a CPU is an error."""
+    with tf.device("CPU:0"):
+        try:
+            loop(tf.identity)(tf.zeros([1]))
+        except tf.errors.NotFoundError:  # "could not find registered transfer manager for platform Host"
+            return False
+    return True
 
 
 def loop(function):

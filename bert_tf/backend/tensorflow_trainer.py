@@ -11,7 +11,7 @@ import numpy as np
 import tensorflow as tf
 
 from bert_tf.backend.cpu_kernels import Lookups
-from bert_tf.backend.loops import use_cpu_kernels
+from bert_tf.backend.loops import compiles_for_cpus, use_cpu_kernels
 from bert_tf.backend.randomness import fold_in, step_randomness
 from bert_tf.backend.tpu import check_xla, is_tpu
 from bert_tf.errors import ConfigError
@@ -93,7 +93,7 @@ class TensorFlowTrainer:
         check_xla(self.distribute_strategy, xla)
         tpu = is_tpu(self.distribute_strategy)
         accelerated = tpu or bool(tf.config.list_logical_devices("GPU"))
-        compiles = xla is None and not accelerated
+        compiles = xla is None and not accelerated and compiles_for_cpus()
         self._kernels = (compiles or None) if cpu_kernels else False
         if xla is None:
             xla = accelerated and not tpu

@@ -8,6 +8,7 @@ import pytest
 import tensorflow as tf
 from one_step import BATCH, SIZES, TWO_LAYERS, features
 
+from bert_tf.backend import loops
 from bert_tf.models.albert import AlbertConfig, AlbertEncoder
 from bert_tf.models.bert import BertConfig, BertEncoder
 from bert_tf.models.modernbert import ModernBertConfig, ModernBertEncoder
@@ -65,16 +66,32 @@ def test_without_cpu_kernels_the_gradients_are_the_same(name):
         np.testing.assert_allclose(plain[path], expected, rtol=1e-4, atol=1e-5, err_msg=path)
 
 
-def test_without_cpu_kernels_nothing_is_compiled():
-    def compiled(**settings):
-        model = MODELS["bert"]()
-        model.compile(keras.optimizers.SGD(1.0), **settings)
-        model.optimizer.build(model.trainable_variables)
-        batch = {name: tf.constant(value) for name, value in features().items()}
-        definition = tf.function(model.train_step).get_concrete_function(batch).graph.as_graph_def()
-        return any(f.attr["_XlaMustCompile"].b for f in definition.library.function)
+def compiled(**settings):
+    """Whether anything in the train step is compiled."""
+    model = MODELS["bert"]()
+    model.compile(keras.optimizers.SGD(1.0), **settings)
+    model.optimizer.build(model.trainable_variables)
+    batch = {name: tf.constant(value) for name, value in features().items()}
+    definition = tf.function(model.train_step).get_concrete_function(batch).graph.as_graph_def()
+    return any(f.attr["_XlaMustCompile"].b for f in definition.library.function)
 
+
+def test_without_cpu_kernels_nothing_is_compiled():
     assert compiled() and not compiled(cpu_kernels=False)
+
+
+def test_nothing_is_compiled_by_a_tensorflow_that_cannot(monkeypatch):
+    """TensorFlow's TPU build, 2.20, when it computes on the CPU."""
+
+    def fails(x):
+        raise tf.errors.NotFoundError(None, None, "could not find registered transfer manager for platform Host")
+
+    monkeypatch.setattr(loops, "loop", lambda function: fails)
+    loops.compiles_for_cpus.cache_clear()
+    try:
+        assert not compiled()
+    finally:
+        loops.compiles_for_cpus.cache_clear()
 
 
 def test_layers_are_computed_again():
