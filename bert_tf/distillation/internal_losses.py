@@ -182,7 +182,7 @@ def check_same(term, setting, student, teacher):
     if ours != theirs:
         raise ConfigError(
             f"terms.{term} compares models of one {setting}, and the student has {ours}, the teacher {theirs}; set "
-            f"student.model.{setting}={theirs}, or remove the term"
+            f"student.model.{setting}={theirs} (model.{setting}={theirs} for pretraining), or remove the term"
         )
 
 
