@@ -209,7 +209,8 @@ def _pretraining(config, output, name, row, seed, held_out):
     if held_out:
         data["eval_shards"] = str(output / "held_out" / row.shards)
     settings = merge(merge(config.pretrain, row.pretrain), {"data": data, "train": {"seed": seed}})
-    return build(PretrainConfig, settings, f"rows.{name}.pretrain")
+    with _about(f"rows.{name}"):  # the key may be in the row's own settings or in those of all rows
+        return build(PretrainConfig, settings, "pretrain")
 
 
 def _finetuning(task, settings, row, start):

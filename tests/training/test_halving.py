@@ -123,9 +123,9 @@ def test_what_cannot_be_shortened_is_refused(tmp_path):
 
 @pytest.mark.parametrize("row, message", [
     (5, "'rows.a.pretrain' must be a mapping, got 5"),
-    ({"train": {"steps": "100"}}, "'rows.a.pretrain.train.steps' must be int, got '100'"),
-    ({"train": {"steps_per_execution": 0}}, "'rows.a.pretrain.train.steps_per_execution' is 0; it must be at least 1"),
-    ({"optimizer": {"warmup_steps": "4"}}, "'rows.a.pretrain.optimizer.warmup_steps' must be int, got '4'"),
+    ({"train": {"steps": "100"}}, "rows.a: 'pretrain.train.steps' must be int, got '100'"),
+    ({"train": {"steps_per_execution": 0}}, "rows.a: 'pretrain.train.steps_per_execution' is 0; it must be at least 1"),
+    ({"optimizer": {"warmup_steps": "4"}}, "rows.a: 'pretrain.optimizer.warmup_steps' must be int, got '4'"),
 ])  # fmt: skip
 def test_wrong_settings_are_told_before_they_are_shortened(tmp_path, row, message):
     settings = search({"a": row}, metric="loss")
