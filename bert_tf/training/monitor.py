@@ -29,7 +29,7 @@ class Monitor(keras.callbacks.Callback):
         start_step, total_steps: the steps done before this process, and those of the whole run.
         log_every, checkpoint_every: in steps; the last step is always logged and saved.
         tokens_per_step: real tokens (no padding) of a global batch, for the rate.
-        headline: (metric, baseline) pairs shown in the progress line; a baseline is a number.
+        headline: (metric, baseline) pairs shown in the progress line; a baseline is a number. Without any, the loss is shown.
         evaluate: function() -> dict of held-out metrics, called every `eval_every` steps.
         shown: whether to print a progress line.
     """
@@ -108,7 +108,7 @@ class Monitor(keras.callbacks.Callback):
             f"{name} {logs[name]:.3f} (unigram {baseline:.3f})"
             for name, baseline in self.headline.items()
             if name in logs
-        ]
+        ] or [f"loss {logs['loss']:.3f}"]
         self.progress.update(self.step, "  ".join([f"{rate:,.0f} tokens/s"] + shown))
         self.model.reset_metrics()
 

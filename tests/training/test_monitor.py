@@ -41,8 +41,8 @@ def run(tmp_path, monkeypatch):
 
 
 def begin(run, together=1, **settings):
-    settings = {"start_step": 0, "total_steps": 100, "log_every": 10, "checkpoint_every": 50, "tokens_per_step": 7} | settings
-    monitor = Monitor(run, shown=False, **settings)
+    settings = {"log_every": 10, "checkpoint_every": 50, "tokens_per_step": 7, "shown": False} | settings
+    monitor = Monitor(run, **{"start_step": 0, "total_steps": 100} | settings)
     monitor.set_model(Model(together))
     monitor.on_train_begin()
     return monitor
@@ -107,3 +107,13 @@ def test_the_time_that_is_left_does_not_count_the_first_step(run, monkeypatch):
     monitor.on_train_batch_end(2, {"loss": 1.0})
     monitor.progress.done = monitor.step
     assert monitor.progress.rate() == pytest.approx(0.5)
+
+
+@pytest.mark.parametrize(
+    ("headline", "line"), [([("accuracy", 0.06)], "accuracy 0.250 (unigram 0.060)"), ([], "loss 3.500"), ([("f1", 1.0)], "loss")]
+)
+def test_the_progress_line_shows_what_can_be_compared_or_else_the_loss(run, headline, line, capsys):
+    monitor = begin(run, shown=True, headline=headline)
+    for call in range(1, 11):
+        monitor.on_train_batch_end(call, {"loss": 3.5, "accuracy": 0.25})
+    assert line in capsys.readouterr().err
