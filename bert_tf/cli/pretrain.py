@@ -49,9 +49,10 @@ def run(arguments):
 def print_metrics(directory, metrics):
     """What `pretrain` returned: the last losses and accuracies."""
     print(f"\n{shown(directory.path)} at step {metrics['step']:,}")
-    for name, value in metrics.items():
-        if name.endswith(("loss", "accuracy")):
-            print(f"  {name:<34}" + ("not a finite number" if value is None else f"{value:.4f}"))
+    found = {name: value for name, value in metrics.items() if name.endswith(("loss", "accuracy"))}
+    width = max(map(len, found), default=0) + 2
+    for name, value in found.items():
+        print(f"  {name:<{width}}" + ("not a finite number" if value is None else f"{value:.4f}"))
     print(f"report: {shown(directory.path)}/report.html")
 
 
