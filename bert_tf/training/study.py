@@ -5,6 +5,7 @@ one pretraining for each row, and the same tasks fine-tuned from each. A study w
 fine-tunes one given model with different settings.
 """
 
+import contextlib
 import json
 import statistics
 from pathlib import Path
@@ -77,7 +78,8 @@ def run_study(config, corpus, tokenizer, output, held_out=None, rows=None):
                 _pretrain(experiment)
             for task, settings in experiment.finetune.items():
                 run = finetune_grid if isinstance(settings, Grid) else finetune
-                run(settings, experiment.folder / task)
+                with _advice_about(task):
+                    run(settings, experiment.folder / task)
         except NonFiniteError as error:  # a rate that is too high is a result, too; the other rows go on
             print(f"{experiment.folder.relative_to(output)} diverged and is left out of the table: {error}", flush=True)
             diverged = error
@@ -104,12 +106,22 @@ def _check_files(experiments, tokenizer):
     """Reads the files of all tasks that follow a pretraining, each once, so that no error is found hours later."""
     read = set()
     pretrained = [e for e in experiments if e.pretrain is not None]
-    for settings in (s for e in pretrained for task in e.finetune for s in e.configs(task)):
+    for name, settings in ((task, s) for e in pretrained for task in e.finetune for s in e.configs(task)):
         task = build_task(settings.task, tokenizer)
         for path in filter(None, configuration.to_dict(settings.data).values()):
             if (key := json.dumps([configuration.to_dict(settings.task), path])) not in read:
                 read.add(key)
-                task.read(path)
+                with _advice_about(name):
+                    task.read(path)
+
+
+@contextlib.contextmanager
+def _advice_about(task):
+    """Writes what an error advises as the study's option: not --set task.KEY but --set finetune.TASK.task.KEY."""
+    try:
+        yield
+    except (ConfigError, DataError) as error:
+        raise type(error)(str(error).replace("--set task.", f"--set finetune.{task}.task.")) from None
 
 
 def _pretrain(experiment):

@@ -7,7 +7,7 @@ import pytest
 
 from bert_tf import config
 from bert_tf.cli.main import main
-from bert_tf.errors import ConfigError
+from bert_tf.errors import ConfigError, DataError
 from bert_tf.tasks.record import check_task
 from bert_tf.training import study as studies
 from bert_tf.training.study import StudyConfig, plan, run_study
@@ -68,6 +68,18 @@ def test_rows_are_fine_tuned_from_one_model(folder, monkeypatch):
     assert table["last"]["spread"] == {"entities.f1": 0.01}
     page = (folder / "out" / "report.html").read_text(encoding="utf-8")
     assert 'value="0.7"' in page
+
+
+def test_advice_names_settings_as_the_study_does(folder, monkeypatch):
+    def finetune(settings, output):
+        raise DataError("name the column with --set task.columns.label=3, or all tags with --set task.labels=[O]")
+
+    monkeypatch.setattr(studies, "finetune", finetune)
+    monkeypatch.setattr(studies, "open_source", lambda path: None)
+    with pytest.raises(DataError) as caught:
+        run_study(study(folder), None, None, folder / "out")
+    assert "--set finetune.entities.task.columns.label=3" in str(caught.value)
+    assert "--set finetune.entities.task.labels=[O]" in str(caught.value)
 
 
 def test_a_list_of_rates_is_a_grid_of_which_the_best_counts(folder, monkeypatch):
