@@ -9,6 +9,29 @@ from typing import Literal
 
 
 @dataclasses.dataclass(frozen=True)
+class Features:
+    """Which outputs of a frozen model's layers a BiLSTM reads, and how they are mixed: `task.features` of `TaskConfig`.
+
+    Args:
+        layers: `task.features`, a key of `bert_tf.tasks.features.MIXES`.
+        lstm_layers, lstm_units: of the BiLSTM; units in each direction.
+        mix_at: "input": the BiLSTM reads the mix; "both": another mix of the same kind stands beside its output, too.
+        mix_norm: whether each layer is normalized before it is mixed.
+        mix_l2: the weight of the sum of squares of the mixes' weights in the training loss.
+
+    Example:
+        TaskHead("tokens").on_features(Features("scalar_mix", lstm_units=256)).lstm_layers  # 2
+    """
+
+    layers: str
+    lstm_layers: int = 2
+    lstm_units: int = 768
+    mix_at: Literal["input", "both"] = "input"
+    mix_norm: bool = False
+    mix_l2: float = 0.0
+
+
+@dataclasses.dataclass(frozen=True)
 class TaskHead:
     """What a head reads, and its layers before the output layer.
 
@@ -29,6 +52,7 @@ class TaskHead:
         lstm_layers: of a BiLSTM with random weights, which reads each token's vector and whose outputs the other layers
             read; 0 for none.
         lstm_units: of the BiLSTM in each direction; None for half of the width of the model.
+        features: what the BiLSTM reads of a frozen model; None: the last layer of one that is trained.
 
     Example:
         TaskHead("first", activation="relu", dropout=0.2)  # DistilBERT's
@@ -46,6 +70,7 @@ class TaskHead:
     width: int | None = None
     lstm_layers: int = 0
     lstm_units: int | None = None
+    features: Features | None = None
 
     def above_bilstm(self, layers, units=None):
         """This head above a BiLSTM, by whose ends it then reads a whole text; itself for no layers.
@@ -57,6 +82,11 @@ class TaskHead:
             return self
         reads = "tokens" if self.reads == "tokens" else "ends"
         return dataclasses.replace(self, reads=reads, lstm_layers=layers, lstm_units=units, pretrained={})
+
+    def on_features(self, features):
+        """BERT's head, of texts or of tokens as this one, above a BiLSTM that reads `Features` of a frozen model."""
+        plain = TaskHead("tokens" if self.reads == "tokens" else "pooled", features=features)
+        return plain.above_bilstm(features.lstm_layers, features.lstm_units)
 
 
 #: Kind of head -> BERT's: dropout and the output layer, on the pooled output or on each token (Devlin et al. 2019,

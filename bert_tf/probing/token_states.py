@@ -6,7 +6,7 @@ from keras import ops
 
 from bert_tf.backend import as_graph
 from bert_tf.tasks.heads import INPUTS
-from bert_tf.tasks.tagging.feature_tagger import with_hidden_states
+from bert_tf.tasks.features import with_hidden_states
 
 
 def model_rows(tokenizer, sequences, batch_size):

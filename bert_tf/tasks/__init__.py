@@ -21,7 +21,6 @@ __getattr__, __all__ = lazy_names(__name__, {
     "texts.classification": ["ClassificationTask"],
     "config": ["ColumnsConfig", "TaskConfig"],
     "examples": ["Examples"],
-    "tagging.feature_tagger": ["FeatureTagger"],
     "heads": ["Classifier", "Regressor", "TaskModel"],
     "multi_label.model": ["MultiLabelClassifier"],
     "multi_label.multi_label_config": ["MultiLabelConfig"],

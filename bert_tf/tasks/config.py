@@ -4,6 +4,7 @@ import dataclasses
 from typing import Annotated, Literal
 
 from bert_tf.config import Range
+from bert_tf.models.task_heads import Features
 
 # The usual names of columns, in the order of preference.
 TEXT_NAMES = (
@@ -86,6 +87,17 @@ class TaskConfig:
             with both (table 5 of Devlin et al. 2019, "+ BiLSTM"); a text is then read by what each direction computed last.
             0: none.
         bilstm_units: of the BiLSTM in each direction. None: half of the model's width, so that the head's stays the same.
+        features: which outputs of a frozen model a BiLSTM reads, the feature-based approach of Devlin et al. 2019, table 7:
+            "embeddings", "second_to_last", "last", "weighted_sum_last_four", "concatenate_last_four" and
+            "weighted_sum_all" of the layers; "scalar_mix" is the weighted sum of all layers and the embeddings, as ELMo is
+            used. A text is read by what each direction computed last. None: the model is fine-tuned.
+        lstm_layers: of that BiLSTM.
+        lstm_units: of that BiLSTM in each direction. (The paper has "a two-layer 768-dimensional BiLSTM".)
+        mix_at: where the features stand. "input": the BiLSTM reads them; "both": a second mix of the same kind is read by
+            the output layer beside the BiLSTM's output (Peters et al. 2018, section 3.2); of a text the mean of its tokens.
+        mix_norm: of a weighted sum, whether each layer is normalized first over all tokens of the batch.
+        mix_l2: the weight of the sum of squares of a weighted sum's weights in the training loss; 0: none. Peters et al.
+            2018 (section 3.3) add it and call the weight lambda.
         tokens_per_batch: the largest number of tokens in a batch, padding included; replaces
             train.batch_size. None: every batch has train.batch_size examples.
         reinitialize_layers: the number of top layers of the encoder that start from random weights, together
@@ -121,6 +133,23 @@ class TaskConfig:
     dropout: Annotated[float | None, Range(at_least=0, below=1)] = None
     bilstm_layers: Annotated[int, Range(at_least=0)] = 0
     bilstm_units: Annotated[int | None, Range(at_least=1)] = None
+    features: (
+        Literal[
+            "embeddings",
+            "second_to_last",
+            "last",
+            "weighted_sum_last_four",
+            "concatenate_last_four",
+            "weighted_sum_all",
+            "scalar_mix",
+        ]
+        | None
+    ) = None
+    lstm_layers: Annotated[int, Range(at_least=1)] = 2
+    lstm_units: Annotated[int, Range(at_least=1)] = 768
+    mix_at: Literal["input", "both"] = "input"
+    mix_norm: bool = False
+    mix_l2: Annotated[float, Range(at_least=0)] = 0.0
     tokens_per_batch: Annotated[int | None, Range(at_least=1)] = None
     reinitialize_layers: Annotated[int, Range(at_least=0)] = 0
     layout: Literal["gpt1", "t5", "none"] | None = None
@@ -129,3 +158,10 @@ class TaskConfig:
     linear_gain: bool = False
     class_weights: tuple[float, ...] | Literal["balanced"] | None = None
     label_smoothing: Annotated[float, Range(at_least=0, below=1)] = 0.0
+
+    @property
+    def frozen_features(self):
+        """The `Features` that a BiLSTM reads; None where the model is fine-tuned."""
+        if self.features is None:
+            return None
+        return Features(self.features, self.lstm_layers, self.lstm_units, self.mix_at, self.mix_norm, self.mix_l2)

@@ -17,6 +17,7 @@ from bert_tf.layers.gather import gather_positions
 from bert_tf.layers.heads import last_positions
 from bert_tf.models.task_heads import BERT_HEADS
 from bert_tf.objectives.losses import cross_entropy_sums
+from bert_tf.tasks.features import mixes_of, penalty, token_vectors, width_of_mix, width_of_tokens
 from bert_tf.tasks.texts.pair_order import check_layout, swapped
 
 INPUTS = ("token_ids", "segment_ids", "padding_mask")
@@ -100,14 +101,17 @@ class TaskModel(InferringModel):
         if both_orders is not None:
             check_layout(both_orders)
         head = head or BERT_HEADS["classification" if pooled else "tagging"]
-        self.both_orders, self.lm_weight, self.task_head = both_orders, lm_weight, head
-        self.backbone, self.pooled = encoder, head.reads != "tokens"
         config = encoder.config
         hidden, initializer_range = config.hidden_size, config.initializer_range
-        self.lstms, self.ends = [], None
+        self.lstms, self.mixes, self.ends, read = [], [], None, hidden
+        if head.features:
+            encoder, self.mixes = mixes_of(encoder, head.features)
+            read, width = width_of_mix(head.features, hidden), width or width_of_tokens(head.features, hidden)
+        self.both_orders, self.lm_weight, self.task_head = both_orders, lm_weight, head
+        self.backbone, self.pooled = encoder, head.reads != "tokens"
         if head.lstm_layers:
             each = head.lstm_units or max(1, hidden // 2)
-            self.lstms, width = bilstms(head.lstm_layers, each, hidden), width or 2 * each
+            self.lstms, width = bilstms(head.lstm_layers, each, read), width or 2 * each
             self.ends = EndsOfDirections(dtype="float32", name="ends")
         self.pooler = None
         if head.reads == "pooled" and "pooled_output" not in encoder.output:
@@ -145,13 +149,13 @@ class TaskModel(InferringModel):
     def outputs_and_losses(self, features, training):
         """What `outputs` returns, and the losses beside the task's own: {} or {"language_model": float32 scalar}."""
         if not self.lm_weight:
-            return self.outputs(features, training=training), {}
+            return self.outputs(features, training=training), self._penalties(features)
         orders, parts, losses = self._orders(features), [], []
         rows = _row_weights(features)
         for inputs in orders:
             encoded = self.backbone(inputs, training=training)
             if self.lstms:
-                parts.append(self._above_bilstm(encoded["sequence_output"], inputs, training))
+                parts.append(self._above_bilstm(encoded, inputs, training))
             else:
                 parts.append(encoded["pooled_output" if self.pooled else "sequence_output"])
             losses.append(self._language_model_loss(inputs, encoded["sequence_output"], rows))
@@ -181,8 +185,8 @@ class TaskModel(InferringModel):
         """What the head reads: float [B, H] if pooled, else [B, S, H]."""
         reads = self.task_head.reads
         if self.lstms:
-            x = self.backbone(inputs, training=training)["sequence_output"]
-            return self._above_bilstm(x, inputs, training)
+            encoded = self.backbone(inputs, training=training and not self.mixes)
+            return self._above_bilstm(encoded, inputs, training)
         if reads in ("tokens", "mean"):
             x = self.backbone(inputs, training=training)["sequence_output"]
             return x if reads == "tokens" else mean_of_tokens(x, inputs["padding_mask"])
@@ -203,12 +207,23 @@ class TaskModel(InferringModel):
         """
         return self.backbone.leave(x) if self.task_head.reads == "pooled" and self.pooler is None else self._first(x)
 
-    def _above_bilstm(self, x, inputs, training):
-        """What the head reads of the BiLSTM's outputs: float32 [B, 2 units] if pooled, else [B, S, 2 units]."""
-        mask, x = ops.cast(inputs["padding_mask"], "bool"), ops.cast(x, "float32")
-        for lstm in self.lstms:
-            x = lstm(x, mask=mask, training=training)
-        return self.ends(x, padding_mask=mask) if self.pooled else x
+    def _above_bilstm(self, encoded, inputs, training):
+        """What the head reads: float32 [B, W] if pooled, else [B, S, W]; W is 2 units, and the width of a second mix."""
+        mask = ops.cast(inputs["padding_mask"], "bool")
+        vectors = token_vectors(encoded, self.mixes, self.lstms, mask, training)
+        return ops.concatenate(self._ends_of(vectors, mask) if self.pooled else vectors, axis=-1)
+
+    def _ends_of(self, vectors, mask):
+        """Of `token_vectors` what stands for a text: [B, 2 units], and the means of the other mixes, [B, W]."""
+        x, *others = vectors
+        return [self.ends(x, padding_mask=mask), *(mean_of_tokens(other, mask) for other in others)]
+
+    def _penalties(self, features):
+        """The loss {"mix": float32 scalar} of a batch with `task.mix_l2`, else {}."""
+        head = self.task_head.features
+        if not head or not head.mix_l2:
+            return {}
+        return {"mix": penalty(self.mixes, head) * ops.sum(features["label_weights"])}
 
     def _language_model_loss(self, inputs, hidden, rows):
         """The sum over examples of the mean cross-entropy of each one's tokens but the first, times `rows` [B]."""
@@ -219,7 +234,11 @@ class TaskModel(InferringModel):
 
     def loss_weights(self, features):
         weights = {"label": ops.sum(features["label_weights"])}
-        return weights | ({"language_model": ops.sum(_row_weights(features))} if self.lm_weight else {})
+        if self.lm_weight:
+            weights["language_model"] = ops.sum(_row_weights(features))
+        if self.task_head.features and self.task_head.features.mix_l2:
+            weights["mix"] = weights["label"]
+        return weights
 
 
 class Classifier(TaskModel):

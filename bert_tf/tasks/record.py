@@ -146,7 +146,7 @@ TASKS = Registry(
             config=TextToTextConfig,
             without=(
                 "preset", "head", "dropout", "pair_order", "lm_weight", "linear_gain", "reinitialize_layers",
-                "bilstm_layers",
+                "bilstm_layers", "features",
             ),  # fmt: skip
         ),
         TaskRecord(
@@ -200,6 +200,7 @@ def check_task(config):
             raise ConfigError(f"task.{field.name} does not apply to task.kind={record.name}; remove it")
     if config.bilstm_units and not config.bilstm_layers:
         raise ConfigError("task.bilstm_units does nothing without task.bilstm_layers; set task.bilstm_layers=1")
+    _check_features(config)
     if config.head == "mean":
         for name in ("bilstm_layers", "lm_weight", "linear_gain"):
             if getattr(config, name):
@@ -212,6 +213,27 @@ def check_task(config):
         _check_labels(config.labels, record)
     _check_class_weights(config)
     return config
+
+
+def _check_features(config):
+    """Refuses settings that contradict `features`, or do nothing without them."""
+    weighted = config.features in ("weighted_sum_last_four", "weighted_sum_all", "scalar_mix")
+    wrong = [name for name in ("mix_norm", "mix_l2") if getattr(config, name) and not weighted]
+    wrong += ["mix_at"] if config.mix_at == "both" and config.features is None else []
+    if wrong:
+        raise ConfigError(
+            f"task.{wrong[0]} is for task.features, and there for weighted sums; set task.features=scalar_mix, or "
+            f"remove task.{wrong[0]}"
+        )
+    if config.features is None:
+        return
+    names = ("lm_weight", "linear_gain", "reinitialize_layers", "bilstm_layers")
+    for name in names if config.kind == "question_answering" else ("head", *names):
+        if getattr(config, name):
+            raise ConfigError(
+                f"task.{name}={getattr(config, name)} does not apply to task.features={config.features}, whose "
+                "BiLSTM reads a frozen model; remove one of them"
+            )
 
 
 def _check_class_weights(config):

@@ -300,8 +300,10 @@ class Task(abc.ABC):
     # -- model -----------------------------------------------------------------------------------
 
     def head_of(self, config):
-        """The `TaskHead` on a model of the configuration `config`, by `task.head` and `task.bilstm_layers`."""
+        """The `TaskHead` on a model of the configuration `config`, by `task.head`, `.bilstm_layers` and `.features`."""
         head = task_head(config, self.head_kind, self.config.head)
+        if features := self.config.frozen_features:
+            return head.on_features(features)
         return head.above_bilstm(self.config.bilstm_layers, self.config.bilstm_units)
 
     def needs_pooler(self, config):

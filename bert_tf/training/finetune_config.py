@@ -135,8 +135,8 @@ def check_finetuning(config):
             f"task.reinitialize_layers={task.reinitialize_layers} gives layers random weights, which a frozen backbone would "
             "keep; remove task.reinitialize_layers"
         )
-    if getattr(task, "features", None):
-        _check_features(task, config.train)
+    if task.features:
+        _check_features(task, config)
     if task.tokens_per_batch:
         rows = max(1, task.tokens_per_batch // task.sequence_length)
         if rows < config.train.accumulation_steps:
@@ -158,8 +158,11 @@ def _check_encoder(config):
         raise ConfigError(f"encoder gives layers random weights, which train.{kept[0]} would keep; remove train.{kept[0]}")
 
 
-def _check_features(task, train):
+def _check_features(task, config):
     """Rejects settings of how the layers are trained where `task.features` keeps all of them."""
+    train = config.train
+    if config.encoder:
+        raise ConfigError(f"encoder gives layers random weights, which task.features={task.features} would keep; remove one of them")
     for key in ("layer_decay", "gradual_unfreezing", "lora_rank"):
         if getattr(train, key):
             raise ConfigError(f"task.features={task.features} trains no layer of the model; remove train.{key}")

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 import tiny
-from test_feature_tagger import inputs_of, lstm
+from test_features import inputs_of, lstm
 
 from bert_tf.errors import ConfigError
 from bert_tf.models.lstm_lm import LstmLM, LstmLMConfig

@@ -56,13 +56,26 @@ SETTINGS = SIZES | {"dropout": 0.0, "attention_dropout": 0.0, "initializer_range
 @pytest.mark.slow_except("classification", "tagging")
 @pytest.mark.parametrize("name", FILES)
 def test_tasks(name, tmp_path):
+    check(name, tmp_path)
+
+
+FEATURES = {"features": "scalar_mix", "lstm_layers": 1, "lstm_units": 4, "mix_at": "both", "mix_l2": 0.1}
+
+
+@pytest.mark.slow_except("multiple_choice")
+@pytest.mark.parametrize("name", FILES)
+def test_tasks_on_features_of_a_frozen_model(name, tmp_path):
+    check(name, tmp_path, **FEATURES)
+
+
+def check(name, tmp_path, **settings):
     path = tmp_path / FILES[name][0]
     path.write_text(FILES[name][1])
     words = "a good bad film in paris anna paul met one ,".split()
     tokenizer = WordPieceTokenizer(["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *words])
     keras.utils.set_random_seed(0)
     encoder = BertEncoder(BertConfig(tokenizer.vocabulary_size, **SETTINGS))
-    check_task(TASKS[name], path, encoder, tokenizer, tmp_path)
+    check_task(TASKS[name], path, encoder, tokenizer, tmp_path, **settings)
 
 
 @pytest.mark.slow

@@ -53,8 +53,8 @@ class MultipleChoice(TaskModel):
         return {"label": ops.sum(losses * weights)} | others, {"accuracy": (ops.sum(hits * weights), ops.sum(weights))}
 
     def loss_weights(self, features):
-        weights = {"label": ops.sum(features["label_weights"])}
-        return weights | ({"language_model": ops.sum(_row_weights(features))} if self.lm_weight else {})
+        of_rows = super().loss_weights({"label_weights": _row_weights(features)})
+        return of_rows | {"label": ops.sum(features["label_weights"])}
 
 
 def _rows(features):

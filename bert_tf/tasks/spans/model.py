@@ -4,7 +4,9 @@ import tensorflow as tf
 from keras import ops
 
 from bert_tf.errors import ConfigError
+from bert_tf.layers import bilstms
 from bert_tf.layers.heads import last_positions
+from bert_tf.tasks.features import mixes_of, penalty, token_vectors, width_of_mix, width_of_tokens
 from bert_tf.tasks.heads import InferringModel, backbone_inputs
 from bert_tf.tasks.spans.heads import HEADS, IMPOSSIBLE
 
@@ -20,6 +22,8 @@ class SpanModel(InferringModel):
         head: "bert", "electra", "modernbert" or "xlnet"; see `bert_tf.tasks.spans.heads`.
         n_best, beam, max_answer_length, dropout: of `QuestionAnsweringConfig`.
         at_end: whether the position that means "no answer" is the last real one of a row; else it is the first.
+        features: `Features` of a frozen model, which a BiLSTM below the head reads; None: the last layer of one that is
+            trained.
         name: of the Keras model.
 
     Call arguments:
@@ -51,6 +55,7 @@ class SpanModel(InferringModel):
         max_answer_length=30,
         dropout=None,
         at_end=False,
+        features=None,
         name="question_answering",
     ):
         super().__init__(name=name)
@@ -59,30 +64,39 @@ class SpanModel(InferringModel):
                 f"question answering by spans fine-tunes encoders and decoders, and {type(encoder).__name__} is an "
                 "encoder-decoder; set task.kind=text_to_text, or use a model of another family"
             )
-        self.backbone, self.at_end = encoder, at_end
-        self.max_answer_length, config = max_answer_length, encoder.config
+        self.max_answer_length, self.at_end, config = max_answer_length, at_end, encoder.config
+        self.features, self.mixes, self.lstms, width = features, [], [], config.hidden_size
+        if features:
+            encoder, self.mixes = mixes_of(encoder, features)
+            self.lstms = bilstms(features.lstm_layers, features.lstm_units, width_of_mix(features, width))
+            width = width_of_tokens(features, width)
+        self.backbone = encoder
         of_head = HEADS[head]
         if dropout and not of_head.has_dropout:
             raise ConfigError(f"task.dropout={dropout} is for other heads, and that of {head} has none; remove task.dropout")
         if dropout is None:
             dropout = getattr(config, "dropout", 0.0) if of_head.null_alone else 0.0
         beam = (beam or of_head.default_beam) if of_head.null_alone else n_best
-        self.head = of_head(config.hidden_size, config.initializer_range, beam, dropout)
-        self.head.build((None, None, config.hidden_size))
+        self.head = of_head(width, config.initializer_range, beam, dropout)
+        self.head.build((None, None, width))
         self.kept = min(beam * beam, SPANS_PER_ANSWER * n_best)
         self.built = True
 
     def pretrained_head(self):
-        """As that of `TaskModel`."""
+        """As that of `TaskModel`; none above a BiLSTM."""
+        if self.lstms:
+            return {}
         own = {variable.path: variable for variable in self.head.weights}
         return {theirs: own[f"head/{ours}"] for ours, theirs in self.head.pretrained.items()}
 
     def _read(self, features, training):
         """Vectors float32 [B, S, H], and bool [B, S], True at the position that means "no answer"."""
-        hidden = self.backbone(backbone_inputs(self.backbone, features), training=training)["sequence_output"]
+        encoded = self.backbone(backbone_inputs(self.backbone, features), training=training and not self.mixes)
+        mask = ops.cast(features["padding_mask"], "bool")
+        hidden = ops.concatenate(token_vectors(encoded, self.mixes, self.lstms, mask, training), axis=-1)
         column = ops.arange(ops.shape(hidden)[1], dtype="int32")[None]
         null = column == (last_positions(features["padding_mask"]) if self.at_end else 0)
-        return ops.cast(hidden, "float32"), ops.broadcast_to(null, ops.shape(hidden)[:2])
+        return hidden, ops.broadcast_to(null, ops.shape(hidden)[:2])
 
     def call(self, features, training=False):
         hidden, null = self._read(features, training)
@@ -103,9 +117,15 @@ class SpanModel(InferringModel):
         return outputs
 
     def loss_weights(self, features):
-        weight = ops.sum(features["label_weights"])
-        return dict.fromkeys(("span", "answerable") if self.head.null_alone else ("span",), weight)
+        names = ("span", "answerable") if self.head.null_alone else ("span",)
+        return dict.fromkeys((*names, "mix") if self._has_penalty else names, ops.sum(features["label_weights"]))
 
     def loss_sums(self, features, training):
         losses = self.head.losses(*self._read(features, training), features, training)
+        if self._has_penalty:
+            losses["mix"] = penalty(self.mixes, self.features)
         return {name: ops.sum(loss * features["label_weights"]) for name, loss in losses.items()}, {}
+
+    @property
+    def _has_penalty(self):
+        return bool(self.features and self.features.mix_l2)

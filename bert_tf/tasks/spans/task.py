@@ -162,6 +162,7 @@ class QuestionAnsweringTask(Task):
             max_answer_length=config.max_answer_length,
             dropout=config.dropout,
             at_end=null_at_end(self.tokenizer),
+            features=config.frozen_features,
         )
 
     @property

@@ -16,7 +16,6 @@ from bert_tf.tasks.tables.files import FORMATS
 from bert_tf.tasks.tables.labels import check_distinct, class_weights, not_in_label_set
 from bert_tf.tasks.tagging.conll import write_conll
 from bert_tf.tasks.tagging.entities import complete, entities, entity_scores, marks_entities, scores_by_type
-from bert_tf.tasks.tagging.feature_tagger import FeatureTagger
 from bert_tf.tasks.tagging.files import in_scheme, read_tagged, scheme_of_file, without_documents
 from bert_tf.tasks.tagging.schemes import prefixes_of, rewrite
 from bert_tf.tasks.tagging.sequences import cut_sequences, words_of_sentences, words_of_texts
@@ -190,10 +189,6 @@ class TaggingTask(Task):
             raise ConfigError("the tags are not known yet; read the training file first, or set task.labels")
         config, units = self.config, len(self.labels)
         options = {"class_weights": self.class_weights, "label_smoothing": config.label_smoothing, "name": "tagging"}
-        if config.features:
-            sizes = (config.features, config.lstm_layers, config.lstm_units)
-            options |= {name: getattr(config, name) for name in ("mix_at", "mix_norm", "mix_l2")}
-            return FeatureTagger(encoder, units, *sizes, config.dropout, **options)
         options |= {"head": self.head_of(encoder.config), "lm_weight": config.lm_weight}
         return Classifier(encoder, units, config.dropout, **options)
 

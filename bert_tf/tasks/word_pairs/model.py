@@ -5,6 +5,7 @@ from keras import ops
 
 from bert_tf.backend import Dense
 from bert_tf.models.task_heads import TaskHead
+from bert_tf.tasks.features import token_vectors, width_of_tokens
 from bert_tf.tasks.heads import Classifier, backbone_inputs, mean_of_tokens
 
 #: The width of the projections of "attention": `classifier_hid_dim` of jiant 1.2.1, defaults.conf.
@@ -42,13 +43,17 @@ class WordPairClassifier(Classifier):
     def __init__(self, encoder, units, dropout=None, pooling="mean", head=None, name="task", **options):
         head = head or TaskHead("pooled")
         reads = head.reads if pooling == "mean" else "first"  # "attention" has no vector of the text, nor a pooler
-        width = 3 * encoder.config.hidden_size if pooling == "mean" else 2 * PROJECTION
+        features, hidden = head.features, encoder.config.hidden_size
+        of_token = width_of_tokens(features, hidden) if features else hidden
+        width = 3 * of_token if pooling == "mean" else 2 * PROJECTION
         plain = TaskHead(reads, dropout=head.dropout)
+        if features:
+            plain = plain.on_features(features)
         super().__init__(encoder, units, dropout, head=plain, width=width, name=name, **options)
         self.pooling, self.projections, self.scores = pooling, [], []
         if pooling == "attention":
             for word in (1, 2):
-                self.projections.append(self._dense(PROJECTION, f"projection_{word}", encoder.config.hidden_size))
+                self.projections.append(self._dense(PROJECTION, f"projection_{word}", of_token))
                 self.scores.append(self._dense(1, f"score_{word}", PROJECTION))
 
     def _dense(self, units, name, width):
@@ -59,25 +64,30 @@ class WordPairClassifier(Classifier):
 
     def outputs(self, features, training=False):
         inputs = backbone_inputs(self.backbone, features)
-        encoded = self.backbone(inputs, training=training)
-        x = ops.cast(encoded["sequence_output"], "float32")  # [B, S, H]
+        encoded = self.backbone(inputs, training=training and not self.mixes)
+        mask = ops.cast(inputs["padding_mask"], "bool")
+        parts = token_vectors(encoded, self.mixes, self.lstms, mask, training)
+        x = ops.concatenate(parts, axis=-1)  # [B, S, W]
         column = ops.arange(ops.shape(x)[1])[None, None]
         spans = ops.convert_to_tensor(features["spans"], "int32")
         inside = (column >= spans[:, :, :1]) & (column < spans[:, :, 1:])  # [B, 2, S]
         if self.pooling == "mean":
             words = [mean_of_tokens(x, inside[:, word]) for word in range(2)]
-            vectors = [ops.cast(self._text_vector(encoded, x, inputs), "float32"), *words]
+            vectors = [*self._text_vectors(encoded, parts, mask), *words]
         else:
             vectors = [self._weighted_sum(x, inside[:, word], word) for word in range(2)]
         return self.head(ops.concatenate(vectors, axis=-1), training=training)
 
-    def _text_vector(self, encoded, x, inputs):
-        """[B, H]: what a classifier of the whole text reads."""
+    def _text_vectors(self, encoded, parts, mask):
+        """A list of float32 [B, W]: what a classifier of the whole text reads."""
+        if self.lstms:
+            return self._ends_of(parts, mask)
         if self.task_head.reads == "mean":
-            return mean_of_tokens(x, inputs["padding_mask"])
+            return [mean_of_tokens(parts[0], mask)]
         if self.task_head.reads == "first":
-            return x[:, 0]
-        return self.pooler(encoded["sequence_output"]) if self.pooler else encoded["pooled_output"]
+            return [parts[0][:, 0]]
+        pooled = self.pooler(encoded["sequence_output"]) if self.pooler else encoded["pooled_output"]
+        return [ops.cast(pooled, "float32")]
 
     def _weighted_sum(self, x, inside, word):
         """[B, S, H], bool [B, S] -> [B, 512]."""

@@ -8,8 +8,10 @@ import tiny_questions as tiny
 
 from bert_tf.backend import AdamW
 from bert_tf.errors import ConfigError, DataError
+from bert_tf.models.task_heads import Features
 from bert_tf.tasks import TASKS, load_task
 from bert_tf.tasks.record import check_task as check_settings
+from bert_tf.tasks.spans.model import SpanModel
 from bert_tf.testing import check_task
 
 
@@ -19,6 +21,21 @@ def test_it_passes_the_check(head, tmp_path):
     path = tiny.write_squad(tmp_path / "a.json")
     settings = {"max_query_length": 6, "stride": 16, "head": head, "n_best": 3, "beam": None if head == "bert" else 3}
     check_task(TASKS["question_answering"], path, tiny.encoder(), tiny.tokenizer(), tmp_path, **settings)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("head", ["modernbert", "xlnet"])
+def test_it_reads_the_features_of_a_frozen_model(head, tmp_path):
+    path = tiny.write_squad(tmp_path / "a.json")
+    settings = {"max_query_length": 6, "stride": 16, "head": head, "n_best": 3, "features": "concatenate_last_four"}
+    settings |= {"lstm_units": 4, "lstm_layers": 1, "mix_at": "both"}
+    check_task(TASKS["question_answering"], path, tiny.encoder(num_layers=4), tiny.tokenizer(), tmp_path, **settings)
+
+
+def test_the_head_above_features_has_its_own_dropout_and_weights():
+    model = SpanModel(tiny.encoder(), head="xlnet", features=Features("last", 1, 4))
+    assert model.head.dropout.rate == 0.0 and model.head.start.kernel.shape == (8, 1) and not model.pretrained_head()
+    assert not model.backbone.trainable and len(model.lstms) == 1
 
 
 @pytest.fixture(scope="module")

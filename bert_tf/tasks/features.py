@@ -1,4 +1,4 @@
-"""The feature-based approach: a frozen model, a mix of its layers, a BiLSTM and the output layer of the tags.
+"""The feature-based approach: a frozen model and a mix of its layers, which a BiLSTM below a task's head reads.
 
 Devlin et al. 2019, section 5.3 and table 7. A weighted sum is that of Peters et al. 2018 (ELMo), equation 1: the paper
 names no other, and its code was not published.
@@ -7,10 +7,8 @@ names no other, and its code was not published.
 from keras import ops
 
 from bert_tf.errors import ConfigError
-from bert_tf.layers import ScalarMix, bilstms
-from bert_tf.models.task_heads import BERT_HEADS
+from bert_tf.layers import ScalarMix
 from bert_tf.models.weights import by_path
-from bert_tf.tasks.heads import Classifier, backbone_inputs
 
 #: `task.features` -> (first, last) of the hidden states that are read, from the end where negative, and how they are put
 #: together. Hidden state 0 is the output of the embeddings, i that of layer i.
@@ -39,6 +37,9 @@ class LayerMix(ScalarMix):
 
     Returns:
         float32 [B, S, H], or [B, S, 4 H] of concatenated layers.
+
+    Attributes:
+        numbers: of the hidden states that are read.
 
     Raises:
         ConfigError: the model has too few layers.
@@ -69,80 +70,60 @@ class LayerMix(ScalarMix):
         return super().call(chosen, padding_mask=padding_mask)
 
 
-class FeatureTagger(Classifier):
-    """Tags every token from the frozen outputs of a model's layers, by a BiLSTM.
-
-    The model keeps its weights, and has no dropout.
+def mixes_of(encoder, features):
+    """(The same model with the outputs of its layers and frozen weights, the built `LayerMix`es that are read of it).
 
     Args:
         encoder: an encoder or decoder that gives the outputs of its layers.
-        units: the number of tags.
-        features: a key of `MIXES`.
-        lstm_layers, lstm_units: of the BiLSTM; units in each direction.
-        mix_at: "input": the BiLSTM reads the mix; "both": another mix of the same kind stands beside its output, too, before
-            the output layer (Peters et al. 2018, section 3.2).
-        mix_norm: of `LayerMix`: whether each layer is normalized before it is mixed.
-        mix_l2: the weight of the sum of squares of the mixes' weights in the training loss, which draws the layers'
-            shares to their mean (Peters et al. 2018, section 3.3).
-        dropout: before the output layer; None for 0.1.
-        options: of `Classifier`: `class_weights`, `label_smoothing`.
-
-    Returns:
-        As `Classifier`: {"logits", "probabilities"}, float32 [B, S, C].
+        features: `Features`.
 
     Raises:
         ConfigError: a model with too few layers, or one that does not give the outputs of its layers.
-
-    Example:
-        model = FeatureTagger(encoder, units=3, features="last", lstm_units=8)
-        model(tokenizer.pack(tokenizer.tokenize(["a film"]), sequence_length=8))["logits"].shape  # [1, 8, 3]
     """
+    encoder = with_hidden_states(encoder)
+    names = {"input": ("mix",), "both": ("mix", "output_mix")}[features.mix_at]
+    mixes = [LayerMix(features.layers, encoder.config.num_layers, features.mix_norm, name=name) for name in names]
+    for mix in mixes:
+        mix.build(None)
+    encoder.trainable = False
+    return encoder, mixes
 
-    def __init__(
-        self,
-        encoder,
-        units,
-        features,
-        lstm_layers=2,
-        lstm_units=768,
-        dropout=None,
-        mix_at="input",
-        mix_norm=False,
-        mix_l2=0.0,
-        name="task",
-        **options,
-    ):
-        encoder = with_hidden_states(encoder)
-        head, hidden = BERT_HEADS["tagging"], encoder.config.hidden_size
-        names = {"input": ("mix",), "both": ("mix", "output_mix")}[mix_at]
-        mixes = [LayerMix(features, encoder.config.num_layers, mix_norm, name=own) for own in names]
-        size = len(mixes[0].numbers) * hidden if mixes[0].how == "concatenate" else hidden
-        of_head = 2 * lstm_units + size * (len(mixes) - 1)
-        super().__init__(encoder, units, dropout, head=head, width=of_head, name=name, **options)
-        self.mixes, self.mix_l2 = mixes, mix_l2
-        for mix in mixes:
-            mix.build(None)
-        encoder.trainable = False
-        self.lstms = bilstms(lstm_layers, lstm_units, size)
 
-    def outputs(self, features, training=False):
-        inputs = backbone_inputs(self.backbone, features)
-        hidden_states = self.backbone(inputs, training=False)["hidden_states"]
-        mask = ops.cast(inputs["padding_mask"], "bool")
-        x, *others = (mix(hidden_states, padding_mask=mask) for mix in self.mixes)
-        for lstm in self.lstms:
-            x = lstm(x, mask=mask, training=training)
-        return self.head(ops.concatenate([x, *others], axis=-1) if others else x, training=training)
+def width_of_mix(features, hidden):
+    """The width of a `LayerMix` of vectors of width `hidden`."""
+    return 4 * hidden if MIXES[features.layers][1] == "concatenate" else hidden
 
-    def loss_weights(self, features):
-        return super().loss_weights(features) | ({"mix": ops.sum(features["label_weights"])} if self.mix_l2 else {})
 
-    def loss_sums(self, features, training):
-        losses, metrics = super().loss_sums(features, training)
-        if self.mix_l2:
-            squares = sum(ops.sum(ops.square(mix.weight)) for mix in self.mixes)
-            losses["mix"] = self.mix_l2 * squares * ops.sum(features["label_weights"])
-        return losses, metrics
+def width_of_tokens(features, hidden):
+    """The width of `token_vectors` side by side, of a model of width `hidden`."""
+    return 2 * features.lstm_units + (width_of_mix(features, hidden) if features.mix_at == "both" else 0)
+
+
+def token_vectors(encoded, mixes, lstms, mask, training=False):
+    """What a BiLSTM computes of a model's last layer, or of the first of several mixes of its layers.
+
+    Args:
+        encoded: what the model returned.
+        mixes: list of `LayerMix`; [] for the last layer.
+        lstms: list of `BiLstm`.
+        mask: bool [B, S].
+        training: of the BiLSTM.
+
+    Returns:
+        A list: float32 [B, S, 2 units], and the other mixes, float32 [B, S, W].
+    """
+    if mixes:
+        x, *others = (mix(encoded["hidden_states"], padding_mask=mask) for mix in mixes)
+    else:
+        x, *others = (ops.cast(encoded["sequence_output"], "float32"),)
+    for lstm in lstms:
+        x = lstm(x, mask=mask, training=training)
+    return [x, *others]
+
+
+def penalty(mixes, features):
+    """The term of the loss for one example: `mix_l2` times the sum of squares of the mixes' weights."""
+    return features.mix_l2 * sum(ops.sum(ops.square(mix.weight)) for mix in mixes)
 
 
 def with_hidden_states(encoder):

@@ -9,7 +9,7 @@ from bert_tf.backend import AdamW
 from bert_tf.errors import ConfigError
 from bert_tf.export import ServedTagger
 from bert_tf.tasks import build_task, check_task
-from bert_tf.tasks.tagging.feature_tagger import MIXES, LayerMix, with_hidden_states
+from bert_tf.tasks.features import MIXES, LayerMix, with_hidden_states
 from bert_tf.training.checkpoints import Checkpoints
 from bert_tf.training.finetune_config import FinetuneConfig, check_finetuning
 
@@ -101,6 +101,23 @@ def test_the_outputs_are_those_of_two_bilstms_without_padding():
         np.testing.assert_allclose(served["label_probabilities"][index][mask], expected, atol=1e-5)
 
 
+def test_a_text_is_read_by_the_ends_of_the_directions_and_the_mean_of_the_second_mix():
+    settings = {"features": "last", "lstm_layers": 1, "lstm_units": 6, "mix_at": "both", "dropout": 0.0}
+    task = build_task({"kind": "regression", "sequence_length": 16} | settings, tiny.tokenizer())
+    train = task.examples(["a good film", "bad", "the awful plot was bad"], labels=[3.0, 1.0, 2.0])
+    model = task.model(tiny.encoder(layers=2, seed=1))
+    assert not task.needs_pooler(model.backbone.config) and not any(v.path.startswith("mix") for v in model.weights)
+    (features,) = task.dataset(train, 3)
+    states = np.float64(with_hidden_states(model.backbone)(inputs_of(features))["hidden_states"][-1])
+    (layer,), (kernel, bias) = model.lstms, (np.float64(w) for w in model.head.dense.get_weights())
+    forward, backward = ([np.float64(w) for w in part.get_weights()] for part in (layer.forward_layer, layer.backward_layer))
+    outputs = model.outputs(features)
+    for row, mask in enumerate(features["padding_mask"].numpy()):
+        x = states[row, mask]
+        read = np.concatenate([lstm(x, *forward)[-1], lstm(x[::-1], *backward)[-1], x.mean(axis=0)])
+        np.testing.assert_allclose(outputs[row], read @ kernel + bias, rtol=1e-4, atol=1e-5)
+
+
 @pytest.mark.slow
 def test_a_tagger_of_features_trains_beside_a_frozen_model(tmp_path):
     encoder = tiny.encoder(layers=2, dropout=0.3, seed=1)
@@ -152,6 +169,8 @@ def finetuning(train=None, **task):
         ({"freeze": 1}, {}, "task.features=last freezes the whole model; remove train.freeze=1"),
         ({}, {"head": "bert"}, "task.head=bert does not apply to task.features=last"),
         ({}, {"features": "first"}, "task.features"),
+        ({}, {"kind": "classification", "linear_gain": True}, "task.linear_gain=True does not apply to task.features=last"),
+        ({}, {"kind": "text_to_text"}, "task.features does not apply to task.kind=text_to_text"),
         ({}, {"mix_l2": 0.1}, "task.mix_l2 is for task.features, and there for weighted sums"),
     ],
 )
