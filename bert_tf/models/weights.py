@@ -276,6 +276,24 @@ def by_path(model):
     return model if isinstance(model, dict) else {v.path: v for v in model.weights}
 
 
+def with_output(encoder, option):
+    """The same model with a further output: `encoder` itself if it has it, else a copy with the same weights.
+
+    Args:
+        encoder: of a model family.
+        option: an argument of its class, such as "output_hidden_states"; None is returned where there is no such one.
+    """
+    settings = encoder.get_config()
+    if option not in settings:
+        return None
+    if settings[option]:
+        return encoder
+    whole, known = type(encoder).from_config(settings | {option: True}), by_path(encoder)
+    for path, variable in by_path(whole).items():
+        variable.assign(known[path])
+    return whole
+
+
 def part_of(path):
     """The part of a model that a variable belongs to, such as "pooler": the first word of its path."""
     return path.split("/", 1)[0]

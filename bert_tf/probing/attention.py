@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 
 from bert_tf.errors import ConfigError, DataError
-from bert_tf.models.weights import by_path
+from bert_tf.models.weights import with_output
 from bert_tf.parsing import brief
 from bert_tf.reporting.document import document
 from bert_tf.reporting.markup import h
@@ -151,14 +151,9 @@ def write_attention_page(attention, path, title="Attention"):
 
 def with_attention(encoder):
     """The same model with `attention_scores` among its outputs."""
-    settings = encoder.get_config()
-    if "output_attention_scores" not in settings:
+    whole = with_output(encoder, "output_attention_scores")
+    if whole is None:
         raise ConfigError(f"{type(encoder).__name__} does not give its attention; give an encoder or a decoder")
-    if settings["output_attention_scores"]:
-        return encoder
-    whole, known = type(encoder).from_config(settings | {"output_attention_scores": True}), by_path(encoder)
-    for path, variable in by_path(whole).items():
-        variable.assign(known[path])
     return whole
 
 

@@ -18,8 +18,8 @@ from bert_tf.errors import DataError
 from bert_tf.probing.layer_charts import grid, layer_chart
 from bert_tf.probing.tables import ProbeTable
 from bert_tf.tasks.config import TaskConfig
-from bert_tf.tasks.heads import INPUTS
 from bert_tf.tasks.features import with_hidden_states
+from bert_tf.tasks.heads import INPUTS
 from bert_tf.tasks.tagging.sequences import cut_sequences, words_of_sentences
 
 #: Classes of the length of a sentence, with as many training sentences each.

@@ -5,8 +5,8 @@ import tensorflow as tf
 from keras import ops
 
 from bert_tf.backend import as_graph
-from bert_tf.tasks.heads import INPUTS
 from bert_tf.tasks.features import with_hidden_states
+from bert_tf.tasks.heads import INPUTS
 
 
 def model_rows(tokenizer, sequences, batch_size):

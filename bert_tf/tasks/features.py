@@ -8,7 +8,7 @@ from keras import ops
 
 from bert_tf.errors import ConfigError
 from bert_tf.layers import ScalarMix
-from bert_tf.models.weights import by_path
+from bert_tf.models.weights import with_output
 
 #: `task.features` -> (first, last) of the hidden states that are read, from the end where negative, and how they are put
 #: together. Hidden state 0 is the output of the embeddings, i that of layer i.
@@ -132,15 +132,10 @@ def with_hidden_states(encoder):
     Raises:
         ConfigError: a model that cannot give them.
     """
-    settings = encoder.get_config()
-    if "output_hidden_states" not in settings or encoder.kind == "encoder_decoder":
+    whole = None if encoder.kind == "encoder_decoder" else with_output(encoder, "output_hidden_states")
+    if whole is None:
         raise ConfigError(
             f"{type(encoder).__name__} does not give the outputs of its layers, which task.features and the probes of layers read; "
             "remove task.features, or probe an encoder or a decoder"
         )
-    if settings["output_hidden_states"]:
-        return encoder
-    whole, known = type(encoder).from_config(settings | {"output_hidden_states": True}), by_path(encoder)
-    for path, variable in by_path(whole).items():
-        variable.assign(known[path])
     return whole

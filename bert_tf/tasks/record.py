@@ -146,7 +146,7 @@ TASKS = Registry(
             config=TextToTextConfig,
             without=(
                 "preset", "head", "dropout", "pair_order", "lm_weight", "linear_gain", "reinitialize_layers",
-                "bilstm_layers", "features",
+                "bilstm_layers", "features", "lstm_layers", "lstm_units",
             ),  # fmt: skip
         ),
         TaskRecord(

@@ -8,8 +8,11 @@ from bert_tf import config
 from bert_tf.backend import AdamW
 from bert_tf.errors import ConfigError
 from bert_tf.export import ServedTagger
+from bert_tf.models.task_heads import Features, TaskHead
 from bert_tf.tasks import build_task, check_task
 from bert_tf.tasks.features import MIXES, LayerMix, with_hidden_states
+from bert_tf.tasks.heads import Classifier
+from bert_tf.tasks.word_pairs.model import WordPairClassifier
 from bert_tf.training.checkpoints import Checkpoints
 from bert_tf.training.finetune_config import FinetuneConfig, check_finetuning
 
@@ -154,6 +157,29 @@ def test_the_penalty_of_the_mix_counts_once_in_an_update():
     assert losses["loss"] == pytest.approx([losses["label_loss"][0] + 0.5])
 
 
+def test_the_penalty_counts_once_for_a_question_with_any_number_of_options():
+    settings = {"kind": "multiple_choice", "features": "weighted_sum_all", "lstm_layers": 1, "lstm_units": 4, "mix_l2": 0.1}
+    task = build_task(settings | {"sequence_length": 16}, tiny.tokenizer())
+    questions = [{"context": "a film", "options": ["good", "bad", "fine"]}, {"context": "bad", "options": ["a film", "plot"]}]
+    model = task.model(tiny.encoder(layers=2, seed=1))
+    model.mixes[0].weight.assign([1.0, 2.0])
+    model.compile(AdamW(0.0))
+    losses = model.fit(task.dataset(task.examples(questions, [0, 1]), 2, training=True), verbose=0).history
+    assert losses["mix_loss"] == pytest.approx([0.5]) and losses["loss"] == pytest.approx([losses["label_loss"][0] + 0.5])
+
+
+@pytest.mark.parametrize("model", [
+    lambda encoder, head: Classifier(encoder, 2, head=head), lambda encoder, head: WordPairClassifier(encoder, 2, head=head),
+])  # fmt: skip
+def test_a_frozen_model_has_no_dropout(model):
+    encoder = tiny.encoder(layers=2, dropout=0.5, seed=1)
+    model = model(encoder, TaskHead("pooled", dropout=0.0).on_features(Features("last", lstm_layers=1, lstm_units=4)))
+    features = tiny.tokenizer().pack(tiny.tokenizer().tokenize(["a good film"]), sequence_length=8)
+    features |= {"spans": np.array([[[1, 2], [2, 4]]])}
+    model.head.dropout.rate = 0.0
+    np.testing.assert_array_equal(model.outputs(features, training=True), model.outputs(features))
+
+
 def finetuning(train=None, **task):
     task = {"kind": "tagging", "features": "last"} | task
     data = {"train": "a.conll", "dev": "a.conll"}
@@ -170,6 +196,7 @@ def finetuning(train=None, **task):
         ({}, {"head": "bert"}, "task.head=bert does not apply to task.features=last"),
         ({}, {"features": "first"}, "task.features"),
         ({}, {"kind": "classification", "linear_gain": True}, "task.linear_gain=True does not apply to task.features=last"),
+        ({}, {"kind": "text_to_text", "features": None, "lstm_units": 8}, "task.lstm_units does not apply"),
         ({}, {"kind": "text_to_text"}, "task.features does not apply to task.kind=text_to_text"),
         ({}, {"mix_l2": 0.1}, "task.mix_l2 is for task.features, and there for weighted sums"),
     ],
