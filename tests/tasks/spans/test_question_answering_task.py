@@ -1,5 +1,6 @@
 """Question answering: the public check, training, decisions about impossible questions, windows in predictions."""
 
+import dataclasses
 import json
 
 import numpy as np
@@ -8,6 +9,7 @@ import tiny_questions as tiny
 
 from bert_tf.backend import AdamW
 from bert_tf.errors import ConfigError, DataError
+from bert_tf.models import BertEncoder
 from bert_tf.models.task_heads import Features
 from bert_tf.tasks import TASKS, load_task
 from bert_tf.tasks.record import check_task as check_settings
@@ -36,6 +38,19 @@ def test_the_head_above_features_has_its_own_dropout_and_weights():
     model = SpanModel(tiny.encoder(), head="xlnet", features=Features("last", 1, 4))
     assert model.head.dropout.rate == 0.0 and model.head.start.kernel.shape == (8, 1) and not model.pretrained_head()
     assert not model.backbone.trainable and len(model.lstms) == 1
+
+
+def test_frozen_features_have_no_dropout_and_one_penalty():
+    encoder = BertEncoder(dataclasses.replace(tiny.encoder().config, dropout=0.5), pooler=False)
+    model = SpanModel(encoder, dropout=0.0, features=Features("scalar_mix", 1, 4, mix_l2=0.1))
+    model.mixes[0].weight.assign([1.0, 2.0])
+    row = tiny.tokenizer().pack(tiny.tokenizer().tokenize(["a film"]), tiny.tokenizer().tokenize(["in paris"]), 16)
+    labels = {name: np.array([4], "int32") for name in ("start_positions", "end_positions")}
+    features = row | labels | {"label_weights": np.array([2.0], "float32")}
+    trained, _ = model.loss_sums(features, training=True)
+    evaluated, _ = model.loss_sums(features, training=False)
+    assert float(trained["span"]) == float(evaluated["span"]) > 0
+    assert float(trained["mix"]) / float(model.loss_weights(features)["mix"]) == pytest.approx(0.1 * (1 + 4))
 
 
 @pytest.fixture(scope="module")
