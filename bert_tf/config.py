@@ -60,7 +60,15 @@ class Range:
         )
 
 
-def build(cls, mapping, where="", base=None):
+class _Whole(typing.NamedTuple):
+    """A whole configuration: its dataclass, what a YAML file holds, and the prefix of its keys in messages."""
+
+    cls: type
+    mapping: dict
+    where: str
+
+
+def build(cls, mapping, where="", base=None, whole=None):
     """Fills the dataclass `cls` from a nested mapping.
 
     Args:
@@ -72,6 +80,7 @@ def build(cls, mapping, where="", base=None):
         where: dotted prefix (or file name) used in messages.
         base: an instance of `cls` with the values of absent keys; None for the fields' defaults. A section keeps those
             of its own default.
+        whole: the `_Whole` of which this is a section; None where it is none.
 
     Returns:
         An instance of `cls`.
@@ -83,6 +92,7 @@ def build(cls, mapping, where="", base=None):
         mapping = {}
     if not isinstance(mapping, dict):
         raise ConfigError(f"{where or 'the configuration'} must be a mapping, got {brief(mapping)}")
+    whole = whole or _Whole(cls, mapping, where)
     cls, base = _chosen(cls, mapping, where, base)
     fields = {f.name: f for f in dataclasses.fields(cls) if f.init}
     hints = _hints(cls)
@@ -90,13 +100,13 @@ def build(cls, mapping, where="", base=None):
     for key, value in mapping.items():
         path = _join(where, key)
         if key not in fields:
-            raise ConfigError(_unknown_key(cls, key, where))
+            raise ConfigError(_unknown_key(cls, key, where, whole))
         renamed = getattr(cls, "RENAMED_VALUES", {}).get(key, {})
         if isinstance(value, str) and value in renamed:
             raise ConfigError(f"'{path}': '{value}' is now '{renamed[value]}'")
         default = getattr(base, key) if base is not None else _default(fields[key])
         if dataclasses.is_dataclass(hints[key]) and isinstance(value, dict) and default is not None:
-            values[key] = build(hints[key], value, path, default)
+            values[key] = build(hints[key], value, path, default, whole)
         else:
             values[key] = _coerce(hints[key], value, path)
     for name, field in fields.items() if base is None else ():
@@ -120,8 +130,8 @@ def _chosen(cls, mapping, where, base):
     return known[name], base if type(base) is known[name] else None
 
 
-def _unknown_key(cls, key, where):
-    """What is wrong with a key that `cls` has no field for."""
+def _unknown_key(cls, key, where, whole):
+    """What is wrong with a key that `cls`, a section of `whole`, has no field for."""
     path = brief(_join(where, key))[1:-1]
     if key in getattr(cls, "RENAMED", {}):
         return f"'{path}' is now '{_join(where, cls.RENAMED[key])}'"
@@ -132,7 +142,22 @@ def _unknown_key(cls, key, where):
         chosen = next(name for name, choice in cls.choices().items() if choice is cls)
         chooser = _join(where, cls.CHOSEN_BY)
         return f"'{path}' applies only to {listed(owners)}, but {chooser} is '{chosen}'; remove '{path}'"
+    places = list(_places(*whole, key))
+    if len(places) == 1:
+        return f"unknown key '{path}'; did you mean '{places[0]}'?"
     return f"unknown key '{path}'{nearest(str(key), [f.name for f in dataclasses.fields(cls) if f.init])}"
+
+
+def _places(cls, mapping, where, key):
+    """The paths of a configuration at which a key of this name stands, in the sections that `mapping` chooses."""
+    if hasattr(cls, "choices"):
+        cls = cls.choices().get(str(mapping.get(cls.CHOSEN_BY, getattr(cls, cls.CHOSEN_BY, None))), cls)
+    for name, hint in _hints(cls).items():
+        if name == key:
+            yield _join(where, name)
+        elif dataclasses.is_dataclass(hint):
+            section = mapping.get(name)
+            yield from _places(hint, section if isinstance(section, dict) else {}, _join(where, name), key)
 
 
 def _owners(cls, key):

@@ -83,6 +83,7 @@ def test_a_file_that_holds_no_mapping(tmp_path, content, kind):
     ("override", "message"),
     [
         ("train.batchsize=3", "unknown key 'train.batchsize'; did you mean 'batch_size'?"),
+        ("batch_size=3", "unknown key 'batch_size'; did you mean 'train.batch_size'?"),
         ("trian.batch_size=3", "unknown key 'trian'; did you mean 'train'?"),
         ("train.batch_size=many", "'train.batch_size' must be int, got 'many'"),
         ("train.batch_size=1.5", "'train.batch_size' must be int, got 1.5"),
@@ -238,6 +239,10 @@ def test_a_section_is_chosen_by_its_name():
         ({"shape": {"name": "square", "line": "broken"}}, "'shape.line': 'broken' is now 'dashed'"),
         ({"shape": {"name": "square", "colour": 3}}, "'shape.colour' was removed: shapes have none"),
         ({"size": 3}, "'size' is now 'shape.side'"),
+        ({"shape": {"steps": 3}}, "unknown key 'shape.steps'; did you mean 'steps'?"),
+        ({"side": 3, "shape": {"name": "square"}}, "unknown key 'side'; did you mean 'shape.side'?"),
+        ({"side": 3, "shape": {"name": ["square"]}}, "unknown key 'side'; known: shape, steps"),
+        ({"radius": 3, "shape": {"name": "square"}}, "unknown key 'radius'; known: shape, steps"),
     ],
 )
 def test_keys_of_other_choices_and_versions_are_explained(mapping, message):
