@@ -113,7 +113,7 @@ class FromTeacher(FromLabels):
         teacher = TaskView(self.teacher) if asked else None
         return Distiller(TaskView(model), teacher, self.terms, self.teacher.backbone.config)
 
-    def prepare(self, task, examples, folder, writes):
+    def prepare(self, task, model, examples, dev, folder, writes):
         sequences, extras = dataclasses.replace(task.sequences(examples), extras={}), {}
         if reads_predictions(self.terms):
             identities = {name: identity for name, (_, identity) in self.identities().items() if name != "init_from"}

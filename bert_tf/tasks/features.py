@@ -23,6 +23,10 @@ MIXES = {
 }
 
 
+#: The name of the outputs of a frozen model's layers in a batch that has them: float [B, S, layers that are read, H].
+FROZEN_OUTPUTS = "frozen_outputs"
+
+
 class LayerMix(ScalarMix):
     """One vector a token from the outputs of a model's layers.
 
@@ -32,7 +36,8 @@ class LayerMix(ScalarMix):
         normalizes: of `ScalarMix`, for weighted sums.
 
     Call arguments:
-        hidden_states: list of num_layers + 1 float [B, S, H], that of the embeddings first.
+        hidden_states: list of num_layers + 1 float [B, S, H], that of the embeddings first; or a dict of those that are
+            read, by their numbers.
         padding_mask: bool [B, S], for `normalizes`.
 
     Returns:
@@ -97,6 +102,21 @@ def width_of_mix(features, hidden):
 def width_of_tokens(features, hidden):
     """The width of `token_vectors` side by side, of a model of width `hidden`."""
     return 2 * features.lstm_units + (width_of_mix(features, hidden) if features.mix_at == "both" else 0)
+
+
+def encode(backbone, mixes, inputs, training=False):
+    """What a model returns for a batch; of a frozen one the outputs of its layers, where the batch has them.
+
+    Args:
+        backbone: the model.
+        mixes: list of `LayerMix`es of its layers; [] for a model that is trained.
+        inputs: what it reads, and `FROZEN_OUTPUTS` in some batches.
+        training: of the whole model; a frozen one has no dropout.
+    """
+    if FROZEN_OUTPUTS not in inputs:
+        return backbone(inputs, training=training and not mixes)
+    kept = inputs[FROZEN_OUTPUTS]
+    return {"hidden_states": {number: kept[:, :, place] for place, number in enumerate(mixes[0].numbers)}}
 
 
 def token_vectors(encoded, mixes, lstms, mask, training=False):

@@ -17,7 +17,7 @@ from bert_tf.layers.gather import gather_positions
 from bert_tf.layers.heads import last_positions
 from bert_tf.models.task_heads import BERT_HEADS
 from bert_tf.objectives.losses import cross_entropy_sums
-from bert_tf.tasks.features import mixes_of, penalty, token_vectors, width_of_mix, width_of_tokens
+from bert_tf.tasks.features import FROZEN_OUTPUTS, encode, mixes_of, penalty, token_vectors, width_of_mix, width_of_tokens
 from bert_tf.tasks.texts.pair_order import check_layout, swapped
 
 INPUTS = ("token_ids", "segment_ids", "padding_mask")
@@ -185,7 +185,7 @@ class TaskModel(InferringModel):
         """What the head reads: float [B, H] if pooled, else [B, S, H]."""
         reads = self.task_head.reads
         if self.lstms:
-            encoded = self.backbone(inputs, training=training and not self.mixes)
+            encoded = encode(self.backbone, self.mixes, inputs, training)
             return self._above_bilstm(encoded, inputs, training)
         if reads in ("tokens", "mean"):
             x = self.backbone(inputs, training=training)["sequence_output"]
@@ -372,8 +372,12 @@ class Regressor(TaskModel):
 
 
 def backbone_inputs(backbone, features):
-    """What a model reads of a text: `INPUTS`; of one that was trained with a prefix the whole text is the prefix."""
+    """What a model reads of a text: `INPUTS`; of one that was trained with a prefix the whole text is the prefix.
+
+    With them stands what a frozen model computed of them, where the features have it.
+    """
     inputs = {name: features[name] for name in INPUTS}
+    inputs |= {FROZEN_OUTPUTS: features[FROZEN_OUTPUTS]} if FROZEN_OUTPUTS in features else {}
     return inputs | ({"prefix_mask": inputs["padding_mask"]} if backbone.prefix else {})
 
 

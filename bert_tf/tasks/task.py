@@ -20,6 +20,7 @@ from bert_tf.hub import local_file
 from bert_tf.models.families import task_head
 from bert_tf.reporting.guard import guarded
 from bert_tf.tasks.examples import Examples
+from bert_tf.tasks.features import FROZEN_OUTPUTS
 from bert_tf.tasks.heads import INPUTS
 from bert_tf.tasks.record import TASKS, check_task
 from bert_tf.tasks.reinitialization import reinitialize_top_layers, with_vocabulary
@@ -97,7 +98,7 @@ class Task(abc.ABC):
     #: Of a task that writes texts the `Frame` in which its model reads sources; None for other tasks.
     frame = None
     #: The features that the model's `infer` takes, where they are there.
-    inferred = INPUTS
+    inferred = (*INPUTS, FROZEN_OUTPUTS)
 
     def __init__(self, config, tokenizer):
         self.config = check_task(config)

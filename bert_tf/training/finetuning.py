@@ -171,7 +171,7 @@ def _train_and_measure(config, run, folder, task, data, strategy, begin, writes,
             record = configuration.to_dict(config) | {"model": describe(model.backbone.config)}
             configuration.save(record, run.path / CONFIG)
             _keep_findings(run, learning_rate=sampled(make_schedule(config.optimizer, total), total))
-        learning.prepare(task, examples, folder.path, writes)
+        learning.prepare(task, model, examples, dev, folder.path, writes)
         result = {"metric": task.metric, "seed": train.seed, "baselines": {}}
         for split, measured in (("dev", dev), ("test", test)):  # before the training, in case the metric is undefined there
             if measured is not None and (writes or split == "dev"):

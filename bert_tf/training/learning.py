@@ -4,6 +4,7 @@ import dataclasses
 
 from bert_tf.hub import local_file
 from bert_tf.tasks import build_task
+from bert_tf.tasks.frozen_outputs import keep_frozen_outputs
 from bert_tf.training import inputs
 from bert_tf.training.loading import finetuning_dropout, load_encoder, load_head, load_new_encoder, new_config
 from bert_tf.training.sources import identity_of, open_source
@@ -63,15 +64,18 @@ class FromLabels:
         """The `TrainableModel` that is `fit`: the model itself, or one around it."""
         return model
 
-    def prepare(self, task, examples, folder, writes):
-        """Makes what the batches of the training examples need beside the labels, before the first epoch.
+    def prepare(self, task, model, examples, dev, folder, writes):
+        """Makes what the batches hold beside the labels, before the first epoch.
 
         Args:
-            task: the task.
-            examples: of the training file.
+            task, model: the task and its model.
+            examples, dev: `Examples` of the training file and the dev file.
             folder: the run directory, which is recorded by now.
             writes: whether this process may write there.
         """
+        if task.config.frozen_features:
+            for some in (examples, dev) if writes else (examples,):
+                keep_frozen_outputs(task, model, some, self.config.train.batch_size)
 
     def _identities_of_files(self):
         return {f"data.{split}": (path, inputs.of_file(local_file(path))) for split, path in self._files().items()}

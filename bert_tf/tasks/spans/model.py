@@ -6,7 +6,7 @@ from keras import ops
 from bert_tf.errors import ConfigError
 from bert_tf.layers import bilstms
 from bert_tf.layers.heads import last_positions
-from bert_tf.tasks.features import mixes_of, penalty, token_vectors, width_of_mix, width_of_tokens
+from bert_tf.tasks.features import encode, mixes_of, penalty, token_vectors, width_of_mix, width_of_tokens
 from bert_tf.tasks.heads import InferringModel, backbone_inputs
 from bert_tf.tasks.spans.heads import HEADS, IMPOSSIBLE
 
@@ -91,7 +91,7 @@ class SpanModel(InferringModel):
 
     def _read(self, features, training):
         """Vectors float32 [B, S, H], and bool [B, S], True at the position that means "no answer"."""
-        encoded = self.backbone(backbone_inputs(self.backbone, features), training=training and not self.mixes)
+        encoded = encode(self.backbone, self.mixes, backbone_inputs(self.backbone, features), training)
         mask = ops.cast(features["padding_mask"], "bool")
         hidden = ops.concatenate(token_vectors(encoded, self.mixes, self.lstms, mask, training), axis=-1)
         column = ops.arange(ops.shape(hidden)[1], dtype="int32")[None]

@@ -10,7 +10,6 @@ from bert_tf.errors import ConfigError, DataError
 from bert_tf.models.families import describe
 from bert_tf.parsing import brief
 from bert_tf.reporting import findings
-from bert_tf.tasks.heads import INPUTS
 from bert_tf.tasks.spans import scorer
 from bert_tf.tasks.spans.decoding import CERTAIN, find_answers
 from bert_tf.tasks.spans.files import read_questions
@@ -62,7 +61,7 @@ class QuestionAnsweringTask(Task):
 
     saved = SavedQuestionAnswering
     pooler = False
-    inferred = (*INPUTS, "context_mask", "start_mask", "start_positions", "end_positions", "answerable")
+    inferred = (*Task.inferred, "context_mask", "start_mask", "start_positions", "end_positions", "answerable")
 
     def __init__(self, config, tokenizer):
         super().__init__(config, tokenizer)

@@ -5,7 +5,7 @@ from keras import ops
 
 from bert_tf.backend import Dense
 from bert_tf.models.task_heads import TaskHead
-from bert_tf.tasks.features import token_vectors, width_of_tokens
+from bert_tf.tasks.features import encode, token_vectors, width_of_tokens
 from bert_tf.tasks.heads import Classifier, backbone_inputs, mean_of_tokens
 
 #: The width of the projections of "attention": `classifier_hid_dim` of jiant 1.2.1, defaults.conf.
@@ -64,7 +64,7 @@ class WordPairClassifier(Classifier):
 
     def outputs(self, features, training=False):
         inputs = backbone_inputs(self.backbone, features)
-        encoded = self.backbone(inputs, training=training and not self.mixes)
+        encoded = encode(self.backbone, self.mixes, inputs, training)
         mask = ops.cast(inputs["padding_mask"], "bool")
         parts = token_vectors(encoded, self.mixes, self.lstms, mask, training)
         x = ops.concatenate(parts, axis=-1)  # [B, S, W]

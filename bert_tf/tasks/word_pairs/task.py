@@ -1,7 +1,6 @@
 """Two marked words: whether they have the same sense (WiC), or mean the same thing (WSC)."""
 
 from bert_tf.errors import ConfigError, DataError
-from bert_tf.tasks.heads import INPUTS
 from bert_tf.tasks.texts.classification import ClassificationTask
 from bert_tf.tasks.word_pairs.files import LABELS, examples_of, read_word_pairs, row_of
 from bert_tf.tasks.word_pairs.model import WordPairClassifier
@@ -26,7 +25,7 @@ class WordPairTask(ClassificationTask):
         task.predict(model, [row])[0]["label"]
     """
 
-    inferred = (*INPUTS, "spans")
+    inferred = (*ClassificationTask.inferred, "spans")
 
     def __init__(self, config, tokenizer):
         super().__init__(config, tokenizer)

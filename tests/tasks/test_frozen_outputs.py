@@ -1,0 +1,91 @@
+"""The outputs of a frozen model, computed once: what a task learns and predicts from them."""
+
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+import tiny
+
+from bert_tf.backend import AdamW
+from bert_tf.tasks import build_task
+from bert_tf.tasks.frozen_outputs import keep_frozen_outputs
+from bert_tf.training.finetune_config import FinetuneConfig
+from bert_tf.training.learning import FromLabels
+
+SENTENCES = [["Anna", "met", "Bert"], ["a", "film"], ["London"] * 20, ["the", "actor", "in", "Paris"]]
+TAGS = [["B-PER", "O", "B-PER"], ["O", "O"], ["B-LOC"] * 20, ["O", "O", "O", "B-LOC"]]
+TEXTS = ["a good film", "bad", "the awful plot was bad , the actor was fine and the film good"]
+QUESTIONS = ["Where?", "Who was in Paris?"], ["Anna met Bert in London. The actor was in Paris."] * 2
+CHOICES = [{"context": "a film", "options": ["good", "bad"]}, {"context": "bad", "options": ["a film", "plot"]}]
+PAIR = {"word": "plot", "sentence1": "a fine plot .", "sentence2": "the plot was bad", "start1": 7, "end1": 11, "start2": 4, "end2": 8}
+FEATURES = {
+    "features": "weighted_sum_all", "lstm_layers": 1, "lstm_units": 4, "mix_at": "both", "mix_norm": True, "dropout": 0.0,
+    "sequence_length": 16,
+}  # fmt: skip
+
+
+def case(kind, pairs=False, **settings):
+    """(task, examples, model)"""
+    task = build_task({"kind": kind} | FEATURES | settings, tiny.tokenizer())
+    examples = {
+        "tagging": lambda: task.examples(SENTENCES, TAGS),
+        "classification": lambda: task.examples(TEXTS, labels=["1", "0", "0"], text_pairs=TEXTS[::-1] if pairs else None),
+        "regression": lambda: task.examples(TEXTS, labels=[3.0, 1.0, 2.0]),
+        "question_answering": lambda: task.examples(*QUESTIONS, [[("London", 17)], [("The actor", 25)]]),
+        "word_pair": lambda: task.examples([PAIR], ["true"]),
+        "multiple_choice": lambda: task.examples(CHOICES, [0, 1]),
+    }[kind]()
+    return task, examples, task.model(tiny.encoder(layers=2, dropout=0.3, seed=1))
+
+
+@pytest.mark.parametrize("kind", ["tagging", "classification", "regression", "question_answering", "word_pair"])
+def test_a_task_learns_and_predicts_the_same_from_kept_outputs(kind):
+    task, examples, model = case(kind)
+    start = [variable.numpy() for variable in model.trainable_variables]
+
+    def trained():
+        for variable, value in zip(model.trainable_variables, start):
+            variable.assign(value)
+        model.compile(AdamW(1e-2), seed=0)
+        losses = [model.fit(task.dataset(examples, 2, training=True, epoch=0), verbose=0).history["loss"][0]]
+        return losses, {name: value for name, value in task.evaluate(model, examples, 2).items() if isinstance(value, float)}
+
+    losses, metrics = trained()
+    assert keep_frozen_outputs(task, model, examples, 2)
+    for variable in model.backbone.weights:
+        variable.assign(variable * np.nan)  # the model is not asked again
+    kept_losses, kept_metrics = trained()
+    assert kept_losses == pytest.approx(losses, rel=1e-5)
+    assert kept_metrics == pytest.approx(metrics, rel=1e-4)
+
+
+def test_they_are_computed_again_for_another_model():
+    task, examples, model = case("tagging")
+    assert keep_frozen_outputs(task, model, examples, 2)
+    (first,) = task.dataset(examples, 8)
+    other = task.model(tiny.encoder(layers=2, seed=2))
+    assert keep_frozen_outputs(task, other, examples, 2)
+    (second,) = task.dataset(examples, 8)
+    assert first["frozen_outputs"].shape == second["frozen_outputs"].shape == (5, 16, 2, 32), "20 words are two rows"
+    assert not np.allclose(first["frozen_outputs"], second["frozen_outputs"])
+    assert not np.any(second["frozen_outputs"][~second["padding_mask"].numpy()])
+
+
+def test_where_nothing_is_kept():
+    task, examples, model = case("tagging")
+    size = int(task.sequences(examples).lengths.sum()) * 2 * 32 * 4
+    assert not keep_frozen_outputs(task, model, examples, 2, most_bytes=size - 1)
+    assert keep_frozen_outputs(task, model, examples, 2, most_bytes=size)
+    task, examples, model = case("multiple_choice")
+    assert not keep_frozen_outputs(task, model, examples, 2)
+    task, examples, model = case("classification", pairs=True, pair_order="both")
+    assert not keep_frozen_outputs(task, model, examples, 2)
+
+
+@pytest.mark.parametrize(("writes", "kept"), [(True, [True, True]), (False, [True, False])])
+def test_finetuning_keeps_those_of_the_files_that_are_read_in_every_epoch(writes, kept):
+    task, examples, model = case("tagging")
+    dev = task.examples(SENTENCES[:2], TAGS[:2])
+    learning = SimpleNamespace(config=FinetuneConfig(task={}, data=None, init_from="run"))
+    FromLabels.prepare(learning, task, model, examples, dev, None, writes)
+    assert ["frozen_outputs" in task.dataset(some, 2).element_spec for some in (examples, dev)] == kept
