@@ -1,7 +1,8 @@
 """Configuration: YAML into frozen dataclasses, strictly, and back.
 
 Settings are declared as a dataclass with typed fields and defaults; this file fills it. Unknown keys are refused with
-the nearest known one, values of the wrong type with the key that holds them.
+the section in which a key of this name stands, or with the nearest known one; values of the wrong type with the key that
+holds them.
 """
 
 import dataclasses

@@ -1,7 +1,5 @@
 """What a frozen model computes of a task's examples: once, and not again in each epoch."""
 
-import dataclasses
-
 import numpy as np
 import tensorflow as tf
 
@@ -35,11 +33,12 @@ def keep_frozen_outputs(task, model, examples, batch_size, most_bytes=MOST_BYTES
         train = task.examples(["a film", "a"], labels=["1", "0"])
         keep_frozen_outputs(task, task.model(encoder), train, batch_size=32)  # True
     """
+    extras = task.sequences(examples).extras
+    if FROZEN_OUTPUTS in extras:  # of another model, such as that of the seed before
+        task.add_features(examples, {name: extra for name, extra in extras.items() if name != FROZEN_OUTPUTS})
     if model.static_shapes or getattr(model, "both_orders", None) is not None:
         return False
     layers, backbone, sequences = model.mixes[0].numbers, model.backbone, task.sequences(examples)
-    others = {name: extra for name, extra in sequences.extras.items() if name != FROZEN_OUTPUTS}
-    sequences = dataclasses.replace(sequences, extras=others)
     shape = (int(sequences.lengths.sum()), len(layers), backbone.config.hidden_size)
     dtypes = {backbone.output["hidden_states"][number].dtype for number in layers}
     dtype = tf.as_dtype(dtypes.pop() if len(dtypes) == 1 else "float32")
@@ -64,5 +63,5 @@ def keep_frozen_outputs(task, model, examples, batch_size, most_bytes=MOST_BYTES
         progress.update(number + 1)
     progress.finish()
     kept = tf.RaggedTensor.from_row_lengths(values, sequences.lengths)
-    task.add_features(examples, others | {FROZEN_OUTPUTS: kept})
+    task.add_features(examples, sequences.extras | {FROZEN_OUTPUTS: kept})
     return True

@@ -76,6 +76,8 @@ def test_where_nothing_is_kept():
     size = int(task.sequences(examples).lengths.sum()) * 2 * 32 * 4
     assert not keep_frozen_outputs(task, model, examples, 2, most_bytes=size - 1)
     assert keep_frozen_outputs(task, model, examples, 2, most_bytes=size)
+    assert not keep_frozen_outputs(task, model, examples, 2, most_bytes=size - 1)
+    assert "frozen_outputs" not in task.dataset(examples, 2).element_spec, "nor do those of another model stay"
     task, examples, model = case("multiple_choice")
     assert not keep_frozen_outputs(task, model, examples, 2)
     task, examples, model = case("classification", pairs=True, pair_order="both")
