@@ -131,6 +131,14 @@ def _chosen(cls, mapping, where, base):
     return known[name], base if type(base) is known[name] else None
 
 
+def chosen_class(cls, section):
+    """The dataclass that a section's own name chooses; None where `cls` has no choices or the section names none of them."""
+    if not hasattr(cls, "choices") or not isinstance(section, dict):
+        return None
+    name = section.get(cls.CHOSEN_BY, getattr(cls, cls.CHOSEN_BY, None))
+    return cls.choices().get(name) if isinstance(name, str) else None
+
+
 def _unknown_key(cls, key, where, whole):
     """What is wrong with a key that `cls`, a section of `whole`, has no field for."""
     path = brief(_join(where, key))[1:-1]

@@ -67,7 +67,14 @@ def recognize_family(config, where, family=None):
     if not names:
         known = {name for names in types.values() for name in names}
         raise ConfigError(f"{where} has model_type {brief(model_type)}{nearest(str(model_type)[:100], known)}")
-    return FAMILIES[names[0]]
+    return FAMILIES[next((name for name in names if _has_class(name, config)), names[0])]
+
+
+def _has_class(family, config):
+    """Whether the class that a config.json names is one of a family's."""
+    maps, found = FAMILIES[family].maps("hf"), config.get("architectures")
+    known = {*maps.config.architectures.values(), *(head.architecture for head in maps.heads.values())}
+    return isinstance(found, list) and any(isinstance(name, str) and name in known for name in found)
 
 
 class SafetensorsArrays(collections.abc.Mapping):

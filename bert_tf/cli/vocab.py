@@ -51,6 +51,13 @@ def add_arguments(parser):
         "(default 1000, or as many as cover 99.995%% of the text, up to a third of --size)",
     )
     parser.add_argument(
+        "--sentinels",
+        type=int,
+        metavar="N",
+        help=f"{_names('has_special_tokens')}: N of the --size are T5's sentinels <extra_id_0>, ..., which its objective "
+        "needs (default 0)",
+    )
+    parser.add_argument(
         "--text-field",
         default="text",
         metavar="NAME",
@@ -70,7 +77,9 @@ def run(arguments):
         raise ConfigError(f"--cased is for {_names('cased')}, not for {kind} ({trainer.families})")
     if arguments.alphabet is not None and not trainer.has_alphabet:
         raise ConfigError(f"--alphabet is for {_names('has_alphabet')}, not for {kind}")
-    for name in ("size", "alphabet"):
+    if arguments.sentinels is not None and not trainer.has_special_tokens:
+        raise ConfigError(f"--sentinels is for {_names('has_special_tokens')}, not for {kind} ({trainer.families})")
+    for name in ("size", "alphabet", "sentinels"):
         if getattr(arguments, name) is not None and getattr(arguments, name) < 1:
             raise ConfigError(f"--{name} is {getattr(arguments, name)}; it must be at least 1")
     if not trainer.has_corpus:
@@ -134,6 +143,7 @@ def _check_output(arguments):
 
 def _train(arguments, report):
     """Trains and saves; calls `report(done, total)` with the number of bytes read."""
+    from bert_tf.tokenizers.sentencepiece.families import sentinels
     from tfrecords.corpus.documents import CorpusReader
     from tfrecords.corpus.files import find_files
 
@@ -141,7 +151,8 @@ def _train(arguments, report):
     files = find_files(arguments.corpus)
     reader = CorpusReader(files, arguments.text_field, "replace" if arguments.replace_invalid else "strict")
     texts = _reported(reader, sum(file.bytes for file in files), report)
-    tokenizer = trainers()[arguments.kind].train(texts, size, cased, arguments.alphabet)
+    special = sentinels(arguments.sentinels or 0)
+    tokenizer = trainers()[arguments.kind].train(texts, size, cased, arguments.alphabet, special)
     _check_output(arguments)  # which may have been written meanwhile
     _write(arguments, tokenizer)
     if tokenizer.vocabulary_size < size:

@@ -22,6 +22,7 @@ from bert_tf.models.roberta_config import ROBERTA
 from bert_tf.models.spanbert_config import SPANBERT
 from bert_tf.models.t5_config import T5_FAMILY
 from bert_tf.models.t5_decoder_config import T5_DECODER
+from bert_tf.models.t5_encoder_config import T5_ENCODER
 from bert_tf.models.task_heads import BERT_HEADS, TaskHead
 from bert_tf.models.transformer_bilm_config import TRANSFORMER_BILM
 from bert_tf.models.transformer_config import TRANSFORMER
@@ -54,7 +55,7 @@ def register_family(record):
 
 
 for _record in (
-    BERT, ROBERTA, ALBERT, DISTILBERT, MODERNBERT, ELECTRA, SPANBERT, XLNET, TRANSFORMER, T5_FAMILY, T5_DECODER, TRANSFORMER_BILM, GPT1, GPT2,
+    BERT, ROBERTA, ALBERT, DISTILBERT, MODERNBERT, ELECTRA, SPANBERT, XLNET, TRANSFORMER, T5_FAMILY, T5_ENCODER, T5_DECODER, TRANSFORMER_BILM, GPT1, GPT2,
     LSTM_LM, ELMO, WORD_VECTORS, BILSTM,
 ):  # fmt: skip
     register_family(_record)
@@ -148,12 +149,12 @@ def above_table(section, vocabulary_size, width, padding_id=None):
     Example:
         above_table({"family": "bilstm", "hidden_size": 256}, vocabulary_size=8000, width=100).embedding_size  # 100
     """
-    names = {field.name for field in dataclasses.fields(_config_class(section))}
+    names = {field.name for field in dataclasses.fields(config_class(section))}
     own = {"embedding_size": width} if "embedding_size" in names else {}
     return build_config(own | dict(section), vocabulary_size, padding_id)
 
 
-def _config_class(section):
+def config_class(section):
     """The class of the configuration that a `model:` section describes."""
     if section.get("preset") is not None:
         return type(_preset(section["preset"], "'model.preset' is").config)
@@ -172,6 +173,16 @@ def build_encoder(config, **arguments):
         encoder = build_encoder(preset("bert_tiny"), pooler=False)
     """
     return family_of(config).model_class()(config, **arguments)
+
+
+def encoder_alone(config):
+    """The configuration of an encoder-decoder's encoder without the decoder; any other configuration itself.
+
+    Example:
+        encoder_alone(preset("t5_small"))  # a T5EncoderConfig
+    """
+    alone = family_of(config).encoder_alone
+    return config if alone is None else alone(config)
 
 
 def arguments_of(config):

@@ -192,33 +192,45 @@ _FORMS = {
 }
 
 
-def _read_form(theirs):
-    newer = theirs.get("model_type") == "mt5"
-    form = theirs.get("feed_forward_proj", "gated-gelu" if newer else "relu")
+def read_form(theirs):
+    """Our settings of the feed-forward networks, a dict, of a Hugging Face configuration."""
+    form = theirs.get("feed_forward_proj", "gated-gelu" if _is_newer(theirs) else "relu")
     if not isinstance(form, str) or form not in _FORMS:
         raise ConfigError(f"feed_forward_proj is {brief(form)}; known: {', '.join(_FORMS)}")
-    activation, gated = _FORMS[form]
+    return dict(zip(("activation", "gated"), _FORMS[form]))
+
+
+def write_form(config):
+    """Their keys of the feed-forward networks, a dict, of our configuration."""
+    forms = [name for name, form in _FORMS.items() if form == (config.activation, config.gated)]
+    if not forms:
+        raise ConfigError(
+            f"config.json has no name for activation={config.activation} with gated={config.gated}; keep the run, which has "
+            "every setting"
+        )
+    names = {"gelu_tanh": "gelu_new", "gelu_erf": "gelu"}
+    names = {"dense_act_fn": names.get(config.activation, config.activation)}
+    return {"feed_forward_proj": forms[0], "is_gated_act": config.gated} | names
+
+
+def _is_newer(theirs):
+    return theirs.get("model_type") == "mt5"
+
+
+def _read_form_and_output(theirs):
     # transformers 5 writes tie_word_embeddings: true for every T5, and what it computes under the second name.
     key = "scale_decoder_outputs" if "scale_decoder_outputs" in theirs else "tie_word_embeddings"
     tied = theirs.get(key, True)
     if not isinstance(tied, bool):
         raise ConfigError(f"{key} must be true or false, but is {brief(tied)}")
     # It writes so for every mT5, too, whose output layer has its own table and whose code never scales.
-    tied = tied and not newer
-    return {"activation": activation, "gated": gated, "tied": tied}
+    return read_form(theirs) | {"tied": tied and not _is_newer(theirs)}
 
 
-def _write_form(config):
-    forms = [name for name, form in _FORMS.items() if form == (config.activation, config.gated)]
-    if not forms or config.share_layers:
-        value = "share_layers" if forms else f"activation={config.activation} with gated={config.gated}"
-        raise ConfigError(f"config.json has no name for {value}; keep the run, which has every setting")
-    return {
-        "feed_forward_proj": forms[0],
-        "tie_word_embeddings": config.tied,
-        "is_gated_act": config.gated,
-        "dense_act_fn": {"gelu_tanh": "gelu_new", "gelu_erf": "gelu"}.get(config.activation, config.activation),
-    }
+def _write_form_and_output(config):
+    if config.share_layers:
+        raise ConfigError("config.json has no name for share_layers; keep the run, which has every setting")
+    return write_form(config) | {"tie_word_embeddings": config.tied}
 
 
 HF_CONFIG = ConfigMap(
@@ -238,7 +250,7 @@ HF_CONFIG = ConfigMap(
     fixed={"is_encoder_decoder": (True,)},
     ignored=("dense_act_fn", "feed_forward_proj", "initializer_factor", "is_gated_act", "n_positions", "scale_decoder_outputs",
              "tie_word_embeddings", "tokenizer_class", "is_decoder"),
-    derived=(_read_form, _write_form),
+    derived=(_read_form_and_output, _write_form_and_output),
     model_type="t5",  # T5 1.1 and ByT5 have this name, too
     other_model_types=("mt5",),  # another name of T5 1.1
     token_ids={"pad_token_id": "pad_id", "eos_token_id": "sep_id", "decoder_start_token_id": "pad_id"},

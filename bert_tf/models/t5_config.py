@@ -6,7 +6,8 @@ from typing import Annotated
 from bert_tf.config import Range
 from bert_tf.errors import ConfigError
 from bert_tf.models.encoder_config import Activation, Layers, ModelConfig, Positive, Rate, Width
-from bert_tf.models.family import ExpectedShapes, Family, Preset
+from bert_tf.models.family import Family, Preset
+from bert_tf.models.t5_encoder_config import encoder_alone, expected_shapes
 
 
 @dataclasses.dataclass(frozen=True)
@@ -67,17 +68,6 @@ class T5Config(ModelConfig):
         return self.hidden_size**-0.5
 
 
-def expected_shapes(config):
-    """The `ExpectedShapes` of a configuration."""
-    hidden, heads = config.hidden_size, config.num_heads * config.head_size
-    tables = {"embeddings/token_embeddings": ("vocabulary_size, hidden_size", (config.vocabulary_size, hidden))}
-    layer = {
-        f"{'gate' if config.gated else 'intermediate'}/kernel": ("hidden_size, intermediate_size", (hidden, config.intermediate_size)),
-        "attention/query/kernel": ("hidden_size, num_heads, head_size", (hidden, heads)),
-    }
-    return ExpectedShapes(tables, layer, config.num_layers, layer="encoder_layer_{layer}")
-
-
 def _size(vocabulary_size, hidden, inner, heads, head_size, layers, parameters, newer=True, decoder_layers=None):
     newer = {"activation": "gelu_tanh", "gated": True, "tied": False} if newer else {}
     config = T5Config(vocabulary_size, hidden, layers, heads, head_size, inner, decoder_layers, **newer)
@@ -118,4 +108,5 @@ T5_FAMILY = Family(
     objective="denoising",
     expected_shapes=expected_shapes,
     kind="encoder_decoder",
+    encoder_alone=encoder_alone,
 )

@@ -95,6 +95,8 @@ class Task(abc.ABC):
     pooler = True
     #: The kind of head that its model has: see `bert_tf.models.families.task_head`.
     head_kind = "classification"
+    #: Whether the task is on the whole of an encoder-decoder; others are on its encoder alone.
+    whole = False
     #: Of a task that writes texts the `Frame` in which its model reads sources; None for other tasks.
     frame = None
     #: The features that the model's `infer` takes, where they are there.

@@ -22,6 +22,7 @@ class VocabularyTrainer:
         settings: dict, what this choice sets.
         cased: dict, what --cased sets; None where there is no choice.
         has_alphabet: whether the function takes `limit_alphabet`.
+        has_special_tokens: whether the function takes `special_tokens`.
         has_corpus: whether there is a vocabulary to learn; without, the function takes neither texts nor a size.
 
     Example:
@@ -37,15 +38,18 @@ class VocabularyTrainer:
     settings: dict = dataclasses.field(default_factory=dict)
     cased: dict | None = None
     has_alphabet: bool = False
+    has_special_tokens: bool = False
     has_corpus: bool = True
 
-    def train(self, texts, vocabulary_size, cased=False, limit_alphabet=None):
+    def train(self, texts, vocabulary_size, cased=False, limit_alphabet=None, special_tokens=()):
         """A tokenizer with a vocabulary learned from `texts`, an iterable of str; without `has_corpus` the one there is."""
         settings = self.settings | (self.cased if cased else {})
         if not self.has_corpus:
             return resolve(self.function)(**settings)
         if self.has_alphabet:
             settings = settings | {"limit_alphabet": limit_alphabet}
+        if special_tokens:
+            settings = settings | {"special_tokens": special_tokens}
         return resolve(self.function)(texts, vocabulary_size, **settings)
 
 
@@ -130,12 +134,14 @@ KINDS = Registry(
                     f"{_HERE}.wordpiece.training:train_wordpiece",
                     cased={"lowercase": False},
                     has_alphabet=True,
+                    has_special_tokens=True,
                 ),
                 VocabularyTrainer(
                     "words",
                     "whole words, the most frequent first, for LSTM language models and ELMo; others are [UNK]",
                     f"{_HERE}.wordpiece.whole_words:train_words",
                     cased={"lowercase": False},
+                    has_special_tokens=True,
                 ),
             ),
         ),
@@ -171,12 +177,14 @@ KINDS = Registry(
                     "byte_level_bpe",
                     "RoBERTa, ModernBERT: every text in any script, no unknown tokens; keeps case",
                     f"{_HERE}.bpe.training:train_byte_level_bpe",
+                    has_special_tokens=True,
                 ),
                 VocabularyTrainer(
                     "byte_level_bpe_gpt2",
                     "GPT-2: the same with <|endoftext|> as the only special token, between documents",
                     f"{_HERE}.bpe.training:train_byte_level_bpe",
                     settings={"role_tokens": GPT2_ROLES, "layout": "none", "normalization": None},
+                    has_special_tokens=True,
                 ),
             ),
         ),
@@ -193,6 +201,7 @@ KINDS = Registry(
                     f"{_HERE}.bpe.training:train_bpe",
                     settings={"cleaning": "gpt1"},
                     has_alphabet=True,
+                    has_special_tokens=True,
                 ),
             ),
         ),

@@ -18,22 +18,25 @@ class FromLabels:
 
     Attributes:
         source: where the model is from: it has `config`, `parts` and `tokenizer()`, as what `open_source` returns.
+        whole: whether the task is trained on the whole of an encoder-decoder, and not on the encoder alone.
         trains_head: whether the head of the task is trained, so that the dev metric can choose the best epoch and seed.
     """
 
-    trains_head = True
+    trains_head, whole = True, False
 
     def __init__(self, config):
         self.config, self.source = config, open_source(config.init_from)
 
     @property
     def model_config(self):
-        """The configuration of the encoder that is trained."""
-        return new_config(self.source, self.config.encoder)
+        """The configuration of the encoder that is trained, once there is a task."""
+        return new_config(self.source, self.config.encoder, self.whole)
 
     def make_task(self):
         """The `Task`, before a file is read."""
-        return build_task(self.config.task, self.source.tokenizer())
+        task = build_task(self.config.task, self.source.tokenizer())
+        self.whole = task.whole
+        return task
 
     def read(self, task):
         """The `Examples` of each split."""
@@ -54,7 +57,7 @@ class FromLabels:
         if new:
             return task.model(load_new_encoder(path, new, trained=train.pretrained, pooler=pooler)[0])
         dropout = finetuning_dropout(path) if train.dropout is None else train.dropout
-        encoder, _ = load_encoder(path, trained=train.pretrained, pooler=pooler, dropout=dropout)
+        encoder, _ = load_encoder(path, trained=train.pretrained, pooler=pooler, dropout=dropout, whole=self.whole)
         model = task.model(encoder)
         if train.pretrained and not task.config.reinitialize_layers:
             load_head(model, path)

@@ -39,7 +39,7 @@ from bert_tf.backend import TrainableModel
 from bert_tf.errors import ConfigError, DataError, RunDirectoryError
 from bert_tf.files import is_there
 from bert_tf.models.encoder_config import DROPOUT_RATES
-from bert_tf.models.families import FAMILIES, above_table, arguments_of, build_encoder, describe
+from bert_tf.models.families import FAMILIES, above_table, arguments_of, build_encoder, describe, encoder_alone
 from bert_tf.models.weights import LoadReport, by_path, part_of
 from bert_tf.objectives.objective import ObjectiveConfig
 from bert_tf.objectives.registry import OBJECTIVES
@@ -186,14 +186,15 @@ def load_with_objective(path, precision="float32"):
         return load_from(source, objective_of(source))
 
 
-def load_encoder(path, trained=True, pooler=True, dropout=None, **outputs):
+def load_encoder(path, trained=True, pooler=True, dropout=None, whole=False, **outputs):
     """The encoder and tokenizer to fine-tune.
 
     Args:
-        path: what `bert_tf.load` opens.
+        path: what `bert_tf.load` opens. Of T5 it is the encoder alone, a `T5Encoder`.
         trained: False keeps the random initial weights: the same model without its training.
         pooler: whether the encoder has a pooler. If the source has none, it is randomly initialized.
         dropout: the encoder's dropout rates, on attention too; None for those of the source.
+        whole: whether T5's decoder is wanted, too, as by a task that writes text.
         outputs: further arguments of the encoder, such as `output_hidden_states`.
 
     Returns:
@@ -203,7 +204,7 @@ def load_encoder(path, trained=True, pooler=True, dropout=None, **outputs):
         RunDirectoryError, DataError, ConfigError: as `bert_tf.load`.
     """
     source = open_source(path)
-    config = source.config
+    config = trained_config(source, whole)
     if dropout is not None:
         rates = set(DROPOUT_RATES) & {field.name for field in dataclasses.fields(config)}
         config = dataclasses.replace(config, **dict.fromkeys(rates, dropout))
@@ -213,18 +214,24 @@ def load_encoder(path, trained=True, pooler=True, dropout=None, **outputs):
     return encoder, source.tokenizer()
 
 
-def new_config(source, section):
+def trained_config(source, whole):
+    """The configuration of the model of a source that a task is trained on: of T5 the encoder alone, unless `whole`."""
+    return source.config if whole else encoder_alone(source.config)
+
+
+def new_config(source, section, whole=False):
     """The configuration of a new encoder above the token table of a source.
 
     Args:
         source: of `open_source`.
         section: `encoder` of a `FinetuneConfig`; empty for the configuration of the source itself.
+        whole: of `trained_config`.
 
     Raises:
         ConfigError: as `build_config`; also a table of another width than the source's.
     """
     if not section:
-        return source.config
+        return trained_config(source, whole)
     width = int(build_encoder(source.config).embedding_table.shape[-1])
     return above_table(section, source.config.vocabulary_size, width, source.tokenizer().pad_id)
 

@@ -15,7 +15,8 @@ class StudyRow:
         shards: which of the study's shards it reads; None in a row that pretrains nothing.
         init_from: of a row that is not pretrained by the study: the run directory or published checkpoint (also
             hf://owner/name) that it fine-tunes, such as a run of 'bert-tf vectors'; "" for none.
-        pretrain: what differs from the study's `pretrain`.
+        pretrain: what differs from the study's `pretrain`. null leaves out a setting of the study that the row's model,
+            objective or optimizer does not have.
         finetune: what differs from each of the study's tasks.
         seeds: how often it is pretrained and then fine-tuned; None for the study's number.
     """

@@ -2,11 +2,12 @@
 
 import contextlib
 import dataclasses
+import typing
 from pathlib import Path
 
-from bert_tf.config import build, nearest
+from bert_tf.config import build, chosen_class, nearest
 from bert_tf.errors import ConfigError
-from bert_tf.models.families import build_config
+from bert_tf.models.families import build_config, config_class
 from bert_tf.parsing import brief
 from bert_tf.training.finetune_config import FinetuneConfig, check_finetuning
 from bert_tf.training.grid_config import Grid, read_grid
@@ -107,6 +108,26 @@ def merge(below, above):
             raise ConfigError(f"'{key}' is {brief(value)}; it must hold settings, e.g. {key}.NAME=VALUE")
         merged[key] = merge(merged[key], value) if both else value
     return merged
+
+
+def leave_out(settings, cls):
+    """Drops settings that are null and that the model, objective or optimizer of a row does not have.
+
+    A row with another optimizer than the study's so leaves out what only the study's has.
+
+    Args:
+        settings: of a row and of all rows, merged.
+        cls: `PretrainConfig` or `FinetuneConfig`.
+    """
+    hints, kept = typing.get_type_hints(cls), dict(settings)
+    for name, section in settings.items():
+        if not isinstance(section, dict) or None not in section.values():
+            continue
+        chosen = config_class(section) if name == "model" else chosen_class(hints.get(name), section)
+        if chosen is not None:
+            known = {field.name for field in dataclasses.fields(chosen)}
+            kept[name] = {key: value for key, value in section.items() if value is not None or key in known}
+    return kept
 
 
 @contextlib.contextmanager
@@ -210,12 +231,13 @@ def _pretraining(config, output, name, row, seed, held_out):
         data["eval_shards"] = str(output / "held_out" / row.shards)
     settings = merge(merge(config.pretrain, row.pretrain), {"data": data, "train": {"seed": seed}})
     with _about(f"rows.{name}"):  # the key may be in the row's own settings or in those of all rows
-        return build(PretrainConfig, settings, "pretrain")
+        return build(PretrainConfig, leave_out(settings, PretrainConfig), "pretrain")
 
 
 def _finetuning(task, settings, row, start):
     settings = merge(merge(settings, row.finetune), {"init_from": start})
     with _about(f"finetune.{task}"):
+        settings = leave_out(settings, FinetuneConfig)
         grid = read_grid(settings)
     config = grid or build(FinetuneConfig, settings, f"finetune.{task}")
     data = grid.combinations[0].config.data if grid else config.data

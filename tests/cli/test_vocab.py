@@ -42,6 +42,23 @@ def test_fewer_tokens_than_asked_for_are_noted(tmp_path, capsys, kind, enough):
         assert ("fewer than the 900 asked for" in capsys.readouterr().out) == noted
 
 
+@pytest.mark.parametrize("kind", ["wordpiece", "words", "byte_level_bpe", "bpe"])
+def test_sentinels(tmp_path, kind):
+    (tmp_path / "a.txt").write_text("the law of the people\n" * 30)
+    run(tmp_path / "a.txt", "--output", tmp_path / kind, "--size", 300, "--kind", kind, "--sentinels", 3)
+    tokenizer = load_tokenizer(tmp_path / kind)
+    assert [tokenizer.id_to_token(i) for i in tokenizer.sentinel_ids] == ["<extra_id_0>", "<extra_id_1>", "<extra_id_2>"]
+    assert set(tokenizer.sentinel_ids) <= set(tokenizer.special_ids)
+    first, second = tokenizer.sentinel_ids[:2]
+    assert [i for i in tokenizer.encode("the <extra_id_0> law <extra_id_1>") if i in (first, second)] == [first, second]
+
+
+def test_sentinels_that_are_there_anyway(tmp_path, capsys):
+    (tmp_path / "a.txt").write_text("the law of the people\n" * 30)
+    assert main(["vocab", str(tmp_path / "a.txt"), "--output", str(tmp_path / "x"), "--kind", "unigram_t5", "--sentinels", "3"]) == 1
+    assert "--sentinels is for wordpiece, words, byte_level_bpe, byte_level_bpe_gpt2 and bpe, not for unigram_t5" in capsys.readouterr().err
+
+
 def test_a_full_disk_leaves_no_half_of_a_tokenizer(tmp_path, capsys, monkeypatch):
     from bert_tf.tokenizers import WordPieceTokenizer
 

@@ -56,7 +56,7 @@ def test_a_generator_that_cannot_be_is_refused_too():
 
 @pytest.mark.parametrize("family", FAMILIES)
 def test_a_section_describes_its_configuration(family):
-    own = dict.fromkeys(("albert", "electra", "bilstm"), "embedding_size") | dict.fromkeys(("t5", "t5_decoder"), "head_size")
+    own = dict.fromkeys(("albert", "electra", "bilstm"), "embedding_size") | dict.fromkeys(("t5", "t5_encoder", "t5_decoder"), "head_size")
     own = {own[family]: 8} if family in own else {}
     fields = {field.name for field in dataclasses.fields(FAMILIES[family].config)}
     given = {name: value for name, value in ({"dropout": 0.25} | SIZES | own).items() if name in fields}

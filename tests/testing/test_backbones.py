@@ -27,6 +27,7 @@ OWN = {
     "transformer": {"num_decoder_layers": 2},
     # The second layer has the position biases of the first.
     "t5": {"num_layers": 2, "num_decoder_layers": 1, "head_size": 6, "num_buckets": 8, "max_distance": 6},
+    "t5_encoder": {"num_layers": 2, "head_size": 6, "num_buckets": 8, "max_distance": 6},
     "t5_decoder": {"num_layers": 2, "head_size": 6, "num_buckets": 8, "max_distance": 6, "prefix": True},
     # One layer of 2 heads in each direction; the text of a check has padding on the right.
     "transformer_bilm": {"num_heads": 2, "max_positions": 64},

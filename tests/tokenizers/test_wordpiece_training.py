@@ -132,6 +132,14 @@ def test_a_vocabulary_too_small_for_the_alphabet():
         train_wordpiece(["abc bca cab"], 8)
 
 
+def test_special_tokens_of_whole_words_follow_the_words():
+    tokenizer = train_words(["the law of the people"], 8, special_tokens=("<extra_id_1>", "<extra_id_0>"))
+    assert tokenizer.vocabulary[5:] == ["the", "<extra_id_1>", "<extra_id_0>"] and tokenizer.sentinel_ids == [7, 6]
+    assert tokenizer.encode("the <extra_id_0> law") == [5, 7, 1]
+    with pytest.raises(ConfigError, match="vocabulary_size is 7; it must be at least 8: 7 special tokens, and a word"):
+        train_words(["the law"], 7, special_tokens=("<extra_id_1>", "<extra_id_0>"))
+
+
 @pytest.mark.parametrize("character", ["ㅋ", "😀"])
 def test_a_word_of_more_bytes_than_a_token_can_have(character):
     long = character * 90  # of 270 and 360 bytes

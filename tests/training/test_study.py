@@ -14,6 +14,7 @@ from bert_tf.errors import ConfigError, DataError, RunDirectoryError
 from bert_tf.files import lock_directory
 from bert_tf.tokenizers import train_wordpiece
 from bert_tf.training import study as studies
+from bert_tf.training.optimizer_config import AdafactorConfig
 from bert_tf.training.study import StudyConfig, collect, markdown, plan, run_study
 from bert_tf.training.run_directory import RunDirectory
 from bert_tf.training.study_plan import Experiment
@@ -203,6 +204,24 @@ def test_an_empty_section_changes_nothing(folder, tmp_path):
     assert experiment.pretrain.train.steps == 2
     assert experiment.finetune["sentiment"].train.seeds == 2
     assert plan(study(folder, finetune=None, shards={"pairs": None, "documents": {}}), tmp_path)[0].finetune == {}
+
+
+def test_a_row_leaves_out_what_its_optimizer_or_model_does_not_have(folder, tmp_path):
+    common = {"model": {"family": "bert", "initializer_range": 0.05} | MODEL, "optimizer": {"bias_correction": True, "warmup_steps": 9}}
+    t5 = {"family": "t5", "head_size": 8, "initializer_range": None, "max_positions": None}
+    own = {"model": t5, "objective": {"name": "denoising"}, "optimizer": {"name": "adafactor", "bias_correction": None, "warmup_steps": None}}
+    rows = {"a": {"shards": "documents"}, "b": {"shards": "documents", "pretrain": own}}
+    a, b = plan(study(folder, pretrain=common, rows=rows, finetune={}), tmp_path)
+    assert a.pretrain.optimizer.bias_correction and a.pretrain.model["initializer_range"] == 0.05
+    assert b.pretrain.optimizer == AdafactorConfig(warmup_steps=None)  # null is a value of this one
+    assert b.pretrain.model == {"family": "t5", "head_size": 8} | {k: v for k, v in MODEL.items() if k != "max_positions"}
+    task = study(folder).finetune["sentiment"] | {"optimizer": {"clip_norm": 0.5}}
+    rows["a"]["finetune"] = {"optimizer": {"name": "adafactor", "clip_norm": None}}
+    (a, _) = plan(study(folder, pretrain=common, rows=rows, finetune={"sentiment": task}), tmp_path)
+    assert a.finetune["sentiment"].optimizer == AdafactorConfig()
+    rows["a"]["finetune"]["optimizer"] = {"name": "adafactor", "clip_norm": 1.0}
+    with pytest.raises(ConfigError, match="'finetune.sentiment.optimizer.clip_norm' applies only to adamw"):
+        plan(study(folder, pretrain=common, rows=rows, finetune={"sentiment": task}), tmp_path)
 
 
 def test_the_text_is_read_as_the_study_says(folder, tmp_path, monkeypatch):

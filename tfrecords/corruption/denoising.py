@@ -90,7 +90,7 @@ class DenoisingCorruption:
                 f"denoising.method={self.config.method} with rate={self.config.rate} needs {needed} sentinels for texts "
                 f"of {tokens} tokens, and the vocabulary has {there}; lower the rate, raise mean_span, or use "
                 "a vocabulary with sentinels <extra_id_0>, <extra_id_1>, ... ('bert-tf vocab --kind unigram_t5' makes "
-                "100, '--kind byte_extra_ids' 125)"
+                "100, '--kind byte_extra_ids' 125, and '--sentinels N' makes N of most other kinds)"
             )
 
     def __call__(self, batch, seed):

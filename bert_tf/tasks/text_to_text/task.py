@@ -47,7 +47,7 @@ class TextToTextTask(Task):
         task.predict(model, ["a good film"])[0]["generated"]
     """
 
-    pooler = False
+    pooler, whole = False, True
     inferred = (*Task.inferred, "target_ids", "target_weights")
 
     def __init__(self, config, tokenizer):

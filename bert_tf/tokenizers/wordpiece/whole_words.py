@@ -11,13 +11,14 @@ from bert_tf.tokenizers.wordpiece.wordpiece import MAX_TOKEN_BYTES, MAX_WORD_CHA
 SPECIAL_TOKENS = tuple(STANDARD_SPECIAL_TOKENS.values())
 
 
-def whole_word_tokenizer(words, lowercase=True, strip_accents=None):
+def whole_word_tokenizer(words, lowercase=True, strip_accents=None, special_tokens=()):
     """A `WordPieceTokenizer` whose tokens are whole words: what is not among them is [UNK].
 
     Args:
         words: list of str, without special tokens; word i has the id i + 5.
         lowercase: whether text is lowercased.
         strip_accents: whether accents are dropped; None does what `lowercase` does.
+        special_tokens: further special tokens, after the words.
 
     Raises:
         DataError: a word that is there twice, is empty, has over 256 bytes, or is a special token.
@@ -29,10 +30,11 @@ def whole_word_tokenizer(words, lowercase=True, strip_accents=None):
     """
     strip_accents = lowercase if strip_accents is None else strip_accents
     normalization = None if strip_accents else "NFC"  # stripping decomposes everything anyway
-    return WordPieceTokenizer([*SPECIAL_TOKENS, *words], lowercase, strip_accents, normalization=normalization)
+    vocabulary = [*SPECIAL_TOKENS, *words, *special_tokens]
+    return WordPieceTokenizer(vocabulary, lowercase, strip_accents, special_tokens=special_tokens, normalization=normalization)
 
 
-def train_words(texts, vocabulary_size, lowercase=True, min_frequency=1, show_progress=False):
+def train_words(texts, vocabulary_size, lowercase=True, min_frequency=1, special_tokens=(), show_progress=False):
     """A `WordPieceTokenizer` of the most frequent words of the texts, without pieces: other words are [UNK].
 
     Words are what white space and punctuation separate, as in BERT; each punctuation mark is one. After the special
@@ -40,9 +42,10 @@ def train_words(texts, vocabulary_size, lowercase=True, min_frequency=1, show_pr
 
     Args:
         texts: iterable of str.
-        vocabulary_size: how many tokens at most, the five special tokens among them; None for no limit.
+        vocabulary_size: how many tokens at most, the special tokens among them; None for no limit.
         lowercase: whether text is lowercased and loses its accents.
         min_frequency: how often a word must occur.
+        special_tokens: further special tokens, after the words.
         show_progress: prints what is being done, and how fast.
 
     Raises:
@@ -52,7 +55,7 @@ def train_words(texts, vocabulary_size, lowercase=True, min_frequency=1, show_pr
     Example:
         train_words(["the law of the people"], 8).vocabulary[5:]  # ['the', 'law', 'of']
     """
-    special = len(SPECIAL_TOKENS)
+    special = len({*SPECIAL_TOKENS, *special_tokens})
     if vocabulary_size is not None and vocabulary_size <= special:
         raise ConfigError(
             f"vocabulary_size is {vocabulary_size}; it must be at least {special + 1}: {special} special tokens, and a word"
@@ -66,4 +69,5 @@ def train_words(texts, vocabulary_size, lowercase=True, min_frequency=1, show_pr
             f"no word is {min_frequency} times in the corpus, which has {len(counts):,} different words; ask for less "
             "frequent ones, or give more text"
         )
-    return whole_word_tokenizer(words if vocabulary_size is None else words[: vocabulary_size - special], lowercase)
+    kept = words if vocabulary_size is None else words[: vocabulary_size - special]
+    return whole_word_tokenizer(kept, lowercase, special_tokens=special_tokens)
