@@ -21,6 +21,7 @@ example:
   bert-tf probe run --lama LAMA/TREx --relations LAMA/relations.jsonl
   bert-tf probe run --layers train.conllu dev.conllu
   bert-tf probe run --word bank --corpus bank.tsv
+  bert-tf probe run --wic WiC/train.jsonl WiC/val.jsonl
   bert-tf probe run --heads dev.conllu --most 500
   bert-tf probe run --trees train.conllu dev.conllu --most 2000
   bert-tf probe run --edges train.jsonl dev.jsonl
@@ -50,6 +51,7 @@ def add_arguments(parser):
     parser.add_argument("--word", help="a word, whose uses in --corpus are compared: a map, neighbours, senses")
     parser.add_argument("--corpus", metavar="FILE", help="of --word: a text a line, or the columns text and perhaps sense")
     parser.add_argument("--layer", type=int, metavar="N", help="of --word: the layer of the map (default: the last)")
+    parser.add_argument("--wic", nargs=2, metavar=("TRAIN", "TEST"), help="WiC's train.jsonl and val.jsonl: senses by cosines")
     parser.add_argument("--heads", metavar="FILE", help="CoNLL-U: which attention heads follow relations and positions")
     parser.add_argument("--trees", nargs=2, metavar=("TRAIN", "TEST"), help="CoNLL-U: are the distances in trees in the vectors?")
     parser.add_argument("--edges", nargs=2, metavar=("TRAIN", "TEST"), help="JSON lines with text or words, spans and label")

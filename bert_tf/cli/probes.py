@@ -159,6 +159,13 @@ def _word(word, arguments):
     return AskedProbe(_encoded(run_uses, "texts", uses, layer=layer, batch_size=arguments.batch_size), (uses_table,))
 
 
+def _wic(paths, arguments):
+    from bert_tf.probing import read_wic, run_wic, wic_table
+
+    parts = [read_wic(path, arguments.most) for path in paths]
+    return AskedProbe(_encoded(run_wic, "texts", *parts, batch_size=arguments.batch_size), (wic_table,))
+
+
 def _heads(path, arguments):
     from bert_tf.probing import patterns_table, read_trees, relations_table, run_heads
 
@@ -215,6 +222,7 @@ PROBES = {
     "ettinger": _ettinger,
     "layers": _layers,
     "word": _word,
+    "wic": _wic,
     "heads": _heads,
     "trees": _trees,
     "edges": _edges,

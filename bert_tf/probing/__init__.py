@@ -31,5 +31,6 @@ __getattr__, __all__ = lazy_names(__name__, {
     "tables": ["ProbeTable"],
     "trees": ["DependencyTree", "read_trees"],
     "winobias": ["WinoBiasPair", "WinoBiasResult", "read_winobias", "run_winobias", "winobias_table"],
+    "word_in_context": ["WicResult", "read_wic", "run_wic", "wic_table"],
     "word_uses": ["UsesResult", "WordUse", "read_uses", "run_uses", "uses_table"],
 })

@@ -66,6 +66,19 @@ def test_uses_of_a_word(tmp_path, capsys):
     assert "<title>1 (a): the law of &lt;/b&gt; war</title>" in page and page.count('class="dot c1"') >= 2
 
 
+def test_word_in_context(tmp_path, capsys):
+    mark = {"start1": 4, "end1": 7, "start2": 0, "end2": 3}
+    rows = [{"sentence1": "the law of war", "sentence2": f"law and {word}", "label": word == "war"} | mark for word in ("war", "people")]
+    (tmp_path / "val.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows * 3))
+    file, out = str(tmp_path / "val.jsonl"), tmp_path / "wic.html"
+    assert main(["probe", BERT, "--wic", file, file, "--most", "4", "--output", str(out)]) == 0
+    printed = capsys.readouterr().out
+    assert "accuracy: random weights" in printed and "4 pairs, by layer" in printed
+    found = json.loads((tmp_path / "wic.json").read_text())["model"]["wic"]
+    assert found["accuracy"][0] == 0.5 and max(found["accuracy"]) == 1.0  # without context both pairs are alike
+    assert "<svg" in out.read_text()
+
+
 def test_trees(tmp_path, capsys):
     words = ["1\tthe\t_\tDET\t_\t_\t2\tdet\t_\t_", "2\tlaw\t_\tNOUN\t_\t_\t0\troot\t_\t_", "3\tof\t_\tADP\t_\t_\t4\tcase\t_\t_"]
     words += ["4\twar\t_\tNOUN\t_\t_\t2\tnmod\t_\t_", ""]
