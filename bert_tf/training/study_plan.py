@@ -110,23 +110,24 @@ def merge(below, above):
     return merged
 
 
-def leave_out(settings, cls):
-    """Drops settings that are null and that the model, objective or optimizer of a row does not have.
-
-    A row with another optimizer than the study's so leaves out what only the study's has.
+def leave_out(settings, common, cls):
+    """Drops settings of all rows that a row sets to null and that its model, objective or optimizer does not have.
 
     Args:
         settings: of a row and of all rows, merged.
+        common: those of all rows.
         cls: `PretrainConfig` or `FinetuneConfig`.
     """
     hints, kept = typing.get_type_hints(cls), dict(settings)
     for name, section in settings.items():
-        if not isinstance(section, dict) or None not in section.values():
+        given = (common or {}).get(name)
+        null = {key for key in given if section[key] is None} if isinstance(given, dict) and isinstance(section, dict) else ()
+        if not null:
             continue
         chosen = config_class(section) if name == "model" else chosen_class(hints.get(name), section)
         if chosen is not None:
             known = {field.name for field in dataclasses.fields(chosen)}
-            kept[name] = {key: value for key, value in section.items() if value is not None or key in known}
+            kept[name] = {key: value for key, value in section.items() if key in known or key not in null}
     return kept
 
 
@@ -231,13 +232,13 @@ def _pretraining(config, output, name, row, seed, held_out):
         data["eval_shards"] = str(output / "held_out" / row.shards)
     settings = merge(merge(config.pretrain, row.pretrain), {"data": data, "train": {"seed": seed}})
     with _about(f"rows.{name}"):  # the key may be in the row's own settings or in those of all rows
-        return build(PretrainConfig, leave_out(settings, PretrainConfig), "pretrain")
+        return build(PretrainConfig, leave_out(settings, config.pretrain, PretrainConfig), "pretrain")
 
 
-def _finetuning(task, settings, row, start):
-    settings = merge(merge(settings, row.finetune), {"init_from": start})
+def _finetuning(task, common, row, start):
+    settings = merge(merge(common, row.finetune), {"init_from": start})
     with _about(f"finetune.{task}"):
-        settings = leave_out(settings, FinetuneConfig)
+        settings = leave_out(settings, common, FinetuneConfig)
         grid = read_grid(settings)
     config = grid or build(FinetuneConfig, settings, f"finetune.{task}")
     data = grid.combinations[0].config.data if grid else config.data

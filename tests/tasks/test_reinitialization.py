@@ -42,7 +42,7 @@ OTHERS |= {name for name, record in FAMILIES.items() if "num_heads" not in recor
 
 @pytest.mark.parametrize("family", sorted(FAMILIES.keys() - OTHERS) + ["albert with inner groups"])
 def test_every_family(family):
-    own = {"electra": {"embedding_size": 8}, "t5_decoder": {"head_size": 8}}.get(family, {})
+    own = {"electra": {"embedding_size": 8}, "t5_encoder": {"head_size": 8}, "t5_decoder": {"head_size": 8}}.get(family, {})
     if family.startswith("albert"):
         family, own = "albert", {"embedding_size": 8, "share": "none", "inner_groups": 2}
     encoder = build_encoder(build_config({"family": family} | SIZES | own), pooler=True)
@@ -52,6 +52,7 @@ def test_every_family(family):
     reinitialize_top_layers(encoder, 1)
     changed = {v.path for v in encoder.weights if not np.array_equal(before[v.path], v.numpy())}
     tops = {"albert": "transformer_group_2_", "transformer_bilm": ("forward_layer_2/", "backward_layer_2/")}
+    tops |= {"t5_encoder": "encoder_layer_2/"}
     top = tops.get(family, "transformer_layer_2/")
     pooler = {path for path in before if path.startswith("pooler/")}
     assert changed == {path for path in before if path.startswith(top)} | pooler

@@ -53,7 +53,7 @@ def test_hugging_faces_heads():
     with pytest.raises(ConfigError, match="no class for tagging with 'gpt1'"):
         task_head(preset("gpt1"), "tagging", "hugging_face")
     assert {name for name, record in FAMILIES.items() if record.maps("hf") and record.maps("hf").heads} == {
-        "bert", "roberta", "albert", "distilbert", "modernbert", "electra", "spanbert", "xlnet", "gpt1", "gpt2",
+        "bert", "roberta", "albert", "distilbert", "modernbert", "electra", "spanbert", "xlnet", "gpt1", "gpt2", "t5_encoder",
     }  # fmt: skip
 
 

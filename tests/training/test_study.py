@@ -219,6 +219,10 @@ def test_a_row_leaves_out_what_its_optimizer_or_model_does_not_have(folder, tmp_
     rows["a"]["finetune"] = {"optimizer": {"name": "adafactor", "clip_norm": None}}
     (a, _) = plan(study(folder, pretrain=common, rows=rows, finetune={"sentiment": task}), tmp_path)
     assert a.finetune["sentiment"].optimizer == AdafactorConfig()
+    rows["b"]["pretrain"] = own | {"optimizer": own["optimizer"] | {"clip_treshold": None}}
+    with pytest.raises(ConfigError, match="rows.b: unknown key 'pretrain.optimizer.clip_treshold'; did you mean 'clip_threshold'"):
+        plan(study(folder, pretrain=common, rows=rows, finetune={}), tmp_path)
+    rows["b"]["pretrain"] = own
     rows["a"]["finetune"]["optimizer"] = {"name": "adafactor", "clip_norm": 1.0}
     with pytest.raises(ConfigError, match="'finetune.sentiment.optimizer.clip_norm' applies only to adamw"):
         plan(study(folder, pretrain=common, rows=rows, finetune={"sentiment": task}), tmp_path)
