@@ -51,17 +51,7 @@ class T5(EncoderDecoder):
                 block.share_attention(theirs)
                 block.share_feed_forward(theirs)
         layers = EncoderDecoderLayers(
-            embeddings=Embeddings(
-                vocabulary_size=config.vocabulary_size,
-                size=config.hidden_size,
-                max_positions=None,
-                num_segments=0,
-                dropout=config.dropout,
-                layer_norm_epsilon=None,
-                initializer_range=range_of(1.0),
-                dtype=dtype,
-                name="embeddings",
-            ),
+            embeddings=t5_embeddings(config, dtype),
             encoder_mask=AttentionMask(dtype=dtype, name="encoder_mask"),
             decoder_mask=AttentionMask(causal=True, dtype=dtype, name="decoder_mask"),
             cross_mask=AttentionMask(dtype=dtype, name="cross_mask"),
@@ -78,6 +68,21 @@ class T5(EncoderDecoder):
         # === Functional model, configuration ===
         super().__init__(config, layers, dtype, name, **options)
         self.output_layer = layers.output
+
+
+def t5_embeddings(config, dtype):
+    """The token table, without positions or normalization."""
+    return Embeddings(
+        vocabulary_size=config.vocabulary_size,
+        size=config.hidden_size,
+        max_positions=None,
+        num_segments=0,
+        dropout=config.dropout,
+        layer_norm_epsilon=None,
+        initializer_range=range_of(1.0),
+        dtype=dtype,
+        name="embeddings",
+    )
 
 
 def t5_block(config, dtype, name, decoder):

@@ -3,10 +3,10 @@
 import keras
 
 from bert_tf.backend import Dropout, RMSNormalization
-from bert_tf.layers import AttentionMask, Embeddings, range_of
+from bert_tf.layers import AttentionMask
 from bert_tf.models.backbone import policy
 from bert_tf.models.decoder import Decoder, DecoderLayers
-from bert_tf.models.t5 import relative_positions, t5_block
+from bert_tf.models.t5 import relative_positions, t5_block, t5_embeddings
 from bert_tf.models.t5_decoder_config import T5DecoderConfig
 
 
@@ -37,17 +37,7 @@ class T5Decoder(Decoder):
         dtype = policy(dtype)
         layers = DecoderLayers(
             mask=AttentionMask(causal=True, dtype=dtype, name="attention_mask"),
-            embeddings=Embeddings(
-                vocabulary_size=config.vocabulary_size,
-                size=config.hidden_size,
-                max_positions=None,
-                num_segments=0,
-                dropout=config.dropout,
-                layer_norm_epsilon=None,
-                initializer_range=range_of(1.0),
-                dtype=dtype,
-                name="embeddings",
-            ),
+            embeddings=t5_embeddings(config, dtype),
             blocks=[t5_block(config, dtype, f"transformer_layer_{i}", decoder=False) for i in range(config.num_layers)],
             final_norm=RMSNormalization(epsilon=config.layer_norm_epsilon, dtype=dtype, name="final_layer_norm"),
             bias=relative_positions(config, dtype, "relative_positions", bidirectional=config.prefix),

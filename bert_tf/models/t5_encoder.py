@@ -5,11 +5,11 @@ import dataclasses
 import keras
 
 from bert_tf.backend import Dropout, RMSNormalization
-from bert_tf.layers import AttentionMask, Embeddings, RelativePositionBias, range_of
+from bert_tf.layers import AttentionMask, RelativePositionBias
 from bert_tf.models.backbone import policy
 from bert_tf.models.config_map import ConfigMap
 from bert_tf.models.family import Maps
-from bert_tf.models.t5 import HF_CONFIG, HF_WEIGHTS, read_form, relative_positions, t5_block, write_form
+from bert_tf.models.t5 import HF_CONFIG, HF_WEIGHTS, read_form, relative_positions, t5_block, t5_embeddings, write_form
 from bert_tf.models.t5_encoder_config import T5EncoderConfig
 from bert_tf.models.task_heads import PublishedHead
 from bert_tf.models.transformer_encoder import TransformerEncoder, bert_pooler, run_blocks
@@ -45,17 +45,7 @@ class T5Encoder(TransformerEncoder):
         layers = T5EncoderLayers(
             mask=AttentionMask(dtype=dtype, name="encoder_mask"),
             bias=relative_positions(config, dtype, "encoder_bias", bidirectional=True),
-            embeddings=Embeddings(
-                vocabulary_size=config.vocabulary_size,
-                size=config.hidden_size,
-                max_positions=None,
-                num_segments=0,
-                dropout=config.dropout,
-                layer_norm_epsilon=None,
-                initializer_range=range_of(1.0),
-                dtype=dtype,
-                name="embeddings",
-            ),
+            embeddings=t5_embeddings(config, dtype),
             blocks=[t5_block(config, dtype, f"encoder_layer_{i}", decoder=False) for i in range(config.num_layers)],
             final_norm=RMSNormalization(epsilon=config.layer_norm_epsilon, dtype=dtype, name="encoder_layer_norm"),
             output_dropout=Dropout(config.dropout, dtype=dtype, name="output_dropout"),
