@@ -73,7 +73,8 @@ def recognize_family(config, where, family=None):
 def _has_class(family, config):
     """Whether the class that a config.json names is one of a family's."""
     maps, found = FAMILIES[family].maps("hf"), config.get("architectures")
-    known = {*maps.config.architectures.values(), *(head.architecture for head in maps.heads.values())}
+    known = {*maps.config.architectures.values(), *maps.config.other_architectures}
+    known |= {head.architecture for head in maps.heads.values()}
     return isinstance(found, list) and any(isinstance(name, str) and name in known for name in found)
 
 

@@ -76,6 +76,7 @@ class ConfigMap:
         other_model_types: its other names of the same model, which are read and not written.
         architectures: the parts of a model beside the encoder (the first words of the variables'
             paths) -> the class that has them; the first whose parts are all there is written.
+        other_architectures: further classes of the same model, which are read and not written.
         file: the name of the configuration file.
         token_ids: their key -> the tokenizer's attribute; written where there is a tokenizer.
 
@@ -94,6 +95,7 @@ class ConfigMap:
     model_type: str = ""
     other_model_types: tuple = ()
     architectures: dict = dataclasses.field(default_factory=dict)
+    other_architectures: tuple = ()
     file: str = "config.json"
     token_ids: dict = dataclasses.field(default_factory=lambda: {"pad_token_id": "pad_id"})
 

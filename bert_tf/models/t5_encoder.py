@@ -105,6 +105,7 @@ HF = Maps(
         other_model_types=("mt5",),
         token_ids={"pad_token_id": "pad_id", "eos_token_id": "sep_id"},
         architectures={(): "T5EncoderModel"},
+        other_architectures=("MT5EncoderModel",),
     ),
     HF_WEIGHTS_OF_ENCODER,
     heads={

@@ -89,6 +89,12 @@ def test_a_published_t5_is_opened_as_its_encoder_and_written_as_their_class(fold
     again = bert_tf.load(tmp_path / "written")  # the class says which family it is, the type of the model does not
     assert again.family == "t5_encoder"
     np.testing.assert_array_equal(again.encoder(features)["sequence_output"], expected)
+    theirs = json.loads((tmp_path / "written" / "config.json").read_text())
+    theirs |= {"model_type": "mt5", "architectures": ["MT5EncoderModel"], "tie_word_embeddings": False}
+    (tmp_path / "written" / "config.json").write_text(json.dumps(theirs))
+    again = bert_tf.load(tmp_path / "written")
+    assert again.family == "t5_encoder"
+    np.testing.assert_array_equal(again.encoder(features)["sequence_output"], expected)
     assert bert_tf.load(folder / "theirs").family == "t5"
     assert type(load_encoder(folder / "theirs", pooler=False, whole=True)[0]) is T5
 
