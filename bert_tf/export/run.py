@@ -6,11 +6,13 @@ from bert_tf.config import nearest
 from bert_tf.errors import ConfigError
 from bert_tf.export.embedding import ServedEmbedding
 from bert_tf.export.saved_model import write_saved_model
+from bert_tf.models.families import family_of
 from bert_tf.objectives import OBJECTIVES
 from bert_tf.registry import resolve
 from bert_tf.tasks import TASKS
-from bert_tf.training.loading import is_finetuned, load_finetuned, load_with_objective, trained_length
+from bert_tf.training.loading import is_finetuned, load_encoder, load_finetuned, load_with_objective, trained_length
 from bert_tf.training.precision import AUTO, choose
+from bert_tf.training.precision import precision as precision_scope
 from bert_tf.training.sources import open_source
 
 #: Tokens of the requests that a precision is chosen for: of a short text, and of a batch.
@@ -95,7 +97,7 @@ def served_module(run_directory, kind, sequence_length, precision, settings, fin
         make = functools.partial(served, model, tokenizer) if served else None
         trained = trained_length(run_directory) if sequence_length is None else None
     possible = (served.kind or name,) if served else ()
-    if backbone.kind != "encoder_decoder":
+    if backbone.kind != "encoder_decoder" or family_of(backbone.config).encoder_alone:
         possible += (EMBEDDING,)
     if not possible:
         raise ConfigError(
@@ -111,6 +113,9 @@ def served_module(run_directory, kind, sequence_length, precision, settings, fin
     if kind not in possible:
         raise ConfigError(f"{run_directory} cannot be exported as '{kind}'{nearest(str(kind), possible)}")
     if kind == EMBEDDING:
+        if backbone.kind == "encoder_decoder":
+            with precision_scope(precision):
+                backbone, _ = load_encoder(run_directory, pooler=False)
         served, make = ServedEmbedding, functools.partial(ServedEmbedding, backbone, tokenizer)
     for name in settings:
         if name not in ("static", *served.options):

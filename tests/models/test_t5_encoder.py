@@ -157,9 +157,11 @@ def test_a_task_that_writes_text_is_on_the_whole(folder, tmp_path):
     assert type(load_finetuned(tmp_path / "run")[1].backbone) is T5
 
 
-def test_its_vectors_are_exported(folder, tmp_path):
+@pytest.mark.slow_except("t5")
+@pytest.mark.parametrize("family", ["t5", "t5_encoder"])
+def test_its_vectors_are_exported(folder, tmp_path, family):
     folder, whole, tokenizer = folder
-    bert_tf.import_run(folder / "theirs", tmp_path / "run", family="t5_encoder")
+    bert_tf.import_run(folder / "theirs", tmp_path / "run", family=family)
     served = tf.saved_model.load(str(export_run(tmp_path / "run", kind="embedding", precision="float32")))
     features = tokenizer.pack(tokenizer.tokenize(TEXTS), sequence_length=64)
     states, real = np.asarray(whole.encode(features["token_ids"], features["padding_mask"])), features["padding_mask"].numpy()
