@@ -7,7 +7,7 @@ from pathlib import Path
 
 from bert_tf.config import build, chosen_class, nearest
 from bert_tf.errors import ConfigError
-from bert_tf.models.families import build_config, config_class
+from bert_tf.models.families import FAMILIES, build_config, config_class
 from bert_tf.parsing import brief
 from bert_tf.training.finetune_config import FinetuneConfig, check_finetuning
 from bert_tf.training.grid_config import Grid, read_grid
@@ -111,24 +111,43 @@ def merge(below, above):
 
 
 def leave_out(settings, common, cls):
-    """Drops settings of all rows that a row sets to null and that its model, objective or optimizer does not have.
+    """Drops settings of all rows that a row sets to null because its model, objective or optimizer does not have them.
 
     Args:
         settings: of a row and of all rows, merged.
         common: those of all rows.
         cls: `PretrainConfig` or `FinetuneConfig`.
+
+    Raises:
+        ConfigError: such a setting that the row does not set to null.
     """
     hints, kept = typing.get_type_hints(cls), dict(settings)
     for name, section in settings.items():
         given = (common or {}).get(name)
-        null = {key for key in given if section[key] is None} if isinstance(given, dict) and isinstance(section, dict) else ()
-        if not null:
-            continue
-        chosen = config_class(section) if name == "model" else chosen_class(hints.get(name), section)
-        if chosen is not None:
-            known = {field.name for field in dataclasses.fields(chosen)}
-            kept[name] = {key: value for key, value in section.items() if key in known or key not in null}
+        chosen, choices = _choice(name, hints.get(name), section) if isinstance(given, dict) else (None, ())
+        for key in sorted(given.keys() - names_of(chosen)) if chosen else ():
+            if section[key] is None:
+                kept[name] = {other: value for other, value in kept[name].items() if other != key}
+            elif any(key in names_of(choice) for choice in choices):
+                raise ConfigError(
+                    f"{name}.{key} is set for all rows, and this row's {name} has no such setting; leave it out with {key}: null "
+                    f"in {name} of the row"
+                )
     return kept
+
+
+def names_of(cls):
+    """The names of the settings of a dataclass, a set."""
+    return {field.name for field in dataclasses.fields(cls)}
+
+
+def _choice(name, kind, section):
+    """(the class that a section chooses, all that it may choose); (None, ()) for a section without a choice."""
+    if name == "model":
+        chosen = config_class(section) if section.get("preset") or section.get("family") else None
+        return chosen, [record.config for record in FAMILIES.values()]
+    chosen = chosen_class(kind, section)
+    return chosen, kind.choices().values() if chosen else ()
 
 
 @contextlib.contextmanager

@@ -222,9 +222,12 @@ def test_a_row_leaves_out_what_its_optimizer_or_model_does_not_have(folder, tmp_
     rows["b"]["pretrain"] = own | {"optimizer": own["optimizer"] | {"clip_treshold": None}}
     with pytest.raises(ConfigError, match="rows.b: unknown key 'pretrain.optimizer.clip_treshold'; did you mean 'clip_threshold'"):
         plan(study(folder, pretrain=common, rows=rows, finetune={}), tmp_path)
+    rows["b"]["pretrain"] = own | {"model": t5 | {"initializer_range": 0.1}}
+    with pytest.raises(ConfigError, match="rows.b: model.initializer_range is set for all rows, and this row's model has no such"):
+        plan(study(folder, pretrain=common, rows=rows, finetune={}), tmp_path)
     rows["b"]["pretrain"] = own
     rows["a"]["finetune"]["optimizer"] = {"name": "adafactor", "clip_norm": 1.0}
-    with pytest.raises(ConfigError, match="'finetune.sentiment.optimizer.clip_norm' applies only to adamw"):
+    with pytest.raises(ConfigError, match="rows.a: finetune.sentiment: optimizer.clip_norm is set for all rows, .* clip_norm: null in"):
         plan(study(folder, pretrain=common, rows=rows, finetune={"sentiment": task}), tmp_path)
 
 
