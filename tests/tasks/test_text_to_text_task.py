@@ -250,8 +250,10 @@ def test_from_a_pretrained_run_to_predictions(run, tmp_path, monkeypatch, capsys
     module = export_run(tmp_path / "run", precision="float32", min_new_tokens=3)
     assert (module.kind, module.sequence_length, module.config.max_new_tokens) == ("generation", 16, 8)
     assert module.settings()["text_before"] == "say: " and module.config.min_new_tokens == 3
-    with pytest.raises(ConfigError, match="cannot be exported as 'embedding'; known: generation"):
-        export_run(tmp_path / "run", kind="embedding", precision="float32")
+    vectors = export_run(tmp_path / "run", kind="embedding", precision="float32")
+    assert (type(vectors).__name__, vectors.sequence_length) == ("ServedEmbedding", 16)
+    with pytest.raises(ConfigError, match="cannot be exported as 'tagging'; known: "):
+        export_run(tmp_path / "run", kind="tagging", precision="float32")
     capsys.readouterr()
     assert main(["generate", str(tmp_path / "run"), "red"]) == 0
     assert capsys.readouterr().out == first["generated"] + "\n"
