@@ -124,18 +124,16 @@ def _chosen(cls, mapping, where, base):
     """The dataclass that a section's own name chooses, and the base if it is one of that class."""
     if not hasattr(cls, "choices"):
         return cls, base
-    default = getattr(cls if base is None else base, cls.CHOSEN_BY, None)
-    name, known = mapping.get(cls.CHOSEN_BY, default), cls.choices()
-    if not isinstance(name, str) or name not in known:
-        raise ConfigError(f"'{_join(where, cls.CHOSEN_BY)}' is {brief(name)}{nearest(str(name)[:100], known)}")
-    return known[name], base if type(base) is known[name] else None
+    chosen = chosen_class(cls, mapping, base)
+    if chosen is None:
+        name = mapping.get(cls.CHOSEN_BY)
+        raise ConfigError(f"'{_join(where, cls.CHOSEN_BY)}' is {brief(name)}{nearest(str(name)[:100], cls.choices())}")
+    return chosen, base if type(base) is chosen else None
 
 
-def chosen_class(cls, section):
-    """The dataclass that a section's own name chooses; None where `cls` has no choices or the section names none of them."""
-    if not hasattr(cls, "choices") or not isinstance(section, dict):
-        return None
-    name = section.get(cls.CHOSEN_BY, getattr(cls, cls.CHOSEN_BY, None))
+def chosen_class(cls, section, base=None):
+    """The dataclass that a section's own name, or else that of `base`, chooses among those of `cls`; None for none of them."""
+    name = section.get(cls.CHOSEN_BY, getattr(cls if base is None else base, cls.CHOSEN_BY, None))
     return cls.choices().get(name) if isinstance(name, str) else None
 
 

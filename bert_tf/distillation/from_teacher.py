@@ -71,7 +71,6 @@ class FromTeacher(FromLabels):
         for field in dataclasses.fields(self.teacher_task.saved):  # labels, the mean of a regression, ...
             if field.name not in ("tokenizer_fingerprint", "backbone_kind"):
                 setattr(task, field.name, getattr(self.teacher_task, field.name))
-        self.whole = task.whole
         return task
 
     def read(self, task):

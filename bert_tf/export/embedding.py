@@ -11,7 +11,7 @@ class ServedEmbedding(ServingModule):
     Outputs of `serving_default`:
         mean: float32 [N, H], over the real tokens, [CLS] and [SEP] included.
         cls: float32 [N, H], the last hidden vector of [CLS]; of a decoder that of the last token, which alone
-            has seen the whole text.
+            has seen the whole text; without a [CLS] (T5) that of the first token.
 
     Outputs of `tokens`, which takes `text` too:
         tokens: string [N, S], [CLS] first; "" as padding.

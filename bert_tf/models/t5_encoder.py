@@ -5,6 +5,7 @@ import dataclasses
 import keras
 
 from bert_tf.backend import Dropout, RMSNormalization
+from bert_tf.errors import ConfigError
 from bert_tf.layers import AttentionMask, RelativePositionBias
 from bert_tf.models.backbone import policy
 from bert_tf.models.config_map import ConfigMap
@@ -32,6 +33,9 @@ class T5Encoder(TransformerEncoder):
         others, call arguments, results, errors: as `BertEncoder`, but `segment_ids` and `position_ids` are not read, and
             no length is refused.
 
+    Raises:
+        ConfigError: a masked LM head is asked for.
+
     Example:
         encoder = T5Encoder(T5EncoderConfig(100, 16, num_layers=2, num_heads=2, head_size=8, intermediate_size=32))
         encoder({"token_ids": np.array([[5, 6, 1]])})["sequence_output"]  # [1, 3, 16]
@@ -53,6 +57,13 @@ class T5Encoder(TransformerEncoder):
         )
         # === Functional model, configuration ===
         super().__init__(config, layers, dtype, name, **options)
+
+    def make_masked_lm_head(self, name="masked_lm_head", **settings):
+        """Refused: logits with a token table of unit variance would begin far from even, at 38 nats for 1,000 tokens."""
+        raise ConfigError(
+            "model.family=t5_encoder has no masked LM: pretrain model.family=t5 with objective.name=denoising, and fine-tune "
+            "from that run; tasks that write no text take its encoder"
+        )
 
 
 @dataclasses.dataclass(frozen=True)

@@ -124,7 +124,11 @@ def leave_out(settings, common, cls):
     hints, kept = typing.get_type_hints(cls), dict(settings)
     for name, section in settings.items():
         given = (common or {}).get(name)
-        chosen, choices = _choice(name, hints.get(name), section) if isinstance(given, dict) else (None, ())
+        if not isinstance(given, dict) or not isinstance(section, dict):
+            continue
+        chosen, choices = _choice(name, hints.get(name), section)
+        if chosen is _choice(name, hints.get(name), given)[0]:
+            continue  # the row has no other than all rows
         for key in sorted(given.keys() - names_of(chosen)) if chosen else ():
             if section[key] is None:
                 kept[name] = {other: value for other, value in kept[name].items() if other != key}
@@ -146,8 +150,9 @@ def _choice(name, kind, section):
     if name == "model":
         chosen = config_class(section) if section.get("preset") or section.get("family") else None
         return chosen, [record.config for record in FAMILIES.values()]
-    chosen = chosen_class(kind, section)
-    return chosen, kind.choices().values() if chosen else ()
+    if not hasattr(kind, "choices"):
+        return None, ()
+    return chosen_class(kind, section), kind.choices().values()
 
 
 @contextlib.contextmanager

@@ -18,7 +18,7 @@ from bert_tf.models import T5, PRESETS, T5Config, T5Encoder, T5EncoderConfig, Tr
 from bert_tf.models.families import encoder_alone
 from bert_tf.models.t5_encoder import HF
 from bert_tf.models.weights import load_weights
-from bert_tf.objectives import Denoising
+from bert_tf.objectives import Denoising, MaskedLM
 from bert_tf.tasks import build_task
 from bert_tf.tokenizers import train_unigram
 from bert_tf.training.finetune_config import FinetuneConfig
@@ -167,6 +167,11 @@ def test_its_vectors_are_exported(folder, tmp_path, family):
     states, real = np.asarray(whole.encode(features["token_ids"], features["padding_mask"])), features["padding_mask"].numpy()
     found = served.signatures["serving_default"](tf.constant(TEXTS))["mean"]
     np.testing.assert_allclose(found, [x[mask].mean(axis=0) for x, mask in zip(states, real)], atol=2e-5)
+
+
+def test_a_masked_lm_is_refused():
+    with pytest.raises(ConfigError, match="model.family=t5_encoder has no masked LM: pretrain model.family=t5 with"):
+        MaskedLM(T5Encoder(T5EncoderConfig(30, 20, **SIZES)), pair_task=None)
 
 
 def test_another_encoder_decoder_is_still_refused(folder):

@@ -226,6 +226,9 @@ def test_a_row_leaves_out_what_its_optimizer_or_model_does_not_have(folder, tmp_
     with pytest.raises(ConfigError, match="rows.b: model.initializer_range is set for all rows, and this row's model has no such"):
         plan(study(folder, pretrain=common, rows=rows, finetune={}), tmp_path)
     rows["b"]["pretrain"] = own
+    wrong = common | {"optimizer": {"name": "adafactor", "clip_norm": 1.0}}  # of all rows: nothing to leave out
+    with pytest.raises(ConfigError, match="'pretrain.optimizer.clip_norm' applies only to .* remove 'pretrain.optimizer.clip_norm'"):
+        plan(study(folder, pretrain=wrong, rows={"a": {"shards": "documents"}}, finetune={}), tmp_path)
     rows["a"]["finetune"]["optimizer"] = {"name": "adafactor", "clip_norm": 1.0}
     with pytest.raises(ConfigError, match="rows.a: finetune.sentiment: optimizer.clip_norm is set for all rows, .* clip_norm: null in"):
         plan(study(folder, pretrain=common, rows=rows, finetune={"sentiment": task}), tmp_path)
