@@ -21,6 +21,7 @@ import os
 from pathlib import Path
 
 from bert_tf.tokenizers.kinds import KINDS, trainers
+from bert_tf.tokenizers.sentencepiece.families import MAX_EXTRA_IDS, sentinels
 
 CONFIG = "tokenizer_config.json"
 SIZE = 30522  # BERT's
@@ -82,6 +83,8 @@ def run(arguments):
     for name in ("size", "alphabet", "sentinels"):
         if getattr(arguments, name) is not None and getattr(arguments, name) < 1:
             raise ConfigError(f"--{name} is {getattr(arguments, name)}; it must be at least 1")
+    if (arguments.sentinels or 0) > MAX_EXTRA_IDS:
+        raise ConfigError(f"--sentinels is {arguments.sentinels}; it must be at most {MAX_EXTRA_IDS:,} (T5 has 100)")
     if not trainer.has_corpus:
         given = [f"the corpus {path}" for path in arguments.corpus[:1]] + [
             option
@@ -143,7 +146,6 @@ def _check_output(arguments):
 
 def _train(arguments, report):
     """Trains and saves; calls `report(done, total)` with the number of bytes read."""
-    from bert_tf.tokenizers.sentencepiece.families import sentinels
     from tfrecords.corpus.documents import CorpusReader
     from tfrecords.corpus.files import find_files
 

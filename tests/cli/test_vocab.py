@@ -53,10 +53,14 @@ def test_sentinels(tmp_path, kind):
     assert [i for i in tokenizer.encode("the <extra_id_0> law <extra_id_1>") if i in (first, second)] == [first, second]
 
 
-def test_sentinels_that_are_there_anyway(tmp_path, capsys):
+def test_sentinels_that_are_there_anyway_or_cannot_be(tmp_path, capsys):
     (tmp_path / "a.txt").write_text("the law of the people\n" * 30)
-    assert main(["vocab", str(tmp_path / "a.txt"), "--output", str(tmp_path / "x"), "--kind", "unigram_t5", "--sentinels", "3"]) == 1
+    arguments = ["vocab", str(tmp_path / "a.txt"), "--output", str(tmp_path / "x")]
+    assert main([*arguments, "--kind", "unigram_t5", "--sentinels", "3"]) == 1
     assert "--sentinels is for wordpiece, words, byte_level_bpe, byte_level_bpe_gpt2 and bpe, not for unigram_t5" in capsys.readouterr().err
+    for count, problem in (("0", "at least 1"), ("10001", "at most 10,000")):
+        assert main([*arguments, "--sentinels", count]) == 1
+        assert f"--sentinels is {count}; it must be {problem}" in capsys.readouterr().err
 
 
 def test_a_full_disk_leaves_no_half_of_a_tokenizer(tmp_path, capsys, monkeypatch):

@@ -3,7 +3,7 @@
 from bert_tf.config import nearest
 from bert_tf.errors import ConfigError
 
-_MAX_EXTRA_IDS = 10_000  # T5 has 100
+MAX_EXTRA_IDS = 10_000  # T5 has 100
 # `cleaned`: white space, quotes and accents are seen to before SentencePiece.
 FAMILIES = {
     "albert": {
@@ -32,8 +32,8 @@ def check_family(family):
 
 def sentinels(count):
     """T5's sentinels as they follow the pieces, the last first; ConfigError for a count below 0 or above 10,000."""
-    if not 0 <= count <= _MAX_EXTRA_IDS:
-        raise ConfigError(f"extra_ids is {count}; it must be between 0 and {_MAX_EXTRA_IDS:,}")
+    if not 0 <= count <= MAX_EXTRA_IDS:
+        raise ConfigError(f"extra_ids is {count}; it must be between 0 and {MAX_EXTRA_IDS:,}")
     return [f"<extra_id_{i}>" for i in reversed(range(count))]
 
 
