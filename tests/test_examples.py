@@ -9,6 +9,7 @@ import dataclasses
 import functools
 import importlib
 import inspect
+import json
 import os
 import re
 import shutil
@@ -100,6 +101,19 @@ def conll(path):
     path.write_text("the O\nfilm O\nin O\nparis B-LOC\n. O\n\n" * 3)
 
 
+def wic(path):
+    path.mkdir()
+    rows = []
+    for first, second, label in [(0, 1, True), (1, 3, True), (0, 3, False)]:
+        row = {"label": label}
+        for number, text in ((1, SENTENCES[first]), (2, SENTENCES[second])):
+            start = text.index("film")
+            row |= {f"sentence{number}": text, f"start{number}": start, f"end{number}": start + 4}
+        rows.append(row)
+    for name in ("train", "val"):
+        (path / f"{name}.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+
+
 def published(path):
     bert_tf.save(encoder(), tokenizer(), path)
 
@@ -162,6 +176,7 @@ FILES = {
     "bert-base-SST2": classifier,
     "exported": exported,
     "run": run,
+    "WiC": wic,
 }
 
 

@@ -28,7 +28,7 @@ class WicResult:
         pairs: int, of the test file.
 
     Example:
-        pairs = read_wic("train.jsonl"), read_wic("val.jsonl")
+        pairs = read_wic("WiC/train.jsonl"), read_wic("WiC/val.jsonl")
         result = run_wic(encoder, tokenizer, *pairs)
         result.accuracy[result.layer], result.baseline
     """
