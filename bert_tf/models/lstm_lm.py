@@ -25,14 +25,15 @@ class LstmLM(Decoder):
     Args:
         config: an `LstmLMConfig`.
         pooler: see `Decoder`.
-        output_hidden_states: whether the result holds all layers' outputs; needs an embedding size of H.
+        output_hidden_states: whether the result holds all layers' outputs. Embeddings narrower than H are followed by zeros
+            there, which change no cosine and no linear probe.
         dtype: a Keras dtype policy; None for the global one.
         name: of the model.
 
     Call arguments, results: see `Decoder`; `prefix_mask` and `position_ids` are not read.
 
     Raises:
-        ConfigError: attention scores, or hidden states of different widths, are asked for.
+        ConfigError: attention scores are asked for, or hidden states where the embeddings are wider than H.
 
     Example:
         model = LstmLM(LstmLMConfig(100, hidden_size=16, embedding_size=8))
@@ -55,10 +56,10 @@ class LstmLM(Decoder):
         dtype = policy(dtype)
         if output_attention_scores:
             raise ConfigError("an LSTM has no attention; leave out output_attention_scores")
-        if output_hidden_states and config.embedding_size != config.hidden_size:
+        if output_hidden_states and config.embedding_size > config.hidden_size:
             raise ConfigError(
-                f"the hidden states have embedding_size={config.embedding_size} and hidden_size={config.hidden_size}; "
-                "only where both are equal can they be mixed"
+                f"embedding_size={config.embedding_size} is larger than hidden_size={config.hidden_size}; only where it is not can "
+                "the embeddings be one of the hidden states, which task.features and the probes of layers read"
             )
         embeddings = Embeddings(
             vocabulary_size=config.vocabulary_size,
@@ -137,14 +138,17 @@ class LstmLayers:
 
     def encode(self, inputs, positions=None, return_attention_scores=False, training=None):
         """See `DecoderLayers.encode`."""
-        x = self.embeddings(inputs["token_ids"], training=training)
-        hidden_states = [self.row_dropout(x, training=training)]
+        embedded = self.row_dropout(self.embeddings(inputs["token_ids"], training=training), training=training)
+        hidden_states = [embedded]
         where = {"padding_mask": inputs["padding_mask"], "sequence_ids": inputs["sequence_ids"]}
         for block, dropout in zip(self.blocks, self.dropouts, strict=True):
             x, _ = block(hidden_states[-1], **where)
             hidden_states.append(dropout(x, training=training))
         if positions is not None:
             hidden_states[-1] = gather_positions(hidden_states[-1], positions)
+        missing = hidden_states[-1].shape[-1] - embedded.shape[-1]
+        if missing > 0:
+            hidden_states[0] = ops.pad(embedded, [[0, 0], [0, 0], [0, missing]])
         return hidden_states, []
 
     def decode(self, token_ids, cache, cache_position, padding_mask, position_ids, prefix_mask=None):

@@ -14,6 +14,7 @@ from bert_tf.models import PRESETS, build_encoder
 from bert_tf.models.families import task_head
 from bert_tf.models.lstm_lm import LstmLM, LstmLMConfig, RowDropout
 from bert_tf.objectives import CausalLM
+from bert_tf.tasks.features import with_hidden_states
 from bert_tf.tasks.heads import Classifier
 
 
@@ -112,5 +113,15 @@ def test_a_text_is_continued_inside_a_graph():
 def test_sizes_that_do_not_fit():
     with pytest.raises(ConfigError, match="tied output layers are the token table"):
         LstmLMConfig(37, hidden_size=12, embedding_size=8, tied=True)
-    with pytest.raises(ConfigError, match="only where both are equal"):
-        build_encoder(make().config, output_hidden_states=True)
+    wide = LstmLMConfig(37, hidden_size=8, embedding_size=12)
+    assert build_encoder(wide).output["sequence_output"].shape[-1] == 8
+    with pytest.raises(ConfigError, match="embedding_size=12 is larger than hidden_size=8"):
+        build_encoder(wide, output_hidden_states=True)
+
+
+def test_narrow_embeddings_are_a_hidden_state_with_zeros():
+    model, ids = make(), np.array([[3, 9, 4, 4], [7, 1, 0, 36]], np.int32)
+    states = [np.asarray(x) for x in with_hidden_states(model)({"token_ids": ids})["hidden_states"]]
+    assert [x.shape for x in states] == [(2, 4, 12)] * 3
+    np.testing.assert_array_equal(states[0], np.pad(np.asarray(model.embedding_table)[ids], [(0, 0), (0, 0), (0, 4)]))
+    np.testing.assert_array_equal(states[2], model({"token_ids": ids})["sequence_output"])
