@@ -58,8 +58,8 @@ class LstmLM(Decoder):
             raise ConfigError("an LSTM has no attention; leave out output_attention_scores")
         if output_hidden_states and config.embedding_size > config.hidden_size:
             raise ConfigError(
-                f"embedding_size={config.embedding_size} is larger than hidden_size={config.hidden_size}; only where it is not can "
-                "the embeddings be one of the hidden states, which task.features and the probes of layers read"
+                f"task.features and the probes read hidden states, and the embeddings, embedding_size={config.embedding_size}, "
+                f"do not fit into states of hidden_size={config.hidden_size}; use a model whose embeddings are not wider"
             )
         embeddings = Embeddings(
             vocabulary_size=config.vocabulary_size,
@@ -138,17 +138,16 @@ class LstmLayers:
 
     def encode(self, inputs, positions=None, return_attention_scores=False, training=None):
         """See `DecoderLayers.encode`."""
-        embedded = self.row_dropout(self.embeddings(inputs["token_ids"], training=training), training=training)
-        hidden_states = [embedded]
+        x = self.row_dropout(self.embeddings(inputs["token_ids"], training=training), training=training)
+        missing = self.blocks[-1].width - x.shape[-1]
+        hidden_states = [ops.pad(x, [[0, 0], [0, 0], [0, missing]]) if missing > 0 else x]
         where = {"padding_mask": inputs["padding_mask"], "sequence_ids": inputs["sequence_ids"]}
         for block, dropout in zip(self.blocks, self.dropouts, strict=True):
-            x, _ = block(hidden_states[-1], **where)
-            hidden_states.append(dropout(x, training=training))
+            x, _ = block(x, **where)
+            x = dropout(x, training=training)
+            hidden_states.append(x)
         if positions is not None:
             hidden_states[-1] = gather_positions(hidden_states[-1], positions)
-        missing = hidden_states[-1].shape[-1] - embedded.shape[-1]
-        if missing > 0:
-            hidden_states[0] = ops.pad(embedded, [[0, 0], [0, 0], [0, missing]])
         return hidden_states, []
 
     def decode(self, token_ids, cache, cache_position, padding_mask, position_ids, prefix_mask=None):

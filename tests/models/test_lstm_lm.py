@@ -73,6 +73,14 @@ def test_embeddings_lose_the_same_numbers_at_all_positions():
     assert set(np.unique(x)) == {0.0, 2.0} and np.all(x == x[:, :1]) and np.any(x[0] != x[1])
 
 
+def test_the_output_of_each_lstm_has_dropout():
+    model, ids = make(dropout=0.5, embedding_dropout=0.0, num_layers=1), np.arange(36, dtype=np.int32).reshape(4, 9)
+    whole, dropped = (np.asarray(model({"token_ids": ids}, training=training)["sequence_output"]) for training in (False, True))
+    kept = dropped != 0
+    assert abs(kept.mean() - 0.5) < 3 * np.sqrt(0.25 / kept.size)
+    np.testing.assert_allclose(dropped[kept], 2 * whole[kept], rtol=1e-5)
+
+
 def test_linear_gain_is_a_mean_with_rising_weights():
     model, rng = Classifier(make(embedding_dropout=0.0), 3, dropout=0.0, linear_gain=True), np.random.default_rng(4)
     mask = np.arange(5) < [[5], [2]]
@@ -115,7 +123,7 @@ def test_sizes_that_do_not_fit():
         LstmLMConfig(37, hidden_size=12, embedding_size=8, tied=True)
     wide = LstmLMConfig(37, hidden_size=8, embedding_size=12)
     assert build_encoder(wide).output["sequence_output"].shape[-1] == 8
-    with pytest.raises(ConfigError, match="embedding_size=12 is larger than hidden_size=8"):
+    with pytest.raises(ConfigError, match="embedding_size=12, do not fit into states of hidden_size=8"):
         build_encoder(wide, output_hidden_states=True)
 
 
