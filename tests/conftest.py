@@ -63,4 +63,5 @@ def pytest_runtest_teardown(item, nextitem):
     """Gives the memory of a file's models and graphs back, of which Python would keep some gigabytes."""
     if nextitem is None or nextitem.path != item.path:
         gc.collect()
-        gc.freeze()  # what is left stays: the next file's collection, of seconds otherwise, looks at that file's objects alone
+        # What is left stays: the next file's collection, of seconds otherwise, looks at that file's objects alone.
+        gc.freeze()

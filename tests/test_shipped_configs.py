@@ -220,7 +220,8 @@ BILM = "allenai/bilm-tf bin/train_elmo.py, training.py; 3 GPUs, 10 epochs of 768
 RECURRENT = {
     "lm_lstm": (ADVERSARIAL_TEXT, 400, 256 * 400 // 1600, 100_000, 1e-3, 1.0, 1024),
     "sa_lstm": (ADVERSARIAL_TEXT, 400, 256, 100_000, 1e-3, 1.0, None),
-    "elmo": (BILM, 20, 3 * 128 * 20 // 240, 10 * 768_648_884 // (3 * 128 * 20), 0.2, 10 / 20, 8192),  # for 20 times the loss
+    # For 20 times the loss.
+    "elmo": (BILM, 20, 3 * 128 * 20 // 240, 10 * 768_648_884 // (3 * 128 * 20), 0.2, 10 / 20, 8192),
 }
 SMALL = {"bert_tiny", "bert_laptop", "gpt_laptop", "t5_laptop"}  # sizes for a laptop, with settings of our own
 # Masking: rate, fraction masked, fraction replaced by random tokens, strategy, tokens predicted in a sequence of so many.
@@ -262,7 +263,8 @@ def test_every_family_and_size_has_its_recipe():
     assert PUBLISHED.keys() == MASKING.keys() | {name for name in PUBLISHED if name.startswith(("xlnet", "gpt"))}
     families = {name.split("_")[0] for name in PUBLISHED.keys() | ADAFACTOR.keys() | TRANSFORMER.keys()} - {"mt5", "byt5"}
     others = {"elmo", "lstm_lm", "word_vectors", "bilstm"}  # named otherwise, or not pretrained by `bert-tf pretrain`
-    assert families == FAMILIES.keys() - {"t5_encoder", "t5_decoder", "transformer_bilm"} - others  # of configs/ablations, or of T5's
+    # Of configs/ablations, or of T5's.
+    assert families == FAMILIES.keys() - {"t5_encoder", "t5_decoder", "transformer_bilm"} - others
 
 
 @pytest.mark.parametrize("name", RECURRENT)
@@ -408,7 +410,8 @@ def test_glue_and_superglue_are_what_the_papers_say():
     glue = config.load(BenchmarkConfig, "benchmarks/glue")
     settings = config.build(FinetuneConfig, glue.finetune)
     assert (settings.train.epochs, settings.train.batch_size, settings.optimizer.learning_rate) == (3, 32, 2e-5)
-    superglue = config.build(FinetuneConfig, config.load(BenchmarkConfig, "benchmarks/superglue").finetune)  # jiant 1.2.1
+    # Jiant 1.2.1.
+    superglue = config.build(FinetuneConfig, config.load(BenchmarkConfig, "benchmarks/superglue").finetune)
     assert (superglue.train.epochs, superglue.train.batch_size, superglue.optimizer.learning_rate) == (10, 4, 1e-5)
 
 

@@ -136,7 +136,8 @@ class Dropout(keras.layers.Layer):
         if not training or self.rate == 0:
             return inputs
         if getattr(_active, "step", None) is None:
-            if keras.backend.backend() == "tensorflow":  # Keras would make a variable, which no strategy allows inside a step
+            # Keras would make a variable, which no strategy allows inside a step.
+            if keras.backend.backend() == "tensorflow":
                 return tf.nn.dropout(inputs, self.rate)
             return keras.random.dropout(inputs, self.rate, seed=self.seed_generator)
         return _dropped_in_one_piece(inputs, *self.draw(inputs))

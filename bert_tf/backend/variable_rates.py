@@ -42,7 +42,8 @@ def scale_updates(optimizer, rates=None, gradients=None):
             for variable in variables:
                 by_factor.setdefault(rates.get(variable.path, 1.0), []).append(variable)
             for factor, group in by_factor.items():
-                self.weight_decay = self._scaled(decay, factor)  # Keras multiplies it by the learning rate of all variables
+                # Keras multiplies it by the learning rate of all variables.
+                self.weight_decay = self._scaled(decay, factor)
                 super()._apply_weight_decay(group)
             self.weight_decay = decay
 

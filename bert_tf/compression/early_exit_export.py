@@ -116,7 +116,8 @@ def export_early_exit(run_directory, tolerance=TOLERANCE, train=None, dev=None, 
         raise ConfigError(f"{run_directory} names no training file; give texts with --train")
     folder = Path(run_directory) / "export" if output is None else output
     check_version(folder, version)
-    ServedClassifier(model, task.tokenizer, task.labels, task.config.sequence_length)  # refuses a length, before the work
+    # Refuses a length, before the work.
+    ServedClassifier(model, task.tokenizer, task.labels, task.config.sequence_length)
     trial = Trial(task, model, reference_examples(task, source, dev, texts), tolerance)
     exits = _trained(task, model, task.read(train, labelled=False))
     threshold, mean = _threshold(trial, exits)

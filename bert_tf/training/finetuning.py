@@ -173,7 +173,8 @@ def _train_and_measure(config, run, folder, task, data, strategy, begin, writes,
             _keep_findings(run, learning_rate=sampled(make_schedule(config.optimizer, total), total))
         learning.prepare(task, model, examples, dev, folder.path, writes)
         result = {"metric": task.metric, "seed": train.seed, "baselines": {}}
-        for split, measured in (("dev", dev), ("test", test)):  # before the training, in case the metric is undefined there
+        # Before the training, in case the metric is undefined there.
+        for split, measured in (("dev", dev), ("test", test)):
             if measured is not None and (writes or split == "dev"):
                 result["baselines"][split] = task.baselines(data["train"], measured)
         kept = _best if learning.trains_head else _last
@@ -229,7 +230,8 @@ def _train(model, trained, task, examples, dev, steps, train, run, writes, freez
             metrics = task.evaluate(model, dev, train.batch_size, findings=True) if writes else {task.metric: 0.0}
             findings = metrics.pop("findings", {})
             _check_finite(metrics, step)
-            metrics[task.metric] = of_chief(model.distribute_strategy, metrics[task.metric])  # the workers stop together
+            # The workers stop together.
+            metrics[task.metric] = of_chief(model.distribute_strategy, metrics[task.metric])
             history.append({"step": step, "epoch": epoch, "train_loss": fitted["loss"][-1]} | _plain(metrics))
             if not writes:
                 continue

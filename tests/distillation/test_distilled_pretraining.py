@@ -201,7 +201,8 @@ def test_a_teacher_without_head_teaches_its_layers(folder, tmp_path):
     write_run(tmp_path / "encoder", {"model": describe(encoder.config)}, tokenizer, weights)
     chosen = [f"teacher.path={tmp_path / 'encoder'}", "terms={hidden_states: 1, minilm2: {relation_heads: 4}}"]
     found = [
-        distill_pretraining(experiment(folder, *chosen[i:]), tmp_path / f"run {i}")[1]  # the second of the teacher with head
+        # The second of the teacher with head.
+        distill_pretraining(experiment(folder, *chosen[i:]), tmp_path / f"run {i}")[1]
         for i in (0, 1)
     ]
     assert found[0]["loss"] == found[1]["loss"] > 0

@@ -40,7 +40,8 @@ def batches():
 
 def test_vectors_of_bilm_with_carried_state(published):
     encoder, tokenizer = published
-    outputs_of_layers = tf.function(encoder.outputs_of_layers, reduce_retracing=True)  # an LSTM run step by step is slow
+    # An LSTM run step by step is slow.
+    outputs_of_layers = tf.function(encoder.outputs_of_layers, reduce_retracing=True)
     state, first = None, True
     for texts, expected in batches():
         batch = tokenizer.pack(tokenizer.tokenize(texts), sequence_length=64)

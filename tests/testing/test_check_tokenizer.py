@@ -11,7 +11,8 @@ from bert_tf.tokenizers.kinds import trainers
 #: The first trainer of a kind makes it uncased, the last that can makes it cased.
 CASES = []
 for kind in KINDS.values():
-    made = [trainer for trainer in kind.trainers if trainer.name != "byte_extra_ids"]  # as "byte", but for `sentinel_ids`
+    # As "byte", but for `sentinel_ids`.
+    made = [trainer for trainer in kind.trainers if trainer.name != "byte_extra_ids"]
     choosing = [trainer for trainer in made if trainer.cased is not None]
     CASES += [(kind.name, trainer.name, False) for trainer in made if trainer not in choosing[1:]]
     CASES += [(kind.name, trainer.name, True) for trainer in choosing[-1:]]
