@@ -43,7 +43,7 @@ class Range:
     below: float | None = None
 
     def problem(self, value):
-        """"must be at least 1" and the like; None for a value in the range."""
+        """ "must be at least 1" and the like; None for a value in the range."""
         good = (
             (self.at_least is None or value >= self.at_least)
             and (self.at_most is None or value <= self.at_most)
@@ -54,10 +54,12 @@ class Range:
 
     @property
     def bounds(self):
-        """"at least 1 and at most 10" and the like."""
+        """ "at least 1 and at most 10" and the like."""
         bounds = (("at least", self.at_least), ("above", self.above), ("at most", self.at_most), ("below", self.below))
         return " and ".join(
-            f"{word} {bound:,}" if isinstance(bound, int) else f"{word} {bound}" for word, bound in bounds if bound is not None
+            f"{word} {bound:,}" if isinstance(bound, int) else f"{word} {bound}"
+            for word, bound in bounds
+            if bound is not None
         )
 
 
@@ -260,7 +262,7 @@ def _default(field):
 
 
 def nearest(word, known):
-    """"; did you mean 'x'?", or where nothing is near the list, of which at most `MOST_LISTED`."""
+    """ "; did you mean 'x'?", or where nothing is near the list, of which at most `MOST_LISTED`."""
     known = [str(k) for k in known]
     match = difflib.get_close_matches(word, known, n=1)
     if match:

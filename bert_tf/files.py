@@ -63,7 +63,9 @@ def atomic_folder(path, replace=False):
         # The root of a file system cannot give way to another folder: the files are moved into it one by one.
         inside = os.path.ismount(path)
         if inside and replace and any(path.iterdir()):
-            raise RunDirectoryError(f"{path} is the root of a file system and cannot be replaced; choose a folder in it")
+            raise RunDirectoryError(
+                f"{path} is the root of a file system and cannot be replaced; choose a folder in it"
+            )
         parent = path if inside else path.parent
         parent.mkdir(parents=True, exist_ok=True)
         for leftover in parent.glob(f".{glob.escape(path.name)}.*.tmp"):
@@ -211,7 +213,11 @@ def explain_reading(path, error_class=DataError):
     try:
         yield
     except OSError as error:
-        reason = "there is no such file" if error.errno == errno.ENOENT else _REASONS.get(error.errno, error.strerror or error)
+        reason = (
+            "there is no such file"
+            if error.errno == errno.ENOENT
+            else _REASONS.get(error.errno, error.strerror or error)
+        )
         raise error_class(f"cannot read {path}: {reason}") from None
 
 

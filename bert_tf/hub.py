@@ -73,7 +73,11 @@ def local_data(path):
     Raises:
         DataError: as `local_model`; or nothing in it ends as text does.
     """
-    return _fetched(str(path), "datasets", tuple(f"*{ending}" for ending in DATA)) if is_address(path) else local_copy(path)
+    return (
+        _fetched(str(path), "datasets", tuple(f"*{ending}" for ending in DATA))
+        if is_address(path)
+        else local_copy(path)
+    )
 
 
 def local_file(path):
@@ -102,7 +106,9 @@ def _fetched(address, kind, endings):
         raise DataError(f"{address} is no address of the Hugging Face Hub; it must look like {example}, or with a "
                         "revision like hf://owner/name@main")  # fmt: skip
     if (match["kind"] or "models/") != f"{kind}/":
-        wanted = "a file of a data set, hf://datasets/owner/name/..." if kind == "datasets" else "a model, hf://owner/name"
+        wanted = (
+            "a file of a data set, hf://datasets/owner/name/..." if kind == "datasets" else "a model, hf://owner/name"
+        )
         raise DataError(f"{address} cannot be used here: what is needed is {wanted}")
     inside = match["inside"]
     if inside is None:
@@ -125,7 +131,10 @@ def _snapshot(address, repository, kind, revision, patterns):
     what, page = kind.removesuffix("s"), f"{constants.ENDPOINT}/{'' if kind == 'models' else 'datasets/'}{repository}"
     try:
         return snapshot_download(
-            repository, repo_type="dataset" if kind == "datasets" else "model", revision=revision, allow_patterns=patterns
+            repository,
+            repo_type="dataset" if kind == "datasets" else "model",
+            revision=revision,
+            allow_patterns=patterns,
         )
     except errors.HFValidationError as error:
         raise DataError(f"{address} is no address of the Hugging Face Hub: {_one_line(error)}") from None
@@ -135,14 +144,20 @@ def _snapshot(address, repository, kind, revision, patterns):
             "with 'hf auth login', or set HF_TOKEN"
         ) from None
     except errors.RevisionNotFoundError:
-        raise DataError(f"{address}: there is no revision '{revision}'; its branches and commits are at {page}") from None
+        raise DataError(
+            f"{address}: there is no revision '{revision}'; its branches and commits are at {page}"
+        ) from None
     except errors.RepositoryNotFoundError:
         raise DataError(
             f"{address}: there is no such {what} at {constants.ENDPOINT}, or it is private; check the name, and for a "
             "private one log in with 'hf auth login', or set HF_TOKEN"
         ) from None
     except errors.LocalEntryNotFoundError as error:
-        why = "HF_HUB_OFFLINE is set" if constants.HF_HUB_OFFLINE else f"{constants.ENDPOINT} did not answer: {_one_line(error)}"
+        why = (
+            "HF_HUB_OFFLINE is set"
+            if constants.HF_HUB_OFFLINE
+            else f"{constants.ENDPOINT} did not answer: {_one_line(error)}"
+        )
         raise DataError(
             f"{address} is not in the cache {constants.HF_HUB_CACHE}, and {why}; connect to fetch it once, or copy the cache "
             "from a machine that has it"

@@ -127,7 +127,9 @@ def _watch(readable, seconds):
         time.sleep(seconds)
         unanswered = came if _taken < came else None
         if unanswered:
-            os.write(2, f"\n{name}: waiting for a long operation to return; another one ends the process at once\n".encode())
+            os.write(
+                2, f"\n{name}: waiting for a long operation to return; another one ends the process at once\n".encode()
+            )
     os.close(readable)
 
 

@@ -201,7 +201,9 @@ class _Loader(yaml.SafeLoader):
     def compose_node(self, parent, index):
         if self.check_event(yaml.AliasEvent):
             event = self.peek_event()
-            raise yaml.composer.ComposerError(None, None, f"the alias '*{event.anchor}' is not supported", event.start_mark)
+            raise yaml.composer.ComposerError(
+                None, None, f"the alias '*{event.anchor}' is not supported", event.start_mark
+            )
         return super().compose_node(parent, index)
 
     def construct_mapping(self, node, deep=False):

@@ -301,7 +301,9 @@ def _copy(address, local):
             with atomic_write(local / kept) as file:
                 json.dump(listing, file)
             return True
-    raise DataError(f"{address} changed {ATTEMPTS} times while it was copied: another process writes there; try again later")
+    raise DataError(
+        f"{address} changed {ATTEMPTS} times while it was copied: another process writes there; try again later"
+    )
 
 
 def _fetch_all(address, local, files, checked):

@@ -37,7 +37,13 @@ SLOWEST = (
 
 
 # One process for these: they share exports that take a minute to write.
-OF_THE_SHARED_EXPORTS = {"test_clients.py", "test_requests.py", "test_saved_model.py", "test_served_answers.py", "test_served_properties.py"}
+OF_THE_SHARED_EXPORTS = {
+    "test_clients.py",
+    "test_requests.py",
+    "test_saved_model.py",
+    "test_served_answers.py",
+    "test_served_properties.py",
+}
 
 
 def pytest_xdist_make_scheduler(config, log):

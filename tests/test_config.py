@@ -48,7 +48,9 @@ def test_scientific_notation_is_a_number(experiment):
 
 def test_overrides(experiment):
     loaded = config.load(
-        Experiment, experiment, ["train.batch_size=64", "train.layers=[1, 2]", "model.hidden_size=8", "train.steps=null"]
+        Experiment,
+        experiment,
+        ["train.batch_size=64", "train.layers=[1, 2]", "model.hidden_size=8", "train.steps=null"],
     )
     assert loaded.train == Train(batch_size=64, learning_rate=1e-4, steps=None, layers=[1, 2])
     assert loaded.model == {"preset": "bert_base", "hidden_size": 8}
@@ -72,7 +74,9 @@ def test_an_empty_section_is_one_of_defaults(tmp_path):
     assert config.load(Experiment, tmp_path / "empty.yaml") == Experiment("a")
 
 
-@pytest.mark.parametrize(("content", "kind"), [("- a\n- b\n", "a list"), ("a\n", "a string"), ("3\n", "a number"), ("[]\n", "a list")])
+@pytest.mark.parametrize(
+    ("content", "kind"), [("- a\n- b\n", "a list"), ("a\n", "a string"), ("3\n", "a number"), ("[]\n", "a list")]
+)
 def test_a_file_that_holds_no_mapping(tmp_path, content, kind):
     (tmp_path / "bad.yaml").write_text(content)
     with pytest.raises(ConfigError, match=f"bad.yaml holds {kind}; it must hold a mapping"):
@@ -120,7 +124,9 @@ def test_long_lists_of_names_are_cut():
 def test_a_missing_key_and_a_missing_file():
     with pytest.raises(ConfigError, match="missing key 'name'"):
         config.build(Experiment, {})
-    with pytest.raises(ConfigError, match="no configuration file 'pretrain/bert_bas'; did you mean 'pretrain/bert_base'"):
+    with pytest.raises(
+        ConfigError, match="no configuration file 'pretrain/bert_bas'; did you mean 'pretrain/bert_base'"
+    ):
         config.find("pretrain/bert_bas")
 
 
@@ -252,7 +258,12 @@ def test_keys_of_other_choices_and_versions_are_explained(mapping, message):
 
 
 def test_an_old_mapping_is_upgraded():
-    old = {"size": 4, "shape": {"name": "square", "radius": 1.0, "colour": "red", "line": "broken"}, "steps": 2, "added_by_the_run": 1}
+    old = {
+        "size": 4,
+        "shape": {"name": "square", "radius": 1.0, "colour": "red", "line": "broken"},
+        "steps": 2,
+        "added_by_the_run": 1,
+    }
     new = {"shape": {"name": "square", "side": 4, "line": "dashed"}, "steps": 2, "added_by_the_run": 1}
     assert config.upgrade(Drawing, old) == new
     assert config.upgrade(Drawing, new) == new

@@ -1,6 +1,6 @@
 """configs/README.md explains every key of every configuration. It is written from the dataclasses:
 
-    python tests/test_configs_reference.py --write
+python tests/test_configs_reference.py --write
 """
 
 import dataclasses
@@ -101,7 +101,11 @@ def table(cls, prefix="", base=None, shown=None, without=()):
 
     `without`: names of fields that are left out.
     """
-    hints, words, shown = typing.get_type_hints(cls, include_extras=True), explanations(cls), {} if shown is None else shown
+    hints, words, shown = (
+        typing.get_type_hints(cls, include_extras=True),
+        explanations(cls),
+        {} if shown is None else shown,
+    )
     rows, below = [], []
     for field in dataclasses.fields(cls):
         if field.name in without:
@@ -143,12 +147,21 @@ def page():
                 if record.config is not TaskConfig and isinstance(record.task, str):  # of the library
                     own = table(record.config, "task.", without=general)
                     lines += [f"### `task` with `task.kind: {record.name}`", "", summary(record.config), "", *own]
-    lines += ["## Models", "", "The section `model`: a `preset`, one of the published sizes, with any key below to change; or a "]
+    lines += [
+        "## Models",
+        "",
+        "The section `model`: a `preset`, one of the published sizes, with any key below to change; or a ",
+    ]
     lines[-1] += "`family` with all keys that have no default."
     lines += [""]
     for family in FAMILIES.values():
         sizes = ", ".join(f"`{name}`" for name in family.sizes)
-        lines += [f"### `model.family: {family.name}`", "", f"{summary(family.config)}{f' Presets: {sizes}.' if sizes else ''}", ""]
+        lines += [
+            f"### `model.family: {family.name}`",
+            "",
+            f"{summary(family.config)}{f' Presets: {sizes}.' if sizes else ''}",
+            "",
+        ]
         lines += table(family.config, "model.")
     lines += ["## Shards", "", summary(ShardsConfig), "", *table(ShardsConfig)]
     lines += ["## Studies", "", summary(StudyConfig), "", *table(StudyConfig, without=("halving",))]
@@ -157,8 +170,13 @@ def page():
     lines += ["## Distillation", "", summary(DistillConfig) + " `optimizer` and `train` are those of fine-tuning.", ""]
     lines += table(DistillConfig, without=("optimizer", "train"))
     lines += ["### with `data.shards`", "", summary(DistillPretrainConfig)]
-    lines[-1] += " `data`, `objective`, `optimizer` and `train` are those of pretraining, `teacher` and `student` those of a task."
-    lines += ["", *table(DistillPretrainConfig, without=("data", "objective", "optimizer", "train", "teacher", "student"))]
+    lines[-1] += (
+        " `data`, `objective`, `optimizer` and `train` are those of pretraining, `teacher` and `student` those of a task."
+    )
+    lines += [
+        "",
+        *table(DistillPretrainConfig, without=("data", "objective", "optimizer", "train", "teacher", "student")),
+    ]
     for term in TERMS.values():
         lines += [f"### `terms.{term.name}`", "", summary(term.config), "", *table(term.config, f"terms.{term.name}.")]
     lines += ["## GLUE and SuperGLUE", "", summary(BenchmarkConfig), "", *table(BenchmarkConfig)]

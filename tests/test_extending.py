@@ -176,4 +176,6 @@ def test_the_whole_road(tmp_path):
     task, model, _ = load_finetuned(tmp_path / "task")
     answers = [answer["count"] for answer in task.predict(model, ["union and union", "of the people"])]
     served = tf.saved_model.load(str(export_run(tmp_path / "task", precision="float32"))).signatures["serving_default"]
-    np.testing.assert_allclose(served(text=tf.constant(["union and union", "of the people"]))["count"], answers, rtol=1e-4)
+    np.testing.assert_allclose(
+        served(text=tf.constant(["union and union", "of the people"]))["count"], answers, rtol=1e-4
+    )

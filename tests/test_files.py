@@ -30,7 +30,10 @@ def test_a_full_disk_is_one_sentence(tmp_path):
 
 
 def test_a_folder_where_a_file_must_be(tmp_path):
-    with pytest.raises(RunDirectoryError, match="there is a folder where a file must be"), files.explain_disk_errors(tmp_path):
+    with (
+        pytest.raises(RunDirectoryError, match="there is a folder where a file must be"),
+        files.explain_disk_errors(tmp_path),
+    ):
         open(tmp_path, "w")
 
 
@@ -56,7 +59,10 @@ def test_a_file_system_without_locks(tmp_path, monkeypatch):
         raise OSError(errno.ENOLCK, "No locks available")
 
     monkeypatch.setattr(files.fcntl, "flock", flock)
-    with pytest.raises(RunDirectoryError, match="No locks available.*BERT_TF_LOCKS=off"), files.lock_directory(tmp_path):
+    with (
+        pytest.raises(RunDirectoryError, match="No locks available.*BERT_TF_LOCKS=off"),
+        files.lock_directory(tmp_path),
+    ):
         pass
     monkeypatch.setenv("BERT_TF_LOCKS", "off")
     with files.lock_directory(tmp_path):
@@ -65,7 +71,10 @@ def test_a_file_system_without_locks(tmp_path, monkeypatch):
 
 def test_a_lock_that_is_a_folder(tmp_path):
     (tmp_path / ".lock").mkdir()
-    with pytest.raises(RunDirectoryError, match="there is a folder where a file must be"), files.lock_directory(tmp_path):
+    with (
+        pytest.raises(RunDirectoryError, match="there is a folder where a file must be"),
+        files.lock_directory(tmp_path),
+    ):
         pass
 
 
@@ -122,7 +131,10 @@ def test_a_folder_appears_whole_or_not_at_all(tmp_path):
         (temporary / "a.txt").write_text("a")
         1 / 0
     assert os.listdir(tmp_path) == ["deep"]
-    with pytest.raises(RunDirectoryError, match="folder is not an empty folder; choose another"), files.atomic_folder(target):
+    with (
+        pytest.raises(RunDirectoryError, match="folder is not an empty folder; choose another"),
+        files.atomic_folder(target),
+    ):
         pass
     (tmp_path / "empty").mkdir()
     (tmp_path / "link").symlink_to("empty")

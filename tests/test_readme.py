@@ -90,7 +90,9 @@ def folder(tmp_path_factory):
 
 
 def test_the_script_of_ones_own_runs(folder):
-    script = next(b for b in blocks("python") if "objective.fit" in b).replace("steps_per_epoch=100", "steps_per_epoch=3")
+    script = next(b for b in blocks("python") if "objective.fit" in b).replace(
+        "steps_per_epoch=100", "steps_per_epoch=3"
+    )
     environment = {**os.environ, "TF_CPP_MIN_LOG_LEVEL": "3"}
     done = subprocess.run([sys.executable, "-c", script], cwd=folder, env=environment, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr

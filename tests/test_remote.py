@@ -73,7 +73,9 @@ def test_a_folder_is_written_and_read_on_another_machine(address, cache):
         (Path(folder) / ".half.tmp").write_text("not whole")
     cache("b")
     copy = Path(local_copy(address))
-    assert contents(copy / "sub") == {"c": "3"} and (copy / "a").read_text() == "1" and not (copy / ".half.tmp").exists()
+    assert (
+        contents(copy / "sub") == {"c": "3"} and (copy / "a").read_text() == "1" and not (copy / ".half.tmp").exists()
+    )
     before = (copy / "a").stat().st_mtime_ns
     with mirrored(address) as folder:  # which holds what is there
         assert (Path(folder) / "sub" / "c").read_text() == "3"
@@ -157,7 +159,9 @@ def test_a_copy_of_what_was_removed_is_not_used(address):
 
 def test_one_writer_at_a_time(address):
     lease_of(address)
-    with pytest.raises(RunDirectoryError, match=f"{address} is in use by process 1 on other-host.*wait [56][0-9] seconds"):
+    with pytest.raises(
+        RunDirectoryError, match=f"{address} is in use by process 1 on other-host.*wait [56][0-9] seconds"
+    ):
         with mirrored(address):
             pass
     lease_of(address, until=time.time() - 1)
@@ -275,7 +279,9 @@ def test_writers_are_killed(tmp_path, cache):
         for step, folder in steps.items():
             assert [(folder / part).read_text() for part in "ab"] == [f"{step} " * 20000] * 2
         # What was begun on the machine of the writer, and not finished, is continued there: steps may be one ahead.
-        last = max(int(p.name) for p in (tmp_path / "cache" / "a" / "written").rglob("*") if p.is_dir() and p.name.isdigit())
+        last = max(
+            int(p.name) for p in (tmp_path / "cache" / "a" / "written").rglob("*") if p.is_dir() and p.name.isdigit()
+        )
         tmp = next((tmp_path / "cache" / "a" / "written").rglob(".new.tmp"), None)
         if tmp is not None:
             for part in tmp.iterdir():

@@ -79,12 +79,23 @@ def test_students_are_distilled_as_published():
     """train.py and distiller.py of research_projects/distillation; task_distill.py of TinyBERT; Sun et al. 2019."""
     distilbert = config.load(DistillPretrainConfig, "distill/distilbert")
     terms = read_terms(distilbert.terms)
-    assert [(name, term.weight) for name, term in terms.items()] == [("soft_labels", 5), ("hard_labels", 2), ("hidden_cosine", 1)]
-    assert (terms["soft_labels"].temperature, terms["soft_labels"].temperature_squared, distilbert.predictions) == (2, True, "all")
+    assert [(name, term.weight) for name, term in terms.items()] == [
+        ("soft_labels", 5),
+        ("hard_labels", 2),
+        ("hidden_cosine", 1),
+    ]
+    assert (terms["soft_labels"].temperature, terms["soft_labels"].temperature_squared, distilbert.predictions) == (
+        2,
+        True,
+        "all",
+    )
     assert distilbert.objective.masking.rare_token_exponent == 0.7
     assert distilbert.optimizer == config.load(PretrainConfig, "pretrain/distilbert_base").optimizer
     tinybert = [config.load(DistillConfig, f"distill/{name}") for name in ("tinybert", "tinybert_prediction")]
-    assert [(t.train.epochs, t.optimizer.learning_rate, t.train.batch_size) for t in tinybert] == [(10, 5e-5, 32), (3, 3e-5, 32)]
+    assert [(t.train.epochs, t.optimizer.learning_rate, t.train.batch_size) for t in tinybert] == [
+        (10, 5e-5, 32),
+        (3, 3e-5, 32),
+    ]
     soft = read_terms(tinybert[1].terms)["soft_labels"]
     assert (soft.temperature, soft.temperature_squared, soft.mean) == (1, False, "classes")
     mobilebert = config.load(DistillPretrainConfig, "distill/mobilebert")
@@ -93,14 +104,21 @@ def test_students_are_distilled_as_published():
     assert (term.layer_rate, term.earlier_rate) == (3.0, 0.3)
     assert term.phase_steps * student.num_layers == mobilebert.train.steps and student.intermediate_size == 768
     general = config.load(DistillPretrainConfig, "distill/tinybert_general")
-    assert build_config(general.model, 30_522).hidden_size == 312 and list(general.terms) == ["hidden_states", "attention_scores"]
+    assert build_config(general.model, 30_522).hidden_size == 312 and list(general.terms) == [
+        "hidden_states",
+        "attention_scores",
+    ]
     assert general.objective.masking.mask_token_rate == general.objective.masking.random_token_rate == 0
 
 
 def test_gpt1_and_t5_are_fine_tuned_as_published():
     # Radford et al. 2018, section 4.1; finetune-transformer-lm train.py and opt.py, warmup_linear.
     experiment = config.load(FinetuneConfig, "finetune/gpt1")
-    assert (experiment.task["lm_weight"], experiment.task["dropout"], experiment.task["sequence_length"]) == (0.5, 0.1, 512)
+    assert (experiment.task["lm_weight"], experiment.task["dropout"], experiment.task["sequence_length"]) == (
+        0.5,
+        0.1,
+        512,
+    )
     assert (experiment.train.epochs, experiment.train.batch_size, experiment.optimizer.weight_decay) == (3, 32, 0.01)
     schedule = make_optimizer(experiment.optimizer, 10_000)._learning_rate
     for step, expected in ((10, 10 / 20 * 0.999), (20, 0.998), (5000, 0.5)):
@@ -183,8 +201,34 @@ PUBLISHED = {
     "electra_base": (ELECTRA, 256, 766_000, 2e-4, 0.0, 10_000, "multiply", 0.999, 1e-6, 0.01, False, 1.0),
     "electra_large": (ELECTRA, 2048, 1_750_000, 2e-4, 0.0, 10_000, "multiply", 0.999, 1e-6, 0.01, False, 1.0),
     # 32 GPUs of 4096 tokens, in sequences of 512.
-    "spanbert_base": (SPANBERT, 32 * 4096 // 512, 2_400_000, 1e-4, 0.0, 10_000, "replace", 0.999, 1e-8, 0.01, True, 1.0),
-    "spanbert_large": (SPANBERT, 32 * 4096 // 512, 2_400_000, 1e-4, 0.0, 10_000, "replace", 0.999, 1e-8, 0.01, True, 1.0),
+    "spanbert_base": (
+        SPANBERT,
+        32 * 4096 // 512,
+        2_400_000,
+        1e-4,
+        0.0,
+        10_000,
+        "replace",
+        0.999,
+        1e-8,
+        0.01,
+        True,
+        1.0,
+    ),
+    "spanbert_large": (
+        SPANBERT,
+        32 * 4096 // 512,
+        2_400_000,
+        1e-4,
+        0.0,
+        10_000,
+        "replace",
+        0.999,
+        1e-8,
+        0.01,
+        True,
+        1.0,
+    ),
     # 8192 segments; a row here is two. The rate ends at min_lr_ratio = 0.001 of the peak.
     "xlnet_base": (XLNET, 8192 // 2, 500_000, 4e-4, 4e-7, 40_000, "after", 0.999, 1e-6, 0.01, False, 1.0),
     "xlnet_large": (XLNET, 8192 // 2, 500_000, 4e-4, 4e-7, 40_000, "after", 0.999, 1e-6, 0.01, False, 1.0),
@@ -254,14 +298,22 @@ CANDIDATES = {
     "roberta": ("predict_special", "random", "uniform"),
     "spanbert": ("predict_unknown", "up", "corpus"),
 }
-OBJECTIVES = {"electra": "replaced_token_detection", "xlnet": "permutation_lm", "gpt1": "causal_lm", "gpt2": "causal_lm"}
+OBJECTIVES = {
+    "electra": "replaced_token_detection",
+    "xlnet": "permutation_lm",
+    "gpt1": "causal_lm",
+    "gpt2": "causal_lm",
+}
 
 
 def test_every_family_and_size_has_its_recipe():
     listed = PUBLISHED.keys() | ADAFACTOR.keys() | TRANSFORMER.keys() | RECURRENT.keys() | SMALL
     assert {Path(name).stem for name in names("pretrain")} == listed
     assert PUBLISHED.keys() == MASKING.keys() | {name for name in PUBLISHED if name.startswith(("xlnet", "gpt"))}
-    families = {name.split("_")[0] for name in PUBLISHED.keys() | ADAFACTOR.keys() | TRANSFORMER.keys()} - {"mt5", "byt5"}
+    families = {name.split("_")[0] for name in PUBLISHED.keys() | ADAFACTOR.keys() | TRANSFORMER.keys()} - {
+        "mt5",
+        "byt5",
+    }
     others = {"elmo", "lstm_lm", "word_vectors", "bilstm"}  # named otherwise, or not pretrained by `bert-tf pretrain`
     # Of configs/ablations, or of T5's.
     assert families == FAMILIES.keys() - {"t5_encoder", "t5_decoder", "transformer_bilm"} - others

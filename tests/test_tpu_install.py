@@ -79,7 +79,10 @@ def wheels(tmp_path_factory):
 
 def write_wheel(folder, name, version, requirements):
     stem = f"{name.replace('-', '_')}-{version}"
-    metadata = [f"Metadata-Version: 2.1\nName: {name}\nVersion: {version}", *(f"Requires-Dist: {r}" for r in requirements)]
+    metadata = [
+        f"Metadata-Version: 2.1\nName: {name}\nVersion: {version}",
+        *(f"Requires-Dist: {r}" for r in requirements),
+    ]
     with zipfile.ZipFile(folder / f"{stem}-py3-none-any.whl", "w") as wheel:
         wheel.writestr(f"{stem}.dist-info/METADATA", "\n".join(metadata) + "\n")
         wheel.writestr(f"{stem}.dist-info/WHEEL", "Wheel-Version: 1.0\nRoot-Is-Purelib: true\nTag: py3-none-any\n")

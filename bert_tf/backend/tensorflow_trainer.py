@@ -102,7 +102,9 @@ class TensorFlowTrainer:
 
     def get_compile_config(self):
         """The arguments of `compile`, which a saved model keeps."""
-        return keras.saving.serialize_keras_object({"optimizer": self.optimizer, **self._options} if self.compiled else {})
+        return keras.saving.serialize_keras_object(
+            {"optimizer": self.optimizer, **self._options} if self.compiled else {}
+        )
 
     def compile_from_config(self, config):
         """Compiles a loaded model as it was when it was saved."""

@@ -91,11 +91,7 @@ def write_task(task, known):
 
 
 #: Kind of head -> the name of its task, where it is not the same.
-_OTHER_NAMES = {
-    "choices": "multiple_choice",
-    "spans": "question_answering",
-    "xlnet_spans": "question_answering",
-}
+_OTHER_NAMES = {"choices": "multiple_choice", "spans": "question_answering", "xlnet_spans": "question_answering"}
 _PROBLEM_TYPES = {
     "classification": "single_label_classification",
     "multi_label": "multi_label_classification",

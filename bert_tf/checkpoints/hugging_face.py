@@ -31,7 +31,7 @@ TASK_HEADS = ("classifier.*", "qa_outputs.*", "pre_classifier.*", "logits_proj.*
 _DTYPES = ("F64", "F32", "F16", "BF16", "I64", "I32", "I16", "I8", "U64", "U32", "U16", "U8", "BOOL")
 
 _CONVERSION = (
-    "python -c \"import torch; from safetensors.torch import save_file; "
+    'python -c "import torch; from safetensors.torch import save_file; '
     "w = torch.load('pytorch_model.bin', map_location='cpu', weights_only=True); "
     "save_file({k: v.clone().contiguous() for k, v in w.items()}, 'model.safetensors')\""
 )

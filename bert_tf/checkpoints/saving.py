@@ -69,7 +69,8 @@ def write_checkpoint(model, tokenizer, path, format="hf"):
         configs = (encoder.config, generator.config)
         models = dict(zip(hugging_face.PAIR, zip(configs, split_pair(variables))))
     ready = {
-        folder: (config, _float32(export_weights(named, weight_map)), named) for folder, (config, named) in models.items()
+        folder: (config, _float32(export_weights(named, weight_map)), named)
+        for folder, (config, named) in models.items()
     }
     with atomic_folder(path) as temporary:
         for folder, (config, weights, named) in ready.items():

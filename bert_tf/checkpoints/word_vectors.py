@@ -52,7 +52,9 @@ def read_checkpoint(path):
     kept = [i for word, i in ids.items() if word not in SPECIAL_TOKENS]
     table = np.concatenate([special, vectors if len(kept) == len(words) else vectors[kept]])
     lowercase = all(word == word.lower() for word in words)
-    accents = any(unicodedata.combining(c) for word in words for c in unicodedata.normalize("NFD", word) if not word.isascii())
+    accents = any(
+        unicodedata.combining(c) for word in words for c in unicodedata.normalize("NFD", word) if not word.isascii()
+    )
     try:
         tokenizer = whole_word_tokenizer([words[i] for i in kept], lowercase, strip_accents=lowercase and not accents)
     except DataError as error:

@@ -26,14 +26,26 @@ from bert_tf.cli import labelled
 
 def add_arguments(parser):
     parser.add_argument("file", help="TSV, CSV, JSON or Parquet with texts or pairs, or .txt with a text a line")
-    parser.add_argument("--model", required=True, help="a run pretrained with masked LM, or a published checkpoint with that head")
-    parser.add_argument("--vectors", help="word vectors, of 'bert-tf vectors' or a file of GloVe, word2vec or fastText, for words of several tokens; without them those words stay")
+    parser.add_argument(
+        "--model", required=True, help="a run pretrained with masked LM, or a published checkpoint with that head"
+    )
+    parser.add_argument(
+        "--vectors",
+        help="word vectors, of 'bert-tf vectors' or a file of GloVe, word2vec or fastText, for words of several tokens; without them those words stay",
+    )
     parser.add_argument("--output", required=True, help="the file to write, .jsonl")
     parser.add_argument("--copies", type=int, default=20, help="versions of each text (default %(default)s)")
-    parser.add_argument("--rate", type=float, default=0.4, help="the probability that a word is replaced (default %(default)s)")
-    parser.add_argument("--candidates", type=int, default=15, help="how many words are drawn from (default %(default)s)")
     parser.add_argument(
-        "--stop-words", default="english", metavar="FILE", help="a file of words that stay, a word a line; or 'none' (default: those of English that scikit-learn lists)"
+        "--rate", type=float, default=0.4, help="the probability that a word is replaced (default %(default)s)"
+    )
+    parser.add_argument(
+        "--candidates", type=int, default=15, help="how many words are drawn from (default %(default)s)"
+    )
+    parser.add_argument(
+        "--stop-words",
+        default="english",
+        metavar="FILE",
+        help="a file of words that stay, a word a line; or 'none' (default: those of English that scikit-learn lists)",
     )
     parser.add_argument("--unlabelled", action="store_true", help="the file has no labels, or they are not wanted")
     parser.add_argument("--seed", type=int, default=0, help="of the draws (default %(default)s)")
@@ -80,4 +92,6 @@ def run(arguments):
     }
     count = augment_file(augmenter, examples, arguments.output, key)
     print(f"{count:,} examples in {arguments.output}, of {len(examples):,}")
-    print(f"next: bert-tf distill --config distill/tinybert --teacher TEACHER --student RUN --train {arguments.output} --dev DEV --output small")
+    print(
+        f"next: bert-tf distill --config distill/tinybert --teacher TEACHER --student RUN --train {arguments.output} --dev DEV --output small"
+    )

@@ -32,7 +32,8 @@ def add_arguments(parser):
         "--family", help="the model family, if the files do not name it or name another (SpanBERT is published as bert)"
     )
     parser.add_argument(
-        "--encoder-only", action="store_true",
+        "--encoder-only",
+        action="store_true",
         help="write the encoder without pretraining heads and without the head of a fine-tuned run",
     )
 
@@ -48,7 +49,10 @@ def run(arguments):
         if names:
             print(f"  {what}: {', '.join(names)}")
     if loaded.task is not None:
-        print(f"  task: {loaded.task.kind}" + (f" with the labels {', '.join(loaded.task.labels)}" if loaded.task.labels else ""))
+        print(
+            f"  task: {loaded.task.kind}"
+            + (f" with the labels {', '.join(loaded.task.labels)}" if loaded.task.labels else "")
+        )
     if arguments.to == "run" and loaded.task is not None:
         example = TASKS[loaded.task.kind].example
         print(f"next: bert-tf predict {arguments.output} {example}\n      bert-tf export {arguments.output}")

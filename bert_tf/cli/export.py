@@ -35,11 +35,15 @@ def add_arguments(parser):
 
     kinds = (*TASKS, "masked_lm", "generation", "embedding")
     parser.add_argument("run", help="the run directory, or a published checkpoint")
-    parser.add_argument("--kind", choices=kinds, help="what the export computes (default: the task or objective of the run)")
+    parser.add_argument(
+        "--kind", choices=kinds, help="what the export computes (default: the task or objective of the run)"
+    )
     parser.add_argument("--output", help="the folder that holds the versions (default RUN/export)")
     parser.add_argument("--version", type=int, help="version number (default: the newest version plus one)")
     parser.add_argument(
-        "--sequence-length", type=int, help="truncate texts to this number of tokens (default: the length of the training)"
+        "--sequence-length",
+        type=int,
+        help="truncate texts to this number of tokens (default: the length of the training)",
     )
     parser.add_argument(
         "--static",
@@ -71,9 +75,14 @@ def add_arguments(parser):
         "worse by more than this (default 0.01)",
     )
     compressed.add_argument(
-        "--early-exit", action="store_true", help="classification: give each layer a classifier, so that easy texts leave early"
+        "--early-exit",
+        action="store_true",
+        help="classification: give each layer a classifier, so that easy texts leave early",
     )
-    compressed.add_argument("--train", help="--early-exit: texts to train the layers' classifiers on (default: the training file of the run)")
+    compressed.add_argument(
+        "--train",
+        help="--early-exit: texts to train the layers' classifiers on (default: the training file of the run)",
+    )
     compressed.add_argument("--dev", help="a labelled file to compare on (default: the dev file of the run)")
     compressed.add_argument("--texts", help="a file without labels to compare on")
     parser.add_argument(
@@ -130,14 +139,20 @@ def run(arguments):
     )
     written = read_json_object(path / "assets" / SETTINGS)
     how = "read in windows of" if "stride" in written else "truncated after"
-    print(f"texts are {how} {written['sequence_length']:,} tokens, special tokens included; --sequence-length sets that")
+    print(
+        f"texts are {how} {written['sequence_length']:,} tokens, special tokens included; --sequence-length sets that"
+    )
     print(f"{shown(path)}\nto see its inputs and outputs: saved_model_cli show --dir {shown(path)} --all")
 
 
 def _exit_early(arguments, options):
     from bert_tf.errors import ConfigError
 
-    others = {"--format": arguments.format != "saved_model", "--quantize": arguments.quantize, "--static": arguments.static}
+    others = {
+        "--format": arguments.format != "saved_model",
+        "--quantize": arguments.quantize,
+        "--static": arguments.static,
+    }
     others |= {"--kind": arguments.kind, "--precision": arguments.precision == "mixed_bfloat16"}
     flags = {"top_k": "--top-k", "words": "--words"}
     others |= {flags.get(name, f"--set {name}"): True for name in options if name not in ("tolerance", "dev", "texts")}

@@ -30,7 +30,9 @@ from bert_tf.cli import settings
 
 def add_arguments(parser):
     settings.add_config(parser, "finetune/classification", _config_class)
-    parser.add_argument("--init-from", help="the pretrained run directory, a published checkpoint, or hf://owner/name; sets init_from")
+    parser.add_argument(
+        "--init-from", help="the pretrained run directory, a published checkpoint, or hf://owner/name; sets init_from"
+    )
     parser.add_argument("--train", help="labelled training file; sets data.train")
     parser.add_argument("--dev", help="labelled file that chooses the best epoch; sets data.dev")
     parser.add_argument("--test", help="labelled file to evaluate the best epoch on; sets data.test")

@@ -21,7 +21,9 @@ def add_arguments(parser):
         "--seed", type=int, default=0, help="the seed of the masks: train.seed of a run (default %(default)s)"
     )
     parser.add_argument(
-        "--objective", default="masked_lm", help="or replaced_token_detection, permutation_lm, causal_lm, denoising, text_to_text (default %(default)s)"
+        "--objective",
+        default="masked_lm",
+        help="or replaced_token_detection, permutation_lm, causal_lm, denoising, text_to_text (default %(default)s)",
     )
     parser.add_argument(
         "--set",

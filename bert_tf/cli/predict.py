@@ -32,7 +32,10 @@ def add_arguments(parser):
         "--pair", nargs=2, action="append", default=[], metavar=("FIRST", "SECOND"), help="a pair; may be repeated"
     )
     parser.add_argument("--file", help="TSV, CSV, JSON, CoNLL, or .txt with one text a line; labels are not needed")
-    parser.add_argument("--output", help="write the answers here instead of printing them; of tagging as CoNLL where it ends with .conll, .conllu, .iob or .bio")
+    parser.add_argument(
+        "--output",
+        help="write the answers here instead of printing them; of tagging as CoNLL where it ends with .conll, .conllu, .iob or .bio",
+    )
     parser.add_argument(
         "--official",
         metavar="JSON",
@@ -79,7 +82,7 @@ def run(arguments):
         tokens, unknown = task.unknown_tokens(examples)
         print(f"unknown tokens: {unknown:,} of {tokens:,} ({100 * unknown / max(tokens, 1):.2f} %)", file=sys.stderr)
     if examples.lacking:
-        print(f"lines without a text: {len(examples.lacking)} of {len(lines)}, answered with \"error\"", file=sys.stderr)
+        print(f'lines without a text: {len(examples.lacking)} of {len(lines)}, answered with "error"', file=sys.stderr)
 
 
 def _given(text):

@@ -33,17 +33,17 @@ def run(arguments):
     from bert_tf.training.pretrain_config import PretrainConfig, check_pretraining
 
     config = settings.load(
-        PretrainConfig,
-        arguments,
-        data__shards=arguments.shards,
-        data__eval_shards=arguments.eval_shards,
+        PretrainConfig, arguments, data__shards=arguments.shards, data__eval_shards=arguments.eval_shards
     )
     check_pretraining(config)  # before TensorFlow is imported, which takes seconds
     from bert_tf.training.pretraining import pretrain
 
     directory, metrics = pretrain(config, arguments.output)
     print_metrics(directory, metrics)
-    print("next: " + "\n      ".join([f"tensorboard --logdir {arguments.output}/tensorboard", *advice(config, arguments.output)]))
+    print(
+        "next: "
+        + "\n      ".join([f"tensorboard --logdir {arguments.output}/tensorboard", *advice(config, arguments.output)])
+    )
 
 
 def print_metrics(directory, metrics):

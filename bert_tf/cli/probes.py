@@ -73,7 +73,9 @@ def wanted_probes(arguments):
         raise ConfigError("--word and --corpus belong together: the word, and the file in which it is looked for")
     if arguments.layer is not None and not arguments.word:
         raise ConfigError("--layer is for --word, the layer of its map; give both, or leave --layer out")
-    found = {name: make(getattr(arguments, name), arguments) for name, make in PROBES.items() if getattr(arguments, name)}
+    found = {
+        name: make(getattr(arguments, name), arguments) for name, make in PROBES.items() if getattr(arguments, name)
+    }
     return found or {"cloze": _cloze("english", arguments)}
 
 
@@ -92,7 +94,9 @@ def _cloze(name, arguments):
 
     def ask_and_warn(model):
         if model.trained:  # once, not again for random weights
-            _warn_of_unknown(model.scorer.tokenizer, sorted({word for q in questions for word in (*q.options, *q.answers)}))
+            _warn_of_unknown(
+                model.scorer.tokenizer, sorted({word for q in questions for word in (*q.options, *q.answers)})
+            )
         return ask(model)
 
     return AskedProbe(ask_and_warn, (cloze_table,))
@@ -170,7 +174,9 @@ def _heads(path, arguments):
     from bert_tf.probing import patterns_table, read_trees, relations_table, run_heads
 
     trees = read_trees(path, arguments.most)
-    return AskedProbe(_encoded(run_heads, "sentences", trees, batch_size=arguments.batch_size), (relations_table, patterns_table))
+    return AskedProbe(
+        _encoded(run_heads, "sentences", trees, batch_size=arguments.batch_size), (relations_table, patterns_table)
+    )
 
 
 def _trees(paths, arguments):

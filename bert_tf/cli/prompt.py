@@ -45,7 +45,9 @@ def run(arguments):
     if arguments.batch_size < 1:
         raise ConfigError(f"--batch-size is {arguments.batch_size}; it must be at least 1")
     if arguments.show < 0 or arguments.show and arguments.json:
-        raise ConfigError(f"--show is {arguments.show}; it must be at least 0, and 0 beside --json, which prints one line")
+        raise ConfigError(
+            f"--show is {arguments.show}; it must be at least 0, and 0 beside --json, which prints one line"
+        )
 
     from bert_tf.prompting import run_prompts
     from bert_tf.training.loading import load_for_generation, trained_length

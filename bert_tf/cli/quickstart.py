@@ -43,7 +43,9 @@ def add_arguments(parser):
     parser.add_argument("--output", default="quickstart", help="folder for all results (default ./%(default)s)")
     parser.add_argument("--pretrain-steps", type=int, default=1000, help="updates of pretraining (default %(default)s)")
     parser.add_argument("--epochs", type=int, default=3, help="epochs of fine-tuning (default %(default)s)")
-    parser.add_argument("--vocabulary-size", type=int, default=4000, help="entries of the vocabulary (default %(default)s)")
+    parser.add_argument(
+        "--vocabulary-size", type=int, default=4000, help="entries of the vocabulary (default %(default)s)"
+    )
 
 
 def run(arguments):
@@ -84,7 +86,9 @@ def _make_vocabulary(corpus, output, size):
     tokenizer = train_wordpiece(read_texts(corpus), size, lowercase=True)
     tokenizer.save(output)
     text = "Congress of the United States"
-    print(f"  {tokenizer.vocabulary_size:,} tokens; {text!r} -> {[tokenizer.id_to_token(i) for i in tokenizer.encode(text)]}")
+    print(
+        f"  {tokenizer.vocabulary_size:,} tokens; {text!r} -> {[tokenizer.id_to_token(i) for i in tokenizer.encode(text)]}"
+    )
 
 
 def _write_shards(corpus, vocabulary, output):
@@ -92,7 +96,9 @@ def _write_shards(corpus, vocabulary, output):
     from tfrecords.writing.statistics import report
     from tfrecords.writing.writer import ShardsConfig, write_shards
 
-    manifest = write_shards(corpus, output, load_tokenizer(vocabulary), ShardsConfig(sequence_length=64, format="full_sentences"))
+    manifest = write_shards(
+        corpus, output, load_tokenizer(vocabulary), ShardsConfig(sequence_length=64, format="full_sentences")
+    )
     print("\n".join(f"  {line}" for line in report(manifest.counts, manifest.sequence_length)))
 
 
@@ -148,8 +154,8 @@ def _report(folder, metrics, with_it, without_it, exported, seconds):
     print(f"""
 == done in {seconds / 60:.1f} minutes
 
-  masked LM accuracy    {metrics['masked_lm_accuracy']:.3f}   unigram guess {metrics['unigram_masked_lm_accuracy']:.3f}
-  masked LM loss        {metrics['masked_lm_loss']:.3f}   unigram guess {metrics['unigram_masked_lm_loss']:.3f}
+  masked LM accuracy    {metrics["masked_lm_accuracy"]:.3f}   unigram guess {metrics["unigram_masked_lm_accuracy"]:.3f}
+  masked LM loss        {metrics["masked_lm_loss"]:.3f}   unigram guess {metrics["unigram_masked_lm_loss"]:.3f}
   sentiment, test       {accuracy[0]:.3f}   without pretraining {accuracy[1]:.3f}   majority class {majority:.3f}
 
   everything is in {folder}/: tokenizer/ shards/ pretrained/ sentiment/

@@ -140,7 +140,9 @@ def perplexity(scorer, arguments):
     texts = (document.text.decode("utf-8") for document in reader)
 
     def show(result, fraction):
-        progress.update(fraction * reader.position / 1e6, f"{result.tokens:,} tokens  perplexity {result.per_token:.2f}")
+        progress.update(
+            fraction * reader.position / 1e6, f"{result.tokens:,} tokens  perplexity {result.per_token:.2f}"
+        )
 
     result = scorer.perplexity(texts, arguments.length, arguments.stride, show)
     progress.update(reader.position / 1e6)

@@ -45,7 +45,9 @@ def add_arguments(parser):
         "text_pairs",
     )
     parser.add_argument(
-        "--target-length", type=int, help="text_pairs: tokens of a target (default: those of a source, --sequence-length)"
+        "--target-length",
+        type=int,
+        help="text_pairs: tokens of a target (default: those of a source, --sequence-length)",
     )
     parser.add_argument("--pair-task", help="the task that pairs get labels for: nsp (default), sop or none")
     add_corpus_arguments(parser)

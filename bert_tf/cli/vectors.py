@@ -27,9 +27,13 @@ def add_arguments(parser):
     parser.add_argument("corpus", nargs="+", help="files, folders or globs of text")
     settings.add_config(parser, "vectors/skip_gram", _config_class)
     parser.add_argument("--output", required=True, help="run directory: a new one, or one to resume")
-    parser.add_argument("--text-field", default="text", metavar="NAME", help="the field or column that holds the text (default text)")
+    parser.add_argument(
+        "--text-field", default="text", metavar="NAME", help="the field or column that holds the text (default text)"
+    )
     parser.add_argument("--replace-invalid", action="store_true", help="replace bytes that are not UTF-8 by U+FFFD")
-    parser.add_argument("--workers", type=int, help="processes that train (default: one on each core); sets train.workers")
+    parser.add_argument(
+        "--workers", type=int, help="processes that train (default: one on each core); sets train.workers"
+    )
     parser.add_argument(
         "--similarity", action="append", default=[], metavar="FILE",
         help="print how well the vectors agree with judged word pairs (word, word, number); may be repeated",
@@ -55,11 +59,15 @@ def run(arguments):
 
     directory, metrics = train_vectors(config, arguments.corpus, arguments.output, arguments.text_field, errors)
     size = directory.section("model")
-    print(f"{shown(directory.path)}: {size['vocabulary_size']:,} vectors of {size['hidden_size']} numbers, loss {metrics['loss']:.4f}")
+    print(
+        f"{shown(directory.path)}: {size['vocabulary_size']:,} vectors of {size['hidden_size']} numbers, loss {metrics['loss']:.4f}"
+    )
     if arguments.similarity:
         table = WordTable.load(directory.path)
         for path in arguments.similarity:
             found = similarity(table, path)
-            print(f"  {path}: Spearman {found['spearman']:.3f} of {found['pairs']} pairs; {found['unknown']} have a word without a vector")
+            print(
+                f"  {path}: Spearman {found['spearman']:.3f} of {found['pairs']} pairs; {found['unknown']} have a word without a vector"
+            )
     print(f"next: bert-tf neighbours {arguments.output} WORD")
     print(f"      bert-tf finetune --init-from {arguments.output} --train train.tsv --dev dev.tsv --output task")

@@ -28,7 +28,9 @@ SIZE = 30522  # BERT's
 
 
 def add_arguments(parser):
-    parser.add_argument("corpus", nargs="*", help=f"files, folders or globs of text; none with --kind {_without_corpus()}")
+    parser.add_argument(
+        "corpus", nargs="*", help=f"files, folders or globs of text; none with --kind {_without_corpus()}"
+    )
     parser.add_argument("--output", required=True, help="folder for the tokenizer")
     parser.add_argument("--size", type=int, help=f"entries of the vocabulary (default {SIZE})")
     families = "; ".join(f"{name}: {trainer.families}" for name, trainer in trainers().items())
@@ -133,7 +135,9 @@ def _check_output(arguments):
         raise RunDirectoryError(f"cannot read {output}: {error.strerror}") from None
     if names and not arguments.overwrite:
         if CONFIG in names:
-            raise RunDirectoryError(f"{output} holds a tokenizer; choose another folder, or replace it with --overwrite")
+            raise RunDirectoryError(
+                f"{output} holds a tokenizer; choose another folder, or replace it with --overwrite"
+            )
         raise RunDirectoryError(f"{output} is not empty; choose another folder")
     written = {CONFIG, "tokenizer.json", *(name for kind in KINDS.values() for name in kind.files[0])}
     others = [name for name in names if name not in written or CONFIG not in names]
@@ -158,7 +162,9 @@ def _train(arguments, report):
     _check_output(arguments)  # which may have been written meanwhile
     _write(arguments, tokenizer)
     if tokenizer.vocabulary_size < size:
-        print(f"note: the text has no more to learn, so there are fewer than the {size:,} asked for; more text gives more")
+        print(
+            f"note: the text has no more to learn, so there are fewer than the {size:,} asked for; more text gives more"
+        )
     jamo = sum(any("\u1100" <= c <= "\u11ff" for c in token) for token in tokenizer.vocabulary)
     if not cased and jamo * 20 > tokenizer.vocabulary_size:
         print(

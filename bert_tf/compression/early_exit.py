@@ -137,7 +137,9 @@ def check_model(model):
             "least two layers; leave --early-exit out"
         )
     if model.task_head.reads == "mean":
-        raise ConfigError("early exit reads the first token after each layer, and task.head=mean all; leave --early-exit out")
+        raise ConfigError(
+            "early exit reads the first token after each layer, and task.head=mean all; leave --early-exit out"
+        )
 
 
 def uncertainty(probabilities):
@@ -167,7 +169,9 @@ def train_exits(model, features, progress=lambda done: None, seed=0):
     trained = keras.Sequential([keras.Input(states.shape[1:]), exits])
     loss = keras.losses.CategoricalCrossentropy(from_logits=True)
     trained.compile(keras.optimizers.Adam(RATE), loss=loss)
-    trained.fit(states, np.repeat(targets[:, None], states.shape[1], axis=1), batch_size=BATCH, epochs=EPOCHS, verbose=0)
+    trained.fit(
+        states, np.repeat(targets[:, None], states.shape[1], axis=1), batch_size=BATCH, epochs=EPOCHS, verbose=0
+    )
     return exits
 
 

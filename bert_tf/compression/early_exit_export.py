@@ -83,7 +83,16 @@ class ServedEarlyExit(ServedClassifier):
 
 
 @writes_to("output")
-def export_early_exit(run_directory, tolerance=TOLERANCE, train=None, dev=None, texts=None, output=None, version=None, sequence_length=None):
+def export_early_exit(
+    run_directory,
+    tolerance=TOLERANCE,
+    train=None,
+    dev=None,
+    texts=None,
+    output=None,
+    version=None,
+    sequence_length=None,
+):
     """Writes a SavedModel of a classifier whose layers each have a classifier, if it answers as the whole model does.
 
     The classifiers learn the model's own answers to the texts of a file; labels are not read. The threshold is the largest
@@ -108,7 +117,9 @@ def export_early_exit(run_directory, tolerance=TOLERANCE, train=None, dev=None, 
     check_tolerance(tolerance)
     source, (task, model, _) = open_finetuned(run_directory)
     if output is None and (source.format != "run" or is_remote(run_directory)):
-        raise ConfigError(f"{run_directory} is no run directory of this machine; say where the export is written: output (--output)")
+        raise ConfigError(
+            f"{run_directory} is no run directory of this machine; say where the export is written: output (--output)"
+        )
     if sequence_length is not None:
         task.config = dataclasses.replace(task.config, sequence_length=sequence_length)
     train = train or (source.run.config().get("data") or {}).get("train") if source.format == "run" else train

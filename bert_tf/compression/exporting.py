@@ -124,7 +124,9 @@ def export_compressed(
     source, loaded = open_finetuned(run_directory)
     task, model, _ = loaded
     if output is None and (source.format != "run" or is_remote(run_directory)):
-        raise ConfigError(f"{run_directory} is no run directory of this machine; say where the export is written: output (--output)")
+        raise ConfigError(
+            f"{run_directory} is no run directory of this machine; say where the export is written: output (--output)"
+        )
     if sequence_length is not None:
         task.config = dataclasses.replace(task.config, sequence_length=sequence_length)
     folder = Path(run_directory) / "export" if output is None else output

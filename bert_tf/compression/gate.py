@@ -53,7 +53,9 @@ class Comparison:
             raise ConfigError(f"the compressed model answers with numbers that are not finite; {advice}")
         problems = []
         if 1 - self.agreement > tolerance:
-            problems.append(f"{100 * (1 - self.agreement):.2f} % of {self.examples} answers differ from the float model's")
+            problems.append(
+                f"{100 * (1 - self.agreement):.2f} % of {self.examples} answers differ from the float model's"
+            )
         if self.loss_of_metric > tolerance:
             problems.append(f"{self.metric} is {self.after:.4f} instead of {self.before:.4f}")
         if problems:
@@ -109,7 +111,9 @@ def compare(task, examples, before, after):
 
 def compare_outputs(task, examples, before, after):
     """A `Comparison` of what `outputs_of` returned for two models; arguments and errors as for `compare`."""
-    first, second = ([task.deciding(answer) for answer in task.answers(examples, outputs)] for outputs in (before, after))
+    first, second = (
+        [task.deciding(answer) for answer in task.answers(examples, outputs)] for outputs in (before, after)
+    )
     pairs = [_differences(*pair) for pair in zip(first, second, strict=True)]
     if examples.labels is None and not any(map(_says_more_than_numbers, first)):
         raise ConfigError(

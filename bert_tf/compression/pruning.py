@@ -115,8 +115,12 @@ def _mask_step_by_step(trial, step, most, examples):
             break
         passed = left, comparison
     if passed is None:
-        why = "each layer has one head" if refused is None else (
-            f"without the first {gone} heads {refused.metric} is {refused.after:.4f} instead of {refused.before:.4f}"
+        why = (
+            "each layer has one head"
+            if refused is None
+            else (
+                f"without the first {gone} heads {refused.metric} is {refused.after:.4f} instead of {refused.before:.4f}"
+            )
         )
         raise ConfigError(
             f"no head can be removed: {why}. Nothing was written; give a smaller --step or a higher --tolerance"

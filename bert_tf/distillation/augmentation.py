@@ -66,13 +66,17 @@ class Augmenter:
         batch_size=32,
     ):
         if copies < 1 or candidates < 1 or batch_size < 1:
-            raise ConfigError(f"copies={copies}, candidates={candidates} and batch_size={batch_size} must be at least 1")
+            raise ConfigError(
+                f"copies={copies}, candidates={candidates} and batch_size={batch_size} must be at least 1"
+            )
         if candidates > tokenizer.vocabulary_size:
             raise ConfigError(f"candidates={candidates} are more than the {tokenizer.vocabulary_size} tokens there are")
         if not 0 < rate <= 1:
             raise ConfigError(f"rate={rate} must be above 0 and at most 1")
         if tokenizer.mask_id is None:
-            raise ConfigError("the model's tokenizer has no mask token; give a model that was pretrained with masked_lm")
+            raise ConfigError(
+                "the model's tokenizer has no mask token; give a model that was pretrained with masked_lm"
+            )
         self.objective, self.tokenizer, self.words = objective, tokenizer, words
         self.copies, self.rate, self.candidates, self.seed = copies, rate, candidates, seed
         self.stop_words, self.batch_size = frozenset(stop_words), batch_size
@@ -117,10 +121,15 @@ class Augmenter:
         order = sorted(range(len(asked)), key=lambda number: len(ids[asked[number][0]]))  # batches of like length
         for start in range(0, len(order), self.batch_size):
             chosen = [asked[number] for number in order[start : start + self.batch_size]]
-            for (i, word), found in zip(chosen, self._ask([ids[i] for i, _ in chosen], [word.first for _, word in chosen])):
+            for (i, word), found in zip(
+                chosen, self._ask([ids[i] for i, _ in chosen], [word.first for _, word in chosen])
+            ):
                 answers[i, word] = self._spelled(found, word.first == 0 and self.tokenizer.is_continuation[ids[i][0]])
         return [
-            [answers[i, word] if (i, word) in answers else self._near(text[word.start : word.end], word) for word in of_text]
+            [
+                answers[i, word] if (i, word) in answers else self._near(text[word.start : word.end], word)
+                for word in of_text
+            ]
             for i, (text, of_text) in enumerate(zip(texts, words))
         ]
 

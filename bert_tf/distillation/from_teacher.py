@@ -118,7 +118,9 @@ class FromTeacher(FromLabels):
         if reads_predictions(self.terms):
             identities = {name: identity for name, (_, identity) in self.identities().items() if name != "init_from"}
             key = {"inputs": identities, "task": to_dict(task.config), "tokenizer": task.tokenizer_fingerprint}
-            cache = TeacherOutputs(self.teacher, key, self.config.teacher.cache, folder if writes else None, self.config.teacher.top_k)
+            cache = TeacherOutputs(
+                self.teacher, key, self.config.teacher.cache, folder if writes else None, self.config.teacher.top_k
+            )
             extras[TEACHER_OUTPUTS] = cache.of(task, sequences)
         if self.labelled < len(examples):
             extras["labelled"] = (sequences.examples_of_sequences() < self.labelled).astype(np.float32)

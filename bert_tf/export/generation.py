@@ -106,7 +106,10 @@ class ServedGeneration(ServingModule):
     def default_length(cls, model, tokenizer, trained, settings):
         backbone, new = model.backbone, settings.get("max_new_tokens", GenerationConfig.max_new_tokens)
         new = new if isinstance(new, int) else GenerationConfig.max_new_tokens  # another type is refused later
-        prompts, room = PromptTokenizer(backbone, tokenizer, model.frame(tokenizer)), backbone.config.max_positions - new
+        prompts, room = (
+            PromptTokenizer(backbone, tokenizer, model.frame(tokenizer)),
+            backbone.config.max_positions - new,
+        )
         if prompts.has_encoder:
             return trained
         return max(1, min(trained if prompts.frame.is_source else max(trained - new, trained // 2), room))
@@ -143,10 +146,7 @@ class ServedGeneration(ServingModule):
         log_p, _ = self._scorer.token_scores(*padded(ids, self.tokenizer.pad_id, width), *inputs)
         column = tf.range(1, width)[None]  # the first token is not scored
         scored = (column > begins[:, None]) & (column < lengths[:, None])
-        return {
-            "log_likelihood": tf.reduce_sum(tf.where(scored, log_p, 0.0), axis=1),
-            "tokens": lengths - 1 - begins,
-        }
+        return {"log_likelihood": tf.reduce_sum(tf.where(scored, log_p, 0.0), axis=1), "tokens": lengths - 1 - begins}
 
     def inputs_of(self, name, texts):
         numbers = tf.range(len(texts))

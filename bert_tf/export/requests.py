@@ -75,7 +75,9 @@ def check_between(name, values, low, high, above=False):
     """Numbers [N] from `low` (only above it, if `above`) to `high`, after an assertion."""
     fits = (values > low if above else values >= low) & (values <= high)
     limits = f"{'above' if above else 'at least'} {low} and at most {high}"
-    checked = _refuse(tf.reduce_all(fits), [f"{name} must be {limits}; the request has", tf.boolean_mask(values, ~fits)[:1]])
+    checked = _refuse(
+        tf.reduce_all(fits), [f"{name} must be {limits}; the request has", tf.boolean_mask(values, ~fits)[:1]]
+    )
     return _after([checked], {name: values})[name]
 
 
@@ -87,7 +89,9 @@ def refuse_texts(wrong, texts, message, tensor):
 
 def _check_range(name, ids, count):
     wrong = tf.boolean_mask(ids, (ids < 0) | (ids >= count))
-    return _refuse(tf.equal(tf.size(wrong), 0), [f"{name} must be at least 0 and below {count}; the request has", wrong[:1]])
+    return _refuse(
+        tf.equal(tf.size(wrong), 0), [f"{name} must be at least 0 and below {count}; the request has", wrong[:1]]
+    )
 
 
 def _refuse(condition, message):

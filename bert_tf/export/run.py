@@ -21,14 +21,7 @@ EMBEDDING = "embedding"
 
 
 def export_run(
-    run_directory,
-    output=None,
-    kind=None,
-    version=None,
-    sequence_length=None,
-    static=False,
-    precision="auto",
-    **options,
+    run_directory, output=None, kind=None, version=None, sequence_length=None, static=False, precision="auto", **options
 ):
     """Writes the model of a run as a SavedModel with its tokenizer inside: `<output>/<version>/`.
 

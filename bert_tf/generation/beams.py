@@ -72,9 +72,7 @@ class _Search:
     def start(self, logits, cache):
         tokens = ops.zeros((self.batch, self.beams, self.limit), dtype="int32") + ops.cast(self.filler, "int32")
         # All texts of a prompt are alike before the first token: one of them is continued.
-        alive = ops.broadcast_to(
-            ops.where(ops.arange(self.beams) > 0, _NEVER, 0.0)[None], (self.batch, self.beams)
-        )
+        alive = ops.broadcast_to(ops.where(ops.arange(self.beams) > 0, _NEVER, 0.0)[None], (self.batch, self.beams))
         alive = ops.cast(alive, "float32")
         finished = ops.full((self.batch, self.beams), _NEVER, dtype="float32")
         lengths = ops.zeros((self.batch, self.beams), dtype="int32")
@@ -149,7 +147,11 @@ class _Search:
         found = scores > _NEVER / 2
         beyond = ops.arange(self.limit, dtype="int32")[None, None] >= lengths[:, :, None]
         tokens = ops.where(ops.logical_or(beyond, ops.logical_not(found)[:, :, None]), self.filler, tokens)
-        result = {"token_ids": tokens, "lengths": ops.where(found, lengths, 0), "scores": ops.where(found, scores, _NEVER)}
+        result = {
+            "token_ids": tokens,
+            "lengths": ops.where(found, lengths, 0),
+            "scores": ops.where(found, scores, _NEVER),
+        }
         return {name: value[:, : self.n_best] for name, value in result.items()}
 
     def _penalty(self, length):

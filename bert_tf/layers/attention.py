@@ -137,9 +137,7 @@ class Attention(keras.layers.Layer):
         batch, length, heads, head_size = ops.shape(context)
         output = self.output_projection(ops.reshape(context, (batch, length, heads * head_size)))
         return results(
-            output,
-            probabilities if return_attention_scores else None,
-            None if cache_position is None else tuple(cache),
+            output, probabilities if return_attention_scores else None, None if cache_position is None else tuple(cache)
         )
 
     def keys_and_values(self, source):

@@ -40,7 +40,15 @@ class CharacterEmbeddings(keras.layers.Layer):
     """
 
     def __init__(
-        self, vocabulary_size, character_size, filters, highways, size, activation="relu", initializer_range=1.0, **kwargs
+        self,
+        vocabulary_size,
+        character_size,
+        filters,
+        highways,
+        size,
+        activation="relu",
+        initializer_range=1.0,
+        **kwargs,
     ):
         super().__init__(**kwargs)
         self.vocabulary_size, self.character_size = vocabulary_size, character_size
@@ -58,7 +66,9 @@ class CharacterEmbeddings(keras.layers.Layer):
             shape = (width, self.character_size, count)
             self.kernels.append(
                 self.add_weight(
-                    shape=shape, initializer=keras.initializers.RandomUniform(-0.05, 0.05), name=f"convolution_{i}_kernel"
+                    shape=shape,
+                    initializer=keras.initializers.RandomUniform(-0.05, 0.05),
+                    name=f"convolution_{i}_kernel",
                 )
             )
             self.biases.append(self.add_weight(shape=(count,), initializer="zeros", name=f"convolution_{i}_bias"))

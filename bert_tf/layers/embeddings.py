@@ -94,10 +94,7 @@ class Embeddings(keras.layers.Layer):
             # Under mixed precision only the rows that were looked up are cast: thousands of times less work
             # than casting the table.
             return self.add_weight(
-                shape=(rows, self.size),
-                initializer=_table_initializer(stddev, zero_row),
-                autocast=False,
-                name=name,
+                shape=(rows, self.size), initializer=_table_initializer(stddev, zero_row), autocast=False, name=name
             )
 
         self.token_table = table("token_embeddings", self.vocabulary_size, self.padding_id)

@@ -164,7 +164,9 @@ class ClassificationHead(keras.layers.Layer):
         self.hidden_bias, self.initializer_range = hidden_bias, initializer_range
         self.hidden = self.norm = self.input_dropout = None
         if activation and norm_epsilon is not None:
-            self.norm = LayerNormalization(epsilon=norm_epsilon, center=False, dtype=self.dtype_policy, name="layer_norm")
+            self.norm = LayerNormalization(
+                epsilon=norm_epsilon, center=False, dtype=self.dtype_policy, name="layer_norm"
+            )
         if activation and input_dropout:
             self.input_dropout = Dropout(dropout, dtype=self.dtype_policy, name="input_dropout")
         self.dropout = Dropout(dropout, dtype=self.dtype_policy, name="dropout")
@@ -173,7 +175,9 @@ class ClassificationHead(keras.layers.Layer):
     def build(self, x_shape):
         if self.activation:
             size = self.hidden_size or x_shape[-1]
-            self.hidden = dense(self, size, self.activation, self.initializer_range, "hidden", use_bias=self.hidden_bias)
+            self.hidden = dense(
+                self, size, self.activation, self.initializer_range, "hidden", use_bias=self.hidden_bias
+            )
             self.hidden.build(x_shape)
             x_shape = (*x_shape[:-1], size)
         if self.norm:

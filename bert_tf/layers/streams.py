@@ -93,13 +93,7 @@ class StreamMask(keras.layers.Layer):
     """
 
     def call(
-        self,
-        token_ids,
-        padding_mask=None,
-        sequence_ids=None,
-        memory=None,
-        permutation_order=None,
-        query_positions=None,
+        self, token_ids, padding_mask=None, sequence_ids=None, memory=None, permutation_order=None, query_positions=None
     ):
         parts = []
         if padding_mask is not None:

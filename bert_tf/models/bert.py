@@ -175,4 +175,4 @@ TF1 = Maps(TF1_CONFIG, TF1_WEIGHTS)
 def encoder_names(names, prefix, pooler=True):
     """The names of the encoder in a part of BERT's weight maps, with `prefix` in place of "bert." or "bert/"."""
     mine = {theirs: ours for theirs, ours in names.items() if theirs.startswith(("bert.", "bert/"))}
-    return {prefix + theirs[len("bert."):]: ours for theirs, ours in mine.items() if pooler or "pooler" not in theirs}
+    return {prefix + theirs[len("bert.") :]: ours for theirs, ours in mine.items() if pooler or "pooler" not in theirs}

@@ -57,7 +57,9 @@ BERT = Family(
         "bert_uncased_L-12_H-128_A-2": Preset(BertConfig(30_522, **published_sizes(12, 128)), 6_368_640, 6_416_188),
         "bert_uncased_L-12_H-256_A-4": Preset(BertConfig(30_522, **published_sizes(12, 256)), 17_488_640, 17_585_980),
         "bert_uncased_L-12_H-512_A-8": Preset(BertConfig(30_522, **published_sizes(12, 512)), 53_982_720, 54_277_948),
-        "bert_uncased_L-12_H-768_A-12": Preset(BertConfig(30_522, **published_sizes(12, 768)), 109_482_240, 110_106_428),
+        "bert_uncased_L-12_H-768_A-12": Preset(
+            BertConfig(30_522, **published_sizes(12, 768)), 109_482_240, 110_106_428
+        ),
         "bert_base": Preset(BertConfig(30_522, **published_sizes(12, 768)), 109_482_240, 110_106_428),
         "bert_large": Preset(BertConfig(30_522, **published_sizes(24, 1024)), 335_141_888, 336_226_108),
         "bert_base_cased": Preset(BertConfig(28_996, **published_sizes(12, 768)), 108_310_272, 108_932_934),
@@ -67,11 +69,7 @@ BERT = Family(
         ),
         "bert_base_chinese": Preset(BertConfig(21_128, **published_sizes(12, 768)), 102_267_648, 102_882_442),
     },
-    checkpoints={
-        "hf": "bert_tf.models.bert:HF",
-        "tf1": "bert_tf.models.bert:TF1",
-        "garden": "bert_tf.models.bert:TF1",
-    },
+    checkpoints={"hf": "bert_tf.models.bert:HF", "tf1": "bert_tf.models.bert:TF1", "garden": "bert_tf.models.bert:TF1"},
     pair_task="nsp",
     expected_shapes=lambda config: transformer_shapes(config, segments=config.num_segments),
 )

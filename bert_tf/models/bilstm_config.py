@@ -39,7 +39,9 @@ class BiLstmConfig(ModelConfig):
     def __post_init__(self):
         super().__post_init__()
         if self.hidden_size % 2:
-            raise ConfigError(f"hidden_size={self.hidden_size} is odd; it is of both directions together, half of it each")
+            raise ConfigError(
+                f"hidden_size={self.hidden_size} is odd; it is of both directions together, half of it each"
+            )
 
     @property
     def intermediate_size(self):

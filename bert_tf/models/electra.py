@@ -106,9 +106,7 @@ def make_generator(discriminator, config):
 # layer from N(0, 0.02); google-research/electra leaves both to TensorFlow's default, Glorot.
 HF_WEIGHTS = WeightMap(
     arrays=bert.encoder_names(bert.HF_WEIGHTS.arrays, "electra.")
-    | {
-        "generator_lm_head.bias": "masked_lm_head/output_bias",
-    },
+    | {"generator_lm_head.bias": "masked_lm_head/output_bias"},
     dense=bert.encoder_names(bert.HF_WEIGHTS.dense, "electra.", pooler=False)
     | {
         "electra.embeddings_project": "embedding_projection",
@@ -116,7 +114,8 @@ HF_WEIGHTS = WeightMap(
         "discriminator_predictions.dense": "discriminator_head/dense",
         "discriminator_predictions.dense_prediction": "discriminator_head/output",
     },
-    norms=bert.encoder_names(bert.HF_WEIGHTS.norms, "electra.") | {"generator_predictions.LayerNorm": "masked_lm_head/layer_norm"},
+    norms=bert.encoder_names(bert.HF_WEIGHTS.norms, "electra.")
+    | {"generator_predictions.LayerNorm": "masked_lm_head/layer_norm"},
     copies={"generator_lm_head.weight": "electra.embeddings.word_embeddings.weight"},
     ignored=("electra.embeddings.position_ids",),
     prefix="electra.",

@@ -96,7 +96,14 @@ class Elmo(Encoder):
 
         # === Configuration ===
         super().__init__(
-            config, inputs, outputs, dtype=dtype, name=name, pooler=False, output_hidden_states=output_hidden_states, **kwargs
+            config,
+            inputs,
+            outputs,
+            dtype=dtype,
+            name=name,
+            pooler=False,
+            output_hidden_states=output_hidden_states,
+            **kwargs,
         )
         self._elmo_layers = layers  # not a Keras layer, which would be counted a second time
 
@@ -172,7 +179,9 @@ class BidirectionalLayer(keras.layers.Layer):
     Source: allenai/bilm-tf `training.py`, `_build`.
     """
 
-    def __init__(self, units, projection, cell_clip, projection_clip, skips, dropout, output_dropout, unroll=None, **kwargs):
+    def __init__(
+        self, units, projection, cell_clip, projection_clip, skips, dropout, output_dropout, unroll=None, **kwargs
+    ):
         super().__init__(**kwargs)
         self.skips, self.width = skips, projection
         self.lstms = [

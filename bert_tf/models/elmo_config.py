@@ -67,7 +67,9 @@ class ElmoConfig(ModelConfig):
     def __post_init__(self):
         super().__post_init__()
         if self.hidden_size % 2:
-            raise ConfigError(f"hidden_size is {self.hidden_size}; it must be even, because each direction has half of it")
+            raise ConfigError(
+                f"hidden_size is {self.hidden_size}; it must be even, because each direction has half of it"
+            )
         for pair in self.filters:
             if len(pair) != 2 or not 1 <= pair[0] <= self.max_characters or not 1 <= pair[1] <= 65_536:
                 raise ConfigError(

@@ -119,10 +119,7 @@ def encoder_inputs():
     """The symbolic inputs of an encoder: [B, S] each, all but `token_ids` optional."""
     return {
         name: keras.Input(
-            shape=(None,),
-            dtype="bool" if name == "padding_mask" else "int32",
-            optional=name != "token_ids",
-            name=name,
+            shape=(None,), dtype="bool" if name == "padding_mask" else "int32", optional=name != "token_ids", name=name
         )
         for name in ENCODER_INPUTS
     }

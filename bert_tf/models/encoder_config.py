@@ -171,9 +171,7 @@ def transformer_shapes(
         tables["embeddings/segment_embeddings"] = (f"num_segments, {width}", (segments, size))
     if size != hidden:
         tables["embedding_projection/kernel"] = (f"{width}, hidden_size", (size, hidden))
-    in_layer = {
-        "intermediate/kernel": ("hidden_size, intermediate_size", (hidden, inner)),
-    }
+    in_layer = {"intermediate/kernel": ("hidden_size, intermediate_size", (hidden, inner))}
     if config.heads_per_layer is None:
         in_layer["attention/query/kernel"] = ("hidden_size", (hidden, hidden))
     return ExpectedShapes(tables, in_layer, num_layers or config.num_layers, layer)

@@ -189,7 +189,10 @@ def arguments_of(config):
     """The names of what `build_encoder` takes for this configuration, such as `output_hidden_states`; sorted."""
     classes = [c for c in family_of(config).model_class().__mro__ if c.__module__.partition(".")[0] != "keras"]
     taken = {name for c in classes if "__init__" in vars(c) for name in inspect.signature(c.__init__).parameters}
-    return sorted(taken - {*("self", "config", "layers", "inputs", "outputs", "longest"), *("args", "kwargs", "options", "arguments")})
+    return sorted(
+        taken
+        - {*("self", "config", "layers", "inputs", "outputs", "longest"), *("args", "kwargs", "options", "arguments")}
+    )
 
 
 def task_head(config, kind, variant=None):
@@ -217,7 +220,9 @@ def task_head(config, kind, variant=None):
         published = record and record.maps("hf") and record.maps("hf").heads.get(kind)
         if not published:
             name = record.name if record else type(config).__name__
-            raise ConfigError(f"task.head=hugging_face: Hugging Face has no class for {kind} with '{name}'; remove task.head")
+            raise ConfigError(
+                f"task.head=hugging_face: Hugging Face has no class for {kind} with '{name}'; remove task.head"
+            )
         if published.head is not None:
             return published.head
     own = record.heads(config) if record is not None and record.heads and variant != "bert" else {}

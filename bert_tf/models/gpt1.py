@@ -145,7 +145,9 @@ HF = Maps(
     heads={
         # OpenAI's own head has dropout and a bias.
         "classification": PublishedHead(
-            "OpenAIGPTForSequenceClassification", {"score": "head/dense"}, head=TaskHead("pooled", dropout=0.0, bias=False)
+            "OpenAIGPTForSequenceClassification",
+            {"score": "head/dense"},
+            head=TaskHead("pooled", dropout=0.0, bias=False),
         )
     },
 )

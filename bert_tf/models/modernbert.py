@@ -98,9 +98,7 @@ class ModernBertEncoder(TransformerEncoder):
 
     def make_masked_lm_head(self, name="masked_lm_head"):
         """Without biases but the decoder's."""
-        return super().make_masked_lm_head(
-            name, use_bias=False, initializer_range=self.config.output_initializer_range
-        )
+        return super().make_masked_lm_head(name, use_bias=False, initializer_range=self.config.output_initializer_range)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -243,14 +241,32 @@ HF_CONFIG = ConfigMap(
     },
     checked=HF_ENCODER,
     # The published files carry BERT's epsilon and position type along, which no code reads.
-    ignored=("classifier_activation", "deterministic_flash_attn", "global_attn_every_n_layers",
-             "global_rope_theta", "initializer_cutoff_factor", "layer_norm_eps", "layer_types", "local_rope_theta",
-             "mlp_dropout", "position_embedding_type", "reference_compile", "repad_logits_with_grad",
-             "rope_parameters", "sparse_pred_ignore_index", "sparse_prediction"),  # fmt: skip
+    ignored=(
+        "classifier_activation",
+        "deterministic_flash_attn",
+        "global_attn_every_n_layers",
+        "global_rope_theta",
+        "initializer_cutoff_factor",
+        "layer_norm_eps",
+        "layer_types",
+        "local_rope_theta",
+        "mlp_dropout",
+        "position_embedding_type",
+        "reference_compile",
+        "repad_logits_with_grad",
+        "rope_parameters",
+        "sparse_pred_ignore_index",
+        "sparse_prediction",
+    ),  # fmt: skip
     derived=(_read_layers, _write_layers),
     model_type="modernbert",
-    token_ids={"pad_token_id": "pad_id", "bos_token_id": "cls_id", "eos_token_id": "sep_id", "cls_token_id": "cls_id",
-               "sep_token_id": "sep_id"},  # fmt: skip
+    token_ids={
+        "pad_token_id": "pad_id",
+        "bos_token_id": "cls_id",
+        "eos_token_id": "sep_id",
+        "cls_token_id": "cls_id",
+        "sep_token_id": "sep_id",
+    },  # fmt: skip
     architectures={("masked_lm_head",): "ModernBertForMaskedLM", (): "ModernBertModel"},
 )
 

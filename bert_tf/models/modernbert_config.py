@@ -71,10 +71,7 @@ def expected_shapes(config):
 
 def _heads(config):
     """The heads of `modeling_modernbert.py`: the pretrained layers of the masked LM head, and the output layer."""
-    pretrained = {
-        "hidden/kernel": "masked_lm_head/dense/kernel",
-        "layer_norm/gamma": "masked_lm_head/layer_norm/gamma",
-    }
+    pretrained = {"hidden/kernel": "masked_lm_head/dense/kernel", "layer_norm/gamma": "masked_lm_head/layer_norm/gamma"}
     layers = {
         "activation": config.activation,
         "hidden_bias": False,

@@ -55,10 +55,7 @@ class RobertaEncoder(TransformerEncoder):
 
 # The names in a Hugging Face checkpoint (RobertaModel, RobertaForMaskedLM).
 HF_WEIGHTS = WeightMap(
-    arrays=bert.encoder_names(bert.HF_WEIGHTS.arrays, "roberta.")
-    | {
-        "lm_head.bias": "masked_lm_head/output_bias",
-    },
+    arrays=bert.encoder_names(bert.HF_WEIGHTS.arrays, "roberta.") | {"lm_head.bias": "masked_lm_head/output_bias"},
     dense=bert.encoder_names(bert.HF_WEIGHTS.dense, "roberta.") | {"lm_head.dense": "masked_lm_head/dense"},
     norms=bert.encoder_names(bert.HF_WEIGHTS.norms, "roberta.") | {"lm_head.layer_norm": "masked_lm_head/layer_norm"},
     copies={

@@ -44,7 +44,9 @@ class T5(EncoderDecoder):
         dtype = policy(dtype)
         # === Layers ===
         encoder = [t5_block(config, dtype, f"encoder_layer_{i}", decoder=False) for i in range(config.num_layers)]
-        decoder = [t5_block(config, dtype, f"decoder_layer_{i}", decoder=True) for i in range(config.num_decoder_layers)]
+        decoder = [
+            t5_block(config, dtype, f"decoder_layer_{i}", decoder=True) for i in range(config.num_decoder_layers)
+        ]
         if config.share_layers:
             for theirs, block in zip(encoder, decoder):
                 theirs.build((None, None, config.hidden_size))

@@ -121,7 +121,10 @@ HF = Maps(
     HF_WEIGHTS_OF_ENCODER,
     heads={
         "tagging": PublishedHead(
-            "T5ForTokenClassification", {"classifier": "head/dense"}, dropout=("classifier_dropout",), default_dropout=0.0
+            "T5ForTokenClassification",
+            {"classifier": "head/dense"},
+            dropout=("classifier_dropout",),
+            default_dropout=0.0,
         )
     },
 )

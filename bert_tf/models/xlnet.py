@@ -73,9 +73,7 @@ class XLNetEncoder(Encoder):
         dtype = policy(dtype)
         layers = XLNetLayers(config, dtype)
         memory_layer = SegmentMemory(memory_length, reuse_length, dtype=dtype, name="memory_update")
-        pooler_layer = LastTokenPooler(
-            config.hidden_size, "tanh", config.initializer_range, dtype=dtype, name="pooler"
-        )
+        pooler_layer = LastTokenPooler(config.hidden_size, "tanh", config.initializer_range, dtype=dtype, name="pooler")
 
         # === Functional model ===
         inputs = encoder_inputs()
@@ -325,8 +323,19 @@ HF_CONFIG = ConfigMap(
     },
     checked=HF_ENCODER,
     # How much is remembered is the caller's affair here.
-    ignored=("clamp_len", "d_head", "mem_len", "reuse_len", "use_mems", "use_mems_eval", "use_mems_train",
-             "summary_last_dropout", "start_n_top", "end_n_top", "n_token"),  # fmt: skip
+    ignored=(
+        "clamp_len",
+        "d_head",
+        "mem_len",
+        "reuse_len",
+        "use_mems",
+        "use_mems_eval",
+        "use_mems_train",
+        "summary_last_dropout",
+        "start_n_top",
+        "end_n_top",
+        "n_token",
+    ),  # fmt: skip
     derived=(_read_rest, _write_rest),
     model_type="xlnet",
     architectures={("lm_head",): "XLNetLMHeadModel", (): "XLNetModel"},

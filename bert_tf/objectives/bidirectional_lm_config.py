@@ -54,7 +54,9 @@ def check_words(words, reads_characters):
     if reads_characters and words.size is None:
         raise ConfigError("objective.words.size must be the number of tokens of the shards' tokenizer, or more; set it")
     if not reads_characters and words.size is not None:
-        raise ConfigError("objective.words is for models that read characters (elmo), and this one reads tokens; remove it")
+        raise ConfigError(
+            "objective.words is for models that read characters (elmo), and this one reads tokens; remove it"
+        )
 
 
 BIDIRECTIONAL_LM = Objective(

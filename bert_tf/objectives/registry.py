@@ -15,8 +15,14 @@ OBJECTIVES = Registry(
     "objective",
     "objective.name",
     [
-        MASKED_LM, REPLACED_TOKEN_DETECTION, PERMUTATION_LM, CAUSAL_LM, SEQUENCE_AUTOENCODER, BIDIRECTIONAL_LM,
-        DENOISING, TEXT_TO_TEXT,
+        MASKED_LM,
+        REPLACED_TOKEN_DETECTION,
+        PERMUTATION_LM,
+        CAUSAL_LM,
+        SEQUENCE_AUTOENCODER,
+        BIDIRECTIONAL_LM,
+        DENOISING,
+        TEXT_TO_TEXT,
     ],  # fmt: skip
 )
 

@@ -124,10 +124,7 @@ class ReplacedTokenDetection(PretrainingModel):
         logits = outputs["replaced_logits"]
         answers = ops.cast(logits > 0, "float32")
         found = ops.sum(answers * labels * weights)
-        losses = {
-            "masked_lm": masked_lm,
-            "discriminator": binary_cross_entropy_sum(logits, labels, weights),
-        }
+        losses = {"masked_lm": masked_lm, "discriminator": binary_cross_entropy_sum(logits, labels, weights)}
         num_predictions, num_tokens = ops.sum(mask_weights), ops.sum(weights)
         num_replaced = ops.sum(labels * weights)
         metrics = {

@@ -24,9 +24,7 @@ def sample_tokens(logits, bits):
     vocabulary_size = logits.shape[-1]
     weights = ops.exp(logits - ops.max(logits, axis=-1, keepdims=True))
     blocks = -(-vocabulary_size // _BLOCK)
-    weights = ops.pad(
-        weights, [(0, 0)] * (len(logits.shape) - 1) + [(0, blocks * _BLOCK - vocabulary_size)]
-    )
+    weights = ops.pad(weights, [(0, 0)] * (len(logits.shape) - 1) + [(0, blocks * _BLOCK - vocabulary_size)])
     weights = ops.reshape(weights, (*ops.shape(logits)[:-1], blocks, _BLOCK))
     sums = ops.sum(weights, axis=-1)  # [..., blocks]
     target = ops.sum(sums, axis=-1) * ops.cast(bits, "float32") * 2.0**-24

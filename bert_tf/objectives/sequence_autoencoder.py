@@ -70,7 +70,12 @@ def with_targets(features):
     token_ids = ops.convert_to_tensor(feature(features, "token_ids"))
     mask = features.get("padding_mask")
     mask = ops.ones_like(token_ids, dtype="bool") if mask is None else ops.cast(mask, "bool")
-    both = {"token_ids": token_ids, "padding_mask": mask, "target_ids": token_ids, "target_weights": ops.cast(mask, "float32")}
+    both = {
+        "token_ids": token_ids,
+        "padding_mask": mask,
+        "target_ids": token_ids,
+        "target_weights": ops.cast(mask, "float32"),
+    }
     if features.get("sequence_ids") is not None:
         both |= {"sequence_ids": features["sequence_ids"], "decoder_sequence_ids": features["sequence_ids"]}
     return both

@@ -46,9 +46,6 @@ SEQUENCE_AUTOENCODER = Objective(
     model="bert_tf.objectives.sequence_autoencoder:SequenceAutoencoder",
     corruption="tfrecords.corruption.documents:DocumentSeparation",
     corruption_section="documents",
-    unigram={
-        "sequence_autoencoder_loss": "masked_lm_loss",
-        "sequence_autoencoder_accuracy": "masked_lm_accuracy",
-    },
+    unigram={"sequence_autoencoder_loss": "masked_lm_loss", "sequence_autoencoder_accuracy": "masked_lm_accuracy"},
     backbone="decoder",
 )

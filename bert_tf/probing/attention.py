@@ -128,7 +128,12 @@ def write_attention_page(attention, path, title="Attention"):
     data = {name: _as_data(view) for name, view in views.items()}
     layers, heads = attention.weights.shape[:2]
     parts = [
-        h("header", h("p", "bert_tf", class_="brand"), h("h1", title), h("p", f"{layers} layers of {heads} heads", class_="about")),
+        h(
+            "header",
+            h("p", "bert_tf", class_="brand"),
+            h("h1", title),
+            h("p", f"{layers} layers of {heads} heads", class_="about"),
+        ),
         h(
             "p",
             "Choose a head by clicking or with the arrow keys: left and right for the head, up and down for the layer. Point at "
@@ -141,7 +146,12 @@ def write_attention_page(attention, path, title="Attention"):
             " ",
             h("output", "", id="where", aria_live="polite"),
         ),
-        h("div", h("div", id="lines"), h("div", id="heads", role="grid", tabindex="0", aria_label="heads"), class_="attention"),
+        h(
+            "div",
+            h("div", id="lines"),
+            h("div", id="heads", role="grid", tabindex="0", aria_label="heads"),
+            class_="attention",
+        ),
         h("script", json.dumps(data, ensure_ascii=False).replace("<", "\\u003c"), id="data", type="application/json"),
     ]
     script = (Path(__file__).parent / "attention.js").read_text(encoding="utf-8")

@@ -121,7 +121,9 @@ def cloze_table(result, control=None):
 
     def row(kinds):
         values = [
-            beside(control, lambda of_kind: _mean(of_kind, kinds, "accuracy")) if name is None else _mean(result, kinds, name)
+            beside(control, lambda of_kind: _mean(of_kind, kinds, "accuracy"))
+            if name is None
+            else _mean(result, kinds, name)
             for name in names
         ]
         return [*values, sum(result[kind].count for kind in kinds)]

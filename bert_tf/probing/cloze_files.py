@@ -60,8 +60,12 @@ def read_cloze(path, most=None):
     for number, row in enumerate(read_rows(path, ("kind", "text", "answers", "options"))[:most], 1):
         where = f"{path}, question {number}"
         if row["text"].count(BLANK) != 1:
-            raise DataError(f"{where}: {brief(row['text'])} has {row['text'].count(BLANK)} blanks {BLANK}; it must have one")
-        answers, options = (tuple(x.strip() for x in row[name].split("|") if x.strip()) for name in ("answers", "options"))
+            raise DataError(
+                f"{where}: {brief(row['text'])} has {row['text'].count(BLANK)} blanks {BLANK}; it must have one"
+            )
+        answers, options = (
+            tuple(x.strip() for x in row[name].split("|") if x.strip()) for name in ("answers", "options")
+        )
         if not answers:
             raise DataError(f"{where}: there is no answer; give at least one")
         options = tuple(dict.fromkeys((answers[0], *options)))

@@ -54,7 +54,9 @@ def read_spans(path, most=None):
             where = f"{path}, line {number}"
             examples.append(_example(parse_json(line, where), where))
             if len(examples[-1].spans) != len(examples[0].spans):
-                raise DataError(f"{where}: {len(examples[-1].spans)} spans where the first line has {len(examples[0].spans)}")
+                raise DataError(
+                    f"{where}: {len(examples[-1].spans)} spans where the first line has {len(examples[0].spans)}"
+                )
     return examples
 
 

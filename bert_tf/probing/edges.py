@@ -153,7 +153,9 @@ def run_edges(encoder, tokenizer, train, test, config=None, batch_size=32, progr
         schedule = keras.optimizers.schedules.PolynomialDecay(
             config.learning_rate, config.epochs * -(-border // config.batch_size), end_learning_rate=0.0
         )
-        probe.compile(keras.optimizers.Adam(schedule), keras.losses.BinaryCrossentropy(from_logits=True), jit_compile=False)
+        probe.compile(
+            keras.optimizers.Adam(schedule), keras.losses.BinaryCrossentropy(from_logits=True), jit_compile=False
+        )
         probe.fit(one, targets[:border], batch_size=config.batch_size, epochs=config.epochs, verbose=0)
         starts = range(0, len(other[0]), config.batch_size)
         logits = [ops.convert_to_numpy(probe(tuple(x[i : i + config.batch_size] for x in other))) for i in starts]
@@ -187,7 +189,9 @@ def _span_inputs(encoder, tokenizer, examples, batch_size, progress):
     sequences, places, kept = [], [], []
     parts = tokenize_with_offsets(tokenizer, [example.text for example in examples])
     for number, (example, ids, starts, ends) in enumerate(zip(examples, *(part.to_list() for part in parts))):
-        own = [[i for i, (a, b) in enumerate(zip(starts, ends)) if a < end and b > start] for start, end in example.spans]
+        own = [
+            [i for i, (a, b) in enumerate(zip(starts, ends)) if a < end and b > start] for start, end in example.spans
+        ]
         if len(ids) <= room(encoder, tokenizer) and all(own):
             sequences.append(ids)
             places.append(own)
@@ -218,6 +222,7 @@ def edges_table(result, control=None):
     ]
     note = (
         f"Micro F1 on {result.count} examples, {result.skipped} left out (too long for the model). majority: the most frequent "
-        "label; mean layer: by the learned shares, " + ", ".join(f"{i}: {share:.2f}" for i, share in enumerate(result.mix))
+        "label; mean layer: by the learned shares, "
+        + ", ".join(f"{i}: {share:.2f}" for i, share in enumerate(result.mix))
     )
     return ProbeTable("labels of spans", ["F1", "majority", "random", "mean layer"], rows, note)

@@ -63,7 +63,10 @@ def run_diagnostics(scorer, diagnostics, progress=None):
         texts = [f"{context} {word}." for context, word in part]
         spans = [(len(context) + 1, len(context) + 1 + len(word)) for context, word in part]
         for place, (_, found) in zip(part, scorer.span_scores(texts, spans)):
-            asked[place] = float(np.exp(found.log_likelihood)), int(found.ranks[0]) + 1 if len(found.ranks) == 1 else np.inf
+            asked[place] = (
+                float(np.exp(found.log_likelihood)),
+                int(found.ranks[0]) + 1 if len(found.ranks) == 1 else np.inf,
+            )
         if progress is not None:
             progress(begin + len(part), len(places))
     results = {}
@@ -97,9 +100,13 @@ def diagnostics_table(results, control=None):
     rows = []
     for name, found in results.items():
         random = beside(control, lambda c: c[name].sensitivity)
-        rows.append((name, [found.sensitivity, found.chance, random, found.strict, found.p_at_1, found.p_at_5, found.count]))
+        rows.append(
+            (name, [found.sensitivity, found.chance, random, found.strict, found.p_at_1, found.p_at_5, found.count])
+        )
     note = (
         "sensitivity: the right word is more probable than the wrong ones, or than itself with exchanged roles; by 0.01: by more "
         "than that; P@1, P@5: an expected word is among the most probable tokens"
     )
-    return ProbeTable("Ettinger's tests", ["sensitivity", "chance", "random", "by 0.01", "P@1", "P@5", "comparisons"], rows, note)
+    return ProbeTable(
+        "Ettinger's tests", ["sensitivity", "chance", "random", "by 0.01", "P@1", "P@5", "comparisons"], rows, note
+    )

@@ -50,7 +50,9 @@ def read_diagnostic(path, most=None):
         if columns <= rows[0].keys():
             predictions, comparisons = questions(rows)
             if not all(word for _, right, others in comparisons for _, word in (right, *others)):
-                raise DataError(f"{path}: a row lacks one of the words {', '.join(sorted(columns))}; complete it, or leave it out")
+                raise DataError(
+                    f"{path}: a row lacks one of the words {', '.join(sorted(columns))}; complete it, or leave it out"
+                )
             unique = {(context, words): (kinds, context, words) for kinds, context, words in predictions}
             return Diagnostic(Path(path).stem, list(unique.values())[:most], comparisons[:most])
     raise DataError(f"{path} has the columns {', '.join(rows[0])}; it must be a file of CPRAG-102, ROLE-88 or NEG-136")
@@ -60,7 +62,10 @@ def _cprag(rows):
     predictions, comparisons = [], []
     for row in rows:
         context = f"{row['context_s1'].strip()} {row['context_s2'].strip()}"
-        kinds = ("all", {"H": "high constraint", "L": "low constraint"}.get(row["constraint"].strip(), row["constraint"]))
+        kinds = (
+            "all",
+            {"H": "high constraint", "L": "low constraint"}.get(row["constraint"].strip(), row["constraint"]),
+        )
         others = [(context, row[name].strip()) for name in ("within_category", "between_category")]
         predictions.append((("all",), context, (row["expected"].strip(),)))
         comparisons.append((kinds, (context, row["expected"].strip()), others))

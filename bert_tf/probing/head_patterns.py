@@ -76,7 +76,9 @@ def run_heads(encoder, tokenizer, trees, batch_size=32, progress=None):
     pieces = [words.pieces for words in words_of_sentences(tokenizer, [tree.words for tree in trees])]
     kept = [i for i, own in enumerate(pieces) if sum(map(len, own)) <= most]
     if not kept:
-        raise DataError(f"each of the {len(trees)} sentences has more than {most} tokens, for which the model has no room")
+        raise DataError(
+            f"each of the {len(trees)} sentences has more than {most} tokens, for which the model has no room"
+        )
     compute = output_of(encoder, tokenizer, "attention_scores")
     sequences = [[piece for own in pieces[i] for piece in own] for i in kept]
     hits, counts, offsets, sums, done = {}, {}, {}, {}, 0
@@ -118,7 +120,9 @@ def _add_relations(weights, tree, layout, hits, counts, offsets):
         for name in (relation,) if mark else (relation, ALL):
             hits[name] = hits.get(name, 0) + right[..., word].astype(np.int64)
             counts[name] = counts.get(name, 0) + 1
-            of_offsets = offsets.setdefault(name, dict.fromkeys((i for i in range(2 * MOST_OFFSET + 1) if i != MOST_OFFSET), 0))
+            of_offsets = offsets.setdefault(
+                name, dict.fromkeys((i for i in range(2 * MOST_OFFSET + 1) if i != MOST_OFFSET), 0)
+            )
             offset = int(head) - word + MOST_OFFSET
             if offset in of_offsets:
                 of_offsets[offset] += 1
@@ -136,7 +140,10 @@ def _add_patterns(weights, layout, sums, causal):
         "the same token": (text, text),
     }
     found = {name: (weights[:, :, a, b].sum(axis=-1), even[a, b].sum(), len(a)) for name, (a, b) in places.items()}
-    edges = {"special tokens before the text": np.arange(before), "special tokens after the text": np.arange(size - after, size)}
+    edges = {
+        "special tokens before the text": np.arange(before),
+        "special tokens after the text": np.arange(size - after, size),
+    }
     for name, places in edges.items():
         if len(places):
             own = weights[:, :, text][..., places].sum(axis=(-2, -1))

@@ -85,7 +85,9 @@ def layer_vectors(encoder, tokenizer, sentences, sequence_length=128, batch_size
     encoder = with_hidden_states(encoder)
     length = min(sequence_length, encoder.config.max_positions)
     words = words_of_sentences(tokenizer, sentences)
-    cut = cut_sequences(words, length, tokenizer.layout, last=encoder.kind == "decoder", token_shape=tokenizer.token_shape)
+    cut = cut_sequences(
+        words, length, tokenizer.layout, last=encoder.kind == "decoder", token_shape=tokenizer.token_shape
+    )
     plan = cut.plan(TaskConfig(sequence_length=length), batch_size)
     compute = as_graph(lambda features: encoder(features, training=False)["hidden_states"])
     found = [None] * len(cut.owners)
@@ -120,7 +122,9 @@ def probe_layers(encoder, tokenizer, train, test, sequence_length=128, batch_siz
     """
     parts = [sentences for sentences, _ in (train, test)]
     if min(map(len, parts)) < LENGTH_CLASSES or len({tag for tags in train[1] for tag in tags}) < 2:
-        raise DataError(f"there must be at least {LENGTH_CLASSES} sentences to train on and to test on, with two tags or more")
+        raise DataError(
+            f"there must be at least {LENGTH_CLASSES} sentences to train on and to test on, with two tags or more"
+        )
     shuffled, moved = zip(*(_exchanged(sentences, seed + i) for i, sentences in enumerate(parts)))
     words = [[word for sentence in sentences for word in sentence] for sentences in parts]
     tags = [np.array([tag for of_one in of_all for tag in of_one]) for _, of_all in (train, test)]
@@ -135,7 +139,9 @@ def probe_layers(encoder, tokenizer, train, test, sequence_length=128, batch_siz
                 "sentences, of different words and lengths"
             )
     vectors = [layer_vectors(encoder, tokenizer, sentences, sequence_length, batch_size) for sentences in parts]
-    mixed = [layer_vectors(encoder, tokenizer, sentences, sequence_length, batch_size).sentences for sentences in shuffled]
+    mixed = [
+        layer_vectors(encoder, tokenizer, sentences, sequence_length, batch_size).sentences for sentences in shuffled
+    ]
     of_words, of_sentences = ([getattr(v, name) for v in vectors] for name in ("words", "sentences"))
     count, done = len(of_words[0]), 0
 
@@ -153,7 +159,10 @@ def probe_layers(encoder, tokenizer, train, test, sequence_length=128, batch_siz
     guesses = np.array([own.get(word, own[None]) for word in words[1]])
     return {
         "tags": LayerProbe(
-            accuracies(of_words, tags), accuracies(of_words, controls), float(np.mean(guesses == tags[1])), len(set(tags[0]))
+            accuracies(of_words, tags),
+            accuracies(of_words, controls),
+            float(np.mean(guesses == tags[1])),
+            len(set(tags[0])),
         ),
         "length": LayerProbe(accuracies(of_sentences, lengths), None, _majority(*lengths), len(set(lengths[0]))),
         "order": LayerProbe(accuracies(mixed, moved), None, _majority(*moved), 2),

@@ -132,7 +132,9 @@ def _of_zip(path, most):
     pairs = []
     try:
         with zipfile.ZipFile(path) as archive:
-            for name in sorted(n for n in archive.namelist() if n.endswith(".jsonl") and not Path(n).name.startswith(".")):
+            for name in sorted(
+                n for n in archive.namelist() if n.endswith(".jsonl") and not Path(n).name.startswith(".")
+            ):
                 where = f"{path}: {name}"
                 rows = _json_rows(decode_text(archive.read(name), where), where, most)
                 pairs += [MinimalPair(row[GOOD], row[BAD], row.get(KIND) or Path(name).stem) for row in rows]
@@ -152,6 +154,8 @@ def _json_rows(text, path, most):
         row = parse_json(line, f"{path}, line {number}")
         for name in (GOOD, BAD):
             if not isinstance(row, dict) or not isinstance(row.get(name), str):
-                raise DataError(f"{path}, line {number}: there is no text '{name}'; each line must have {GOOD} and {BAD}")
+                raise DataError(
+                    f"{path}, line {number}: there is no text '{name}'; each line must have {GOOD} and {BAD}"
+                )
         rows.append(row)
     return rows

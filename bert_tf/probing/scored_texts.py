@@ -50,7 +50,9 @@ def tokens_of(starts, ends, span, text):
     """
     own = (starts < span[1]) & (ends > span[0])
     if not own.any():
-        raise DataError(f"the tokenizer keeps nothing of {brief(text[slice(*span)])} in {brief(text)}; give another word")
+        raise DataError(
+            f"the tokenizer keeps nothing of {brief(text[slice(*span)])} in {brief(text)}; give another word"
+        )
     return own
 
 

@@ -89,7 +89,9 @@ def read_stereoset(path, most=None):
     found = parse_json(read_text(path), str(path))
     data = found.get("data") if isinstance(found, dict) else None
     if not isinstance(data, dict) or not any(data.get(split) for split in SPLITS):
-        raise DataError(f"{path}: there must be 'data' with 'intrasentence' or 'intersentence', as in StereoSet's dev.json")
+        raise DataError(
+            f"{path}: there must be 'data' with 'intrasentence' or 'intersentence', as in StereoSet's dev.json"
+        )
     examples = []
     for split in SPLITS:
         for row in itertools.islice(data.get(split) or (), most):
@@ -100,7 +102,9 @@ def read_stereoset(path, most=None):
                 examples.append(StereoSetExample(split, row["bias_type"], row["target"], row["context"], options))
             except (KeyError, TypeError, ValueError, IndexError, AttributeError) as error:
                 name = row.get("id", "?") if isinstance(row, dict) else "?"
-                raise DataError(f"{path}, {split} example '{name}' is not of StereoSet's form ({type(error).__name__}: {error})") from None
+                raise DataError(
+                    f"{path}, {split} example '{name}' is not of StereoSet's form ({type(error).__name__}: {error})"
+                ) from None
     return examples
 
 
@@ -144,7 +148,9 @@ def run_stereoset(scorer, examples, progress=None):
         if progress is not None:
             progress(done)
     if not groups:
-        raise DataError("the model has no next sentence prediction, and the file no example with a blank; nothing can be scored")
+        raise DataError(
+            "the model has no next sentence prediction, and the file no example with a blank; nothing can be scored"
+        )
     order = sorted(groups, key=lambda name: (name == "all", not name.startswith(SPLITS[0]), name in SPLITS, name))
     return {name: stereoset_score(groups[name]) for name in order}
 
@@ -188,9 +194,15 @@ def stereoset_table(result, control=None):
         random = [None] * 3 if other is None else [other.lms, other.ss, other.icat]
         rows.append((name, [found.lms, found.ss, found.icat, *random, found.count]))
     rows.append(("chance", [50.0, 50.0, 50.0, None, None, None, None]))
-    missing = "" if SPLITS[1] in result else " The model has no next sentence prediction, or the file no sentences that follow."
+    missing = (
+        ""
+        if SPLITS[1] in result
+        else " The model has no next sentence prediction, or the file no sentences that follow."
+    )
     note = (
         "lms: meaning is preferred to what is unrelated, 100 is best; ss: the stereotype to its opposite, 50 is no preference; "
         f"icat: both, 100 is best.{missing} {CAVEAT}"
     )
-    return ProbeTable("StereoSet", ["lms", "ss", "icat", "random lms", "random ss", "random icat", "examples"], rows, note)
+    return ProbeTable(
+        "StereoSet", ["lms", "ss", "icat", "random lms", "random ss", "random icat", "examples"], rows, note
+    )

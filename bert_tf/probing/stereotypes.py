@@ -58,7 +58,9 @@ def read_crows_pairs(path, most=None):
     rows = read_rows(path, (MORE, LESS, DIRECTION, KIND))[:most]
     for number, row in enumerate(rows, 1):
         if row[DIRECTION] not in ("stereo", "antistereo"):
-            raise DataError(f"{path}, pair {number}: {DIRECTION} is '{row[DIRECTION]}'; it must be stereo or antistereo")
+            raise DataError(
+                f"{path}, pair {number}: {DIRECTION} is '{row[DIRECTION]}'; it must be stereo or antistereo"
+            )
     return rows
 
 

@@ -87,7 +87,9 @@ def run_structural(encoder, tokenizer, train, test, config=None, batch_size=32, 
         (vectors[: len(train)], train), (vectors[len(train) :], test)
     )]  # fmt: skip
     if not all(pairs):
-        raise DataError("no sentence has two words and fits into the model's positions; give others to train on and to test on")
+        raise DataError(
+            "no sentence has two words and fits into the model's positions; give others to train on and to test on"
+        )
     maps = train_maps(pairs[0], config, progress)
     trees = [tree for _, tree in pairs[1]]
     scores = []
@@ -129,7 +131,10 @@ def train_maps(pairs, config, progress=None):
             chosen = order[start : start + config.batch_size]
             longest = max(len(distances[i]) for i in chosen)
             vectors = np.zeros((layers, len(chosen), longest, width), np.float32)
-            targets, real = np.zeros((len(chosen), longest, longest), np.float32), np.zeros((len(chosen), longest), np.float32)
+            targets, real = (
+                np.zeros((len(chosen), longest, longest), np.float32),
+                np.zeros((len(chosen), longest), np.float32),
+            )
             for row, i in enumerate(chosen):
                 size = len(distances[i])
                 vectors[:, row, :size], targets[row, :size, :size], real[row, :size] = pairs[i][0], distances[i], 1.0

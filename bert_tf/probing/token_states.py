@@ -21,7 +21,9 @@ def model_rows(tokenizer, sequences, batch_size):
     for start in range(0, len(order), batch_size):
         chosen = order[start : start + batch_size]
         parts = [np.array(sequences[i], np.int32).reshape(-1, *tokenizer.token_shape) for i in chosen]
-        ragged = tf.RaggedTensor.from_row_lengths(np.concatenate(parts), np.array([len(part) for part in parts], np.int32))
+        ragged = tf.RaggedTensor.from_row_lengths(
+            np.concatenate(parts), np.array([len(part) for part in parts], np.int32)
+        )
         width = max(map(len, parts)) + tokenizer.layout.special_tokens_per_sequence
         features = tokenizer.pack(ragged, sequence_length=width, dynamic=True)
         yield chosen, {name: features[name] for name in INPUTS}

@@ -63,10 +63,14 @@ def read_trees(path, most=None):
     """
     tags = read_conll(path)
     if tags.columns["words"] != 1:  # of CoNLL-U, whose first column numbers the words
-        raise DataError(f"{path} is no CoNLL-U file: ten columns with tabs between them, of which trees need HEAD and DEPREL")
+        raise DataError(
+            f"{path} is no CoNLL-U file: ten columns with tabs between them, of which trees need HEAD and DEPREL"
+        )
     heads, relations = (read_conll(path, tag_column=column).labels for column in ("HEAD", "DEPREL"))
     trees = []
-    for words, own, of_words, marks, lines in list(zip(tags.words, heads, relations, tags.labels, tags.word_lines))[:most]:
+    for words, own, of_words, marks, lines in list(zip(tags.words, heads, relations, tags.labels, tags.word_lines))[
+        :most
+    ]:
         numbers = [_head(head, len(words), f"{path}, line {line}") for head, line in zip(own, lines)]
         if numbers.count(-1) != 1 or not _ends(numbers):
             raise DataError(f"{path}, line {lines[0]}: the heads of the sentence are no tree with one root")

@@ -37,7 +37,7 @@ class WinoBiasPair:
 
     @property
     def gender(self):
-        """"she" or "he": the pronoun of the stereotype."""
+        """ "she" or "he": the pronoun of the stereotype."""
         text, (start, end) = self.pro
         return "she" if text[start:end].lower() in FEMALE else "he"
 

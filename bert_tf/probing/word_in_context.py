@@ -56,7 +56,9 @@ def read_wic(path, most=None):
     if found.text_pairs is None:
         raise DataError(f"{path} has one text in a row; WiC's files have sentence1 and sentence2")
     rows = list(zip(zip(found.texts, found.text_pairs), found.details, found.labels))[:most]
-    return [(*(WordUse(texts[m.text], m.start, m.end) for m in marks), label == LABELS[1]) for texts, marks, label in rows]
+    return [
+        (*(WordUse(texts[m.text], m.start, m.end) for m in marks), label == LABELS[1]) for texts, marks, label in rows
+    ]
 
 
 def run_wic(encoder, tokenizer, train, test, batch_size=32, progress=None):

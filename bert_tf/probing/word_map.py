@@ -41,7 +41,9 @@ def word_map(result):
 
 def uses_list(result):
     """The texts of a `UsesResult`, each with the numbers of the uses that are nearest to it."""
-    items = [_item(number, use, near, result) for number, (use, near) in enumerate(zip(result.uses, result.neighbours), 1)]
+    items = [
+        _item(number, use, near, result) for number, (use, near) in enumerate(zip(result.uses, result.neighbours), 1)
+    ]
     shown = h("ol", items[:FIRST_TEXTS])
     rest = details(f"{len(items) - FIRST_TEXTS} more", h("ol", items[FIRST_TEXTS:])) if items[FIRST_TEXTS:] else None
     return h("div", h("h3", "Uses"), shown, rest, class_="errors")
@@ -62,7 +64,9 @@ def _item(number, use, near, result):
     facts = [h("b", number, class_=_color(result, use))]
     if use.sense:
         facts.append(h("span", use.sense))
-    facts.append(h("span", "nearest ", ", ".join(f"{index + 1} ({cosine:.2f})" for index, cosine in near), class_="quiet"))
+    facts.append(
+        h("span", "nearest ", ", ".join(f"{index + 1} ({cosine:.2f})" for index, cosine in near), class_="quiet")
+    )
     text = marked(before + word + after, [(len(before), len(before + word), "right", "")])
     return h("li", h("p", facts, class_="facts"), h("p", text, class_="text", dir="auto"))
 

@@ -127,7 +127,9 @@ def run_uses(encoder, tokenizer, uses, layer=-1, batch_size=32, progress=None):
 
     vectors = use_vectors(encoder, tokenizer, uses, batch_size, progress)
     if not -len(vectors) <= layer < len(vectors):
-        raise DataError(f"there is no layer {layer}; the model has 0 to {len(vectors) - 1}, 0 for the output of the embeddings")
+        raise DataError(
+            f"there is no layer {layer}; the model has 0 to {len(vectors) - 1}, 0 for the output of the embeddings"
+        )
     unit = vectors / np.linalg.norm(vectors, axis=-1, keepdims=True)
     cosines = np.einsum("lnh,lmh->lnm", unit, unit)
     others = ~np.eye(len(uses), dtype=bool)
@@ -164,7 +166,9 @@ def use_vectors(encoder, tokenizer, uses, batch_size=32, progress=None):
     for use, ids, starts, ends in zip(uses, *(part.to_list() for part in parts)):
         own = [i for i, (start, end) in enumerate(zip(starts, ends)) if start < use.end and end > use.start][:most]
         if not own:
-            raise DataError(f"the tokenizer keeps nothing of {brief(use.text[use.start : use.end])} in {brief(use.text)}")
+            raise DataError(
+                f"the tokenizer keeps nothing of {brief(use.text[use.start : use.end])} in {brief(use.text)}"
+            )
         first = min(max(0, (own[0] + own[-1] + 1 - most) // 2), max(0, len(ids) - most))
         sequences.append(ids[first : first + most])
         places.append(np.array(own) - first)
@@ -203,7 +207,10 @@ def uses_table(result, control=None):
         f"{len(result.uses)} uses, by layer; 0 is the output of the embeddings. The map is the first two principal components of "
         f"layer {result.layer}; distances on it are only part of those between the vectors."
     )
-    columns, figures = [*map(str, range(len(result.cosine))), "chance"], [grid([word_map(result), *charts]), uses_list(result)]
+    columns, figures = (
+        [*map(str, range(len(result.cosine))), "chance"],
+        [grid([word_map(result), *charts]), uses_list(result)],
+    )
     return ProbeTable(f"uses of “{word}”", columns, rows, note, figures, bars=False)
 
 

@@ -49,8 +49,7 @@ def line_labels(names):
         return names, None
     short = [_letters(i) for i in range(len(names))]
     items = [
-        h("li", h("b", label, class_=f"c{i % COLORS}"), f" {name}")
-        for i, (label, name) in enumerate(zip(short, names))
+        h("li", h("b", label, class_=f"c{i % COLORS}"), f" {name}") for i, (label, name) in enumerate(zip(short, names))
     ]
     return short, h("ul", items, class_="legend")
 

@@ -52,13 +52,13 @@ class Examples:
         return len(self.words if self.texts is None else self.texts)
 
     def where(self, index):
-        """"reviews.tsv, line 7", for messages."""
+        """ "reviews.tsv, line 7", for messages."""
         if self.lines is None:
             return f"{self.path}, example {index}"
         return f"{self.path}, {self.unit} {self.lines[index]}"
 
     def where_word(self, index, position):
-        """"eng.train, line 9", where a word of an example of words stands; without known lines of words its sentence."""
+        """ "eng.train, line 9", where a word of an example of words stands; without known lines of words its sentence."""
         if self.word_lines is None:
             return f"{self.where(index)}, word {position + 1}"
         return f"{self.path}, line {self.word_lines[index][position]}"

@@ -17,7 +17,15 @@ from bert_tf.layers.gather import gather_positions
 from bert_tf.layers.heads import last_positions
 from bert_tf.models.task_heads import BERT_HEADS
 from bert_tf.objectives.losses import cross_entropy_sums
-from bert_tf.tasks.features import FROZEN_OUTPUTS, encode, mixes_of, penalty, token_vectors, width_of_mix, width_of_tokens
+from bert_tf.tasks.features import (
+    FROZEN_OUTPUTS,
+    encode,
+    mixes_of,
+    penalty,
+    token_vectors,
+    width_of_mix,
+    width_of_tokens,
+)
 from bert_tf.tasks.texts.pair_order import check_layout, swapped
 
 INPUTS = ("token_ids", "segment_ids", "padding_mask")
@@ -81,7 +89,16 @@ class TaskModel(InferringModel):
     """
 
     def __init__(
-        self, encoder, units, dropout=None, pooled=True, both_orders=None, lm_weight=0.0, head=None, width=None, name="task"
+        self,
+        encoder,
+        units,
+        dropout=None,
+        pooled=True,
+        both_orders=None,
+        lm_weight=0.0,
+        head=None,
+        width=None,
+        name="task",
     ):
         super().__init__(name=name)
         if encoder.kind == "encoder_decoder":

@@ -35,8 +35,7 @@ def by_label(labels, predictions, names):
 
     numbers = range(len(names))
     return named_scores(
-        names,
-        precision_recall_fscore_support(labels, predictions, labels=numbers, average=None, zero_division=0),
+        names, precision_recall_fscore_support(labels, predictions, labels=numbers, average=None, zero_division=0)
     )
 
 

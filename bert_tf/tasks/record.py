@@ -139,14 +139,36 @@ TASKS = Registry(
             task="bert_tf.tasks.text_to_text.task:TextToTextTask",
             served="bert_tf.export.generation:ServedGeneration",
             metrics=(
-                "token_accuracy", "exact_match", "accuracy", "f1", "f1_macro", "matthews", "question_exact_match",
-                "pearson", "spearman", "answer_em", "answer_f1", "bleu", "rouge1", "rouge2", "rougeLsum",
+                "token_accuracy",
+                "exact_match",
+                "accuracy",
+                "f1",
+                "f1_macro",
+                "matthews",
+                "question_exact_match",
+                "pearson",
+                "spearman",
+                "answer_em",
+                "answer_f1",
+                "bleu",
+                "rouge1",
+                "rouge2",
+                "rougeLsum",
             ),
             min_labels=2,
             config=TextToTextConfig,
             without=(
-                "preset", "head", "dropout", "pair_order", "lm_weight", "linear_gain", "reinitialize_layers",
-                "bilstm_layers", "features", "lstm_layers", "lstm_units",
+                "preset",
+                "head",
+                "dropout",
+                "pair_order",
+                "lm_weight",
+                "linear_gain",
+                "reinitialize_layers",
+                "bilstm_layers",
+                "features",
+                "lstm_layers",
+                "lstm_units",
             ),  # fmt: skip
         ),
         TaskRecord(
@@ -204,7 +226,9 @@ def check_task(config):
     if config.head == "mean":
         for name in ("bilstm_layers", "lm_weight", "linear_gain"):
             if getattr(config, name):
-                raise ConfigError(f"task.head=mean reads all tokens alike, and task.{name} does not; remove one of them")
+                raise ConfigError(
+                    f"task.head=mean reads all tokens alike, and task.{name} does not; remove one of them"
+                )
     if not record.predicts_labels:
         for name, nothing in (("class_weights", None), ("label_smoothing", 0.0)):
             if getattr(config, name) != nothing:

@@ -30,7 +30,9 @@ def with_vocabulary(backbone, size):
         if missing:
             shape = (missing, *value.shape[1:])
             # A generator of its own is seeded by Python's random numbers, as initializers are.
-            rows = keras.random.normal(shape, stddev=NEW_ROWS_DEVIATION, dtype=value.dtype, seed=keras.random.SeedGenerator())
+            rows = keras.random.normal(
+                shape, stddev=NEW_ROWS_DEVIATION, dtype=value.dtype, seed=keras.random.SeedGenerator()
+            )
             value = keras.ops.concatenate([value, rows], axis=0)
         variable.assign(value)
     return grown

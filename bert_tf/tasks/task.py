@@ -272,9 +272,7 @@ class Task(abc.ABC):
         """(number of tokens in the examples, number of those that the tokenizer does not know)."""
         return self.sequences(examples).count_tokens(self.tokenizer.unk_id)
 
-    def dataset(
-        self, examples, batch_size, training=False, seed=0, epoch=0, start_step=0, static_shapes=False
-    ):
+    def dataset(self, examples, batch_size, training=False, seed=0, epoch=0, start_step=0, static_shapes=False):
         """One epoch of batches, each padded to the bound of its length bucket.
 
         Every sequence is in exactly one batch, in training too. A training epoch is shuffled; its order is a

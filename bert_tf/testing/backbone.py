@@ -113,7 +113,9 @@ def _check_declared(encoder, tolerance):
     assert encoder.embedding_table.shape[0] == encoder.config.vocabulary_size
 
     for batch, length in ((None, None), (2, LENGTH)):
-        signature = {name: tf.TensorSpec([batch, length, *value.shape[2:]], value.dtype) for name, value in inputs.items()}
+        signature = {
+            name: tf.TensorSpec([batch, length, *value.shape[2:]], value.dtype) for name, value in inputs.items()
+        }
         traced = tf.function(lambda given: encoder(given), input_signature=[signature])
         _assert_close(traced(inputs), outputs, tolerance)
 

@@ -119,7 +119,11 @@ def check_finetuning(config):
         ConfigError: names the key.
     """
     check(config)
-    for key, value in (("init_from", config.init_from), ("data.train", config.data.train), ("data.dev", config.data.dev)):
+    for key, value in (
+        ("init_from", config.init_from),
+        ("data.train", config.data.train),
+        ("data.dev", config.data.dev),
+    ):
         if not value:
             raise ConfigError(f"{key} must be given")
     if config.train.batch_size % config.train.accumulation_steps:
@@ -152,17 +156,23 @@ def _check_encoder(config):
         return
     above_table(config.encoder, vocabulary_size=1, width=1)
     if config.train.dropout is not None:
-        raise ConfigError("train.dropout is for the encoder of init_from, and encoder describes a new one; set encoder.dropout")
+        raise ConfigError(
+            "train.dropout is for the encoder of init_from, and encoder describes a new one; set encoder.dropout"
+        )
     kept = [key for key in ("freeze", "lora_rank") if getattr(config.train, key) not in (None, 0)]
     if kept:
-        raise ConfigError(f"encoder gives layers random weights, which train.{kept[0]} would keep; remove train.{kept[0]}")
+        raise ConfigError(
+            f"encoder gives layers random weights, which train.{kept[0]} would keep; remove train.{kept[0]}"
+        )
 
 
 def _check_features(task, config):
     """Rejects settings of how the layers are trained where `task.features` keeps all of them."""
     train = config.train
     if config.encoder:
-        raise ConfigError(f"encoder gives layers random weights, which task.features={task.features} would keep; remove one of them")
+        raise ConfigError(
+            f"encoder gives layers random weights, which task.features={task.features} would keep; remove one of them"
+        )
     for key in ("layer_decay", "gradual_unfreezing", "lora_rank"):
         if getattr(train, key):
             raise ConfigError(f"task.features={task.features} trains no layer of the model; remove train.{key}")
@@ -173,7 +183,9 @@ def _check_features(task, config):
 def _check_recipe(train):
     """Rejects settings of how the layers are trained that contradict each other."""
     if train.layer_decay is None and train.layer_decay_variant != "electra":
-        raise ConfigError("train.layer_decay_variant does nothing without train.layer_decay; set train.layer_decay, e.g. 0.75")
+        raise ConfigError(
+            "train.layer_decay_variant does nothing without train.layer_decay; set train.layer_decay, e.g. 0.75"
+        )
     for key in ("lora_alpha", "lora_layers"):
         if train.lora_rank is None and getattr(train, key) is not None:
             raise ConfigError(f"train.{key} does nothing without train.lora_rank; set train.lora_rank, e.g. 8")
@@ -186,6 +198,10 @@ def _check_recipe(train):
     if whole and train.gradual_unfreezing:
         raise ConfigError(f"train.{whole[0]} freezes the whole backbone; remove it, or train.gradual_unfreezing")
     if train.freeze == "backbone" and train.layer_decay is not None:
-        raise ConfigError("train.freeze=backbone trains no layer that train.layer_decay could slow down; remove one of them")
+        raise ConfigError(
+            "train.freeze=backbone trains no layer that train.layer_decay could slow down; remove one of them"
+        )
     if chosen and not train.pretrained:
-        raise ConfigError(f"train.pretrained=false gives random weights, which train.{chosen[0]} would keep; remove one of them")
+        raise ConfigError(
+            f"train.pretrained=false gives random weights, which train.{chosen[0]} would keep; remove one of them"
+        )

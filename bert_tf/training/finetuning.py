@@ -32,14 +32,7 @@ from bert_tf.training.layer_decay import set_layer_decay
 from bert_tf.training.learning import FromLabels
 from bert_tf.training.optimization import make_optimizer, make_schedule, sampled
 from bert_tf.training.precision import precision, resolve
-from bert_tf.training.run_directory import (
-    CONFIG,
-    FINISHED,
-    METRICS,
-    SUMMARY,
-    Finished,
-    RunDirectory,
-)
+from bert_tf.training.run_directory import CONFIG, FINISHED, METRICS, SUMMARY, Finished, RunDirectory
 from bert_tf.training.strategies import (
     check_agreement,
     explain_lost_workers,
@@ -75,7 +68,11 @@ def finetune(config, output):
     # Before anything else runs on TensorFlow: a TPU would wipe its memory, workers must find each other.
     strategy = strategy_of(config.train)
     lock = files.lock_directory(output) if is_chief(strategy) else contextlib.nullcontext()
-    with interrupts.raising(f"interrupted; the same command continues {shown(output)}"), explain_lost_workers(), lock as in_place:
+    with (
+        interrupts.raising(f"interrupted; the same command continues {shown(output)}"),
+        explain_lost_workers(),
+        lock as in_place,
+    ):
         return finetune_seeds(config, output, strategy, in_place)
 
 
@@ -212,7 +209,9 @@ def _train(model, trained, task, examples, dev, steps, train, run, writes, freez
     if writes:
         _write_metrics(history, run)
     stream = None if writes else io.StringIO()
-    progress = Progress(f"fine-tuning, seed {train.seed},", train.epochs * steps, "steps", done=first * steps, stream=stream)
+    progress = Progress(
+        f"fine-tuning, seed {train.seed},", train.epochs * steps, "steps", done=first * steps, stream=stream
+    )
     saved = first
     try:
         for epoch in range(first, train.epochs):

@@ -83,7 +83,9 @@ def load(path, pretraining=False, pooler=None, fresh=(), family=None, dtype=None
     known = arguments_of(source.config)
     for name in outputs:
         if name not in known:
-            raise ConfigError(f"bert_tf.load has no argument '{name}' for this model{configuration.nearest(name, known)}")
+            raise ConfigError(
+                f"bert_tf.load has no argument '{name}' for this model{configuration.nearest(name, known)}"
+            )
     settings = None
     if pretraining:
         settings = objective_of(source, fresh)
@@ -324,7 +326,10 @@ def initialize(objective, tokenizer, path, fresh=()):
     theirs = configuration.to_dict(source.config)
     for name, value in configuration.to_dict(objective.backbone.config).items():
         # Settings of training alone may differ; those that change the outputs may not.
-        if name not in (*DROPOUT_RATES, "unroll", "initializer_range", "classifier_pooling") and theirs.get(name) != value:
+        if (
+            name not in (*DROPOUT_RATES, "unroll", "initializer_range", "classifier_pooling")
+            and theirs.get(name) != value
+        ):
             raise ConfigError(
                 f"model.{name} is {value!r}, but {path} has {theirs.get(name)!r}; set model.{name} to that value"
             )

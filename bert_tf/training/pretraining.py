@@ -23,14 +23,7 @@ from bert_tf.training.optimization import make_optimizer
 from bert_tf.training.precision import precision, resolve
 from bert_tf.training.pretrain_config import PretrainConfig, check_pretraining  # noqa: F401
 from bert_tf.training.run_directory import RunDirectory
-from bert_tf.training.strategies import (
-    check_agreement,
-    explain_lost_workers,
-    feed,
-    feed_batches,
-    is_chief,
-    strategy_of,
-)
+from bert_tf.training.strategies import check_agreement, explain_lost_workers, feed, feed_batches, is_chief, strategy_of
 from tfrecords.reading.reader import ShardReader, shards_tokenizer
 from tfrecords.shards.manifest import Manifest
 
@@ -200,7 +193,9 @@ def _fit(config, objective, dataset, held_out, run, step, baseline, shown):
 def _check_fit(config, model_config, reader, tokenizer):
     length, vocabulary = reader.sequence_length, tokenizer.vocabulary_size
     if config.data.sequence_length not in (None, length):
-        raise ConfigError(f"data.sequence_length={config.data.sequence_length}, but the shards hold {length} tokens a row")
+        raise ConfigError(
+            f"data.sequence_length={config.data.sequence_length}, but the shards hold {length} tokens a row"
+        )
     positions = model_config.max_positions
     if length > positions:
         raise ConfigError(
@@ -211,4 +206,3 @@ def _check_fit(config, model_config, reader, tokenizer):
         raise ConfigError(
             f"the tokenizer has {vocabulary} tokens, model.vocabulary_size is {model_config.vocabulary_size}"
         )
-

@@ -1,17 +1,17 @@
 """The run directory, which holds everything that later commands need.
 
-    config.yaml      the resolved configuration
-    inputs.json      checksums of what it was trained on, see inputs.py
-    tokenizer/       the tokenizer of the shards, and checksums.json of its files
-    checkpoints/     see checkpoints.py
-    task.json        fine-tuned runs: the task and its labels
-    summary.json     fine-tuned runs: dev metrics, their spread over seeds, and the best seed's run; of a grid, the
-                     metrics of every combination, and the best one's folder
-    report.json      baselines, calibration, errors: what report.html shows beyond the metrics
-    report.html      see bert_tf/reporting/
-    metrics.jsonl    one line per log interval
-    tensorboard/
-    export/<version>/
+config.yaml      the resolved configuration
+inputs.json      checksums of what it was trained on, see inputs.py
+tokenizer/       the tokenizer of the shards, and checksums.json of its files
+checkpoints/     see checkpoints.py
+task.json        fine-tuned runs: the task and its labels
+summary.json     fine-tuned runs: dev metrics, their spread over seeds, and the best seed's run; of a grid, the
+                 metrics of every combination, and the best one's folder
+report.json      baselines, calibration, errors: what report.html shows beyond the metrics
+report.html      see bert_tf/reporting/
+metrics.jsonl    one line per log interval
+tensorboard/
+export/<version>/
 """
 
 import contextlib
@@ -160,7 +160,10 @@ class RunDirectory:
         folder = self.path / TOKENIZER
         if is_there(folder):
             if is_there(folder / CHECKSUMS):
-                if configuration.read_record(TokenizerChecksums, folder / CHECKSUMS).fingerprint != tokenizer.fingerprint:
+                if (
+                    configuration.read_record(TokenizerChecksums, folder / CHECKSUMS).fingerprint
+                    != tokenizer.fingerprint
+                ):
                     raise RunDirectoryError(
                         f"{folder} is another tokenizer than this run is trained with; choose another output directory"
                     )

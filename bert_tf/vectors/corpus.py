@@ -115,7 +115,9 @@ def _row_ends(lengths, row_words):
     """Where rows of at most `row_words` end that cut documents of these lengths; int64, in order."""
     ends = np.cumsum(lengths)
     begins = ends - lengths
-    pieces = [np.append(np.arange(begin + row_words, end, row_words), end) for begin, end in zip(begins, ends) if end > begin]
+    pieces = [
+        np.append(np.arange(begin + row_words, end, row_words), end) for begin, end in zip(begins, ends) if end > begin
+    ]
     return np.concatenate(pieces).astype(np.int64) if pieces else np.zeros(0, np.int64)
 
 

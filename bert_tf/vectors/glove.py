@@ -51,7 +51,9 @@ class Glove:
         counts = count_pairs(corpus, config.algorithm.window, progress)
         progress.finish(f"{counts.nnz:,} different pairs")
         if not counts.nnz:
-            raise DataError("no two words of the vocabulary meet in the corpus; give more text, or lower vocabulary.min_count")
+            raise DataError(
+                "no two words of the vocabulary meet in the corpus; give more text, or lower vocabulary.min_count"
+            )
         pairs = np.empty(counts.nnz, _PAIR)
         pairs["word"], pairs["context"], pairs["count"] = counts.row, counts.col, counts.data
         np.random.default_rng([config.train.seed, 1]).shuffle(pairs)
@@ -65,7 +67,8 @@ class Glove:
         shapes = {"words": (vocabulary_size, size), "contexts": (vocabulary_size, size)}
         shapes |= {"word_biases": (vocabulary_size, 1), "context_biases": (vocabulary_size, 1)}
         tables = {
-            name: (random.random(shape, np.float32) - np.float32(0.5)) / np.float32(size) for name, shape in shapes.items()
+            name: (random.random(shape, np.float32) - np.float32(0.5)) / np.float32(size)
+            for name, shape in shapes.items()
         }
         return tables | {f"{name}_squares": np.ones(shape, np.float32) for name, shape in shapes.items()}
 

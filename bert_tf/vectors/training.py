@@ -108,7 +108,10 @@ def _prepare(config, read, folder):
     if files.is_there(folder / "tokenizer"):
         tokenizer = load_tokenizer(folder / "tokenizer")
     else:
-        words, size = config.vocabulary, config.vocabulary.max_words and config.vocabulary.max_words + len(SPECIAL_TOKENS)
+        words, size = (
+            config.vocabulary,
+            config.vocabulary.max_words and config.vocabulary.max_words + len(SPECIAL_TOKENS),
+        )
         tokenizer = train_words(read(), size, words.lowercase, words.min_count, show_progress=True)
         with files.explain_disk_errors(folder):
             folder.mkdir(parents=True, exist_ok=True)
@@ -141,7 +144,9 @@ def _run_epochs(config, folder, run, shared, progress):
     total = int(before[-1]) * epochs
     epoch, block = progress.get("epoch", 0), progress.get("block", 0)
     sums = progress.get("sums", {"loss": 0.0, "pairs": 0})
-    shown = Progress(f"training ({config.algorithm.name})", total, plan.unit, done=epoch * int(before[-1]) + int(before[block]))
+    shown = Progress(
+        f"training ({config.algorithm.name})", total, plan.unit, done=epoch * int(before[-1]) + int(before[block])
+    )
     workers = config.train.workers or len(os.sched_getaffinity(0))
     run.forget_metrics_after(epoch)
     with training(config, folder, shared, min(workers, plan.num_blocks)) as train:

@@ -18,9 +18,7 @@ class Toy(TrainableModel):
         uniform = keras.initializers.RandomUniform(-0.3, 0.3, seed=seed)
         self.embedding = keras.layers.Embedding(VOCABULARY, WIDTH, embeddings_initializer=uniform)
         self.dropout = Dropout(rate)
-        self.dense = keras.layers.Dense(
-            VOCABULARY, kernel_initializer=keras.initializers.GlorotUniform(seed=seed + 1)
-        )
+        self.dense = keras.layers.Dense(VOCABULARY, kernel_initializer=keras.initializers.GlorotUniform(seed=seed + 1))
         self.embedding.build((None, LENGTH))
         self.dense.build((None, LENGTH, WIDTH))
         self.built = True

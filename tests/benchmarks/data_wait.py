@@ -64,7 +64,10 @@ def measure(a, folder):
     print(f"waiting in next: {1e3 * statistics.median(waits):.2f} ms of a step of {1e3 * statistics.median(whole):.1f} ms "
           f"(medians), the longest {1e3 * max(waits):.1f} ms; {share:.2f} % of the time of {len(waits)} steps")  # fmt: skip
 
-    turns = {"shards": paced(new_model(a, tokenizer), data, a.steps), "memory": paced(new_model(a, tokenizer), held, a.steps)}
+    turns = {
+        "shards": paced(new_model(a, tokenizer), data, a.steps),
+        "memory": paced(new_model(a, tokenizer), held, a.steps),
+    }
     clocks = {"time": time.perf_counter, "CPU time": time.process_time}
     found = {(name, clock): [] for name in turns for clock in clocks}
     for number in range(a.turns + 1):

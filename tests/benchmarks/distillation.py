@@ -36,9 +36,24 @@ STUDENTS = {
 }
 #: Task -> settings of the teacher; epochs of a student on labelled text, and on that and unlabelled text; the metric.
 TASKS = {
-    "sentiment": (["task.kind=classification", "task.sequence_length=64", "optimizer.learning_rate=1e-4", "train.epochs=4"], 20, 4, "accuracy"),
-    "rte": (["task.preset=rte", "task.sequence_length=128", "optimizer.learning_rate=1e-4", "train.epochs=3"], 4, 3, "accuracy"),
-    "stsb": (["task.preset=stsb", "task.sequence_length=128", "optimizer.learning_rate=1e-4", "train.epochs=2"], 4, 3, "spearman"),
+    "sentiment": (
+        ["task.kind=classification", "task.sequence_length=64", "optimizer.learning_rate=1e-4", "train.epochs=4"],
+        20,
+        4,
+        "accuracy",
+    ),
+    "rte": (
+        ["task.preset=rte", "task.sequence_length=128", "optimizer.learning_rate=1e-4", "train.epochs=3"],
+        4,
+        3,
+        "accuracy",
+    ),
+    "stsb": (
+        ["task.preset=stsb", "task.sequence_length=128", "optimizer.learning_rate=1e-4", "train.epochs=2"],
+        4,
+        3,
+        "spearman",
+    ),
 }
 FEW = 800
 
@@ -65,7 +80,14 @@ def prepare(a, folder):
 def teach(a, files, folder):
     """The teacher: the checkpoint, fine-tuned."""
     kind = "regression" if a.task == "stsb" else "classification"
-    command = ["finetune", "--config", f"finetune/{kind}", "--init-from", a.checkpoint, *_options(files, "train", "dev", "test")]
+    command = [
+        "finetune",
+        "--config",
+        f"finetune/{kind}",
+        "--init-from",
+        a.checkpoint,
+        *_options(files, "train", "dev", "test"),
+    ]
     return bert_tf(a, folder, [*command, *_set(*TASKS[a.task][0])])
 
 
@@ -109,7 +131,9 @@ def general(a, student, method):
     shards = bert_tf(a, folder / "shards", shards)
     command = ["distill", "--config", "distill/minilm", "--teacher", a.checkpoint, "--shards", shards]
     command += _set(f"model={json.dumps(SIZES | STUDENTS[student])}", f"terms={json.dumps(layers(student, method))}")
-    command += _set(f"train.steps={a.steps}", "train.batch_size=32", "optimizer.learning_rate=1e-3", "optimizer.warmup_steps=150")
+    command += _set(
+        f"train.steps={a.steps}", "train.batch_size=32", "optimizer.learning_rate=1e-3", "optimizer.warmup_steps=150"
+    )
     return bert_tf(a, folder / f"{student}-{method}", command)
 
 
@@ -147,10 +171,15 @@ def numbers(run, metric):
 
 
 def show(output):
-    print("\n| task | student | method | unlabelled | mean | spread | of the teacher's | times as fast |\n|---|---|---|---|---|---|---|---|")
+    print(
+        "\n| task | student | method | unlabelled | mean | spread | of the teacher's | times as fast |\n|---|---|---|---|---|---|---|---|"
+    )
     for path in sorted(output.glob("*/*.json")):
         cell = json.loads(path.read_text())
-        mean, spread = statistics.mean(cell["seeds"]), statistics.stdev(cell["seeds"]) if len(cell["seeds"]) > 1 else 0.0
+        mean, spread = (
+            statistics.mean(cell["seeds"]),
+            statistics.stdev(cell["seeds"]) if len(cell["seeds"]) > 1 else 0.0,
+        )
         kept = f"{100 * mean / cell['teacher']:.0f} %"
         names = (cell["task"], cell["student"], cell["method"], "yes" if cell["unlabelled"] else "no")
         print("|", " | ".join((*names, f"{mean:.1f}", f"{spread:.1f}", kept, f"{cell['speed']:.1f}")), "|")
@@ -163,7 +192,9 @@ def main():
     parser.add_argument("--glue", type=Path, help="folder with rte/, stsb/ and mrpc/")
     parser.add_argument("--reviews", type=Path, help="folder with train.tsv, dev.tsv and test.tsv")
     parser.add_argument("--corpus", type=Path, nargs="+", help="text files, of the general distillation")
-    parser.add_argument("--steps", type=int, default=1500, help="updates of 32 rows of 64 tokens, of the general distillation")
+    parser.add_argument(
+        "--steps", type=int, default=1500, help="updates of 32 rows of 64 tokens, of the general distillation"
+    )
     parser.add_argument("--students", nargs="+", choices=STUDENTS, default=list(STUDENTS))
     parser.add_argument("--methods", nargs="+", choices=METHODS, default=list(METHODS))
     parser.add_argument("--unlabelled", nargs="+", choices=("no", "yes"), default=["no", "yes"])

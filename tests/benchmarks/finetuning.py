@@ -48,7 +48,16 @@ def settings_of(a):
 
 def ours(a, seed, folder):
     """The dev metrics after the last epoch."""
-    command = [sys.executable, "-m", "bert_tf", "finetune", "--config", TASKS[a.task][0], "--init-from", str(a.checkpoint)]
+    command = [
+        sys.executable,
+        "-m",
+        "bert_tf",
+        "finetune",
+        "--config",
+        TASKS[a.task][0],
+        "--init-from",
+        str(a.checkpoint),
+    ]
     command += ["--train", str(a.train), "--dev", str(a.dev), "--output", str(folder / "run")]
     for setting in [*settings_of(a), f"train.seed={seed}"]:
         command += ["--set", setting]
@@ -77,7 +86,9 @@ def score_answers(answers, predicted):
     from bert_tf.tasks.spans.scorer import scores_with_impossible
 
     accepted = [SimpleNamespace(texts=[answer["text"] for answer in one]) for one in answers]
-    return scores_with_impossible(accepted, [one["text"] for one in predicted], [one["null_odds"] for one in predicted], 0.0)
+    return scores_with_impossible(
+        accepted, [one["text"] for one in predicted], [one["null_odds"] for one in predicted], 0.0
+    )
 
 
 def score(task, labels, predicted):
@@ -153,7 +164,10 @@ def main():
             more = {name: metrics[name] for name in MORE if name in metrics}
             with open(a.output, "a", encoding="utf-8") as file:
                 file.write(json.dumps(key | {"metric": metric} | spent | more) + "\n")
-            print(f"{a.task}, seed {seed}, {library}: {TASKS[a.task][2]} {metric:.4f}, {spent['seconds']:.0f} s", flush=True)
+            print(
+                f"{a.task}, seed {seed}, {library}: {TASKS[a.task][2]} {metric:.4f}, {spent['seconds']:.0f} s",
+                flush=True,
+            )
     _print(_lines(a.output))
 
 
@@ -168,14 +182,18 @@ def _lines(path):
 
 
 def _print(lines):
-    print("\n| task | library | metric | mean | spread | seeds | seconds | CPU seconds |\n|---|---|---|---|---|---|---|---|")
+    print(
+        "\n| task | library | metric | mean | spread | seeds | seconds | CPU seconds |\n|---|---|---|---|---|---|---|---|"
+    )
     for task in TASKS:
         for library in LIBRARIES:
             found = [line for line in lines if (line["task"], line["library"]) == (task, library)]
             if found:
                 values = [100 * line["metric"] for line in found]
                 spread = f"{statistics.stdev(values):.1f}" if len(values) > 1 else ""
-                seconds = (f"{statistics.median(line[key] for line in found):.0f}" for key in ("seconds", "cpu_seconds"))
+                seconds = (
+                    f"{statistics.median(line[key] for line in found):.0f}" for key in ("seconds", "cpu_seconds")
+                )
                 cells = (task, library, TASKS[task][2], f"{statistics.mean(values):.1f}", spread, len(values), *seconds)
                 print("|", " | ".join(map(str, cells)), "|")
 

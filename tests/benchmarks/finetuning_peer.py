@@ -23,7 +23,8 @@ from transformers import (
 
 def of_pairs(tokenizer, rows, labels, length):
     return [
-        dict(tokenizer(*row["inputs"], truncation=True, max_length=length)) | {"label": labels(row["label"])} for row in rows
+        dict(tokenizer(*row["inputs"], truncation=True, max_length=length)) | {"label": labels(row["label"])}
+        for row in rows
     ]
 
 

@@ -31,7 +31,9 @@ def main():
         examples = task.read(arguments.file)
         rows = sum(len(batch["token_ids"]) for batch in task.dataset(examples, arguments.batch, training=True))
         rates.append(len(examples) / (time.perf_counter() - begin))
-    print(f"{len(examples):,} questions, {rows:,} windows; {max(rates[1:]):,.0f} questions/s (the first time {rates[0]:,.0f})")
+    print(
+        f"{len(examples):,} questions, {rows:,} windows; {max(rates[1:]):,.0f} questions/s (the first time {rates[0]:,.0f})"
+    )
     sequences = task.sequences(examples)
     texts = [""] * len(examples)
     first = sequences.second.row_starts().numpy()[sequences.rows] + sequences.begins - sequences.offsets

@@ -50,10 +50,7 @@ def main():
 
 def write_random_shards(folder, arguments):
     distinct = random_examples(
-        min(10_000, arguments.examples),
-        arguments.length,
-        vocabulary_size=arguments.vocabulary,
-        full=True,
+        min(10_000, arguments.examples), arguments.length, vocabulary_size=arguments.vocabulary, full=True
     )
     examples = [distinct[i % len(distinct)] for i in range(arguments.examples)]
     size = -(-len(examples) // 10)
@@ -80,10 +77,7 @@ def measure_all(reader, tokenizer, arguments):
         options.threading.max_intra_op_parallelism = 1
         datasets[f"masking {name}"] = alone.prefetch(tf.data.AUTOTUNE).with_options(options)
         datasets[f"reading and masking {name}"] = reader.dataset(batch, seed=1, corrupt=corrupt)
-    print(
-        f"{reader.num_examples:,} examples of length {reader.sequence_length}, batch {batch}, "
-        f"{os.cpu_count()} cores"
-    )
+    print(f"{reader.num_examples:,} examples of length {reader.sequence_length}, batch {batch}, {os.cpu_count()} cores")
     for name, dataset in datasets.items():
         runs = [measure(dataset, batch, arguments.seconds) for _ in range(arguments.repeats)]
         rate, cost = max(run[0] for run in runs), min(run[1] for run in runs)

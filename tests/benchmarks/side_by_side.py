@@ -31,7 +31,9 @@ def main(implementations, parser, reference):
     parser.add_argument("--only", nargs="+", choices=implementations, metavar="NAME", help="instead of all")
     parser.add_argument("--rounds", type=int, default=7)
     parser.add_argument("--cores", default=None, help="as taskset has it, e.g. 0,1")
-    parser.add_argument("--torch-python", default=sys.executable, help="the Python that has PyTorch, ctranslate2 and gensim")
+    parser.add_argument(
+        "--torch-python", default=sys.executable, help="the Python that has PyTorch, ctranslate2 and gensim"
+    )
     parser.add_argument("--json", type=Path, help="where the figures go")
     parser.add_argument("--worker", help=argparse.SUPPRESS)
     arguments = parser.parse_args()

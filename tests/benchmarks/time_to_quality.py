@@ -63,7 +63,9 @@ def train_ours(a, minutes, folder):
     common = {"data__shards": a.output / "train", "train__log_every": 10, "train__checkpoint_every": 10**9}
     bert_tf("pretrain", "--config", a.config, "--output", folder / "rate", train__steps=200, **common)
     lines = [json.loads(line) for line in (folder / "rate" / "metrics.jsonl").read_text().splitlines()]
-    rate = np.median([line["tokens_per_second"] for line in lines if line["step"] > 100 and "tokens_per_second" in line])
+    rate = np.median(
+        [line["tokens_per_second"] for line in lines if line["step"] > 100 and "tokens_per_second" in line]
+    )
     from bert_tf import config
     from bert_tf.training.pretrain_config import PretrainConfig
 
@@ -133,7 +135,9 @@ def main():
     parser.add_argument("--batch", type=int, default=32)
     parser.add_argument("--learning-rate", type=float, default=1e-3, help="of the peers")
     parser.add_argument("--parts-of-speech", nargs=2, metavar=("TRAIN", "DEV"))
-    parser.add_argument("--tags", type=Path, help="YAML list of all tags, where --parts-of-speech has some in DEV alone")
+    parser.add_argument(
+        "--tags", type=Path, help="YAML list of all tags, where --parts-of-speech has some in DEV alone"
+    )
     parser.add_argument("--sentiment", nargs=2, metavar=("TRAIN", "DEV"))
     parser.add_argument("--torch-python", default=sys.executable)
     parser.add_argument("--garden-python", default=sys.executable)

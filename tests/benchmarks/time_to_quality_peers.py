@@ -33,10 +33,17 @@ def write_folder(activation, file="config.json"):
         "type_vocab_size": 2, "hidden_dropout_prob": 0.1, "attention_probs_dropout_prob": 0.1, "initializer_range": 0.02,
     }  # fmt: skip
     if file == "config.json":
-        config |= {"model_type": "bert", "architectures": ["BertForMaskedLM"], "layer_norm_eps": 1e-12, "pad_token_id": a.pad}
+        config |= {
+            "model_type": "bert",
+            "architectures": ["BertForMaskedLM"],
+            "layer_norm_eps": 1e-12,
+            "pad_token_id": a.pad,
+        }
     (folder / file).write_text(json.dumps(config))
     (folder / "vocab.txt").write_text(Path(a.vocabulary).read_text(encoding="utf-8"), encoding="utf-8")
-    (folder / "tokenizer_config.json").write_text(json.dumps({"tokenizer_class": "BertTokenizer", "do_lower_case": True}))
+    (folder / "tokenizer_config.json").write_text(
+        json.dumps({"tokenizer_class": "BertTokenizer", "do_lower_case": True})
+    )
     return folder
 
 
@@ -152,7 +159,9 @@ def model_garden():
 
     def corrupted(ids):
         ragged = tf.RaggedTensor.from_tensor(ids, padding=a.pad)
-        masked, positions, labels = text.mask_language_model(ragged, item_selector=selector, mask_values_chooser=chooser)
+        masked, positions, labels = text.mask_language_model(
+            ragged, item_selector=selector, mask_values_chooser=chooser
+        )
         masked = masked.to_tensor(a.pad, shape=ids.shape)
         weights = tf.ones_like(positions, tf.float32).to_tensor(0.0, shape=[ids.shape[0], predictions])
         return {
@@ -198,7 +207,12 @@ def transformers():
     collator = DataCollatorForLanguageModeling(tokenizer, mlm_probability=RATE)
     schedule = LambdaLR(optimizer, lambda step: factor())
     trainer = Trainer(
-        model, arguments, train_dataset=rows, data_collator=collator, callbacks=[Clock()], optimizers=(optimizer, schedule)
+        model,
+        arguments,
+        train_dataset=rows,
+        data_collator=collator,
+        callbacks=[Clock()],
+        optimizers=(optimizer, schedule),
     )
     trainer.train()
     model.save_pretrained(a.output)

@@ -21,7 +21,15 @@ MIN_COUNT, WINDOW, NEGATIVES = 5, 5, 5
 
 
 def ours(arguments):
-    from bert_tf.vectors import CbowConfig, SkipGramConfig, VectorsConfig, VectorsTrainConfig, VocabularyConfig, WordTable, train_vectors
+    from bert_tf.vectors import (
+        CbowConfig,
+        SkipGramConfig,
+        VectorsConfig,
+        VectorsTrainConfig,
+        VocabularyConfig,
+        WordTable,
+        train_vectors,
+    )
 
     settings = {"skip_gram": SkipGramConfig, "cbow": CbowConfig}[arguments.algorithm]
     algorithm = settings(size=arguments.size, epochs=arguments.epochs, window=WINDOW, negatives=NEGATIVES)
@@ -107,7 +115,10 @@ def write_words(corpus, folder):
     start, total = time.perf_counter(), 0
     texts = list(read_texts(corpus))
     tokenizer = train_words(texts, None)
-    with open(folder / "corpus.txt", "w", encoding="utf-8") as plain, open(folder / "corpus.jsonl", "w", encoding="utf-8") as lines:
+    with (
+        open(folder / "corpus.txt", "w", encoding="utf-8") as plain,
+        open(folder / "corpus.jsonl", "w", encoding="utf-8") as lines,
+    ):
         for text in texts:
             for ids in tokenizer.tokenize(split_sentences(text)).to_list():
                 words = [tokenizer.vocabulary[i] for i in ids]

@@ -76,7 +76,9 @@ def test_the_pretraining_model_there_and_back(name, tmp_path):
         outputs = {"logits": loaded.objective.lm_head(loaded.encoder(inputs(golden))["sequence_output"], table)}
     else:
         outputs = loaded.objective(features)
-    logits = next(outputs[k] for k in ("logits", "masked_lm_logits", "replaced_logits", "causal_lm_logits") if k in outputs)
+    logits = next(
+        outputs[k] for k in ("logits", "masked_lm_logits", "replaced_logits", "causal_lm_logits") if k in outputs
+    )
     assert relative_error(np.asarray(logits)[:, [0, 3, 5]], golden["logits"]) < 1e-5
     if "pair_logits" in golden:
         assert relative_error(outputs["pair_logits"], golden["pair_logits"]) < 1e-5
@@ -109,9 +111,10 @@ def test_heads_of_tasks_are_listed(tmp_path):
 def test_a_bare_encoder_is_written_without_the_prefix(tmp_path):
     loaded = bert_tf.load(FIXTURES / "bert_bare")
     bert_tf.save(loaded.encoder, loaded.tokenizer, tmp_path / "written")
-    assert load_file(tmp_path / "written" / "model.safetensors").keys() == load_file(
-        FIXTURES / "bert_bare" / "model.safetensors"
-    ).keys()
+    assert (
+        load_file(tmp_path / "written" / "model.safetensors").keys()
+        == load_file(FIXTURES / "bert_bare" / "model.safetensors").keys()
+    )
     assert json.loads((tmp_path / "written" / "config.json").read_text())["architectures"] == ["BertModel"]
 
 
@@ -131,7 +134,10 @@ def test_fresh_parts_are_asked_for_and_named():
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ({"output_hidden_state": True}, "no argument 'output_hidden_state' for this model; did you mean 'output_hidden_states'"),
+        (
+            {"output_hidden_state": True},
+            "no argument 'output_hidden_state' for this model; did you mean 'output_hidden_states'",
+        ),
         ({"pretraining": "pooler"}, "pretraining is 'pooler'; it must be True or False"),
         ({"fresh": "pooler"}, r"fresh is 'pooler', which is no list of parts; give \('pooler',\)"),
     ],
@@ -142,7 +148,9 @@ def test_arguments_that_load_does_not_have(arguments, message):
 
 
 def test_one_file_of_a_model_and_what_save_takes(tmp_path):
-    with pytest.raises(DataError, match="bert/config.json is one file of a model; give the folder, .*checkpoints/bert$"):
+    with pytest.raises(
+        DataError, match="bert/config.json is one file of a model; give the folder, .*checkpoints/bert$"
+    ):
         bert_tf.load(FIXTURES / "bert" / "config.json")
     loaded = bert_tf.load(FIXTURES / "bert")
     with pytest.raises(ConfigError, match="its first argument is a Loaded, give the `encoder` or the `objective`"):

@@ -63,13 +63,16 @@ def first_loss(made, output, *overrides):
 def test_pretraining_continues_from_every_format(made, tmp_path):
     fresh = RunDirectory.open(made / "run").metrics()[0]["masked_lm_loss"]
     starts = {
-        name: first_loss(made, tmp_path / f"from-{name}", f"train.init_from={made / name}") for name in ("run", "hf", "tf1")
+        name: first_loss(made, tmp_path / f"from-{name}", f"train.init_from={made / name}")
+        for name in ("run", "hf", "tf1")
     }
     assert starts["run"] < fresh - 0.5
     # The same weights, batch and masks: the same number.
     assert len(set(starts.values())) == 1
     # An encoder alone needs leave to start the heads afresh, and is still ahead of all fresh.
-    with pytest.raises(DataError, match="has no masked_lm_head, pair_head; to initialize them randomly, list them in train.init_fresh"):
+    with pytest.raises(
+        DataError, match="has no masked_lm_head, pair_head; to initialize them randomly, list them in train.init_fresh"
+    ):
         first_loss(made, tmp_path / "refused", f"train.init_from={made / 'bare'}")
     leave = "train.init_fresh=[masked_lm_head, pair_head]"
     assert first_loss(made, tmp_path / "allowed", f"train.init_from={made / 'bare'}", leave) < fresh
@@ -77,7 +80,9 @@ def test_pretraining_continues_from_every_format(made, tmp_path):
 
 def test_a_start_that_is_another_model_is_refused(made, tmp_path):
     source = f"train.init_from={made / 'hf'}"
-    with pytest.raises(ConfigError, match="model.activation is 'gelu_erf', but .* has 'gelu_tanh'; set model.activation"):
+    with pytest.raises(
+        ConfigError, match="model.activation is 'gelu_erf', but .* has 'gelu_tanh'; set model.activation"
+    ):
         first_loss(made, tmp_path / "a", source, "model.activation=gelu_erf")
     with pytest.raises(DataError, match="was trained on another vocabulary"):
         first_loss(made, tmp_path / "b", f"train.init_from={FIXTURES / 'bert'}")
@@ -91,7 +96,8 @@ def test_an_imported_run_is_a_run(made, tmp_path):
         np.testing.assert_array_equal(a, b)
     assert again.encoder.config == loaded.encoder.config
     answers = [
-        fill_mask(*load_pretrained(run), ["the people of the united [MASK]"], 3) for run in (made / "run", tmp_path / "run")
+        fill_mask(*load_pretrained(run), ["the people of the united [MASK]"], 3)
+        for run in (made / "run", tmp_path / "run")
     ]
     assert answers[0] == answers[1]
     with pytest.raises(RunDirectoryError, match="is not an empty folder"):

@@ -36,8 +36,12 @@ def albert():
 
 def electra():
     sizes = dict(vocabulary_size=40, embedding_size=8, num_layers=2, max_positions=16)
-    discriminator = ElectraEncoder(ElectraConfig(**sizes, hidden_size=128, num_heads=2, intermediate_size=20), pooler=False)
-    generator = make_generator(discriminator, ElectraConfig(**sizes, hidden_size=64, num_heads=1, intermediate_size=256))
+    discriminator = ElectraEncoder(
+        ElectraConfig(**sizes, hidden_size=128, num_heads=2, intermediate_size=20), pooler=False
+    )
+    generator = make_generator(
+        discriminator, ElectraConfig(**sizes, hidden_size=64, num_heads=1, intermediate_size=256)
+    )
     return ReplacedTokenDetection(discriminator, generator)
 
 
@@ -109,7 +113,9 @@ def albert_names():
 
 
 def electra_names():
-    names = {f"electra/embeddings/{t}_embeddings": [r, 8] for t, r in (("word", 40), ("token_type", 2), ("position", 16))}
+    names = {
+        f"electra/embeddings/{t}_embeddings": [r, 8] for t, r in (("word", 40), ("token_type", 2), ("position", 16))
+    }
     norms = {"electra/embeddings": 8, "generator_predictions": 8}
     dense = {"discriminator_predictions/dense": (128, 128), "discriminator_predictions/dense_1": (128, 1)}
     dense |= {"generator_predictions/dense": (64, 8)}

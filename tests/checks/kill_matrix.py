@@ -27,7 +27,14 @@ from pathlib import Path
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
 
 STEPS = 12
-MODEL = {"family": "bert", "hidden_size": 16, "num_layers": 1, "num_heads": 2, "intermediate_size": 32, "max_positions": 32}
+MODEL = {
+    "family": "bert",
+    "hidden_size": 16,
+    "num_layers": 1,
+    "num_heads": 2,
+    "intermediate_size": 32,
+    "max_positions": 32,
+}
 PLACES = {"one": 1, "remat": 1, "mirrored": 1, "multi_worker": 2, "finetune": 1}  # and how many processes
 PATIENCE = 300  # seconds for whatever should end by itself
 processes = multiprocessing.get_context("forkserver")
@@ -183,7 +190,11 @@ def what_it_came_to(output):
     run = RunDirectory.open(output)
     folder, state = run.checkpoints.latest()
     left = {"metrics.jsonl": [{k: v for k, v in m.items() if k != "tokens_per_second"} for m in run.metrics()]}
-    left |= {"step": state["step"], "tokenizer": load_tokenizer(output / "tokenizer").fingerprint, "config": run.config()}
+    left |= {
+        "step": state["step"],
+        "tokenizer": load_tokenizer(output / "tokenizer").fingerprint,
+        "config": run.config(),
+    }
     left |= {name: (folder / name).read_bytes() for name in ("model.safetensors", "optimizer.safetensors")}
     for name in ("finished.json", "summary.json"):
         left[name] = (output / name).exists() and json.loads((output / name).read_text(encoding="utf-8"))
@@ -248,9 +259,31 @@ def matrix(place, folder, kills, seed):
         sys.exit(f"the run left alone failed; see {whole}.0.txt")
     expected = what_it_came_to(whole)
     print(f"{place:<14}left alone: {time.monotonic() - began:.0f} s, {len(moments(whole))} moments", flush=True)
-    hows = ["saving", "signal", "anywhere", "saving", "from outside", "signal", "saving", "anywhere", "signal", "saving"]
+    hows = [
+        "saving",
+        "signal",
+        "anywhere",
+        "saving",
+        "from outside",
+        "signal",
+        "saving",
+        "anywhere",
+        "signal",
+        "saving",
+    ]
     if PLACES[place] > 1:
-        hows = ["worker", "chief", "signal", "saving", "from outside", "worker", "saving", "chief", "signal", "anywhere"]
+        hows = [
+            "worker",
+            "chief",
+            "signal",
+            "saving",
+            "from outside",
+            "worker",
+            "saving",
+            "chief",
+            "signal",
+            "anywhere",
+        ]
     differing = 0
     for kill in range(kills):
         draws, how, output = random.Random(f"{seed} {place} {kill}"), hows[kill % len(hows)], folder / place / str(kill)
@@ -280,7 +313,9 @@ def prepare(folder):
     texts = [json.loads(line)["text"][:8000] for line in sample.read_text(encoding="utf-8").splitlines()[:3]]
     (folder / "corpus.jsonl").write_text("".join(json.dumps({"text": t}) + "\n" for t in texts), encoding="utf-8")
     tokenizer = train_wordpiece(texts, 300, lowercase=True)
-    write_shards([folder / "corpus.jsonl"], folder / "shards", tokenizer, ShardsConfig(sequence_length=32), progress=False)
+    write_shards(
+        [folder / "corpus.jsonl"], folder / "shards", tokenizer, ShardsConfig(sequence_length=32), progress=False
+    )
     pretraining = {
         "model": MODEL,
         "data": {"shards": str(folder / "shards"), "eval_shards": str(folder / "shards"), "eval_batches": 2},

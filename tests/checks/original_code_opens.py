@@ -72,14 +72,18 @@ def original(clone, module):
 def bert(clone, folder):
     modeling = original(clone, "modeling")
     config = modeling.BertConfig.from_json_file(str(folder / "bert_config.json"))
-    model = modeling.BertModel(config, False, v1.constant(IDS), v1.constant(REAL.astype("int32")), v1.constant(SEGMENTS))
+    model = modeling.BertModel(
+        config, False, v1.constant(IDS), v1.constant(REAL.astype("int32")), v1.constant(SEGMENTS)
+    )
     return {"sequence_output": model.get_sequence_output(), "pooled_output": model.get_pooled_output()}
 
 
 def albert(clone, folder):
     modeling = original(clone, "modeling")
     config = modeling.AlbertConfig.from_json_file(str(folder / "albert_config.json"))
-    model = modeling.AlbertModel(config, False, v1.constant(IDS), v1.constant(REAL.astype("int32")), v1.constant(SEGMENTS))
+    model = modeling.AlbertModel(
+        config, False, v1.constant(IDS), v1.constant(REAL.astype("int32")), v1.constant(SEGMENTS)
+    )
     return {"sequence_output": model.get_sequence_output(), "pooled_output": model.get_pooled_output()}
 
 

@@ -1,7 +1,7 @@
 """Ten times the property-based cases of the suite, other ones each time: some 27,000, in about twenty minutes.
 
-    python tests/checks/properties.py            # ten times
-    python tests/checks/properties.py --times 3 -k config_json
+python tests/checks/properties.py            # ten times
+python tests/checks/properties.py --times 3 -k config_json
 """
 
 import argparse

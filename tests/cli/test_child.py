@@ -42,7 +42,11 @@ except Interrupted as interrupted:
 def start(what):
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path), "PYTHONIOENCODING": "utf-8"}
     return subprocess.Popen(
-        [sys.executable, "-c", PROGRAM, what], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment
+        [sys.executable, "-c", PROGRAM, what],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        env=environment,
     )
 
 

@@ -58,7 +58,17 @@ def road(tmp_path_factory):
     (folder / "corpus.jsonl").write_text("".join(json.dumps({"body": t}) + "\n" for t in documents))
     corpus, tokenizer, shards = folder / "corpus.jsonl", folder / "tokenizer", folder / "shards"
     run("vocab", corpus, "--output", tokenizer, "--size", 600, "--text-field", "body")
-    run("shards", corpus, "--tokenizer", tokenizer, "--output", shards, "--sequence-length", 32, *settings(["text_field=body"]))
+    run(
+        "shards",
+        corpus,
+        "--tokenizer",
+        tokenizer,
+        "--output",
+        shards,
+        "--sequence-length",
+        32,
+        *settings(["text_field=body"]),
+    )
     config = folder / "pretrain.yaml"
     config.write_text("optimizer: {learning_rate: 1e-3}\n")
     run("pretrain", "--config", config, "--shards", shards, "--output", folder / "run", *settings(SMALL))
@@ -69,7 +79,17 @@ def road(tmp_path_factory):
     for name, suffix, kind, seeds in (("task", "tsv", "classification", 2), ("tagger", "conll", "tagging", 1)):
         files = [part for split in ("train", "dev", "test") for part in (f"--{split}", folder / f"{split}.{suffix}")]
         options = settings(["train.epochs=2", "train.batch_size=8", f"train.seeds={seeds}", "task.sequence_length=64"])
-        run("finetune", "--config", f"finetune/{kind}", "--init-from", folder / "run", *files, "--output", folder / name, *options)
+        run(
+            "finetune",
+            "--config",
+            f"finetune/{kind}",
+            "--init-from",
+            folder / "run",
+            *files,
+            "--output",
+            folder / name,
+            *options,
+        )
     return folder
 
 
@@ -86,7 +106,18 @@ def test_inspect_shows_masks(road, capsys):
 @pytest.mark.parametrize("kind", ["byte_level_bpe", "bpe", "unigram", "unigram_xlnet"])
 def test_every_kind_of_vocabulary_makes_shards(road, tmp_path, capsys, kind):
     body = settings(["text_field=body"])
-    run("vocab", road / "corpus.jsonl", "--output", tmp_path / "v", "--size", 700, "--kind", kind, "--text-field", "body")
+    run(
+        "vocab",
+        road / "corpus.jsonl",
+        "--output",
+        tmp_path / "v",
+        "--size",
+        700,
+        "--kind",
+        kind,
+        "--text-field",
+        "body",
+    )
     run("shards", road / "corpus.jsonl", "--tokenizer", tmp_path / "v", "--output", tmp_path / "s", *body)
     run("inspect", tmp_path / "s", "--examples", 1)
     assert "  masked" in capsys.readouterr().out
@@ -94,11 +125,26 @@ def test_every_kind_of_vocabulary_makes_shards(road, tmp_path, capsys, kind):
 
 @pytest.mark.parametrize(
     "kind, form, objective",
-    [("byte_level_bpe_gpt2", "token_blocks", "causal_lm"), ("unigram_t5", "token_blocks", "denoising"), ("unigram_xlnet", "xlnet", "permutation_lm")],
+    [
+        ("byte_level_bpe_gpt2", "token_blocks", "causal_lm"),
+        ("unigram_t5", "token_blocks", "denoising"),
+        ("unigram_xlnet", "xlnet", "permutation_lm"),
+    ],
 )
 def test_shards_advise_what_works(road, tmp_path, capsys, kind, form, objective):
     body = settings(["text_field=body"])
-    run("vocab", road / "corpus.jsonl", "--output", tmp_path / "v", "--size", 700, "--kind", kind, "--text-field", "body")
+    run(
+        "vocab",
+        road / "corpus.jsonl",
+        "--output",
+        tmp_path / "v",
+        "--size",
+        700,
+        "--kind",
+        kind,
+        "--text-field",
+        "body",
+    )
     shards = ["--output", tmp_path / "s", "--format", form, "--sequence-length", 64]
     run("shards", road / "corpus.jsonl", "--tokenizer", tmp_path / "v", *shards, *body)
     inspecting, training = capsys.readouterr().out.split("next: ")[1].splitlines()
@@ -119,7 +165,14 @@ def test_shards_that_no_objective_reads_are_to_be_written_again(road, tmp_path, 
     (advised,) = capsys.readouterr().out.split("next: ")[1].splitlines()
     assert "--format token_blocks" in advised
     for recipe in ("pretrain/gpt_laptop", "pretrain/bert_tiny"):
-        options = ["--shards", str(tmp_path / "s"), "--output", str(tmp_path / "run"), "--set", "model.max_positions=512"]
+        options = [
+            "--shards",
+            str(tmp_path / "s"),
+            "--output",
+            str(tmp_path / "run"),
+            "--set",
+            "model.max_positions=512",
+        ]
         assert main(["pretrain", "--config", recipe, *options]) == 1
         assert re.search("reads running text|has no mask token", capsys.readouterr().err)
 
@@ -129,7 +182,9 @@ def test_how_many_characters_a_vocabulary_keeps(tmp_path, caplog, capsys, kind):
     (tmp_path / "corpus.txt").write_text("the quick brown fox jumps over the lazy dog " * 9)
     run("vocab", tmp_path / "corpus.txt", "--output", tmp_path / "all", "--size", 100, "--kind", kind)
     assert not caplog.messages
-    run("vocab", tmp_path / "corpus.txt", "--output", tmp_path / "some", "--size", 100, "--kind", kind, "--alphabet", 20)
+    run(
+        "vocab", tmp_path / "corpus.txt", "--output", tmp_path / "some", "--size", 100, "--kind", kind, "--alphabet", 20
+    )
     assert "6 kinds of characters, 17 % of the text, are left out" in caplog.text
     assert main(["vocab", str(tmp_path), "--output", "x", "--kind", "unigram", "--alphabet", "20"]) == 1
     assert "--alphabet is for wordpiece and bpe" in capsys.readouterr().err
@@ -137,7 +192,15 @@ def test_how_many_characters_a_vocabulary_keeps(tmp_path, caplog, capsys, kind):
 
 def test_tokens_are_packed_again_without_the_text(road, capsys):
     tokens, ordered = road / "tokens", road / "ordered"
-    run("tokenize", road / "corpus.jsonl", "--tokenizer", road / "tokenizer", "--output", tokens, *settings(["text_field=body"]))
+    run(
+        "tokenize",
+        road / "corpus.jsonl",
+        "--tokenizer",
+        road / "tokenizer",
+        "--output",
+        tokens,
+        *settings(["text_field=body"]),
+    )
     run("shards", tokens, "--output", road / "again", "--sequence-length", 32)
     name = "shard-00000.tfrecord"
     assert (road / "again" / name).read_bytes() == (road / "shards" / name).read_bytes()
@@ -186,7 +249,10 @@ def test_evaluate_repeats_what_finetune_measured(road, capsys):
         measured = json.loads(capsys.readouterr().out)
         assert measured["baselines"] == best["baselines"]["test"]
         assert set(measured["report"]) == ({"labels", "confusion"} if task == "task" else {"entities"})
-        assert measured["unknown_tokens"] == pytest.approx(summary["test"]["mean"]["unknown_tokens"]) and measured["unknown_tokens"] < 1
+        assert (
+            measured["unknown_tokens"] == pytest.approx(summary["test"]["mean"]["unknown_tokens"])
+            and measured["unknown_tokens"] < 1
+        )
         for name, value in best["test"].items():
             assert measured[name] == (value if isinstance(value, str) else pytest.approx(value, rel=1e-5, abs=1e-6))
 
@@ -198,7 +264,10 @@ def test_evaluate_prints_baselines_and_a_report(road, capsys, tmp_path):
     run("evaluate", road / "task", tmp_path / "other.csv", *columns)
     shown = capsys.readouterr().out
     assert re.search(r"accuracy +0\.\d+   majority class 0\.\d+", shown) and "unknown_tokens" in shown
-    assert re.search(r"label +precision +recall +f1 +support\n +0 ", shown) and "confusion: a row for each true label" in shown
+    assert (
+        re.search(r"label +precision +recall +f1 +support\n +0 ", shown)
+        and "confusion: a row for each true label" in shown
+    )
     assert main(["evaluate", str(road / "task"), str(tmp_path / "other.csv"), "--set", "columns.text=satz"]) == 1
     assert "unknown key 'columns'" in capsys.readouterr().err
     assert main(["evaluate", str(road / "task"), str(tmp_path / "other.csv")]) == 1
@@ -211,7 +280,10 @@ def test_a_misspelled_option_is_named(capsys):
     with pytest.raises(SystemExit):
         main(["shards", "a.txt", "--tokenizer", "t", "--output", "o", "--sequence-lenght", "32"])
     printed = capsys.readouterr().err
-    assert "bert-tf shards: error: unrecognized arguments: --sequence-lenght 32; did you mean '--sequence-length'?" in printed
+    assert (
+        "bert-tf shards: error: unrecognized arguments: --sequence-lenght 32; did you mean '--sequence-length'?"
+        in printed
+    )
 
 
 def test_a_loss_that_is_not_finite_is_printed(tmp_path, capsys):
@@ -222,7 +294,9 @@ def test_a_loss_that_is_not_finite_is_printed(tmp_path, capsys):
 
 
 def test_wide_characters_are_two_cells_of_a_report(capsys):
-    evaluate_command.print_report({"labels": {"긍정": dict.fromkeys(("precision", "recall", "f1"), 0.5) | {"support": 3}}})
+    evaluate_command.print_report(
+        {"labels": {"긍정": dict.fromkeys(("precision", "recall", "f1"), 0.5) | {"support": 3}}}
+    )
     header, row = capsys.readouterr().out.splitlines()[1:]
     assert header.index("precision") == row.index("0.5000") + 2 - len("precision") + len("0.5000") + len("긍정") - 2
 
@@ -241,7 +315,9 @@ def test_every_run_has_a_page_with_the_numbers_of_its_records(road, capsys):
         best = road / name / summary["best"]
         found = json.loads((best / "report.json").read_text())
         assert found["dev"]["calibration"]["ece"] in values and found["test"]["calibration"]["ece"] in values
-        assert [step for step, _ in found["learning_rate"]][-1] == json.loads((best / "metrics.jsonl").read_text().splitlines()[-1])["step"] - 1
+        assert [step for step, _ in found["learning_rate"]][-1] == json.loads(
+            (best / "metrics.jsonl").read_text().splitlines()[-1]
+        )["step"] - 1
         capsys.readouterr()
         run("evaluate", road / name, road / file, "--json")
         measured = json.loads(capsys.readouterr().out)["report"]
@@ -381,17 +457,29 @@ def test_help_of_every_command(command, capsys):
         (["finetune", "--output", "x"], "init_from must be given"),
         (["predict", "nowhere"], "give sentences, --pair, or --file"),
         (["predict", "nowhere", "text", "--batch-size", "0"], "--batch-size is 0; it must be at least 1"),
-        (["predict", "nowhere", "text", "--set", "task.columns.txt=a"], "unknown key 'task.columns.txt'; did you mean 'text'"),
+        (
+            ["predict", "nowhere", "text", "--set", "task.columns.txt=a"],
+            "unknown key 'task.columns.txt'; did you mean 'text'",
+        ),
         (["predict", "nowhere", "text", "--set", "task.columns.text=a"], "--set describes the columns of --file"),
         (["quickstart", "--pretrain-steps", "0"], "--pretrain-steps is 0; it must be at least 1"),
         (["neighbours", "nowhere", "word", "--count", "0"], "--count is 0; it must be at least 1"),
         (["vectors", "a.txt", "--output", "v", "--similarity", "no.tsv"], "cannot read no.tsv: there is no such file"),
         (["distill", "--teacher", "t", "--output", "d", "--set", "data=5"], "'data' is 5; it must hold settings"),
-        (["study", "--config", "ablations/bert_features", "--init-from", "r", "--output", "s", "--held-out", "h"], "--held-out does not"),
+        (
+            ["study", "--config", "ablations/bert_features", "--init-from", "r", "--output", "s", "--held-out", "h"],
+            "--held-out does not",
+        ),
         (["prompt", "nowhere", "--show", "1", "--json"], "--show is 1; it must be at least 0, and 0 beside --json"),
         (["export", "nowhere"], "nowhere is not a run directory"),
-        (["distill", "--teacher", "nowhere", "--student", "bert_tiny", "--shards", "s", "--output", "d"], "nowhere is not a run"),
-        (["glue", "f", "--output", "g", "--init-from", "r", "--set", "tasks.rte=5"], "'tasks.rte' must be a mapping, got 5"),
+        (
+            ["distill", "--teacher", "nowhere", "--student", "bert_tiny", "--shards", "s", "--output", "d"],
+            "nowhere is not a run",
+        ),
+        (
+            ["glue", "f", "--output", "g", "--init-from", "r", "--set", "tasks.rte=5"],
+            "'tasks.rte' must be a mapping, got 5",
+        ),
         (["export", "nowhere", "--set", "kind=embedding"], "--set kind: it has a flag of its own, --kind; use that"),
         (["export", "nowhere", "--early-exit", "--set", "foo=1"], "remove --set foo"),
         (["report", "nowhere"], "nowhere is not a run directory"),
@@ -438,7 +526,9 @@ def test_pretrain_advises_what_works(tmp_path):
 
 def test_the_python_beside_finetune_is_the_same_experiment(monkeypatch):
     asked = []
-    monkeypatch.setattr(finetuning, "finetune", lambda config, output: asked.append((config, output)) or {"warnings": []})
+    monkeypatch.setattr(
+        finetuning, "finetune", lambda config, output: asked.append((config, output)) or {"warnings": []}
+    )
     exec(textwrap.dedent(finetune_command.__doc__.split("in Python:\n")[1]), {})
     run("finetune", "--init-from", "run", "--train", "train.tsv", "--dev", "dev.tsv", "--output", "sentiment")
     assert asked[0] == asked[1]
@@ -449,7 +539,13 @@ def test_lists_of_values_are_a_grid(monkeypatch, capsys):
 
     def finetune_grid(grid, output):
         rows = [{"folder": c.name, "settings": c.settings, "dev": {"accuracy": 0.5}} for c in grid.combinations]
-        return {"metric": "accuracy", "test_metric": "accuracy", "best": rows[4]["folder"], "grid": rows, "warnings": []}
+        return {
+            "metric": "accuracy",
+            "test_metric": "accuracy",
+            "best": rows[4]["folder"],
+            "grid": rows,
+            "warnings": [],
+        }
 
     monkeypatch.setattr(grid, "finetune_grid", finetune_grid)
     command = re.search(r"bert-tf (finetune .*--output grid .*(?:\n .*)*)", finetune_command.__doc__)[1]
@@ -458,7 +554,10 @@ def test_lists_of_values_are_a_grid(monkeypatch, capsys):
     assert len(re.findall(r"0\.5000", printed)) == 18
     assert "best: learning_rate=2e-05,epochs=4,batch_size=16" in printed and "bert-tf export grid" in printed
 
-@pytest.mark.parametrize("command, given, expected", [("pretrain", None, "1"), ("pretrain", "0", "0"), ("inspect", None, "None")])
+
+@pytest.mark.parametrize(
+    "command, given, expected", [("pretrain", None, "1"), ("pretrain", "0", "0"), ("inspect", None, "None")]
+)
 def test_commands_that_train_turn_onednn_on(command, given, expected):
     code = (
         "import os, sys; from bert_tf.cli import inspect, pretrain; import bert_tf.cli.main as command_line\n"

@@ -102,7 +102,11 @@ def test_the_default_stays_within_the_trained_length(tmp_path, capsys):
 def test_the_length_of_a_fine_tuned_run_is_that_of_its_task(tmp_path):
     objective, tokenizer = loading.load_pretrained(str(GPT2))
     model = objective.backbone
-    record = {"model": describe(model.config), "task": {"kind": "classification", "sequence_length": 9}, "data": {"train": "a.tsv"}}
+    record = {
+        "model": describe(model.config),
+        "task": {"kind": "classification", "sequence_length": 9},
+        "data": {"train": "a.tsv"},
+    }
     write_run(tmp_path / "run", record, tokenizer, {v.path: np.ascontiguousarray(v) for v in model.weights}, 1)
     (tmp_path / "run" / "task.json").write_text("{}")
     assert loading.trained_length(tmp_path / "run") == 9
@@ -121,6 +125,8 @@ def test_a_decoder_trained_on_pairs_answers_its_prompt(tmp_path, capsys):
     assert capsys.readouterr().out == f"{answer.text}\n"  # without the prompt
     (score,) = scorer.continuations([("the", "a the")])
     assert main(["score", str(tmp_path / "run"), "the", "a the"]) == 0
-    assert float(capsys.readouterr().out.splitlines()[1].split("\t")[0]) == pytest.approx(score.log_likelihood, abs=1e-5)
+    assert float(capsys.readouterr().out.splitlines()[1].split("\t")[0]) == pytest.approx(
+        score.log_likelihood, abs=1e-5
+    )
     assert main(["score", str(tmp_path / "run"), "--corpus", __file__]) == 1
     assert "gpt2 is trained to answer sources; score targets after their sources" in capsys.readouterr().err

@@ -21,7 +21,14 @@ def test_all_probes(tmp_path, capsys):
     files = ["--cloze", str(cloze), "--pairs", str(pairs), "--crows-pairs", str(crows)]
     assert main(["probe", BERT, *files, "--output", str(out)]) == 0
     printed = capsys.readouterr().out
-    for text in ("by pseudo-log-likelihood", "cloze questions", "minimal pairs", "CrowS-Pairs", "mean of kinds", "do not call one fair"):
+    for text in (
+        "by pseudo-log-likelihood",
+        "cloze questions",
+        "minimal pairs",
+        "CrowS-Pairs",
+        "mean of kinds",
+        "do not call one fair",
+    ):
         assert text in printed
     page = out.with_suffix(".html").read_text()
     assert all(f"<h2>{title}</h2>" in page for title in ("cloze questions", "minimal pairs", "CrowS-Pairs"))
@@ -40,7 +47,9 @@ def test_questions_in_another_language_are_a_warning(tmp_path, caplog):
     for questions, warned in (("korean", True), (str(known), False)):
         caplog.clear()
         assert main(["probe", BERT, "--cloze", questions, "--most", "3", "--output", str(tmp_path / "p")]) == 0
-        assert len([m for m in caplog.messages if "unknown to the model's tokenizer" in m]) == warned, "once for both models"
+        assert len([m for m in caplog.messages if "unknown to the model's tokenizer" in m]) == warned, (
+            "once for both models"
+        )
 
 
 def test_layers(tmp_path, capsys):
@@ -56,7 +65,9 @@ def test_layers(tmp_path, capsys):
 
 
 def test_uses_of_a_word(tmp_path, capsys):
-    (tmp_path / "law.tsv").write_text("text\tsense\nthe law of </b> war\ta\na law\ta\npeople of law\tb\nlaw and war\tb\n")
+    (tmp_path / "law.tsv").write_text(
+        "text\tsense\nthe law of </b> war\ta\na law\ta\npeople of law\tb\nlaw and war\tb\n"
+    )
     out = tmp_path / "law.html"
     corpus = str(tmp_path / "law.tsv")
     assert main(["probe", BERT, "--word", "law", "--corpus", corpus, "--layer", "1", "--output", str(out)]) == 0
@@ -68,7 +79,10 @@ def test_uses_of_a_word(tmp_path, capsys):
 
 def test_word_in_context(tmp_path, capsys):
     mark = {"start1": 4, "end1": 7, "start2": 0, "end2": 3}
-    rows = [{"sentence1": "the law of war", "sentence2": f"law and {word}", "label": word == "war"} | mark for word in ("war", "people")]
+    rows = [
+        {"sentence1": "the law of war", "sentence2": f"law and {word}", "label": word == "war"} | mark
+        for word in ("war", "people")
+    ]
     (tmp_path / "val.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows * 3))
     file, out = str(tmp_path / "val.jsonl"), tmp_path / "wic.html"
     assert main(["probe", BERT, "--wic", file, file, "--most", "4", "--output", str(out)]) == 0
@@ -80,7 +94,11 @@ def test_word_in_context(tmp_path, capsys):
 
 
 def test_trees(tmp_path, capsys):
-    words = ["1\tthe\t_\tDET\t_\t_\t2\tdet\t_\t_", "2\tlaw\t_\tNOUN\t_\t_\t0\troot\t_\t_", "3\tof\t_\tADP\t_\t_\t4\tcase\t_\t_"]
+    words = [
+        "1\tthe\t_\tDET\t_\t_\t2\tdet\t_\t_",
+        "2\tlaw\t_\tNOUN\t_\t_\t0\troot\t_\t_",
+        "3\tof\t_\tADP\t_\t_\t4\tcase\t_\t_",
+    ]
     words += ["4\twar\t_\tNOUN\t_\t_\t2\tnmod\t_\t_", ""]
     (tmp_path / "a.conllu").write_text("\n".join(words * 6))
     file = str(tmp_path / "a.conllu")
@@ -126,7 +144,9 @@ def test_the_first_of_each_file(tmp_path):
     stereoset.write_text(json.dumps({"data": {"intrasentence": [example] * 2}}))
     pro.write_text("1 The law and [he].\n2 The war and [she].\n")
     anti.write_text("1 The law and [she].\n2 The war and [he].\n")
-    negation.write_text("item\tcontext_aff\tcontext_neg\ttarget_aff\ttarget_neg\n" + "0\tthe war of\tthe war\tpeople\tlaw\n" * 2)
+    negation.write_text(
+        "item\tcontext_aff\tcontext_neg\ttarget_aff\ttarget_neg\n" + "0\tthe war of\tthe war\tpeople\tlaw\n" * 2
+    )
     asked = ["--cloze", str(cloze), "--lama", str(lama), "--crows-pairs", str(crows), "--stereoset", str(stereoset)]
     asked += ["--winobias", str(pro), str(anti), "--ettinger", str(negation.rename(tmp_path / "e.tsv"))]
     out = tmp_path / "found.json"

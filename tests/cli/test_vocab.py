@@ -22,7 +22,9 @@ def test_a_tokenizer_in_the_way(tmp_path, capsys):
     assert "reading  0.000396/0.000396 MB (100 %)" in log and "training the vocabulary (wordpiece)  0:0" in log
     other = [str(tmp_path / "b.txt"), "--output", str(output), "--size", "60", "--kind", "bpe"]
     assert main(["vocab", *other]) == 1
-    assert f"{output} holds a tokenizer; choose another folder, or replace it with --overwrite" in capsys.readouterr().err
+    assert (
+        f"{output} holds a tokenizer; choose another folder, or replace it with --overwrite" in capsys.readouterr().err
+    )
     assert load_tokenizer(output).fingerprint == before
     run(*other, "--overwrite")
     assert "vocab.txt" not in os.listdir(output) and load_tokenizer(output).fingerprint != before
@@ -47,7 +49,11 @@ def test_sentinels(tmp_path, kind):
     (tmp_path / "a.txt").write_text("the law of the people\n" * 30)
     run(tmp_path / "a.txt", "--output", tmp_path / kind, "--size", 300, "--kind", kind, "--sentinels", 3)
     tokenizer = load_tokenizer(tmp_path / kind)
-    assert [tokenizer.id_to_token(i) for i in tokenizer.sentinel_ids] == ["<extra_id_0>", "<extra_id_1>", "<extra_id_2>"]
+    assert [tokenizer.id_to_token(i) for i in tokenizer.sentinel_ids] == [
+        "<extra_id_0>",
+        "<extra_id_1>",
+        "<extra_id_2>",
+    ]
     assert set(tokenizer.sentinel_ids) <= set(tokenizer.special_ids)
     first, second = tokenizer.sentinel_ids[:2]
     assert [i for i in tokenizer.encode("the <extra_id_0> law <extra_id_1>") if i in (first, second)] == [first, second]
@@ -57,7 +63,10 @@ def test_sentinels_that_are_there_anyway_or_cannot_be(tmp_path, capsys):
     (tmp_path / "a.txt").write_text("the law of the people\n" * 30)
     arguments = ["vocab", str(tmp_path / "a.txt"), "--output", str(tmp_path / "x")]
     assert main([*arguments, "--kind", "unigram_t5", "--sentinels", "3"]) == 1
-    assert "--sentinels is for wordpiece, words, byte_level_bpe, byte_level_bpe_gpt2 and bpe, not for unigram_t5" in capsys.readouterr().err
+    assert (
+        "--sentinels is for wordpiece, words, byte_level_bpe, byte_level_bpe_gpt2 and bpe, not for unigram_t5"
+        in capsys.readouterr().err
+    )
     for count, problem in (("0", "at least 1"), ("10001", "at most 10,000")):
         assert main([*arguments, "--sentinels", count]) == 1
         assert f"--sentinels is {count}; it must be {problem}" in capsys.readouterr().err
@@ -89,6 +98,8 @@ def test_the_same_command_twice_reads_the_same_corpus(tmp_path, monkeypatch, cap
 
 @pytest.mark.parametrize("cased", [False, True])
 def test_decomposed_hangul_is_noted(tmp_path, capsys, cased):
-    (tmp_path / "a.txt").write_text("모든 국민은 법 앞에 평등하다 이 영화는 정말 재미있었고 배우들의 연기도 훌륭했다 " * 9, encoding="utf-8")
+    (tmp_path / "a.txt").write_text(
+        "모든 국민은 법 앞에 평등하다 이 영화는 정말 재미있었고 배우들의 연기도 훌륭했다 " * 9, encoding="utf-8"
+    )
     run(tmp_path / "a.txt", "--output", tmp_path / "tokenizer", "--size", 150, *["--cased"] * cased)
     assert ("--cased keeps whole syllables" in capsys.readouterr().out) == (not cased)

@@ -38,7 +38,9 @@ MARKER = "\n\n*The outputs below"
 
 def fingerprint(notebook):
     """Of the code that was run: str."""
-    return hashlib.sha256("\n\n".join(c["source"] for c in notebook.cells if c["cell_type"] == "code").encode()).hexdigest()
+    return hashlib.sha256(
+        "\n\n".join(c["source"] for c in notebook.cells if c["cell_type"] == "code").encode()
+    ).hexdigest()
 
 
 def kept(cell):
@@ -77,7 +79,9 @@ def keep_outputs(name, folder):
         if cell["cell_type"] == "code":
             cell["outputs"] = kept(cell)
     changed = ", ".join(f"`BERT_TF_{key}={value}`" for key, value in settings.items())
-    first["source"] += f"{MARKER} are those of a CPU, {f'with {changed}' if changed else 'with the settings as they are'}.*"
+    first["source"] += (
+        f"{MARKER} are those of a CPU, {f'with {changed}' if changed else 'with the settings as they are'}.*"
+    )
     notebook["metadata"] = metadata | {"outputs_of": fingerprint(notebook)}
     nbformat.write(notebook, path)
 

@@ -57,7 +57,9 @@ def execute(tmp_path, monkeypatch):
         monkeypatch.setenv("TF_CPP_MIN_LOG_LEVEL", "3")
         notebook = nbformat.read(FOLDER / f"{name}.ipynb", as_version=4)
         if extra:
-            files = {"corpus.jsonl": (samples.STATE_OF_THE_UNION, 4)} | {f"{s}.tsv": (p, 200) for s, p in samples.REVIEWS.items()}
+            files = {"corpus.jsonl": (samples.STATE_OF_THE_UNION, 4)} | {
+                f"{s}.tsv": (p, 200) for s, p in samples.REVIEWS.items()
+            }
             for file, (path, count) in files.items():
                 lines = path.read_text(encoding="utf-8").splitlines(keepends=True)[:count]
                 (tmp_path / file).write_text("".join(lines), encoding="utf-8")
@@ -108,14 +110,23 @@ def test_fine_tuning_and_serving(execute, bert, tmp_path):
 def test_distillation(execute, bert):
     cells = execute("distillation", FEW_LABELS, CHECKPOINT=bert, LAYERS="[0]")
     (table,) = (cell for cell in cells if "Markdown" in cell["source"])
-    assert [line.split("|")[1].strip() for line in shown(table).splitlines()[2:]] == ["teacher", "student", "student alone"]
+    assert [line.split("|")[1].strip() for line in shown(table).splitlines()[2:]] == [
+        "teacher",
+        "student",
+        "student alone",
+    ]
 
 
 @pytest.mark.slow
 def test_generation(execute, gpt2, tmp_path):
     cells = execute("generation", CHECKPOINT=gpt2, NEW_TOKENS=3)
     (ways,) = (cell for cell in cells if "ways.items()" in cell["source"])
-    assert [line.partition(" (")[0] for line in shown(ways).splitlines()] == ["greedy", "sample", "beam_search", "beam_search"]
+    assert [line.partition(" (")[0] for line in shown(ways).splitlines()] == [
+        "greedy",
+        "sample",
+        "beam_search",
+        "beam_search",
+    ]
     greedy = shown(ways).splitlines()[0].partition("): ")[2]
     assert shown(cells[-1]) == greedy  # served
     assert (tmp_path / "out" / "1" / "saved_model.pb").exists()

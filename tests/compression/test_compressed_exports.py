@@ -70,7 +70,9 @@ def test_a_saved_model_is_smaller_and_answers_alike(run, expected, tmp_path):
     assert json.loads((written.path / "assets" / "export.json").read_text())["quantized"] == "dynamic_int8"
 
 
-@pytest.mark.parametrize("quantize, dtype, bound", [("float16", "float16", 2**-11), ("dynamic_int8", "int8", 0.5 / 127)])
+@pytest.mark.parametrize(
+    "quantize, dtype, bound", [("float16", "float16", 2**-11), ("dynamic_int8", "int8", 0.5 / 127)]
+)
 def test_stored_weights_differ_by_half_a_step_at_most(quantize, dtype, bound):
     keras.utils.set_random_seed(0)
     layer = keras.layers.Dense(64, bias_initializer="normal")
@@ -118,10 +120,20 @@ def questions(kind):
     tokenizer = WordPieceTokenizer(VOCABULARY, lowercase=True)
     if kind == "multiple_choice":
         task = build_task({"kind": kind, "sequence_length": LENGTH}, tokenizer)
-        return task, task.examples([("the film is", ["good", "dull"]), ("very", ["bad", "warm", "a film"])], labels=[0, 2])
-    settings = {"sequence_length": 16, "max_query_length": 4, "stride": 3, "head": "electra", "impossible_questions": True}
+        return task, task.examples(
+            [("the film is", ["good", "dull"]), ("very", ["bad", "warm", "a film"])], labels=[0, 2]
+        )
+    settings = {
+        "sequence_length": 16,
+        "max_query_length": 4,
+        "stride": 3,
+        "head": "electra",
+        "impossible_questions": True,
+    }
     task, context = build_task({"kind": kind} | settings, tokenizer), " ".join(TEXTS)
-    return task, task.examples(["the film is", "a bad"], [context, TEXTS[0]], answers=[[("bad", context.index("bad"))], []])
+    return task, task.examples(
+        ["the film is", "a bad"], [context, TEXTS[0]], answers=[[("bad", context.index("bad"))], []]
+    )
 
 
 @pytest.mark.parametrize("kind, format", [("multiple_choice", "onnx"), ("question_answering", "litert")])
@@ -143,7 +155,11 @@ def test_a_model_that_answers_otherwise_is_refused(run, tmp_path, monkeypatch, c
     command = ["export", str(run), "--quantize", "float16", "--output", str(tmp_path / "refused")]
     assert main(command) == 1
     message = capsys.readouterr().err
-    assert "% of 6 answers differ from the float model's" in message and "accuracy is 0." in message and "Nothing was written" in message
+    assert (
+        "% of 6 answers differ from the float model's" in message
+        and "accuracy is 0." in message
+        and "Nothing was written" in message
+    )
     assert not (tmp_path / "refused").exists()
 
 

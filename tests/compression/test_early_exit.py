@@ -147,7 +147,8 @@ def test_an_export_answers_as_the_model_does(run, tmp_path, capsys):
 
 
 @pytest.mark.parametrize(
-    "wrong, message", [({"version": 0}, "version=0 is not a positive"), ({"sequence_length": 999}, "is beyond the model's")]
+    "wrong, message",
+    [({"version": 0}, "version=0 is not a positive"), ({"sequence_length": 999}, "is beyond the model's")],
 )
 def test_wrong_arguments_are_refused_before_the_work(wrong, message, run, tmp_path, monkeypatch):
     monkeypatch.setattr(early_exit_export, "_trained", None)

@@ -23,8 +23,11 @@ from bert_tf.training.loading import load_finetuned
 VOCABULARY = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *"a good bad film very dull warm and the is".split()]
 TEXTS = ["a good film", "the film is bad", "very dull and bad", "warm and good", "the film is very very good", "good"]
 SIZES = {
-    "hidden_size": 24, "num_layers": 2, "num_heads": 3, "intermediate_size": 32,
-    "vocabulary_size": len(VOCABULARY)
+    "hidden_size": 24,
+    "num_layers": 2,
+    "num_heads": 3,
+    "intermediate_size": 32,
+    "vocabulary_size": len(VOCABULARY),
 }
 
 

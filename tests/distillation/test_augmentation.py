@@ -28,7 +28,15 @@ LONG = " ".join((GOOD + BAD + [noun for noun in REST if len(noun) > 3]) * 2)
 @pytest.fixture(scope="module")
 def objective():
     keras.utils.set_random_seed(5)
-    config = BertConfig(TOKENIZER.vocabulary_size, 16, num_layers=2, num_heads=2, intermediate_size=32, max_positions=64, initializer_range=0.4)
+    config = BertConfig(
+        TOKENIZER.vocabulary_size,
+        16,
+        num_layers=2,
+        num_heads=2,
+        intermediate_size=32,
+        max_positions=64,
+        initializer_range=0.4,
+    )
     return MaskedLM(BertEncoder(config, pooler=False))
 
 
@@ -45,7 +53,11 @@ def probable(objective, text, word, count):
     hidden = [*ids[:place], TOKENIZER.mask_id, *ids[place + 1 :]]
     row = [TOKENIZER.cls_id, *hidden, TOKENIZER.sep_id, *ids, TOKENIZER.sep_id]
     segments = [0] * (len(ids) + 2) + [1] * (len(ids) + 1)
-    features = {"token_ids": np.array([row]), "segment_ids": np.array([segments]), "mask_positions": np.array([[place + 1]])}
+    features = {
+        "token_ids": np.array([row]),
+        "segment_ids": np.array([segments]),
+        "mask_positions": np.array([[place + 1]]),
+    }
     logits = np.array(objective(features)["masked_lm_logits"])[0, 0]
     best = [TOKENIZER.id_to_token(i) for i in np.argsort(-logits)[:count]]
     return {token for token in best if token[0] not in "#["}
@@ -96,7 +108,9 @@ def test_tokens_that_mark_spaces(family, text, first):
     """Byte-level BPE writes the first word without a space; in it and in SentencePiece a space may be a token of its own."""
     objective, tokenizer = load_pretrained(Path(__file__).parents[1] / "fixtures" / "checkpoints" / family)
     assert len(tokenizer.encode(text)) == 3 and {"Ġ", "▁"} & set(tokenizer.vocabulary)
-    augmenter = Augmenter(objective, tokenizer, copies=300, rate=0.5, candidates=tokenizer.vocabulary_size, stop_words=())
+    augmenter = Augmenter(
+        objective, tokenizer, copies=300, rate=0.5, candidates=tokenizer.vocabulary_size, stop_words=()
+    )
     (versions,) = augmenter.versions([text], [(0,)])
     split = [version.split(" ") for version in versions]
     assert len({words[0] for words in split}) > first
@@ -137,7 +151,9 @@ def test_a_file_of_pairs(objective, examples, tmp_path):
         if number + 1 < len(examples) and row == example(number + 1):
             number, original = number + 1, row
         assert row["label"] == original["label"]
-        assert (row["text"] == original["text"]) + (row["text_pair"] == original["text_pair"]) >= 1, "one text at a time"
+        assert (row["text"] == original["text"]) + (row["text_pair"] == original["text_pair"]) >= 1, (
+            "one text at a time"
+        )
     assert number == len(examples) - 1
     with pytest.raises(RunDirectoryError, match="out.jsonl is there"):
         augment_file(augmenter, examples, tmp_path / "out.jsonl", {})

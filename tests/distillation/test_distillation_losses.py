@@ -184,7 +184,10 @@ def test_the_learning_rates_of_progressive_transfer():
         background = min((1 - 0.9) * (1 - done) ** 0.5 + 0.9, 10 * done)
         for layer in (0, 1):
             factor = 0.0 if step < 20 * layer else 3.0 if step < 20 * layer + 20 else 0.3
-            assert float(loss._rate(layer, step)) == pytest.approx(factor * background, rel=1e-5, abs=1e-7), (step, layer)
+            assert float(loss._rate(layer, step)) == pytest.approx(factor * background, rel=1e-5, abs=1e-7), (
+                step,
+                layer,
+            )
         assert float(loss._rate(-1, step)) == float(loss._rate(2, step)) == 0  # embeddings and what is above the layers
 
 

@@ -78,7 +78,12 @@ def test_the_student_is_an_ordinary_run(distilled):
 @pytest.mark.slow
 def test_progressive_transfer_trains_one_layer_after_the_other(folder):
     settings = ["model.family=bert", "student.layers=null", f"train.init_embeddings_from={folder / 'teacher'}"]
-    settings += ["terms={progressive: {phase_steps: 8, earlier_rate: 0.01}}", "train.steps=16", "train.log_every=8", "train.checkpoint_every=8"]
+    settings += [
+        "terms={progressive: {phase_steps: 8, earlier_rate: 0.01}}",
+        "train.steps=16",
+        "train.log_every=8",
+        "train.checkpoint_every=8",
+    ]
     run, _ = distill_pretraining(experiment(folder, *settings, "train.keep_checkpoints=5"), folder / "progressive")
     first, second = (load_file(file) for file in sorted(run.path.glob("checkpoints/*/model.safetensors")))
     teacher = {v.path: np.array(v) for v in load_pretrained(folder / "teacher")[0].variables}
@@ -88,7 +93,13 @@ def test_progressive_transfer_trains_one_layer_after_the_other(folder):
     assert not first["transformer_layer_1/attention/query/bias"].any()
     step = [np.abs(second[kernel(i)] - first[kernel(i)]).max() for i in (0, 1)]
     assert 0 < step[0] < 0.02 * step[1]  # with 1 / 300 of the rate
-    next_part = ["model={}", "student.layers=null", f"train.init_from={run.path}", "terms={soft_labels: 1}", "train.steps=2"]
+    next_part = [
+        "model={}",
+        "student.layers=null",
+        f"train.init_from={run.path}",
+        "terms={soft_labels: 1}",
+        "train.steps=2",
+    ]
     last, _ = distill_pretraining(experiment(folder, *next_part), folder / "prediction")
     assert np.abs(tensors(last)[table] - second[table]).max() > 0 and last.config()["model"] == run.config()["model"]
 
@@ -102,9 +113,16 @@ def test_progressive_transfer_is_alone(folder):
 @pytest.mark.slow
 def test_the_teacher_is_on_every_device(folder):
     """XLA, which is on by default on several GPUs, cannot read weights of another device."""
-    settings = ["terms={soft_labels: 1, hidden_states: 1}", "train.steps=2", "model.dropout=0.0", "model.attention_dropout=0.0"]
+    settings = [
+        "terms={soft_labels: 1, hidden_states: 1}",
+        "train.steps=2",
+        "model.dropout=0.0",
+        "model.attention_dropout=0.0",
+    ]
     found = [
-        distill_pretraining(experiment(folder, *settings, f"train.strategy={strategy}", "train.xla=true"), folder / strategy)[1]
+        distill_pretraining(
+            experiment(folder, *settings, f"train.strategy={strategy}", "train.xla=true"), folder / strategy
+        )[1]
         for strategy in ("one", "mirrored")
     ]
     assert found[0]["loss"] == pytest.approx(found[1]["loss"], rel=1e-5)
@@ -112,7 +130,9 @@ def test_the_teacher_is_on_every_device(folder):
 
 def test_phases_fill_the_run(folder):
     settings = ["model.family=bert", "student.layers=null", "terms={progressive: {phase_steps: 3}}"]
-    with pytest.raises(ConfigError, match="phase_steps=3 for each of 2 layers are 6 updates, and train.steps=4; make them"):
+    with pytest.raises(
+        ConfigError, match="phase_steps=3 for each of 2 layers are 6 updates, and train.steps=4; make them"
+    ):
         distill_pretraining(experiment(folder, *settings), folder / "refused")
     assert not (folder / "refused").exists()
 
@@ -207,7 +227,9 @@ def test_a_teacher_without_head_teaches_its_layers(folder, tmp_path):
     ]
     assert found[0]["loss"] == found[1]["loss"] > 0
     assert "masked_lm_accuracy" not in found[0]  # of a head that learns nothing
-    with pytest.raises(ConfigError, match="has no masked LM head, and soft_labels and squared_error compare predictions"):
+    with pytest.raises(
+        ConfigError, match="has no masked LM head, and soft_labels and squared_error compare predictions"
+    ):
         distill_pretraining(experiment(folder, chosen[0]), tmp_path / "refused")
     assert not (tmp_path / "refused").exists()
 

@@ -103,7 +103,19 @@ def test_what_the_flags_say(tmp_path, monkeypatch, capsys):
     for name in ("_distill", "_pretrain"):
         monkeypatch.setattr(command, name, lambda config, output: found.append(config))
     given = ["distill", "--teacher", "t", "--student", "bert_mini", "--output", str(tmp_path)]
-    assert not main([*given, "--config", "distill/mobilebert", "--shards", "s", "--set", "model.dropout=0.2", "--set", "train.steps=40000"])
+    assert not main(
+        [
+            *given,
+            "--config",
+            "distill/mobilebert",
+            "--shards",
+            "s",
+            "--set",
+            "model.dropout=0.2",
+            "--set",
+            "train.steps=40000",
+        ]
+    )
     assert not main([*given, "--train", "a.tsv", "--dev", "b.tsv", "--set", "student.model.dropout=0.2"])
     assert found[0].model == found[1].student.model == {"preset": "bert_mini", "dropout": 0.2}
     assert main([*given, "--shards", "s", "--train", "a.tsv"]) == 1
@@ -115,10 +127,14 @@ def test_a_decoder_with_an_auxiliary_loss_teaches(folder, tmp_path):
     """As configs/finetune/gpt1.yaml trains it; the student has no such loss."""
     tokenizer, sizes = make_tokenizer(), {"hidden_size": 16, "num_layers": 1, "num_heads": 2, "intermediate_size": 32}
     config = build_config({"family": "gpt2", "max_positions": 32} | sizes, tokenizer.vocabulary_size)
-    task = build_task({"kind": "classification", "sequence_length": 16, "labels": ["0", "1"], "lm_weight": 0.5}, tokenizer)
+    task = build_task(
+        {"kind": "classification", "sequence_length": 16, "labels": ["0", "1"], "lm_weight": 0.5}, tokenizer
+    )
     model = task.model(build_encoder(config))
     record = {"model": describe(config), "task": configuration.to_dict(task.config)}
-    write_run(tmp_path / "gpt", record, tokenizer, {v.path: np.ascontiguousarray(v) for v in model.variables}, task=task)
+    write_run(
+        tmp_path / "gpt", record, tokenizer, {v.path: np.ascontiguousarray(v) for v in model.variables}, task=task
+    )
     chosen = experiment(folder, f"teacher.path={tmp_path / 'gpt'}", "terms={soft_labels: 1}", "train.epochs=1")
     assert "accuracy" in distill(chosen, tmp_path / "run")["dev"]["mean"]
     with pytest.raises(ConfigError, match="task.lm_weight does not apply to distillation"):
@@ -246,5 +262,3 @@ def test_what_cannot_be_right_is_refused(folder, tmp_path, overrides, error, mes
     with pytest.raises(error, match=message):
         distill(experiment(folder, *overrides), tmp_path / "run")
     assert not (tmp_path / "run").exists()
-
-

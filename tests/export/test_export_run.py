@@ -150,8 +150,19 @@ def test_a_causal_language_model_writes_what_it_writes_in_python(tmp_path, unwri
 def test_fill_mask_wants_a_mask_and_a_model_that_fills_it(pretrained_run):
     with pytest.raises(DataError, match=re.escape("there is no [MASK] in 'the cat'")):
         fill_mask(*load_pretrained(pretrained_run), ["[MASK]", "the cat"])
-    config = build_config({"family": "xlnet", "vocabulary_size": 50, "hidden_size": 16, "num_layers": 1, "num_heads": 2, "intermediate_size": 16})
-    with pytest.raises(ConfigError, match="pretrained with permutation_lm cannot fill masks; use one pretrained with masked_lm"):
+    config = build_config(
+        {
+            "family": "xlnet",
+            "vocabulary_size": 50,
+            "hidden_size": 16,
+            "num_layers": 1,
+            "num_heads": 2,
+            "intermediate_size": 16,
+        }
+    )
+    with pytest.raises(
+        ConfigError, match="pretrained with permutation_lm cannot fill masks; use one pretrained with masked_lm"
+    ):
         fill_mask(PermutationLM(build_encoder(config)), None, ["[MASK]"])
 
 
@@ -162,7 +173,10 @@ def test_precision_is_that_asked_for_or_what_suits_the_machine(tagging_run, tmp_
     monkeypatch.setattr(precision, "_ratios", lambda hidden, intermediate, rows, stored: [0.5, 2.0])
     assert main(["export", str(tagging_run), "--output", str(tmp_path / "exact"), "--kind", "embedding"]) == 0
     printed = capsys.readouterr()
-    assert "precision: float32 (on this CPU the model's products of 16 and 512 tokens in bfloat16 are 0.5 and 2 times as fast" in printed.err
+    assert (
+        "precision: float32 (on this CPU the model's products of 16 and 512 tokens in bfloat16 are 0.5 and 2 times as fast"
+        in printed.err
+    )
     assert f"texts are truncated after {LENGTH} tokens" in printed.out
     exact = ask(tmp_path / "exact" / "1", text=TEXTS)["mean"]
     monkeypatch.setattr(run, "write_saved_model", lambda module, folder, version: module)

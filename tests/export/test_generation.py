@@ -83,7 +83,11 @@ BEAMS = {"method": "beam_search", "beams": 3, "n_best": 2, "no_repeat_ngram": 2,
 @pytest.mark.parametrize(
     "kind, settings, static",
     [
-        ("gpt", {}, True), ("gpt", SAMPLE, False), ("gpt", BEAMS, False), ("t5", SAMPLE, True), ("pairs", {}, False),
+        ("gpt", {}, True),
+        ("gpt", SAMPLE, False),
+        ("gpt", BEAMS, False),
+        ("t5", SAMPLE, True),
+        ("pairs", {}, False),
         ("prefix", BEAMS, True),
     ],
     ids=["gpt-greedy-static", "gpt-sample", "gpt-beams", "t5-sample-static", "pairs-greedy", "prefix-beams-static"],

@@ -14,7 +14,13 @@ PAIRS = [
     {"sentence1": "naïve 漢字 cat 🙂", "start1": 6, "end1": 8, "sentence2": "cat " * 9, "start2": 0, "end2": 3},
 ]
 SINGLE = [
-    {"text": "the cat sat on the mat", "span1_text": "the cat", "span1_index": 0, "span2_text": "mat", "span2_index": 5},
+    {
+        "text": "the cat sat on the mat",
+        "span1_text": "the cat",
+        "span1_index": 0,
+        "span2_text": "mat",
+        "span2_index": 5,
+    },
     {"text": "in paris the cat", "span1_text": "paris", "span1_index": 1, "span2_text": "the", "span2_index": 2},
 ]
 QUERIES = [
@@ -44,7 +50,9 @@ def test_marked_words(rows):
     for one, row in zip(found, expected):
         assert one == pytest.approx(row["probabilities"], abs=1e-5)
     assert set(found[-1].values()) == {0.0}
-    features = module.features(starts=tf.constant(starts), ends=tf.constant(ends), **{k: tf.constant(v) for k, v in texts.items()})
+    features = module.features(
+        starts=tf.constant(starts), ends=tf.constant(ends), **{k: tf.constant(v) for k, v in texts.items()}
+    )
     by_ids = module.answer_ids(**features)
     np.testing.assert_allclose(by_ids["probabilities"], answer["probabilities"], atol=1e-5)
     wrong = tf.fill(tf.shape(features["spans"]), 99)
@@ -59,7 +67,10 @@ def test_a_word_beyond_the_sequence_length_has_no_label():
     text, marks = "cat " * 20, {"starts": tf.constant([[0, 20], [0, 24]]), "ends": tf.constant([[3, 23], [3, 27]])}
     spans = module.features(tf.constant([text, text]), **marks)["spans"].numpy()
     np.testing.assert_array_equal(spans, [[[1, 2], [6, 7]], [[1, 2], [0, 0]]])  # 6 tokens between [CLS] and [SEP]
-    assert [bool(label) for label in module.answer_text(tf.constant([text, text]), **marks)["label"].numpy()] == [True, False]
+    assert [bool(label) for label in module.answer_text(tf.constant([text, text]), **marks)["label"].numpy()] == [
+        True,
+        False,
+    ]
 
 
 def test_entities_that_fill_a_placeholder():

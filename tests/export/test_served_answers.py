@@ -75,7 +75,9 @@ def test_choices_are_those_of_rows_packed_by_hand(exports, models, tokenizer):
     for i, some in enumerate(pairs):
         logits = [models.choices.outputs(row(tokenizer, *pair)).numpy()[0, 0] for pair in some if pair]
         wanted = iter(softmax(np.array([logits]))[0])
-        np.testing.assert_allclose(answer["probabilities"][i], [next(wanted) if pair else 0 for pair in some], atol=1e-6)
+        np.testing.assert_allclose(
+            answer["probabilities"][i], [next(wanted) if pair else 0 for pair in some], atol=1e-6
+        )
         best = int(np.argmax(answer["probabilities"][i]))
         assert (answer["label"][i], answer["answer"][i].decode()) == (best, options[i][best])
     assert (answer["label"][2], answer["answer"][2], answer["probabilities"][2].tolist()) == (-1, b"", [0, 0, 0])
@@ -194,7 +196,10 @@ def test_the_answer_does_not_depend_on_the_rest_of_the_batch(exports):
 @pytest.mark.parametrize(
     "make, message",
     [
-        (lambda m, t: ServedClassifier(m, t, LABELS, sequence_length=33), "sequence_length=33 is beyond the model's 32"),
+        (
+            lambda m, t: ServedClassifier(m, t, LABELS, sequence_length=33),
+            "sequence_length=33 is beyond the model's 32",
+        ),
         (lambda m, t: ServedTagger(m, t, TAGS, 16, words="whitspace"), "did you mean 'whitespace'"),
         (lambda m, t: ServedMaskedLM(m, t, 16, top_k=0), "top_k=0 must be a whole number between 1 and"),
     ],

@@ -16,7 +16,22 @@ from damage import cases
 pytestmark = pytest.mark.slow
 
 #: What a served text may hold beyond any characters: marks of the tokenizer, masks, blanks of all sorts.
-PARTS = [*TEXTS[:4], "[MASK]", "[CLS]", "[PAD]", "##", " ", "\n", "\u3000", "\u200b", "\x00", "한", "🙂", "e\u0301", "a" * 300]
+PARTS = [
+    *TEXTS[:4],
+    "[MASK]",
+    "[CLS]",
+    "[PAD]",
+    "##",
+    " ",
+    "\n",
+    "\u3000",
+    "\u200b",
+    "\x00",
+    "한",
+    "🙂",
+    "e\u0301",
+    "a" * 300,
+]
 texts = st.one_of(st.text(max_size=40), st.lists(st.sampled_from(PARTS), max_size=30).map("".join))
 raw = texts.map(lambda text: text.encode("utf-8", "surrogatepass")) | st.binary(max_size=40)
 NAMES = ["classifier", "pairs", "regressor", "tagger", "tagger_whitespace", "masked_lm", "embedding"]
@@ -80,7 +95,10 @@ def test_ids(served, name, data):
 @given(questions=st.lists(st.tuples(raw, raw, st.lists(raw, min_size=3, max_size=3)), max_size=4))
 def test_choices(served, questions):
     rows = len(questions)
-    texts = {name: tf.constant([q[i] for q in questions], tf.string, [rows]) for i, name in enumerate(("context", "question"))}
+    texts = {
+        name: tf.constant([q[i] for q in questions], tf.string, [rows])
+        for i, name in enumerate(("context", "question"))
+    }
     options = tf.constant([q[2] for q in questions], tf.string, [rows, 3])
     answer = served["choices"].signatures["serving_default"](**texts, options=options)
     check(answer, rows)

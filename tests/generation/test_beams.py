@@ -104,7 +104,9 @@ def test_one_beam_without_penalty_is_greedy():
 
     logits, prompts = table(9, seed=4), [[1, 2], [3, 1], [8, 8]]
     restrictions = Restrictions(stop_ids=(STOP,))
-    config = GenerationConfig(method="beam_search", beams=1, length_penalty=0.0, max_new_tokens=10, beam_variant="huggingface")
+    config = GenerationConfig(
+        method="beam_search", beams=1, length_penalty=0.0, max_new_tokens=10, beam_variant="huggingface"
+    )
     beam = beam_search(MarkovSteps(logits, prompts, 10), config, restrictions)
     greedy = generate_tokens(MarkovSteps(logits, prompts, 10), GenerationConfig(max_new_tokens=10), restrictions)
     np.testing.assert_array_equal(beam["token_ids"][:, 0], greedy["token_ids"])

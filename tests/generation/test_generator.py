@@ -12,7 +12,10 @@ from bert_tf.models import GPT2Config, GPT2Decoder
 from bert_tf.tokenizers import Frame, WordPieceTokenizer
 from bert_tf.tokenizers.bpe.training import train_byte_level_bpe
 
-TEXTS = ["the state of the union is strong, and the people of the union know it.", "안녕하세요 여러분, 다시 만나서 반갑습니다."] * 30
+TEXTS = [
+    "the state of the union is strong, and the people of the union know it.",
+    "안녕하세요 여러분, 다시 만나서 반갑습니다.",
+] * 30
 PROMPTS = ["the", "the people of the union", "안녕 여러분", "strong, and the"]
 
 
@@ -124,7 +127,9 @@ def test_a_stop_string_that_no_text_has_is_refused(model):
     generate = TextGenerator(model, WordPieceTokenizer("[PAD] [UNK] [CLS] [SEP] [MASK] the union ##s .".split()))
     for written in ("the union", "nio"):  # also a part of a word
         generate.stop_strings(GenerationConfig(stop_strings=(written,)))
-    with pytest.raises(ConfigError, match=r"cannot write the stop string 'The': it reads 'a The a' as .*choose another"):
+    with pytest.raises(
+        ConfigError, match=r"cannot write the stop string 'The': it reads 'a The a' as .*choose another"
+    ):
         generate(["the"], GenerationConfig(max_new_tokens=4, stop_strings=("the", "The")))
 
 
@@ -171,7 +176,13 @@ def test_generation_in_a_graph_of_unknown_shapes(model, tokenizer):
     """What an export holds: sizes and the number of new tokens are inputs."""
     import tensorflow as tf
 
-    @tf.function(input_signature=[tf.TensorSpec([None, None], tf.int32), tf.TensorSpec([None, None], tf.bool), tf.TensorSpec([], tf.int32)])
+    @tf.function(
+        input_signature=[
+            tf.TensorSpec([None, None], tf.int32),
+            tf.TensorSpec([None, None], tf.bool),
+            tf.TensorSpec([], tf.int32),
+        ]
+    )
     def function(token_ids, mask, new):
         steps = DecoderSteps(model, token_ids, mask, new)
         return generate_tokens(steps, GenerationConfig(), Restrictions())["token_ids"]

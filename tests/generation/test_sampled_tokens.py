@@ -108,7 +108,9 @@ def test_of_equal_logits_exactly_k_stay_and_the_token_that_crosses_p_stays():
 
 def test_only_allowed_tokens_come():
     restrictions = Restrictions(stop_ids=(STOP,), allowed_ids=(3, 5))
-    result = generate_tokens(MarkovSteps(LOGITS, [[1, 2]], 20), GenerationConfig(max_new_tokens=20), restrictions, filler=3)
+    result = generate_tokens(
+        MarkovSteps(LOGITS, [[1, 2]], 20), GenerationConfig(max_new_tokens=20), restrictions, filler=3
+    )
     assert set(np.asarray(result["token_ids"]).ravel().tolist()) <= {STOP, 3, 5}
 
 

@@ -62,12 +62,16 @@ def byte_level(folder, kind):
         return transformers.GPT2Tokenizer(str(folder / "vocab.json"), str(folder / "merges.txt")), raw.get_vocab_size()
     roberta = kind == "RobertaTokenizer"
     special = ["<s>", "<pad>", "</s>", "<unk>", "<mask>"] if roberta else ["[CLS]", "[PAD]", "[SEP]", "[UNK]", "[MASK]"]
-    trainer = trainers.BpeTrainer(vocab_size=268, special_tokens=special, initial_alphabet=pre_tokenizers.ByteLevel.alphabet())
+    trainer = trainers.BpeTrainer(
+        vocab_size=268, special_tokens=special, initial_alphabet=pre_tokenizers.ByteLevel.alphabet()
+    )
     raw.train_from_iterator(TEXT, trainer)
     if roberta:
         raw.model.save(str(folder))
         tokenizer = transformers.RobertaTokenizer(str(folder / "vocab.json"), str(folder / "merges.txt"))
-        (folder / "tokenizer_config.json").write_text(json.dumps({"tokenizer_class": "RobertaTokenizer", "model_max_length": 16}))
+        (folder / "tokenizer_config.json").write_text(
+            json.dumps({"tokenizer_class": "RobertaTokenizer", "model_max_length": 16})
+        )
         return tokenizer, raw.get_vocab_size()
     raw.post_processor = processors.TemplateProcessing(
         single="[CLS] $A [SEP]", pair="[CLS] $A [SEP] $B [SEP]", special_tokens=[("[CLS]", 0), ("[SEP]", 2)]
@@ -81,7 +85,9 @@ def byte_level(folder, kind):
 def end_of_word(folder):
     raw = Tokenizer(models.BPE(unk_token="<unk>", end_of_word_suffix="</w>"))
     raw.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
-    raw.train_from_iterator(TEXT, trainers.BpeTrainer(vocab_size=70, special_tokens=["<unk>"], end_of_word_suffix="</w>"))
+    raw.train_from_iterator(
+        TEXT, trainers.BpeTrainer(vocab_size=70, special_tokens=["<unk>"], end_of_word_suffix="</w>")
+    )
     raw.model.save(str(folder))
     settings = {"tokenizer_class": "OpenAIGPTTokenizer", "unk_token": "<unk>", "model_max_length": 16}
     (folder / "tokenizer_config.json").write_text(json.dumps(settings))

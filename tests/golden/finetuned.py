@@ -101,7 +101,10 @@ def make(family, fixtures):
         name = f"{prefix}For{kind}"
         settings = {}
         if LABELS[kind]:
-            settings = {"id2label": dict(enumerate(LABELS[kind])), "label2id": {n: i for i, n in enumerate(LABELS[kind])}}
+            settings = {
+                "id2label": dict(enumerate(LABELS[kind])),
+                "label2id": {n: i for i, n in enumerate(LABELS[kind])},
+            }
         if kind == "SequenceClassification" and family == "distilbert":
             settings = {"num_labels": 1, "problem_type": "regression"}
         if family == "modernbert" and kind == "SequenceClassification":

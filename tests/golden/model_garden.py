@@ -36,7 +36,9 @@ def write(folder, items, **arrays):
                   hidden_act="gelu", hidden_dropout_prob=0.1, attention_probs_dropout_prob=0.1,
                   max_position_embeddings=16, type_vocab_size=2, initializer_range=0.02)  # fmt: skip
     (folder / "bert_config.json").write_text(json.dumps(config))
-    (folder / "vocab.txt").write_text("".join(f"{t}\n" for t in ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *"abcdefgh"]))
+    (folder / "vocab.txt").write_text(
+        "".join(f"{t}\n" for t in ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *"abcdefgh"])
+    )
     np.savez_compressed(folder / "expected.npz", **{k: np.asarray(v) for k, v in arrays.items()})
     print(folder.name, sum(f.stat().st_size for f in folder.iterdir()))
 

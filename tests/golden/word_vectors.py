@@ -1,7 +1,7 @@
 """Writes tests/fixtures/word_vectors: three vectors as gensim writes them, and what gensim reads.
 
-    pip install gensim==4.4.0
-    python tests/golden/word_vectors.py
+pip install gensim==4.4.0
+python tests/golden/word_vectors.py
 """
 
 from pathlib import Path

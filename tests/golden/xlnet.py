@@ -29,9 +29,7 @@ PRETRAINING = {
         batch=4, lengths=(9, 12),
     ),
 }  # fmt: skip
-FINETUNING = {
-    "erf_padded": dict(ff_activation="gelu", layer_norm_eps=1e-6, batch=3, length=75),
-}
+FINETUNING = {"erf_padded": dict(ff_activation="gelu", layer_norm_eps=1e-6, batch=3, length=75)}
 GRADIENTS = (
     "transformer.word_embedding.weight",
     "transformer.mask_emb",

@@ -67,10 +67,7 @@ def test_predict_batched_with_changing_lengths(encoder):
     rows = [tokens(n, seed=n) for n in (4, 7, 5)]
     dataset = tf.data.Dataset.from_generator(
         lambda: ({"token_ids": r, "padding_mask": np.ones(len(r), bool)} for r in rows),
-        output_signature={
-            "token_ids": tf.TensorSpec([None], tf.int32),
-            "padding_mask": tf.TensorSpec([None], tf.bool),
-        },
+        output_signature={"token_ids": tf.TensorSpec([None], tf.int32), "padding_mask": tf.TensorSpec([None], tf.bool)},
     ).padded_batch(3)
     pooled = encoder.predict(dataset, verbose=0)["pooled_output"]
     for row, ours in zip(rows, pooled):
@@ -131,7 +128,9 @@ def test_lists_and_arrays_beside_tensors_are_inputs_too():
 @pytest.mark.parametrize("name", ["padding_mask", "segment_ids", "sequence_ids", "position_ids"])
 @pytest.mark.parametrize("shape", [(2, 5), (2, 1), (3, 4)])
 def test_masks_and_ids_are_as_long_as_the_tokens(encoder, name, shape):
-    with pytest.raises(DataError, match=rf"'{name}' has the shape .* and 'token_ids' \(2, 4\); give one value for each"):
+    with pytest.raises(
+        DataError, match=rf"'{name}' has the shape .* and 'token_ids' \(2, 4\); give one value for each"
+    ):
         encoder({"token_ids": tokens(2, 4), name: np.ones(shape, bool if name == "padding_mask" else "int32")})
 
 

@@ -33,7 +33,10 @@ SIZES = {"vocabulary_size": 50, "hidden_size": 24, "num_layers": 2, "num_heads":
         ({"preset": "bert_base", "vocabulary_size": 10**8}, "^'model.vocabulary_size' is .* at most 10,000,000"),
         ({"preset": "bert_base", "layer_norm_epsilon": 0}, "^'model.layer_norm_epsilon' is 0.0; it must be above 0"),
         ({"preset": "bert_base", "dropout": 1}, "^'model.dropout' is 1.0; it must be at least 0 and below 1"),
-        ({"preset": "bert_base", "activation": "gelu_tan"}, "^'model.activation' is 'gelu_tan'; did you mean 'gelu_tanh'"),
+        (
+            {"preset": "bert_base", "activation": "gelu_tan"},
+            "^'model.activation' is 'gelu_tan'; did you mean 'gelu_tanh'",
+        ),
         ({"preset": "bert_base", "num_heads": 7}, "^model: hidden_size=768 is not a multiple of num_heads=7"),
         ({"preset": "modernbert_base", "num_heads": 256}, "rotary positions need an even head size, got 3"),
         ({"family": "bert"} | {k: v for k, v in SIZES.items() if k != "num_heads"}, "^missing key 'model.num_heads'"),
@@ -56,7 +59,9 @@ def test_a_generator_that_cannot_be_is_refused_too():
 
 @pytest.mark.parametrize("family", FAMILIES)
 def test_a_section_describes_its_configuration(family):
-    own = dict.fromkeys(("albert", "electra", "bilstm"), "embedding_size") | dict.fromkeys(("t5", "t5_encoder", "t5_decoder"), "head_size")
+    own = dict.fromkeys(("albert", "electra", "bilstm"), "embedding_size") | dict.fromkeys(
+        ("t5", "t5_encoder", "t5_decoder"), "head_size"
+    )
     own = {own[family]: 8} if family in own else {}
     fields = {field.name for field in dataclasses.fields(FAMILIES[family].config)}
     given = {name: value for name, value in ({"dropout": 0.25} | SIZES | own).items() if name in fields}

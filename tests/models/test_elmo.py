@@ -134,7 +134,10 @@ def test_truncated_backpropagation_cuts_the_gradient_and_not_the_state(backwards
 
 def test_output_dropout_is_behind_the_skip_and_in_the_last_layer_alone():
     keras.utils.set_random_seed(0)
-    layer, x = BidirectionalLayer(8, 16, 3.0, 3.0, skips=True, dropout=0.0, output_dropout=0.5), np.ones((4, 16, 32), "float32")
+    layer, x = (
+        BidirectionalLayer(8, 16, 3.0, 3.0, skips=True, dropout=0.0, output_dropout=0.5),
+        np.ones((4, 16, 32), "float32"),
+    )
     after, before = (np.asarray(layer(x, training=training)[0]) for training in (True, False))
     kept = after != 0
     assert abs(kept.mean() - 0.5) < 3 * 0.5 / np.sqrt(after.size)
@@ -164,7 +167,10 @@ def test_character_embeddings_are_the_formula():
 
 def test_a_mix_normalizes_over_real_tokens():
     rng = np.random.default_rng(2)
-    states, mask = rng.normal(3, 2, size=(2, 2, 3, 4)).astype("float32"), np.array([[True, True, False], [True, True, True]])
+    states, mask = (
+        rng.normal(3, 2, size=(2, 2, 3, 4)).astype("float32"),
+        np.array([[True, True, False], [True, True, True]]),
+    )
     mix = ScalarMix(2, normalizes=True)
     mix.build()
     mix.weight.assign([0.5, -0.5])

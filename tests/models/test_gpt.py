@@ -385,7 +385,9 @@ def test_what_cannot_be_written_or_read(published, tmp_path):
         ConfigError, match="cannot say intermediate_size=40: the code it is for has 4 . hidden_size = 96"
     ):
         bert_tf.save(narrow, published["gpt2"][1], tmp_path / "a", format="tf1")
-    with pytest.raises(ConfigError, match="means num_heads=1, this model has 3; write format 'hf' if it can hold that, or keep the run"):
+    with pytest.raises(
+        ConfigError, match="means num_heads=1, this model has 3; write format 'hf' if it can hold that, or keep the run"
+    ):
         bert_tf.save(make("gpt1"), None, tmp_path / "b", format="numpy")
     with pytest.raises(ConfigError, match="'gpt2' has no checkpoints of format 'numpy'"):
         bert_tf.save(narrow, None, tmp_path / "c", format="numpy")

@@ -49,7 +49,9 @@ def test_logits_are_the_table_and_its_bias():
     factors = [np.asarray(factor) for factor in model.output_factors(x)]
     np.testing.assert_allclose(factors[0] @ factors[1].T, expected, atol=1e-5)
     features = {"token_ids": rng.integers(0, 37, (2, 6)).astype("int32")}
-    losses = [CausalLM(model, loss_block=block).loss_sums(features, training=False)[0]["causal_lm"] for block in (None, 4)]
+    losses = [
+        CausalLM(model, loss_block=block).loss_sums(features, training=False)[0]["causal_lm"] for block in (None, 4)
+    ]
     assert float(losses[0]) == pytest.approx(float(losses[1]), rel=1e-5)
     tied = make(tied=True, embedding_size=12)
     assert tied.output_table is tied.embedding_table and tied.output_bias is None
@@ -75,7 +77,9 @@ def test_embeddings_lose_the_same_numbers_at_all_positions():
 
 def test_the_output_of_each_lstm_has_dropout():
     model, ids = make(dropout=0.5, embedding_dropout=0.0, num_layers=1), np.arange(36, dtype=np.int32).reshape(4, 9)
-    whole, dropped = (np.asarray(model({"token_ids": ids}, training=training)["sequence_output"]) for training in (False, True))
+    whole, dropped = (
+        np.asarray(model({"token_ids": ids}, training=training)["sequence_output"]) for training in (False, True)
+    )
     kept = dropped != 0
     assert abs(kept.mean() - 0.5) < 3 * np.sqrt(0.25 / kept.size)
     np.testing.assert_allclose(dropped[kept], 2 * whole[kept], rtol=1e-5)

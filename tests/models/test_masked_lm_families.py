@@ -20,9 +20,7 @@ from bert_tf.models import (
 from bert_tf.models.families import build_config, build_encoder
 from bert_tf.objectives import MaskedLM
 
-SIZES = dict(
-    vocabulary_size=50, hidden_size=24, num_layers=4, num_heads=3, intermediate_size=40, initializer_range=0.3
-)
+SIZES = dict(vocabulary_size=50, hidden_size=24, num_layers=4, num_heads=3, intermediate_size=40, initializer_range=0.3)
 CONFIGS = {
     "roberta": RobertaConfig(**SIZES, max_positions=16),
     "albert": AlbertConfig(**SIZES, embedding_size=10, num_groups=2, max_positions=16),
@@ -44,8 +42,7 @@ def test_positions_follow_the_tokenizers_padding_id_where_they_depend_on_it():
 
 
 @pytest.mark.parametrize(
-    "name",
-    [n for n, known in PRESETS.items() if type(known.config) in {type(c) for c in CONFIGS.values()}],
+    "name", [n for n, known in PRESETS.items() if type(known.config) in {type(c) for c in CONFIGS.values()}]
 )
 def test_published_parameter_counts(name):
     config = PRESETS[name].config
@@ -97,9 +94,7 @@ def test_roberta_without_a_segment_row_as_fairseq():
     for variable in encoder.weights:
         variable.assign(weights[variable.path])
     inputs = {"token_ids": tokens(2, 7), "segment_ids": tokens(2, 7) % 2}
-    np.testing.assert_allclose(
-        encoder(inputs)["sequence_output"], with_row(inputs)["sequence_output"], atol=1e-6
-    )
+    np.testing.assert_allclose(encoder(inputs)["sequence_output"], with_row(inputs)["sequence_output"], atol=1e-6)
 
 
 # === ALBERT ===
@@ -108,14 +103,11 @@ ATTENTION, FEED_FORWARD = 4 * (24 * 24 + 24) + 2 * 24, 2 * 24 * 40 + 40 + 24 + 2
 
 
 @pytest.mark.parametrize(
-    "share, attentions, feed_forwards",
-    [("all", 4, 4), ("attention", 4, 12), ("feed_forward", 12, 4), ("none", 12, 12)],
+    "share, attentions, feed_forwards", [("all", 4, 4), ("attention", 4, 12), ("feed_forward", 12, 4), ("none", 12, 12)]
 )
 def test_albert_shares_what_it_is_told_to(share, attentions, feed_forwards):
     """Six layers of two blocks in two groups: against a model that shares nothing, told to be equal."""
-    config = AlbertConfig(
-        **SIZES | {"num_layers": 6}, embedding_size=10, share=share, num_groups=2, inner_groups=2
-    )
+    config = AlbertConfig(**SIZES | {"num_layers": 6}, embedding_size=10, share=share, num_groups=2, inner_groups=2)
     encoder = AlbertEncoder(config)
     others = 50 * 10 + 512 * 10 + 2 * 10 + 2 * 10 + 10 * 24 + 24 + 24 * 24 + 24
     assert encoder.count_params() == others + attentions * ATTENTION + feed_forwards * FEED_FORWARD
@@ -134,9 +126,7 @@ def test_albert_shares_what_it_is_told_to(share, attentions, feed_forwards):
             path = f"transformer_group_{number}_layer_{inner}/{rest}"
         variable.assign(weights[path])
     inputs = {"token_ids": tokens(2, 9)}
-    np.testing.assert_allclose(
-        encoder(inputs)["sequence_output"], separate(inputs)["sequence_output"], atol=1e-5
-    )
+    np.testing.assert_allclose(encoder(inputs)["sequence_output"], separate(inputs)["sequence_output"], atol=1e-5)
 
 
 def test_albert_paper_counts_of_the_ways_to_share():

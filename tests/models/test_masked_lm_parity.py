@@ -94,11 +94,7 @@ def case(request):
     config = make_config(json.loads(str(golden["settings"])))
     pair_task = "sop" if "pair_logits" in golden else None
     encoder = build_encoder(
-        config,
-        pooler=pair_task is not None,
-        output_hidden_states=True,
-        output_attention_scores=True,
-        dtype="float32",
+        config, pooler=pair_task is not None, output_hidden_states=True, output_attention_scores=True, dtype="float32"
     )
     model = MaskedLM(encoder, pair_task=pair_task)
     load_weights(model, part(golden, "weights/"), family.HF_WEIGHTS)

@@ -97,9 +97,7 @@ def test_gradients(case):
 
 
 def steps_of(model, golden, new):
-    return EncoderDecoderSteps(
-        model, golden["token_ids"].astype("int32"), golden["padding_mask"], new, start_id=0
-    )
+    return EncoderDecoderSteps(model, golden["token_ids"].astype("int32"), golden["padding_mask"], new, start_id=0)
 
 
 def test_generated_texts_are_those_of_generate(case):
@@ -166,7 +164,16 @@ def test_mesh_tensorflow_names_there_and_back(case):
     extra = {"global_step": np.zeros(()), "shared/embedding_slot_vr": np.zeros(3)}
     older = {name.replace("encoder/rms_norm", "encoder/final_layer_norm"): value for name, value in arrays.items()}
     load_weights(again, older | extra, t5.TF1_WEIGHTS)
-    sizes = ("num_layers", "num_decoder_layers", "num_heads", "head_size", "intermediate_size", "gated", "tied", "num_buckets")
+    sizes = (
+        "num_layers",
+        "num_decoder_layers",
+        "num_heads",
+        "head_size",
+        "intermediate_size",
+        "gated",
+        "tied",
+        "num_buckets",
+    )
     assert [getattr(config, n) for n in sizes] == [getattr(model.config, n) for n in sizes]
 
 
@@ -225,7 +232,9 @@ def test_a_mask_of_the_decoder_is_as_long_as_its_tokens():
     model, ids = make(), np.ones((2, 4), "int32")
     given = {"token_ids": ids, "padding_mask": ids > 0, "decoder_token_ids": ids[:, :3]}
     assert model(given | {"decoder_padding_mask": ids[:, :3] > 0})["sequence_output"].shape == (2, 3, 20)
-    with pytest.raises(DataError, match=r"'decoder_padding_mask' has the shape \(2, 4\) and 'decoder_token_ids' \(2, 3\)"):
+    with pytest.raises(
+        DataError, match=r"'decoder_padding_mask' has the shape \(2, 4\) and 'decoder_token_ids' \(2, 3\)"
+    ):
         model(given | {"decoder_padding_mask": ids > 0})
 
 
@@ -250,7 +259,10 @@ def test_shared_layers_cannot_be_written(tmp_path):
 
 
 def test_shared_layers():
-    own, shared = (T5(T5Config(**SIZES | {"num_decoder_layers": 3, "intermediate_size": 28, "share_layers": s})) for s in (False, True))
+    own, shared = (
+        T5(T5Config(**SIZES | {"num_decoder_layers": 3, "intermediate_size": 28, "share_layers": s}))
+        for s in (False, True)
+    )
     one_layer = 4 * 20 * 18 + 2 * 20 * 28 + 2 * 20
     assert own.count_params() - shared.count_params() == 3 * one_layer
     with pytest.raises(ConfigError, match="share_layers needs as many layers"):

@@ -39,7 +39,9 @@ def folder(tmp_path_factory):
     tokenizer = train_unigram(TEXTS * 20, 30, family="t5")
     whole = T5(T5Config(tokenizer.vocabulary_size, 20, **SIZES))
     bert_tf.save(Denoising(whole), tokenizer, folder / "theirs", "hf")
-    (folder / "labelled.tsv").write_text("text\tlabel\nthe union\tgood\npeople of the state\tbad\nstrong people\tgood\n")
+    (folder / "labelled.tsv").write_text(
+        "text\tlabel\nthe union\tgood\npeople of the state\tbad\nstrong people\tgood\n"
+    )
     (folder / "tagged.conll").write_text("the O\nunion B\n\npeople B\nof O\nthe O\nstate B\n")
     return folder, whole, tokenizer
 
@@ -80,7 +82,10 @@ def test_a_published_t5_is_opened_as_its_encoder_and_written_as_their_class(fold
     folder, whole, tokenizer = folder
     features = tokenizer.pack(tokenizer.tokenize(TEXTS), sequence_length=12)
     expected = whole.encode(features["token_ids"], features["padding_mask"])
-    for loaded in (bert_tf.load(folder / "theirs", family="t5_encoder").encoder, load_encoder(folder / "theirs", pooler=False)[0]):
+    for loaded in (
+        bert_tf.load(folder / "theirs", family="t5_encoder").encoder,
+        load_encoder(folder / "theirs", pooler=False)[0],
+    ):
         assert type(loaded) is T5Encoder
         np.testing.assert_array_equal(loaded(features)["sequence_output"], expected)
     bert_tf.save(loaded, tokenizer, tmp_path / "written", "hf")
@@ -102,7 +107,11 @@ def test_a_published_t5_is_opened_as_its_encoder_and_written_as_their_class(fold
 def test_a_class_of_their_taggers(folder, tmp_path):
     folder, whole, tokenizer = folder
     theirs = json.loads((folder / "theirs" / "config.json").read_text())
-    theirs |= {"architectures": ["T5ForTokenClassification"], "id2label": {"0": "O", "1": "B"}, "classifier_dropout": 0.0}
+    theirs |= {
+        "architectures": ["T5ForTokenClassification"],
+        "id2label": {"0": "O", "1": "B"},
+        "classifier_dropout": 0.0,
+    }
     arrays = load_file(folder / "theirs" / "model.safetensors")
     kept = {f"transformer.{name}": x for name, x in arrays.items() if name.startswith(("shared.", "encoder."))}
     kernel, bias = np.random.default_rng(0).normal(size=(2, 20)).astype("float32"), np.array([0.5, -0.5], "float32")
@@ -164,7 +173,10 @@ def test_its_vectors_are_exported(folder, tmp_path, family):
     bert_tf.import_run(folder / "theirs", tmp_path / "run", family=family)
     served = tf.saved_model.load(str(export_run(tmp_path / "run", kind="embedding", precision="float32")))
     features = tokenizer.pack(tokenizer.tokenize(TEXTS), sequence_length=64)
-    states, real = np.asarray(whole.encode(features["token_ids"], features["padding_mask"])), features["padding_mask"].numpy()
+    states, real = (
+        np.asarray(whole.encode(features["token_ids"], features["padding_mask"])),
+        features["padding_mask"].numpy(),
+    )
     found = served.signatures["serving_default"](tf.constant(TEXTS))["mean"]
     np.testing.assert_allclose(found, [x[mask].mean(axis=0) for x, mask in zip(states, real)], atol=2e-5)
 
@@ -178,5 +190,7 @@ def test_another_encoder_decoder_is_still_refused(folder):
     config = TransformerConfig(40, 16, num_layers=1, num_heads=2, intermediate_size=32)
     assert encoder_alone(config) is config
     task = build_task({"kind": "classification", "labels": ["a", "b"], "sequence_length": 12}, folder[2])
-    with pytest.raises(ConfigError, match="the tasks fine-tune encoders and decoders, and Transformer is an encoder-decoder"):
+    with pytest.raises(
+        ConfigError, match="the tasks fine-tune encoders and decoders, and Transformer is an encoder-decoder"
+    ):
         task.model(Transformer(config))

@@ -61,7 +61,9 @@ def case(request):
 def test_every_dtype_policy(dtype):
     ids = np.ones((1, 3), "int32")
     output = Transformer(TransformerConfig(**SIZES), dtype=dtype)({"token_ids": ids, "decoder_token_ids": ids})
-    assert output["sequence_output"].dtype == dtype and np.isfinite(np.asarray(output["sequence_output"], "float32")).all()
+    assert (
+        output["sequence_output"].dtype == dtype and np.isfinite(np.asarray(output["sequence_output"], "float32")).all()
+    )
 
 
 def loss_of(model, golden):

@@ -35,7 +35,9 @@ def test_each_half_is_a_one_directional_model():
     inputs = {"token_ids": ids, "padding_mask": mask, "sequence_ids": texts, "position_ids": places}
     found = np.asarray(both(inputs)["sequence_output"])
     flipped = {name: value[:, ::-1].copy() for name, value in inputs.items()}
-    expected = np.concatenate([forward(inputs)["sequence_output"], backward(flipped)["sequence_output"][:, ::-1]], axis=-1)
+    expected = np.concatenate(
+        [forward(inputs)["sequence_output"], backward(flipped)["sequence_output"][:, ::-1]], axis=-1
+    )
     np.testing.assert_allclose(found[mask], expected[mask], atol=1e-5)
     outputs = both({"token_ids": ids, "padding_mask": mask})
     x, pooled = np.asarray(outputs["sequence_output"]), outputs["pooled_output"]

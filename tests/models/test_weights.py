@@ -8,9 +8,7 @@ from bert_tf.models.bert import HF_WEIGHTS
 from bert_tf.models.weights import WeightMap, export_weights, load_weights
 from bert_tf.objectives import MaskedLM
 
-CONFIG = BertConfig(
-    vocabulary_size=9, hidden_size=4, num_layers=12, num_heads=2, intermediate_size=6, max_positions=5
-)
+CONFIG = BertConfig(vocabulary_size=9, hidden_size=4, num_layers=12, num_heads=2, intermediate_size=6, max_positions=5)
 QUERY = "bert.encoder.layer.11.attention.self.query.weight"
 
 

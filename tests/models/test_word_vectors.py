@@ -52,7 +52,9 @@ def test_lstm_formula():
     encoder = BiLstmEncoder(BiLstmConfig(20, 8, embedding_size=6, initializer_range=1.0), pooler=True)
     outputs = encoder({"token_ids": IDS, "padding_mask": MASK})
     layer = encoder.get_layer("lstm_0")
-    forward, backward = ([np.float64(w) for w in part.get_weights()] for part in (layer.forward_layer, layer.backward_layer))
+    forward, backward = (
+        [np.float64(w) for w in part.get_weights()] for part in (layer.forward_layer, layer.backward_layer)
+    )
     for row, length in enumerate(MASK.sum(1)):
         x = np.float64(encoder.embedding_table)[IDS[row, :length]]
         expected = np.concatenate([lstm(x, *forward), lstm(x[::-1], *backward)[::-1]], -1)

@@ -48,7 +48,13 @@ def features():
     shifted = np.pad(target_ids, [(0, 0), (1, 0)])[:, :-1]
     source = draw.integers(2, 37, (3, 5)).astype("int32")
     padding_mask = np.arange(5) < np.array([[5], [2], [4]])
-    return {"token_ids": source, "padding_mask": padding_mask, "decoder_token_ids": shifted, "target_ids": target_ids, "target_weights": weights}
+    return {
+        "token_ids": source,
+        "padding_mask": padding_mask,
+        "decoder_token_ids": shifted,
+        "target_ids": target_ids,
+        "target_weights": weights,
+    }
 
 
 @pytest.mark.parametrize("make", [

@@ -186,8 +186,13 @@ def test_prompts_without_a_known_training_have_the_frame_of_their_layout(tokeniz
     assert prefix.ids("a film") == [cls, *tokenizer.encode("a film"), sep] and prefix.frame.end == sep
     # Language modelling by denoising: the source was empty, so that prompts are continued after its separator.
     lm = Denoising(gpt2(), denoising=DenoisingConfig(method="lm"))
-    assert PromptTokenizer(lm.backbone, tokenizer, lm.frame(tokenizer)).ids("a film") == [sep, *tokenizer.encode("a film")]
-    assert lm.frame(tokenizer).start == sep and Denoising.around(gpt2(), lm.settings).frame(tokenizer) == lm.frame(tokenizer)
+    assert PromptTokenizer(lm.backbone, tokenizer, lm.frame(tokenizer)).ids("a film") == [
+        sep,
+        *tokenizer.encode("a film"),
+    ]
+    assert lm.frame(tokenizer).start == sep and Denoising.around(gpt2(), lm.settings).frame(tokenizer) == lm.frame(
+        tokenizer
+    )
     assert CausalLM(gpt2()).frame(tokenizer) is None
 
 

@@ -44,7 +44,10 @@ def test_loss_equals_numpy_in_float64(z_loss):
 def test_a_row_adds_what_it_adds_alone():
     model, features = Denoising(T5(CONFIG)), batch(4)
     whole = model.loss_sums(features, training=False)[0]["denoising"]
-    parts = [model.loss_sums({k: v[i : i + 1] for k, v in features.items()}, training=False)[0]["denoising"] for i in range(4)]
+    parts = [
+        model.loss_sums({k: v[i : i + 1] for k, v in features.items()}, training=False)[0]["denoising"]
+        for i in range(4)
+    ]
     assert float(whole) == pytest.approx(float(sum(parts)), rel=1e-5)
 
 
@@ -71,7 +74,9 @@ def test_settings_there_and_back(tmp_path):
 
 
 def test_refusals():
-    with pytest.raises(ConfigError, match="denoising trains encoder_decoders and decoders, and BertEncoder is of the kind encoder"):
+    with pytest.raises(
+        ConfigError, match="denoising trains encoder_decoders and decoders, and BertEncoder is of the kind encoder"
+    ):
         Denoising(BertEncoder(BertConfig(30, 16, 2, 2, 32)))
     with pytest.raises(DataError, match="the batch has no 'decoder_token_ids'"):
         Denoising(T5(CONFIG))({"token_ids": batch()["token_ids"]})

@@ -138,9 +138,7 @@ def test_xla_compiles_forward_loss_and_gradients(dtype):
         return losses, metrics, tape.gradient(total, model.backbone.trainable_variables[-1].value)
 
     signature = {k: tf.TensorSpec(v.shape, v.dtype) for k, v in features.items()}
-    results = [
-        tf.function(step, jit_compile=xla, input_signature=[signature])(features) for xla in (True, False)
-    ]
+    results = [tf.function(step, jit_compile=xla, input_signature=[signature])(features) for xla in (True, False)]
     tolerance = 1e-5 if dtype == "float32" else 0.03
     for a, b in zip(tf.nest.flatten(results[0]), tf.nest.flatten(results[1])):
         np.testing.assert_allclose(a, b, rtol=tolerance, atol=tolerance)

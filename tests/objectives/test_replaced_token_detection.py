@@ -239,7 +239,9 @@ def test_on_the_families_with_berts_embeddings(encoder_class, more):
 
 def test_other_families_are_refused():
     for encoder_class in (XLNetEncoder, ModernBertEncoder):
-        sizes = {k: v for k, v in SIZES.items() if k in {f.name for f in dataclasses.fields(encoder_class.config_class)}}
+        sizes = {
+            k: v for k, v in SIZES.items() if k in {f.name for f in dataclasses.fields(encoder_class.config_class)}
+        }
         discriminator = encoder_class(encoder_class.config_class(**sizes))
         name = encoder_class.__name__.removesuffix("Encoder")
         with pytest.raises(ConfigError, match=f"{name}.*replaced token detection is for ELECTRA, BERT and"):

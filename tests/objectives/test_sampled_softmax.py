@@ -28,7 +28,9 @@ def chances(ids):
 def test_given_candidates_against_tensorflow():
     table, bias, x, labels, weights = problem()
     # Some are right for a row.
-    candidates = np.array([*sorted(set(labels.tolist()))[:3], *sorted(set(range(V)) - set(labels.tolist()))[:3]], "int32")
+    candidates = np.array(
+        [*sorted(set(labels.tolist()))[:3], *sorted(set(range(V)) - set(labels.tolist()))[:3]], "int32"
+    )
     found = sampled_softmax_sum(x, table, bias, labels, weights, candidates)
     expected = [1 - (1 - chances(ids)) ** 6 for ids in (labels[:, None], candidates)]  # how often in six draws
     values = (tf.constant(candidates, tf.int64), *(tf.constant(count, tf.float32) for count in expected))
@@ -37,7 +39,9 @@ def test_given_candidates_against_tensorflow():
     )
     assert float(found) == pytest.approx(float(tf.reduce_sum(losses * weights)), rel=1e-5)
     shuffled = np.random.default_rng(2).permutation(candidates)
-    assert float(sampled_softmax_sum(x, table, bias, labels, weights, shuffled)) == pytest.approx(float(found), rel=1e-6)
+    assert float(sampled_softmax_sum(x, table, bias, labels, weights, shuffled)) == pytest.approx(
+        float(found), rel=1e-6
+    )
 
 
 def test_repeated_candidates_count_once():

@@ -73,7 +73,9 @@ def rows(groups):
     }  # fmt: skip
 
 
-@pytest.mark.parametrize("make", [lambda: T5(CONFIG), lambda: Transformer(TransformerConfig(37, **SIZES))], ids=["t5", "transformer"])
+@pytest.mark.parametrize(
+    "make", [lambda: T5(CONFIG), lambda: Transformer(TransformerConfig(37, **SIZES))], ids=["t5", "transformer"]
+)
 def test_packed_pairs_are_those_alone(make):
     keras.utils.set_random_seed(0)
     model = TextToText(make(), label_smoothing=0.1)

@@ -22,7 +22,9 @@ class FakeScorer:
             ids = [self.ids.setdefault(word, len(self.ids)) for word in words]
             starts, ends = np.array(spans).T
             log_p = np.array([self.log_p.get(word, 0.0) for word in words], np.float32)
-            results.append(ScoredText(np.array(ids), starts, ends, log_p, np.array([self.ranks.get(word, 9) for word in words])))
+            results.append(
+                ScoredText(np.array(ids), starts, ends, log_p, np.array([self.ranks.get(word, 9) for word in words]))
+            )
         return results
 
     def span_scores(self, texts, spans):

@@ -76,8 +76,18 @@ def test_the_page(encoder, tmp_path):
     if BROWSER is None:
         pytest.skip("no chromium or chrome is installed")
     keys = "<script>for (const key of ['ArrowRight', 'ArrowDown', 'w']) document.onkeydown(new KeyboardEvent('keydown', {key}));</script>"
-    path.write_text(re.sub(r"; script-src 'sha256-[^']*'", "", page).replace("default-src 'none'; ", "").replace("</body>", f"{keys}</body>"))
-    options = ["--headless", "--no-sandbox", "--disable-gpu", "--enable-logging=stderr", f"--user-data-dir={tmp_path}/profile"]
+    path.write_text(
+        re.sub(r"; script-src 'sha256-[^']*'", "", page)
+        .replace("default-src 'none'; ", "")
+        .replace("</body>", f"{keys}</body>")
+    )
+    options = [
+        "--headless",
+        "--no-sandbox",
+        "--disable-gpu",
+        "--enable-logging=stderr",
+        f"--user-data-dir={tmp_path}/profile",
+    ]
     done = subprocess.run([BROWSER, *options, "--dump-dom", path.as_uri()], capture_output=True, text=True, timeout=60)
     assert "CONSOLE" not in done.stderr
     assert "layer 2, head 2</output>" in done.stdout and ">unbelievable</text>" in done.stdout

@@ -59,13 +59,21 @@ def test_options_without_context(family, known):
 def test_lama(tmp_path):
     folder = tmp_path / "TREx"
     folder.mkdir()
-    fact = {"predicate_id": "P17", "sub_label": "Paris", "obj_label": "France", "masked_sentences": ["Paris, [MASK] or [MASK]"]}
+    fact = {
+        "predicate_id": "P17",
+        "sub_label": "Paris",
+        "obj_label": "France",
+        "masked_sentences": ["Paris, [MASK] or [MASK]"],
+    }
     rows = [fact, fact, fact | {"obj_label": "Italy", "judgments": [{"judgment": "no"}]}]
     (folder / "P17.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
     (folder / "other.jsonl").write_text(json.dumps({"obj_label": "b", "masked_sentences": ["a [MASK]"]}) + "\n")
     (tmp_path / "relations.jsonl").write_text('{"relation": "P17", "template": "[X] is in [Y] ."}\n')
     plain = read_lama(folder)
-    assert [(q.kind, q.text, q.answers) for q in plain] == [("P17", "Paris, ___ or ", ("France",)), ("other", "a ___", ("b",))]
+    assert [(q.kind, q.text, q.answers) for q in plain] == [
+        ("P17", "Paris, ___ or ", ("France",)),
+        ("other", "a ___", ("b",)),
+    ]
     assert read_lama(folder, tmp_path / "relations.jsonl")[0].text == "Paris is in ___ ."
     found = run_cloze(FakeScorer({}, {"France": 0, "b": 3}), plain)
     assert (found["P17"].p_at_1, found["other"].p_at_1, found["other"].p_at_5) == (1.0, 0.0, 1.0)

@@ -61,7 +61,10 @@ def test_the_model_by_its_formula():
 
 def test_micro_f1():
     predicted, true = np.array([[1, 1, 0], [0, 0, 1]]) > 0, np.array([[1, 0, 0], [1, 0, 1]])
-    assert micro_f1(predicted, true) == pytest.approx(2 * (2 / 3) * (2 / 3) / (4 / 3)) and micro_f1(predicted, true, 1) == 4 / 7
+    assert (
+        micro_f1(predicted, true) == pytest.approx(2 * (2 / 3) * (2 / 3) / (4 / 3))
+        and micro_f1(predicted, true, 1) == 4 / 7
+    )
 
 
 @pytest.mark.slow
@@ -71,7 +74,9 @@ def test_labels_that_the_context_shows_are_found():
     keras.utils.set_random_seed(3)
     sizes = {"hidden_size": 16, "num_layers": 1, "num_heads": 2, "intermediate_size": 32, "initializer_range": 0.6}
     encoder = BertEncoder(BertConfig(tokenizer.vocabulary_size, max_positions=5, **sizes))
-    examples = [SpanExample(f"{word} film", ((len(word) + 1, len(word) + 5),), (word,)) for word in ("good", "bad", "bad")]
+    examples = [
+        SpanExample(f"{word} film", ((len(word) + 1, len(word) + 5),), (word,)) for word in ("good", "bad", "bad")
+    ]
     unseen = SpanExample("film", ((0, 4),), ("other",))
     too_long = SpanExample("good " * 9, ((0, 4),), ("good",))
     config = EdgeConfig(projection=8, hidden=8, epochs=15, dropout=0.0, learning_rate=0.05)

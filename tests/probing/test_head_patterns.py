@@ -9,12 +9,18 @@ from bert_tf.models import BertConfig, BertEncoder, GPT2Config, GPT2Decoder
 from bert_tf.probing import DependencyTree, patterns_table, read_trees, relations_table, run_heads
 from bert_tf.tokenizers import WordPieceTokenizer
 
-TOKENIZER = WordPieceTokenizer(["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *"the un ##believ ##able film is good .".split()])
+TOKENIZER = WordPieceTokenizer(
+    ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *"the un ##believ ##able film is good .".split()]
+)
 TREES = [
     DependencyTree(["the", "unbelievable", "film"], [2, 2, -1], ["det", "amod", "root"], [False] * 3),
     DependencyTree(["film", "is", "good", "."], [2, 2, -1, 2], ["nsubj", "cop", "root", "punct"], [False] * 3 + [True]),
 ]
-LINES = ["1\tfilm\t_\tNOUN\t_\t_\t3\tnsubj\t_\t_", "2-3\tisgood\t" + "\t".join("_" * 8), "2\tis\t_\tAUX\t_\t_\t3\tcop\t_\t_"]
+LINES = [
+    "1\tfilm\t_\tNOUN\t_\t_\t3\tnsubj\t_\t_",
+    "2-3\tisgood\t" + "\t".join("_" * 8),
+    "2\tis\t_\tAUX\t_\t_\t3\tcop\t_\t_",
+]
 LINES += ["3\tgood\t_\tADJ\t_\t_\t0\troot\t_\t_", "4\t.\t_\tPUNCT\t_\t_\t3\tpunct\t_\t_"]
 
 
@@ -22,7 +28,10 @@ def test_files(tmp_path):
     path = tmp_path / "a.conllu"
     path.write_text("# sent_id = 1\n" + "\n".join(LINES) + "\n\n" + "\n".join(LINES) + "\n")
     assert read_trees(path) == [TREES[1]] * 2 and len(read_trees(path, most=1)) == 1
-    for old, new, message in (("\t3\tcop", "\t9\tcop", "line 3: the head is '9'"), ("\t0\troot", "\t1\troot", "line 1: .* no tree")):
+    for old, new, message in (
+        ("\t3\tcop", "\t9\tcop", "line 3: the head is '9'"),
+        ("\t0\troot", "\t1\troot", "line 1: .* no tree"),
+    ):
         path.write_text("\n".join(LINES).replace(old, new) + "\n")
         with pytest.raises(DataError, match=message):
             read_trees(path)
@@ -46,7 +55,9 @@ def test_accuracies_and_means_by_their_definitions():
     found = run_heads(encoder, TOKENIZER, [*TREES, long], progress=lambda *n: done.append(n))
     assert done == [(2, 2)] and (found.count, found.skipped) == (2, 1)
     rows = [[2, 5, 6, 7, 8, 9, 3], [2, 9, 10, 11, 12, 3]]
-    attention = [np.stack(encoder({"token_ids": np.array([row])})["attention_scores"])[:, 0].astype(np.float64) for row in rows]
+    attention = [
+        np.stack(encoder({"token_ids": np.array([row])})["attention_scores"])[:, 0].astype(np.float64) for row in rows
+    ]
     first, second = attention[0][:, :, 1:-1, 1:-1], attention[1][:, :, 1:-1, 1:-1]
     to = np.stack([first[..., 0], first[..., 1:4].sum(-1), first[..., 4]], axis=-1)
     words = np.stack([to[:, :, 0], to[:, :, 1:4].mean(2), to[:, :, 4]], axis=2)
@@ -58,7 +69,10 @@ def test_accuracies_and_means_by_their_definitions():
             assert found.relations["det"][1][layer][head] == (own[2, 0] > own[1, 0])
             subject = max((i for i in range(4) if i != 0), key=lambda i: other[0, i]) == 2
             copula = max((i for i in range(4) if i != 1), key=lambda i: other[1, i]) == 2
-            assert (found.relations["nsubj"][0][layer][head], found.relations["cop"][0][layer][head]) == (subject, copula)
+            assert (found.relations["nsubj"][0][layer][head], found.relations["cop"][0][layer][head]) == (
+                subject,
+                copula,
+            )
             own = attention[0][layer, head], attention[1][layer, head]
             previous = sum(sum(a[i, i - 1] for i in range(2, len(a) - 1)) for a in own) / (4 + 3)
             assert found.patterns["previous token"][layer][head] == pytest.approx(previous, abs=1e-5)

@@ -67,8 +67,16 @@ def test_errors(encoder):
     with pytest.raises(DataError, match="at least 5 sentences"):
         probe_layers(encoder, TOKENIZER, few, few)
     for sentences, tags, message in (
-        ([["a", "film"], ["one", "film"]] * 6, ["D", "N"], "numbers of their words are the same for all training sentences"),
-        ([[word] * n for n, word in enumerate("the film is good bad one a".split(), 1)], "DNDNDNDN", "orders .* are the same"),
+        (
+            [["a", "film"], ["one", "film"]] * 6,
+            ["D", "N"],
+            "numbers of their words are the same for all training sentences",
+        ),
+        (
+            [[word] * n for n, word in enumerate("the film is good bad one a".split(), 1)],
+            "DNDNDNDN",
+            "orders .* are the same",
+        ),
         ([["a"] * n for n in range(1, 9)], "DNDNDNDN", "random tags of their words are the same"),
     ):
         part = sentences, [list(tags[: len(sentence)]) for sentence in sentences]

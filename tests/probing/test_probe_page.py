@@ -5,7 +5,9 @@ import re
 from bert_tf.probing import ProbeTable, layers_table, write_probe_page
 from bert_tf.probing.layers import LayerProbe
 
-TABLE = ProbeTable("films", ["right", "rank", "n"], [("<b>good</b>", [0.25, 12.5, 1234]), ("bad", [None, float("nan"), 5])], "A note.")
+TABLE = ProbeTable(
+    "films", ["right", "rank", "n"], [("<b>good</b>", [0.25, 12.5, 1234]), ("bad", [None, float("nan"), 5])], "A note."
+)
 
 
 def test_lines():
@@ -18,7 +20,9 @@ def test_lines():
 
 
 def test_the_page(tmp_path):
-    layers = layers_table({"tags": LayerProbe((0.7, 0.8), (0.6, 0.5), 0.65, 12)}, {"tags": LayerProbe((0.5, 0.4), (0.1, 0.1), 0.65, 12)})
+    layers = layers_table(
+        {"tags": LayerProbe((0.7, 0.8), (0.6, 0.5), 0.65, 12)}, {"tags": LayerProbe((0.5, 0.4), (0.1, 0.1), 0.65, 12)}
+    )
     write_probe_page([TABLE, layers], tmp_path / "probe.html", "run </title>", "about it")
     page = (tmp_path / "probe.html").read_text(encoding="utf-8")
     assert "<script" not in page and "://" not in page and "default-src 'none'" in page and "<b>good" not in page

@@ -13,13 +13,24 @@ from bert_tf.probing import StereoSetExample, read_stereoset, run_stereoset, ste
 from bert_tf.probing.stereoset import stereoset_score
 from bert_tf.tokenizers import WordPieceTokenizer
 
-TOKENIZER = WordPieceTokenizer(["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *"the un ##believ ##able film is good bad .".split()])
-SIZES = {"hidden_size": 16, "num_layers": 1, "num_heads": 2, "intermediate_size": 32, "initializer_range": 0.5, "max_positions": 12}
+TOKENIZER = WordPieceTokenizer(
+    ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *"the un ##believ ##able film is good bad .".split()]
+)
+SIZES = {
+    "hidden_size": 16,
+    "num_layers": 1,
+    "num_heads": 2,
+    "intermediate_size": 32,
+    "initializer_range": 0.5,
+    "max_positions": 12,
+}
 
 
 def row(split, context, *sentences):
     labels = ("anti-stereotype", "stereotype", "unrelated")
-    options = [{"id": label, "sentence": text, "labels": [], "gold_label": label} for label, text in zip(labels, sentences)]
+    options = [
+        {"id": label, "sentence": text, "labels": [], "gold_label": label} for label, text in zip(labels, sentences)
+    ]
     return {"id": "x1", "target": "girl", "bias_type": "gender", "context": context, "sentences": options}
 
 
@@ -56,7 +67,9 @@ def test_scores_of_an_encoder():
     scorer = text_scorer(model, TOKENIZER)
 
     def probability(ids, position, token):
-        logits = model({"token_ids": np.array([ids]), "mask_positions": np.array([[position]])})["masked_lm_logits"][0, 0]
+        logits = model({"token_ids": np.array([ids]), "mask_positions": np.array([[position]])})["masked_lm_logits"][
+            0, 0
+        ]
         return float(keras.ops.softmax(logits)[token])
 
     short, long = scorer.fill_scores(["the good film", "the unbelievable film"], [(4, 8), (4, 16)])

@@ -61,7 +61,10 @@ def test_scores_by_their_definitions():
     right = sum(len(kruskal(x, own) & edges) for x, own, edges in zip(distances, words, gold))
     assert uuas == pytest.approx(right / sum(map(len, gold))) and sum(map(len, gold)) == 4 + 4 + 6 + 2
     by_length = {6: [0, 1], 8: [2]}  # four words are too few
-    means = [np.mean([stats.spearmanr(distances[i][w], trees[i].distances()[w])[0] for i in of for w in range(n)]) for n, of in by_length.items()]
+    means = [
+        np.mean([stats.spearmanr(distances[i][w], trees[i].distances()[w])[0] for i in of for w in range(n)])
+        for n, of in by_length.items()
+    ]
     assert spearman == pytest.approx(np.mean(means))
     assert tree_scores(trees, [tree.distances() for tree in trees]) == (1.0, pytest.approx(1.0))
 
@@ -82,13 +85,16 @@ def test_trees_that_the_vectors_have_are_found():
         vectors.append(np.stack([x @ rotation, 3 * rng.normal(size=(7, 12))]).astype(np.float32))
     maps = train_maps(list(zip(vectors, trees)), StructuralConfig(epochs=60, rank=None, learning_rate=0.02))
     own, other = (
-        tree_scores(trees, [np.square((x[layer, :, None] - x[layer, None]) @ maps[layer]).sum(-1) for x in vectors]) for layer in (0, 1)
+        tree_scores(trees, [np.square((x[layer, :, None] - x[layer, None]) @ maps[layer]).sum(-1) for x in vectors])
+        for layer in (0, 1)
     )
     assert own[0] > 0.9 and own[1] > 0.9 and other[0] < 0.6
 
 
 def test_the_model_s_vectors():
-    tokenizer = WordPieceTokenizer(["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *"the un ##believ ##able film is".split()])
+    tokenizer = WordPieceTokenizer(
+        ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *"the un ##believ ##able film is".split()]
+    )
     keras.utils.set_random_seed(2)
     sizes = {"hidden_size": 8, "num_layers": 1, "num_heads": 2, "intermediate_size": 16, "initializer_range": 0.3}
     encoder = BertEncoder(BertConfig(tokenizer.vocabulary_size, max_positions=9, **sizes), output_hidden_states=True)
@@ -101,7 +107,14 @@ def test_the_model_s_vectors():
     assert found[0] is None
     np.testing.assert_allclose(found[1], expected, atol=1e-5)
     done = []
-    result = run_structural(encoder, tokenizer, [tree] * 3, [tree, long], StructuralConfig(epochs=2, batch_size=2), progress=lambda *n: done.append(n))
+    result = run_structural(
+        encoder,
+        tokenizer,
+        [tree] * 3,
+        [tree, long],
+        StructuralConfig(epochs=2, batch_size=2),
+        progress=lambda *n: done.append(n),
+    )
     assert done == [(1, 2), (2, 2)] and (result.count, result.skipped) == (1, 1) and len(result.uuas) == 2
     assert result.neighbours[0] == 3 / 4  # three of the four edges are between neighbours
     assert structural_table(result, result).rows[1][1][:2] == list(result.uuas)

@@ -12,8 +12,17 @@ from bert_tf.probing import WordUse, read_wic, run_wic, wic_table
 from bert_tf.probing.word_in_context import best_threshold
 from bert_tf.tokenizers import WordPieceTokenizer
 
-TOKENIZER = WordPieceTokenizer(["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *"the ri ##ver bank money is a of good .".split()])
-TEXTS = ["the river bank is good .", "a bank of the river", "money of the bank", "a good bank", "the bank", "bank money is good"]
+TOKENIZER = WordPieceTokenizer(
+    ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *"the ri ##ver bank money is a of good .".split()]
+)
+TEXTS = [
+    "the river bank is good .",
+    "a bank of the river",
+    "money of the bank",
+    "a good bank",
+    "the bank",
+    "bank money is good",
+]
 
 
 def line(first, second, label=None):
@@ -46,7 +55,10 @@ def test_files(folder, tmp_path):
     (tmp_path / "test.jsonl").write_text(line("a bank", "the bank"))
     with pytest.raises(DataError, match="test.jsonl, line 1: the label is None"):
         read_wic(tmp_path / "test.jsonl")
-    wsc = {"text": "a bank, the bank", "target": {"span1_text": "bank,", "span1_index": 1, "span2_text": "bank", "span2_index": 3}}
+    wsc = {
+        "text": "a bank, the bank",
+        "target": {"span1_text": "bank,", "span1_index": 1, "span2_text": "bank", "span2_index": 3},
+    }
     (tmp_path / "wsc.jsonl").write_text(json.dumps(wsc | {"label": True}) + "\n")
     with pytest.raises(DataError, match="wsc.jsonl has one text in a row; WiC's files have sentence1 and sentence2"):
         read_wic(tmp_path / "wsc.jsonl")
@@ -86,5 +98,10 @@ def test_numbers_by_their_definitions(encoder, folder):
     best = [accuracy for _, accuracy in thresholds]
     assert best[found.layer] == max(best) and (found.pairs, found.baseline) == (5, np.mean(~labels))
     table = wic_table(found, found)
-    assert [name for name, _ in table.rows] == ["accuracy", "accuracy: random weights", "cosine, one sense", "cosine, two senses"]
+    assert [name for name, _ in table.rows] == [
+        "accuracy",
+        "accuracy: random weights",
+        "cosine, one sense",
+        "cosine, two senses",
+    ]
     assert table.columns == ["0", "1", "2", "baseline"] and f"Layer {found.layer} is the best" in table.note

@@ -10,7 +10,9 @@ from bert_tf.probing import WordUse, read_uses, run_uses, uses_table
 from bert_tf.probing.word_uses import use_vectors
 from bert_tf.tokenizers import WordPieceTokenizer
 
-TOKENIZER = WordPieceTokenizer(["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *"the ri ##ver bank money is a of good .".split()])
+TOKENIZER = WordPieceTokenizer(
+    ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *"the ri ##ver bank money is a of good .".split()]
+)
 ROWS = ["The river bank is good.\tshore", "a bank of the river\tshore", "money of the bank\tmoney", "a bank.\tmoney"]
 
 
@@ -26,7 +28,12 @@ def test_files(tmp_path):
     (tmp_path / "a.txt").write_text("Bank, bank\nbanks and bank_2\n\nthe BANK-bank\n")
     found = read_uses(tmp_path / "a.tsv", "bank")
     assert found[0] == WordUse("The river bank is good.", 10, 14, "shore") and len(found) == 4
-    assert [(use.start, use.sense) for use in read_uses(tmp_path / "a.txt", "bank")] == [(0, None), (6, None), (4, None), (9, None)]
+    assert [(use.start, use.sense) for use in read_uses(tmp_path / "a.txt", "bank")] == [
+        (0, None),
+        (6, None),
+        (4, None),
+        (9, None),
+    ]
     assert len(read_uses(tmp_path / "a.txt", "bank", most=3)) == 3
     (tmp_path / "k.txt").write_text("은행에 갔다. 은행은 닫혔다.\n새은행 은행\n我去銀行，銀行在哪裡？大銀行\n")
     assert [use.start for use in read_uses(tmp_path / "k.txt", "은행")] == [0, 8, 4]
@@ -48,7 +55,10 @@ def test_vectors_are_the_mean_of_the_word_s_tokens(encoder):
 def test_numbers_by_their_definitions(encoder, tmp_path):
     (tmp_path / "a.tsv").write_text("text\tsense\n" + "\n".join(ROWS) + "\n")
     uses = read_uses(tmp_path / "a.tsv", "bank")
-    found, vectors = run_uses(encoder, TOKENIZER, uses, layer=1), use_vectors(encoder, TOKENIZER, uses).astype(np.float64)
+    found, vectors = (
+        run_uses(encoder, TOKENIZER, uses, layer=1),
+        use_vectors(encoder, TOKENIZER, uses).astype(np.float64),
+    )
 
     def cosine(layer, i, j):
         a, b = vectors[layer, [i, j]]

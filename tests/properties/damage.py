@@ -52,7 +52,9 @@ def answer_or_user_error():
 
 texts = st.one_of(
     st.text(max_size=20),
-    st.sampled_from(["", " ", "\x00", "../x", "/etc/passwd", "nan", "1e999", "[MASK]", "\ufeff", "é" * 300, "가나다", "null"]),
+    st.sampled_from(
+        ["", " ", "\x00", "../x", "/etc/passwd", "nan", "1e999", "[MASK]", "\ufeff", "é" * 300, "가나다", "null"]
+    ),
 )
 numbers = st.one_of(
     st.integers(-3, 70),
@@ -96,7 +98,11 @@ def _change(value, path, draw):
     if path:
         child = _change(value[path[0]], path[1:], draw)
         if child is _REMOVED:
-            return {k: v for k, v in value.items() if k != path[0]} if isinstance(value, dict) else value[: path[0]] + value[path[0] + 1 :]
+            return (
+                {k: v for k, v in value.items() if k != path[0]}
+                if isinstance(value, dict)
+                else value[: path[0]] + value[path[0] + 1 :]
+            )
         if isinstance(value, dict):
             return value | {path[0]: child}
         return [child if i == path[0] else v for i, v in enumerate(value)]

@@ -49,7 +49,9 @@ def test_config_json(copies, data):
 @given(st.data())
 def test_files_of_tokenizers(copies, data):
     name = data.draw(st.sampled_from(NAMES))
-    files = [f.name for f in (FIXTURES / name).iterdir() if "tok" in f.name or "vocab" in f.name or f.name == "merges.txt"]
+    files = [
+        f.name for f in (FIXTURES / name).iterdir() if "tok" in f.name or "vocab" in f.name or f.name == "merges.txt"
+    ]
     file = data.draw(st.sampled_from(sorted(files)))
     whole = (FIXTURES / name / file).read_bytes()
     if file.endswith(".json") and data.draw(st.booleans()):

@@ -44,7 +44,11 @@ def read(path):
 @cases(200)
 @given(st.data())
 def test_files_of_a_run(whole, tmp_path_factory, data):
-    names = [p.relative_to(whole) for p in whole.rglob("*") if p.is_file() and p.suffix in (".json", ".jsonl", ".yaml", ".txt")]
+    names = [
+        p.relative_to(whole)
+        for p in whole.rglob("*")
+        if p.is_file() and p.suffix in (".json", ".jsonl", ".yaml", ".txt")
+    ]
     name = data.draw(st.sampled_from(sorted(names)))
     run = tmp_path_factory.getbasetemp() / "damaged_run"
     shutil.rmtree(run, ignore_errors=True)

@@ -27,7 +27,9 @@ def bilstm_of(model, x):
 @pytest.mark.parametrize("kind", ["classification", "tagging"])
 def test_the_outputs_are_those_of_the_formula(kind):
     task = build_task({"kind": kind, "bilstm_layers": 2, "bilstm_units": 6, "sequence_length": 16}, tiny.tokenizer())
-    labels = {"classification": ["pos", "neg", "neg", "pos"], "tagging": [["x"] * len(text.split()) for text in TEXTS]}[kind]
+    labels = {"classification": ["pos", "neg", "neg", "pos"], "tagging": [["x"] * len(text.split()) for text in TEXTS]}[
+        kind
+    ]
     labels[0] = labels[0] if kind == "classification" else ["y", "y", "x"]
     train = task.examples(TEXTS if kind == "classification" else [text.split() for text in TEXTS], labels=labels)
     model = task.model(tiny.encoder(seed=1, pooler=False))

@@ -155,7 +155,9 @@ def test_words_are_tagged_at_their_last_piece():
 
 
 def test_a_prefix_lm_reads_the_whole_text_in_both_directions():
-    task = build_task({"kind": "tagging", "labels": ["X", "Y"], "sequence_length": 16, "dropout": 0.0}, tiny.tokenizer())
+    task = build_task(
+        {"kind": "tagging", "labels": ["X", "Y"], "sequence_length": 16, "dropout": 0.0}, tiny.tokenizer()
+    )
     sizes, ids = SIZES | EXACT, np.array([[5, 6, 7, 8], [5, 6, 7, 9]])
     features = {"token_ids": ids, "segment_ids": 0 * ids, "padding_mask": np.arange(4) < [[4], [4]]}
     for prefix in (True, False):
@@ -198,7 +200,15 @@ def served_probabilities(path, first, second):
 def test_messages(tokenizer):
     with pytest.raises(ConfigError, match="task.pair_order does not apply to task.kind=tagging; remove it"):
         build_task({"kind": "tagging", "pair_order": "both"}, tokenizer)
-    for kind in ("multi_label", "regression", "tagging", "multiple_choice", "record", "word_pair", "question_answering"):
+    for kind in (
+        "multi_label",
+        "regression",
+        "tagging",
+        "multiple_choice",
+        "record",
+        "word_pair",
+        "question_answering",
+    ):
         with pytest.raises(ConfigError, match=f"task.linear_gain does not apply to task.kind={kind}; remove it"):
             build_task({"kind": kind, "linear_gain": True}, tokenizer)
     task = build_task({"labels": ["0", "1"], "lm_weight": 0.5, "sequence_length": 16}, tiny.tokenizer())

@@ -25,7 +25,11 @@ def test_scores_by_hand():
     gold = [["B-PER", "I-PER", "O", "B-LOC"], ["B-ORG", "O"]]
     # Right: PER. Wrong type: LOC as ORG. Missed: ORG. Made up: PER at the end.
     said = [["B-PER", "I-PER", "O", "B-ORG"], ["O", "B-PER"]]
-    assert entity_scores(gold, said) == {"precision": pytest.approx(1 / 3), "recall": pytest.approx(1 / 3), "f1": pytest.approx(1 / 3)}
+    assert entity_scores(gold, said) == {
+        "precision": pytest.approx(1 / 3),
+        "recall": pytest.approx(1 / 3),
+        "f1": pytest.approx(1 / 3),
+    }
     # Half an entity is none.
     assert entity_scores([["B-PER", "I-PER"]], [["B-PER", "O"]]) == {"precision": 0.0, "recall": 0.0, "f1": 0.0}
 

@@ -113,7 +113,9 @@ def test_a_text_is_read_by_the_ends_of_the_directions_and_the_mean_of_the_second
     (features,) = task.dataset(train, 3)
     states = np.float64(with_hidden_states(model.backbone)(inputs_of(features))["hidden_states"][-1])
     (layer,), (kernel, bias) = model.lstms, (np.float64(w) for w in model.head.dense.get_weights())
-    forward, backward = ([np.float64(w) for w in part.get_weights()] for part in (layer.forward_layer, layer.backward_layer))
+    forward, backward = (
+        [np.float64(w) for w in part.get_weights()] for part in (layer.forward_layer, layer.backward_layer)
+    )
     outputs = model.outputs(features)
     for row, mask in enumerate(features["padding_mask"].numpy()):
         x = states[row, mask]
@@ -158,14 +160,25 @@ def test_the_penalty_of_the_mix_counts_once_in_an_update():
 
 
 def test_the_penalty_counts_once_for_a_question_with_any_number_of_options():
-    settings = {"kind": "multiple_choice", "features": "weighted_sum_all", "lstm_layers": 1, "lstm_units": 4, "mix_l2": 0.1}
+    settings = {
+        "kind": "multiple_choice",
+        "features": "weighted_sum_all",
+        "lstm_layers": 1,
+        "lstm_units": 4,
+        "mix_l2": 0.1,
+    }
     task = build_task(settings | {"sequence_length": 16}, tiny.tokenizer())
-    questions = [{"context": "a film", "options": ["good", "bad", "fine"]}, {"context": "bad", "options": ["a film", "plot"]}]
+    questions = [
+        {"context": "a film", "options": ["good", "bad", "fine"]},
+        {"context": "bad", "options": ["a film", "plot"]},
+    ]
     model = task.model(tiny.encoder(layers=2, seed=1))
     model.mixes[0].weight.assign([1.0, 2.0])
     model.compile(AdamW(0.0))
     losses = model.fit(task.dataset(task.examples(questions, [0, 1]), 2, training=True), verbose=0).history
-    assert losses["mix_loss"] == pytest.approx([0.5]) and losses["loss"] == pytest.approx([losses["label_loss"][0] + 0.5])
+    assert losses["mix_loss"] == pytest.approx([0.5]) and losses["loss"] == pytest.approx(
+        [losses["label_loss"][0] + 0.5]
+    )
 
 
 @pytest.mark.parametrize("model", [
@@ -195,7 +208,11 @@ def finetuning(train=None, **task):
         ({"freeze": 1}, {}, "task.features=last freezes the whole model; remove train.freeze=1"),
         ({}, {"head": "bert"}, "task.head=bert does not apply to task.features=last"),
         ({}, {"features": "first"}, "task.features"),
-        ({}, {"kind": "classification", "linear_gain": True}, "task.linear_gain=True does not apply to task.features=last"),
+        (
+            {},
+            {"kind": "classification", "linear_gain": True},
+            "task.linear_gain=True does not apply to task.features=last",
+        ),
         ({}, {"kind": "text_to_text", "features": None, "lstm_units": 8}, "task.lstm_units does not apply"),
         ({}, {"kind": "text_to_text"}, "task.features does not apply to task.kind=text_to_text"),
         ({}, {"mix_l2": 0.1}, "task.mix_l2 is for task.features, and there for weighted sums"),

@@ -18,7 +18,15 @@ TAGS = [["B-PER", "O", "B-PER"], ["O", "O"], ["B-LOC"] * 20, ["O", "O", "O", "B-
 TEXTS = ["a good film", "bad", "the awful plot was bad , the actor was fine and the film good"]
 QUESTIONS = ["Where?", "Who was in Paris?"], ["Anna met Bert in London. The actor was in Paris."] * 2
 CHOICES = [{"context": "a film", "options": ["good", "bad"]}, {"context": "bad", "options": ["a film", "plot"]}]
-PAIR = {"word": "plot", "sentence1": "a fine plot .", "sentence2": "the plot was bad", "start1": 7, "end1": 11, "start2": 4, "end2": 8}
+PAIR = {
+    "word": "plot",
+    "sentence1": "a fine plot .",
+    "sentence2": "the plot was bad",
+    "start1": 7,
+    "end1": 11,
+    "start2": 4,
+    "end2": 8,
+}
 FEATURES = {
     "features": "weighted_sum_all", "lstm_layers": 1, "lstm_units": 4, "mix_at": "both", "mix_norm": True, "dropout": 0.0,
     "sequence_length": 16,
@@ -30,7 +38,9 @@ def case(kind, pairs=False, **settings):
     task = build_task({"kind": kind} | FEATURES | settings, tiny.tokenizer())
     examples = {
         "tagging": lambda: task.examples(SENTENCES, TAGS),
-        "classification": lambda: task.examples(TEXTS, labels=["1", "0", "0"], text_pairs=TEXTS[::-1] if pairs else None),
+        "classification": lambda: task.examples(
+            TEXTS, labels=["1", "0", "0"], text_pairs=TEXTS[::-1] if pairs else None
+        ),
         "regression": lambda: task.examples(TEXTS, labels=[3.0, 1.0, 2.0]),
         "question_answering": lambda: task.examples(*QUESTIONS, [[("London", 17)], [("The actor", 25)]]),
         "word_pair": lambda: task.examples([PAIR], ["true"]),
@@ -54,7 +64,9 @@ def test_a_task_learns_and_predicts_the_same_from_kept_outputs(kind):
             variable.assign(value)
         model.compile(AdamW(1e-2), seed=0)
         losses = [model.fit(task.dataset(examples, 2, training=True, epoch=0), verbose=0).history["loss"][0]]
-        return losses, {name: value for name, value in task.evaluate(model, examples, 2).items() if isinstance(value, float)}
+        return losses, {
+            name: value for name, value in task.evaluate(model, examples, 2).items() if isinstance(value, float)
+        }
 
     losses, metrics = trained()
     assert keep_frozen_outputs(task, model, examples, 2)

@@ -26,7 +26,7 @@ LAYOUTS = {
         ["uneasy mishmash"],
     ),
     "mrpc": (
-        "\ufeffQuality\t#1 ID\t#2 ID\t#1 String\t#2 String\n1\t702876\t702977\tAmrozi said \"a\tHe said\n",
+        '\ufeffQuality\t#1 ID\t#2 ID\t#1 String\t#2 String\n1\t702876\t702977\tAmrozi said "a\tHe said\n',
         "index\t#1 ID\t#2 ID\t#1 String\t#2 String\n0\t1\t2\tPCCW's chief\tCurrent chief\n",
         'Amrozi said "a',
         "He said",

@@ -55,7 +55,9 @@ def test_classification_by_formula():
 def test_quadratic_kappa_counts_labels_that_are_absent():
     labels, predictions = np.array([0, 0, 3, 3, 4]), np.array([0, 3, 3, 4, 0])
     disagreement = np.mean((labels - predictions) ** 2) / np.mean((labels[:, None] - predictions) ** 2)
-    found = measure("cohen_kappa_quadratic", CLASSIFICATION["cohen_kappa_quadratic"], labels, predictions, np.eye(5)[predictions])
+    found = measure(
+        "cohen_kappa_quadratic", CLASSIFICATION["cohen_kappa_quadratic"], labels, predictions, np.eye(5)[predictions]
+    )
     assert found == pytest.approx(1 - disagreement)
 
 
@@ -63,7 +65,9 @@ def test_average_precision_of_a_label_that_is_absent_is_refused():
     two, three, several = np.zeros(4, int), np.array([0, 2, 2, 0]), np.eye(3, dtype=bool)[[0, 2, 2, 0]]
     for table, labels, count in ((CLASSIFICATION, two, 2), (CLASSIFICATION, three, 3), (MULTI_LABEL, several, 3)):
         probabilities = RANDOM.dirichlet([1] * count, 4)
-        with pytest.raises(DataError, match="average_precision is undefined on the 4 examples of dev.tsv.*no example of a label"):
+        with pytest.raises(
+            DataError, match="average_precision is undefined on the 4 examples of dev.tsv.*no example of a label"
+        ):
             measure("average_precision", table["average_precision"], labels, None, probabilities, "dev.tsv")
 
 

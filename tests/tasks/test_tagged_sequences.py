@@ -41,7 +41,9 @@ def test_the_first_piece_carries_the_tag(tokenizer):
 
 def test_long_sentences_are_cut_between_words(tokenizer):
     words = ["anna", "johnson", "film", "johnsons", "in", "anna"]  # 1, 2, 1, 3, 1, 1 pieces
-    rows = cut_sequences(words_of_sentences(tokenizer, [["film"], words]), 6, tokenizer.layout, labels=[[9], [0, 1, 2, 3, 4, 5]])
+    rows = cut_sequences(
+        words_of_sentences(tokenizer, [["film"], words]), 6, tokenizer.layout, labels=[[9], [0, 1, 2, 3, 4, 5]]
+    )
     assert [tokens(tokenizer, row) for row in rows.first.to_list()] == [
         ["film"],
         ["anna", "john", "##son", "film"],
@@ -114,7 +116,9 @@ def test_given_words_have_the_pieces_of_their_text(other_tokenizer):
 
 
 def test_text_that_is_no_utf8_does_not_stop_a_tagger(other_tokenizer):
-    text = tf.constant([b"film \xff\xfe in\xc3", b"\xc3 film\xe2\x82 ", b"\xed\xa0\x80 b c", b"\x80\x80\x80\x80 film in", b""])
+    text = tf.constant(
+        [b"film \xff\xfe in\xc3", b"\xc3 film\xe2\x82 ", b"\xed\xa0\x80 b c", b"\x80\x80\x80\x80 film in", b""]
+    )
     ids, starts, ends = other_tokenizer.tokenize_with_offsets(text)
     begins, places = find_word_spans(other_tokenizer, text, ids, starts, ends)
     assert begins.shape == ids.values.shape and places.shape == (int(tf.reduce_sum(tf.cast(begins, tf.int32))), 2)

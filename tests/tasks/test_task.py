@@ -199,7 +199,7 @@ def test_a_collapsed_regression_is_flagged(tokenizer):
 
 
 def test_baselines(task, examples, tokenizer):
-    (name, scores), = task.baselines(examples, examples).items()
+    ((name, scores),) = task.baselines(examples, examples).items()
     counts = np.bincount([int(label) for label in LABELS])
     assert name == "majority class"
     assert scores["accuracy"] == pytest.approx(counts.max() / 53) and scores["matthews"] == 0.0
@@ -280,10 +280,14 @@ def test_reading_fixes_the_labels_and_checks_the_next_file(tokenizer, tmp_path):
     task = build_task(TaskConfig(), tokenizer)
     task.read(tmp_path / "train.tsv")
     assert task.labels == ("entailment", "neutral") and task.pairs is False
-    with pytest.raises(DataError, match="dev.tsv, line 3: the label 'nuetral' is not in the label set; did you mean 'neutral'"):
+    with pytest.raises(
+        DataError, match="dev.tsv, line 3: the label 'nuetral' is not in the label set; did you mean 'neutral'"
+    ):
         task.read(tmp_path / "dev.tsv")
     (tmp_path / "pair.tsv").write_text("sentence1\tsentence2\tlabel\na\tb\tneutral\n")
-    with pytest.raises(DataError, match="pair.tsv has a second text in the column 'sentence2', but the task was trained on"):
+    with pytest.raises(
+        DataError, match="pair.tsv has a second text in the column 'sentence2', but the task was trained on"
+    ):
         task.read(tmp_path / "pair.tsv")
     pairs = build_task(TaskConfig(labels=("neutral", "entailment")), tokenizer)
     assert pairs.read(tmp_path / "pair.tsv").text_pairs == ["b"] and pairs.pairs is True
@@ -298,7 +302,9 @@ def test_labels_that_only_look_the_same_are_told_apart(tokenizer, tmp_path):
     (tmp_path / "both.tsv").write_text(f"text\tlabel\na\t{composed}\nb\t{apart}\n")
     task = build_task({}, tokenizer)
     task.read(tmp_path / "train.tsv")
-    with pytest.raises(DataError, match="dev.tsv, line 2: .* looks like .* but is in Unicode form NFD where that one is in"):
+    with pytest.raises(
+        DataError, match="dev.tsv, line 2: .* looks like .* but is in Unicode form NFD where that one is in"
+    ):
         task.read(tmp_path / "dev.tsv")
     with pytest.raises(DataError, match="both.tsv holds both: .* looks like"):
         build_task({}, tokenizer).read(tmp_path / "both.tsv")
@@ -324,7 +330,9 @@ def test_a_score_that_no_model_needs_is_said(task):
     assert task.not_above({"accuracy": 0.7411}, baselines) is None
     for score in (0.741, 0.73):
         sentence = task.not_above({"accuracy": score}, baselines)
-        assert f"accuracy is {score:.4f}, not above the 0.7410 of the baseline 'most frequent tag of the word'" in sentence
+        assert (
+            f"accuracy is {score:.4f}, not above the 0.7410 of the baseline 'most frequent tag of the word'" in sentence
+        )
     assert task.not_above({"accuracy": 1.0}, {"majority class": {"accuracy": 1.0}}) is None
 
 
@@ -337,7 +345,9 @@ def test_reading_tags(tokenizer, tmp_path):
     task = build_task({"kind": "tagging"}, tokenizer)
     task.read(tmp_path / "train.txt")
     assert (task.labels, task.scheme, task.metric) == (("O", "B-PER", "I-PER"), "IOB1", "f1")
-    with pytest.raises(DataError, match="dev.conll, line 2: of 'met' the tag 'B-PRE' is not in the label set; did you mean 'B-PER'"):
+    with pytest.raises(
+        DataError, match="dev.conll, line 2: of 'met' the tag 'B-PRE' is not in the label set; did you mean 'B-PER'"
+    ):
         task.read(tmp_path / "dev.conll")
     assert task.read(tmp_path / "raw.txt", labelled=False).texts == ["Anna met Bert.", "A film"]
     assert task.read(tmp_path / "words.jsonl", labelled=False).words == [["Anna", "met"]]
@@ -412,7 +422,9 @@ def test_a_file_is_answered_line_by_line(task, model, tmp_path):
     for answer, alone in zip(answers[::3], task.predict(model, ["good film", "bad"])):
         assert answer["probabilities"] == pytest.approx(alone["probabilities"], abs=1e-6)
     (tmp_path / "empty.jsonl").write_text('{"text": ""}\n')
-    assert task.predict(model, task.read(tmp_path / "empty.jsonl", labelled=False)) == [{"line": 1, "error": "the text is empty"}]
+    assert task.predict(model, task.read(tmp_path / "empty.jsonl", labelled=False)) == [
+        {"line": 1, "error": "the text is empty"}
+    ]
 
 
 def test_save_and_load(task, examples, model, tokenizer, tmp_path):

@@ -130,11 +130,26 @@ def test_malformed_rows_are_skipped_and_counted_on_request(write):
         ("a.tsv", "x\ty\na\t1\n", {}, "none of the columns 'x', 'y' has a usual name of a text"),
         ("a.tsv", "text\ty\na\t1\n", {}, "a.tsv: no column has a usual name of a label"),
         ("a.tsv", "a\t1\n", {"text": 5, "label": 1}, "a.tsv: there is no column 5 for task.columns.text, there are 2"),
-        ("a.tsv", "a\t1\n", {"text": 0}, "read without a header; number the column of the label, e.g. --set task.columns.label=1"),
+        (
+            "a.tsv",
+            "a\t1\n",
+            {"text": 0},
+            "read without a header; number the column of the label, e.g. --set task.columns.label=1",
+        ),
         ("a.csv", 'text,label\na,1\n"b,0\n', {}, "a.csv, line 3: unexpected end of data; a quotation mark inside"),
         ("a.csv", 'text,label\n"a"b,1\n', {}, "a.csv, line 2: ',' expected after '\"'"),
-        ("a.csv", "x;y\na;1\n", {"text": "x"}, "there is no column 'x' for task.columns.text; the columns are separated by semic"),
-        ("a.csv", 'x;y\n"a";1\n', {"text": "x"}, "a.csv, line 1: the columns are separated by semicolons; save the file"),
+        (
+            "a.csv",
+            "x;y\na;1\n",
+            {"text": "x"},
+            "there is no column 'x' for task.columns.text; the columns are separated by semic",
+        ),
+        (
+            "a.csv",
+            'x;y\n"a";1\n',
+            {"text": "x"},
+            "a.csv, line 1: the columns are separated by semicolons; save the file",
+        ),
         ("a.jsonl", '{"text": "a", "label": 1}\n{"text"\n', {}, "a.jsonl, line 2 is not valid JSON: Expecting ':'"),
         ("a.jsonl", "[1]\n", {}, "a.jsonl, item 1 holds 1; it must be a JSON object"),
         (
@@ -144,7 +159,12 @@ def test_malformed_rows_are_skipped_and_counted_on_request(write):
             "a.jsonl, line 2: there is no 'text' (text), its keys are txt, label",
         ),
         ("a.jsonl", '{"text": ["a"], "label": 1}\n', {}, "line 1: 'text' is a list, it must be a string or a number"),
-        ("a.jsonl", '{"text": "a", "label": 1}\n', {"text": 0}, "task.columns.text=0 numbers a column, but JSON has names"),
+        (
+            "a.jsonl",
+            '{"text": "a", "label": 1}\n',
+            {"text": 0},
+            "task.columns.text=0 numbers a column, but JSON has names",
+        ),
         ("a.dat", "some\nwords\n", {}, "neither the ending '.dat' nor what the file holds says what format it has"),
     ],
 )
@@ -167,7 +187,7 @@ def test_what_is_no_file_is_not_read():
 
 
 def test_a_long_text_in_csv(write):
-    assert len(read(write("a.csv", f"text,label\n\"{'a b ' * 100_000}\",1\n")).texts[0]) == 400_000
+    assert len(read(write("a.csv", f'text,label\n"{"a b " * 100_000}",1\n')).texts[0]) == 400_000
 
 
 def test_a_pair_task_wants_the_second_column(write):
@@ -179,7 +199,9 @@ def test_numbers(write):
     path = write("a.tsv", "text\tscore\na\t2.5\nb\t-1e1\n")
     assert parse_numbers(read(path)).labels == [2.5, -10.0]
     for bad in ("many", "inf", "1e39", "-1e31"):
-        with pytest.raises(DataError, match=f"a.tsv, line 3: the label '{bad}' is not a finite number of at most 1e.30"):
+        with pytest.raises(
+            DataError, match=f"a.tsv, line 3: the label '{bad}' is not a finite number of at most 1e.30"
+        ):
             parse_numbers(read(write("a.tsv", f"text\tscore\na\t2.5\nb\t{bad}\n")))
 
 
@@ -319,7 +341,9 @@ JSONL = '{"text": "good film", "label": 1}\n{"text": "bad", "label": 0}\n'
 )
 def test_files_that_are_not_what_their_ending_says(write, name, content, format):
     path = write(name, content)
-    with pytest.raises(DataError, match=f"holds .*; read it as that with --set task.columns.format={format}, or as") as error:
+    with pytest.raises(
+        DataError, match=f"holds .*; read it as that with --set task.columns.format={format}, or as"
+    ) as error:
         file_format(path)
     assert_keys_can_be_pasted(str(error.value))
     assert read(path, format=format).texts == ["good film", "bad"]
@@ -327,7 +351,13 @@ def test_files_that_are_not_what_their_ending_says(write, name, content, format)
 
 
 def test_plain_text_that_only_looks_a_little_like_a_table(write):
-    for text in ("Hello, world.\nYes, I do.\n", "Hello world\n\nGood day\n\nTwo words\n", "[1] a\n", "a\tb\nno tab\nnone\n", "one\ttab\n"):
+    for text in (
+        "Hello, world.\nYes, I do.\n",
+        "Hello world\n\nGood day\n\nTwo words\n",
+        "[1] a\n",
+        "a\tb\nno tab\nnone\n",
+        "one\ttab\n",
+    ):
         assert file_format(write("a.txt", text)) == "lines", text
     assert file_format(write("a.tsv", "text\nHello, world\nYes\n")) == "tsv"
     assert file_format(write("a.conll", "Anna\tB-PER\nmet\tO\n")) == "conll", "a single sentence looks like TSV"
@@ -335,7 +365,9 @@ def test_plain_text_that_only_looks_a_little_like_a_table(write):
 
 
 @pytest.mark.parametrize("name", ["eng.train", "eng.testa", "eng.testb", "train", "dev.tsv", "words.txt"])
-@pytest.mark.parametrize("content", ["EU NNP B-ORG\nrejects VBZ O\n\nPeter NNP B-PER\n", "the\tDT\na\tDT\n\na\tDT\nfilm\tNN\n"])
+@pytest.mark.parametrize(
+    "content", ["EU NNP B-ORG\nrejects VBZ O\n\nPeter NNP B-PER\n", "the\tDT\na\tDT\n\na\tDT\nfilm\tNN\n"]
+)
 def test_tagged_words_are_recognized_by_what_they_hold(write, name, content):
     assert file_format(write(name, content), tagged=True) == "conll"
 
@@ -359,7 +391,9 @@ def test_the_right_encoding_is_advised(write, encoding, named):
 @pytest.mark.parametrize("label", ["nan", "NaN", "NAN", "<NA>"])
 def test_missing_labels_of_pandas_are_refused(write, label):
     path = write("a.csv", f"text,label\na,1\nb,{label}\nc,0\n")
-    with pytest.raises(DataError, match=f"a.csv, line 3: the label is '{label}', which pandas writes where there is none"):
+    with pytest.raises(
+        DataError, match=f"a.csv, line 3: the label is '{label}', which pandas writes where there is none"
+    ):
         read(path)
     assert read(path, skip_malformed=True).labels == ["1", "0"]
     assert read_columns(path, "csv", ColumnsConfig(), labels=("0", "1", label)).labels == ["1", label, "0"]
@@ -367,7 +401,9 @@ def test_missing_labels_of_pandas_are_refused(write, label):
 
 def test_empty_texts_are_refused_or_counted(write):
     path = write("a.tsv", "text\tlabel\na\t1\n \t0\nb\t0\n")
-    with pytest.raises(DataError, match="a.tsv, line 3: the text is empty; remove the row, or leave out such rows with"):
+    with pytest.raises(
+        DataError, match="a.tsv, line 3: the text is empty; remove the row, or leave out such rows with"
+    ):
         read(path)
     examples = read(path, skip_malformed=True)
     assert (examples.texts, examples.skipped) == (["a", "b"], 1)
@@ -379,7 +415,9 @@ def test_empty_texts_are_refused_or_counted(write):
 def test_a_second_text_that_would_not_be_read_is_refused(write):
     path = write("a.tsv", "sentence1\tsentence2\tlabel\na\tb\t1\n")
     assert read(path).text_pairs == ["b"]
-    with pytest.raises(DataError, match="a.tsv has a second text in the column 'sentence2', but the task was trained on"):
+    with pytest.raises(
+        DataError, match="a.tsv has a second text in the column 'sentence2', but the task was trained on"
+    ):
         read(path, pairs=False)
 
 
@@ -390,7 +428,11 @@ def test_a_second_text_that_would_not_be_read_is_refused(write):
         ("a.txt", "\none\r\n\r\ntwo", [(1, None), (2, "one"), (3, None), (4, "two")]),
         ("a.tsv", "id\ttext\n7\tone\n\n8\t \n", [(2, "one", "7"), (3, None), (4, None, "8")]),
         ("a.csv", 'text,id\n"one\ntwo",7\n\n,8\n', [(2, "one\ntwo", "7"), (4, None), (5, None, "8")]),
-        ("a.jsonl", '{"text": "one"}\n\n{"text": null, "id": 3}\n{"text": ""}\n', [(1, "one"), (2, None), (3, None), (4, None)]),
+        (
+            "a.jsonl",
+            '{"text": "one"}\n\n{"text": null, "id": 3}\n{"text": ""}\n',
+            [(1, "one"), (2, None), (3, None), (4, None)],
+        ),
         ("a.json", '[{"id": 3, "text": "one"},\n{"text": null, "id": 4}]', [(1, "one", 3), (2, None, 4)]),
     ],
 )

@@ -63,6 +63,7 @@ RECORD = TaskRecord(
     "label_sets", LabelSetsTask, ServedLabelSets, metrics=("exact",), min_labels=1, config=LabelSetsConfig
 )
 
+
 @pytest.fixture(scope="module")
 def record():
     before = set(TASKS)

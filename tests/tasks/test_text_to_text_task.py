@@ -157,7 +157,9 @@ def check_served(task, model, sources, **settings):
     answer = traced["serving_default"](text=tf.constant(sources))
     predicted = task.predict(model, sources)
     found = [a.get("n_best", [a]) for a in predicted]
-    assert [[t.decode() for t in row] for row in answer["texts"].numpy()] == [[t["generated"] for t in row] for row in found]
+    assert [[t.decode() for t in row] for row in answer["texts"].numpy()] == [
+        [t["generated"] for t in row] for row in found
+    ]
     np.testing.assert_allclose(answer["scores"], [[t["score"] for t in row] for row in found], rtol=1e-4)
     target = "gruen"
     score = traced["score"](text=tf.constant(sources), continuation=tf.fill([len(sources)], target))

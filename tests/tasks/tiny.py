@@ -6,7 +6,9 @@ from bert_tf.models.bert import BertConfig, BertEncoder
 from bert_tf.tokenizers import WordPieceTokenizer
 
 SPECIAL = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]
-WORDS = "good fine bad awful the film was a plot actor in london paris anna bert met john ##son ##s ##ville . , ' -".split()
+WORDS = (
+    "good fine bad awful the film was a plot actor in london paris anna bert met john ##son ##s ##ville . , ' -".split()
+)
 
 
 def tokenizer():

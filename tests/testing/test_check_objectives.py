@@ -7,7 +7,16 @@ import pytest
 
 from bert_tf.models import build_config, build_encoder
 from bert_tf.objectives import BidirectionalLMConfig
-from bert_tf.objectives import OBJECTIVES, DenoisingObjectiveConfig, MaskedLMConfig, Objective, ObjectiveConfig, PermutationLMConfig, PretrainingModel, TextToTextConfig
+from bert_tf.objectives import (
+    OBJECTIVES,
+    DenoisingObjectiveConfig,
+    MaskedLMConfig,
+    Objective,
+    ObjectiveConfig,
+    PermutationLMConfig,
+    PretrainingModel,
+    TextToTextConfig,
+)
 from bert_tf.testing import check_objective
 from bert_tf.tokenizers import WordPieceTokenizer
 from tfrecords import DenoisingConfig, MaskingConfig, ShardReader, ShardsConfig, WordsConfig, write_shards
@@ -16,7 +25,14 @@ SIZES = {"hidden_size": 16, "num_layers": 1, "num_heads": 2, "intermediate_size"
 NO_DROPOUT = {"dropout": 0.0, "attention_dropout": 0.0}
 OWN = {
     "lstm_lm": {"vocabulary_size": 20, "hidden_size": 12, "embedding_size": 8, "embedding_dropout": 0.0},
-    "elmo": {"hidden_size": 12, "num_layers": 1, "units": 10, "character_size": 4, "filters": [[1, 6], [3, 6]], "dropout": 0.0},
+    "elmo": {
+        "hidden_size": 12,
+        "num_layers": 1,
+        "units": 10,
+        "character_size": 4,
+        "filters": [[1, 6], [3, 6]],
+        "dropout": 0.0,
+    },
 }
 SPANS = MaskedLMConfig(pair_task="none", masking=MaskingConfig(strategy="span"), span_boundary=True)
 # So short a text has one span by default, which is always its end.
@@ -78,15 +94,33 @@ def backbone(family, tokenizer, pooler):
     more |= {"embedding_size": 16} if family == "electra" else {}
     sizes = SIZES | NO_DROPOUT | more
     if family in ("t5", "t5_decoder"):
-        sizes = {"hidden_size": 16, "num_layers": 1, "num_heads": 2, "head_size": 8, "intermediate_size": 32, "dropout": 0.0}
+        sizes = {
+            "hidden_size": 16,
+            "num_layers": 1,
+            "num_heads": 2,
+            "head_size": 8,
+            "intermediate_size": 32,
+            "dropout": 0.0,
+        }
         sizes |= {"prefix": True} if family == "t5_decoder" else {}
         return build_encoder(build_config({"family": family} | sizes, tokenizer.vocabulary_size), pooler=False)
     config = build_config({"family": family} | sizes, tokenizer.vocabulary_size, tokenizer.pad_id)
     return build_encoder(config, pooler=pooler)
 
 
-@pytest.mark.slow_except("masked_lm-bert-", "replaced_token_detection-electra-", "permutation_lm-xlnet-", "causal_lm-gpt2-", "sequence_autoencoder-lstm_lm-", "text_to_text-t5-", "denoising-t5_decoder-", "bidirectional_lm-transformer_bilm-")
-@pytest.mark.parametrize(("name", "family", "settings"), CASES, ids=lambda value: value if isinstance(value, str) else "")
+@pytest.mark.slow_except(
+    "masked_lm-bert-",
+    "replaced_token_detection-electra-",
+    "permutation_lm-xlnet-",
+    "causal_lm-gpt2-",
+    "sequence_autoencoder-lstm_lm-",
+    "text_to_text-t5-",
+    "denoising-t5_decoder-",
+    "bidirectional_lm-transformer_bilm-",
+)
+@pytest.mark.parametrize(
+    ("name", "family", "settings"), CASES, ids=lambda value: value if isinstance(value, str) else ""
+)
 def test_objectives(name, family, settings, tokenizer, readers, tmp_path):
     reader = readers[FORMATS.get(name, "segment_pair")]
     pooler = settings is None and name == "masked_lm"

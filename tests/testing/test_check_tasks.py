@@ -11,11 +11,14 @@ from bert_tf.tokenizers.bpe.bpe import GPT1_ROLES
 
 FILES = {
     "classification": ("a.tsv", "text\tlabel\na good film\tpos\nbad\tneg\ngood , good\tpos\na bad bad film\tneg\n"),
-    "multi_label": ("a.jsonl", """{"text": "a good film", "labels": ["joy", "love"]}
+    "multi_label": (
+        "a.jsonl",
+        """{"text": "a good film", "labels": ["joy", "love"]}
 {"text": "bad", "labels": []}
 {"text": "good , good", "labels": "joy"}
 {"text": "paul", "labels": null}
-"""),
+""",
+    ),
     "regression": ("a.tsv", "text\tlabel\na good film\t3\nbad\t1.5\ngood , good\t5\n"),
     "multiple_choice": (
         "a.jsonl",
@@ -82,7 +85,9 @@ def check(name, tmp_path, **settings):
 def test_tagging_on_a_decoder(tmp_path):
     path = tmp_path / FILES["tagging"][0]
     path.write_text(FILES["tagging"][1])
-    tokenizer = train_bpe(["a good bad film in paris anna paul met one ,"] * 3, 40, cleaning="gpt1", role_tokens=GPT1_ROLES, layout="none")
+    tokenizer = train_bpe(
+        ["a good bad film in paris anna paul met one ,"] * 3, 40, cleaning="gpt1", role_tokens=GPT1_ROLES, layout="none"
+    )
     keras.utils.set_random_seed(0)
     decoder = GPT1Decoder(GPT1Config(tokenizer.vocabulary_size, **SETTINGS))
     check_task(TASKS["tagging"], path, decoder, tokenizer, tmp_path, lm_weight=0.5)

@@ -27,7 +27,9 @@ def test_kinds(kind, trainer, cased, tmp_path):
     ids = tokenizer.encode("the quick brown fox")
     keras.utils.set_random_seed(1)  # empties TensorFlow's caches
     assert tokenizer.encode("the quick brown fox") == ids
-    check_tokenizer(tokenizer, tmp_path, round_trips=TEXTS if kind in ("byte_level_bpe", "byte") else ["the quick brown fox"])
+    check_tokenizer(
+        tokenizer, tmp_path, round_trips=TEXTS if kind in ("byte_level_bpe", "byte") else ["the quick brown fox"]
+    )
 
 
 def test_a_wrong_tokenizer(tmp_path):

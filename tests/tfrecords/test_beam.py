@@ -41,7 +41,15 @@ def test_the_command_writes_the_same_bytes(local, tmp_path, monkeypatch, capsys)
     """Paths that are relative here, options of the runner passed on."""
     monkeypatch.chdir(local)
     (tmp_path / "tokenizer").symlink_to(local / "shards" / TOKENIZER_FOLDER)
-    command = ["shards", "corpus.txt", "--output", str(tmp_path / "out"), "--tokenizer", str(tmp_path / "tokenizer"), "--overwrite"]
+    command = [
+        "shards",
+        "corpus.txt",
+        "--output",
+        str(tmp_path / "out"),
+        "--tokenizer",
+        str(tmp_path / "tokenizer"),
+        "--overwrite",
+    ]
     command += ["--sequence-length", "32", "--set", "shard_bytes=4096", "--runner", "DirectRunner"]
     command += ["--beam-options", *RUNNER[1:], "--direct_num_workers=2", "--direct_running_mode=multi_threading"]
     assert main(command) == 0
@@ -57,7 +65,14 @@ def test_the_command_writes_the_same_bytes(local, tmp_path, monkeypatch, capsys)
 @needs_beam
 def test_tokens_are_kept_and_packed_to_the_same_bytes(local, tmp_path):
     tokenizer = WordPieceTokenizer(VOCABULARY)
-    tokenize_corpus(local / "corpus.txt", tmp_path / "tokens", tokenizer, CorpusConfig(shard_bytes=SMALL.shard_bytes), workers=1, progress=False)
+    tokenize_corpus(
+        local / "corpus.txt",
+        tmp_path / "tokens",
+        tokenizer,
+        CorpusConfig(shard_bytes=SMALL.shard_bytes),
+        workers=1,
+        progress=False,
+    )
     by_beam(tmp_path / "tokens", tmp_path / "out")
     assert contents(tmp_path / "out") == contents(local / "shards")
     command = ["tokenize", str(local / "corpus.txt"), "--output", str(tmp_path / "beam"), "--set", "shard_bytes=4096"]

@@ -40,8 +40,14 @@ def texts(inputs, **options):
         ("a.raw", BLANK_LINES),
         ("noending", BLANK_LINES),
         ("a.jsonl", "\n".join(json.dumps({"id": 1, "text": d}) for d in DOCUMENTS)),
-        ("a.jsonl", "\ufeff" + "\r\n\r\n".join(json.dumps({"text": d.replace("\n", "\r\n")}) for d in DOCUMENTS) + "\r\n"),
-        ("a.jsonl.gz", gzip.compress("\n".join(json.dumps({"text": d}, ensure_ascii=False) for d in DOCUMENTS).encode(), mtime=0)),
+        (
+            "a.jsonl",
+            "\ufeff" + "\r\n\r\n".join(json.dumps({"text": d.replace("\n", "\r\n")}) for d in DOCUMENTS) + "\r\n",
+        ),
+        (
+            "a.jsonl.gz",
+            gzip.compress("\n".join(json.dumps({"text": d}, ensure_ascii=False) for d in DOCUMENTS).encode(), mtime=0),
+        ),
     ],
 )
 def test_the_same_documents_from_every_format(tmp_path, name, content):
@@ -52,7 +58,9 @@ def test_the_same_documents_from_every_format(tmp_path, name, content):
 def test_long_documents_are_cut_the_same_in_every_format(tmp_path, name):
     lines = [f"line {i} " + "x" * (i % 50) for i in range(300)]
     document = "\n".join(lines)
-    content = f"{document}\n\nshort" if name == "a.txt" else "\n".join(json.dumps({"text": t}) for t in (document, "short"))
+    content = (
+        f"{document}\n\nshort" if name == "a.txt" else "\n".join(json.dumps({"text": t}) for t in (document, "short"))
+    )
     parts = read(write(tmp_path / name, content), max_document_bytes=1000)
     assert [begins for _, begins in parts] == [True] + [False] * (len(parts) - 2) + [True]
     assert "\n".join(text for text, _ in parts[:-1]) == document  # cut at line ends alone
@@ -87,7 +95,10 @@ def test_one_enormous_document_in_bounded_memory(tmp_path):
 
 def test_bytes_that_are_not_utf8(tmp_path):
     path = write(tmp_path / "a.txt", "eins\n\nzwei\ndrei".encode() + b" caf\xe9 \xff\n\nvier")
-    with pytest.raises(DataError, match=r"a\.txt:4: byte 0xe9 is not UTF-8; it looks like cp1252.*errors=replace \(vocab, vectors: --rep"):
+    with pytest.raises(
+        DataError,
+        match=r"a\.txt:4: byte 0xe9 is not UTF-8; it looks like cp1252.*errors=replace \(vocab, vectors: --rep",
+    ):
         texts(path)
     reader = CorpusReader(find_files(path), errors="replace")
     assert [d.text.decode() for d in reader] == ["eins", "zwei\ndrei caf\ufffd \ufffd", "vier"]
@@ -105,7 +116,9 @@ def test_bytes_that_are_not_utf8(tmp_path):
         ("k.txt", "cp949", "이 영화는 정말 재미있었고\n배우들의 연기도 훌륭했다"),
         ("k.csv", "cp949", "id,text\n1,이 영화는 정말 재미있었고\n"),
     ):
-        with pytest.raises(DataError, match=rf"it looks like {encoding}; convert it: iconv -f {encoding} -t utf-8 .*{name}"):
+        with pytest.raises(
+            DataError, match=rf"it looks like {encoding}; convert it: iconv -f {encoding} -t utf-8 .*{name}"
+        ):
             texts(write(tmp_path / name, content.encode(encoding)))
     with pytest.raises(DataError, match=r"unpack it; it looks like cp949; convert it: .*/k\.txt > "):
         texts(write(tmp_path / "k.txt.gz", gzip.compress("이 영화는 정말".encode("cp949"))))
@@ -154,7 +167,11 @@ def test_another_text_field(tmp_path):
 
 def test_damaged_gzip(tmp_path):
     whole = gzip.compress(b"some text\n" * 100_000)
-    for name, data in (("cut.txt.gz", whole[:-20]), ("not.txt.gz", b"plain text"), ("bad.jsonl.gz", b"\x1f\x8b" + b"x" * 50)):
+    for name, data in (
+        ("cut.txt.gz", whole[:-20]),
+        ("not.txt.gz", b"plain text"),
+        ("bad.jsonl.gz", b"\x1f\x8b" + b"x" * 50),
+    ):
         with pytest.raises(DataError, match=rf"{name} is damaged or not gzip"):
             texts(write(tmp_path / name, data))
 

@@ -49,7 +49,9 @@ def test_missing_and_unsuitable_inputs(tmp_path):
         find_files(tmp_path)
     with pytest.raises(DataError, match="no corpus given"):
         find_files([])
-    with pytest.raises(DataError, match=r"the folder holds no .*what it holds is left out: vocab\.txt \(a vocabulary\)"):
+    with pytest.raises(
+        DataError, match=r"the folder holds no .*what it holds is left out: vocab\.txt \(a vocabulary\)"
+    ):
         find_files(write(tmp_path / "own" / "vocab.txt", "x").parent)
     with pytest.raises(DataError, match=r"the pattern matches no file but .*vocab\.txt \(a vocabulary\)"):
         find_files(f"{tmp_path}/own/*.txt")
@@ -133,7 +135,11 @@ def test_a_folder_that_cannot_be_read_is_named():
         os.chmod(folder, 0o755)
         os.chmod(corpus / "closed", 0)
         with unprivileged():
-            for inputs, named in ((corpus, "closed"), (f"{corpus}/**/*.txt", "closed"), (corpus / "closed" / "b.txt", "closed/b.txt")):
+            for inputs, named in (
+                (corpus, "closed"),
+                (f"{corpus}/**/*.txt", "closed"),
+                (corpus / "closed" / "b.txt", "closed/b.txt"),
+            ):
                 with pytest.raises(DataError, match=f"corpus {corpus}/{named}: Permission denied"):
                     find_files(inputs)
         os.chmod(corpus / "closed", 0o755)

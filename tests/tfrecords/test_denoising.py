@@ -14,7 +14,13 @@ from tfrecords.corruption.denoising import DenoisingCorruption
 from tfrecords.corruption.denoising_config import DenoisingConfig
 
 PAD, END, UNKNOWN, TEXT, SENTINELS = 0, 1, 2, range(3, 900), 100
-VOCABULARY = ["<pad>", "</s>", "<unk>", *(f"t{i}" for i in TEXT), *(f"<extra_id_{i}>" for i in range(SENTINELS - 1, -1, -1))]
+VOCABULARY = [
+    "<pad>",
+    "</s>",
+    "<unk>",
+    *(f"t{i}" for i in TEXT),
+    *(f"<extra_id_{i}>" for i in range(SENTINELS - 1, -1, -1)),
+]
 FIRST_SENTINEL = len(VOCABULARY) - 1
 TOKENIZER = types.SimpleNamespace(
     sep_id=END, pad_id=PAD, unk_id=UNKNOWN, special_ids=(PAD, END, UNKNOWN),
@@ -47,7 +53,9 @@ def rows_of(result):
     """(input, target) lists of each row, without </s> and padding."""
     shifted = np.pad(result["target_ids"], [(0, 0), (1, 0)], constant_values=PAD)[:, :-1]
     np.testing.assert_array_equal(result["decoder_token_ids"], shifted)
-    for ids, mask, targets, weights in zip(*(result[k] for k in ("token_ids", "padding_mask", "target_ids", "target_weights"))):
+    for ids, mask, targets, weights in zip(
+        *(result[k] for k in ("token_ids", "padding_mask", "target_ids", "target_weights"))
+    ):
         inputs, outputs = ids[mask].tolist(), targets[weights > 0].tolist()
         assert inputs[-1] == outputs[-1] == END
         assert (ids[~mask] == PAD).all() and (targets[weights == 0] == PAD).all()
@@ -159,7 +167,9 @@ def test_replaced_spans_equal_a_port_of_the_original():
         return np.where(first, sentinels, tokens)[~noise | first].tolist()
 
     data = batch([150, 80, 199], 201)
-    for row, (inputs, targets) in enumerate(rows_of(corrupted(DenoisingConfig(method="replace_spans", rate=0.2), data))):
+    for row, (inputs, targets) in enumerate(
+        rows_of(corrupted(DenoisingConfig(method="replace_spans", rate=0.2), data))
+    ):
         text = data["token_ids"].numpy()[row]
         text = text[text > UNKNOWN]
         noise = np.isin(text, targets)

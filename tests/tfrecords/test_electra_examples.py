@@ -109,7 +109,9 @@ def test_equals_the_original_in_distribution():
         return [len(framed), (second == 0).mean(), first.mean(), second.mean(), first.std(), second.std()]
 
     ours = np.array([features(rows(splits, 64, seed)[0]) for seed in range(40)])
-    theirs = np.array([features(list(original_examples(documents, random.Random(99 + seed), 64))) for seed in range(40)])
+    theirs = np.array(
+        [features(list(original_examples(documents, random.Random(99 + seed), 64))) for seed in range(40)]
+    )
     deviation = np.sqrt((ours.var(0, ddof=1) + theirs.var(0, ddof=1)) / len(ours))
     assert np.all(np.abs(ours.mean(0) - theirs.mean(0)) < 3 * deviation)
 

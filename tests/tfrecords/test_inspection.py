@@ -38,9 +38,7 @@ def folder(tokenizer, tmp_path_factory):
         (ids(SINGLE), 6, 0, schema.NO_PAIR),
         (ids(PAIR), 5, 6, schema.NEXT),
     ]
-    return write_shards(
-        folder, examples, [2, 1], 12, len(VOCABULARY), fingerprint=tokenizer.fingerprint
-    )
+    return write_shards(folder, examples, [2, 1], 12, len(VOCABULARY), fingerprint=tokenizer.fingerprint)
 
 
 def explanations(folder, tokenizer, config, epochs=1, seed=0):
@@ -55,9 +53,7 @@ def test_what_is_said_of_an_example(folder, tokenizer):
     assert random_pair.segments == [0] * 5 + [1] * 6 and single.segments == [0] * 6
     assert random_pair.pair_label == "label 1: B is from elsewhere" and single.pair_label is None
     assert pair.pair_label == "label 0: B follows A"
-    assert random_pair.texts == [
-        tokenizer.decode(tokenizer.encode(text)) for text in ("the cat sat", "rockets fly .")
-    ]
+    assert random_pair.texts == [tokenizer.decode(tokenizer.encode(text)) for text in ("the cat sat", "rockets fly .")]
     assert single.texts == ["the rocks fly"]
     for explanation, candidates in zip((random_pair, single, pair), (8, 4, 8)):
         assert f"tokens in words: 50 % of the {candidates} that may be predicted" in explanation.corruption.rule
@@ -137,10 +133,7 @@ def test_byte_level_tokens_are_shown_as_characters(tmp_path):
 def test_the_command(folder):
     lines = list(inspect_shards(folder, WHOLE, examples=2))
     assert lines[1] == "holds      3 examples of length 12"
-    assert [line.split(",")[0] for line in lines if line.startswith("example")] == [
-        "example 0",
-        "example 1",
-    ]
+    assert [line.split(",")[0] for line in lines if line.startswith("example")] == ["example 0", "example 1"]
     alone = list(inspect_shards(folder, WHOLE, example_index=1))
     assert alone[4:] == lines[[line[:9] for line in lines].index("example 1") :]
     assert alone != list(inspect_shards(folder, WHOLE, example_index=1, epoch=1))

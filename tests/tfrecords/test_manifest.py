@@ -62,7 +62,10 @@ def changed(folder, change, keep_checksum=False):
     "change, message",
     [
         (lambda v: v.update(schema_version=99), "has schema version 99, this library reads 1; write the shards again"),
-        (lambda v: v.pop("counts"), "is not a file that this library wrote: missing key 'counts'; write the shards again"),
+        (
+            lambda v: v.pop("counts"),
+            "is not a file that this library wrote: missing key 'counts'; write the shards again",
+        ),
         (lambda v: v.update(extra=1), "unknown key 'extra'"),
         (lambda v: v["shards"][0].pop("sha256"), r"missing key 'shards\[0\].sha256'"),
         (lambda v: v.update(shards=None), "'shards' must be a list, got None"),
@@ -71,10 +74,16 @@ def changed(folder, change, keep_checksum=False):
         (lambda v: v["shards"][1].update(examples="4"), r"'shards\[1\].examples' must be int, got '4'"),
         (lambda v: v["shards"][1].update(examples=-4), r"'shards\[1\].examples' is -4; it must be at least 0"),
         (lambda v: v["shards"][1].update(examples=10**30), r"'shards\[1\].examples' is 1000.*64 bits"),
-        (lambda v: v["shards"][1].update(bytes=2**62), r"'shards\[1\].bytes' is \d+; it must be at least 0 and at most"),
+        (
+            lambda v: v["shards"][1].update(bytes=2**62),
+            r"'shards\[1\].bytes' is \d+; it must be at least 0 and at most",
+        ),
         (lambda v: v["shards"][1].update(examples=8), r"shards\[1\]: 8 examples do not fit a file of 120 bytes"),
         (lambda v: v["shards"][1].update(examples=0), r"shards\[1\]: 0 examples do not fit a file of 120 bytes"),
-        (lambda v: v["shards"].append(v["shards"][0]), r"'shards\[2\].file' is 'shard-00000.tfrecord', which is listed twice"),
+        (
+            lambda v: v["shards"].append(v["shards"][0]),
+            r"'shards\[2\].file' is 'shard-00000.tfrecord', which is listed twice",
+        ),
         (lambda v: v["shards"][0].update(file=["x"]), r"'shards\[0\].file' must be str"),
         (lambda v: v.update(vocabulary_size=-1), "'vocabulary_size' is -1"),
         (lambda v: v.update(vocabulary_size=None), "'vocabulary_size' must be int, got None"),
@@ -158,7 +167,9 @@ def test_settings_that_are_younger_than_the_shards(tmp_path):
 
 
 def test_missing_and_damaged(tmp_path):
-    with pytest.raises(DataError, match="holds no manifest.json: it is not a finished folder of shards.*`bert-tf shards`"):
+    with pytest.raises(
+        DataError, match="holds no manifest.json: it is not a finished folder of shards.*`bert-tf shards`"
+    ):
         Manifest.load(tmp_path)
     (tmp_path / MANIFEST_NAME).write_text("{half")
     with pytest.raises(DataError, match="manifest.json is not valid JSON"):

@@ -143,9 +143,7 @@ def test_exactly_the_budget_and_never_a_special_token():
     assert (steps[real[:, 1:]] > 0).all()
     untouched = np.ones_like(batch["token_ids"], bool)
     untouched[np.nonzero(real)[0], features["mask_positions"][real]] = False
-    np.testing.assert_array_equal(
-        features["token_ids"][untouched], batch["token_ids"][untouched]
-    )
+    np.testing.assert_array_equal(features["token_ids"][untouched], batch["token_ids"][untouched])
 
 
 @UNIT
@@ -180,7 +178,9 @@ def test_eligible_token_in_the_first_place():
     assert within_three_sigma(first.sum(), 200, 0.5)
 
 
-@pytest.mark.parametrize("special_ids", [(0, 1), (0, 100, 101, 102, 103), (3, 5, 6, 9, 40, 199), tuple(range(1, 20, 2))])
+@pytest.mark.parametrize(
+    "special_ids", [(0, 1), (0, 100, 101, 102, 103), (3, 5, 6, 9, 40, 199), tuple(range(1, 20, 2))]
+)
 def test_what_may_be_masked_wherever_special_ids_lie(special_ids):
     """They are compared with where they lie in few stretches, else looked up."""
     tokenizer = dataclasses.replace(TOKENIZER, special_ids=special_ids)
@@ -275,14 +275,12 @@ def test_whole_words_cover_all_places_alike():
 
 def test_other_features_pass_and_shapes_are_static():
     batch = make_batch(8, 128)
-    spec = {
-        name: tf.TensorSpec(value.shape, tf.as_dtype(value.dtype)) for name, value in batch.items()
-    }
+    spec = {name: tf.TensorSpec(value.shape, tf.as_dtype(value.dtype)) for name, value in batch.items()}
     spec["pair_labels"] = tf.TensorSpec([8], tf.int32)
     corruption = MaskedLMCorruption(TOKENIZER)
-    dataset = tf.data.Dataset.from_tensors(
-        {name: tf.zeros(part.shape, part.dtype) for name, part in spec.items()}
-    ).map(lambda features: corruption(features, 1))
+    dataset = tf.data.Dataset.from_tensors({name: tf.zeros(part.shape, part.dtype) for name, part in spec.items()}).map(
+        lambda features: corruption(features, 1)
+    )
     assert {name: (s.shape.as_list(), s.dtype) for name, s in dataset.element_spec.items()} == {
         "token_ids": ([8, 128], tf.int32),
         "padding_mask": ([8, 128], tf.bool),

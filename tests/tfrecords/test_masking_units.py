@@ -243,7 +243,11 @@ def test_senseless_settings_are_refused(values, message):
 
 
 def test_former_names_are_refused_with_the_new_ones():
-    for old, new in (("unit", "strategy"), ("mask_probability", "mask_token_rate"), ("random_probability", "random_token_rate")):
+    for old, new in (
+        ("unit", "strategy"),
+        ("mask_probability", "mask_token_rate"),
+        ("random_probability", "random_token_rate"),
+    ):
         with pytest.raises(ConfigError, match=f"^'masking.{old}' is now 'masking.{new}'$"):
             build(MaskingConfig, {old: 0.5}, "masking")
 

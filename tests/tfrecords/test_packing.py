@@ -149,7 +149,9 @@ def test_segments_are_what_the_labels_say_and_no_token_is_lost(longest):
     assert covered.sum() + spans.truncated.sum() == tokens
     if longest == 12:
         whole = spans.truncated == 0
-        assert np.array_equal(spans.first_end[whole & (spans.labels == NEXT)], spans.second_start[whole & (spans.labels == NEXT)])
+        assert np.array_equal(
+            spans.first_end[whole & (spans.labels == NEXT)], spans.second_start[whole & (spans.labels == NEXT)]
+        )
 
 
 def test_truncation_is_the_originals():
@@ -251,5 +253,7 @@ def test_token_blocks_are_full():
     lengths = spans.first_end - spans.first_start
     assert (lengths[:-1] == LENGTH - 2).all() and 0 < lengths[-1] <= LENGTH - 2
     assert np.array_equal(np.concatenate([stream[a:b] for a, b in zip(spans.first_start, spans.first_end)]), stream)
-    assert np.array_equal(np.flatnonzero(stream == 7) - np.arange(len(separators)), sentence_splits[document_splits[1:-1]])
+    assert np.array_equal(
+        np.flatnonzero(stream == 7) - np.arange(len(separators)), sentence_splits[document_splits[1:-1]]
+    )
     assert set(spans.labels) == {NO_PAIR} and not spans.truncated.any()

@@ -37,9 +37,7 @@ def small_blocks(folder, **arguments):
 
 
 def take(dataset, steps):
-    return [
-        {name: value.numpy() for name, value in batch.items()} for batch in dataset.take(steps)
-    ]
+    return [{name: value.numpy() for name, value in batch.items()} for batch in dataset.take(steps)]
 
 
 def indices(batches):
@@ -162,18 +160,10 @@ def test_inputs_share_each_global_batch(shards, num_inputs, start):
     arguments = {"batch_size": 8, "seed": 1, "start_step": start, "corrupt": corrupt}
     whole = take(small_blocks(shards).dataset(**arguments), 20)
     parts = [
-        take(
-            small_blocks(shards).dataset(
-                input_index=index, num_inputs=num_inputs, **arguments
-            ),
-            20,
-        )
+        take(small_blocks(shards).dataset(input_index=index, num_inputs=num_inputs, **arguments), 20)
         for index in range(num_inputs)
     ]
-    joined = [
-        {name: np.concatenate([part[name] for part in step]) for name in step[0]}
-        for step in zip(*parts)
-    ]
+    joined = [{name: np.concatenate([part[name] for part in step]) for name in step[0]} for step in zip(*parts)]
     assert_same(joined, whole)
 
 
@@ -211,9 +201,7 @@ def test_rows_processed_at_once_do_not_matter(shards, monkeypatch):
 
 @pytest.mark.parametrize("drop_remainder", [False, True])
 def test_evaluation_in_plain_order(shards, drop_remainder):
-    dataset = small_blocks(shards).dataset(
-        10, seed=0, epochs=1, shuffle=False, drop_remainder=drop_remainder
-    )
+    dataset = small_blocks(shards).dataset(10, seed=0, epochs=1, shuffle=False, drop_remainder=drop_remainder)
     batches = take(dataset, 100)
     assert indices(batches) == list(range(50 if drop_remainder else 52))
     assert len(batches) == int(dataset.cardinality())
@@ -221,10 +209,7 @@ def test_evaluation_in_plain_order(shards, drop_remainder):
 
 def test_cardinality(shards):
     reader = small_blocks(shards)
-    assert int(reader.dataset(10, seed=0).cardinality()) in (
-        tf.data.INFINITE_CARDINALITY,
-        tf.data.UNKNOWN_CARDINALITY,
-    )
+    assert int(reader.dataset(10, seed=0).cardinality()) in (tf.data.INFINITE_CARDINALITY, tf.data.UNKNOWN_CARDINALITY)
     dataset = reader.dataset(10, seed=0, epochs=3, start_step=4)
     assert int(dataset.cardinality()) == 156 // 10 - 4 == len(take(dataset, 100))
 
@@ -333,7 +318,11 @@ def test_an_unreadable_shard(own_shards, monkeypatch):
     reader = small_blocks(own_shards)
     (own_shards / "shard-00002.tfrecord").unlink()
     (own_shards / "shard-00002.tfrecord").symlink_to("shard-00002.tfrecord")
-    for check in (lambda: reader.verify(progress=False), lambda: reader.examples([25]), lambda: small_blocks(own_shards)):
+    for check in (
+        lambda: reader.verify(progress=False),
+        lambda: reader.examples([25]),
+        lambda: small_blocks(own_shards),
+    ):
         with pytest.raises(DataError, match="shard-00002.tfrecord"):
             check()
 

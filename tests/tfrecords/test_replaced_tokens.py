@@ -67,5 +67,9 @@ def test_a_pure_function_of_seed_epoch_and_example():
     batch = {k: v[12:] for k, v in make_batch(20).items()}
     np.testing.assert_array_equal(corrupt(batch)["sampling_bits"], whole[12:])
     np.testing.assert_array_equal(corrupt(make_batch(20), jit_compile=True)["sampling_bits"], whole)
-    for other in (corrupt(make_batch(20, epoch=1)), corrupt(make_batch(20), seed=4), corrupt(make_batch(20, first_index=20))):
+    for other in (
+        corrupt(make_batch(20, epoch=1)),
+        corrupt(make_batch(20), seed=4),
+        corrupt(make_batch(20, first_index=20)),
+    ):
         assert (other["sampling_bits"] == whole).mean() < 0.01

@@ -24,9 +24,9 @@ TABLE = [
     "See No. 5 and Fig. 3 of the paper.| Yes.",
     "He said no.| Then he left.",
     "Smith & Co. Ltd. of London.| They sold it.",
-    "Really?!| Yes!| \"No,\" she said.",
-    "\"Who goes there?\" he asked.",
-    "He said \"stop.\"| She did.",
+    'Really?!| Yes!| "No," she said.',
+    '"Who goes there?" he asked.',
+    'He said "stop."| She did.',
     "(It was late.)| We left.",
     "It was [sic] late (very.)| (We left.)",
     "He came at 5 p.m.| It was dark.",
@@ -52,7 +52,9 @@ def test_table(marked):
 
 def test_nothing_but_white_space_is_lost():
     folder = Path(bert_tf.__file__).parent / "samples"
-    texts = [json.loads(line)["text"] for path in sorted(folder.glob("*.jsonl")) for line in open(path, encoding="utf-8")]
+    texts = [
+        json.loads(line)["text"] for path in sorted(folder.glob("*.jsonl")) for line in open(path, encoding="utf-8")
+    ]
     text = "\n".join(t for t in texts if len(t) > 2000)[:500_000]
     assert len(text) > 100_000
     sentences = split_sentences(text)

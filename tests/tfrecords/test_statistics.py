@@ -59,7 +59,11 @@ def test_warnings():
     ],
 )
 def test_pairs_are_reported_by_kind(kinds, line):
-    zeros = dict.fromkeys(("next", "random_next_ends", "random_next_fills", "in_order", "exchanged", "lone_segments"), 0) if kinds else {}
+    zeros = (
+        dict.fromkeys(("next", "random_next_ends", "random_next_fills", "in_order", "exchanged", "lone_segments"), 0)
+        if kinds
+        else {}
+    )
     lines = report(summarize(counts(**zeros | kinds)), 128)
     assert [each for each in lines if each.startswith("pairs")] == ([line] if line else [])
 
@@ -71,7 +75,10 @@ def test_pairs_are_reported_by_kind(kinds, line):
             {"random_next": 16, "random_next_ends": 13, "documents": 70},
             "80 % of the pairs are random, 65 % because no text follows A in its document: the documents have 1.4 sentences",
         ),
-        ({"truncated_tokens": 900}, "45 % of the tokens are cut off, since sentences are long for the sequence (20 tokens"),
+        (
+            {"truncated_tokens": 900},
+            "45 % of the tokens are cut off, since sentences are long for the sequence (20 tokens",
+        ),
         (
             {"documents": 6, "sentences": 149_995},
             "the corpus is 6 documents of 24,999 sentences on average: in a .txt file only a blank line ends a document; "

@@ -29,13 +29,20 @@ TSV = 'id\tdocument\tlabel\n1\tsays "hello\t0\n2\t\t1\n3\tplain, too\t1\n'
 def test_a_column_by_its_name(tmp_path, text_field):
     for name, content in (("a.csv", CSV), ("a.csv", "\ufeff" + CSV), ("a.csv.gz", gzip.compress(CSV.encode()))):
         assert texts(write(tmp_path / name, content), text_field) == ['a, "b"\nand c', "plain"]
-    for name, content in (("a.tsv", TSV), ("a.tsv", TSV.replace("\n", "\r\n")), ("a.tsv.gz", gzip.compress(TSV.encode()))):
+    for name, content in (
+        ("a.tsv", TSV),
+        ("a.tsv", TSV.replace("\n", "\r\n")),
+        ("a.tsv.gz", gzip.compress(TSV.encode())),
+    ):
         assert texts(write(tmp_path / name, content), text_field) == ['says "hello', "plain, too"]
 
 
 def test_a_name_in_another_unicode_form(tmp_path):
     name = unicodedata.normalize("NFD", "문장")
-    for path in (write(tmp_path / "a.tsv", f"id\t{name}\n1\t좋다\n"), write(tmp_path / "a.jsonl", f'{{"{name}": "좋다"}}')):
+    for path in (
+        write(tmp_path / "a.tsv", f"id\t{name}\n1\t좋다\n"),
+        write(tmp_path / "a.jsonl", f'{{"{name}": "좋다"}}'),
+    ):
         assert texts(path, "문장") == ["좋다"]
 
 
@@ -49,10 +56,20 @@ def test_a_column_by_its_number(tmp_path):
 @pytest.mark.parametrize(
     "name, content, text_field, message",
     [
-        ("a.csv", "id,label\n1,2\n", "text", r"a\.csv: none of the columns 'id', 'label' has a usual name .*--text-field"),
+        (
+            "a.csv",
+            "id,label\n1,2\n",
+            "text",
+            r"a\.csv: none of the columns 'id', 'label' has a usual name .*--text-field",
+        ),
         ("a.csv", "review,comment\nx,y\n", "text", "review, comment may each be the text; name the column"),
         ("a.tsv", "id\ttext\n1\tx\n", "txt", r"no column 'txt' among 'id', 'text'; did you mean 'text'\?"),
-        ("a.csv", "id;text\n1;x\n", "text", "the columns are separated by semicolons; save the file with commas or tabs"),
+        (
+            "a.csv",
+            "id;text\n1;x\n",
+            "text",
+            "the columns are separated by semicolons; save the file with commas or tabs",
+        ),
         ("a.csv", "id,text\n1,x\n\n2\n", "text", r"a\.csv:4: 1 field where the first line has 2"),
         ("a.csv", 'id,text\n1,"x\ny"\n2,"open\n3,x\n', "text", r"a\.csv:4: unexpected end of data"),
         ("a.tsv", b"id\ttext\n1\tcaf\xe9\n", "text", r"a\.tsv:2: byte 0xe9 is not UTF-8; it looks like cp1252"),

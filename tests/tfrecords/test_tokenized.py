@@ -51,7 +51,9 @@ def tokens(tmp_path_factory, corpus, tokenizer):
 
 
 def config(format, pair=None, **settings):
-    return ShardsConfig(**{"sequence_length": 32, "shard_bytes": 1 << 14, "format": format, "pair_task": pair, **settings})
+    return ShardsConfig(
+        **{"sequence_length": 32, "shard_bytes": 1 << 14, "format": format, "pair_task": pair, **settings}
+    )
 
 
 @pytest.mark.parametrize("format, pair", FORMATS)
@@ -59,7 +61,9 @@ def test_shards_are_the_same_as_from_text(tmp_path, corpus, tokens, tokenizer, m
     direct = write(corpus, tmp_path / "direct", tokenizer, config(format, pair))
     with monkeypatch.context() as patch:
         patch.setattr(DocumentTokenizer, "__call__", lambda *_: pytest.fail("tokenized again"))
-        packed = write_shards(tokens, tmp_path / "packed", config=config(format, pair, shard_bytes=4 << 20), workers=1, progress=False)
+        packed = write_shards(
+            tokens, tmp_path / "packed", config=config(format, pair, shard_bytes=4 << 20), workers=1, progress=False
+        )
     assert contents(tmp_path / "direct") == contents(tmp_path / "packed")
     assert packed == direct and packed.pair_task == pair and packed.corpus[0]["file"] == "corpus.txt"
 
@@ -97,7 +101,10 @@ def test_the_files_and_their_manifest(tokens, corpus, tokenizer):
     ids, chunks = [], list(manifest.chunks(tokens))
     for chunk in chunks:
         part = chunk.tokens(None)
-        assert part.sentence_splits[-1] == len(part.token_ids) and part.document_splits[-1] == len(part.sentence_splits) - 1
+        assert (
+            part.sentence_splits[-1] == len(part.token_ids)
+            and part.document_splits[-1] == len(part.sentence_splits) - 1
+        )
         ids += part.token_ids.tolist()
         assert chunk.path.stat().st_size < 2.5 * len(part.token_ids) + 4 * len(part.sentence_splits) + 1000
     assert ids == tokenizer.tokenize(tf.constant(documents(300))).values.numpy().tolist()
@@ -173,8 +180,14 @@ def test_damage_is_found(tmp_path, corpus, tokenizer):
     with pytest.raises(DataError, match="has version 9, this library reads 1"):
         write_shards(folder, tmp_path / "out", config=SMALL)
     for change, message in (
-        (lambda v: v.pop("files"), "is not a file that this library wrote: missing key 'files'; tokenize the corpus again"),
-        (lambda v: v["files"][0].update(file="../x.npz"), r"'files\[0\].file' is '../x.npz'; it must be the name of a file"),
+        (
+            lambda v: v.pop("files"),
+            "is not a file that this library wrote: missing key 'files'; tokenize the corpus again",
+        ),
+        (
+            lambda v: v["files"][0].update(file="../x.npz"),
+            r"'files\[0\].file' is '../x.npz'; it must be the name of a file",
+        ),
         (lambda v: v["files"].append(v["files"][0]), "which is listed twice"),
         (lambda v: v["files"][0].update(documents="1"), r"'files\[0\].documents' must be int"),
         (lambda v: v["reading"].update(shard_bytes=None), "'reading.shard_bytes' must be int"),
@@ -195,10 +208,19 @@ def test_damage_is_found(tmp_path, corpus, tokenizer):
     [
         (dict(format="full_sentences", pair_task="nsp"), "full_sentences makes examples of one; use segment_pair"),
         (dict(format="doc_sentences", pair_task="sop"), "pair_task: sop asks about two segments"),
-        (dict(format="doc_sentences", duplicates=2), "duplicates > 1 would write the same examples again: doc_sentences"),
+        (
+            dict(format="doc_sentences", duplicates=2),
+            "duplicates > 1 would write the same examples again: doc_sentences",
+        ),
         (dict(format="sentence_pair", pair_task="none", duplicates=2), "duplicates > 1 would write the same"),
-        (dict(format="electra", pair_task="nsp"), "pair_task: nsp asks about two segments, and electra has no label of them"),
-        (dict(format="full_sentences", short_sequence_probability=0.2), "full_sentences makes no examples of a shorter length"),
+        (
+            dict(format="electra", pair_task="nsp"),
+            "pair_task: nsp asks about two segments, and electra has no label of them",
+        ),
+        (
+            dict(format="full_sentences", short_sequence_probability=0.2),
+            "full_sentences makes no examples of a shorter length",
+        ),
         (dict(pair_task="nspp"), "'pair_task' is 'nspp'; did you mean 'nsp'"),
     ],
 )
@@ -215,4 +237,6 @@ def test_short_examples_and_lone_sentences_are_reported(tmp_path, tokenizer):
         lines = "\n".join(report(manifest.counts, 64))
         fill = manifest.counts["tokens_per_example"] / 64
         assert f"a batch of {1 / fill:.1f} times as many" in lines
-        assert ("100 % of the examples have one segment, since their documents are short (1.0 sentences" in lines) == warned
+        assert (
+            "100 % of the examples have one segment, since their documents are short (1.0 sentences" in lines
+        ) == warned

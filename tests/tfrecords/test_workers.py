@@ -161,7 +161,9 @@ def test_workers_end_when_the_parent_is_killed():
         "for pid, *_ in map_unordered(setup, [('pid', 0)] * 1000, 3): print(pid, flush=True)"
     )
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
-    with subprocess.Popen([sys.executable, "-c", program], stdout=subprocess.PIPE, text=True, env=environment) as parent:
+    with subprocess.Popen(
+        [sys.executable, "-c", program], stdout=subprocess.PIPE, text=True, env=environment
+    ) as parent:
         pids = set()
         while len(pids) < 2:
             pids.add(int(parent.stdout.readline()))

@@ -55,7 +55,11 @@ def corpus(tmp_path_factory):
 
 def contents(folder):
     """The bytes of every file but the lock."""
-    return {str(p.relative_to(folder)): p.read_bytes() for p in sorted(folder.rglob("*")) if p.is_file() and p.name != ".lock"}
+    return {
+        str(p.relative_to(folder)): p.read_bytes()
+        for p in sorted(folder.rglob("*"))
+        if p.is_file() and p.name != ".lock"
+    }
 
 
 def shard_contents(folder):
@@ -155,7 +159,9 @@ def test_the_same_documents_give_the_same_shards_from_every_format(tmp_path, cor
 def test_seed_and_duplicates(tmp_path, corpus, tokenizer):
     once = write(corpus, tmp_path / "a", tokenizer)
     write(corpus, tmp_path / "b", tokenizer, ShardsConfig(sequence_length=32, shard_bytes=1 << 14, seed=1))
-    twice = write(corpus, tmp_path / "c", tokenizer, ShardsConfig(sequence_length=32, shard_bytes=1 << 14, duplicates=2))
+    twice = write(
+        corpus, tmp_path / "c", tokenizer, ShardsConfig(sequence_length=32, shard_bytes=1 << 14, duplicates=2)
+    )
     assert shard_contents(tmp_path / "a") != shard_contents(tmp_path / "b")
     assert twice.counts["tokens"] == once.counts["tokens"]
     assert 1.95 < twice.examples / once.examples < 2.05
@@ -232,7 +238,9 @@ def test_an_interrupted_run_refuses_other_settings_and_redoes_changed_text(tmp_p
         stop_after(patch, 4)
         with pytest.raises(KeyboardInterrupt):
             write(path, tmp_path / "out", tokenizer)
-    with pytest.raises(RunDirectoryError, match=r"the beginning of a run with other settings \(seed: 0 there, 3 here\)"):
+    with pytest.raises(
+        RunDirectoryError, match=r"the beginning of a run with other settings \(seed: 0 there, 3 here\)"
+    ):
         write(path, tmp_path / "out", tokenizer, ShardsConfig(sequence_length=32, shard_bytes=1 << 14, seed=3))
     texts[0] = texts[0].replace("w", "w1", 1)
     write_text(path, texts)
@@ -262,7 +270,9 @@ def test_a_finished_folder_is_returned_or_refused(tmp_path, corpus, tokenizer, m
         stop_after(patch, 0)
         assert write(corpus, out, tokenizer) == manifest
     other = ShardsConfig(sequence_length=64, shard_bytes=1 << 14)
-    with pytest.raises(RunDirectoryError, match=r"finished shards with other settings \(sequence_length: 32 there, 64 here\)"):
+    with pytest.raises(
+        RunDirectoryError, match=r"finished shards with other settings \(sequence_length: 32 there, 64 here\)"
+    ):
         write(corpus, out, tokenizer, other)
     with pytest.raises(RunDirectoryError, match=r"other settings \(tokenizer: "):
         write(corpus, out, WordPieceTokenizer([*VOCABULARY, "extra"]))
@@ -280,12 +290,16 @@ def test_a_tokenizer_in_the_way_is_not_replaced(tmp_path, corpus, tokenizer):
     other.save(tmp_path / "work" / "tokenizer")
     before = contents(tmp_path / "work")
     for overwrite in (False, True):
-        with pytest.raises(RunDirectoryError, match="work/tokenizer holds another tokenizer than the one given, which is not"):
+        with pytest.raises(
+            RunDirectoryError, match="work/tokenizer holds another tokenizer than the one given, which is not"
+        ):
             write(corpus, tmp_path / "work", tokenizer, overwrite=overwrite)
         assert contents(tmp_path / "work") == before
     write(corpus, tmp_path / "work", other)
     # Now it is the tokenizer of shards, and goes with them.
-    with pytest.raises(RunDirectoryError, match=r"other settings \(tokenizer: .*replace it with --overwrite \(in Python: "):
+    with pytest.raises(
+        RunDirectoryError, match=r"other settings \(tokenizer: .*replace it with --overwrite \(in Python: "
+    ):
         write(corpus, tmp_path / "work", tokenizer)
     write(corpus, tmp_path / "work", tokenizer, overwrite=True)
     assert load_tokenizer(tmp_path / "work" / "tokenizer").fingerprint == tokenizer.fingerprint
@@ -302,8 +316,15 @@ def test_a_tokenizer_in_the_way_is_not_replaced(tmp_path, corpus, tokenizer):
 
 
 def test_differences_are_shown_whole(tmp_path, corpus, tokenizer):
-    write(corpus, tmp_path / "out", tokenizer, ShardsConfig(sequence_length=32, shard_bytes=1 << 14, format="full_sentences"))
-    with pytest.raises(RunDirectoryError, match="format: full_sentences there, segment_pair here, pair: none there, next_sentence"):
+    write(
+        corpus,
+        tmp_path / "out",
+        tokenizer,
+        ShardsConfig(sequence_length=32, shard_bytes=1 << 14, format="full_sentences"),
+    )
+    with pytest.raises(
+        RunDirectoryError, match="format: full_sentences there, segment_pair here, pair: none there, next_sentence"
+    ):
         write(corpus, tmp_path / "out", tokenizer)
 
 
@@ -406,7 +427,9 @@ def test_a_full_disk(tmp_path, corpus, tokenizer, monkeypatch):
     with monkeypatch.context() as patch:
         full = lambda path: open_writer("/dev/full" if "shard-00002" in path else path)
         patch.setattr(tf.io, "TFRecordWriter", full)
-        with pytest.raises(RunDirectoryError, match=r"cannot write .*shard-00002\.tfrecord: the disk is full; free some"):
+        with pytest.raises(
+            RunDirectoryError, match=r"cannot write .*shard-00002\.tfrecord: the disk is full; free some"
+        ):
             write(corpus, tmp_path / "out", tokenizer)
     write(corpus, tmp_path / "out", tokenizer)
     write(corpus, tmp_path / "expected", tokenizer)

@@ -234,7 +234,9 @@ def test_segments_of_a_manifest_that_was_edited(shards, segments):
 
 
 def test_inspection_names_each_segment(shards):
-    lines = list(inspect_shards(shards[2], PermutationConfig(permutation_size=16), examples=2, corruption=PermutationCorruption))
+    lines = list(
+        inspect_shards(shards[2], PermutationConfig(permutation_size=16), examples=2, corruption=PermutationCorruption)
+    )
     names = [line[:11].strip() for line in lines]
     assert [name for name in names if name.startswith("text")] == ["text 1A", "text 1B", "text 2A", "text 2B"] * 2
     inputs = ["input 1A", "input 1B", "input 1end", "input 2A", "input 2B", "input 2end"]
@@ -248,7 +250,10 @@ def test_settings_that_do_not_fit_the_rows():
     packing = dataclasses.replace(CONFIG, sequence_length=1024).packing
     check_permutation(PermutationConfig(), packing, 1024)
     for changes, message in (
-        ({"segments": 4}, "segments=4, but the shards were packed with 2 segments a row; set objective.permutation.segments=2"),
+        (
+            {"segments": 4},
+            "segments=4, but the shards were packed with 2 segments a row; set objective.permutation.segments=2",
+        ),
         ({"bidirectional": False}, "every second row of shards of the format xlnet is in reverse order"),
         ({"permutation_size": 512}, "set objective.permutation.permutation_size=256"),
     ):
@@ -261,7 +266,10 @@ def test_settings_that_do_not_fit_the_rows():
     "settings, message",
     [
         ({"pair_task": "nsp"}, "pair_task: nsp asks about two segments, and xlnet"),
-        ({"sequence_length": 66}, "'sequence_length' is 66; xlnet makes 2 segments a row, each of an even number of tokens"),
+        (
+            {"sequence_length": 66},
+            "'sequence_length' is 66; xlnet makes 2 segments a row, each of an even number of tokens",
+        ),
         ({"sequence_length": 64, "segments": 8}, "'sequence_length' is 64; xlnet makes 8 segments a row"),
         ({"segments": 1}, "'segments' is 1; it must be at least 2"),
         ({"format": "full_sentences", "segments": 2}, "segments: full_sentences makes rows of one segment"),

@@ -56,9 +56,7 @@ def bpe_oracle(tokenizer):
     suffix = {"end_of_word_suffix": tokenizer.end_of_word} if tokenizer.end_of_word else {}
     unk = tokenizer.role_tokens["unk"]
     made = tokenizers.Tokenizer(
-        models.BPE(
-            {t: i for i, t in enumerate(tokenizer.vocabulary)}, list(tokenizer.merges), unk_token=unk, **suffix
-        )
+        models.BPE({t: i for i, t in enumerate(tokenizer.vocabulary)}, list(tokenizer.merges), unk_token=unk, **suffix)
     )
     if tokenizer.cleaning == "gpt1":
         made.normalizer = normalizers.BertNormalizer(lowercase=True)

@@ -149,10 +149,7 @@ def test_the_command_writes_it_without_a_corpus(byt5, tmp_path, capsys):
     assert [f.name for f in (tmp_path / "byt5").iterdir()] == ["tokenizer_config.json"]
     assert load_tokenizer(tmp_path / "byt5").fingerprint == byt5.fingerprint
     for wrong, message in (
-        (
-            ["corpus.txt", "--kind", "byte"],
-            "learns no vocabulary from text; remove the corpus corpus.txt",
-        ),
+        (["corpus.txt", "--kind", "byte"], "learns no vocabulary from text; remove the corpus corpus.txt"),
         (["--size", "300", "--kind", "byte"], "remove --size"),
         (["--text-field", "body", "--kind", "byte"], "remove --text-field"),
         (["--kind", "bpe"], "--kind bpe needs a corpus: name files, folders or globs of text"),

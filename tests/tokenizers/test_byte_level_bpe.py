@@ -53,7 +53,13 @@ def modern(tokenizer):
 
 def test_normal_form_and_tokens_found_after_it(roberta):
     ours = modern(roberta)
-    some = [*texts(), "  [MASK]  x", "e\u0301| é|", "a   \u1112\u1161\u11ab    b[MASK]  ", "\u212b  Å e\u0301e\u0301 q\u0323\u0307 x"]
+    some = [
+        *texts(),
+        "  [MASK]  x",
+        "e\u0301| é|",
+        "a   \u1112\u1161\u11ab    b[MASK]  ",
+        "\u212b  Å e\u0301e\u0301 q\u0323\u0307 x",
+    ]
     assert_equal_to_oracle(ours, byte_level_oracle(ours), some, offsets=False)
     # The oracle's offsets differ within composed characters, and where it trims the tokens of blanks.
     plain = [t for t in some if t.isascii() and "  " not in t]
@@ -79,7 +85,11 @@ def test_special_tokens(roberta):
 
 
 def test_added_tokens_that_are_text(roberta):
-    added = [SpecialToken("   ", normalized=True, special=False), SpecialToken("é|", special=False), SpecialToken("<ent>")]
+    added = [
+        SpecialToken("   ", normalized=True, special=False),
+        SpecialToken("é|", special=False),
+        SpecialToken("<ent>"),
+    ]
     ours = ByteLevelBPETokenizer([*roberta.vocabulary, "   ", "é|", "<ent>"], roberta.merges, special_tokens=added)
     assert_equal_to_oracle(ours, byte_level_oracle(ours), ["a    b<ent>é|", *NASTIER], offsets=False)
     first = roberta.vocabulary_size
@@ -89,11 +99,25 @@ def test_added_tokens_that_are_text(roberta):
     assert {first, first + 1, first + 2} < set(ids)
     assert ours.decode(ids) == "é|of   the<ent>" and ours.decode(ids, skip_special_tokens=True) == "é|of   the"
     # The token of a role stands for no text, whatever its flag.
-    assert variant(roberta, special_tokens=[SpecialToken("<s>", normalized=True, special=False)]).special_ids == (0, 1, 2, 3, 4)
+    assert variant(roberta, special_tokens=[SpecialToken("<s>", normalized=True, special=False)]).special_ids == (
+        0,
+        1,
+        2,
+        3,
+        4,
+    )
 
 
 def test_bytes_that_are_no_utf8_act_as_pythons_replacement_characters(roberta):
-    broken = [b"ab\xffcd", b"caf\xc3", b"\xe4\xb8", b"\xe4\xb8fair", b"\xed\xa0\x80fair", b"\xf0\x9f\x98 fair", b"\xff<mask>\xfe"]
+    broken = [
+        b"ab\xffcd",
+        b"caf\xc3",
+        b"\xe4\xb8",
+        b"\xe4\xb8fair",
+        b"\xed\xa0\x80fair",
+        b"\xf0\x9f\x98 fair",
+        b"\xff<mask>\xfe",
+    ]
     reference = byte_level_oracle(roberta)
     expected = [reference.encode(b.decode("utf-8", "replace"), add_special_tokens=False) for b in broken]
     ids, starts, ends = (part.to_list() for part in roberta.tokenize_with_offsets(tf.constant(broken)))
@@ -116,7 +140,11 @@ def test_decode_gives_the_text_back(roberta):
 def test_readable_tokens_are_characters():
     tokenizer = train_byte_level_bpe(["가장 좋은 영화다\n"] * 3, 400)
     ids = tokenizer.encode("가장 좋은 영화다\n")
-    assert [tokenizer.readable(i) for i in ids] == ["가장", "Ġ좋은", "Ġ영화다", "Ċ"] != [tokenizer.id_to_token(i) for i in ids]
+    assert (
+        [tokenizer.readable(i) for i in ids]
+        == ["가장", "Ġ좋은", "Ġ영화다", "Ċ"]
+        != [tokenizer.id_to_token(i) for i in ids]
+    )
     assert tokenizer.readable(0) == "<s>" and tokenizer.readable(tokenizer.token_to_id("z")) == "z"
     part = tokenizer.token_to_id(byte_alphabet()[0xEA])
     assert tokenizer.readable(part) == tokenizer.id_to_token(part)  # of a character

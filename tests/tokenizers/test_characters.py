@@ -24,7 +24,10 @@ def test_case_and_accents(settings, expected, tmp_path):
     tokenizer = CharacterTokenizer(punctuation=True, **settings)
     ids, starts, ends = tokenizer.tokenize_with_offsets([TEXT])
     assert tokenizer.decode(ids[0].numpy()) == expected == tokenizer.decode(tokenizer.encode(TEXT))
-    assert tokenizer.decode(ids[0].numpy(), continues=True) == " " + expected and tokenizer.decode([], continues=True) == ""
+    assert (
+        tokenizer.decode(ids[0].numpy(), continues=True) == " " + expected
+        and tokenizer.decode([], continues=True) == ""
+    )
     with pytest.raises(DataError, match="id 999 is no character"):
         tokenizer.decode([[999]])
     spans = zip(starts[0].numpy(), ends[0].numpy())

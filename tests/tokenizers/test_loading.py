@@ -104,7 +104,9 @@ def test_line_ends_of_windows_and_of_unicode(tmp_path):
 
 
 def test_nothing_there(tmp_path):
-    with pytest.raises(DataError, match="neither vocab.txt, nor spiece.model, nor vocab.json and merges.txt, .*nor tokenizer.json"):
+    with pytest.raises(
+        DataError, match="neither vocab.txt, nor spiece.model, nor vocab.json and merges.txt, .*nor tokenizer.json"
+    ):
         load_tokenizer(tmp_path)
     with pytest.raises(DataError, match="no such file or folder"):
         load_tokenizer(tmp_path / "missing")

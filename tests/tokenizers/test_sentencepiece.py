@@ -90,7 +90,9 @@ def test_ids_are_those_of_the_authors_code(family):
     assert different <= 3  # ties like 111 are rare in sentences
 
 
-@pytest.mark.parametrize("settings", [{"lowercase": False}, {"keep_accents": True}, {"split_digit_commas": False}], ids=str)
+@pytest.mark.parametrize(
+    "settings", [{"lowercase": False}, {"keep_accents": True}, {"split_digit_commas": False}], ids=str
+)
 def test_settings(settings):
     tokenizer, model = SentencePieceTokenizer(trained("albert").model, "albert", **settings), processor("albert")
     for text in ("Naïve CAFÉ in 1999, ``so'' 3, 12,5", "İstanbul 한국어 ﬁne", "x ½, 2⁵,"):
@@ -126,7 +128,9 @@ def test_offsets_cut_the_source_out_of_the_text(family):
     for text, row, start, end in list(zip(texts(), ids, starts, ends))[-300:]:
         for i, s, e in zip(row, start, end):
             if i != tokenizer.unk_id and family == "xlnet":
-                assert preprocess_text(text[s:e], False, False) == tokenizer.id_to_token(i).replace(SPACE, ""), repr(text)
+                assert preprocess_text(text[s:e], False, False) == tokenizer.id_to_token(i).replace(SPACE, ""), repr(
+                    text
+                )
     text = "Naïve ``quotes''  中 \u3000in 1999"
     _, starts, ends = (part.numpy() for part in tokenizer.tokenize_with_offsets(tf.constant(text)))
     words = {text[s:e] for s, e in zip(starts, ends)}
@@ -214,7 +218,11 @@ def test_errors_of_the_corpus_come_through(error):
 
 def test_special_tokens_that_the_family_has_anyway():
     some = corpus()[:400]
-    for family, tokens in (("albert", ["[MASK]", "<unk>", ".", "£"]), ("xlnet", ["<s>", "<eod>"]), ("t5", ["</s>", "<extra_id_0>"])):
+    for family, tokens in (
+        ("albert", ["[MASK]", "<unk>", ".", "£"]),
+        ("xlnet", ["<s>", "<eod>"]),
+        ("t5", ["</s>", "<extra_id_0>"]),
+    ):
         tokenizer = train_unigram(some, 300, family, special_tokens=[*tokens, "<ent>", "<ent>"])
         assert tokenizer.encode("<ent>") == [tokenizer.token_to_id("<ent>")]
         assert set(tokens) <= set(tokenizer.special_tokens)

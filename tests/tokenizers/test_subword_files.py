@@ -110,7 +110,9 @@ def test_tokenizer_json_where_hugging_faces_classes_would_lose_a_setting(tmp_pat
     theirs = Whole.from_file(str(tmp_path / "tokenizer.json"))
     assert theirs.get_added_tokens_decoder()[tokenizer.token_to_id("z")].special is False
     for first, second in (("e\u0301 of <mask>", "size"), ("naïve", "\u212b")):
-        row = tokenizer.pack(tokenizer.tokenize([first]), tokenizer.tokenize([second]), sequence_length=40, dynamic=True)
+        row = tokenizer.pack(
+            tokenizer.tokenize([first]), tokenizer.tokenize([second]), sequence_length=40, dynamic=True
+        )
         found = theirs.encode(first, second)
         assert row["token_ids"].numpy()[0].tolist() == found.ids
         assert row["segment_ids"].numpy()[0].tolist() == found.type_ids
@@ -154,7 +156,10 @@ def test_files_of_older_folders(tmp_path):
     [
         ({"added_tokens": {"covid": 7}}, "gives 'covid' the id 7, which the vocabulary does not"),
         ({"added_tokens": {"covid": "7"}}, "added_tokens.json: the id of 'covid' must be an integer, but is '7'"),
-        ({"special_tokens_map": {"mask_tokens": "<mask>"}}, "special_tokens_map.json: unknown key 'mask_tokens'; did you mean 'mask_token'"),
+        (
+            {"special_tokens_map": {"mask_tokens": "<mask>"}},
+            "special_tokens_map.json: unknown key 'mask_tokens'; did you mean 'mask_token'",
+        ),
         (
             {"special_tokens_map": {"mask_token": "<unk>"}, "tokenizer_config": {"mask_token": "<mask>"}},
             "special_tokens_map.json says mask_token = '<unk>', but tokenizer_config.json says '<mask>'",
@@ -245,7 +250,9 @@ def whole_modern(folder, **changes):
     made.add_tokens([AddedToken("   ", normalized=True), AddedToken("  ", normalized=True)])
     made.add_special_tokens(["[UNK]", "[CLS]", "[SEP]", "[PAD]", AddedToken("[MASK]", lstrip=True)])
     made.post_processor = processors.TemplateProcessing(
-        "[CLS]:0 $A:0 [SEP]:0", "[CLS]:0 $A:0 [SEP]:0 $B:1 [SEP]:1", [(t, made.token_to_id(t)) for t in ("[CLS]", "[SEP]")]
+        "[CLS]:0 $A:0 [SEP]:0",
+        "[CLS]:0 $A:0 [SEP]:0 $B:1 [SEP]:1",
+        [(t, made.token_to_id(t)) for t in ("[CLS]", "[SEP]")],
     )
     folder.mkdir()
     content = json.loads(made.to_str())
@@ -284,7 +291,15 @@ def test_added_tokens_that_tokenizer_json_lacks(tmp_path):
         load_tokenizer(folder)
 
 
-TOKEN = {"id": 3, "content": "new", "single_word": False, "lstrip": False, "rstrip": False, "normalized": False, "special": True}
+TOKEN = {
+    "id": 3,
+    "content": "new",
+    "single_word": False,
+    "lstrip": False,
+    "rstrip": False,
+    "normalized": False,
+    "special": True,
+}
 
 
 @pytest.mark.parametrize(
@@ -293,11 +308,17 @@ TOKEN = {"id": 3, "content": "new", "single_word": False, "lstrip": False, "rstr
         ({"model__dropout": 0.1}, r"model.dropout is 0.1; only None or 0.0 is supported"),
         ({"model__byte_fallback": True}, "model.byte_fallback is True"),
         ({"model__ignore_merges": True}, "model.ignore_merges is True"),
-        ({"model": {"type": "WordLevel", "vocab": {"a": 0}, "unk_token": "a"}, "added_tokens": []}, "model.type is 'WordLevel'; only 'WordPiece' or 'Unigram' or 'BPE'"),
+        (
+            {"model": {"type": "WordLevel", "vocab": {"a": 0}, "unk_token": "a"}, "added_tokens": []},
+            "model.type is 'WordLevel'; only 'WordPiece' or 'Unigram' or 'BPE'",
+        ),
         ({"normalizer": {"type": "NFKC"}}, "normalizer.type is 'NFKC'; only None or 'NFC'"),
         ({"pre_tokenizer": {"type": "Metaspace", "replacement": "_"}}, "pre_tokenizer.type is 'Metaspace'"),
         ({"pre_tokenizer__use_regex": False}, "pre_tokenizer.use_regex is False"),
-        ({"post_processor__single": [{"Sequence": {"id": "A", "type_id": 0}}]}, "the template A and .* no known family"),
+        (
+            {"post_processor__single": [{"Sequence": {"id": "A", "type_id": 0}}]},
+            "the template A and .* no known family",
+        ),
         ({"added_tokens": [TOKEN]}, "gives 'new' the id 3"),
         ({"added_tokens": [TOKEN | {"single_word": True}]}, "single_word = true"),
     ],
@@ -353,7 +374,9 @@ def test_refused_files(tmp_path):
     empty = tmp_path / "empty"
     empty.mkdir()
     (empty / "tokenizer_config.json").write_text('{"tokenizer_class": "AlbertTokenizer"}')
-    with pytest.raises(DataError, match="said to be a AlbertTokenizer, but has neither spiece.model nor tokenizer.json"):
+    with pytest.raises(
+        DataError, match="said to be a AlbertTokenizer, but has neither spiece.model nor tokenizer.json"
+    ):
         load_tokenizer(empty)
     unigram("t5").save(tmp_path / "t5")
     config = json.loads((tmp_path / "t5" / "tokenizer_config.json").read_text()) | {"sep_token": "<pad>"}

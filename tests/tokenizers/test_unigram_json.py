@@ -75,7 +75,9 @@ def test_ids_are_those_of_tokenizers(originals, tmp_path, family, form, pre_toke
     sample, is_exact = sample_sentences()[:600], family != "t5" and form != "accents"
     texts = [*NASTIER, *ENDS, *(random_texts(300, seed=3) if is_exact else []), *sample]
     expected = [theirs.encode(text, add_special_tokens=False) for text in texts]
-    ids, starts, ends = (part.to_list() for part in ours.tokenize_with_offsets(tf.constant([t.encode() for t in texts])))
+    ids, starts, ends = (
+        part.to_list() for part in ours.tokenize_with_offsets(tf.constant([t.encode() for t in texts]))
+    )
     different = [text for text, found, truth in zip(texts, ids, expected) if found != truth.ids]
     assert different == ([] if is_exact else PARTED)
     assert ours.tokenize(tf.constant([t.encode() for t in texts])).to_list() == ids
@@ -146,7 +148,7 @@ STEPS = ("normalizer", "normalizers")
         (("model", "unk_id"), 0, "model.unk_id is 0, which is not '<unk>'"),
         (("model", "vocab", 7), ["a"], "cannot read it: invalid length 1, expected a tuple"),
         (("model", "vocab", 7), ["<pad>", 0.0], "model.vocab has '<pad>' twice; remove one"),
-        ((*STEPS, 0, "content"), "'", "where `` must become \""),
+        ((*STEPS, 0, "content"), "'", 'where `` must become "'),
         ((*STEPS, 3), None, "one of NFKD and StripAccents"),
         ((*STEPS, 5, "precompiled_charsmap"), "AA=A", "precompiled_charsmap is no base64"),
         ((*STEPS, 5, "precompiled_charsmap"), "AAEAAAAA", "precompiled_charsmap is cut off"),

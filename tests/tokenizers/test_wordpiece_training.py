@@ -69,9 +69,7 @@ def test_hangul_keeps_its_syllables_when_cased():
 
 
 def test_chinese_punctuation_and_special_tokens():
-    tokenizer = train_wordpiece(
-        ["中文，中文。<e> x\u200by 「中文」 " + "z" * 101] * 5, 60, special_tokens=["<e>"]
-    )
+    tokenizer = train_wordpiece(["中文，中文。<e> x\u200by 「中文」 " + "z" * 101] * 5, 60, special_tokens=["<e>"])
     assert tokenizer.vocabulary[:6] == [*SPECIAL, "<e>"]
     assert {"中", "文", "，", "。", "「", "xy"} <= set(tokenizer.vocabulary)
     assert "中文" not in tokenizer.vocabulary and "z" not in tokenizer.vocabulary

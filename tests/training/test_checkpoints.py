@@ -130,7 +130,9 @@ def test_a_checkpoint_that_lost_files_is_passed_over(saved, lost):
 def test_a_run_whose_checkpoints_are_all_damaged_does_not_start_anew(saved):
     for folder in saved.all():
         (folder / checkpoints.MODEL).write_bytes(b"")
-    with pytest.raises(RunDirectoryError, match="all checkpoints in .* are damaged: .*step-00000001 is damaged .*or delete"):
+    with pytest.raises(
+        RunDirectoryError, match="all checkpoints in .* are damaged: .*step-00000001 is damaged .*or delete"
+    ):
         saved.restore(trained(1))
 
 
@@ -171,7 +173,9 @@ def test_a_checkpoint_that_may_not_be_read_is_not_passed_over(saved, monkeypatch
         saved.latest()
 
 
-@pytest.mark.parametrize("text", ["", "{}", "[1]", "null", '{"sha256": 1}', '{"sha256": {}}', "[" * 100_000, '{"step": NaN}'])
+@pytest.mark.parametrize(
+    "text", ["", "{}", "[1]", "null", '{"sha256": 1}', '{"sha256": {}}', "[" * 100_000, '{"step": NaN}']
+)
 def test_a_state_that_holds_something_else_is_passed_over(saved, text):
     (saved.all()[-1] / checkpoints.STATE).write_text(text)
     assert saved.latest()[1]["step"] == 1

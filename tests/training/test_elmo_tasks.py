@@ -31,7 +31,10 @@ def test_classification_trains_the_mix_alone_and_serves_text(tmp_path):
     summary = finetune(settings, tmp_path / "task")
     assert summary["dev"]["mean"]["accuracy"] == 1.0
     task, model, _ = load_finetuned(tmp_path / "task")
-    assert {v.path for v in model.trainable_variables if v.path.startswith("layer_mix")} == {"layer_mix/weight", "layer_mix/gamma"}
+    assert {v.path for v in model.trainable_variables if v.path.startswith("layer_mix")} == {
+        "layer_mix/weight",
+        "layer_mix/gamma",
+    }
     assert np.any(model.backbone.get_layer("layer_mix").weight), "the mix was trained"
     texts = ["A", "zzz zzz , an unknown wörd", ""]
     expected = [answer["probabilities"]["1"] for answer in task.predict(model, texts)]
@@ -43,7 +46,14 @@ def test_classification_trains_the_mix_alone_and_serves_text(tmp_path):
 @pytest.mark.slow
 def test_tagging_by_a_bilstm_on_mixes(tmp_path):
     (tmp_path / "a.conll").write_text("Anna B-PER\nmet O\nU.S. B-LOC\n\nPaul B-PER\nslept O\n\n" * 4)
-    task = {"kind": "tagging", "features": "scalar_mix", "mix_at": "both", "mix_l2": 0.01, "lstm_units": 8, "lstm_layers": 1}
+    task = {
+        "kind": "tagging",
+        "features": "scalar_mix",
+        "mix_at": "both",
+        "mix_l2": 0.01,
+        "lstm_units": 8,
+        "lstm_layers": 1,
+    }
     summary = finetune(experiment(tmp_path, "a.conll", task, {"epochs": 12}, 0.1), tmp_path / "task")
     assert summary["dev"]["mean"]["f1"] == 1.0
     task, model, _ = load_finetuned(tmp_path / "task")

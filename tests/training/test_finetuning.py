@@ -131,7 +131,9 @@ def test_an_interrupted_run_continues_bitwise(finished, folder, tmp_path, monkey
         finetune(experiment(folder), tmp_path / "run")
     monkeypatch.setattr(finetuning._Steps, "on_train_batch_end", end_in_the_fifth_epoch)
     (tmp_path / "run" / "metrics.jsonl").write_text("damaged")  # the history is in the checkpoint too
-    with pytest.raises(Interrupted, match="4 of 6 epochs are saved in .*run, .* continues at the beginning of epoch 5") as ended:
+    with pytest.raises(
+        Interrupted, match="4 of 6 epochs are saved in .*run, .* continues at the beginning of epoch 5"
+    ) as ended:
         finetune(experiment(folder, *moved), tmp_path / "run")
     assert ended.value.exit_status == 143
     monkeypatch.undo()
@@ -169,7 +171,12 @@ def check_same(run, uninterrupted):
 @pytest.mark.slow
 def test_text_to_text_continues_bitwise(folder, tmp_path, monkeypatch):
     """A T5 whose targets are the labels of the same files."""
-    task = {"task.kind": "text_to_text", "task.target_length": 2, "task.generation.max_new_tokens": 2, "task.text_metrics": []}
+    task = {
+        "task.kind": "text_to_text",
+        "task.target_length": 2,
+        "task.generation.max_new_tokens": 2,
+        "task.text_metrics": [],
+    }
     settings = task | {"init_from": folder / "t5", "data.test": "null", "train.epochs": 2}
     chosen = experiment(folder, *(f"{key}={value}" for key, value in settings.items()))
     finetune(chosen, tmp_path / "straight")
@@ -198,7 +205,9 @@ def test_the_losses_of_training_and_of_the_dev_file_are_both_kept(finished):
 def test_gradient_checkpointing_changes_no_result(finished, folder, tmp_path, monkeypatch):
     compiled = []
     compile = TaskModel.compile
-    monkeypatch.setattr(TaskModel, "compile", lambda model, **how: compiled.append(how["remat"]) or compile(model, **how))
+    monkeypatch.setattr(
+        TaskModel, "compile", lambda model, **how: compiled.append(how["remat"]) or compile(model, **how)
+    )
     finetune(experiment(folder, "train.remat=true"), tmp_path / "run")
     assert compiled == [True]
     first, expected = (run.metrics()[0] for run in (RunDirectory(tmp_path / "run"), finished[1]))

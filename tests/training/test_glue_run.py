@@ -66,7 +66,11 @@ def finished(folder, published, tmp_path_factory):
     with pytest.MonkeyPatch.context() as patch:
         order = []
         real = benchmark.finetune
-        patch.setattr(benchmark, "finetune", lambda config, path: order.append((path.name, config.init_from)) or real(config, path))
+        patch.setattr(
+            benchmark,
+            "finetune",
+            lambda config, path: order.append((path.name, config.init_from)) or real(config, path),
+        )
         config = BenchmarkConfig(finetune=SETTINGS | {"init_from": published}, from_mnli=True)
         results = run_benchmark(GLUE, config, folder, output)
     return output, order, results
@@ -83,7 +87,9 @@ def test_mnli_comes_before_the_tasks_that_start_from_it(finished, published):
 def test_the_table_has_the_numbers_of_the_runs(finished):
     output, _, results = finished
     assert "3 of 9 tasks of GLUE" in (output / "report.html").read_text(encoding="utf-8")
-    assert set(results) == {"mnli", "rte", "stsb"} and results == json.loads(json.dumps(collect(GLUE, output)), **AS_TUPLES)
+    assert set(results) == {"mnli", "rte", "stsb"} and results == json.loads(
+        json.dumps(collect(GLUE, output)), **AS_TUPLES
+    )
     summary = json.loads((output / "mnli" / "summary.json").read_text())
     assert results["mnli"]["dev"] == {"accuracy": (summary["dev"]["mean"]["accuracy"], 0.0)}
     assert results["mnli"]["other_dev"] == {"accuracy": (summary["test"]["mean"]["accuracy"], 0.0)}
@@ -121,7 +127,12 @@ def test_nothing_is_done_twice(finished, folder, published, monkeypatch, capsys)
     before = {path: path.stat().st_mtime_ns for path in (output / "submission").iterdir()}
     monkeypatch.setattr(benchmark, "load_finetuned", lambda path: pytest.fail("predicted again"))
     config = ["--set", "from_mnli=true"]
-    for key, value in (("task.sequence_length", 16), ("train.epochs", 1), ("train.batch_size", 4), ("train.precision", "float32")):
+    for key, value in (
+        ("task.sequence_length", 16),
+        ("train.epochs", 1),
+        ("train.batch_size", 4),
+        ("train.precision", "float32"),
+    ):
         config += ["--set", f"finetune.{key}={value}"]
     # The shipped configuration has BERT's learning rate and warm-up; these are the runs' own.
     config += ["--set", "finetune.optimizer.learning_rate=2e-5", "--set", "finetune.optimizer.warmup_fraction=0.1"]
@@ -144,7 +155,9 @@ def test_a_task_that_was_trained_again_is_answered_again(finished, folder):
 
 def test_the_test_file_of_mrpc_is_read_as_it_is_distributed(tmp_path, monkeypatch):
     header = ("Quality", "#1 ID", "#2 ID", "#1 String", "#2 String")
-    write(tmp_path / "msr_paraphrase_test.txt", header, *[(i % 2, i, i, SENTENCES[i], 'a "good plot') for i in range(4)])
+    write(
+        tmp_path / "msr_paraphrase_test.txt", header, *[(i % 2, i, i, SENTENCES[i], 'a "good plot') for i in range(4)]
+    )
     for file in ("config.yaml", "finished.json"):
         write(tmp_path / "mrpc" / file)
     task = build_task({"preset": "mrpc"}, tiny.tokenizer())
@@ -205,7 +218,9 @@ def test_the_score_is_the_mean_of_the_nine():
 
 
 def test_predictions_without_an_answer():
-    assert prediction("stsb", {"error": "the line is empty"}) == "0.000" and prediction("stsb", {"score": 7.0}) == "5.000"
+    assert (
+        prediction("stsb", {"error": "the line is empty"}) == "0.000" and prediction("stsb", {"score": 7.0}) == "5.000"
+    )
     assert prediction("rte", {"error": "the line is empty"}) == "entailment"
 
 

@@ -76,7 +76,10 @@ def test_a_setting_that_is_a_list_keeps_its_meaning(folder):
 def test_the_table_shows_no_metric_that_was_tuned_on_the_test_file():
     row = {"folder": "a", "settings": {"train.epochs": 1}, "dev": {"best_f1": 0.9}, "test": {"best_f1": 0.8, "f1": 0.7}}
     lines = grid_table({"metric": "best_f1", "test_metric": "f1", "best": "a", "grid": [row]})
-    assert [line.split() for line in lines] == [["epochs", "dev", "best_f1", "test", "f1"], ["1", "0.9000", "0.7000", "*"]]
+    assert [line.split() for line in lines] == [
+        ["epochs", "dev", "best_f1", "test", "f1"],
+        ["1", "0.9000", "0.7000", "*"],
+    ]
 
 
 @pytest.mark.parametrize("changes, message", [

@@ -12,11 +12,22 @@ from bert_tf.tokenizers import train_wordpiece
 from bert_tf.training import halving
 from bert_tf.training.study import StudyConfig, plan
 
-MODEL = {"family": "bert", "hidden_size": 16, "num_layers": 1, "num_heads": 1, "intermediate_size": 32, "max_positions": 32}
+MODEL = {
+    "family": "bert",
+    "hidden_size": 16,
+    "num_layers": 1,
+    "num_heads": 1,
+    "intermediate_size": 32,
+    "max_positions": 32,
+}
 
 
 def search(rows, **settings):
-    pretrain = {"model": MODEL, "objective": {"pair_task": "none"}, "train": {"steps": 8, "batch_size": 8, "strategy": "one"}}
+    pretrain = {
+        "model": MODEL,
+        "objective": {"pair_task": "none"},
+        "train": {"steps": 8, "batch_size": 8, "strategy": "one"},
+    }
     shards = {"text": {"sequence_length": 32, "format": "full_sentences"}}
     rows = {name: {"shards": "text", "pretrain": change} for name, change in rows.items()}
     return config.build(StudyConfig, {"shards": shards, "pretrain": pretrain, "rows": rows, "halving": settings})
@@ -28,7 +39,9 @@ def test_the_better_rows_go_on_with_more_updates(monkeypatch, lowest, winners):
     found = []
 
     def run_study(settings, *data):
-        new = {name: row["pretrain"]["train"]["steps"] for name, row in settings.rows.items() if name not in dict(found)}
+        new = {
+            name: row["pretrain"]["train"]["steps"] for name, row in settings.rows.items() if name not in dict(found)
+        }
         found.extend(new.items())
         return {name: {"mean": {"loss": ord(name[0])}} for name in settings.rows}
 
@@ -84,7 +97,10 @@ def test_a_round_in_which_every_row_diverges(monkeypatch):
 
 def test_a_warm_up_in_updates_is_shortened_with_the_run():
     settings = search({"a": {"optimizer": {"warmup_steps": 4}}}, metric="loss")
-    assert halving._shortened(settings, "a", 0.5)["pretrain"] == {"train": {"steps": 4}, "optimizer": {"warmup_steps": 2}}
+    assert halving._shortened(settings, "a", 0.5)["pretrain"] == {
+        "train": {"steps": 4},
+        "optimizer": {"warmup_steps": 2},
+    }
 
 
 @pytest.mark.slow
@@ -98,14 +114,20 @@ def test_a_search_is_trained_and_continued(tmp_path):
 
     def run(metric):
         settings = search(rows, metric=metric, rounds=2)
-        return halving.run_halving(settings, tmp_path / "corpus.jsonl", tokenizer, tmp_path / "out", tmp_path / "held_out.jsonl")
+        return halving.run_halving(
+            settings, tmp_path / "corpus.jsonl", tokenizer, tmp_path / "out", tmp_path / "held_out.jsonl"
+        )
 
     with pytest.raises(ConfigError, match="halving.metric is 'eval_los', and row 'slow' has: .*eval_loss"):
         run("eval_los")
     first = tmp_path / "out" / "fast-round-1" / "seed-0" / "pretrained" / "checkpoints" / "step-00000004"
     written = first.stat().st_mtime_ns
     table = run("eval_loss")
-    assert {name: row["mean"]["step"] for name, row in table.items()} == {"slow-round-1": 4, "fast-round-1": 4, "fast-round-2": 8}
+    assert {name: row["mean"]["step"] for name, row in table.items()} == {
+        "slow-round-1": 4,
+        "fast-round-1": 4,
+        "fast-round-2": 8,
+    }
     assert first.stat().st_mtime_ns == written
     assert table["fast-round-2"]["mean"]["eval_loss"] < table["fast-round-1"]["mean"]["eval_loss"]
     assert json.loads((tmp_path / "out" / "results.json").read_text()) == table

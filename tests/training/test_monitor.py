@@ -51,7 +51,9 @@ def begin(run, together=1, **settings):
 @pytest.mark.parametrize(("number", "together", "step"), [(signal.SIGINT, 1, 5), (signal.SIGTERM, 2, 10)])
 def test_a_signal_saves_the_step_that_is_under_way(run, number, together, step):
     monitor = begin(run, together)
-    with pytest.raises(Interrupted, match=f"step {step} of 100 is saved in .*run, the same command continues") as raised:
+    with pytest.raises(
+        Interrupted, match=f"step {step} of 100 is saved in .*run, the same command continues"
+    ) as raised:
         with stopping("saving"):
             for call in range(1, 20):
                 if call == 5:
@@ -110,7 +112,8 @@ def test_the_time_that_is_left_does_not_count_the_first_step(run, monkeypatch):
 
 
 @pytest.mark.parametrize(
-    ("headline", "line"), [([("accuracy", 0.06)], "accuracy 0.250 (unigram 0.060)"), ([], "loss 3.500"), ([("f1", 1.0)], "loss")]
+    ("headline", "line"),
+    [([("accuracy", 0.06)], "accuracy 0.250 (unigram 0.060)"), ([], "loss 3.500"), ([("f1", 1.0)], "loss")],
 )
 def test_the_progress_line_shows_what_can_be_compared_or_else_the_loss(run, headline, line, capsys):
     monitor = begin(run, shown=True, headline=headline)

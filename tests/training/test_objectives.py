@@ -48,18 +48,14 @@ ROWS = {
     "electra": (
         "doc_sentences",
         {"family": "electra", "embedding_size": 16} | SIZES | POSITIONS,
-        {
-            "objective": {"name": "replaced_token_detection", "generator_size": 0.5, "masking": NO_RANDOM},
-        },
+        {"objective": {"name": "replaced_token_detection", "generator_size": 0.5, "masking": NO_RANDOM}},
         {"masked_lm_accuracy", "discriminator_accuracy", "discriminator_recall"},
     ),
     # Another family's encoder as the discriminator.
     "detecting": (
         "doc_sentences",
         BERT,
-        {
-            "objective": {"name": "replaced_token_detection", "discriminator_weight": 20.0, "masking": NO_RANDOM},
-        },
+        {"objective": {"name": "replaced_token_detection", "discriminator_weight": 20.0, "masking": NO_RANDOM}},
         {"masked_lm_accuracy", "discriminator_accuracy"},
     ),
     "xlnet": (
@@ -71,12 +67,22 @@ ROWS = {
                 "name": "permutation_lm",
                 "memory_length": 7,
                 "permutation": {"permutation_size": 8, "segments": 1, "bidirectional": False},
-            },
+            }
         },
         {"permutation_lm_accuracy"},
     ),
-    "modernbert": ("doc_sentences", {"family": "modernbert"} | SIZES | POSITIONS | TWO_LAYERS, {}, {"masked_lm_accuracy"}),
-    "gpt1": ("doc_sentences", {"family": "gpt1"} | SIZES | POSITIONS, {"objective": {"name": "causal_lm"}}, {"causal_lm_accuracy"}),
+    "modernbert": (
+        "doc_sentences",
+        {"family": "modernbert"} | SIZES | POSITIONS | TWO_LAYERS,
+        {},
+        {"masked_lm_accuracy"},
+    ),
+    "gpt1": (
+        "doc_sentences",
+        {"family": "gpt1"} | SIZES | POSITIONS,
+        {"objective": {"name": "causal_lm"}},
+        {"causal_lm_accuracy"},
+    ),
     "gpt2": (
         "full_sentences",
         {"family": "gpt2"} | SIZES | POSITIONS,
@@ -165,13 +171,7 @@ def test_another_question_than_the_familys_own_is_kept(trained):
 
 @pytest.mark.slow_except("albert-tf1", "xlnet-hf")
 @pytest.mark.parametrize(
-    ("name", "format"),
-    [
-        ("albert", "tf1"),
-        ("modernbert", "hf"),
-        ("electra", "hf"),
-        ("xlnet", "hf"),
-    ],
+    ("name", "format"), [("albert", "tf1"), ("modernbert", "hf"), ("electra", "hf"), ("xlnet", "hf")]
 )
 def test_pretraining_starts_from_published_formats(shards, trained, tmp_path, name, format):
     run, _ = trained(name)
@@ -193,11 +193,23 @@ def test_pretraining_starts_from_published_formats(shards, trained, tmp_path, na
         ("roberta", ["objective.pair_task=nsp"], "shards were packed with pair_task: none"),
         ("bert", ["objective.span_boundary=true"], "set objective.masking.strategy=span"),
         ("bert", ["objective.name=permutation_lm"], "permutation LM needs XLNet's second attention stream"),
-        ("bert", ["objective.generator_size=0.5"], "'objective.generator_size' applies only to replaced_token_detection"),
-        ("xlnet", ["objective.masking.rate=0.2"], "'objective.masking' applies only to masked_lm and replaced_token_detection, but objective.name is 'permutation_lm'; remove 'objective.masking'"),
+        (
+            "bert",
+            ["objective.generator_size=0.5"],
+            "'objective.generator_size' applies only to replaced_token_detection",
+        ),
+        (
+            "xlnet",
+            ["objective.masking.rate=0.2"],
+            "'objective.masking' applies only to masked_lm and replaced_token_detection, but objective.name is 'permutation_lm'; remove 'objective.masking'",
+        ),
         ("bert", ["objective.permutation.segments=1"], "'objective.permutation' applies only to permutation_lm"),
         ("modernbert", ["objective.name=replaced_token_detection"], "no embeddings with a position table"),
-        ("electra", ["objective.name=masked_lm"], "'objective.generator_size' applies only to replaced_token_detection"),
+        (
+            "electra",
+            ["objective.name=masked_lm"],
+            "'objective.generator_size' applies only to replaced_token_detection",
+        ),
     ],
 )
 def test_what_makes_no_sense_is_refused_with_the_reason_and_nothing_is_written(
@@ -222,7 +234,10 @@ def test_rows_of_the_format_xlnet_decide_what_is_remembered():
     for settings, message in (
         ({"name": "masked_lm"}, "objective.name=masked_lm, but shards of the format xlnet are only for permutation_lm"),
         ({"reuse_length": 512}, "reuse_length=512, but the shards need 256"),
-        ({"permutation": {"segments": 4}}, "objective.permutation.segments=4, but the shards were packed with 2 segments a row"),
+        (
+            {"permutation": {"segments": 4}},
+            "objective.permutation.segments=4, but the shards were packed with 2 segments a row",
+        ),
     ):
         with pytest.raises(ConfigError, match=message):
             fitted(**settings)

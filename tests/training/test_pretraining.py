@@ -150,7 +150,9 @@ def test_denoising_with_adafactor_continues_bitwise(made, tmp_path, monkeypatch)
     assert run.metrics()[-1]["denoising_loss"] == straight.metrics()[-1]["denoising_loss"]
 
 
-def test_an_interrupted_run_saves_its_step_and_continues_bitwise_with_moved_shards(made, uninterrupted, tmp_path, monkeypatch):
+def test_an_interrupted_run_saves_its_step_and_continues_bitwise_with_moved_shards(
+    made, uninterrupted, tmp_path, monkeypatch
+):
     with monkeypatch.context() as patch:
         patch.setattr(Monitor, "on_train_batch_end", interrupt)
         with pytest.raises(Interrupted, match="step 7 of 12 is saved in .*run, the same command continues from there"):
@@ -171,7 +173,12 @@ def test_an_interrupted_run_saves_its_step_and_continues_bitwise_with_moved_shar
 
 
 def test_the_last_update_is_looked_at(made, tmp_path):
-    overrides = ("train.steps=1", "optimizer.learning_rate=1e6", "optimizer.warmup_steps=0", "optimizer.weight_decay=1e38")
+    overrides = (
+        "train.steps=1",
+        "optimizer.learning_rate=1e6",
+        "optimizer.warmup_steps=0",
+        "optimizer.weight_decay=1e38",
+    )
     with pytest.raises(NonFiniteError, match="after step 1: '.*' is not finite. Nothing is saved of this step"):
         pretrain(experiment(made, *overrides), tmp_path / "run")
     assert not list((tmp_path / "run" / "checkpoints").iterdir())
@@ -203,7 +210,9 @@ def test_a_finished_run_returns_at_once_with_its_metrics(made, uninterrupted):
 
 def test_the_loss_falls(made, tmp_path):
     run, metrics = pretrain(
-        experiment(made, "train.steps=150", "train.log_every=10", "train.checkpoint_every=150", "optimizer.learning_rate=0.005"),
+        experiment(
+            made, "train.steps=150", "train.log_every=10", "train.checkpoint_every=150", "optimizer.learning_rate=0.005"
+        ),
         tmp_path / "run",
     )
     logged = run.metrics()
@@ -234,7 +243,9 @@ def test_steps_together_micro_batches_and_evaluation(made, tmp_path):
 def test_continued_pretraining_starts_from_the_weights(made, uninterrupted, tmp_path):
     overrides = (f"train.init_from={uninterrupted.path}", "optimizer.learning_rate=0.0", "train.steps=2")
     run, _ = pretrain(experiment(made, *overrides, "train.checkpoint_every=2"), tmp_path / "run")
-    weights = [folder / "model.safetensors" for folder, _ in (run.checkpoints.latest(), uninterrupted.checkpoints.latest())]
+    weights = [
+        folder / "model.safetensors" for folder, _ in (run.checkpoints.latest(), uninterrupted.checkpoints.latest())
+    ]
     assert weights[0].read_bytes() == weights[1].read_bytes()
 
 
@@ -260,7 +271,11 @@ def test_unigram_baseline_is_the_entropy(made):
         (["model.family=brt"], ConfigError, "did you mean 'bert'"),
         (["train.log_every=3", "train.steps_per_execution=2"], ConfigError, "train.log_every=3 must be a multiple"),
         (["train.accumulation_steps=3"], ConfigError, "cannot be cut into"),
-        (["train.init_fresh=[pair_head]"], ConfigError, "but train.init_from is not set: set it, or remove train.init_fresh"),
+        (
+            ["train.init_fresh=[pair_head]"],
+            ConfigError,
+            "but train.init_from is not set: set it, or remove train.init_fresh",
+        ),
         (["data.shards=nowhere"], DataError, "nowhere"),
         (["data.shards=''"], ConfigError, "data.shards must name"),
         (["data.sequence_length=64"], ConfigError, "the shards hold 32 tokens a row"),

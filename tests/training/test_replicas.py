@@ -94,7 +94,14 @@ def experiment(folder, place, row, **train):
     settings = ROWS[row]
     workers, cpus = PLACES[place]
     strategy = "multi_worker" if workers > 1 else "mirrored" if cpus > 1 else "one"
-    common = {"steps": 12, "batch_size": 8, "log_every": 4, "checkpoint_every": 8, "eval_every": 12, "strategy": strategy}
+    common = {
+        "steps": 12,
+        "batch_size": 8,
+        "log_every": 4,
+        "checkpoint_every": 8,
+        "eval_every": 12,
+        "strategy": strategy,
+    }
     return settings | {
         "model": SIZES | {"dropout": 0.0, "attention_dropout": 0.0} | settings["model"],
         # Of the dev shards' last batch there is no row for some replicas.

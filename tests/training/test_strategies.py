@@ -61,7 +61,9 @@ def test_every_core_is_fed_its_rows_in_static_shapes_and_a_short_batch_is_filled
     assert {spec.shape.as_list()[0] for spec in fed.element_spec["ids"]._value_specs} == {2}
     values = [two.experimental_local_results(batch["ids"]) for batch in fed]
     assert [[core.numpy()[:, 0].tolist() for core in step] for step in values] == [
-        [[1, 2], [3, 4]], [[5, 6], [7, 8]], [[9, 10], [0, 0]],
+        [[1, 2], [3, 4]],
+        [[5, 6], [7, 8]],
+        [[9, 10], [0, 0]],
     ]
     assert [two.experimental_local_results(batch["real"])[1].numpy().tolist() for batch in fed][-1] == [False, False]
     for rows, said in ((4, "'ids' has the shape"), (None, "drop_remainder=True or pad the last batch")):
@@ -145,6 +147,8 @@ def test_workers_that_start_from_different_places_are_refused(monkeypatch):
 def test_a_lost_worker_is_told_in_one_sentence_in_a_cluster_alone(error, monkeypatch):
     with pytest.raises(error), strategies.explain_lost_workers():
         raise error(None, None, "heartbeat timeout")
-    monkeypatch.setenv("TF_CONFIG", json.dumps({"cluster": {"worker": ["a:1", "b:1"]}, "task": {"type": "worker", "index": 0}}))
+    monkeypatch.setenv(
+        "TF_CONFIG", json.dumps({"cluster": {"worker": ["a:1", "b:1"]}, "task": {"type": "worker", "index": 0}})
+    )
     with pytest.raises(WorkerLostError, match="run the same command"), strategies.explain_lost_workers():
         raise error(None, None, "heartbeat timeout")

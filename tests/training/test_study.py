@@ -31,15 +31,17 @@ def study(folder, **changes):
         "train": {"epochs": 1, "seeds": 2, "strategy": "one"},
     }
     settings = {
-        "shards": {
-            "pairs": {"sequence_length": 32},
-            "documents": {"sequence_length": 32, "format": "doc_sentences"},
-        },
+        "shards": {"pairs": {"sequence_length": 32}, "documents": {"sequence_length": 32, "format": "doc_sentences"}},
         "pretrain": {"model": {"family": "bert"} | MODEL, "train": {"steps": 2, "batch_size": 8, "strategy": "one"}},
         "finetune": {"sentiment": task},
         "rows": {
             "next_sentence": {"shards": "pairs"},
-            "whole_words": {"shards": "documents", "pretrain": {"objective": {"masking": {"strategy": "whole_word"}}}, "finetune": ONCE, "seeds": 2},
+            "whole_words": {
+                "shards": "documents",
+                "pretrain": {"objective": {"masking": {"strategy": "whole_word"}}},
+                "finetune": ONCE,
+                "seeds": 2,
+            },
         },
     } | changes
     return config.build(StudyConfig, settings)
@@ -117,14 +119,20 @@ def test_rows_differ_in_what_they_say(folder, tmp_path):
     ("changes", "message"),
     [
         ({"rows": {"a": {"shards": "pears"}}}, "rows.a.shards is 'pears'; did you mean 'pairs'"),
-        ({"rows": {"a": {"shards": "pairs", "pretrian": {}}}}, "unknown key 'rows.a.pretrian'; did you mean 'pretrain'"),
+        (
+            {"rows": {"a": {"shards": "pairs", "pretrian": {}}}},
+            "unknown key 'rows.a.pretrian'; did you mean 'pretrain'",
+        ),
         (
             {"rows": {"a": {"shards": "pairs", "pretrain": {"objective": {"masking": {"strategies": "span"}}}}}},
             "rows.a: unknown key 'pretrain.objective.masking.strategies'; did you mean 'strategy'",
         ),
         ({"shards": {"pairs": {"lenght": 3}}}, "unknown key 'shards.pairs.lenght'"),
         ({"finetune": {"tags": {"data": {"train": "nowhere"}}}}, "finetune.tags.data.train: there is no file nowhere"),
-        ({"finetune": {"tags": {}}}, "rows.next_sentence: finetune.tags.data.train must be given, with --set finetune.tags"),
+        (
+            {"finetune": {"tags": {}}},
+            "rows.next_sentence: finetune.tags.data.train must be given, with --set finetune.tags",
+        ),
         ({"finetune": {"tags": None}}, "--set finetune.tags.data.train=FILE"),
         ({"finetune": {"tags": 3}}, "finetune.tags must be a mapping, got 3"),
         ({"finetune": {"pretrained": {}}}, "finetune.pretrained: the name cannot be that of a folder"),
@@ -132,24 +140,48 @@ def test_rows_differ_in_what_they_say(folder, tmp_path):
         ({"rows": {"tokens": {"shards": "pairs"}}}, "rows.tokens: the name cannot be that of a folder"),
         ({"rows": {"a/b": {"shards": "pairs"}}}, "rows.a/b: the name cannot be that of a folder"),
         ({"shards": {False: {}}}, "shards: YAML reads the name False as bool"),
-        ({"shards": {"pairs": {"text_field": "body"}}}, "shards.pairs.text_field: the text is .*; remove it and set corpus.text_field"),
+        (
+            {"shards": {"pairs": {"text_field": "body"}}},
+            "shards.pairs.text_field: the text is .*; remove it and set corpus.text_field",
+        ),
         ({"pretrain": {"train": {"seed": 3}}}, "pretrain.train.seed is set by the study; remove it and set 'seeds'"),
         (row(train={"seed": 3}), "rows.a.pretrain.train.seed is set by the study"),
         (row(data={"shards": "s"}), "rows.a.pretrain.data.shards is set by the study"),
         (row(data={"eval_shards": "s"}), "rows.a.pretrain.data.eval_shards is set by the study"),
-        ({"finetune": {"a": {"init_from": "run"}}}, "finetune.a.init_from is set by the study; remove it: each task starts from"),
-        ({"rows": {"a": {"shards": "pairs", "finetune": {"init_from": "x"}}}}, "rows.a.finetune.sentiment.init_from is"),
+        (
+            {"finetune": {"a": {"init_from": "run"}}},
+            "finetune.a.init_from is set by the study; remove it: each task starts from",
+        ),
+        (
+            {"rows": {"a": {"shards": "pairs", "finetune": {"init_from": "x"}}}},
+            "rows.a.finetune.sentiment.init_from is",
+        ),
         ({"rows": {"a": {"shards": "pairs", "seeds": 0}}}, "'rows.a.seeds' is 0; it must be at least 1"),
-        ({"rows": {"a": {"shards": "pairs", "init_from": "x"}}}, "rows.a.shards is of pretraining, and the row starts from init_from"),
-        ({"rows": {"a": {"init_from": "x", "pretrain": {"train": {"seed": 1}}}}}, "rows.a.pretrain.train.seed is set by"),
+        (
+            {"rows": {"a": {"shards": "pairs", "init_from": "x"}}},
+            "rows.a.shards is of pretraining, and the row starts from init_from",
+        ),
+        (
+            {"rows": {"a": {"init_from": "x", "pretrain": {"train": {"seed": 1}}}}},
+            "rows.a.pretrain.train.seed is set by",
+        ),
         ({"rows": {"a": {"init_from": "x", "seeds": 2}}}, "rows.a.seeds is of pretraining"),
         (row(train={"batch_size": 8, "accumulation_steps": 3}), "rows.a: train.batch_size=8 cannot be cut into"),
-        (row(objective={"memory_length": 3}), "rows.a: 'pretrain.objective.memory_length' applies only to permutation_lm"),
-        (row(objective={"span_boundary": True}), "rows.a: pretrain.objective: 'span_boundary' predicts from .* set objective.masking.strategy=span"),
+        (
+            row(objective={"memory_length": 3}),
+            "rows.a: 'pretrain.objective.memory_length' applies only to permutation_lm",
+        ),
+        (
+            row(objective={"span_boundary": True}),
+            "rows.a: pretrain.objective: 'span_boundary' predicts from .* set objective.masking.strategy=span",
+        ),
         (row(objective={"pair_task": "sop"}), "rows.a: objective.pair_task=sop, but .* nsp"),
         (row(model={"hiden_size": 16}), "rows.a: unknown key 'model.hiden_size'; did you mean 'hidden_size'"),
         (row(model={"max_positions": 16}), "rows.a: the shards' sequence_length=32 is beyond the model's 16"),
-        (row(model={"max_positions": 64}), "rows.a: finetune.sentiment.task.sequence_length=128 is beyond the model's 64"),
+        (
+            row(model={"max_positions": 64}),
+            "rows.a: finetune.sentiment.task.sequence_length=128 is beyond the model's 64",
+        ),
         (tuning(task={"knd": "tagging"}), "rows.a: finetune.sentiment: unknown key 'task.knd'"),
         (tuning(task={"preset": "sst"}), "rows.a: finetune.sentiment: unknown task.preset 'sst'; did you mean 'sst2'"),
         (tuning(train={"epochs": 0}), "rows.a: 'finetune.sentiment.train.epochs' is 0; it must be at least 1"),
@@ -207,30 +239,47 @@ def test_an_empty_section_changes_nothing(folder, tmp_path):
 
 
 def test_a_row_leaves_out_what_its_optimizer_or_model_does_not_have(folder, tmp_path):
-    common = {"model": {"family": "bert", "initializer_range": 0.05} | MODEL, "optimizer": {"bias_correction": True, "warmup_steps": 9}}
+    common = {
+        "model": {"family": "bert", "initializer_range": 0.05} | MODEL,
+        "optimizer": {"bias_correction": True, "warmup_steps": 9},
+    }
     t5 = {"family": "t5", "head_size": 8, "initializer_range": None, "max_positions": None}
-    own = {"model": t5, "objective": {"name": "denoising"}, "optimizer": {"name": "adafactor", "bias_correction": None, "warmup_steps": None}}
+    own = {
+        "model": t5,
+        "objective": {"name": "denoising"},
+        "optimizer": {"name": "adafactor", "bias_correction": None, "warmup_steps": None},
+    }
     rows = {"a": {"shards": "documents"}, "b": {"shards": "documents", "pretrain": own}}
     a, b = plan(study(folder, pretrain=common, rows=rows, finetune={}), tmp_path)
     assert a.pretrain.optimizer.bias_correction and a.pretrain.model["initializer_range"] == 0.05
     assert b.pretrain.optimizer == AdafactorConfig(warmup_steps=None)  # null is a value of this one
-    assert b.pretrain.model == {"family": "t5", "head_size": 8} | {k: v for k, v in MODEL.items() if k != "max_positions"}
+    assert b.pretrain.model == {"family": "t5", "head_size": 8} | {
+        k: v for k, v in MODEL.items() if k != "max_positions"
+    }
     task = study(folder).finetune["sentiment"] | {"optimizer": {"clip_norm": 0.5}}
     rows["a"]["finetune"] = {"optimizer": {"name": "adafactor", "clip_norm": None}}
     (a, _) = plan(study(folder, pretrain=common, rows=rows, finetune={"sentiment": task}), tmp_path)
     assert a.finetune["sentiment"].optimizer == AdafactorConfig()
     rows["b"]["pretrain"] = own | {"optimizer": own["optimizer"] | {"clip_treshold": None}}
-    with pytest.raises(ConfigError, match="rows.b: unknown key 'pretrain.optimizer.clip_treshold'; did you mean 'clip_threshold'"):
+    with pytest.raises(
+        ConfigError, match="rows.b: unknown key 'pretrain.optimizer.clip_treshold'; did you mean 'clip_threshold'"
+    ):
         plan(study(folder, pretrain=common, rows=rows, finetune={}), tmp_path)
     rows["b"]["pretrain"] = own | {"model": t5 | {"initializer_range": 0.1}}
-    with pytest.raises(ConfigError, match="rows.b: model.initializer_range is set for all rows, and this row's model has no such"):
+    with pytest.raises(
+        ConfigError, match="rows.b: model.initializer_range is set for all rows, and this row's model has no such"
+    ):
         plan(study(folder, pretrain=common, rows=rows, finetune={}), tmp_path)
     rows["b"]["pretrain"] = own
     wrong = common | {"optimizer": {"name": "adafactor", "clip_norm": 1.0}}  # of all rows: nothing to leave out
-    with pytest.raises(ConfigError, match="'pretrain.optimizer.clip_norm' applies only to .* remove 'pretrain.optimizer.clip_norm'"):
+    with pytest.raises(
+        ConfigError, match="'pretrain.optimizer.clip_norm' applies only to .* remove 'pretrain.optimizer.clip_norm'"
+    ):
         plan(study(folder, pretrain=wrong, rows={"a": {"shards": "documents"}}, finetune={}), tmp_path)
     rows["a"]["finetune"]["optimizer"] = {"name": "adafactor", "clip_norm": 1.0}
-    with pytest.raises(ConfigError, match="rows.a: finetune.sentiment: optimizer.clip_norm is set for all rows, .* clip_norm: null in"):
+    with pytest.raises(
+        ConfigError, match="rows.a: finetune.sentiment: optimizer.clip_norm is set for all rows, .* clip_norm: null in"
+    ):
         plan(study(folder, pretrain=common, rows=rows, finetune={"sentiment": task}), tmp_path)
 
 
@@ -280,7 +329,10 @@ def test_results_are_there_after_each_experiment(folder, tmp_path, monkeypatch):
     with pytest.raises(KeyboardInterrupt):
         run(folder, tmp_path / "out")
     table = json.loads((tmp_path / "out" / "results.json").read_text())
-    assert {name: result["mean"]["loss"] for name, result in table.items()} == {"next_sentence": 2.0, "whole_words": 2.0}
+    assert {name: result["mean"]["loss"] for name, result in table.items()} == {
+        "next_sentence": 2.0,
+        "whole_words": 2.0,
+    }
 
 
 def test_a_row_that_diverges_does_not_end_the_study(folder, tmp_path, monkeypatch, capsys):
@@ -307,7 +359,9 @@ def test_an_unknown_row(folder, tmp_path):
 
 
 @pytest.mark.parametrize("file", ["pretrained.json", "sentiment/summary.json"])
-@pytest.mark.parametrize("text", ["", "[]", '{"loss": "2"}', '{"metric": "f1", "best": ".", "seeds": [], "dev": {"mean": 3}}'])
+@pytest.mark.parametrize(
+    "text", ["", "[]", '{"loss": "2"}', '{"metric": "f1", "best": ".", "seeds": [], "dev": {"mean": 3}}']
+)
 def test_damaged_results_are_a_sentence(tmp_path, file, text):
     (tmp_path / "sentiment").mkdir()
     (tmp_path / "pretrained.json").write_text('{"loss": 2.0, "gradient_norm": null}')

@@ -86,7 +86,9 @@ def test_a_list_of_rates_is_a_grid_of_which_the_best_counts(folder, monkeypatch)
     asked = []
 
     def finetune_grid(grid, output):
-        asked.append([(c.config.optimizer.learning_rate, check_task(c.config.task).features) for c in grid.combinations])
+        asked.append(
+            [(c.config.optimizer.learning_rate, check_task(c.config.task).features) for c in grid.combinations]
+        )
         output.mkdir(parents=True)
         dev = {"mean": {"f1": 0.7}, "baselines": {}}
         rows = [{"folder": "learning_rate=0.001", "settings": {"optimizer.learning_rate": 0.001}, "dev": {"f1": 0.7}}]

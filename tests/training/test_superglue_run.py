@@ -17,7 +17,12 @@ from bert_tf.cli.main import main
 from bert_tf.errors import ConfigError, DataError
 from bert_tf.export import run as export
 from bert_tf.tasks import build_task
-from bert_tf.tasks.benchmarks.superglue_files import SUPERGLUE, measure_broad_coverage, measure_gender_parity, submission_lines
+from bert_tf.tasks.benchmarks.superglue_files import (
+    SUPERGLUE,
+    measure_broad_coverage,
+    measure_gender_parity,
+    submission_lines,
+)
 from bert_tf.tasks.record import TASKS
 from bert_tf.training.benchmark import write_submission
 from bert_tf.training.benchmark_config import BenchmarkConfig, plan_benchmark
@@ -210,5 +215,7 @@ def test_what_is_not_served_says_so(monkeypatch):
     monkeypatch.setattr(export, "is_finetuned", lambda path: True)
     monkeypatch.setattr(export, "load_finetuned", lambda path, precision: (task, model, task.tokenizer))
     monkeypatch.setattr(export, "TASKS", {"record": dataclasses.replace(TASKS["record"], served=None)})
-    with pytest.raises(ConfigError, match="out: the task record is not served; its encoder alone is exported with kind=emb"):
+    with pytest.raises(
+        ConfigError, match="out: the task record is not served; its encoder alone is exported with kind=emb"
+    ):
         export.served_module("out", None, None, "float32", {"static": False})

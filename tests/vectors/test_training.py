@@ -13,7 +13,14 @@ from bert_tf.tokenizers import train_words
 from bert_tf.training.finetune_config import FinetuneConfig, check_finetuning
 from bert_tf.training.finetuning import finetune
 from bert_tf.training.loading import load_finetuned, load_new_encoder
-from bert_tf.vectors import GloveConfig, SkipGramConfig, VectorsConfig, VectorsTrainConfig, VocabularyConfig, train_vectors
+from bert_tf.vectors import (
+    GloveConfig,
+    SkipGramConfig,
+    VectorsConfig,
+    VectorsTrainConfig,
+    VocabularyConfig,
+    train_vectors,
+)
 from bert_tf.vectors import training as module
 from bert_tf.vectors.corpus import EncodedCorpus, encode
 from bert_tf.vectors.similarity import WordTable, read_pairs, similarity
@@ -109,7 +116,9 @@ def test_a_run_stopped_while_it_is_prepared_resumes(corpus, trained, tmp_path, m
 def test_after_a_corpus_that_is_too_small_the_folder_is_free(corpus, tmp_path):
     (tmp_path / "words.txt").write_text("one\n\ntwo\n\n" * 5)
     with pytest.raises(DataError, match="no two words of the vocabulary meet"):
-        train_vectors(dataclasses.replace(SETTINGS, algorithm=GloveConfig(size=8)), tmp_path / "words.txt", tmp_path / "run")
+        train_vectors(
+            dataclasses.replace(SETTINGS, algorithm=GloveConfig(size=8)), tmp_path / "words.txt", tmp_path / "run"
+        )
     assert not (tmp_path / "run").exists()
     train_vectors(SETTINGS, corpus, tmp_path / "run")
 
@@ -117,13 +126,20 @@ def test_after_a_corpus_that_is_too_small_the_folder_is_free(corpus, tmp_path):
 def test_documents_of_one_word_teach_nothing(tmp_path):
     (tmp_path / "a.jsonl").write_text('{"text": "word"}\n' * 50)
     with pytest.raises(DataError, match="no two words of the vocabulary meet in one document"):
-        train_vectors(VectorsConfig(SkipGramConfig(size=8), train=VectorsTrainConfig(workers=1)), tmp_path / "a.jsonl", tmp_path / "v")
+        train_vectors(
+            VectorsConfig(SkipGramConfig(size=8), train=VectorsTrainConfig(workers=1)),
+            tmp_path / "a.jsonl",
+            tmp_path / "v",
+        )
     assert not (tmp_path / "v" / "config.yaml").exists(), "the folder is free for another corpus"
 
 
 @pytest.mark.parametrize(
     ("lines", "message"),
-    [("a\tb\t1\nc\td\n", "line 2: expected two words and a number"), ("a,b,1\nb,c,1\n", "all 2 pairs have the score 1")],
+    [
+        ("a\tb\t1\nc\td\n", "line 2: expected two words and a number"),
+        ("a,b,1\nb,c,1\n", "all 2 pairs have the score 1"),
+    ],
 )
 def test_judged_pairs_that_cannot_be_used(tmp_path, lines, message):
     (tmp_path / "pairs").write_text(lines)
@@ -140,7 +156,12 @@ def test_words_are_looked_up_as_the_corpus_was_read(tmp_path):
     (tmp_path / "corpus.txt").write_text("왕이 café 왕이 café one\n" * 10)
     run, _ = train_vectors(SETTINGS, tmp_path / "corpus.txt", tmp_path / "run")
     table = WordTable.load(run.path)
-    assert table.words == ["cafe", "왕이", "one"] and [table.find(w) for w in ("왕이", "Café", "one", "two")] == [1, 0, 2, None]
+    assert table.words == ["cafe", "왕이", "one"] and [table.find(w) for w in ("왕이", "Café", "one", "two")] == [
+        1,
+        0,
+        2,
+        None,
+    ]
     assert {word for word, _ in table.neighbours("café")} == {"왕이", "one"}
 
 
@@ -165,7 +186,9 @@ def test_a_killed_run_resumes_bit_for_bit(corpus, trained, tmp_path, monkeypatch
     assert train_vectors(SETTINGS, corpus, run.path)[1]["step"] == 2  # a finished run returns at once
 
     with pytest.raises(RunDirectoryError, match="algorithm.size"):
-        train_vectors(dataclasses.replace(SETTINGS, algorithm=dataclasses.replace(SETTINGS.algorithm, size=9)), corpus, run.path)
+        train_vectors(
+            dataclasses.replace(SETTINGS, algorithm=dataclasses.replace(SETTINGS.algorithm, size=9)), corpus, run.path
+        )
     other = tmp_path / "other.txt"
     other.write_text(corpus.read_text() + "more\n")
     with pytest.raises(RunDirectoryError, match="trained on other data"):

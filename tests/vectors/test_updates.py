@@ -5,7 +5,15 @@ import json
 import numpy as np
 import pytest
 
-from bert_tf.vectors import CbowConfig, Glove, GloveConfig, NegativeSampling, SkipGramConfig, VectorsConfig, negative_sampling
+from bert_tf.vectors import (
+    CbowConfig,
+    Glove,
+    GloveConfig,
+    NegativeSampling,
+    SkipGramConfig,
+    VectorsConfig,
+    negative_sampling,
+)
 from bert_tf.vectors.corpus import EncodedCorpus
 from bert_tf.vectors.glove import PAIRS, count_pairs
 from bert_tf.vectors.negative_sampling import pair_gradients
@@ -138,7 +146,9 @@ def test_glove(folder):
     settings = VectorsConfig(GloveConfig(size=4, window=3, x_max=2.0))
     Glove.prepare(settings, folder)
     pairs = np.load(folder / PAIRS)
-    one = np.array([next(pair for pair in pairs if pair["word"] == i and pair["context"] == j) for i, j in ((0, 1), (1, 2))])
+    one = np.array(
+        [next(pair for pair in pairs if pair["word"] == i and pair["context"] == j) for i, j in ((0, 1), (1, 2))]
+    )
     np.save(folder / PAIRS, one)
     tables = Glove.initial_tables(settings, 6)
     random = np.random.default_rng(3)

@@ -10,7 +10,13 @@ from tfrecords.corruption.denoising_config import NOISY, DenoisingConfig
 from tfrecords.corruption.drawing import select_tokens
 from tfrecords.corruption.explanation import Explained
 from tfrecords.corruption.gathering import gather_at, look_up, running_sum, sum_at
-from tfrecords.corruption.random_numbers import ACTION_STREAM, REPLACEMENT_STREAM, example_keys, random_below, random_bits
+from tfrecords.corruption.random_numbers import (
+    ACTION_STREAM,
+    REPLACEMENT_STREAM,
+    example_keys,
+    random_below,
+    random_bits,
+)
 
 # Streams apart from those in `random_numbers`.
 _NOISE_STREAM, _ORDER_STREAM, _CUT_STREAM = 32, 33, 34
@@ -64,7 +70,9 @@ class DenoisingCorruption:
 
     def __init__(self, tokenizer, config=DenoisingConfig()):
         if tokenizer.sep_id is None:
-            raise ConfigError("denoising ends texts with the token of the role 'sep' (</s>), and the tokenizer has none")
+            raise ConfigError(
+                "denoising ends texts with the token of the role 'sep' (</s>), and the tokenizer has none"
+            )
         self.config, self.end_id, self.pad_id = config, int(tokenizer.sep_id), int(tokenizer.pad_id)
         self.special_ids, self._added = tuple(tokenizer.special_ids), tokenizer.layout.special_tokens_per_sequence
         self.sentinels = [int(i) for i in tokenizer.sentinel_ids]
@@ -112,7 +120,9 @@ class DenoisingCorruption:
 
     def explain(self, batch, features, seed, tokenizer):
         """Yields an `Explained` for each row: the input and the target, token by token."""
-        values = {name: features[name].numpy() for name in ("token_ids", "padding_mask", "target_ids", "target_weights")}
+        values = {
+            name: features[name].numpy() for name in ("token_ids", "padding_mask", "target_ids", "target_weights")
+        }
         for row in range(len(values["token_ids"])):
             inputs = values["token_ids"][row][values["padding_mask"][row]].tolist()
             targets = values["target_ids"][row][values["target_weights"][row] > 0].tolist()
@@ -158,7 +168,10 @@ class DenoisingCorruption:
         length = text.shape[1]
         noise_of, spans_of = self.config.noise(range(length + 1))
         count = tf.reduce_sum(tf.cast(text, tf.int32), axis=1)
-        noise, spans = tf.gather(tf.constant(noise_of, tf.int32), count), tf.gather(tf.constant(spans_of, tf.int32), count)
+        noise, spans = (
+            tf.gather(tf.constant(noise_of, tf.int32), count),
+            tf.gather(tf.constant(spans_of, tf.int32), count),
+        )
         width = max(int(max(spans_of)), 1)
 
         def ends(total, stream):
@@ -166,7 +179,9 @@ class DenoisingCorruption:
             stream = tf.constant(stream, tf.uint32)
             cuts = tf.range(length)[None]
             possible = (cuts > 0) & (cuts < total[:, None])
-            drawn = select_tokens(possible, tf.maximum(spans - 1, 0), width, (tf.bitwise.bitwise_xor(keys[0], stream), keys[1]))
+            drawn = select_tokens(
+                possible, tf.maximum(spans - 1, 0), width, (tf.bitwise.bitwise_xor(keys[0], stream), keys[1])
+            )
             return tf.where(tf.range(width)[None] == spans[:, None] - 1, total[:, None], drawn[0])
 
         text_ends, noise_ends = ends(count - noise, _TEXT_SEGMENTS), ends(noise, _NOISE_SEGMENTS)

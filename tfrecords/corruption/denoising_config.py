@@ -62,7 +62,9 @@ class DenoisingConfig:
         Half is rounded to even. A text of one token has no noise.
         """
         tokens = np.asarray(tokens)
-        noise = np.clip(np.round(tokens.astype(np.float32) * np.float32(self.rate)).astype(int), 1, np.maximum(tokens - 1, 1))
+        noise = np.clip(
+            np.round(tokens.astype(np.float32) * np.float32(self.rate)).astype(int), 1, np.maximum(tokens - 1, 1)
+        )
         spans = np.maximum(np.round(noise.astype(np.float32) / np.float32(self.mean_span)).astype(int), 1)
         spans = np.minimum(spans, tokens - noise)
         return np.where(tokens > 1, noise, 0), np.where(tokens > 1, spans, 0)

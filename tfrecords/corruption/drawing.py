@@ -38,9 +38,7 @@ def select_tokens(tokens, budget, width, keys):
     chosen &= _count(chosen) <= budget[:, None]
     missing = budget - tf.reduce_sum(tf.cast(chosen, tf.int32), axis=1)
     draws, chosen = tf.cond(
-        tf.reduce_any(missing > 0),
-        lambda: _complete(draws, chosen, missing, eligible, keys),
-        lambda: (draws, chosen),
+        tf.reduce_any(missing > 0), lambda: _complete(draws, chosen, missing, eligible, keys), lambda: (draws, chosen)
     )
     return ascending(draws, chosen, width, length)
 

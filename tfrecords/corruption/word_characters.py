@@ -47,7 +47,11 @@ class WordCharacters:
             rows = characters.tokenize(tokenizer.vocabulary)
             # A token of white space alone would be no word, and one that holds it several.
             words = rows.to_tensor(shape=[None, 1, config.max_characters])[:, 0]
-            marks = {tokenizer.cls_id: characters.cls_id, tokenizer.sep_id: characters.sep_id, tokenizer.pad_id: characters.pad_id}
+            marks = {
+                tokenizer.cls_id: characters.cls_id,
+                tokenizer.sep_id: characters.sep_id,
+                tokenizer.pad_id: characters.pad_id,
+            }
             own = {ours: theirs for ours, theirs in marks.items() if ours is not None}
             special = tf.gather(characters.special_words, list(own.values()))
             self.table = tf.tensor_scatter_nd_update(words, [[i] for i in own], special).numpy()
@@ -58,7 +62,10 @@ class WordCharacters:
         return cls(config, tokenizer)
 
     def __call__(self, batch, seed):
-        return batch | {"token_ids": tf.gather(tf.constant(self.table), batch["token_ids"]), "word_ids": batch["token_ids"]}
+        return batch | {
+            "token_ids": tf.gather(tf.constant(self.table), batch["token_ids"]),
+            "word_ids": batch["token_ids"],
+        }
 
     def explain(self, batch, features, seed, tokenizer):
         """Yields an `Explained` for each row."""

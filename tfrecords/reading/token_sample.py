@@ -21,5 +21,7 @@ def sample_tokens(reader, tokenizer, count=_SAMPLE):
         if found >= count:
             break
     if not found:
-        raise DataError(f"{reader.folder} holds special tokens only; random_tokens: corpus and rare_token_exponent need others")
+        raise DataError(
+            f"{reader.folder} holds special tokens only; random_tokens: corpus and rare_token_exponent need others"
+        )
     return np.concatenate(batches)

@@ -56,7 +56,9 @@ class CorpusConfig:
     def __post_init__(self):
         check_fields(self)
         if self.keep_text and self.sentences != "auto":
-            raise ConfigError(f"sentences={self.sentences} splits documents, and keep_text keeps them whole; remove one of the two")
+            raise ConfigError(
+                f"sentences={self.sentences} splits documents, and keep_text keeps them whole; remove one of the two"
+            )
 
     @property
     def pieces(self):
@@ -113,7 +115,14 @@ class ShardsConfig(CorpusConfig):
     # Segment lengths are stored as uint16.
     sequence_length: Annotated[int, Range(at_least=8, at_most=65535)] = 128
     format: Literal[
-        "segment_pair", "sentence_pair", "electra", "xlnet", "full_sentences", "doc_sentences", "token_blocks", "text_pairs"
+        "segment_pair",
+        "sentence_pair",
+        "electra",
+        "xlnet",
+        "full_sentences",
+        "doc_sentences",
+        "token_blocks",
+        "text_pairs",
     ] = "segment_pair"
     pair_task: Literal["nsp", "sop", "none"] | None = None
     short_sequence_probability: Annotated[float | None, Range(at_least=0, at_most=1)] = None
@@ -163,11 +172,15 @@ class ShardsConfig(CorpusConfig):
         if not self.text_pairs:
             for name in ("target_length", "pack_pairs"):
                 if getattr(self, name) is not None:
-                    raise ConfigError(f"{name} applies only to the format text_pairs, but format is '{self.format}'; remove {name}")
+                    raise ConfigError(
+                        f"{name} applies only to the format text_pairs, but format is '{self.format}'; remove {name}"
+                    )
             return
         for name in ("sentences", "text_field", "one_document_a_line", "keep_text"):
             if getattr(self, name) != getattr(CorpusConfig, name):
-                raise ConfigError(f"{name} does not apply to the format text_pairs, whose files have two columns; remove {name}")
+                raise ConfigError(
+                    f"{name} does not apply to the format text_pairs, whose files have two columns; remove {name}"
+                )
 
     @property
     def text_pairs(self):

@@ -87,7 +87,9 @@ class Manifest:
             )
         target_length = self.packing.get("target_length", None if self.packing["format"] == "text_pairs" else 0)
         if type(target_length) is not int or not 0 <= target_length < 1 << 15:
-            raise ConfigError(f"'packing.target_length' is {brief(target_length)}; it must be a number of tokens below 32768")
+            raise ConfigError(
+                f"'packing.target_length' is {brief(target_length)}; it must be a number of tokens below 32768"
+            )
         segments = self.packing.get("segments", None if self.alternates else 1)
         if type(segments) is not int or segments < 1 or self.sequence_length % segments:
             raise ConfigError(

@@ -86,7 +86,9 @@ class TokenSource:
     def adopt(self, config):
         """`config` (`ShardsConfig`) with the settings of the tokenized corpus; ConfigError for one set otherwise."""
         if config.text_pairs:
-            raise ConfigError(f"{self.folder} is a tokenized corpus, and text_pairs are read from text; name .tsv or .jsonl files")
+            raise ConfigError(
+                f"{self.folder} is a tokenized corpus, and text_pairs are read from text; name .tsv or .jsonl files"
+            )
         for name, value in self.tokens.reading.items():
             if getattr(config, name) not in (value, getattr(ShardsConfig, name)):
                 raise ConfigError(

@@ -53,7 +53,10 @@ def report(counts, sequence_length, target_length=0):
     )
     lines[2] += f", cut off by truncation {100 * truncated:.1f} % of tokens"
     if "pairs" in counts:
-        cut = (f"{name} {_number_and_rate(counts[f'truncated_{name}'], counts['pairs'])}" for name in ("sources", "targets"))
+        cut = (
+            f"{name} {_number_and_rate(counts[f'truncated_{name}'], counts['pairs'])}"
+            for name in ("sources", "targets")
+        )
         lines.append(f"{_number_of(counts['pairs'], 'pair')}; truncated: {', '.join(cut)}")
     elif counts.get("two_segments") or counts.get("lone_segments"):
         lines.append(_pair_line(counts))

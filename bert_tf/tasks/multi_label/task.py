@@ -41,7 +41,9 @@ class MultiLabelTask(TextTask):
 
     def given_label(self, label):
         if isinstance(label, str):
-            raise DataError(f"the labels of an example are {brief(label)}; they must be a list, such as ['{brief(label)[1:-1]}']")
+            raise DataError(
+                f"the labels of an example are {brief(label)}; they must be a list, such as ['{brief(label)[1:-1]}']"
+            )
         return tuple(dict.fromkeys(str(one) for one in label))
 
     def label_problem(self, label):
@@ -118,7 +120,11 @@ class MultiLabelTask(TextTask):
     def findings(self, examples, outputs):
         """The scores of each label, the calibration over all decisions, and the texts with the most confident errors."""
         logits = np.stack([output["logits"] for output in outputs])
-        labels, predicted, probabilities = self.label_array(examples) > 0, self._predicted(logits), _probabilities(logits)
+        labels, predicted, probabilities = (
+            self.label_array(examples) > 0,
+            self._predicted(logits),
+            _probabilities(logits),
+        )
         wrong, confidence = labels != predicted, np.where(predicted, probabilities, 1 - probabilities)
         most = np.max(np.where(wrong, confidence, 0.0), axis=1)
         return self.report(examples, outputs) | {

@@ -102,10 +102,7 @@ class BertSpanHead(SpanHead):
 class ModernBertSpanHead(BertSpanHead):
     """The pretrained layers of the masked LM head, then BERT's head (`ModernBertForQuestionAnswering` of transformers)."""
 
-    pretrained = {
-        "hidden/kernel": "masked_lm_head/dense/kernel",
-        "layer_norm/gamma": "masked_lm_head/layer_norm/gamma",
-    }
+    pretrained = {"hidden/kernel": "masked_lm_head/dense/kernel", "layer_norm/gamma": "masked_lm_head/layer_norm/gamma"}
 
     def __init__(self, hidden, initializer_range, beam, dropout, name="head"):
         super().__init__(hidden, initializer_range, beam, dropout, name)
@@ -258,12 +255,7 @@ class XLNetSpanHead(JointSpanHead):
         return ops.cast(at_null, "float32")
 
 
-HEADS = {
-    "bert": BertSpanHead,
-    "electra": ElectraSpanHead,
-    "modernbert": ModernBertSpanHead,
-    "xlnet": XLNetSpanHead,
-}
+HEADS = {"bert": BertSpanHead, "electra": ElectraSpanHead, "modernbert": ModernBertSpanHead, "xlnet": XLNetSpanHead}
 
 
 def _joint(layer, first, second):

@@ -73,7 +73,9 @@ class SpanModel(InferringModel):
         self.backbone = encoder
         of_head = HEADS[head]
         if dropout and not of_head.has_dropout:
-            raise ConfigError(f"task.dropout={dropout} is for other heads, and that of {head} has none; remove task.dropout")
+            raise ConfigError(
+                f"task.dropout={dropout} is for other heads, and that of {head} has none; remove task.dropout"
+            )
         if dropout is None:
             dropout = getattr(config, "dropout", 0.0) if of_head.null_alone else 0.0
         beam = (beam or of_head.default_beam) if of_head.null_alone else n_best

@@ -12,10 +12,7 @@ from bert_tf.tasks.spans.scorer import raw_scores
 from bert_tf.tasks.text_to_text.t5_formats import class_of, names_referent, number_of
 
 #: What `task.text_metrics` names -> (the package, the metrics).
-TEXT_METRICS = {
-    "bleu": ("sacrebleu", ("bleu",)),
-    "rouge": ("rouge_score", ("rouge1", "rouge2", "rougeLsum")),
-}
+TEXT_METRICS = {"bleu": ("sacrebleu", ("bleu",)), "rouge": ("rouge_score", ("rouge1", "rouge2", "rougeLsum"))}
 #: What targets are -> the metrics that are always there.
 SCORES = {
     "labels": ("accuracy", "f1", "f1_macro", "matthews", "question_exact_match"),

@@ -75,10 +75,7 @@ class ClassificationTask(TextTask):
         from sklearn.metrics import f1_score, matthews_corrcoef
 
         labels, predictions = self.label_array(examples), np.argmax(logits, axis=-1)
-        scores = {
-            "loss": metrics.cross_entropy(labels, logits),
-            "accuracy": metrics.accuracy(labels, predictions),
-        }
+        scores = {"loss": metrics.cross_entropy(labels, logits), "accuracy": metrics.accuracy(labels, predictions)}
         if len(self.labels) == 2:
             scores["f1"] = float(f1_score(labels, predictions, labels=[1], average=None, zero_division=0)[0])
         # Labels that are neither true nor predicted anywhere are not averaged.

@@ -88,7 +88,10 @@ class BPETokenizer(Tokenizer):
             self._characters = string_table(single, self.unk_id)
             lengths = [max(len(t), 1) for t in self.vocabulary]
             # The end of a token is the marker only at the end of a word; within one, it is spelled in the text.
-            marks = [len(end_of_word) if len(t) > len(end_of_word) and t.endswith(end_of_word) else 0 for t in self.vocabulary]
+            marks = [
+                len(end_of_word) if len(t) > len(end_of_word) and t.endswith(end_of_word) else 0
+                for t in self.vocabulary
+            ]
             lengths[self.unk_id], marks[self.unk_id] = 1, 0
             self._lengths, self._marks = tf.constant(lengths, tf.int32), tf.constant(marks, tf.int32)  # characters
         self._encoder = WordEncoder(self._whole_words(), table, self._symbols)

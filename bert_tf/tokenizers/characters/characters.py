@@ -149,7 +149,9 @@ class CharacterTokenizer(Tokenizer):
         """What `decode` gives for each text: of a tf.RaggedTensor [N, None, max_characters], or a tensor with a mask."""
         if padding_mask is not None:
             ids = tf.ragged.boolean_mask(tf.cast(ids, tf.int32), padding_mask)
-        words = tf.strings.reduce_join(tf.gather(tf.constant(self._spellings(skip_special_tokens)), ids.values), axis=-1)
+        words = tf.strings.reduce_join(
+            tf.gather(tf.constant(self._spellings(skip_special_tokens)), ids.values), axis=-1
+        )
         words = tf.ragged.boolean_mask(ids.with_values(words), ids.with_values(tf.strings.length(words) > 0))
         texts = tf.strings.reduce_join(words, axis=-1, separator=" ")
         return tf.strings.unicode_transcode(texts, "UTF-8", "UTF-8", errors=self.decoding_errors)

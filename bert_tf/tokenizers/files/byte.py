@@ -36,9 +36,7 @@ def load_byte(folder):
     found = {token.content: dataclasses.replace(token, normalized=False) for token in described}
     with naming(config.path):
         return ByteTokenizer(
-            extra_ids,
-            sentinels,
-            special_tokens=[*(found.pop(token) for token in added), *found.values()],
+            extra_ids, sentinels, special_tokens=[*(found.pop(token) for token in added), *found.values()]
         )
 
 

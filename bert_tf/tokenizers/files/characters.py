@@ -4,7 +4,12 @@ from pathlib import Path
 
 from bert_tf.errors import ConfigError
 from bert_tf.parsing import read_json_object
-from bert_tf.tokenizers.characters.characters import CHARACTER_ROLES, MAX_CHARACTERS, CharacterTokenizer, character_vocabulary
+from bert_tf.tokenizers.characters.characters import (
+    CHARACTER_ROLES,
+    MAX_CHARACTERS,
+    CharacterTokenizer,
+    character_vocabulary,
+)
 from bert_tf.tokenizers.files.tokenizer_config import CONFIG, TokenizerConfig, check_type, naming
 
 

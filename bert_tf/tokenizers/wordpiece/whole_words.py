@@ -31,7 +31,9 @@ def whole_word_tokenizer(words, lowercase=True, strip_accents=None, special_toke
     strip_accents = lowercase if strip_accents is None else strip_accents
     normalization = None if strip_accents else "NFC"  # stripping decomposes everything anyway
     vocabulary = [*SPECIAL_TOKENS, *words, *special_tokens]
-    return WordPieceTokenizer(vocabulary, lowercase, strip_accents, special_tokens=special_tokens, normalization=normalization)
+    return WordPieceTokenizer(
+        vocabulary, lowercase, strip_accents, special_tokens=special_tokens, normalization=normalization
+    )
 
 
 def train_words(texts, vocabulary_size, lowercase=True, min_frequency=1, special_tokens=(), show_progress=False):

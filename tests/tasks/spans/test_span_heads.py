@@ -95,7 +95,9 @@ def numpy_head(model, x, at_end):
     )
 
 
-@pytest.mark.parametrize("head, at_end", [("bert", False), ("modernbert", False), ("electra", False), ("xlnet", False), ("xlnet", True)])
+@pytest.mark.parametrize(
+    "head, at_end", [("bert", False), ("modernbert", False), ("electra", False), ("xlnet", False), ("xlnet", True)]
+)
 def test_losses_and_spans(head, at_end):
     n = 3
     model = build(head, n_best=n, beam=None if head.endswith("bert") else n, max_answer_length=2, at_end=at_end)
