@@ -112,7 +112,7 @@ def _utf16(data):
     """UTF-16 without a mark, told from its spaces and line ends, which the other byte order does not have."""
     texts = {name: _decode(data, name) for name in ("utf-16le", "utf-16be")}
     counts = {
-        name: sum(c in " \t\r\n" or c.isascii() and c.isalpha() for c in text) if text and "\0" not in text else 0
+        name: sum(c in " \t\r\n" or (c.isascii() and c.isalpha()) for c in text) if text and "\0" not in text else 0
         for name, text in texts.items()
     }
     name = max(counts, key=counts.get)

@@ -97,7 +97,7 @@ def is_address(path):
     return str(path).startswith(_PREFIX)
 
 
-@functools.lru_cache(maxsize=None)  # one look at the hub for each address in a process, so that all see the same files
+@functools.cache  # one look at the hub for each address in a process, so that all see the same files
 def _fetched(address, kind, endings):
     """The local path of what an address names; `endings` are the patterns of the files that may be fetched."""
     match = _ADDRESS.fullmatch(address)

@@ -26,7 +26,6 @@ import time
 import uuid
 from pathlib import Path
 
-
 from bert_tf.errors import DataError, RunDirectoryError
 from bert_tf.files import atomic_write, is_running, lock_directory, sha256
 from bert_tf.progress import Progress

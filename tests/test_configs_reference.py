@@ -14,12 +14,11 @@ from pathlib import Path
 from bert_tf import config
 from bert_tf.distillation import TERMS, DistillConfig, DistillPretrainConfig
 from bert_tf.models.families import FAMILIES
-from bert_tf.objectives import OBJECTIVES
 from bert_tf.prompting.prompting_config import PromptingConfig
 from bert_tf.tasks.config import TaskConfig
 from bert_tf.tasks.record import TASKS
-from bert_tf.training.finetune_config import FinetuneConfig
 from bert_tf.training.benchmark_config import BenchmarkConfig
+from bert_tf.training.finetune_config import FinetuneConfig
 from bert_tf.training.pretrain_config import PretrainConfig
 from bert_tf.training.study_config import HalvingConfig, StudyConfig, StudyRow
 from bert_tf.vectors import VectorsConfig

@@ -159,11 +159,13 @@ def test_a_copy_of_what_was_removed_is_not_used(address):
 
 def test_one_writer_at_a_time(address):
     lease_of(address)
-    with pytest.raises(
-        RunDirectoryError, match=f"{address} is in use by process 1 on other-host.*wait [56][0-9] seconds"
+    with (
+        pytest.raises(
+            RunDirectoryError, match=f"{address} is in use by process 1 on other-host.*wait [56][0-9] seconds"
+        ),
+        mirrored(address),
     ):
-        with mirrored(address):
-            pass
+        pass
     lease_of(address, until=time.time() - 1)
     with mirrored(address):  # the other one was not heard of
         with pytest.raises(RunDirectoryError, match=f"is in use by process {os.getpid()} on {os.uname().nodename}"):

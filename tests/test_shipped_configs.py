@@ -15,10 +15,10 @@ from bert_tf.models.electra_config import generator_config
 from bert_tf.models.families import FAMILIES, build_config, build_encoder
 from bert_tf.prompting import PromptingConfig, make_prompts
 from bert_tf.tasks import check_task
+from bert_tf.training.benchmark_config import BenchmarkConfig
 from bert_tf.training.finetuning import FinetuneConfig
 from bert_tf.training.optimization import make_optimizer
 from bert_tf.training.optimizer_config import AdafactorConfig
-from bert_tf.training.benchmark_config import BenchmarkConfig
 from bert_tf.training.pretrain_config import PretrainConfig, check_pretraining, check_training
 from bert_tf.training.study import StudyConfig, plan
 from bert_tf.training.study_plan import merge

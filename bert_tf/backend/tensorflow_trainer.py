@@ -16,7 +16,6 @@ from bert_tf.backend.randomness import fold_in, step_randomness
 from bert_tf.backend.tpu import check_xla, is_tpu
 from bert_tf.errors import ConfigError
 
-
 # What Keras's `compile` takes and this one does not, with what there is instead.
 _NOT_TAKEN = {
     "loss": "which has its own loss; leave it out",

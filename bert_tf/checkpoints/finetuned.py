@@ -10,7 +10,6 @@ from bert_tf.errors import ConfigError
 from bert_tf.models.task_heads import PublishedHead
 from bert_tf.parsing import brief
 
-
 #: A configuration alone can claim any number; labels with names take room in the file.
 MAX_LABELS = 100_000
 

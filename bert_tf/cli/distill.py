@@ -61,7 +61,7 @@ def run(arguments):
     splits = {split: getattr(arguments, split) for split in ("train", "unlabelled", "dev", "test")}
     data = settings.section(settings.mapping(arguments, data__shards=arguments.shards), "data")
     # Its sizes stand in place of the recipe's, below those of --set.
-    sizes = [] if size is None else ["model={preset: %s}" % size]
+    sizes = [] if size is None else ["model={preset: " + size + "}"]
     if data.get("shards"):
         for split, path in splits.items():
             if path is not None:

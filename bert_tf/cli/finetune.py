@@ -46,8 +46,8 @@ def _config_class():
 
 
 def run(arguments):
-    from bert_tf.tasks import TASKS, check_task
     from bert_tf import config as configuration
+    from bert_tf.tasks import TASKS, check_task
     from bert_tf.training.finetune_config import FinetuneConfig, check_finetuning
     from bert_tf.training.grid_config import read_grid
 

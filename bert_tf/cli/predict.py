@@ -58,8 +58,8 @@ def run(arguments):
     if arguments.set and not arguments.file:
         raise ConfigError("--set describes the columns of --file; remove it, or give --file")
 
-    from bert_tf.training.loading import load_finetuned
     from bert_tf.files import atomic_write
+    from bert_tf.training.loading import load_finetuned
 
     task, model, _ = load_finetuned(arguments.run)
     labelled.set_columns(task, arguments.set)

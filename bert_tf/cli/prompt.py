@@ -44,7 +44,7 @@ def run(arguments):
     config = settings.load(_config_class(), arguments)
     if arguments.batch_size < 1:
         raise ConfigError(f"--batch-size is {arguments.batch_size}; it must be at least 1")
-    if arguments.show < 0 or arguments.show and arguments.json:
+    if arguments.show < 0 or (arguments.show and arguments.json):
         raise ConfigError(
             f"--show is {arguments.show}; it must be at least 0, and 0 beside --json, which prints one line"
         )

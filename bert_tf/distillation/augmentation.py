@@ -5,6 +5,7 @@ it, but that the text around the words stays as it was written.
 """
 
 import dataclasses
+import itertools
 
 import numpy as np
 import tensorflow as tf
@@ -106,7 +107,7 @@ class Augmenter:
         words = []
         for text, tokens, begin, span in zip(texts, ids, begins, spans):
             firsts = [*np.flatnonzero(begin).tolist(), len(tokens)]
-            found = (_Word(*place, *tokens_of) for place, tokens_of in zip(span, zip(firsts, firsts[1:])))
+            found = (_Word(*place, *tokens_of) for place, tokens_of in zip(span, itertools.pairwise(firsts)))
             words.append([word for word in found if self._may_go(text[word.start : word.end])])
         return ids, words
 

@@ -66,9 +66,9 @@ class PromptTokenizer:
         if not ids and (frame.is_source or not frame.before):
             raise DataError(f"the prompt {brief(text)} has no token; give at least one word")
         unknown = tokenizer.unk_id
-        if unknown in ids and tokenizer.id_to_token(unknown) not in text:
-            if not tokenizer.decode([i for i in ids if i != unknown]).strip():
-                raise DataError(f"the vocabulary has none of the words of the prompt {brief(text)}; give others")
+        known = [i for i in ids if i != unknown]
+        if len(known) < len(ids) and tokenizer.id_to_token(unknown) not in text and not tokenizer.decode(known).strip():
+            raise DataError(f"the vocabulary has none of the words of the prompt {brief(text)}; give others")
         return [*frame.before, *ids, *frame.after]
 
     def rows(self, texts, max_new_tokens=0):

@@ -10,7 +10,6 @@ from bert_tf.backend import largest
 from bert_tf.backend.randomness import uniform_of
 from bert_tf.errors import ConfigError
 
-
 #: The settings of a `GenerationConfig` that may differ between the texts of a batch.
 TEXT_SETTINGS = ("max_new_tokens", "min_new_tokens", "seed", "temperature", "top_k", "top_p")
 SAME = types.MappingProxyType({})

@@ -131,7 +131,7 @@ class TextScorer:
             rows.append(row(context, continuation))
         results = []
         scored = self._scored([ids for _, ids, _ in rows], [source for source, _, _ in rows])
-        for (context, continuation), (_, ids, begin), (log_p, ranks) in zip(pairs, rows, scored):
+        for (_, continuation), (_, ids, begin), (log_p, ranks) in zip(pairs, rows, scored):
             results.append(
                 ContinuationScore(
                     float(log_p[begin:].sum()),

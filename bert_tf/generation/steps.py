@@ -99,7 +99,7 @@ class EncoderDecoderSteps:
 
 def _with_new_tokens(padding_mask, max_new_tokens):
     """The mask of the cache's columns, bool [B, S + N], and the position ids of the same, counted from the prompt."""
-    batch, length = ops.shape(padding_mask)
+    batch, _length = ops.shape(padding_mask)
     mask = ops.concatenate([padding_mask, ops.ones((batch, max_new_tokens), dtype="bool")], axis=1)
     return mask, ops.maximum(ops.cumsum(ops.cast(mask, "int32"), axis=1) - 1, 0)
 

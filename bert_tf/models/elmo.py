@@ -7,7 +7,7 @@ from keras import ops
 
 from bert_tf.backend import Dropout
 from bert_tf.layers import LSTM, CharacterEmbeddings, ScalarMix
-from bert_tf.models.backbone import as_tensor, policy
+from bert_tf.models.backbone import policy
 from bert_tf.models.config_map import REQUIRED, ConfigMap, number
 from bert_tf.models.elmo_config import CHARACTERS, ElmoConfig
 from bert_tf.models.encoder import Encoder, encoder_inputs

@@ -257,7 +257,7 @@ HF_CONFIG = ConfigMap(
         "rope_parameters",
         "sparse_pred_ignore_index",
         "sparse_prediction",
-    ),  # fmt: skip
+    ),
     derived=(_read_layers, _write_layers),
     model_type="modernbert",
     token_ids={
@@ -266,7 +266,7 @@ HF_CONFIG = ConfigMap(
         "eos_token_id": "sep_id",
         "cls_token_id": "cls_id",
         "sep_token_id": "sep_id",
-    },  # fmt: skip
+    },
     architectures={("masked_lm_head",): "ModernBertForMaskedLM", (): "ModernBertModel"},
 )
 

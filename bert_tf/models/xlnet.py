@@ -335,7 +335,7 @@ HF_CONFIG = ConfigMap(
         "start_n_top",
         "end_n_top",
         "n_token",
-    ),  # fmt: skip
+    ),
     derived=(_read_rest, _write_rest),
     model_type="xlnet",
     architectures={("lm_head",): "XLNetLMHeadModel", (): "XLNetModel"},

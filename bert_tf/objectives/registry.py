@@ -23,7 +23,7 @@ OBJECTIVES = Registry(
         BIDIRECTIONAL_LM,
         DENOISING,
         TEXT_TO_TEXT,
-    ],  # fmt: skip
+    ],
 )
 
 

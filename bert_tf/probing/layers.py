@@ -9,6 +9,7 @@ words by heart is good at them; and the most frequent tag of each word.
 
 import collections
 import dataclasses
+import itertools
 import zlib
 
 import numpy as np
@@ -226,7 +227,7 @@ def _exchanged(sentences, seed):
     """(sentences, of which about half have two neighbouring words exchanged, bool whether each has)."""
     rng, changed, moved = np.random.default_rng(seed), [], []
     for sentence in sentences:
-        places = [i for i, (a, b) in enumerate(zip(sentence, sentence[1:])) if a != b]
+        places = [i for i, (a, b) in enumerate(itertools.pairwise(sentence)) if a != b]
         move = bool(places) and rng.random() < 0.5
         if move:
             i = places[rng.integers(len(places))]

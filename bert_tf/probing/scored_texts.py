@@ -1,6 +1,7 @@
 """The tokens of texts, and what a model thinks of each."""
 
 import dataclasses
+import itertools
 
 import numpy as np
 
@@ -66,4 +67,4 @@ def tokenized(tokenizer, texts):
     for text, first, last in zip(texts, splits, splits[1:]):
         if first == last:
             raise DataError(f"{brief(text)} has no token; give at least one word")
-    return [tuple(part[first:last] for part in parts) for first, last in zip(splits, splits[1:])]
+    return [tuple(part[first:last] for part in parts) for first, last in itertools.pairwise(splits)]

@@ -88,4 +88,6 @@ def baselines_of(run, split):
 def _repeats(chart, charts):
     """Whether it is `loss` of an objective that has but one, which is there under its own name."""
     others = [other for other in charts if other is not chart and other.name.endswith("_loss")]
-    return chart.name == "loss" and any([l.points for l in o.lines] == [l.points for l in chart.lines] for o in others)
+    return chart.name == "loss" and any(
+        [line.points for line in other.lines] == [line.points for line in chart.lines] for other in others
+    )

@@ -1,5 +1,7 @@
 """What a fine-tuned model does with the examples of a file: labels, confusion, calibration, errors."""
 
+import itertools
+
 from bert_tf.reporting.axes import number_text
 from bert_tf.reporting.diagrams import reliability, scatter
 from bert_tf.reporting.document import details, section
@@ -82,7 +84,7 @@ def marked(text, marks):
     """
     edges = sorted({0, len(text), *(min(max(p, 0), len(text)) for start, end, *_ in marks for p in (start, end))})
     children = []
-    for first, last in zip(edges, edges[1:]):
+    for first, last in itertools.pairwise(edges):
         here = [mark for mark in marks if mark[0] <= first and last <= mark[1]]
         part = text[first:last]
         if not here:

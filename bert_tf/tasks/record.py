@@ -169,7 +169,7 @@ TASKS = Registry(
                 "features",
                 "lstm_layers",
                 "lstm_units",
-            ),  # fmt: skip
+            ),
         ),
         TaskRecord(
             "question_answering",

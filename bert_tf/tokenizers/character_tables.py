@@ -89,7 +89,7 @@ def white_space():
 @functools.lru_cache(maxsize=1)
 def plain_characters():
     """White space becomes a space; all else stays."""
-    return {c: " " for c in white_space()}
+    return dict.fromkeys(white_space(), " ")
 
 
 def is_private(character):

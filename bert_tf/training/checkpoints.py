@@ -118,7 +118,7 @@ class Checkpoints:
         Raises:
             RunDirectoryError: all checkpoints are damaged, or one may not be read.
         """
-        for attempt in range(ATTEMPTS):
+        for _attempt in range(ATTEMPTS):
             folders, problem = self.all(), None
             for folder in reversed(folders):
                 if problem:

@@ -53,7 +53,7 @@ class Freezing:
         self.kept = {v.path for v in model.backbone.weights if whole and not is_lora(v)}
         if "pooler" not in source.parts:
             self.kept = {path for path in self.kept if part_of(path) != "pooler"}
-        self.all = [v for v in model.trainable_variables]
+        self.all = list(model.trainable_variables)
         self.set_epoch(train.epochs - 1)
         if not model.trainable_variables:
             raise ConfigError(

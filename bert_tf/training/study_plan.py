@@ -232,7 +232,7 @@ def _refuse_own(pretrain, finetune, where=""):
 def _row(config, name):
     where = f"rows.{name}"
     row = build(StudyRow, config.rows[name], where)
-    _refuse_own(row.pretrain, {task: row.finetune for task in config.finetune}, f"{where}.")
+    _refuse_own(row.pretrain, dict.fromkeys(config.finetune, row.finetune), f"{where}.")
     if not config.pretrains or row.init_from:
         for key in ("shards", "pretrain", "seeds"):
             if getattr(row, key):

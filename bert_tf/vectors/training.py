@@ -1,6 +1,5 @@
 """Trains word vectors on a corpus and writes a run directory."""
 
-import dataclasses
 import functools
 import json
 import os
@@ -14,7 +13,7 @@ from bert_tf import config as configuration
 from bert_tf import files
 from bert_tf.backend import NonFiniteError
 from bert_tf.config import check
-from bert_tf.errors import DataError, RunDirectoryError
+from bert_tf.errors import DataError
 from bert_tf.models.families import describe
 from bert_tf.models.word_vectors_config import WordVectorsConfig
 from bert_tf.progress import Progress

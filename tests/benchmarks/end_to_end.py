@@ -71,7 +71,6 @@ def model_garden(policy):
         documents = read_documents(a)
         tokenizer = trained_vocabulary(documents)
         *_, step = garden_model(a, policy, tokenizer.vocabulary_size)
-        import tensorflow as tf
         from official.nlp.data import create_pretraining_data as create
         from official.nlp.data.pretrain_dataloader import BertPretrainDataConfig, BertPretrainDataLoader
         from official.nlp.tools import tokenization

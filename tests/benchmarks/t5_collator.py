@@ -8,8 +8,8 @@ import numpy as np
 
 def lengths(tokens, rate=0.15, mean_span=3.0):
     """(input length, label length) of a text of so many tokens, the end token included."""
-    noise = int(round(tokens * rate))
-    spans = int(round(noise / mean_span))
+    noise = round(tokens * rate)
+    spans = round(noise / mean_span)
     return tokens - noise + spans + 1, noise + spans + 1
 
 

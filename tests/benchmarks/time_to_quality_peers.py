@@ -1,5 +1,6 @@
 """What `time_to_quality.py` trains beside bert_tf: a BERT by KerasHub, the Model Garden or transformers, for some minutes."""
 
+import contextlib
 import json
 import os
 import sys
@@ -102,10 +103,8 @@ def keras_hub():
                 raise Over
 
     clock = Clock()
-    try:
+    with contextlib.suppress(Over):
         model.fit(batches(corrupted), steps_per_epoch=10**9, verbose=0, callbacks=[clock])
-    except Over:
-        pass
     arrays = hugging_face_arrays(backbone, model.masked_lm_head)
     save_file({n: np.ascontiguousarray(v) for n, v in arrays.items()}, write_folder("gelu_new") / "model.safetensors")
     return clock.updates
@@ -185,7 +184,12 @@ def transformers():
     import torch
     from torch.optim.lr_scheduler import LambdaLR
     from transformers import (
-        BertConfig, BertForMaskedLM, BertTokenizerFast, DataCollatorForLanguageModeling, Trainer, TrainerCallback,
+        BertConfig,
+        BertForMaskedLM,
+        BertTokenizerFast,
+        DataCollatorForLanguageModeling,
+        Trainer,
+        TrainerCallback,
         TrainingArguments,
     )  # fmt: skip
 

@@ -194,7 +194,7 @@ def test_older_checkpoints_have_a_pooler_that_tagging_does_not_read(tmp_path):
 def test_spanbert_is_published_as_bert(tmp_path):
     folder = published("bert", "BertForSequenceClassification", tmp_path / "theirs")
     assert convert(folder, tmp_path / "run", "run", family="spanbert").family == "spanbert"
-    task, model, _ = load_finetuned(tmp_path / "run")
+    _task, model, _ = load_finetuned(tmp_path / "run")
     wanted = golden("bert")["BertForSequenceClassification/logits"]
     np.testing.assert_allclose(outputs(model, features(golden("bert"), "")), wanted, atol=1e-5 * np.abs(wanted).max())
 

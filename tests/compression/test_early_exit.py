@@ -49,7 +49,7 @@ def trained(request):
 
 
 def test_the_layers_learn_what_the_model_answers(trained):
-    model, exits, early = trained
+    model, _exits, early = trained
     np.testing.assert_allclose(early[:, -1], model(batch(TEXTS))["probabilities"], atol=1e-5)
 
     def divergence(p, q):

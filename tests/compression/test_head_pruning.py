@@ -9,8 +9,14 @@ import pytest
 from bert_tf.checkpoints.saving import write_checkpoint
 from bert_tf.cli.main import main
 from bert_tf.compression import pruning
-from bert_tf.compression.heads import head_importance, is_prunable, least_important
-from bert_tf.compression.heads import mask_heads, prunable_blocks, without_heads
+from bert_tf.compression.heads import (
+    head_importance,
+    is_prunable,
+    least_important,
+    mask_heads,
+    prunable_blocks,
+    without_heads,
+)
 from bert_tf.config import to_dict
 from bert_tf.errors import ConfigError
 from bert_tf.models.families import FAMILIES, build_config, build_encoder, describe

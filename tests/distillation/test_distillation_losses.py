@@ -2,8 +2,8 @@
 
 import numpy as np
 import pytest
-from scipy.special import log_softmax, softmax
 from scipy.spatial.distance import cosine
+from scipy.special import log_softmax, softmax
 
 from bert_tf.distillation.internal_losses import AttentionScores, HiddenCosine, HiddenStates, MiniLM, MiniLM2, Patient
 from bert_tf.distillation.output_losses import SoftLabels, SquaredError

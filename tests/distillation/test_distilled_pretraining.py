@@ -9,8 +9,8 @@ from tiny_distillation import BAD, GOOD, REST, write_pretrained
 
 from bert_tf import config as configuration
 from bert_tf.distillation import DistillPretrainConfig, distill_pretraining
-from bert_tf.distillation.distiller import Distiller
 from bert_tf.distillation.distill_config import check_distilled_pretraining
+from bert_tf.distillation.distiller import Distiller
 from bert_tf.distillation.terms import read_terms
 from bert_tf.distillation.views import MaskedLMView
 from bert_tf.errors import ConfigError, DataError

@@ -12,8 +12,17 @@ import pytest
 import tensorflow as tf
 from exports import LABELS, LENGTH, TAGS, TEXTS, VOCABULARY, bert, decoder
 
-from bert_tf.export import ServedClassifier, ServedEmbedding, ServedGeneration, ServedMaskedLM, ServedRegressor
-from bert_tf.export import ServedMultipleChoice, ServedQuestionAnswering, ServedTagger, write_saved_model
+from bert_tf.export import (
+    ServedClassifier,
+    ServedEmbedding,
+    ServedGeneration,
+    ServedMaskedLM,
+    ServedMultipleChoice,
+    ServedQuestionAnswering,
+    ServedRegressor,
+    ServedTagger,
+    write_saved_model,
+)
 from bert_tf.objectives.masked_lm import MaskedLM
 from bert_tf.tasks import MultipleChoice
 from bert_tf.tasks.choices.option_rows import OptionRows

@@ -4,7 +4,6 @@ import pickle
 import sys
 
 import tensorflow as tf
-import tensorflow_text  # registers the operators
 
 
 def main(requests_path, answers_path):

@@ -77,8 +77,8 @@ def test_ids(served, name, data):
         segment_ids = segment_ids[:, : width - 1]
     right = (
         padding_mask.shape == segment_ids.shape == token_ids.shape
-        and ((0 <= segment_ids) & (segment_ids < 2)).all()
-        and (0 <= token_ids).all() and (token_ids < len(VOCABULARY)).all()
+        and ((segment_ids >= 0) & (segment_ids < 2)).all()
+        and (token_ids >= 0).all() and (token_ids < len(VOCABULARY)).all()
     )  # fmt: skip
     try:
         features = {"token_ids": token_ids, "segment_ids": segment_ids, "padding_mask": padding_mask}

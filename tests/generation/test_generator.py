@@ -5,8 +5,17 @@ import numpy as np
 import pytest
 
 from bert_tf.errors import ConfigError, DataError
-from bert_tf.generation import DecoderSteps, GenerationConfig, Restrictions, StopStrings, TextGenerator
-from bert_tf.generation import TextScorer, find_texts, generate_tokens, generator
+from bert_tf.generation import (
+    DecoderSteps,
+    GenerationConfig,
+    Restrictions,
+    StopStrings,
+    TextGenerator,
+    TextScorer,
+    find_texts,
+    generate_tokens,
+    generator,
+)
 from bert_tf.generation.scoring import windows_of
 from bert_tf.models import GPT2Config, GPT2Decoder
 from bert_tf.tokenizers import Frame, WordPieceTokenizer

@@ -22,8 +22,17 @@ import sentencepiece
 import torch
 import transformers
 from tokenizers import Tokenizer, decoders, models, pre_tokenizers, processors, trainers
-from transformers import AlbertConfig, BertConfig, DistilBertConfig, ElectraConfig, GPT2Config, ModernBertConfig
-from transformers import OpenAIGPTConfig, RobertaConfig, XLNetConfig
+from transformers import (
+    AlbertConfig,
+    BertConfig,
+    DistilBertConfig,
+    ElectraConfig,
+    GPT2Config,
+    ModernBertConfig,
+    OpenAIGPTConfig,
+    RobertaConfig,
+    XLNetConfig,
+)
 
 SENTENCE = "the people of the united states, and the government"
 TEXT = [

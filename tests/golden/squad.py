@@ -162,7 +162,7 @@ def main(folder):
     for seed, missing, thresh in ((20, 0.0, 0.0), (21, 0.0, -0.7), (22, 0.3, 0.5), (23, 0.0, -100.0)):
         data = case(seed, ENGLISH, 60, missing, impossible=True)
         if seed == 23:  # nothing is better than no answer at all
-            data["preds"] = {qid: "wrong" for qid in data["preds"]}
+            data["preds"] = dict.fromkeys(data["preds"], "wrong")
         scores = version_2(data["golds"], data["preds"], data["na_probs"], thresh)
         cases.append({"scorer": "squad", "version": 2, "threshold": thresh} | data | {"scores": scores})
     content = json.dumps(cases, ensure_ascii=False, separators=(",", ":"))

@@ -16,7 +16,6 @@ from bert_tf.layers import LSTM, CharacterEmbeddings, ScalarMix
 from bert_tf.models import PRESETS, build_encoder
 from bert_tf.models.elmo import BidirectionalLayer, Elmo
 from bert_tf.models.elmo_config import ElmoConfig
-from bert_tf.tokenizers import CharacterTokenizer, load_tokenizer
 
 FIXTURE = Path(__file__).parents[1] / "fixtures" / "elmo"
 TINY = dict(hidden_size=12, num_layers=2, units=10, character_size=4, filters=((1, 6), (3, 6)), highways=1, dropout=0.0)
@@ -127,7 +126,7 @@ def test_truncated_backpropagation_cuts_the_gradient_and_not_the_state(backwards
     found, truncated = gradients(cut, [slice(0, 8)])
     np.testing.assert_array_equal(truncated, outputs)
     np.testing.assert_allclose(by_segment, outputs, atol=1e-6)
-    for one, other, through in zip(found, expected, uncut, strict=True):
+    for one, other, _through in zip(found, expected, uncut, strict=True):
         np.testing.assert_allclose(one, other, rtol=1e-4, atol=1e-6)
     assert max(np.abs(one - through).max() for one, through in zip(found, uncut, strict=True)) > 1e-2
 

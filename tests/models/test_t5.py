@@ -152,7 +152,7 @@ def test_an_mt5_is_a_t5_1_1(case, tmp_path):
 
 
 def test_mesh_tensorflow_names_there_and_back(case):
-    model, golden = case
+    model, _golden = case
     arrays = export_weights(model, t5.TF1_WEIGHTS)
     gated = model.config.gated
     assert ("decoder/logits/kernel" in arrays) == (not model.config.tied)

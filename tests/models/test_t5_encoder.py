@@ -14,7 +14,7 @@ from bert_tf.checkpoints.saving import write_finetuned
 from bert_tf.config import build
 from bert_tf.errors import ConfigError
 from bert_tf.export import export_run
-from bert_tf.models import T5, PRESETS, T5Config, T5Encoder, T5EncoderConfig, Transformer, TransformerConfig, t5
+from bert_tf.models import PRESETS, T5, T5Config, T5Encoder, T5EncoderConfig, Transformer, TransformerConfig
 from bert_tf.models.families import encoder_alone
 from bert_tf.models.t5_encoder import HF
 from bert_tf.models.weights import load_weights

@@ -6,7 +6,7 @@ import pytest
 import tensorflow as tf
 from keras import ops
 
-from bert_tf.models import GPT2Config, GPT2Decoder, T5, T5Config, T5Decoder, T5DecoderConfig
+from bert_tf.models import T5, GPT2Config, GPT2Decoder, T5Config, T5Decoder, T5DecoderConfig
 from bert_tf.objectives import CausalLM, Denoising, TextToText
 from bert_tf.objectives.block_loss import block_loss_sums
 from bert_tf.objectives.losses import cross_entropy_sums, smoothing_sum

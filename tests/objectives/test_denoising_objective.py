@@ -5,7 +5,7 @@ import tensorflow as tf
 
 from bert_tf.config import build
 from bert_tf.errors import ConfigError, DataError
-from bert_tf.models import BertEncoder, T5, BertConfig, T5Config
+from bert_tf.models import T5, BertConfig, BertEncoder, T5Config
 from bert_tf.objectives import Denoising
 from bert_tf.objectives.objective import ObjectiveConfig
 from bert_tf.tasks import TaskModel

@@ -44,7 +44,7 @@ def test_a_text_is_read_and_written_again():
     for text in ([5, 6, 7], [8, 9]):
         logits = backbone.output_logits(backbone({"token_ids": np.array([text + text])})["sequence_output"])[0]
         expected += losses_of(logits[len(text) - 1 : -1], text).sum()
-    losses, metrics = model.loss_sums(features, training=False)
+    losses, _metrics = model.loss_sums(features, training=False)
     assert float(losses["sequence_autoencoder"]) == pytest.approx(expected, rel=1e-5)
     assert float(model.loss_weights(features)["sequence_autoencoder"]) == 5
 
@@ -61,7 +61,7 @@ def test_both_directions_predict_their_next_word():
     np.testing.assert_array_equal(features["token_ids"][0], characters.encode("the law of the"))
     assert not np.any(features["token_ids"][1, 2:])
     logits = model(features)
-    losses, metrics = model.loss_sums(features, training=False)
+    losses, _metrics = model.loss_sums(features, training=False)
     forward = sum(losses_of(logits["forward_lm_logits"][r, : n - 1], words[r, 1:n]).sum() for r, n in ((0, 4), (1, 2)))
     backward = sum(
         losses_of(logits["backward_lm_logits"][r, 1:n], words[r, : n - 1]).sum() for r, n in ((0, 4), (1, 2))

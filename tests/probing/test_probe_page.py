@@ -29,6 +29,6 @@ def test_the_page(tmp_path):
     assert "run &lt;/title&gt; · probes" in page and "&lt;b&gt;good" in page and "A note." in page
     values = [float(value) for value in re.findall(r'<data value="([^"]*)"', page)]
     assert values[:4] == [0.25, 12.5, 1234, 5]
-    assert [0.7, 0.8, 0.65] == values[4:7] and "--v:0.2500" in page
+    assert values[4:7] == [0.7, 0.8, 0.65] and "--v:0.2500" in page
     # Of the chart: a point with its number for each layer of both models.
     assert len(re.findall(r"<title>(?:model|random), layer [01]: 0\.\d+</title>", page)) == 4

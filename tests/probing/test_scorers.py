@@ -76,7 +76,7 @@ def test_ranks_and_spans(bert):
     features = {"token_ids": np.array([[2, 4, *IDS[0][1:], 3]]), "mask_positions": np.array([[1]])}
     logits = np.asarray(bert(features)["masked_lm_logits"][0, 0])
     assert text.ranks[0] == np.sum(logits > logits[5])
-    (value, span), (other, alone) = scorer.span_scores(TEXTS, [(4, 16), (3, 7)])
+    (value, span), (_other, alone) = scorer.span_scores(TEXTS, [(4, 16), (3, 7)])
     by_word = HiddenTokenScorer(bert, TOKENIZER, hide="word").score(TEXTS[:1])[0].log_p[1:4]
     np.testing.assert_allclose(span.log_p, by_word, atol=1e-6)  # what fills a blank is hidden as a whole
     assert value == pytest.approx(np.mean(by_word), abs=1e-6) and alone.ids.tolist() == [11]

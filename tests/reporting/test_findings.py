@@ -1,5 +1,7 @@
 """Calibration, errors and their marks, ticks and lines, compared with what they must be."""
 
+import itertools
+
 import numpy as np
 import pytest
 
@@ -120,7 +122,7 @@ def test_the_running_mean_is_a_mean():
 
 def test_labels_at_the_ends_do_not_overlap():
     placed = apart([10, 11, 12, 100, 199, 199], 13, 0, 200)
-    assert all(b - a >= 13 - 1e-9 for a, b in zip(placed, placed[1:])) and 0 <= placed[0] and placed[-1] <= 200
+    assert all(b - a >= 13 - 1e-9 for a, b in itertools.pairwise(placed)) and placed[0] >= 0 and placed[-1] <= 200
     assert placed[0] == 10 and abs(placed[3] - 100) < 1e-9
 
 

@@ -16,8 +16,8 @@ from bert_tf.models.task_heads import TaskHead
 from bert_tf.tasks import build_task, check_task, load_task
 from bert_tf.tasks.heads import Classifier
 from bert_tf.training.checkpoints import Checkpoints
-from bert_tf.training.published_tasks import publish
 from bert_tf.training.loading import load_encoder, load_finetuned, load_head
+from bert_tf.training.published_tasks import publish
 
 FIXTURES = Path(__file__).parents[1] / "fixtures" / "checkpoints"
 #: Preset -> what the head for texts reads, its activation, its dropout, and the dropout of the head for tokens.

@@ -6,6 +6,7 @@ import random
 import numpy as np
 import pytest
 import tensorflow as tf
+import tiny
 from scipy.special import log_softmax
 
 from bert_tf import config as configuration
@@ -13,7 +14,8 @@ from bert_tf.backend import AdamW
 from bert_tf.cli.main import main
 from bert_tf.config import to_dict
 from bert_tf.errors import ConfigError, DataError
-from bert_tf.export import ServedGeneration, export_run, run as export_run_module
+from bert_tf.export import ServedGeneration, export_run
+from bert_tf.export import run as export_run_module
 from bert_tf.generation import GenerationConfig, TextGenerator, TextScorer
 from bert_tf.models import GPT2Config, GPT2Decoder
 from bert_tf.models.families import describe
@@ -27,7 +29,6 @@ from bert_tf.tokenizers.special_tokens import GPT2_ROLES
 from bert_tf.training.finetuning import FinetuneConfig, finetune
 from bert_tf.training.loading import load_finetuned
 from bert_tf.training.run_directory import RunDirectory
-import tiny
 
 WORDS = {"red": "rot", "blue": "blau", "green": "gruen"}
 SOURCES = ["red", "blue", "the green one is red", "green blue"]

@@ -1,8 +1,7 @@
 """Every family in the list, and a published checkpoint of each, passes the public check."""
 
-from pathlib import Path
-
 import dataclasses
+from pathlib import Path
 
 import keras
 import pytest

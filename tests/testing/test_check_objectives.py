@@ -6,9 +6,9 @@ import keras
 import pytest
 
 from bert_tf.models import build_config, build_encoder
-from bert_tf.objectives import BidirectionalLMConfig
 from bert_tf.objectives import (
     OBJECTIVES,
+    BidirectionalLMConfig,
     DenoisingObjectiveConfig,
     MaskedLMConfig,
     Objective,

@@ -35,7 +35,7 @@ def test_kinds(kind, trainer, cased, tmp_path):
 def test_a_wrong_tokenizer(tmp_path):
     class Wrong(WordPieceTokenizer):
         def _encode(self, text, with_offsets):
-            ids, splits, starts, ends = super()._encode(text, with_offsets)
+            ids, splits, starts, _ends = super()._encode(text, with_offsets)
             return ids, splits, starts, starts
 
     with pytest.raises(AssertionError, match="no token has the characters"):

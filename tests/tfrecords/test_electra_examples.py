@@ -1,5 +1,6 @@
 """ELECTRA's examples against its own builder, draw for draw and in distribution."""
 
+import itertools
 import random
 
 import numpy as np
@@ -62,7 +63,7 @@ def original_examples(documents, rng, max_length):
 def documents_of(sentence_splits, document_splits):
     return [
         [list(range(*sentence_splits[s : s + 2])) for s in range(first, last)]
-        for first, last in zip(document_splits, document_splits[1:])
+        for first, last in itertools.pairwise(document_splits)
     ]
 
 

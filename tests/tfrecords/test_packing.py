@@ -1,5 +1,6 @@
 """Packing against the original's own code, closed forms, and conservation of tokens."""
 
+import itertools
 import math
 import random
 
@@ -87,7 +88,7 @@ def test_equals_the_original_in_distribution():
     tokens = list(range(sentence_splits[-1]))
     documents = [
         [tokens[sentence_splits[s] : sentence_splits[s + 1]] for s in range(first, last)]
-        for first, last in zip(document_splits, document_splits[1:])
+        for first, last in itertools.pairwise(document_splits)
     ]
     ours, theirs = [], []
     for seed in range(40):

@@ -1,5 +1,6 @@
 """Sentence pairs, sentence order and document sentences, against plain loops and fair coins."""
 
+import itertools
 import math
 import random
 
@@ -46,7 +47,7 @@ def test_sentence_order_equals_the_original_in_distribution():
     sentence_splits, document_splits = corpus(60, 40, 25)
     documents = [
         [list(range(*sentence_splits[s : s + 2])) for s in range(first, last)]
-        for first, last in zip(document_splits, document_splits[1:])
+        for first, last in itertools.pairwise(document_splits)
     ]
     ours, theirs = [], []
 
@@ -102,13 +103,13 @@ def test_pairs_without_a_question_follow_each_other():
     pair = spans.second_end > spans.second_start
     assert pair.mean() > 0.8
     gap = spans.second_start[pair] - spans.first_end[pair]
-    assert ((0 <= gap) & (gap <= spans.truncated[pair])).all()
+    assert ((gap >= 0) & (gap <= spans.truncated[pair])).all()
 
 
 def test_sentence_pairs_are_single_sentences():
     sentence_splits, document_splits = corpus(200, 12, 25)
     spans = sentence_pairs(sentence_splits, document_splits, ROOM, 1)
-    sentence = {int(a): int(b) for a, b in zip(sentence_splits, sentence_splits[1:])}
+    sentence = {int(a): int(b) for a, b in itertools.pairwise(sentence_splits)}
     number = {int(a): i for i, a in enumerate(sentence_splits)}
     document_of = np.repeat(np.arange(200), np.diff(document_splits))
     lasts = set((document_splits[1:] - 1).tolist())
@@ -142,7 +143,7 @@ def test_doc_sentences_against_a_plain_loop(longest):
     spans = doc_sentences(sentence_splits, document_splits, ROOM)
     split, documents = split_long(sentence_splits, document_splits, ROOM, ROOM)
     expected = []
-    for first, last in zip(documents, documents[1:]):
+    for first, last in itertools.pairwise(documents):
         row = None
         for s in range(first, last):
             start, end = int(split[s]), int(split[s + 1])

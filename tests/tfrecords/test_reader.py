@@ -1,3 +1,4 @@
+import itertools
 import json
 import os
 import subprocess
@@ -304,7 +305,7 @@ def test_other_errors_are_left_alone(shards):
 def test_exchanged_records_are_found_by_verify(own_shards):
     path = own_shards / "shard-00002.tfrecord"
     data, at = path.read_bytes(), starts(path)
-    records = [data[begin:end] for begin, end in zip(at, at[1:])]
+    records = [data[begin:end] for begin, end in itertools.pairwise(at)]
     one, other = next((i, j) for i in range(20) for j in range(i) if len(records[i]) == len(records[j]))
     records[one], records[other] = records[other], records[one]
     path.write_bytes(b"".join(records))

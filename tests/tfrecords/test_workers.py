@@ -98,7 +98,7 @@ def test_items_are_read_as_they_are_needed():
 
     def work():
         nonlocal read
-        for read in range(1, 21):
+        for _read in range(1, 21):
             yield "pid", os.getpid()
 
     for done, _ in enumerate(map_unordered(setup, work(), 2), 1):

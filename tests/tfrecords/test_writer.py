@@ -425,7 +425,10 @@ def test_a_full_disk(tmp_path, corpus, tokenizer, monkeypatch):
     """/dev/full refuses every write as a full disk does."""
     open_writer = tf.io.TFRecordWriter
     with monkeypatch.context() as patch:
-        full = lambda path: open_writer("/dev/full" if "shard-00002" in path else path)
+
+        def full(path):
+            return open_writer("/dev/full" if "shard-00002" in path else path)
+
         patch.setattr(tf.io, "TFRecordWriter", full)
         with pytest.raises(
             RunDirectoryError, match=r"cannot write .*shard-00002\.tfrecord: the disk is full; free some"

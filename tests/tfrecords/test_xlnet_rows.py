@@ -1,6 +1,7 @@
 """XLNet's rows against the original's own cutting, draw for draw, from text to the model's inputs."""
 
 import dataclasses
+import itertools
 import random
 
 import numpy as np
@@ -100,7 +101,7 @@ def tokens_of(sentence_splits, document_splits):
 
 def lines_of(tokens):
     splits, borders = tokens.sentence_splits.tolist(), tokens.document_splits.tolist()
-    return [[list(range(*splits[s : s + 2])) for s in range(a, b)] for a, b in zip(borders, borders[1:])]
+    return [[list(range(*splits[s : s + 2])) for s in range(a, b)] for a, b in itertools.pairwise(borders)]
 
 
 def segment_ids_of(lengths, segment):
@@ -152,7 +153,7 @@ def test_b_is_random_half_of_the_time():
     forward, first = rows[::2].reshape(-1, 128), lengths[::2, ::2].ravel()
     begin = 64 * (1 + np.arange(len(forward)))
     gap = np.array([place[row[end]] for row, end in zip(forward.tolist(), first)]) - begin
-    follows = (0 < gap) & (gap <= 61)
+    follows = (gap > 0) & (gap <= 61)
     assert within(follows.sum(), len(follows), 0.5) and within(labels.sum(), len(labels), 0.5)
     their_first = np.array([ids.index(SEP) + 1 for ids, _, _ in theirs])
     deviation = np.sqrt(first.var() / len(first) + their_first.var() / len(their_first))

@@ -36,7 +36,7 @@ def test_characters_that_are_no_token_are_one_unknown_token_each():
     # "b" is known inside of a word, not at its end; ü nowhere.
     made = BPETokenizer(["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "a", "b", "a</w>", "ba</w>"], [("b", "a</w>")])
     assert made.encode("ba b aüü") == [8, 1, 5, 1, 1]
-    ids, starts, ends = made.tokenize_with_offsets(tf.constant(" ba  b aüü"))
+    _ids, starts, ends = made.tokenize_with_offsets(tf.constant(" ba  b aüü"))
     assert list(zip(starts.numpy(), ends.numpy())) == [(1, 3), (5, 6), (7, 8), (8, 9), (9, 10)]
     assert_equal_to_oracle(made, bpe_oracle(made), ["ba b aüü", "x\u3000ba", "\U000f0000b\ue000"])
 

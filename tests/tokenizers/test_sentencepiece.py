@@ -122,7 +122,7 @@ def test_offsets_cut_the_source_out_of_the_text(family):
     batch = tf.constant([t.encode() for t in texts()])
     ids, starts, ends = (part.to_list() for part in tokenizer.tokenize_with_offsets(batch))
     assert ids == tokenizer.tokenize(batch).to_list()
-    for text, row, start, end in zip(texts(), ids, starts, ends):
+    for text, start, end in zip(texts(), starts, ends):
         assert all(0 <= s <= e <= len(text) for s, e in zip(start, end)), repr(text)
         assert start == sorted(start) and end == sorted(end), repr(text)
     for text, row, start, end in list(zip(texts(), ids, starts, ends))[-300:]:

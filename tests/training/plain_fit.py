@@ -9,7 +9,7 @@ import tensorflow as tf
 from bert_tf.backend import AdamW
 
 sys.path.append(str(Path(__file__).parents[1] / "backend"))
-from toy import Toy, arrays  # noqa: E402
+from toy import Toy, arrays
 
 
 def plain_fit(strategy):

@@ -105,7 +105,7 @@ def test_a_byte_changed_anywhere_is_noticed_or_says_the_same(saved):
             noticed += found["step"] == 1
         path.write_bytes(content)
         # All but the blanks between the words of state.json.
-        assert noticed == 100 or path.name == checkpoints.STATE and noticed > 80
+        assert noticed == 100 or (path.name == checkpoints.STATE and noticed > 80)
 
 
 def test_what_state_says_is_protected_digit_by_digit(saved):

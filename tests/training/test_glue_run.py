@@ -123,7 +123,7 @@ def test_the_submission_has_the_official_names_and_labels(finished):
 
 
 def test_nothing_is_done_twice(finished, folder, published, monkeypatch, capsys):
-    output, _, results = finished
+    output, _, _results = finished
     before = {path: path.stat().st_mtime_ns for path in (output / "submission").iterdir()}
     monkeypatch.setattr(benchmark, "load_finetuned", lambda path: pytest.fail("predicted again"))
     config = ["--set", "from_mnli=true"]

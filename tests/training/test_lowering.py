@@ -16,8 +16,8 @@ import tensorflow as tf
 
 from bert_tf import config
 from bert_tf.models.families import build_config, build_encoder
-from bert_tf.tasks.heads import Classifier
 from bert_tf.objectives import OBJECTIVES
+from bert_tf.tasks.heads import Classifier
 from bert_tf.tokenizers import WordPieceTokenizer
 from bert_tf.training import tpu
 from bert_tf.training.optimization import make_optimizer

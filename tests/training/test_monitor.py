@@ -51,14 +51,14 @@ def begin(run, together=1, **settings):
 @pytest.mark.parametrize(("number", "together", "step"), [(signal.SIGINT, 1, 5), (signal.SIGTERM, 2, 10)])
 def test_a_signal_saves_the_step_that_is_under_way(run, number, together, step):
     monitor = begin(run, together)
-    with pytest.raises(
-        Interrupted, match=f"step {step} of 100 is saved in .*run, the same command continues"
-    ) as raised:
-        with stopping("saving"):
-            for call in range(1, 20):
-                if call == 5:
-                    os.kill(os.getpid(), number)
-                monitor.on_train_batch_end(call, {"loss": 1.0})
+    with (
+        pytest.raises(Interrupted, match=f"step {step} of 100 is saved in .*run, the same command continues") as raised,
+        stopping("saving"),
+    ):
+        for call in range(1, 20):
+            if call == 5:
+                os.kill(os.getpid(), number)
+            monitor.on_train_batch_end(call, {"loss": 1.0})
     assert raised.value.exit_status == 128 + number
     assert [m["step"] for m in run.metrics()] == [step], "a line before each checkpoint"
     assert run.saved == [(step, {"metrics_lines": 1})]

@@ -14,8 +14,8 @@ import tensorflow as tf
 
 from bert_tf import config, samples
 from bert_tf.backend.model import NonFiniteError
-from bert_tf.errors import ConfigError, DataError, RunDirectoryError
 from bert_tf.cli.main import main
+from bert_tf.errors import ConfigError, DataError, RunDirectoryError
 from bert_tf.files import lock_directory
 from bert_tf.interrupts import Interrupted
 from bert_tf.remote import CACHE, local_copy
@@ -25,8 +25,8 @@ from bert_tf.training.loading import load_pretrained
 from bert_tf.training.monitor import Monitor
 from bert_tf.training.pretraining import PretrainConfig, pretrain
 from bert_tf.training.run_directory import RunDirectory
-from tfrecords.shards.manifest import Manifest
 from tfrecords.reading.reader import ShardReader
+from tfrecords.shards.manifest import Manifest
 from tfrecords.writing.writer import ShardsConfig, write_shards
 
 STEPS = 12
@@ -209,7 +209,7 @@ def test_a_finished_run_returns_at_once_with_its_metrics(made, uninterrupted):
 
 
 def test_the_loss_falls(made, tmp_path):
-    run, metrics = pretrain(
+    run, _metrics = pretrain(
         experiment(
             made, "train.steps=150", "train.log_every=10", "train.checkpoint_every=150", "optimizer.learning_rate=0.005"
         ),

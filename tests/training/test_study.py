@@ -15,8 +15,8 @@ from bert_tf.files import lock_directory
 from bert_tf.tokenizers import train_wordpiece
 from bert_tf.training import study as studies
 from bert_tf.training.optimizer_config import AdafactorConfig
-from bert_tf.training.study import StudyConfig, collect, markdown, plan, run_study
 from bert_tf.training.run_directory import RunDirectory
+from bert_tf.training.study import StudyConfig, collect, markdown, plan, run_study
 from bert_tf.training.study_plan import Experiment
 from bert_tf.vectors import SkipGramConfig, VectorsConfig, VectorsTrainConfig, train_vectors
 

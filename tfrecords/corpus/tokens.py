@@ -1,6 +1,7 @@
 """Token ids of a chunk of documents: from their text, or from a stored file."""
 
 import io
+import itertools
 from typing import NamedTuple
 
 import numpy as np
@@ -120,4 +121,4 @@ def repeated_sentences(token_ids, sentence_splits):
     """How many sentences (`token_ids` [T], their offsets [N + 1]) have occurred before in the same shard (int)."""
     flat, width = token_ids.tobytes(), token_ids.itemsize
     offsets = (sentence_splits * width).tolist()
-    return len(offsets) - 1 - len({flat[start:end] for start, end in zip(offsets, offsets[1:])})
+    return len(offsets) - 1 - len({flat[start:end] for start, end in itertools.pairwise(offsets)})

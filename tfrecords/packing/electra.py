@@ -1,5 +1,6 @@
 """ELECTRA's examples: sentences of a document in one segment or two, without a label."""
 
+import itertools
 import random
 
 import numpy as np
@@ -48,7 +49,7 @@ def electra_examples(
     # Its stream is documented to be the same in every Python version, which randint's is not.
     draw = random.Random(seed).random
     target, rows, order, at = sequence_length, [], [], 0
-    for start, document_end in zip(documents, documents[1:]):
+    for start, document_end in itertools.pairwise(documents):
         while start < document_end:
             end, gathered = start, 0
             while end < document_end and gathered < target:

@@ -1,5 +1,6 @@
 """Sentences into sequences of one segment: full sentences, sentences of one document, blocks of tokens."""
 
+import itertools
 from bisect import bisect_left
 
 import numpy as np
@@ -49,7 +50,7 @@ def doc_sentences(sentence_splits, document_splits, room):
     sentence_splits, document_splits = split_long(sentence_splits, document_splits, room, room)
     starts, ends = sentence_splits[:-1].tolist(), sentence_splits[1:].tolist()
     documents = document_splits.tolist()
-    return spans(row for first, last in zip(documents, documents[1:]) for row in _fill(starts, ends, first, last, room))
+    return spans(row for first, last in itertools.pairwise(documents) for row in _fill(starts, ends, first, last, room))
 
 
 def _fill(starts, ends, first, last, room):

@@ -3,6 +3,7 @@
 No TensorFlow is imported.
 """
 
+import contextlib
 import re
 
 from bert_tf.config import nearest
@@ -90,10 +91,8 @@ def _naming(rows, label, texts, first):
     fits = dict.fromkeys(ways, 0)
     for row in rows if label is not None else ():
         for way in ways:
-            try:
+            with contextlib.suppress(MalformedRow):  # reported where the row is read
                 fits[way] += label_of(_plain(row.get(label)), way(texts(row))) is not None
-            except MalformedRow:
-                pass  # said where the row is read
     return max(ways, key=lambda way: fits[way])
 
 

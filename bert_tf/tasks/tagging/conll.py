@@ -48,7 +48,7 @@ def read_conll(path, word_column=None, tag_column=None, labelled=True):
                 document, marked = document + 1, True
             continue
         has_tab = "\t" in line
-        if line.startswith("#") and not has_tab and (tabbed or width is None and _is_comment(line)):
+        if line.startswith("#") and not has_tab and (tabbed or (width is None and _is_comment(line))):
             if line.startswith("# newdoc"):
                 document, marked = document + 1, True
             continue

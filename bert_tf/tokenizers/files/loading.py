@@ -78,7 +78,7 @@ def _kind_of_folder(path):
         )
     found = [kind for kind in KINDS.values() if kind.is_in(path)]
     # A WordPiece folder of ours with a normalization has both; its tokenizer.json is for others.
-    if has_json and (not found or name is not None and found[0].name != "wordpiece"):
+    if has_json and (not found or (name is not None and found[0].name != "wordpiece")):
         return None
     if not found:
         needed = dict.fromkeys(" and ".join(kind.files[0]) for kind in KINDS.values() if kind.files[0] != (CONFIG,))

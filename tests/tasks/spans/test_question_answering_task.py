@@ -112,7 +112,7 @@ def test_official_predictions_and_saved_threshold(trained, tmp_path):
 
 
 def test_without_a_possible_span_the_answer_is_empty(trained):
-    task, _, model = trained
+    _task, _, model = trained
     short = tiny.task(impossible_questions=False)
     answers = short.predict(short.model(model.backbone), [("Where was Anna?", "\u0007"), ("", ""), ("Who?", "Bert.")])
     assert [a["answer"] for a in answers[:2]] == ["", ""] and answers[2]["answer"]
