@@ -77,8 +77,7 @@ def build(cls, mapping, where="", base=None, whole=None):
     Args:
         cls: a dataclass; fields may be dataclasses, `X | None`, `list[X]`, `tuple[X, ...]`, `dict`, or plain types. A
             class with a method `choices()` (name -> dataclass) and an attribute `CHOSEN_BY` is one of several: the value
-            of that key chooses (`objective.name`). Class attributes explain keys of older versions: `RENAMED` (old key
-            -> new key), `REMOVED` (old key -> what to do), `RENAMED_VALUES` (key -> {old value: new value}).
+            of that key chooses (`objective.name`).
         mapping: what a YAML file holds; keys that are absent keep their defaults.
         where: dotted prefix (or file name) used in messages.
         base: an instance of `cls` with the values of absent keys; None for the fields' defaults. A section keeps those
@@ -104,9 +103,6 @@ def build(cls, mapping, where="", base=None, whole=None):
         path = _join(where, key)
         if key not in fields:
             raise ConfigError(_unknown_key(cls, key, where, whole))
-        renamed = getattr(cls, "RENAMED_VALUES", {}).get(key, {})
-        if isinstance(value, str) and value in renamed:
-            raise ConfigError(f"'{path}': '{value}' is now '{renamed[value]}'")
         default = getattr(base, key) if base is not None else _default(fields[key])
         if dataclasses.is_dataclass(hints[key]) and isinstance(value, dict) and default is not None:
             values[key] = build(hints[key], value, path, default, whole)
@@ -142,10 +138,6 @@ def chosen_class(cls, section, base=None):
 def _unknown_key(cls, key, where, whole):
     """What is wrong with a key that `cls`, a section of `whole`, has no field for."""
     path = brief(_join(where, key))[1:-1]
-    if key in getattr(cls, "RENAMED", {}):
-        return f"'{path}' is now '{_join(where, cls.RENAMED[key])}'"
-    if key in getattr(cls, "REMOVED", {}):
-        return f"'{path}' was removed: {cls.REMOVED[key]}"
     owners = _owners(cls, key)
     if owners:
         chosen = next(name for name, choice in cls.choices().items() if choice is cls)
@@ -177,33 +169,6 @@ def _owners(cls, key):
 
 def _join(where, key):
     return f"{where}.{key}" if where else str(key)
-
-
-def upgrade(cls, mapping):
-    """A mapping of an older version in today's keys and values: renamed ones moved, removed ones left out.
-
-    Only for files of runs. What a user writes is refused by `build` with the new name. `mapping` is not changed; keys that
-    no version knows are kept, for `build` to name.
-    """
-    if hasattr(cls, "choices") and mapping:
-        cls = cls.choices().get(mapping.get(cls.CHOSEN_BY, getattr(cls, cls.CHOSEN_BY, None)), cls)
-    hints, renamed, removed = _hints(cls), getattr(cls, "RENAMED", {}), getattr(cls, "REMOVED", {})
-    result = {}
-    for key, value in mapping.items():
-        if key not in hints and key not in renamed and (key in removed or _owners(cls, key)):
-            continue  # older versions wrote the settings of all choices into one section
-        *parents, last = renamed.get(key, key).split(".")
-        node = result
-        for parent in parents:
-            node[parent] = node = dict(node.get(parent) or {})
-        node[last] = node[last] | value if isinstance(node.get(last), dict) and isinstance(value, dict) else value
-    for key, new in getattr(cls, "RENAMED_VALUES", {}).items():
-        if isinstance(result.get(key), str):
-            result[key] = new.get(result[key], result[key])
-    for key, value in result.items():
-        if isinstance(value, dict) and dataclasses.is_dataclass(hints.get(key)):
-            result[key] = upgrade(hints[key], value)
-    return result
 
 
 def check(config, where=""):

@@ -212,10 +212,6 @@ class Round(Shape):
 
 @dataclasses.dataclass(frozen=True)
 class Square(Shape):
-    RENAMED = {"width": "side"}
-    REMOVED = {"colour": "shapes have none"}
-    RENAMED_VALUES = {"line": {"broken": "dashed"}}
-
     name: str = "square"
     side: int = 2
     line: Literal["solid", "dashed"] = "solid"
@@ -223,8 +219,6 @@ class Square(Shape):
 
 @dataclasses.dataclass(frozen=True)
 class Drawing:
-    RENAMED = {"size": "shape.side"}
-
     shape: Shape = dataclasses.field(default_factory=Round)
     steps: int = 1
 
@@ -241,29 +235,13 @@ def test_a_section_is_chosen_by_its_name():
     [
         ({"shape": {"name": "sqare"}}, "'shape.name' is 'sqare'; did you mean 'square'?"),
         ({"shape": {"side": 3}}, "'shape.side' applies only to square, but shape.name is 'round'; remove 'shape.side'"),
-        ({"shape": {"name": "square", "width": 3}}, "'shape.width' is now 'shape.side'"),
-        ({"shape": {"name": "square", "line": "broken"}}, "'shape.line': 'broken' is now 'dashed'"),
-        ({"shape": {"name": "square", "colour": 3}}, "'shape.colour' was removed: shapes have none"),
-        ({"size": 3}, "'size' is now 'shape.side'"),
         ({"shape": {"steps": 3}}, "unknown key 'shape.steps'; did you mean 'steps'?"),
         ({"side": 3, "shape": {"name": "square"}}, "unknown key 'side'; did you mean 'shape.side'?"),
         ({"side": 3, "shape": {"name": ["square"]}}, "unknown key 'side'; known: shape, steps"),
         ({"radius": 3, "shape": {"name": "square"}}, "unknown key 'radius'; known: shape, steps"),
     ],
 )
-def test_keys_of_other_choices_and_versions_are_explained(mapping, message):
+def test_keys_of_other_choices_are_explained(mapping, message):
     with pytest.raises(ConfigError) as caught:
         config.build(Drawing, mapping)
     assert str(caught.value) == message
-
-
-def test_an_old_mapping_is_upgraded():
-    old = {
-        "size": 4,
-        "shape": {"name": "square", "radius": 1.0, "colour": "red", "line": "broken"},
-        "steps": 2,
-        "added_by_the_run": 1,
-    }
-    new = {"shape": {"name": "square", "side": 4, "line": "dashed"}, "steps": 2, "added_by_the_run": 1}
-    assert config.upgrade(Drawing, old) == new
-    assert config.upgrade(Drawing, new) == new

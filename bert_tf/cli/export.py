@@ -9,8 +9,7 @@ version number.
 --quantize and --format litert or onnx write a smaller model of a fine-tuned task. It is compared with
 the float model on the dev file of the run (--dev, --texts: on another file), and refused where it
 answers too many examples differently or where the dev metric falls (--tolerance). Size and latency
-before and after are printed. --early-exit gives each layer of a classifier one of its own, so that easy
-texts need not pass through all; its threshold is the largest that passes. See bert_tf/compression/README.md.
+before and after are printed. See bert_tf/compression/README.md.
 
 example:
   bert-tf export sentiment
@@ -18,7 +17,6 @@ example:
   bert-tf export run --kind embedding --output models/encoder --version 3
   bert-tf export summaries --set max_new_tokens=64
   bert-tf export sentiment --quantize float16
-  bert-tf export sentiment --early-exit
   bert-tf export sentiment --format litert --quantize dynamic_int8 --tolerance 0.02
   bert-tf export gpt --set method=beam_search --set n_best=3 --set max_new_tokens=64
 
@@ -74,15 +72,6 @@ def add_arguments(parser):
         help="refuse a model that answers more than this fraction of the examples differently, or whose dev metric is "
         "worse by more than this (default 0.01)",
     )
-    compressed.add_argument(
-        "--early-exit",
-        action="store_true",
-        help="classification: give each layer a classifier, so that easy texts leave early",
-    )
-    compressed.add_argument(
-        "--train",
-        help="--early-exit: texts to train the layers' classifiers on (default: the training file of the run)",
-    )
     compressed.add_argument("--dev", help="a labelled file to compare on (default: the dev file of the run)")
     compressed.add_argument("--texts", help="a file without labels to compare on")
     parser.add_argument(
@@ -111,10 +100,6 @@ def run(arguments):
         raise ConfigError(f"--set {name}: it has a flag of its own, --{name.replace('_', '-')}; use that")
     compared = {name: getattr(arguments, name) for name in ("tolerance", "dev", "texts")}
     compared = {name: value for name, value in compared.items() if value is not None}
-    if arguments.early_exit:
-        return _exit_early(arguments, compared | options)
-    if arguments.train:
-        raise ConfigError("--train is for --early-exit; remove it, or add --early-exit")
     if arguments.quantize or arguments.format != "saved_model":
         return _compress(arguments, compared | options)
     if compared:
@@ -143,29 +128,6 @@ def run(arguments):
         f"texts are {how} {written['sequence_length']:,} tokens, special tokens included; --sequence-length sets that"
     )
     print(f"{shown(path)}\nto see its inputs and outputs: saved_model_cli show --dir {shown(path)} --all")
-
-
-def _exit_early(arguments, options):
-    from bert_tf.errors import ConfigError
-
-    others = {
-        "--format": arguments.format != "saved_model",
-        "--quantize": arguments.quantize,
-        "--static": arguments.static,
-    }
-    others |= {"--kind": arguments.kind, "--precision": arguments.precision == "mixed_bfloat16"}
-    flags = {"top_k": "--top-k", "words": "--words"}
-    others |= {flags.get(name, f"--set {name}"): True for name in options if name not in ("tolerance", "dev", "texts")}
-    for flag, given in others.items():
-        if given:
-            raise ConfigError(f"--early-exit writes a SavedModel of a classifier in float32; remove {flag}")
-
-    from bert_tf.compression import export_early_exit
-    from bert_tf.remote import shown
-
-    names = ("train", "output", "version", "sequence_length")
-    written = export_early_exit(arguments.run, **{name: getattr(arguments, name) for name in names}, **options)
-    print("\n".join([*written.lines(), shown(written.path)]))
 
 
 def _compress(arguments, options):

@@ -86,12 +86,11 @@ def run_settings(run):
     """The `GenerationConfig` that a run was fine-tuned with; the default for other models. TensorFlow is not imported."""
     from pathlib import Path
 
-    from bert_tf.config import read_yaml, upgrade
+    from bert_tf.config import read_yaml
     from bert_tf.files import is_there
     from bert_tf.generation.generation_config import GenerationConfig
     from bert_tf.tasks.record import check_task
-    from bert_tf.training.finetune_config import FinetuneConfig
 
     file = Path(run) / "config.yaml"
-    task = upgrade(FinetuneConfig, read_yaml(file)).get("task") if is_there(file) else None
+    task = read_yaml(file).get("task") if is_there(file) else None
     return getattr(check_task(task), "generation", GenerationConfig()) if task else GenerationConfig()

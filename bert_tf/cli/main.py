@@ -39,7 +39,6 @@ COMMANDS = {
     "report": "write report.html of a run or a study, or of several runs together",
     "average": "average the last checkpoints of a pretraining run",
     "convert": "convert published checkpoints to runs, and runs to other libraries' formats",
-    "prune": "remove the attention heads of a fine-tuned model that matter least",
     "export": "write a SavedModel for TensorFlow Serving, tokenizer included",
 }
 #: Commands whose --output may be a remote folder; the others write to this machine.

@@ -23,6 +23,7 @@ example:
   bert-tf probe run --word bank --corpus bank.tsv
   bert-tf probe run --wic WiC/train.jsonl WiC/val.jsonl
   bert-tf probe run --heads dev.conllu --most 500
+  bert-tf probe task --head-importance dev.tsv --most 256
   bert-tf probe run --trees train.conllu dev.conllu --most 2000
   bert-tf probe run --edges train.jsonl dev.jsonl
   bert-tf probe run --cloze english --pairs BLiMP.zip --output english.html
@@ -36,7 +37,10 @@ in Python:
 
 
 def add_arguments(parser):
-    parser.add_argument("run", help="a pretraining run, or a published checkpoint with its pretraining head")
+    parser.add_argument(
+        "run",
+        help="a pretraining run, or a published checkpoint with its pretraining head; for --head-importance a fine-tuned one",
+    )
     parser.add_argument(
         "--cloze", metavar="SET", help="english, korean, or a file with the columns kind, text, answers, options"
     )
@@ -70,6 +74,9 @@ def add_arguments(parser):
         "--wic", nargs=2, metavar=("TRAIN", "TEST"), help="WiC's train.jsonl and val.jsonl: senses by cosines"
     )
     parser.add_argument("--heads", metavar="FILE", help="CoNLL-U: which attention heads follow relations and positions")
+    parser.add_argument(
+        "--head-importance", metavar="FILE", help="a labelled file of the task: how much the loss depends on each head"
+    )
     parser.add_argument(
         "--trees", nargs=2, metavar=("TRAIN", "TEST"), help="CoNLL-U: are the distances in trees in the vectors?"
     )

@@ -179,6 +179,22 @@ def _heads(path, arguments):
     )
 
 
+def _head_importance(path, arguments):
+    from bert_tf.probing import head_importance_table, run_head_importance
+    from bert_tf.training.loading import load_finetuned
+
+    def ask(model):
+        if not model.trained:
+            return None
+        task, task_model, _ = load_finetuned(arguments.run)
+        show, finish = model.progress("examples")
+        result = run_head_importance(task, task_model, task.read(path), arguments.most, progress=show)
+        finish()
+        return result
+
+    return AskedProbe(ask, (head_importance_table,))
+
+
 def _trees(paths, arguments):
     from bert_tf.probing import read_trees, run_structural, structural_table
 
@@ -230,6 +246,7 @@ PROBES = {
     "word": _word,
     "wic": _wic,
     "heads": _heads,
+    "head_importance": _head_importance,
     "trees": _trees,
     "edges": _edges,
 }

@@ -194,12 +194,11 @@ class Trial:
         [self.text] = batches(task, examples, [(np.array([self.middle]), self.tokens)])
         self.before = self.graph()
 
-    def graph(self, stored=(), model=None):
-        """The model, None for the float one, as a graph function of any features; it reads the weights `stored`."""
-        model = self.model if model is None else model
+    def graph(self, stored=()):
+        """The model as a graph function of any features; it reads the weights `stored`, () for its own."""
         spec = {name: tf.TensorSpec([None] * x.shape.rank, x.dtype) for name, x in self.text.items()}
         with reading(stored):
-            function = tf.function(lambda features: model(features, training=False), autograph=False)
+            function = tf.function(lambda features: self.model(features, training=False), autograph=False)
             return function.get_concrete_function(spec)
 
     def passed(self, after, advice):

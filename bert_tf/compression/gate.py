@@ -105,12 +105,8 @@ def compare(task, examples, before, after):
         model = task.model(encoder)
         compare(task, examples, model.infer, model.infer).agreement  # 1.0
     """
-    outputs = [outputs_of(task, examples, before, "float model"), outputs_of(task, examples, after, "compressed model")]
-    return compare_outputs(task, examples, *outputs)
-
-
-def compare_outputs(task, examples, before, after):
-    """A `Comparison` of what `outputs_of` returned for two models; arguments and errors as for `compare`."""
+    before = outputs_of(task, examples, before, "float model")
+    after = outputs_of(task, examples, after, "compressed model")
     first, second = (
         [task.deciding(answer) for answer in task.answers(examples, outputs)] for outputs in (before, after)
     )

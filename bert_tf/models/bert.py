@@ -119,7 +119,6 @@ HF_CONFIG = ConfigMap(
     fixed={"position_embedding_type": ("absolute",)} | HF_TIED,
     checked=HF_ENCODER,
     ignored=_POOLER_KEYS,
-    assumed={"heads_per_layer": None},
     model_type="bert",
     architectures={
         ("masked_lm_head", "pair_head"): "BertForPreTraining",
@@ -164,7 +163,7 @@ TF1_CONFIG = ConfigMap(
     fields=_NUMBERS,
     activations=TF1_ACTIVATIONS,
     ignored=_POOLER_KEYS,
-    assumed={"layer_norm_epsilon": 1e-12, "heads_per_layer": None},
+    assumed={"layer_norm_epsilon": 1e-12},
     file="bert_config.json",
 )
 

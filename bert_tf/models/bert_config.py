@@ -2,12 +2,12 @@
 
 import dataclasses
 
-from bert_tf.models.encoder_config import Positions, PrunableConfig, Segments, published_sizes, transformer_shapes
+from bert_tf.models.encoder_config import EncoderConfig, Positions, Segments, published_sizes, transformer_shapes
 from bert_tf.models.family import Family, Preset
 
 
 @dataclasses.dataclass(frozen=True)
-class BertConfig(PrunableConfig):
+class BertConfig(EncoderConfig):
     """The settings of a BERT.
 
     Args:
@@ -15,7 +15,7 @@ class BertConfig(PrunableConfig):
         num_segments: rows of the segment table.
         activation: Google trained with the tanh approximation of GELU; Hugging Face configurations that say
             "gelu" mean "gelu_erf".
-        others: as `PrunableConfig`.
+        others: as `EncoderConfig`.
 
     Example:
         BertConfig(vocabulary_size=8000, hidden_size=256, num_layers=4, num_heads=4, intermediate_size=1024)

@@ -86,7 +86,7 @@ HF_CONFIG = ConfigMap(
     checked=HF_ENCODER,
     # Sinusoids, where they were asked for, are in the position table of the checkpoint.
     ignored=("sinusoidal_pos_embds", "qa_dropout", "seq_classif_dropout", "tie_weights_"),
-    assumed={"layer_norm_epsilon": 1e-12, "heads_per_layer": None},
+    assumed={"layer_norm_epsilon": 1e-12},
     model_type="distilbert",
     architectures={("masked_lm_head",): "DistilBertForMaskedLM", (): "DistilBertModel"},
 )

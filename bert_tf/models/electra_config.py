@@ -5,8 +5,8 @@ import dataclasses
 from bert_tf.errors import ConfigError
 from bert_tf.models.encoder_config import (
     Activation,
+    EncoderConfig,
     Positions,
-    PrunableConfig,
     Segments,
     Width,
     published_sizes,
@@ -17,7 +17,7 @@ from bert_tf.models.task_heads import TaskHead
 
 
 @dataclasses.dataclass(frozen=True)
-class ElectraConfig(PrunableConfig):
+class ElectraConfig(EncoderConfig):
     """The settings of an ELECTRA discriminator or generator: BERT's, with a width of the embeddings.
 
     Args:
@@ -28,7 +28,7 @@ class ElectraConfig(PrunableConfig):
         activation: google-research/electra computes GELU with the error function.
         initializer_range: as in `EncoderConfig`, except for the linear layer after the embeddings and the last
             layer of the discriminator's head, which use Glorot's initializer as google-research/electra does.
-        others: as `PrunableConfig`.
+        others: as `EncoderConfig`.
 
     Example:
         ElectraConfig(100, 16, num_layers=2, num_heads=2, intermediate_size=32, embedding_size=8)
@@ -71,7 +71,6 @@ def generator_config(config, size=0.25):
     # Where the discriminator's family has no such field (DistilBERT has no segments).
     default = {"embedding_size": config.hidden_size, "num_segments": 0}
     own = {"hidden_size": hidden_size, "num_heads": max(1, hidden_size // 64), "intermediate_size": 4 * hidden_size}
-    own["heads_per_layer"] = None  # it is never pruned
     return ElectraConfig(**(default | common | own))
 
 

@@ -96,39 +96,6 @@ class EncoderConfig(ModelConfig):
         super().__post_init__()
         check_heads(self)
 
-    @property
-    def heads_per_layer(self):
-        """The heads of each layer; None for `num_heads`. A family whose heads can be pruned has a field of this name."""
-        return None
-
-
-@dataclasses.dataclass(frozen=True)
-class PrunableConfig(EncoderConfig):
-    """The settings of a family whose attention heads can be pruned: `bert-tf prune`.
-
-    Args:
-        heads_per_layer: how many heads are left in each layer, bottom first, each of the width `hidden_size` / `num_heads`;
-            None for `num_heads` in all.
-        others: as `EncoderConfig`.
-
-    Raises:
-        ConfigError: also another number of layers, or a layer without a head or with more than `num_heads`.
-
-    Example:
-        PrunableConfig(100, 16, num_layers=2, num_heads=4, intermediate_size=32, heads_per_layer=(3, 1))
-    """
-
-    heads_per_layer: tuple[Width, ...] | None = None
-
-    def __post_init__(self):
-        super().__post_init__()
-        left = self.heads_per_layer
-        if left is not None and (len(left) != self.num_layers or max(left) > self.num_heads):
-            raise ConfigError(
-                f"heads_per_layer is {list(left)}; it must have {self.num_layers} numbers (num_layers), each from 1 to "
-                f"{self.num_heads} (num_heads)"
-            )
-
 
 def check_heads(config):
     """Refuses a width that cannot be divided among the heads.
@@ -171,7 +138,8 @@ def transformer_shapes(
         tables["embeddings/segment_embeddings"] = (f"num_segments, {width}", (segments, size))
     if size != hidden:
         tables["embedding_projection/kernel"] = (f"{width}, hidden_size", (size, hidden))
-    in_layer = {"intermediate/kernel": ("hidden_size, intermediate_size", (hidden, inner))}
-    if config.heads_per_layer is None:
-        in_layer["attention/query/kernel"] = ("hidden_size", (hidden, hidden))
+    in_layer = {
+        "intermediate/kernel": ("hidden_size, intermediate_size", (hidden, inner)),
+        "attention/query/kernel": ("hidden_size", (hidden, hidden)),
+    }
     return ExpectedShapes(tables, in_layer, num_layers or config.num_layers, layer)

@@ -6,9 +6,9 @@ from typing import Annotated
 from bert_tf.config import Range
 from bert_tf.models.encoder_config import (
     Activation,
+    EncoderConfig,
     Positions,
     Positive,
-    PrunableConfig,
     Segments,
     published_sizes,
     transformer_shapes,
@@ -18,7 +18,7 @@ from bert_tf.models.task_heads import TaskHead
 
 
 @dataclasses.dataclass(frozen=True)
-class RobertaConfig(PrunableConfig):
+class RobertaConfig(EncoderConfig):
     """The settings of a RoBERTa.
 
     Args:
@@ -29,7 +29,7 @@ class RobertaConfig(PrunableConfig):
         padding_id: the tokenizer's padding id; positions are counted from the row after it.
         activation: of the feed-forward network. The masked LM head's is the exact GELU whatever this is, as
             Hugging Face's.
-        others: as `PrunableConfig`.
+        others: as `EncoderConfig`.
 
     Example:
         RobertaConfig(vocabulary_size=100, hidden_size=16, num_layers=2, num_heads=2, intermediate_size=32)

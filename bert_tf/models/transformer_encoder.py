@@ -63,26 +63,6 @@ class TransformerEncoder(Encoder):
         return list(self._transformer_layers.blocks)
 
     @property
-    def plain(self):
-        """Whether a block needs nothing but the output of the one before it and the attention mask."""
-        return isinstance(self._transformer_layers, TransformerLayers)
-
-    def enter(self, inputs):
-        """What the first of the blocks is given: ([B, S, H], the attention mask of all).
-
-        To call the `blocks` one after the other without dropout, as early exit does, where they are `plain`; `leave` is
-        the pooler above them.
-
-        Args:
-            inputs: dict of the encoder's inputs.
-        """
-        return self._transformer_layers.enter(self.complete(inputs), training=False)
-
-    def leave(self, x):
-        """The pooled output [B, H] of what the last block returns, [B, S, H]."""
-        return self._transformer_layers.pooler(x)
-
-    @property
     def shared_embeddings(self):
         embeddings = self._transformer_layers.embeddings
         return None if embeddings.max_positions is None else embeddings
@@ -136,19 +116,14 @@ class TransformerLayers:
             A pair: list of the [B, S, H] that enters the first block and that leaves each, the last [B, P, H]
             with `positions`; list of the blocks' attention probabilities, empty where they are not wanted.
         """
-        x, mask = self.enter(inputs, training)
-        contexts = [(mask,) for _ in self.blocks]
-        return run_blocks(self.blocks, x, contexts, positions, return_attention_scores, training)
-
-    def enter(self, inputs, training):
-        """What the first block is given: ([B, S, H], the attention mask)."""
         token_ids = inputs["token_ids"]
         mask = self.mask(token_ids, padding_mask=inputs["padding_mask"], sequence_ids=inputs["sequence_ids"])
         numbers = {"segment_ids": inputs["segment_ids"], "position_ids": inputs["position_ids"]}
         x = self.embeddings(token_ids, **numbers, training=training)
         if self.projection is not None:
             x = self.projection(x)
-        return x, mask
+        contexts = [(mask,) for _ in self.blocks]
+        return run_blocks(self.blocks, x, contexts, positions, return_attention_scores, training)
 
 
 def run_blocks(blocks, x, contexts, positions, return_attention_scores, training):
@@ -244,13 +219,8 @@ def transformer_block(config, dtype, name, **others):
 
 
 def transformer_blocks(config, dtype):
-    """One `transformer_block` for each layer, bottom first; heads that are left in a layer keep their width."""
-    heads = config.heads_per_layer or [config.num_heads] * config.num_layers
-    head_size = config.hidden_size // config.num_heads
-    return [
-        transformer_block(config, dtype, f"transformer_layer_{i}", num_heads=count, head_size=head_size)
-        for i, count in enumerate(heads)
-    ]
+    """One `transformer_block` for each layer, bottom first."""
+    return [transformer_block(config, dtype, f"transformer_layer_{i}") for i in range(config.num_layers)]
 
 
 def bert_pooler(config, dtype):

@@ -1,7 +1,7 @@
 """The settings of masked language modelling, and its record. No Keras is imported."""
 
 import dataclasses
-from typing import ClassVar, Literal
+from typing import Literal
 
 from bert_tf.errors import ConfigError
 from bert_tf.objectives.objective import Objective, ObjectiveConfig
@@ -30,9 +30,6 @@ class MaskedLMConfig(ObjectiveConfig):
     Example:
         MaskedLMConfig(pair_task="none", masking=MaskingConfig(strategy="span"), span_boundary=True)
     """
-
-    RENAMED: ClassVar[dict] = {"pair_head": "pair_task"}
-    RENAMED_VALUES: ClassVar[dict] = {"pair_task": {"next_sentence": "nsp", "sentence_order": "sop"}}
 
     name: str = "masked_lm"
     pair_task: Literal["auto", "none", "nsp", "sop"] = "auto"

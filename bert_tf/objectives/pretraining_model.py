@@ -3,7 +3,7 @@
 import keras
 
 from bert_tf.backend import TrainableModel
-from bert_tf.config import build, to_dict, upgrade
+from bert_tf.config import build, to_dict
 from bert_tf.errors import ConfigError
 from bert_tf.objectives.objective import ObjectiveConfig
 
@@ -93,5 +93,5 @@ class PretrainingModel(TrainableModel):
     @classmethod
     def from_config(cls, config, custom_objects=None):
         backbone = keras.saving.deserialize_keras_object(config["backbone"], custom_objects=custom_objects)
-        settings = build(ObjectiveConfig, upgrade(ObjectiveConfig, config["settings"]))
+        settings = build(ObjectiveConfig, config["settings"])
         return cls.around(backbone, settings, name=config["name"], trainable=config["trainable"])

@@ -20,6 +20,7 @@ __getattr__, __all__ = lazy_names(
         "ettinger": ["DiagnosticResult", "diagnostics_table", "run_diagnostics"],
         "ettinger_files": ["Diagnostic", "read_diagnostic"],
         "gap_scorer": ["GapScorer"],
+        "head_importance": ["HeadImportance", "head_importance_table", "run_head_importance"],
         "head_patterns": ["HeadsResult", "patterns_table", "relations_table", "run_heads"],
         "lama_files": ["read_lama"],
         "layers": ["LayerProbe", "LayerVectors", "control_tags", "layer_vectors", "layers_table", "probe_layers"],

@@ -75,15 +75,7 @@ def _pretraining_parts(run):
         if others or (name.startswith("eval_") and base != "loss"):
             where = "held-out" if name.startswith("eval_") else "training"
             tiles.append(tile(f"{where} {base}", value, None, others))
-    missing = None
-    if run.findings is None:
-        missing = h(
-            "p",
-            "This run has no report.json: it is older than reports, and its baselines are not known.",
-            class_="warning",
-        )
     return [
-        missing,
         h("div", tiles[:6], class_="tiles") if tiles else None,
         section("Curves", curves([("", 0, run)])),
         section("Metrics", metrics_table(_measured(known, baselines)), note="The last that were logged.")
@@ -199,8 +191,7 @@ def _all_findings(run):
     """The examples of the best seed, and folded away those of the others."""
     best = run.best
     if best.findings is None:
-        text = "This run has no report.json: it is older than reports, and how it did on each example is not known."
-        return [section("Examples", h("p", text))] if run.finished or run.summary else []
+        return []
     parts = [findings_section(split, _findings(best, split)) for split in ("dev", "test")]
     if run.seeds and any(parts):
         parts.insert(0, h("p", f"The following shows {best.name}, which later commands use.", class_="note lead"))

@@ -62,15 +62,8 @@ def _read(content):
     """(config, class of the task, its `SavedTask`) from the content of task.json."""
     if "config" not in content:
         raise ConfigError("missing key 'config'")
-    settings = content.pop("config")
-    kind = settings.get("kind") if isinstance(settings, dict) else None
-    if kind in TASKS and "head" not in TASKS[kind].without:
-        settings = {"head": "bert"} | settings  # runs that are older than the setting have BERT's head
-    config = check_task(settings)
+    config = check_task(content.pop("config"))
     task_class = resolve(TASKS[config.kind].task)
-    fields = {f.name for f in dataclasses.fields(task_class.saved)}
-    # Older versions wrote these keys for every task.
-    content = {k: v for k, v in content.items() if k in fields or k not in ("mean", "scale", "scheme")}
     saved = build(task_class.saved, content)
     check_task(dataclasses.replace(config, labels=saved.labels))
     return config, task_class, saved

@@ -217,13 +217,6 @@ class TaskModel(InferringModel):
         """What the head reads of a text's first vector: float [B, S, H] -> [B, H]."""
         return self.pooler(x) if self.pooler else x[:, 0]
 
-    def read(self, x):
-        """What the head reads, of the output [B, S, H] of the last layer: float [B, H].
-
-        Of a head that reads the first token, on an encoder with `leave`, such as BERT.
-        """
-        return self.backbone.leave(x) if self.task_head.reads == "pooled" and self.pooler is None else self._first(x)
-
     def _above_bilstm(self, encoded, inputs, training):
         """What the head reads: float32 [B, W] if pooled, else [B, S, W]; W is 2 units, and the width of a second mix."""
         mask = ops.cast(inputs["padding_mask"], "bool")

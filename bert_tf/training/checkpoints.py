@@ -271,8 +271,7 @@ def _inspect(folder):
             open(folder / name, "rb").close()
         state = read_json_object(folder / STATE)
         sums = state["sha256"]
-        # Before the state had a sum of its own, nothing but the folder's name could tell a wrong step.
-        if sums.get(STATE, _sum_of_state(state)) != _sum_of_state(state) or state["step"] != _step(folder):
+        if sums[STATE] != _sum_of_state(state) or state["step"] != _step(folder):
             return f"is damaged ({STATE} does not match its checksum)", None
         for name in {MODEL, *(n for n in sums if n == OPTIMIZER)}:  # what was imported has no optimizer
             if sha256(folder / name) != sums[name]:

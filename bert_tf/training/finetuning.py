@@ -200,10 +200,9 @@ def _train(model, trained, task, examples, dev, steps, train, run, writes, freez
     """
     last = Checkpoints(run.path / LAST)
     state = last.restore(trained)
-    first, done = (state["epoch"] + 1, state["step"]) if state else (0, -1)
+    first = state["epoch"] + 1 if state else 0
     check_agreement(model.distribute_strategy, first, f"the epoch from which {run.path} resumes")
-    # A run that is older than the history in its checkpoints has it in metrics.jsonl alone.
-    history = (state or {}).get("history") or [line for line in run.metrics() if line["step"] <= done]
+    history = state["history"] if state else []
     if writes and not state:  # the best epochs of an earlier start do not count
         shutil.rmtree(run.checkpoints.folder, ignore_errors=True)
     if writes:
@@ -315,8 +314,7 @@ def _summarize(results, folder, task, trains_head):
     for split in ("dev", "test"):
         if not all(split in result for result in results.values()):  # a worker that measured none
             continue
-        known = results[best][split].items()  # a seed that an older version finished has fewer
-        names = [k for k, v in known if isinstance(v, float) and all(k in r[split] for r in results.values())]
+        names = [k for k, v in results[best][split].items() if isinstance(v, float)]
         values = {n: [r[split][n] for r in results.values()] for n in names}
         summary[split] = {"mean": {n: statistics.mean(v) for n, v in values.items()}}
         if len(results) > 1:

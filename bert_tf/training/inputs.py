@@ -48,7 +48,7 @@ def check(folder, inputs):
     """Refuses to resume a run with other data.
 
     Args:
-        folder: the run directory. A run of an older version has no record and is accepted.
+        folder: the run directory. One without a record of its data is accepted.
         inputs: setting, such as "data.shards" -> (its value, its identity).
 
     Raises:

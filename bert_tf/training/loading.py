@@ -441,10 +441,8 @@ def load_finetuned_from(source, precision="float32"):
     """`Loaded` with `task` and `task_model`, from what `open_source` returns; see `load_finetuned`."""
     run = source.run if source.format == "run" else None
     task = load_task(run.path, run.tokenizer()) if run else task_of(source)
-    # Runs of tagging that are older than `task.head` have a pooler, too.
-    pooler = task.needs_pooler(source.config) or (run is not None and "pooler" in source.parts)
     with precision_scope(precision):
-        model = task.model(build_encoder(source.config, pooler=pooler))
+        model = task.model(build_encoder(source.config, pooler=task.needs_pooler(source.config)))
     if run:
         run.assign(model.variables)
     report = LoadReport() if run else source.fill_task(model)

@@ -4,7 +4,7 @@ No TensorFlow is imported here, so that a wrong setting is refused at once.
 """
 
 import dataclasses
-from typing import Annotated, ClassVar, Literal
+from typing import Annotated, Literal
 
 from bert_tf.config import Range, check
 from bert_tf.errors import ConfigError
@@ -29,11 +29,6 @@ class DataConfig:
             with any number of workers, and every worker reads all files. "files": the files of an epoch, so that each
             worker reads only its own; another number of workers then sees other batches.
     """
-
-    REMOVED: ClassVar[dict] = {
-        "skip_corrupted": "a damaged shard is an error; write the shards again with 'bert-tf shards --overwrite'",
-        "service": "reading and masking run in the training process; remove the key",
-    }
 
     shards: str = ""
     sequence_length: Annotated[int | None, Range(at_least=1)] = None
@@ -77,8 +72,6 @@ class TrainConfig:
             with; all else is random. It must have the vocabulary of the shards. None for a random table.
     """
 
-    REMOVED: ClassVar[dict] = {"parallel_accumulation": "micro-batches run one after the other; remove the key"}
-
     steps: Annotated[int, Range(at_least=1, at_most=2**31 - 1)] = 1_000_000
     batch_size: Annotated[int, Range(at_least=1, at_most=1 << 20)] = 256
     accumulation_steps: Annotated[int, Range(at_least=1)] = 1
@@ -110,12 +103,6 @@ class PretrainConfig:
         optimizer: the optimizer and the schedule of its learning rate.
         train: duration, batches, devices and logging.
     """
-
-    RENAMED: ClassVar[dict] = {
-        "masking": "objective.masking",
-        "permutation": "objective.permutation",
-        "generator": "objective.generator",
-    }
 
     model: dict = dataclasses.field(default_factory=lambda: {"preset": "bert_base"})
     data: DataConfig = dataclasses.field(default_factory=DataConfig)

@@ -89,8 +89,6 @@ def publish(task, model, where):
     if getattr(model, "both_orders", None) is not None:
         raise ConfigError(f"{where}: {published.architecture} cannot read pairs in both orders; {advice}")
     arrays = {path: np.asarray(variable) for path, variable in by_path(model).items()}
-    if not task.needs_pooler(config):  # older runs of tagging have one
-        arrays = {path: array for path, array in arrays.items() if not path.startswith("pooler/")}
     if task.kind == "regression":
         _unstandardise(arrays, task, published, where)
     return PublishedTask(task.kind, published, task.labels, float(model.head.dropout.rate)), arrays

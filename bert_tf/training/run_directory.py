@@ -14,7 +14,6 @@ tensorboard/
 export/<version>/
 """
 
-import contextlib
 import dataclasses
 import json
 from pathlib import Path
@@ -29,8 +28,6 @@ from bert_tf.reporting.records import CONFIG, FINISHED, METRICS, SUMMARY, Finish
 from bert_tf.tokenizers import load_tokenizer
 from bert_tf.training import inputs
 from bert_tf.training.checkpoints import Checkpoints, assign
-from bert_tf.training.finetune_config import FinetuneConfig
-from bert_tf.training.pretrain_config import PretrainConfig
 
 TOKENIZER = "tokenizer"
 CHECKSUMS = "checksums.json"
@@ -121,9 +118,8 @@ class RunDirectory:
             )
 
     def config(self):
-        """The configuration as nested dicts; keys of older versions are renamed to the current ones."""
-        record = configuration.read_yaml(self.path / CONFIG)
-        return configuration.upgrade(FinetuneConfig if "task" in record else PretrainConfig, record)
+        """The configuration as nested dicts."""
+        return configuration.read_yaml(self.path / CONFIG)
 
     def recorded_precision(self):
         """The precision of the run's model; None before the run is recorded."""
@@ -225,9 +221,6 @@ class RunDirectory:
                 f"{self.path} holds another run, or its {CONFIG} is truncated: it has no section {list(new)[-1]}. Choose "
                 "another output directory, or restore the file from a copy"
             )
-        old = configuration.upgrade(type(config), old)
-        with contextlib.suppress(ConfigError):  # a setting that is newer than the run had its default
-            old = configuration.to_dict(configuration.build(type(config), old))
         old, new = _flat(old), _flat(new)
         if new.get("train.precision") == "auto":  # the run's own is kept
             old["train.precision"] = "auto"

@@ -481,7 +481,6 @@ def test_help_of_every_command(command, capsys):
             "'tasks.rte' must be a mapping, got 5",
         ),
         (["export", "nowhere", "--set", "kind=embedding"], "--set kind: it has a flag of its own, --kind; use that"),
-        (["export", "nowhere", "--early-exit", "--set", "foo=1"], "remove --set foo"),
         (["report", "nowhere"], "nowhere is not a run directory"),
         (["report", "a", "b"], "several runs need --output FILE"),
         (["inspect", "nowhere"], "nowhere"),

@@ -5,10 +5,9 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from bert_tf.config import build, upgrade
 from bert_tf.errors import ConfigError, DataError
 from bert_tf.models import BertConfig, BertEncoder
-from bert_tf.objectives import MaskedLM, ObjectiveConfig
+from bert_tf.objectives import MaskedLM
 
 CONFIG = BertConfig(
     vocabulary_size=50,
@@ -177,13 +176,6 @@ def test_predict_needs_no_labels():
     np.testing.assert_allclose(
         model.predict(features, verbose=0, batch_size=4)["pair_logits"], model(features)["pair_logits"], atol=1e-5
     )
-
-
-def test_names_of_pair_tasks_of_older_versions():
-    old = {"name": "masked_lm", "pair_task": "sentence_order"}
-    assert build(ObjectiveConfig, upgrade(ObjectiveConfig, old)).pair_task == "sop"  # in the files of a run
-    with pytest.raises(ConfigError, match="'objective.pair_task': 'sentence_order' is now 'sop'"):
-        build(ObjectiveConfig, old, "objective")
 
 
 def test_errors():

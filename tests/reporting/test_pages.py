@@ -57,11 +57,10 @@ def runs(tmp_path_factory):
     pretraining(folder / "long", steps=3000, report=False)
     finetuning(folder / "task")
     finetuning(folder / "seeds", seeds=3)
-    finetuning(folder / "older", findings=None)
     study(folder / "study")
     grid(folder / "grid")
     benchmark(folder / "glue")
-    for name in ("run", "long", "task", "seeds", "older", "study", "grid", "glue"):
+    for name in ("run", "long", "task", "seeds", "study", "grid", "glue"):
         assert write_report(folder / name) == folder / name / "report.html"
     write_report(folder / "task", folder / "seeds", output=folder / "both.html")
     write_report(folder / "run", folder / "long", output=folder / "pretrainings.html")
@@ -137,12 +136,6 @@ def test_all_seeds_are_shown(runs):
         and "the same of seed 2" not in page.text
     )
     assert page.values.count(FINDINGS["calibration"]["ece"]) == 4, "a tile, the best seed and the two others"
-
-
-def test_an_older_run_says_what_is_not_known(runs):
-    page = Page(runs / "older" / "report.html")
-    assert "This run has no report.json" in page.text and "accuracy" in page.text
-    assert "Confusion" not in page.text
 
 
 def test_several_runs_are_compared(runs, tmp_path):

@@ -47,23 +47,10 @@ ARC_FLAT = {
     "choices": {"text": list("vwxyz"), "label": list("ABCDE")},
     "answerKey": "E",
 }
-DREAM = [[["M: Hi.", "W: Hi."], [{"question": "Who?", "choice": ["He.", "She.", "It."], "answer": "She."}], "4-1"]]
-HELLASWAG = {
-    "ind": 24,
-    "activity_label": "Roof",
-    "ctx_a": "A man sits.",
-    "ctx_b": "he",
-    "endings": ["a", "b"],
-    "label": 1,
-}
-COSMOS = {"id": "3Q#1", "context": "It rained.", "question": "Why?", "answer0": "a", "answer1": "b", "label": "1"}
 COPA = {"premise": "It rained.", "choice1": "a", "choice2": "b", "question": "effect", "label": 1, "idx": 7}
 FILES = {
     "swag": ("a.csv", SWAG, Question("He stops.", "He", ("sits.", "runs, fast.", "eats.", "sleeps."), 2, identifier="4")),
-    "hellaswag": ("a.jsonl", [HELLASWAG], Question("A man sits.", "he", ("a", "b"), 1, identifier=24)),
-    "cosmos": ("a.jsonl", [COSMOS], Question("It rained.", "Why?", ("a", "b"), 1, identifier="3Q#1")),
     "copa": ("a.jsonl", [COPA], Question("It rained.", "What happened as a result?", ("a", "b"), 1, identifier=7)),
-    "dream": ("a.json", json.dumps(DREAM), Question("M: Hi.\nW: Hi.", "Who?", ("He.", "She.", "It."), 1, identifier="4-1-0")),
     "rocstories": ("a.csv", ROCSTORIES, Question("One. Two. Three. Four.", "", ("Bad.", "Good."), 1, identifier="a-1")),
     "arc": ("a.csv", '"Which, then?",x,y,z,,C\nHow many?,5,6,7,8,2\n', Question("", "Which, then?", tuple("xyz"), 2, tuple("ABC"))),
     "arc_nested": ("a.jsonl", [ARC_NESTED], Question("", "Why?", tuple("xyz"), 2, tuple("123"), identifier="M1")),
@@ -174,9 +161,8 @@ ERRORS = [
     ("a.csv", "Which?,x,y,z,w,E\n", {}, "a.csv, line 1: the label 'E' is none of 'A', 'B', 'C', 'D'"),
     ("a.jsonl", [ARTICLE | {"answers": ["A"]}], {}, "line 1: there are 2 questions, 2 lists of options and 1 answers"),
     ("a.jsonl", [COPA | {"question": "why"}], {}, "line 1: 'question' is 'why'; it must be cause or effect"),
-    ("a.jsonl", [COSMOS | {"context": ["x"]}], {}, r"line 1: 'context' is \['x'\]; it must be a text"),
-    ("a.jsonl", [COSMOS], {"format": "swag"}, "a.jsonl, line 1: there are 0 options"),
-    ("a.json", json.dumps([DREAM[0][:2]]), {}, "item 1: an item must be an array of turns, questions and an identifier"),
+    ("a.jsonl", [COPA | {"premise": ["x"]}], {}, r"line 1: 'premise' is \['x'\]; it must be a text"),
+    ("a.jsonl", [COPA], {"format": "swag"}, "a.jsonl, line 1: there are 0 options"),
     ("a.txt", "some text\nmore\n", {}, "has no columns, and multiple_choice reads questions with options"),
 ]  # fmt: skip
 

@@ -4,10 +4,11 @@ import json
 
 import pytest
 
-from bert_tf.errors import DataError
+from bert_tf.errors import ConfigError, DataError
 from bert_tf.tasks.config import ColumnsConfig
 from bert_tf.tasks.text_to_text.files import read_format
-from bert_tf.tasks.text_to_text.t5_formats import T5_FORMATS, class_of, names_referent, number_of
+from bert_tf.tasks.text_to_text.t5_formats import T5_FORMATS, class_of, names_referent, number_of, t5_format
+from bert_tf.tasks.text_to_text.text_to_text_config import TextToTextConfig
 
 PAIR = {"sentence1": "A plane.", "sentence2": "An air plane."}
 RTE = {"premise": "It rained.", "hypothesis": "It was dry."}
@@ -79,45 +80,62 @@ EXAMPLES = [
      "wic sentence1: a place sentence2: to place word: place", "False"),
     ("wsc", WSC, "wsc: Mark told Pete many lies about *himself* .", "Mark"),
     ("squad", SQUAD, "question: Which game ? context: Super Bowl 50 ( 2016 ) was it ' s game . ", "it ' s game . "),
-    ("squad_trivia", SQUAD, "squad trivia question: Which game ? ", "it ' s game . "),
-    ("nq", {"question": "who won", "answer": ["Ann", "Bo"]}, "nq question: who won", "Ann"),
-    ("trivia_qa", {"question": "Who?", "answer": {"value": "Ann", "aliases": ["A."]}}, "trivia_qa question: Who?", "Ann"),
-    ("wq", {"question": "who", "answers": ["Ann"]}, "wq question: who", "Ann"),
     ("summarize", {"article": "Long text.", "highlights": "Text."}, "summarize: Long text.", "Text."),
-    ("translate_de_en", {"de": "Das ist gut.", "en": "That is good."}, "translate German to English: Das ist gut.", "That is good."),
-    ("translate_en_ro", {"translation": {"en": "Yes.", "ro": "Da."}}, "translate English to Romanian: Yes.", "Da."),
 ]  # fmt: skip
 
 
 @pytest.mark.parametrize(("name", "row", "source", "target"), EXAMPLES)
 def test_sources_and_targets(name, row, source, target):
-    pair = T5_FORMATS[name].convert(row)[0]
+    pair = t5_format(name).convert(row)[0]
     assert (pair.source, pair.target) == (source, target)
 
 
 def test_every_format_has_an_example():
-    assert {name for name, *_ in EXAMPLES} | {n for n in T5_FORMATS if n.startswith("translate")} == T5_FORMATS.keys()
+    assert {name for name, *_ in EXAMPLES} | {"translate"} == set(T5_FORMATS)
+
+
+def test_translation():
+    translate = t5_format("translate", ("en", "ro")).convert
+    (pair,) = translate({"translation": {"en": "Yes.", "ro": "Da."}})
+    assert (pair.source, pair.target) == ("translate English to Romanian: Yes.", "Da.")
+    (pair,) = translate({"en": "No.", "ro": "Nu."})
+    assert (pair.source, pair.target) == ("translate English to Romanian: No.", "Nu.")
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"format": "translate"}, r"belong together; set task.languages=\[en, de\]"),
+        ({"format": "squad", "languages": ("en", "de")}, "belong together; remove them"),
+        ({"format": "translate", "languages": ("en", "xx")}, r"task.languages is \[en, xx\]; it must be two of en, de"),
+        ({"format": "translate", "languages": ("en",)}, "it must be two of"),
+        ({"format": "translate", "languages": ("en", "en")}, "it must be two of"),
+    ],
+)
+def test_languages_that_do_not_fit_are_refused(settings, message):
+    with pytest.raises(ConfigError, match=message):
+        TextToTextConfig(kind="text_to_text", **settings)
 
 
 def test_rows_of_several_examples():
-    anna, paul = T5_FORMATS["multirc"].convert(MULTIRC)
+    anna, paul = t5_format("multirc").convert(MULTIRC)
     assert paul.source == anna.source.replace("answer: Anna", "answer: Paul") and paul.target == "False"
     assert paul.group == anna.group and (anna.identifier, paul.identifier) == (1, 2)
-    first, second = T5_FORMATS["record"].convert(RECORD)
+    first, second = t5_format("record").convert(RECORD)
     assert (first.target, second.target, second.answers) == ("Anna", "Paul", ("Anna", "Paul"))
     assert first.group == second.group and second.source == RECORD_SOURCE
     official = {
         "version": "1.1",
         "data": [{"title": "t", "paragraphs": [{"context": SQUAD["context"], "qas": [SQUAD, SQUAD]}]}],
     }
-    assert [pair.source for pair in T5_FORMATS["squad"].convert(official)] == [EXAMPLES[22][2]] * 2
+    assert [pair.source for pair in t5_format("squad").convert(official)] == [EXAMPLES[22][2]] * 2
 
 
 def test_the_two_odd_pronouns_of_wsc():
     """`_wsc_inputs` writes these two by hand."""
     text = 'The boy continued to whip the pony , and eventually the pony threw him over. John laughed out quite loud. "Good for him," he said. '
     row = {"text": text, "target": {"span1_text": "the boy", "span2_index": 22, "span2_text": "him"}, "label": False}
-    (pair,) = T5_FORMATS["wsc"].convert(row)
+    (pair,) = t5_format("wsc").convert(row)
     assert pair.source.rstrip() == (
         "wsc: The boy continued to whip the pony , and eventually the pony threw him over. John laughed out quite loud. "
         '"Good for *him* ," he said.'
@@ -127,7 +145,7 @@ def test_the_two_odd_pronouns_of_wsc():
         "text": "they might want to use it , but",
         "target": {"span1_text": "a", "span2_index": 4, "span2_text": "it"},
     }
-    assert T5_FORMATS["wsc"].convert(row)[0].source == "wsc: they might want to use *it* , but"
+    assert t5_format("wsc").convert(row)[0].source == "wsc: they might want to use *it* , but"
 
 
 def test_answers_become_labels_again():
@@ -145,31 +163,31 @@ def test_answers_become_labels_again():
 
 def test_files(tmp_path):
     (tmp_path / "cola.tsv").write_text("gj04\t1\t\tOur friends won't buy this.\ngj04\t0\t*\tThe \"book.\n")
-    cola = read_format(tmp_path / "cola.tsv", T5_FORMATS["cola"], ColumnsConfig(), labelled=True)
+    cola = read_format(tmp_path / "cola.tsv", t5_format("cola"), ColumnsConfig(), labelled=True)
     assert (cola.texts[1], cola.labels, cola.lines) == (
         'cola sentence: The "book.',
         ["acceptable", "unacceptable"],
         [1, 2],
     )
     (tmp_path / "test.tsv").write_text("index\tsentence\n5\tBill whistled.\n")
-    test = read_format(tmp_path / "test.tsv", T5_FORMATS["cola"], ColumnsConfig(), labelled=False)
+    test = read_format(tmp_path / "test.tsv", t5_format("cola"), ColumnsConfig(), labelled=False)
     assert (test.texts, test.ids, test.labels) == (["cola sentence: Bill whistled."], [{"id": "5"}], None)
     (tmp_path / "qqp.tsv").write_text(
         "id\tqid1\tqid2\tquestion1\tquestion2\tis_duplicate\n1\t2\t3\tHow?\tWhy?\t0\n4\t5\tbroken\n"
     )
-    qqp = read_format(tmp_path / "qqp.tsv", T5_FORMATS["qqp"], ColumnsConfig(), labelled=True)
+    qqp = read_format(tmp_path / "qqp.tsv", t5_format("qqp"), ColumnsConfig(), labelled=True)
     assert (qqp.texts, qqp.skipped) == (["qqp question1: How? question2: Why?"], 1)
     (tmp_path / "mnli.tsv").write_text("sentence1\tsentence2\tgold_label\nCream\tProduct\tneutral\n")
-    mnli = read_format(tmp_path / "mnli.tsv", T5_FORMATS["mnli"], ColumnsConfig(), labelled=True)
+    mnli = read_format(tmp_path / "mnli.tsv", t5_format("mnli"), ColumnsConfig(), labelled=True)
     assert (mnli.texts, mnli.labels) == (["mnli hypothesis: Product premise: Cream"], ["neutral"])
     (tmp_path / "a.jsonl").write_text("".join(json.dumps(row) + "\n" for row in (MULTIRC, MULTIRC)))
-    multirc = read_format(tmp_path / "a.jsonl", T5_FORMATS["multirc"], ColumnsConfig(), labelled=True)
+    multirc = read_format(tmp_path / "a.jsonl", t5_format("multirc"), ColumnsConfig(), labelled=True)
     assert (multirc.lines, multirc.labels) == ([1, 1, 2, 2], ["True", "False"] * 2)
     (tmp_path / "ende.tsv").write_text("en\tde\nYes.\tJa.\n")
-    pairs = read_format(tmp_path / "ende.tsv", T5_FORMATS["translate_en_de"], ColumnsConfig(), labelled=True)
+    pairs = read_format(tmp_path / "ende.tsv", t5_format("translate", ("en", "de")), ColumnsConfig(), labelled=True)
     assert (pairs.texts, pairs.labels) == (["translate English to German: Yes."], ["Ja."])
     (tmp_path / "lines.txt").write_text("Yes.\n\nNo.\n")
-    lines = read_format(tmp_path / "lines.txt", T5_FORMATS["translate_en_de"], ColumnsConfig(), labelled=False)
+    lines = read_format(tmp_path / "lines.txt", t5_format("translate", ("en", "de")), ColumnsConfig(), labelled=False)
     assert lines.texts[1] == "translate English to German: No." and lines.lacking == [
         {"line": 2, "error": "the line is empty"}
     ]
@@ -188,4 +206,4 @@ def test_files(tmp_path):
 def test_messages(name, row, message, tmp_path):
     (tmp_path / "a.jsonl").write_text(json.dumps(row) + "\n")
     with pytest.raises(DataError, match=message.replace("(", r"\(")):
-        read_format(tmp_path / "a.jsonl", T5_FORMATS[name], ColumnsConfig(), labelled=True)
+        read_format(tmp_path / "a.jsonl", t5_format(name), ColumnsConfig(), labelled=True)

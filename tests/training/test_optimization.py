@@ -72,13 +72,6 @@ def test_a_warm_up_longer_than_the_run_is_said(caplog):
     assert not caplog.text
 
 
-def test_a_run_of_an_older_version_keeps_its_settings():
-    """Its optimizer section has no `first_step`, and its keys are in another order."""
-    old = {"optimizer": {"name": "adamw", "learning_rate": 3e-4, "weight_decay": 0.1, "clip_norm": None}}
-    found = config.build(PretrainConfig, config.upgrade(PretrainConfig, old)).optimizer
-    assert found == AdamConfig(learning_rate=3e-4, weight_decay=0.1, clip_norm=None)
-
-
 def slot_bytes(optimizer, variables):
     optimizer.build(variables)
     others = {"iteration", "learning_rate"}

@@ -195,7 +195,6 @@ def test_the_run_directory_is_self_contained(made, uninterrupted):
         "attention_dropout": 0.1,
         "layer_norm_epsilon": 1e-12,
         "initializer_range": 0.02,
-        "heads_per_layer": None,
     }
     assert [m["step"] for m in run.metrics()] == [3, 4, 6, 8, 9, 12], "also where a continued run takes over"
     assert list((run.path / "tensorboard").iterdir())

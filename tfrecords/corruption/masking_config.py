@@ -2,7 +2,7 @@
 
 import dataclasses
 import math
-from typing import Annotated, ClassVar, Literal
+from typing import Annotated, Literal
 
 import numpy as np
 
@@ -86,12 +86,6 @@ class MaskingConfig:
     max_span: Annotated[int, Range(at_least=1, at_most=1000)] = 10
     rare_token_exponent: Annotated[float, Range(at_least=0, at_most=10)] = 0.0
     static_duplicates: Annotated[int | None, Range(at_least=1)] = None
-
-    RENAMED: ClassVar[dict] = {
-        "mask_probability": "mask_token_rate",
-        "random_probability": "random_token_rate",
-        "unit": "strategy",
-    }
 
     def __post_init__(self):
         check_fields(self)

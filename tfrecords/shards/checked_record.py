@@ -21,7 +21,7 @@ def save_record(record, path):
 
 
 def load_record(cls, path, version_key, version, again):
-    """The dataclass `cls` that `save_record` wrote. (Older files have no checksum.)
+    """The dataclass `cls` that `save_record` wrote. A user who changes the file on purpose removes its checksum.
 
     Args:
         path: the file.

@@ -109,9 +109,6 @@ class ShardsConfig(CorpusConfig):
         ShardsConfig(pair_task="sop")
     """
 
-    RENAMED: ClassVar[dict] = {"pair": "pair_task"}
-    RENAMED_VALUES: ClassVar[dict] = {"pair_task": {"next_sentence": "nsp", "sentence_order": "sop"}}
-
     # Segment lengths are stored as uint16.
     sequence_length: Annotated[int, Range(at_least=8, at_most=65535)] = 128
     format: Literal[

@@ -5,13 +5,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Annotated
 
-from bert_tf.config import Range, to_dict
+from bert_tf.config import Range
 from bert_tf.errors import ConfigError, DataError
 from bert_tf.files import bare_name
 from bert_tf.parsing import brief
 from bert_tf.remote import local_copy
 from tfrecords.shards.checked_record import load_record, save_record
-from tfrecords.shards.config import CorpusConfig
 from tfrecords.shards.schema import MANIFEST_NAME, PAIR_TASKS, RECORD_FRAME_BYTES, SCHEMA_VERSION, packed_pair_task
 
 #: Bytes of a file, and of the files of a folder together: what 64 bits hold, with room to add up.
@@ -81,9 +80,9 @@ class Manifest:
             raise ConfigError(f"'segment_ids' must be three numbers, got {brief(self.segment_ids)}")
         if not isinstance(self.packing.get("format"), str):
             raise ConfigError(f"'packing.format' must be str, got {brief(self.packing.get('format'))}")
-        if self.packing.get("pair") not in (*PAIR_TASKS.values(), None):
+        if self.packing.get("pair") not in PAIR_TASKS.values():
             raise ConfigError(
-                f"'packing.pair' is {brief(self.packing['pair'])}; known: {', '.join(PAIR_TASKS.values())}"
+                f"'packing.pair' is {brief(self.packing.get('pair'))}; known: {', '.join(PAIR_TASKS.values())}"
             )
         target_length = self.packing.get("target_length", None if self.packing["format"] == "text_pairs" else 0)
         if type(target_length) is not int or not 0 <= target_length < 1 << 15:
@@ -120,8 +119,7 @@ class Manifest:
     def settings(self):
         """Everything that decides what the shards hold, except the corpus: a dict ready for JSON."""
         theirs = {"tokenizer": self.tokenizer_fingerprint, "schema_version": self.schema_version}
-        # Settings that are younger than the shards had the value that is their default now.
-        return to_dict(CorpusConfig()) | self.packing | {"pair": PAIR_TASKS[self.pair_task]} | theirs
+        return self.packing | theirs
 
     @property
     def files(self):

@@ -53,9 +53,7 @@ TOKENIZER_FOLDER = "tokenizer"
 
 def packed_pair_task(packing):
     """The task, of `PAIR_TASKS`, that the pair labels of shards with these packing settings belong to."""
-    # Shards that are older than the setting are NSP pairs, or no pairs.
-    stored = packing.get("pair") or ("next_sentence" if packing["format"] == "segment_pair" else "none")
-    return next(task for task, name in PAIR_TASKS.items() if name == stored)
+    return next(task for task, name in PAIR_TASKS.items() if name == packing["pair"])
 
 
 def id_dtype(vocabulary_size):

@@ -35,7 +35,7 @@ class ChunkResult:
 
     @classmethod
     def load(cls, folder, name, entry_class):
-        """The result for the file `name`; None if its sidecar is missing, damaged or older."""
+        """The result for the file `name`; None if its sidecar is missing or damaged."""
         try:
             values = read_json_object(sidecar_path(folder, name))
             entry = build(entry_class, values.pop("entry"))

@@ -17,8 +17,7 @@ class MultipleChoiceConfig(TaskConfig):
     `sequence_length` is the largest number of tokens of a row, which holds the context, the question and one option.
 
     Attributes:
-        format: the data set whose files are read: "swag", "hellaswag", "race", "arc", "cosmos", "dream", "copa",
-            "rocstories", or "columns" for any table. None: the one whose columns or keys the file has.
+        format: the data set whose files are read: "swag", "race", "arc", "copa", "rocstories", or "columns" for any table. None: the one whose columns or keys the file has.
         option_columns: of "columns": the columns of the options, or the one column that holds a JSON list of them.
             None: they are found by their usual names (`option0`, `choice1`, `ending0`, `answer0`, `A`; `options`, ...).
         first_label: of "columns": the number of the first option where labels are numbers.

@@ -60,19 +60,6 @@ def _swag(row):
     return [Question(context, beginning, options, label, identifier=_identifier(row, "row number", ""))]
 
 
-def _hellaswag(row):
-    options = options_of(list_of(row, "endings"))
-    label = label_of(row.get("label"), numbers(len(options)))
-    return [Question(text_of(row, "ctx_a"), text_of(row, "ctx_b"), options, label, identifier=_identifier(row, "ind"))]
-
-
-def _cosmos(row):
-    options = _numbered(row, "answer")
-    label = label_of(row.get("label"), numbers(len(options)))
-    context, question = text_of(row, "context"), text_of(row, "question")
-    return [Question(context, question, options, label, identifier=_identifier(row, "id"))]
-
-
 def _copa(row):
     options = _numbered(row, "choice", 1)
     asked = text_of(row, "question").strip()
@@ -144,22 +131,6 @@ def _race(row):
     return questions
 
 
-def _dream(row):
-    """All questions of a dialogue. A row is an array in the files: turns, questions, identifier."""
-    turns = list_of(row, "turns")
-    if not all(isinstance(turn, str) for turn in turns):
-        raise MalformedRow("the turns of a dialogue must be texts")
-    questions = []
-    for number, asked in enumerate(list_of(row, "questions")):
-        if not isinstance(asked, dict):
-            raise MalformedRow(f"question {number} must be an object with 'question', 'choice' and 'answer'")
-        options = options_of(list_of(asked, "choice"))
-        label = label_of(asked.get("answer"), [option.strip() for option in options])
-        identifier = f"{row.get('id')}-{number}"
-        questions.append(Question("\n".join(turns), text_of(asked, "question"), options, label, identifier=identifier))
-    return questions
-
-
 def _rocstories(row):
     story = " ".join(text_of(row, f"InputSentence{number}") for number in range(1, 5))
     options = _numbered(row, "RandomFifthSentenceQuiz", 1)
@@ -177,11 +148,8 @@ def _is_race(row):
 
 _FORMATS = [
     ChoiceFormat("swag", _swag, ("sent1", "sent2", "ending0")),
-    ChoiceFormat("hellaswag", _hellaswag, ("ctx_a", "ctx_b", "endings")),
     ChoiceFormat("race", _race, recognizes=_is_race, blank="_"),
     ChoiceFormat("arc", _arc, recognizes=_is_arc),
-    ChoiceFormat("cosmos", _cosmos, ("context", "question", "answer0", "answer1")),
-    ChoiceFormat("dream", _dream, ("turns", "questions", "id")),
     ChoiceFormat("copa", _copa, ("premise", "choice1", "choice2", "question"), question_joins="context"),
     ChoiceFormat("rocstories", _rocstories, ("InputSentence1", "RandomFifthSentenceQuiz1")),
     ChoiceFormat("columns", None),

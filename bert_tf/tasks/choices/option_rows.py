@@ -13,7 +13,7 @@ class OptionRows:
 
     | data set | first text | second text | cut |
     |---|---|---|---|
-    | SWAG, HellaSwag (google-research/bert issue 38) | context | beginning of the ending, then the option | the longer of both |
+    | SWAG (google-research/bert issue 38) | context | beginning of the ending, then the option | the longer of both |
     | RACE of ALBERT `race_utils.py`, XLNet `run_race.py` | article | question with the option in it | the last 128 tokens of the second, then the end of the article |
     | RACE of fairseq `preprocess_RACE.py`, `sentence_ranking.py` | question with the option in it | article | the first tokens of the question and option, then the end of the article |
     | ARC, without a context | question | option | the longer of both |

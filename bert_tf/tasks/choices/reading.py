@@ -141,16 +141,13 @@ def _read_file(path, config):
             f"{path} has no columns, and multiple_choice reads questions with options; if it is a table, name its format, "
             "e.g. --set task.columns.format=csv"
         )
-    if kind == "jsonl" and re.match(r"\s*\[\s*\[", text := read_text(path)):
-        rows = _dialogues(path, text)
-    else:
-        table = read_table(path, kind)
-        rows = _Rows(table.rows, table.unit)
+    table = read_table(path, kind)
+    rows = _Rows(table.rows, table.unit)
     return _format_of(rows, config, path), rows
 
 
 def _kind_of(path):
-    """The format of a file. RACE's articles are JSON in .txt files, DREAM is an array of arrays."""
+    """The format of a file. RACE's articles are JSON in .txt files."""
     if Path(path).suffix.lower() in (".json", ".jsonl", ".txt") and read_text(path).lstrip()[0] in "{[":
         return "jsonl"
     return file_format(path)
@@ -208,17 +205,6 @@ def _row_of_arc(fields):
         return arc_row(fields)
     except MalformedRow as error:
         return error
-
-
-def _dialogues(path, text):
-    """DREAM: one array of arrays [turns, questions, identifier]."""
-    rows = []
-    for number, item in enumerate(parse_json(text, path), start=1):
-        if not isinstance(item, list) or len(item) != 3:
-            rows.append((number, MalformedRow("an item must be an array of turns, questions and an identifier")))
-        else:
-            rows.append((number, dict(zip(("turns", "questions", "id"), item))))
-    return _Rows(rows, "item")
 
 
 def _race_folder(path, config):

@@ -6,7 +6,6 @@ way back, `t5/data/postprocessors.py`. No TensorFlow is imported.
 """
 
 import dataclasses
-import itertools
 import re
 import string
 from collections.abc import Callable
@@ -56,10 +55,10 @@ class T5Format:
         glue: the name in `GLUE_TASKS` of the columns of its TSV files; None for files with named keys.
 
     Example:
-        from bert_tf.tasks.text_to_text.t5_formats import T5_FORMATS
+        from bert_tf.tasks.text_to_text.t5_formats import t5_format
 
         row = {"premise": "It rained.", "hypothesis": "It was dry.", "label": "contradiction"}
-        (pair,) = T5_FORMATS["cb"].convert(row)
+        (pair,) = t5_format("cb").convert(row)
         pair.source, pair.target  # ('cb hypothesis: It was dry. premise: It rained.', 'contradiction')
     """
 
@@ -166,39 +165,15 @@ def _collapsed(text):
     return re.sub("[\t\n\f\r ]+", " ", text)
 
 
-def _squad(context):
-    def convert(row):
-        if "data" in row:  # the official file: one object
-            paragraphs = [paragraph for article in row["data"] for paragraph in article["paragraphs"]]
-            return [pair for p in paragraphs for qa in p["qas"] for pair in convert({"context": p["context"], **qa})]
-        given = row.get("answers") or []
-        texts = given["text"] if isinstance(given, dict) else [a["text"] if isinstance(a, dict) else a for a in given]
-        answers = tuple(_spaced(text) for text in texts)
-        parts = ["question:", _spaced(row["question"]), "context:", _spaced(row["context"])] if context else [
-            "squad trivia question:", _spaced(row["question"])
-        ]  # fmt: skip
-        source = _collapsed(" ".join(parts))
-        return [TextPair(source, answers[0] if answers else None, answers, identifier=_identifier(row))]
-
-    return convert
-
-
-def _closed_book(prefix):
-    def convert(row):
-        given = row.get("answers", row.get("answer"))
-        if isinstance(given, dict):  # TriviaQA
-            given = [given["value"], *given.get("aliases", ())]
-        answers = () if given is None else (given,) if isinstance(given, str) else tuple(given)
-        return [
-            TextPair(
-                f"{prefix} question: {row['question']}",
-                answers[0] if answers else None,
-                answers,
-                identifier=_identifier(row),
-            )
-        ]
-
-    return convert
+def _squad(row):
+    if "data" in row:  # the official file: one object
+        paragraphs = [paragraph for article in row["data"] for paragraph in article["paragraphs"]]
+        return [pair for p in paragraphs for qa in p["qas"] for pair in _squad({"context": p["context"], **qa})]
+    given = row.get("answers") or []
+    texts = given["text"] if isinstance(given, dict) else [a["text"] if isinstance(a, dict) else a for a in given]
+    answers = tuple(_spaced(text) for text in texts)
+    source = _collapsed(f"question: {_spaced(row['question'])} context: {_spaced(row['context'])}")
+    return [TextPair(source, answers[0] if answers else None, answers, identifier=_identifier(row))]
 
 
 def _summarize(row):
@@ -256,18 +231,32 @@ _FORMATS = [
     _words("axg", _RTE_KEYS, _ENTAILMENT, prefix="rte"),
     _words("wic", ("sentence1", "sentence2", "word"), _FALSE_TRUE),
     T5Format("wsc", _wsc, "referent", "accuracy"),
-    # Questions, with and without the text that answers them.
-    T5Format("squad", _squad(context=True), "answers", "answer_f1"),
-    T5Format("squad_trivia", _squad(context=False), "answers", "answer_f1", field="question"),
-    *(T5Format(n, _closed_book(n), "answers", "answer_em", field="question") for n in ("nq", "trivia_qa", "wq")),
+    T5Format("squad", _squad, "answers", "answer_f1"),
     T5Format("summarize", _summarize, "texts", "rougeLsum", field="text"),
-    *(
-        T5Format(f"translate_{a}_{b}", _translate(a, b), "texts", "bleu", field=a)
-        for a, b in itertools.permutations(LANGUAGES, 2)
-    ),
 ]
-#: Name -> `T5Format`.
-T5_FORMATS = {format.name: format for format in _FORMATS}
+_BY_NAME = {format.name: format for format in _FORMATS}
+#: The values of `task.format`.
+T5_FORMATS = (*_BY_NAME, "translate")
+
+
+def t5_format(name, languages=None):
+    """The `T5Format` of a name in `T5_FORMATS`.
+
+    Args:
+        name: the value of `task.format`.
+        languages: of "translate": two keys of `LANGUAGES`, from and to.
+
+    Example:
+        from bert_tf.tasks.text_to_text.t5_formats import t5_format
+
+        (pair,) = t5_format("translate", ("de", "en")).convert({"de": "Das ist gut.", "en": "That is good."})
+        pair.source, pair.target  # ('translate German to English: Das ist gut.', 'That is good.')
+    """
+    if name == "translate":
+        return T5Format(name, _translate(*languages), "texts", "bleu", field=languages[0])
+    return _BY_NAME[name]
+
+
 #: GLUE's names of the two texts in the order of its columns, where they are not those of `convert`'s keys.
 _GLUE_KEYS = {
     "cola": ("sentence",), "sst2": ("sentence",), "qqp": ("question1", "question2"), "qnli": ("question", "sentence"),

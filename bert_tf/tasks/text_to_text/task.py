@@ -16,7 +16,7 @@ from bert_tf.tasks.text_to_text import text_metrics
 from bert_tf.tasks.text_to_text.files import format_examples, read_format, read_sources
 from bert_tf.tasks.text_to_text.model import TextToText
 from bert_tf.tasks.text_to_text.sequences import encode_pairs
-from bert_tf.tasks.text_to_text.t5_formats import T5_FORMATS, UNKNOWN, class_of
+from bert_tf.tasks.text_to_text.t5_formats import UNKNOWN, class_of, t5_format
 from bert_tf.tasks.texts.text_task import with_separators
 from bert_tf.tokenizers.frame import Frame
 
@@ -52,7 +52,7 @@ class TextToTextTask(Task):
 
     def __init__(self, config, tokenizer):
         super().__init__(config, tokenizer)
-        self.format = T5_FORMATS[self.config.format] if self.config.format else None
+        self.format = t5_format(self.config.format, self.config.languages) if self.config.format else None
         self.pairs = False
         if self.format is not None and self.labels is None:
             self.labels = self.format.labels

@@ -7,7 +7,7 @@ from bert_tf.config import Range, nearest
 from bert_tf.errors import ConfigError
 from bert_tf.generation.generation_config import GenerationConfig
 from bert_tf.tasks.config import TaskConfig
-from bert_tf.tasks.text_to_text.t5_formats import T5_FORMATS
+from bert_tf.tasks.text_to_text.t5_formats import LANGUAGES, T5_FORMATS, t5_format
 
 
 @dataclasses.dataclass(frozen=True)
@@ -17,9 +17,11 @@ class TextToTextConfig(TaskConfig):
     `sequence_length` is the largest number of tokens in a source, special tokens included.
 
     Attributes:
-        format: one of T5's formats (`bert_tf.tasks.text_to_text.t5_formats`), such as "rte", "squad" or "translate_en_de": it reads
+        format: one of T5's formats (`bert_tf.tasks.text_to_text.t5_formats`), such as "rte", "squad" or "translate": it reads
             that data set's own files and writes its sources and targets as T5 does. None: the columns of the file are
             the source and the target.
+        languages: of the format "translate": the codes of two languages, from and to, such as [en, de]; the files have
+            a column or key for each.
         prefix: a text before each source, such as "simplify: "; None for none. A format has its own.
         target_length: the largest number of tokens in a target, the token that ends it included. T5 has 84 for GLUE,
             62 for SuperGLUE, 97 for SQuAD and 512 for all else.
@@ -29,13 +31,14 @@ class TextToTextConfig(TaskConfig):
         bleu_tokenize: sacrebleu's tokenizer of BLEU. T5 has "intl"; "char" suits scripts without spaces.
 
     Raises:
-        ConfigError: an unknown format, or a format together with a prefix or labels.
+        ConfigError: an unknown format, a format together with a prefix or labels, or languages that do not fit it.
 
     Example:
-        TextToTextConfig(kind="text_to_text", format="translate_en_de", target_length=128)
+        TextToTextConfig(kind="text_to_text", format="translate", languages=("en", "de"), target_length=128)
     """
 
     format: str | None = None
+    languages: tuple[str, ...] | None = None
     prefix: str | None = None
     target_length: Annotated[int, Range(at_least=2, at_most=1 << 20)] = 64
     generation: GenerationConfig = GenerationConfig()
@@ -43,11 +46,25 @@ class TextToTextConfig(TaskConfig):
     bleu_tokenize: Literal["intl", "13a", "char", "zh", "none"] = "intl"
 
     def __post_init__(self):
+        self._check_languages()
         if self.format is None:
             return
         if self.format not in T5_FORMATS:
             raise ConfigError(f"task.format is '{self.format}'{nearest(self.format, T5_FORMATS)}")
-        labels = T5_FORMATS[self.format].labels
+        labels = t5_format(self.format, self.languages).labels
         if self.prefix or self.labels not in (None, labels):
             given = "task.prefix" if self.prefix else "task.labels"
             raise ConfigError(f"task.format={self.format} has its own prefix and labels; remove {given}")
+
+    def _check_languages(self):
+        languages = self.languages
+        if (self.format == "translate") != (languages is not None):
+            change = "remove them" if languages else "set task.languages=[en, de]"
+            raise ConfigError(f"task.format=translate and task.languages belong together; {change}")
+        if languages is None:
+            return
+        unknown = [code for code in languages if code not in LANGUAGES]
+        if unknown or len(set(languages)) != 2 or len(languages) != 2:
+            raise ConfigError(
+                f"task.languages is [{', '.join(languages)}]; it must be two of {', '.join(LANGUAGES)}, from and to"
+            )
