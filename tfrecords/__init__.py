@@ -25,8 +25,7 @@ __getattr__, __all__ = lazy_names(
         "reading.reader": ["ShardReader"],
         "shards.config": ["CorpusConfig", "ShardsConfig"],
         "shards.manifest": ["Manifest"],
-        "shards.tokenized": ["TokenizedCorpus"],
-        "writing.statistics": ["report", "report_text"],
-        "writing.writer": ["tokenize_corpus", "write_shards"],
+        "writing.statistics": ["report"],
+        "writing.writer": ["write_shards"],
     },
 )

@@ -16,7 +16,6 @@ from bert_tf.remote import is_remote
 COMMANDS = {
     "quickstart": "run all steps on bundled data in a few minutes",
     "vocab": "train a subword vocabulary on a corpus",
-    "tokenize": "tokenize a corpus once, to write shards in several formats",
     "shards": "write shards of training examples from a corpus",
     "inspect": "print examples of shards, decoded, with what is masked and why",
     "vectors": "train word vectors on a corpus: skip-gram, CBOW, GloVe",
@@ -42,11 +41,10 @@ COMMANDS = {
     "export": "write a SavedModel for TensorFlow Serving, tokenizer included",
 }
 #: Commands whose --output may be a remote folder; the others write to this machine.
-REMOTE = ("shards", "tokenize", "vectors", "pretrain", "finetune", "distill", "glue", "superglue", "study", "export")
+REMOTE = ("shards", "vectors", "pretrain", "finetune", "distill", "glue", "superglue", "study", "export")
 #: Commands that resume when they are run again after an interruption.
 RESUMABLE = (
     "quickstart",
-    "tokenize",
     "shards",
     "vectors",
     "pretrain",

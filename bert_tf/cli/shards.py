@@ -1,8 +1,7 @@
 """Write shards of training examples from a corpus. Examples are masked later, when they are read.
 
 The corpus is .txt (an empty line between documents), .jsonl (a "text" field), .tsv or .csv (a column),
-each also gzipped (.gz), or .parquet; or folders and globs of them; or the folder that 'bert-tf tokenize'
-wrote. With --format text_pairs it is .tsv (source<TAB>target) or .jsonl (fields source and target). Run the same
+each also gzipped (.gz), or .parquet; or folders and globs of them. With --format text_pairs it is .tsv (source<TAB>target) or .jsonl (fields source and target). Run the same
 command again to resume an interrupted one. The shards do not depend on the number of workers.
 
 With --runner the work runs on Apache Beam (pip install -e '.[beam]' in the clone of this library), and
@@ -15,8 +14,7 @@ example:
   bert-tf shards corpus/*.jsonl.gz --tokenizer tokenizer --output shards512 --sequence-length 512 \\
       --format full_sentences --workers 16
   bert-tf shards reviews.csv --text-field comment --tokenizer tokenizer --output shards
-  bert-tf shards tokens --output ordered --pair-task sop
-  bert-tf shards tokens --output shards1024 --format xlnet --sequence-length 1024
+  bert-tf shards corpus/ --tokenizer tokenizer --output ordered --pair-task sop
   bert-tf shards 'src/**/*.py' --keep-text --tokenizer tokenizer --output code --format token_blocks
   bert-tf shards train.en-de.tsv --format text_pairs --tokenizer tokenizer --output pairs --target-length 128
   bert-tf shards /nfs/corpus --tokenizer tokenizer --output /nfs/shards --runner FlinkRunner \\
@@ -33,8 +31,8 @@ from bert_tf.errors import ConfigError
 
 
 def add_arguments(parser):
-    parser.add_argument("corpus", nargs="+", help="files, folders or globs of text, or one folder of token ids")
-    parser.add_argument("--tokenizer", help="tokenizer folder or vocab.txt; not needed for a folder of token ids")
+    parser.add_argument("corpus", nargs="+", help="files, folders or globs of text")
+    parser.add_argument("--tokenizer", required=True, help="tokenizer folder or vocab.txt")
     parser.add_argument("--output", required=True, help="folder for the shards")
     parser.add_argument(
         "--sequence-length", type=int, help="tokens of an example, special tokens included (default 128)"
@@ -50,16 +48,6 @@ def add_arguments(parser):
         help="text_pairs: tokens of a target (default: those of a source, --sequence-length)",
     )
     parser.add_argument("--pair-task", help="the task that pairs get labels for: nsp (default), sop or none")
-    add_corpus_arguments(parser)
-    parser.add_argument("--workers", type=int, help="how many shards to write at a time (default: one for each core)")
-    parser.add_argument("--overwrite", action="store_true", help="replace existing shards")
-    parser.add_argument(
-        "--set", action="append", default=[], metavar="KEY=VALUE", help="any other setting, e.g. duplicates=5"
-    )
-    add_beam_arguments(parser)
-
-
-def add_corpus_arguments(parser):
     parser.add_argument(
         "--text-field",
         metavar="NAME",
@@ -72,16 +60,11 @@ def add_corpus_arguments(parser):
         action="store_true",
         help="keep line ends, indentation and all other white space; a .txt is one document (for causal LM)",
     )
-
-
-def corpus_flags(arguments):
-    """The settings of `CorpusConfig` that `add_corpus_arguments` has given."""
-    flags = {"text_field": arguments.text_field, "one_document_a_line": arguments.one_document_a_line or None}
-    flags["keep_text"] = arguments.keep_text or None
-    return {key: value for key, value in flags.items() if value is not None}
-
-
-def add_beam_arguments(parser):
+    parser.add_argument("--workers", type=int, help="how many shards to write at a time (default: one for each core)")
+    parser.add_argument("--overwrite", action="store_true", help="replace existing shards")
+    parser.add_argument(
+        "--set", action="append", default=[], metavar="KEY=VALUE", help="any other setting, e.g. duplicates=5"
+    )
     parser.add_argument("--runner", help="DirectRunner, DataflowRunner, FlinkRunner, SparkRunner, ...: of Apache Beam")
     parser.add_argument(
         "--beam-options",
@@ -92,20 +75,16 @@ def add_beam_arguments(parser):
     )
 
 
-def beam_options(arguments):
-    """The argument `beam` of `write_shards` and `tokenize_corpus`; None without a runner."""
-    if arguments.beam_options and not arguments.runner:
-        raise ConfigError("--beam-options needs --runner; name the Beam runner with --runner")
-    return [f"--runner={arguments.runner}", *arguments.beam_options] if arguments.runner else None
-
-
 def run(arguments):
     from bert_tf.config import apply_overrides, build
     from tfrecords.shards.config import ShardsConfig
 
-    names = ("sequence_length", "format", "pair_task", "target_length")
+    if arguments.beam_options and not arguments.runner:
+        raise ConfigError("--beam-options needs --runner; name the Beam runner with --runner")
+    names = ("sequence_length", "format", "pair_task", "target_length", "text_field")
     flags = {name: getattr(arguments, name) for name in names}
-    flags = {key: value for key, value in flags.items() if value is not None} | corpus_flags(arguments)
+    flags |= {name: getattr(arguments, name) or None for name in ("one_document_a_line", "keep_text")}
+    flags = {key: value for key, value in flags.items() if value is not None}
     config = build(ShardsConfig, apply_overrides({}, arguments.set) | flags)
     from tfrecords.writing.statistics import report
     from tfrecords.writing.writer import write_shards
@@ -117,7 +96,7 @@ def run(arguments):
         config,
         workers=arguments.workers,
         overwrite=arguments.overwrite,
-        beam=beam_options(arguments),
+        beam=[f"--runner={arguments.runner}", *arguments.beam_options] if arguments.runner else None,
     )
     print("\n".join(report(manifest.counts, manifest.sequence_length, manifest.target_length)))
     print("next: " + "\n      ".join(advice(manifest, arguments.output)))

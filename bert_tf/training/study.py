@@ -1,6 +1,6 @@
 """Studies: configurations that differ in a few settings, and one table of their metrics.
 
-A study corresponds to an ablation table of a paper: shards of several formats from the same tokens,
+A study corresponds to an ablation table of a paper: shards of several formats from the same text,
 one pretraining for each row, and the same tasks fine-tuned from each. A study without shards
 fine-tunes one given model with different settings.
 """
@@ -30,7 +30,7 @@ from bert_tf.training.run_directory import SUMMARY, Summary
 from bert_tf.training.sources import open_source
 from bert_tf.training.study_config import StudyConfig  # noqa: F401
 from bert_tf.training.study_plan import build_shards, plan
-from tfrecords.writing.writer import tokenize_corpus, write_shards
+from tfrecords.writing.writer import write_shards
 
 PRETRAINED = "pretrained.json"
 
@@ -45,7 +45,7 @@ def run_study(config, corpus, tokenizer, output, held_out=None, rows=None):
         config: StudyConfig.
         corpus: what `write_shards` takes: text; None in a study that pretrains nothing.
         tokenizer: a tokenizer, or a path for `load_tokenizer`; None in a study that pretrains nothing.
-        output: folder for tokens, shards, one folder for each row, and results.json.
+        output: folder for shards, one folder for each row, and results.json.
         held_out: text to evaluate on, like `corpus`; None for none.
         rows: names of the rows to run; None for all.
 
@@ -136,10 +136,9 @@ def _write_shards(config, output, tokenizer, corpora, rows):
     for kind, corpus in corpora.items():
         if corpus is None:
             continue
-        tokenize_corpus(corpus, output / "tokens" / kind, tokenizer, config.corpus)
         for name in sorted(wanted):
-            settings = build_shards(config.shards[name], f"shards.{name}")
-            write_shards(output / "tokens" / kind, output / kind / name, config=settings)
+            settings = build_shards(config.shards[name], config.corpus, f"shards.{name}")
+            write_shards(corpus, output / kind / name, tokenizer, settings)
 
 
 def collect(experiments):

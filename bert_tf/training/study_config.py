@@ -59,7 +59,7 @@ class StudyConfig:
             of values for a setting, of `optimizer.learning_rate` for example, is a grid, of which the best on the dev file
             counts.
         rows: name -> what `StudyRow` takes.
-        corpus: how the text is read, held-out text too, once for all shards.
+        corpus: how the text is read, held-out text too, alike for all shards.
         seeds: how often each row is pretrained, with train.seed 0, 1, ...
         init_from: of a study that pretrains nothing: the run directory or published checkpoint (also hf://owner/name) that
             every row fine-tunes.

@@ -18,7 +18,7 @@ from tfrecords.shards.config import CorpusConfig, ShardsConfig
 #: Names in the output folder that shards, rows and tasks must not have.
 RESERVED = {
     "shards": (),
-    "rows": ("shards", "held_out", "tokens", "results.json", "report.html"),
+    "rows": ("shards", "held_out", "results.json", "report.html"),
     "finetune": ("pretrained", "pretrained.json"),
 }
 
@@ -69,7 +69,7 @@ def plan(config, output, held_out=False, tokenizer=None):
     _check_names(config)
     _refuse_own(config.pretrain, config.finetune)
     _check_start(config)
-    shards = {name: build_shards(settings, f"shards.{name}") for name, settings in config.shards.items()}
+    shards = {name: build_shards(settings, config.corpus, f"shards.{name}") for name, settings in config.shards.items()}
     experiments = []
     for name in config.rows:
         row = _row(config, name)
@@ -81,8 +81,8 @@ def plan(config, output, held_out=False, tokenizer=None):
     return experiments
 
 
-def build_shards(settings, where):
-    """The ShardsConfig of one of a study's shards.
+def build_shards(settings, corpus, where):
+    """The `ShardsConfig` of one of a study's shards, whose text is read as `corpus` (a `CorpusConfig`) says.
 
     Raises:
         ConfigError: a key or value that is wrong, or a setting of `corpus`, which applies to all shards.
@@ -90,9 +90,9 @@ def build_shards(settings, where):
     for field in dataclasses.fields(CorpusConfig):
         if field.name in (settings or {}):
             raise ConfigError(
-                f"{where}.{field.name}: the text is read once for all shards; remove it and set corpus.{field.name}"
+                f"{where}.{field.name}: the text is read alike for all shards; remove it and set corpus.{field.name}"
             )
-    return build(ShardsConfig, settings, where)
+    return build(ShardsConfig, settings, where, base=ShardsConfig(**vars(corpus)))
 
 
 def merge(below, above):

@@ -18,7 +18,7 @@ from bert_tf.tokenizers import load_tokenizer
 from tfrecords.corpus.files import find_files
 from tfrecords.shards.config import ShardsConfig
 from tfrecords.writing.statistics import report
-from tfrecords.writing.writer import tokenize_corpus, write_shards
+from tfrecords.writing.writer import write_shards
 
 
 class Watch(threading.Thread):
@@ -76,7 +76,6 @@ def main():
     parser.add_argument("--repeat", type=int, default=1)
     parser.add_argument("--sequence-length", type=int, default=128)
     parser.add_argument("--format", default="segment_pair")
-    parser.add_argument("--tokens", action="store_true", help="measure packing alone, from a tokenized corpus")
     arguments = parser.parse_args()
     tokenizer = load_tokenizer(arguments.tokenizer)
     config = ShardsConfig(sequence_length=arguments.sequence_length, format=arguments.format)
@@ -86,14 +85,11 @@ def main():
         (scratch / "corpus").mkdir()
         for number, file in enumerate(find_files(arguments.corpus) * arguments.repeat):
             shutil.copyfile(file.path, scratch / "corpus" / f"{number:04}-{file.path.name}")
-        output, inputs = scratch / "shards", scratch / "corpus"
-        if arguments.tokens:
-            inputs = scratch / "tokens"
-            tokenize_corpus(scratch / "corpus", inputs, tokenizer, workers=arguments.workers, progress=False)
+        output = scratch / "shards"
         watch = Watch(output)
         watch.start()
         start, cpu = time.perf_counter(), _cpu_seconds()
-        manifest = write_shards(inputs, output, tokenizer, config, arguments.workers, progress=False)
+        manifest = write_shards(scratch / "corpus", output, tokenizer, config, arguments.workers, progress=False)
         end, cpu = time.perf_counter(), _cpu_seconds() - cpu
         watch.stop()
     finally:

@@ -10,10 +10,10 @@ from bert_tf.cli.main import main
 from bert_tf.errors import ConfigError, DataError, RunDirectoryError
 from bert_tf.tokenizers import WordPieceTokenizer
 from tfrecords import writing
-from tfrecords.shards.config import CorpusConfig, ShardsConfig
+from tfrecords.shards.config import ShardsConfig
 from tfrecords.shards.schema import TOKENIZER_FOLDER
 from tfrecords.writing.jobs import ShardJob
-from tfrecords.writing.writer import tokenize_corpus, write_shards
+from tfrecords.writing.writer import write_shards
 
 needs_beam = pytest.mark.skipif(
     importlib.util.find_spec("apache_beam") is None, reason="needs the extra: pip install -e '.[beam]'"
@@ -60,27 +60,6 @@ def test_the_command_writes_the_same_bytes(local, tmp_path, monkeypatch, capsys)
     command.remove("--runner")
     command.remove("DirectRunner")
     assert main(command) == 1 and "name the Beam runner with --runner" in capsys.readouterr().err
-
-
-@needs_beam
-def test_tokens_are_kept_and_packed_to_the_same_bytes(local, tmp_path):
-    tokenizer = WordPieceTokenizer(VOCABULARY)
-    tokenize_corpus(
-        local / "corpus.txt",
-        tmp_path / "tokens",
-        tokenizer,
-        CorpusConfig(shard_bytes=SMALL.shard_bytes),
-        workers=1,
-        progress=False,
-    )
-    by_beam(tmp_path / "tokens", tmp_path / "out")
-    assert contents(tmp_path / "out") == contents(local / "shards")
-    command = ["tokenize", str(local / "corpus.txt"), "--output", str(tmp_path / "beam"), "--set", "shard_bytes=4096"]
-    command += ["--tokenizer", str(tmp_path / "out" / TOKENIZER_FOLDER)]
-    command += ["--runner", "DirectRunner", "--beam-options", *RUNNER[1:]]
-    assert main(["tokenize", "--workers", "2", *command[1:]]) == 1  # which only Beam refuses
-    assert main(command) == 0
-    assert contents(tmp_path / "beam") == contents(tmp_path / "tokens")
 
 
 @needs_beam

@@ -8,7 +8,7 @@ import pytest
 
 from bert_tf.errors import ConfigError
 from bert_tf.tokenizers import train_byte_level_bpe
-from tfrecords import CorpusConfig, ShardReader, ShardsConfig, tokenize_corpus, write_shards
+from tfrecords import CorpusConfig, ShardReader, ShardsConfig, write_shards
 
 CODE = 'def f(x):\n\tif x:\n        return "a  b"   \n\n\n    # Größe: 世界\r\n    return None\n'
 TEXTS = [CODE, "  Leading spaces.\n\nA blank line between.\n", "no line end", "\n\n\tonly indented"]
@@ -41,15 +41,12 @@ def as_json(folder):
         file.writelines(json.dumps({"text": text}) + "\n" for text in TEXTS)
 
 
-@pytest.mark.parametrize(("write", "tokenized"), [(as_files, False), (as_json, True)])
-def test_documents_come_back_byte_for_byte(write, tokenized, tokenizer, tmp_path):
+@pytest.mark.parametrize("write", [as_files, as_json])
+def test_documents_come_back_byte_for_byte(write, tokenizer, tmp_path):
     (tmp_path / "corpus").mkdir()
     write(tmp_path / "corpus")
-    corpus, given = tmp_path / "corpus", tokenizer
-    if tokenized:
-        tokenize_corpus(corpus, tmp_path / "tokens", tokenizer, CorpusConfig(keep_text=True), progress=False)
-        corpus, given = tmp_path / "tokens", None
-    write_shards(corpus, tmp_path / "shards", given, ShardsConfig(**OPTIONS), workers=1, progress=False)
+    config = ShardsConfig(**OPTIONS)
+    write_shards(tmp_path / "corpus", tmp_path / "shards", tokenizer, config, workers=1, progress=False)
     documents = without_separator(stream(tmp_path / "shards", tokenizer), tokenizer)
     assert documents == [tokenizer.encode(text) for text in TEXTS]
     assert [tokenizer.decode(ids) for ids in documents] == TEXTS

@@ -11,7 +11,7 @@ from bert_tf.cli.main import main
 from bert_tf.errors import ConfigError, DataError
 from bert_tf.tokenizers import WordPieceTokenizer
 from bert_tf.training.baselines import unigram
-from tfrecords import ShardReader, ShardsConfig, report, tokenize_corpus, write_shards
+from tfrecords import ShardReader, ShardsConfig, report, write_shards
 
 WORDS = [f"w{i}" for i in range(50)]
 TOKENIZER = WordPieceTokenizer(["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *WORDS])
@@ -130,14 +130,11 @@ def test_damaged_files(name, text, message, tmp_path):
         )
 
 
-def test_settings_that_contradict_each_other(tmp_path):
+def test_settings_that_contradict_each_other():
     with pytest.raises(ConfigError, match="target_length applies only to the format text_pairs"):
         ShardsConfig(target_length=8)
     with pytest.raises(ConfigError, match="text_field does not apply to the format text_pairs"):
         ShardsConfig(format="text_pairs", text_field="body")
-    tokenize_corpus(table(tmp_path / "a.txt"), tmp_path / "tokens", TOKENIZER, progress=False)
-    with pytest.raises(ConfigError, match="text_pairs are read from text"):
-        write_shards(tmp_path / "tokens", tmp_path / "out", config=ShardsConfig(format="text_pairs"), progress=False)
 
 
 def test_the_baseline_guesses_targets(tmp_path):

@@ -18,9 +18,9 @@ from tfrecords.corruption.permutation import PermutationConfig, PermutationCorru
 from tfrecords.inspection import inspect_shards
 from tfrecords.packing.xlnet import check_permutation, running_text, xlnet_rows
 from tfrecords.reading.reader import ShardReader
-from tfrecords.shards.config import CorpusConfig, ShardsConfig
+from tfrecords.shards.config import ShardsConfig
 from tfrecords.writing.statistics import report
-from tfrecords.writing.writer import tokenize_corpus, write_shards
+from tfrecords.writing.writer import write_shards
 
 SEP, CLS, EOD = -4, -3, -7
 LAYOUT = build_layout("xlnet", CLS, SEP)
@@ -198,11 +198,9 @@ def test_batches_hold_the_rows(shards, tokenizer):
     assert any(line.startswith(f"pairs: {manifest.examples:,} without a label") for line in lines)
 
 
-def test_the_same_bytes_from_tokens_and_from_workers(shards, tokenizer, tmp_path):
+def test_two_workers_write_the_same_bytes(shards, tokenizer, tmp_path):
     text, manifest, folder = shards
-    tokenize_corpus(text, tmp_path / "tokens", tokenizer, CorpusConfig(shard_bytes=1 << 14), workers=1, progress=False)
-    config = dataclasses.replace(CONFIG, shard_bytes=4 << 20)
-    packed = write_shards(tmp_path / "tokens", tmp_path / "packed", config=config, workers=2, progress=False)
+    packed = write_shards(text, tmp_path / "packed", tokenizer, CONFIG, workers=2, progress=False)
     assert packed == manifest and contents(tmp_path / "packed") == contents(folder)
 
 

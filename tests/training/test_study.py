@@ -137,7 +137,6 @@ def test_rows_differ_in_what_they_say(folder, tmp_path):
         ({"finetune": {"tags": 3}}, "finetune.tags must be a mapping, got 3"),
         ({"finetune": {"pretrained": {}}}, "finetune.pretrained: the name cannot be that of a folder"),
         ({"rows": {0.15: {"shards": "pairs"}}}, "rows: YAML reads the name 0.15 as float; write it in quotes"),
-        ({"rows": {"tokens": {"shards": "pairs"}}}, "rows.tokens: the name cannot be that of a folder"),
         ({"rows": {"a/b": {"shards": "pairs"}}}, "rows.a/b: the name cannot be that of a folder"),
         ({"shards": {False: {}}}, "shards: YAML reads the name False as bool"),
         (
@@ -290,7 +289,7 @@ def test_the_text_is_read_as_the_study_says(folder, tmp_path, monkeypatch):
     def stop(inputs, output, tokenizer, settings):
         raise Read(settings)
 
-    monkeypatch.setattr(studies, "tokenize_corpus", stop)
+    monkeypatch.setattr(studies, "write_shards", stop)
     with pytest.raises(Read, match="sentences='lines', text_field='body'"):
         config = study(folder, corpus={"sentences": "lines", "text_field": "body"})
         run_study(config, folder / "corpus.jsonl", folder / "tokenizer", tmp_path / "out")

@@ -36,10 +36,6 @@ class Chunk(NamedTuple):
     def text_bytes(self):
         return sum(map(len, self.documents))
 
-    def tokens(self, tokenize):
-        """The `Tokens` of the documents; `tokenize` is a `tokens.DocumentTokenizer`."""
-        return tokenize(self.documents, self.begins)
-
 
 def corpus_reader(files, config, max_document_bytes=1 << 20):
     """The reader of the documents of a corpus, with the settings of a `CorpusConfig`."""

@@ -146,7 +146,7 @@ def _what_we_wrote(folder):
         return "a run"
     if "saved_model.pb" in names:
         return "an export"
-    if names & {"manifest.json", "tokens.json"} and any(n.startswith(("shard-0", "tokens-0")) for n in names):
+    if "manifest.json" in names and any(n.startswith("shard-0") for n in names):
         return "shards"
     return None
 

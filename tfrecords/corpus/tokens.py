@@ -1,6 +1,5 @@
-"""Token ids of a chunk of documents: from their text, or from a stored file."""
+"""Token ids of a chunk of documents."""
 
-import io
 import itertools
 from typing import NamedTuple
 
@@ -10,7 +9,6 @@ import tensorflow as tf
 from tfrecords.corpus.sentences import document_sentences
 from tfrecords.corpus.text_pairs import BETWEEN
 from tfrecords.packing.spans import drop_empty
-from tfrecords.shards.schema import id_dtype
 
 # Sentences tokenized by one call: enough to spread its cost, little memory.
 _BATCH = 8192
@@ -82,26 +80,6 @@ class DocumentTokenizer:
             return text.split(BETWEEN)
         found = document_sentences(text, self._pieces)
         return found[:1] + [self._between + sentence for sentence in found[1:]]
-
-
-def encode(tokens, vocabulary_size):
-    """`Tokens` as the bytes of a NumPy .npz file: ids as narrow as the vocabulary allows, and lengths."""
-    buffer = io.BytesIO()
-    np.savez(
-        buffer,
-        token_ids=tokens.token_ids.astype(id_dtype(vocabulary_size)),
-        sentence_lengths=np.diff(tokens.sentence_splits).astype("<u4"),
-        document_lengths=np.diff(tokens.document_splits).astype("<u4"),
-    )
-    return buffer.getvalue()
-
-
-def decode(data):
-    """The `Tokens` in the bytes that `encode` made."""
-    with np.load(io.BytesIO(data)) as arrays:
-        lengths = arrays["sentence_lengths"], arrays["document_lengths"]
-        splits = [np.concatenate([[0], np.cumsum(part, dtype=np.int64)]) for part in lengths]
-        return Tokens(arrays["token_ids"].astype(np.int32), *splits)
 
 
 def token_counts(chunk, tokens, tokenizer):

@@ -47,8 +47,12 @@ NO_PAIR = 255
 PAIR_TASKS = {"nsp": "next_sentence", "sop": "sentence_order", "none": "none"}
 
 MANIFEST_NAME = "manifest.json"
-TOKENS_MANIFEST_NAME = "tokens.json"
 TOKENIZER_FOLDER = "tokenizer"
+
+
+def shard_name(index):
+    """The file of the shard with this number, from 0."""
+    return f"shard-{index:05}.tfrecord"
 
 
 def packed_pair_task(packing):

@@ -2,54 +2,32 @@
 
 import json
 import shutil
-from typing import NamedTuple
 
 from bert_tf.errors import ConfigError, DataError, RunDirectoryError
 from bert_tf.files import atomic_write, explain_disk_errors
 from bert_tf.parsing import brief, read_json_object
 from bert_tf.tokenizers import load_tokenizer
-from tfrecords.shards.schema import MANIFEST_NAME, TOKENIZER_FOLDER, TOKENS_MANIFEST_NAME
+from tfrecords.shards.manifest import Manifest
+from tfrecords.shards.schema import MANIFEST_NAME, TOKENIZER_FOLDER, shard_name
 from tfrecords.writing.results import UNFINISHED_FOLDER, ChunkResult
 
 _SETTINGS = "settings.json"
+_FILES = "shard-*.tfrecord"
 _OVERWRITE = "--overwrite (in Python: overwrite=True)"
 _ANOTHER = f"choose another folder, or replace it with {_OVERWRITE}"
-
-
-class Kind(NamedTuple):
-    """What a folder holds.
-
-    Attributes:
-        what: the word for its files in messages.
-        manifest: the class of its manifest, with `load`, `save`, `settings`, `corpus`, `files`.
-        manifest_name: the manifest's file.
-        entry: the dataclass of one of `files`.
-        stem, suffix: of the files' names.
-    """
-
-    what: str
-    manifest: type
-    manifest_name: str
-    entry: type
-    stem: str
-    suffix: str
-
-    def file_name(self, index):
-        return f"{self.stem}-{index:05}{self.suffix}"
 
 
 class OutputFolder:
     """Decides what of a folder can be kept. The caller holds the folder's lock.
 
     Args:
-        job: gives `output`, `kind`, `source` and `settings`.
+        job: gives `output`, `source` and `settings`.
     """
 
     def __init__(self, job):
-        self._folder, self._kind = job.output, job.kind
+        self._folder = job.output
         self._settings, self._corpus = job.settings, job.source.corpus
         self._unfinished = self._folder / UNFINISHED_FOLDER
-        self._files = f"{self._kind.stem}-*{self._kind.suffix}"
 
     def prepare(self, overwrite):
         """Makes the folder ready to be written, or to be resumed.
@@ -58,19 +36,15 @@ class OutputFolder:
             The manifest if the folder already holds everything that was asked for, else None.
 
         Raises:
-            RunDirectoryError: the folder holds other files. With `overwrite` they are removed, except files of
-                the other kind, and a tokenizer that is not that of these files.
+            RunDirectoryError: the folder holds other shards. With `overwrite` they are removed, except a tokenizer
+                that is not that of these shards.
         """
-        kind = self._kind
-        for name, what in ((MANIFEST_NAME, "shards"), (TOKENS_MANIFEST_NAME, "a tokenized corpus")):
-            if name != kind.manifest_name and (self._folder / name).exists():
-                raise RunDirectoryError(f"{self._folder} holds {what}, not {kind.what}; choose another folder")
-        for stray in self._folder.glob(f".{kind.stem}-*.tmp"):  # of a process that was killed
+        for stray in self._folder.glob(".shard-*.tmp"):  # of a process that was killed
             stray.unlink()
         if overwrite:
             self._clear(tokenizer=self._check_tokenizer(overwrite))
-        elif (self._folder / kind.manifest_name).exists():
-            manifest = kind.manifest.load(self._folder)
+        elif (self._folder / MANIFEST_NAME).exists():
+            manifest = Manifest.load(self._folder)
             self._check_finished(manifest)
             self._remove_sidecars()
             return manifest
@@ -80,9 +54,9 @@ class OutputFolder:
             except DataError as error:
                 raise RunDirectoryError(f"{error}; {_ANOTHER}") from None
             self._check_settings("the beginning of a run", theirs)
-        elif any(self._folder.glob(self._files)):
+        elif any(self._folder.glob(_FILES)):
             raise RunDirectoryError(
-                f"{self._folder} holds {kind.what} of unknown origin, without {kind.manifest_name}; {_ANOTHER}"
+                f"{self._folder} holds shards of unknown origin, without {MANIFEST_NAME}; {_ANOTHER}"
             )
         self._check_tokenizer()
         with atomic_write(self._unfinished / _SETTINGS) as file:
@@ -91,7 +65,7 @@ class OutputFolder:
 
     def finished_chunk(self, chunk):
         """The `ChunkResult` of a chunk whose file an interrupted run has written; else None."""
-        result = ChunkResult.load(self._folder, self._kind.file_name(chunk.index), self._kind.entry)
+        result = ChunkResult.load(self._folder, shard_name(chunk.index))
         if result is None or result.chunk_sha256 != chunk.sha256:
             return None
         return result if _is_whole(self._folder / result.entry.file, result.entry.bytes) else None
@@ -100,7 +74,7 @@ class OutputFolder:
         """Yields each chunk that has no result yet, and adds the results of the others to `totals`."""
         position = 0
         for chunk in chunks:
-            totals.expect(self._kind.file_name(chunk.index), chunk.position - position)
+            totals.expect(shard_name(chunk.index), chunk.position - position)
             position = chunk.position
             finished = self.finished_chunk(chunk)
             if finished is None:
@@ -111,7 +85,7 @@ class OutputFolder:
     def finish(self, manifest):
         """Writes the manifest, which marks the folder as finished, and removes what is not listed in it."""
         listed = {entry.file for entry in manifest.files}
-        for path in self._folder.glob(self._files):  # empty, or of a corpus that was longer before
+        for path in self._folder.glob(_FILES):  # empty, or of a corpus that was longer before
             if path.name not in listed:
                 path.unlink()
         manifest.save(self._folder)
@@ -125,23 +99,22 @@ class OutputFolder:
     def _clear(self, tokenizer):
         with explain_disk_errors(self._folder):
             # The manifest first: without it, the rest counts as unfinished.
-            (self._folder / self._kind.manifest_name).unlink(missing_ok=True)
+            (self._folder / MANIFEST_NAME).unlink(missing_ok=True)
             if tokenizer:
                 shutil.rmtree(self._folder / TOKENIZER_FOLDER)
             self._remove_sidecars()
-            for path in self._folder.glob(self._files):
+            for path in self._folder.glob(_FILES):
                 path.unlink()
 
     def _check_finished(self, manifest):
-        kind = self._kind
-        self._check_settings(f"finished {kind.what}", manifest.settings)
+        self._check_settings("finished shards", manifest.settings)
         if manifest.corpus != self._corpus:
-            raise RunDirectoryError(f"{self._folder} holds finished {kind.what} of another corpus; {_ANOTHER}")
+            raise RunDirectoryError(f"{self._folder} holds finished shards of another corpus; {_ANOTHER}")
         for entry in manifest.files:
             path = self._folder / entry.file
             if not _is_whole(path, entry.bytes):
                 raise RunDirectoryError(
-                    f"{path} is missing or not of the size in {kind.manifest_name}; write the folder again with {_OVERWRITE}"
+                    f"{path} is missing or not of the size in {MANIFEST_NAME}; write the folder again with {_OVERWRITE}"
                 )
 
     def _check_settings(self, what, theirs):
@@ -176,8 +149,8 @@ class OutputFolder:
     def _recorded_tokenizer(self):
         """The fingerprint of the tokenizer that made the files in the folder; "" where it is not recorded."""
         try:
-            if (self._folder / self._kind.manifest_name).exists():
-                return self._kind.manifest.load(self._folder).tokenizer_fingerprint
+            if (self._folder / MANIFEST_NAME).exists():
+                return Manifest.load(self._folder).tokenizer_fingerprint
             return read_json_object(self._unfinished / _SETTINGS).get("tokenizer", "")
         except DataError:
             return ""

@@ -10,6 +10,7 @@ from bert_tf.config import build
 from bert_tf.errors import UserError
 from bert_tf.files import atomic_write
 from bert_tf.parsing import read_json_object
+from tfrecords.shards.manifest import Shard
 
 UNFINISHED_FOLDER = ".unfinished"
 
@@ -20,12 +21,12 @@ class ChunkResult:
 
     Attributes:
         chunk_sha256: of its text.
-        entry: what the manifest says of its file: a dataclass with `file` and `bytes`.
+        entry: what the manifest says of its file, a `Shard`.
         counts: dict of name to int.
     """
 
     chunk_sha256: str
-    entry: object
+    entry: Shard
     counts: dict
 
     def save(self, folder):
@@ -34,11 +35,11 @@ class ChunkResult:
             json.dump(dataclasses.asdict(self), file)
 
     @classmethod
-    def load(cls, folder, name, entry_class):
+    def load(cls, folder, name):
         """The result for the file `name`; None if its sidecar is missing or damaged."""
         try:
             values = read_json_object(sidecar_path(folder, name))
-            entry = build(entry_class, values.pop("entry"))
+            entry = build(Shard, values.pop("entry"))
             counts = {key: int(count) for key, count in values.pop("counts").items()}
             result = cls(**values, entry=entry, counts=counts)
         except (UserError, ValueError, KeyError, TypeError, AttributeError):
@@ -83,6 +84,6 @@ class Totals:
         # The hundred thousandth file has a longer name.
         return sorted(self.entries, key=lambda entry: (len(entry.file), entry.file))
 
-    def finish(self, what):
+    def finish(self):
         if self._progress:
-            self._progress.finish(f"{len(self.entries):,} {what if len(self.entries) != 1 else what.removesuffix('s')}")
+            self._progress.finish(f"{len(self.entries):,} shard{'s' * (len(self.entries) != 1)}")

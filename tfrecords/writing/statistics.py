@@ -9,7 +9,7 @@ TRUNCATED_HIGH = 0.30
 GIANT_DOCUMENT = 1000  # sentences
 
 
-def summarize_text(counts):
+def summarize(counts):
     """`counts` (the sums of `corpus.tokens.token_counts` over chunks) with rates, ready for JSON.
 
     "duplicate_sentence_rate" is the fraction of sentences that repeat another one of the same shard.
@@ -19,21 +19,12 @@ def summarize_text(counts):
         "unknown_rate": _ratio(counts["unknown_tokens"], counts["tokens"]),
         "duplicate_sentence_rate": _ratio(counts["repeated_sentences"], counts["sentences"]),
         "tokens_per_sentence": _ratio(counts["tokens"], counts["sentences"]),
+        "tokens_per_example": _ratio(counts["example_tokens"], counts["examples"]),
     }
-
-
-def summarize(counts):
-    """`summarize_text` of the counts of all shards, and "tokens_per_example"."""
-    return summarize_text(counts) | {"tokens_per_example": _ratio(counts["example_tokens"], counts["examples"])}
 
 
 def _ratio(part, whole):
     return round(part / whole, 6) if whole else 0.0
-
-
-def report_text(counts):
-    """`TokenizedCorpus.counts` as lines for people; warnings come last and begin with "warning:"."""
-    return _text_lines(counts) + _text_warnings(counts)
 
 
 def report(counts, sequence_length, target_length=0):

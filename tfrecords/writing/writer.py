@@ -1,4 +1,4 @@
-"""From a corpus of text, or its tokens, to a folder of shards, in parallel, restartable.
+"""From a corpus of text to a folder of shards, in parallel, restartable.
 
 `sources` is what is read, `jobs` what is done with it, `workers` (or `beam`) who does it, `output_folder` and
 `results` what an interrupted run left. This file puts them together.
@@ -13,12 +13,12 @@ from bert_tf.hub import local_data
 from bert_tf.progress import Progress
 from bert_tf.remote import writes_to
 from bert_tf.tokenizers import load_tokenizer
-from tfrecords.shards.config import CorpusConfig, ShardsConfig
+from tfrecords.shards.config import ShardsConfig
 from tfrecords.shards.schema import TOKENIZER_FOLDER
-from tfrecords.writing.jobs import ShardJob, TokenJob
+from tfrecords.writing.jobs import ShardJob
 from tfrecords.writing.output_folder import OutputFolder
 from tfrecords.writing.results import Totals
-from tfrecords.writing.sources import TextSource, TokenSource
+from tfrecords.writing.sources import TextSource
 from tfrecords.writing.workers import THREADS, map_unordered
 
 # For a smaller corpus, another process would take longer to start than it saves.
@@ -26,22 +26,19 @@ _SMALL_CORPUS_BYTES = 64 << 20
 
 
 @writes_to("output")
-def write_shards(inputs, output, tokenizer=None, config=None, workers=None, overwrite=False, progress=True, beam=None):
+def write_shards(inputs, output, tokenizer, config=None, workers=None, overwrite=False, progress=True, beam=None):
     """Writes a corpus as shards, a manifest and the tokenizer beside them.
 
     The shards are a function of corpus, tokenizer and config, byte for byte. The number of workers makes no
-    difference, nor whether the corpus is given as text or as the folder that `tokenize_corpus` made of it. A run
-    that was interrupted, even killed, resumes at the first missing shard when it is started again. Memory does not
-    grow with the corpus.
+    difference. A run that was interrupted, even killed, resumes at the first missing shard when it is started
+    again. Memory does not grow with the corpus.
 
     Args:
         inputs: path or list of paths: .txt (blank line between documents), .jsonl, .tsv, .csv,
             each also gzipped, .parquet, folders and globs of them; see `corpus.files.find_files`.
-            Or one folder that `tokenize_corpus` wrote.
         output: folder to write; made if missing. One process at a time.
-        tokenizer: a tokenizer, or a path for `load_tokenizer`; None for that of a tokenized corpus.
-        config: `ShardsConfig`; None for its defaults. The settings of `CorpusConfig` are those of a tokenized
-            corpus; leave them at their defaults for one.
+        tokenizer: a tokenizer, or a path for `load_tokenizer`.
+        config: `ShardsConfig`; None for its defaults.
         workers: how many shards are made at a time, two by each process, the first two by this one; None
             for one per CPU core, or for a small corpus two.
         overwrite: remove other shards that `output` holds.
@@ -56,8 +53,8 @@ def write_shards(inputs, output, tokenizer=None, config=None, workers=None, over
     Raises:
         DataError: a missing, empty or damaged corpus; bytes that are not UTF-8; names the line.
         RunDirectoryError: `output` holds other shards, is in use, cannot be written; a full disk.
-        ConfigError: `workers` below 1; no tokenizer; a setting or tokenizer that a tokenized
-            corpus was not made with; `beam` without Apache Beam, or with `workers`.
+        ConfigError: `workers` below 1; a format that the tokenizer has no special tokens for; `beam` without Apache
+            Beam, or with `workers`.
 
     Example:
         import pathlib
@@ -72,50 +69,13 @@ def write_shards(inputs, output, tokenizer=None, config=None, workers=None, over
     config = config or ShardsConfig()
     _check_workers(workers, beam)
     inputs, output = _paths(inputs, output, beam)
-    source = TokenSource.of(inputs)
-    if source is None:
-        source, tokenizer = _text(inputs, tokenizer, config)
-    else:
-        tokenizer = _loaded(tokenizer or source.folder / TOKENIZER_FOLDER)
-        source.check_tokenizer(tokenizer)
-        config = source.adopt(config)
-    return _run(ShardJob(source, output, tokenizer, config), workers, beam, overwrite, progress)
-
-
-@writes_to("output")
-def tokenize_corpus(inputs, output, tokenizer, config=None, workers=None, overwrite=False, progress=True, beam=None):
-    """Keeps the token ids of a corpus, so that `write_shards` packs it in any format without tokenizing again.
-
-    Parallel, restartable and a function of its arguments as `write_shards` is.
-
-    Args and errors: as of `write_shards`, except that the config is a `CorpusConfig` and the inputs are text.
-
-    Returns:
-        The `TokenizedCorpus`.
-
-    Example:
-        import pathlib
-        from bert_tf.tokenizers import WordPieceTokenizer
-        from tfrecords import ShardsConfig, tokenize_corpus, write_shards
-
-        pathlib.Path("corpus.txt").write_text("the cat sat .\\nthe cat ran .\\n")
-        tokenizer = WordPieceTokenizer("[PAD] [UNK] [CLS] [SEP] [MASK] the cat sat ran .".split())
-        tokenize_corpus("corpus.txt", "tokens", tokenizer)
-        write_shards("tokens", "pairs", config=ShardsConfig(format="segment_pair"))
-        write_shards("tokens", "full", config=ShardsConfig(format="full_sentences"))
-    """
-    config = config or CorpusConfig()
-    _check_workers(workers, beam)
-    inputs, output = _paths(inputs, output, beam)
-    if TokenSource.of(inputs):
-        raise ConfigError(f"{inputs[0]} is tokenized already")
-    source, tokenizer = _text(inputs, tokenizer, config)
-    return _run(TokenJob(source, output, tokenizer, config), workers, beam, overwrite, progress)
+    job = ShardJob(TextSource.of(inputs, config), output, _loaded(tokenizer), config)
+    return _run(job, workers, beam, overwrite, progress)
 
 
 def _run(job, workers, beam, overwrite, progress):
     """Does what is left of a job; returns its manifest."""
-    what, source = job.kind.what, job.source
+    source = job.source
     with lock_directory(job.output):
         folder = OutputFolder(job)
         manifest = folder.prepare(overwrite)
@@ -125,7 +85,7 @@ def _run(job, workers, beam, overwrite, progress):
         if not tokenizer_folder.is_dir() or not any(tokenizer_folder.iterdir()):
             with atomic_folder(tokenizer_folder) as temporary:
                 job.tokenizer.save(temporary)
-        totals = Totals(Progress(f"writing {what}", source.bytes / 1e6, "MB") if progress else None)
+        totals = Totals(Progress("writing shards", source.bytes / 1e6, "MB") if progress else None)
         if beam is None:
             workers = workers or (_cpu_count() if source.bytes >= _SMALL_CORPUS_BYTES else min(_cpu_count(), THREADS))
             for result in map_unordered(job.prepare, folder.chunks_left(source.chunks(), totals), workers):
@@ -134,15 +94,8 @@ def _run(job, workers, beam, overwrite, progress):
             _beam().process(job, folder, list(beam), totals)
         manifest = job.manifest(totals)
         folder.finish(manifest)
-    totals.finish(what)
+    totals.finish()
     return manifest
-
-
-def _text(inputs, tokenizer, config):
-    """A source of text and its tokenizer."""
-    if tokenizer is None:
-        raise ConfigError("a corpus of text needs a tokenizer; train one with `bert-tf vocab`")
-    return TextSource.of(inputs, config), _loaded(tokenizer)
 
 
 def _loaded(tokenizer):
