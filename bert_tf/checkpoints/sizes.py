@@ -1,49 +1,53 @@
-"""Compares the sizes that a configuration claims with the arrays beside it, before a model is built.
+"""What the arrays of a checkpoint allow its configuration to ask for, before a model is built.
 
 A configuration can ask for any amount of memory; arrays cannot: their shapes are checked against the bytes in the file.
 """
 
-import re
+import math
 
 from bert_tf.config import to_dict
 from bert_tf.errors import ConfigError, DataError
-from bert_tf.models.families import family_of
 
 #: Arrays of one checkpoint; the largest published model of these families has under 1,000.
 MAX_ARRAYS = 20_000
+#: Numbers that a model may have beyond four times those of the file: 64 MiB of float32.
+_FREE = 1 << 24
 
 
-def check_sizes(config, shapes, where, scope=""):
-    """Refuses a configuration that asks for other sizes than the arrays have, or for more layers.
+def check_sizes(config, shapes, where):
+    """Refuses a configuration that asks for far more than the file holds; smaller differences are found after building.
 
     Args:
-        config: of the encoder; `Family.expected_shapes` says what it asks for.
-        shapes: dict from the path of a variable to (name of the array, its shape as our variable has it).
+        config: of the model.
+        shapes: dict from the names of the arrays to their shapes.
         where: the checkpoint; begins the message.
-        scope: "generator/" for the generator of an ELECTRA, whose embeddings are the discriminator's.
 
     Raises:
-        DataError: lists what differs.
+        DataError: it asks for more layers than there are arrays, or for over four times as many numbers.
     """
-    function = family_of(config).expected_shapes
-    if function is None:
-        return
-    asked = function(config)
-    numbered = re.sub(r"\\{\w+\\}", r"\\d+", re.escape(scope + asked.layer))
-    layers = {found[0] for path in shapes if (found := re.match(numbered + "/", path))}
-    problems = []
-    if len(layers) < asked.num_layers:
-        problems.append(f"the configuration asks for {asked.num_layers:,} layers, the file holds {len(layers):,}")
-    expected = {p if p.startswith("embeddings/") else scope + p: shape for p, shape in asked.tables.items()}
-    expected |= {layer + path: shape for layer in layers for path, shape in asked.in_layer.items()}
-    for path, (names, shape) in expected.items():
-        if path not in shapes:
-            problems.append(f"nothing fills '{path}', to which the configuration gives the shape {shape}")
-        elif tuple(shapes[path][1]) != shape:
-            name, found = shapes[path]
-            problems.append(f"'{name}' has shape {tuple(found)}; the configuration asks for {shape} ({names})")
-    if problems:
-        raise DataError(f"{where}: the configuration does not fit the weights:\n  " + "\n  ".join(problems))
+    here = sum(math.prod(shape) for shape in shapes.values())
+    layers, least = getattr(config, "num_layers", 0), least_numbers(config)
+    if layers > len(shapes) or least > 4 * here + _FREE:
+        raise DataError(
+            f"{where}: the configuration asks for {layers:,} layers and at least {least:,} numbers, but the file holds "
+            f"{len(shapes):,} arrays with {here:,} numbers; take the configuration that belongs to the weights"
+        )
+
+
+def least_numbers(config):
+    """How many weights a model of this configuration has at least, to within a factor of four; an int."""
+
+    def get(name, default=0):
+        return getattr(config, name, None) or default
+
+    hidden, layers = get("hidden_size"), get("num_layers")
+    if get("share") == "all":  # ALBERT
+        layers = get("num_groups") * get("inner_groups")
+    width = get("embedding_size", get("character_size", hidden))
+    tables = (get("vocabulary_size") + get("max_positions") + get("num_segments")) * width
+    in_layer = hidden * (hidden + get("intermediate_size") + get("units") + get("num_heads") * get("head_size"))
+    filters = sum(count for _, count in get("filters", ()))
+    return tables + layers * in_layer + filters * (hidden + get("highways") * filters)
 
 
 def check_told(maps, config, shapes, scope="model"):

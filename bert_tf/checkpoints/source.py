@@ -11,7 +11,7 @@ from bert_tf.checkpoints.model_garden import OTHER_HEADS, GardenArrays
 from bert_tf.checkpoints.sizes import check_sizes
 from bert_tf.config import build
 from bert_tf.errors import ConfigError, DataError
-from bert_tf.models.electra import GENERATOR, split_pair
+from bert_tf.models.electra import split_pair
 from bert_tf.models.families import FAMILIES, maps_of
 from bert_tf.models.weights import WeightMap, by_path, load_weights, part_of
 from bert_tf.parsing import brief
@@ -96,22 +96,6 @@ class Source:
         """(path, whether transposed) of the variable that an array fills, tied copies too; None for none."""
         name = self.weight_map.canonical(name)
         return self.weight_map.target(self.weight_map.copies.get(name, name))
-
-    def check_sizes(self):
-        """Compares the configuration with the shapes in the file, before a model is built.
-
-        Raises:
-            DataError: it asks for other sizes, or for more layers.
-        """
-        shapes = {}
-        for whole, whole_shape in self.arrays.shapes.items():
-            for name, _, shape in self.weight_map.parts(whole, tuple(whole_shape)):
-                if target := self.place(name):
-                    path, transposed = target
-                    shapes[path] = (whole, tuple(reversed(shape)) if transposed else shape)
-        check_sizes(self.config, shapes, self.path)
-        if self.generator is not None:
-            check_sizes(self.generator, shapes, self.path, GENERATOR)
 
     def fill(self, model, partly=False, fresh=()):
         """Sets all variables of a model of `config`.
@@ -292,5 +276,7 @@ def open_checkpoint(path, family=None):
             arrays, kind = GardenArrays(arrays), "garden"
     weights = record.maps(kind).weights
     source = Source(folder, kind, record.name, config, arrays, weights, padding_id, generator, theirs=theirs or {})
-    source.check_sizes()
+    for each in (config, generator):
+        if each is not None:
+            check_sizes(each, arrays.shapes, path)
     return source

@@ -1,21 +1,18 @@
 """Work in a child process, so that this one can answer signals and show progress meanwhile."""
 
 import ctypes
+import multiprocessing
 import os
-import select
 import signal
-import struct
 import sys
 import time
 
 from bert_tf.errors import UserError
 from bert_tf.progress import Progress
 
-_REPORT = struct.Struct("<QQ")
-_ERROR = (1 << 64) - 1  # sent instead of a total: the text of an error follows
-_LONGEST_ERROR = 4000  # what a pipe takes in one piece
 _TICK_SECONDS = 0.5
 _DIE_WITH_PARENT = 1  # PR_SET_PDEATHSIG of Linux
+_BUG = 70  # the exit status
 
 
 def run_in_child(work, then):
@@ -34,82 +31,69 @@ def run_in_child(work, then):
         UserError: what `work` raises; or the child was ended by a signal.
         Interrupted: this process received a signal; the child is ended.
     """
-    if "tensorflow" in sys.modules or not hasattr(os, "fork"):
-        progress = _Lines(then)
-        work(progress.report)
-        progress.finish()
+    lines = _Lines(then)
+    if "tensorflow" in sys.modules or "fork" not in multiprocessing.get_all_start_methods():
+        work(lines.report)
+        lines.finish()
         return 0
-    sys.stdout.flush()
-    sys.stderr.flush()
-    reading, writing = os.pipe()
-    child = os.fork()
-    if child == 0:
-        os.close(reading)
-        _serve(work, writing)
-    os.close(writing)
+    fork = multiprocessing.get_context("fork")
+    reading, writing = fork.Pipe(duplex=False)
+    child = fork.Process(target=_serve, args=(work, writing))
+    child.start()
+    writing.close()
     try:
-        _follow(reading, _Lines(then))
-        status = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+        _follow(reading, lines)
+        child.join()
     except BaseException:
-        os.kill(child, signal.SIGKILL)
-        os.waitpid(child, 0)
+        child.kill()
+        child.join()
         raise
-    finally:
-        os.close(reading)
-    if status < 0:
-        memory = " (probably out of memory)" if status == -signal.SIGKILL else ""
-        raise UserError(
-            f"the worker process was ended by signal {signal.Signals(-status).name}{memory}; no partial result was kept"
-        )
-    return status
+    if child.exitcode < 0:
+        memory = " (probably out of memory)" if child.exitcode == -signal.SIGKILL else ""
+        name = signal.Signals(-child.exitcode).name
+        raise UserError(f"the worker process was ended by signal {name}{memory}; no partial result was kept")
+    return child.exitcode
 
 
 def _serve(work, writing):
-    """Does the work in the child process; never returns."""
-    status = 70  # of a bug
+    """Does the work in the child process; sends what it reports, or the text of a `UserError`."""
+    os.setpgid(0, 0)  # Ctrl-C is for the parent, which ends this process
+    signal.set_wakeup_fd(-1)
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, signal.SIG_DFL)
+    if sys.platform == "linux":
+        ctypes.CDLL(None).prctl(_DIE_WITH_PARENT, signal.SIGKILL)
+    last = 0.0
+
+    def report(done, total):
+        nonlocal last
+        if done == total or time.monotonic() - last > _TICK_SECONDS:
+            last = time.monotonic()
+            writing.send((done, total))
+
     try:
-        os.setpgid(0, 0)  # Ctrl-C is for the parent, which ends this process
-        signal.set_wakeup_fd(-1)
-        for number in (signal.SIGINT, signal.SIGTERM):
-            signal.signal(number, signal.SIG_DFL)
-        if sys.platform == "linux":
-            ctypes.CDLL(None).prctl(_DIE_WITH_PARENT, signal.SIGKILL)
-        last = 0.0
-
-        def report(done, total):
-            nonlocal last
-            if done == total or time.monotonic() - last > _TICK_SECONDS:
-                last = time.monotonic()
-                os.write(writing, _REPORT.pack(done, total))
-
         work(report)
-        status = 0
     except UserError as error:
-        message = str(error).encode("utf-8", "replace")[:_LONGEST_ERROR]
-        os.write(writing, _REPORT.pack(len(message), _ERROR) + message)
-    except BaseException:
+        writing.send(str(error))
+    except Exception:
         sys.excepthook(*sys.exc_info())
-    finally:
-        sys.stdout.flush()
-        sys.stderr.flush()
-        os._exit(status)
+        sys.exit(_BUG)
 
 
 def _follow(reading, lines):
     """Shows progress until the child closes the pipe; raises the `UserError` that it sends."""
     while True:
-        ready, _, _ = select.select([reading], [], [], _TICK_SECONDS)
-        if not ready:
+        if not reading.poll(_TICK_SECONDS):
             lines.tick()
             continue
-        message = os.read(reading, _REPORT.size)
-        if not message:
+        try:
+            message = reading.recv()
+        except EOFError:
             lines.finish()
             return
-        done, total = _REPORT.unpack(message)
-        if total == _ERROR:
-            raise UserError(os.read(reading, done).decode("utf-8", "replace"))
-        lines.report(done, total)
+        if isinstance(message, str):
+            raise UserError(message)
+        lines.report(*message)
 
 
 class _Lines:

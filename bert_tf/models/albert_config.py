@@ -4,7 +4,7 @@ import dataclasses
 from typing import Literal
 
 from bert_tf.errors import ConfigError
-from bert_tf.models.encoder_config import EncoderConfig, Layers, Positions, Rate, Segments, Width, transformer_shapes
+from bert_tf.models.encoder_config import EncoderConfig, Layers, Positions, Rate, Segments, Width
 from bert_tf.models.family import Family, Preset
 
 
@@ -57,17 +57,6 @@ def _albert(num_layers, hidden_size, num_heads, dropout):
     )
 
 
-def expected_shapes(config):
-    """The `ExpectedShapes` of a configuration."""
-    return transformer_shapes(
-        config,
-        width="embedding_size",
-        segments=config.num_segments,
-        num_layers=config.num_groups * config.inner_groups if config.share == "all" else config.num_layers,
-        layer="transformer_group_{group}_layer_{inner}",
-    )
-
-
 ALBERT = Family(
     name="albert",
     config=AlbertConfig,
@@ -86,5 +75,4 @@ ALBERT = Family(
     },
     checkpoints={"hf": "bert_tf.models.albert:HF", "tf1": "bert_tf.models.albert:TF1"},
     pair_task="sop",
-    expected_shapes=expected_shapes,
 )

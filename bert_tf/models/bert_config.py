@@ -2,7 +2,7 @@
 
 import dataclasses
 
-from bert_tf.models.encoder_config import EncoderConfig, Positions, Segments, published_sizes, transformer_shapes
+from bert_tf.models.encoder_config import EncoderConfig, Positions, Segments, published_sizes
 from bert_tf.models.family import Family, Preset
 
 
@@ -71,5 +71,4 @@ BERT = Family(
     },
     checkpoints={"hf": "bert_tf.models.bert:HF", "tf1": "bert_tf.models.bert:TF1", "garden": "bert_tf.models.bert:TF1"},
     pair_task="nsp",
-    expected_shapes=lambda config: transformer_shapes(config, segments=config.num_segments),
 )

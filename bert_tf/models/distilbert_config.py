@@ -2,7 +2,7 @@
 
 import dataclasses
 
-from bert_tf.models.encoder_config import Activation, EncoderConfig, Positions, published_sizes, transformer_shapes
+from bert_tf.models.encoder_config import Activation, EncoderConfig, Positions, published_sizes
 from bert_tf.models.family import Family, Preset
 from bert_tf.models.task_heads import TaskHead
 
@@ -38,7 +38,6 @@ DISTILBERT = Family(
         ),
     },
     checkpoints={"hf": "bert_tf.models.distilbert:HF"},
-    expected_shapes=transformer_shapes,
     # `DistilBertForSequenceClassification` of the authors' own library.
     heads=lambda config: {"classification": TaskHead("first", activation="relu", dropout=0.2)},
 )

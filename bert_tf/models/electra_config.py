@@ -3,15 +3,7 @@
 import dataclasses
 
 from bert_tf.errors import ConfigError
-from bert_tf.models.encoder_config import (
-    Activation,
-    EncoderConfig,
-    Positions,
-    Segments,
-    Width,
-    published_sizes,
-    transformer_shapes,
-)
+from bert_tf.models.encoder_config import Activation, EncoderConfig, Positions, Segments, Width, published_sizes
 from bert_tf.models.family import Family, Preset
 from bert_tf.models.task_heads import TaskHead
 
@@ -93,7 +85,6 @@ ELECTRA = Family(
     },
     checkpoints={"hf": "bert_tf.models.electra:HF", "tf1": "bert_tf.models.electra:TF1"},
     objective="replaced_token_detection",
-    expected_shapes=lambda config: transformer_shapes(config, "embedding_size", config.num_segments),
     # google-research/electra `finetune/classification/classification_tasks.py`: dropout and a linear layer on the first
     # vector; the kernel has TensorFlow's default initializer. Hugging Face's class has a dense layer before it.
     heads=lambda config: {"classification": TaskHead("pooled", initializer="glorot_uniform")},

@@ -6,7 +6,7 @@ from typing import Annotated
 from bert_tf.config import Range
 from bert_tf.errors import ConfigError
 from bert_tf.models.encoder_config import Activation, Layers, ModelConfig, Positive, Rate, Vocabulary, Width
-from bert_tf.models.family import ExpectedShapes, Family, Preset
+from bert_tf.models.family import Family, Preset
 from bert_tf.models.task_heads import TaskHead
 
 #: bilm-tf's characters, 256 bytes and five marks, and padding words.
@@ -85,28 +85,6 @@ class ElmoConfig(ModelConfig):
         return 4 * self.units
 
 
-def _shapes(config):
-    """The `ExpectedShapes` of an ELMo."""
-    width, half = sum(count for _, count in config.filters), config.hidden_size // 2
-    tables = {
-        "embeddings/character_embeddings": (
-            "vocabulary_size, character_size",
-            (config.vocabulary_size, config.character_size),
-        ),
-        "embeddings/projection/kernel": ("filters, hidden_size / 2", (width, half)),
-    }
-    for i, (size, count) in enumerate(config.filters):
-        path = f"embeddings/convolution_{i}_kernel"
-        tables[path] = ("filters, character_size", (size, config.character_size, count))
-    for i in range(config.highways):
-        tables[f"embeddings/highway_{i}_carry/kernel"] = ("filters", (width, width))
-    layer = {}
-    for direction in ("forward", "backward"):
-        layer[f"{direction}/input_kernel"] = ("hidden_size / 2, units", (half, 4 * config.units))
-        layer[f"{direction}/steps/cell/projection_kernel"] = ("units, hidden_size / 2", (config.units, half))
-    return ExpectedShapes(tables, layer, config.num_layers, layer="lstm_layer_{layer}")
-
-
 def _size(units, half, highways, parameters):
     config = ElmoConfig(units=units, hidden_size=2 * half, highways=highways)
     return Preset(config, parameters, parameters)
@@ -126,7 +104,6 @@ ELMO = Family(
     },
     checkpoints={"bilm": "bert_tf.models.elmo:BILM"},
     objective="bidirectional_lm",
-    expected_shapes=_shapes,
     # Peters et al. give the vectors to the model of the task; a linear layer on their mean is the smallest such model.
     heads=lambda config: {"classification": TaskHead("mean", dropout=0.5), "tagging": TaskHead("tokens", dropout=0.5)},
 )

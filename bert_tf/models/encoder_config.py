@@ -10,7 +10,6 @@ from typing import Annotated, Literal
 
 from bert_tf.config import Range, check_fields
 from bert_tf.errors import ConfigError
-from bert_tf.models.family import ExpectedShapes
 
 Width = Annotated[int, Range(at_least=1, at_most=65_536)]
 Layers = Annotated[int, Range(at_least=1, at_most=1_000)]
@@ -115,31 +114,3 @@ def published_sizes(num_layers, hidden_size, intermediate_size=None):
         "num_heads": hidden_size // 64,
         "intermediate_size": intermediate_size or 4 * hidden_size,
     }
-
-
-def transformer_shapes(
-    config, width="hidden_size", segments=0, rows_before=0, num_layers=None, layer="transformer_layer_{layer}"
-):
-    """The `ExpectedShapes` of BERT and the families with its layers.
-
-    Args:
-        config: has `max_positions`.
-        width: the setting that is the width of the embedding tables; where it is not H, a projection follows.
-        segments: rows of the segment table; 0 for no table.
-        rows_before: rows of the position table before that of the first position.
-        num_layers, layer: see `ExpectedShapes`; None for the configuration's.
-    """
-    hidden, inner, size = config.hidden_size, config.intermediate_size, getattr(config, width)
-    tables = {
-        "embeddings/token_embeddings": (f"vocabulary_size, {width}", (config.vocabulary_size, size)),
-        "embeddings/position_embeddings": (f"max_positions, {width}", (config.max_positions + rows_before, size)),
-    }
-    if segments:
-        tables["embeddings/segment_embeddings"] = (f"num_segments, {width}", (segments, size))
-    if size != hidden:
-        tables["embedding_projection/kernel"] = (f"{width}, hidden_size", (size, hidden))
-    in_layer = {
-        "intermediate/kernel": ("hidden_size, intermediate_size", (hidden, inner)),
-        "attention/query/kernel": ("hidden_size", (hidden, hidden)),
-    }
-    return ExpectedShapes(tables, in_layer, num_layers or config.num_layers, layer)

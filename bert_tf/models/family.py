@@ -55,25 +55,6 @@ class Maps:
 
 
 @dataclasses.dataclass(frozen=True)
-class ExpectedShapes:
-    """The arrays that a configuration asks for: every one whose size is a product of two settings.
-
-    A configuration that asks for other shapes than a checkpoint has is refused before a model is built.
-
-    Args:
-        tables: path of a variable outside the layers -> (the settings that its shape comes from, the shape).
-        in_layer: the same of the variables of one layer, by their paths below it.
-        num_layers: layers that have variables of their own.
-        layer: the path of a layer, with `{words}` for its numbers.
-    """
-
-    tables: Mapping[str, tuple]
-    in_layer: Mapping[str, tuple]
-    num_layers: int
-    layer: str = "transformer_layer_{layer}"
-
-
-@dataclasses.dataclass(frozen=True)
 class Family:
     """One family of models: all that the rest of the library has to know of it.
 
@@ -88,7 +69,6 @@ class Family:
         checkpoints: format ("hf", "tf1", "garden", "numpy", "bilm") -> `Maps`.
         objective: the name of the objective that its published models were pretrained with.
         pair_task: the task of their pair head, as `objective.pair_task` names it; None for no such head.
-        expected_shapes: function from a configuration to its `ExpectedShapes`; None for no such check.
         kind: "encoder", "decoder" or "encoder_decoder": see `bert_tf.models.decoder` and `encoder_decoder`.
         heads: function from a configuration to {kind: `TaskHead`}, the heads that its published models were fine-tuned
             with where they are not BERT's; None for BERT's.
@@ -112,7 +92,6 @@ class Family:
     checkpoints: Mapping[str, Maps | str] = dataclasses.field(default_factory=dict)
     objective: str = "masked_lm"
     pair_task: str | None = None
-    expected_shapes: Callable | None = None
     kind: str = "encoder"
     heads: Callable | None = None
     encoder_alone: Callable | None = None

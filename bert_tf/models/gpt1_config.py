@@ -4,7 +4,6 @@ import dataclasses
 
 from bert_tf.models.encoder_config import EncoderConfig, Positions, Positive, published_sizes
 from bert_tf.models.family import Family, Preset
-from bert_tf.models.gpt2_config import gpt_shapes
 
 
 @dataclasses.dataclass(frozen=True)
@@ -35,6 +34,5 @@ GPT1 = Family(
     sizes={"gpt1": Preset(GPT1Config(40_478, **published_sizes(12, 768)), 116_534_784, 116_534_784)},
     checkpoints={"hf": "bert_tf.models.gpt1:HF", "numpy": "bert_tf.models.gpt1:NUMPY"},
     objective="causal_lm",
-    expected_shapes=gpt_shapes,
     kind="decoder",
 )

@@ -3,7 +3,7 @@
 import dataclasses
 
 from bert_tf.models.encoder_config import EncoderConfig, Positions, Positive, published_sizes
-from bert_tf.models.family import ExpectedShapes, Family, Preset
+from bert_tf.models.family import Family, Preset
 from bert_tf.models.task_heads import TaskHead
 
 
@@ -33,20 +33,6 @@ class GPT2Config(EncoderConfig):
         return self.initializer_range / (2 * self.num_layers) ** 0.5
 
 
-def gpt_shapes(config):
-    """The `ExpectedShapes` of GPT-1 and GPT-2."""
-    hidden, inner = config.hidden_size, config.intermediate_size
-    tables = {
-        "embeddings/token_embeddings": ("vocabulary_size, hidden_size", (config.vocabulary_size, hidden)),
-        "embeddings/position_embeddings": ("max_positions, hidden_size", (config.max_positions, hidden)),
-    }
-    layer = {
-        "intermediate/kernel": ("hidden_size, intermediate_size", (hidden, inner)),
-        "attention/query/kernel": ("hidden_size", (hidden, hidden)),
-    }
-    return ExpectedShapes(tables, layer, config.num_layers)
-
-
 def _size(num_layers, hidden_size, parameters):
     return Preset(GPT2Config(50_257, **published_sizes(num_layers, hidden_size)), parameters, parameters)
 
@@ -64,7 +50,6 @@ GPT2 = Family(
     },
     checkpoints={"hf": "bert_tf.models.gpt2:HF", "tf1": "bert_tf.models.gpt2:TF1"},
     objective="causal_lm",
-    expected_shapes=gpt_shapes,
     kind="decoder",
     # OpenAI published no fine-tuned GPT-2; this is Hugging Face's `score`.
     heads=lambda config: {"classification": TaskHead("pooled", dropout=0.0, bias=False)},

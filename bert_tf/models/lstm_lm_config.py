@@ -6,7 +6,7 @@ from typing import Annotated
 from bert_tf.config import Range
 from bert_tf.errors import ConfigError
 from bert_tf.models.encoder_config import Activation, Layers, ModelConfig, Positive, Rate, Width
-from bert_tf.models.family import ExpectedShapes, Family, Preset
+from bert_tf.models.family import Family, Preset
 from bert_tf.models.task_heads import TaskHead
 
 #: The words of IMDB's reviews, split at `\W+`, that adversarial_text keeps.
@@ -66,16 +66,6 @@ class LstmLMConfig(ModelConfig):
         return 4 * self.hidden_size
 
 
-def _shapes(config):
-    """The `ExpectedShapes` of an LSTM language model."""
-    vocabulary, hidden = config.vocabulary_size, config.hidden_size
-    tables = {"embeddings/token_embeddings": ("vocabulary_size, embedding_size", (vocabulary, config.embedding_size))}
-    if not config.tied:
-        tables["output/kernel"] = ("vocabulary_size, hidden_size", (vocabulary, hidden))
-    layer = {"steps/cell/recurrent_kernel": ("hidden_size", (hidden, 4 * hidden))}
-    return ExpectedShapes(tables, layer, config.num_layers, layer="lstm_layer_{layer}")
-
-
 def _size(embedding_size):
     hidden, words = 1024, IMDB_WORDS
     config = LstmLMConfig(words, hidden_size=hidden, embedding_size=embedding_size)
@@ -92,7 +82,6 @@ LSTM_LM = Family(
     # counts of parameters are published; these are the sums of the formulas.
     sizes={"lm_lstm": _size(512), "lm_lstm_adversarial_text": _size(256)},
     objective="causal_lm",
-    expected_shapes=_shapes,
     kind="decoder",
     # A hidden layer of 512 with dropout of 0.5 (Dai and Le 2015); ReLU as in adversarial_text, which has 30 units.
     heads=lambda config: {"classification": TaskHead("pooled", activation="relu", dropout=0.5, width=512)},

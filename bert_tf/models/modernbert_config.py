@@ -6,7 +6,7 @@ from typing import Annotated, Literal
 from bert_tf.config import Range
 from bert_tf.errors import ConfigError
 from bert_tf.models.encoder_config import Activation, EncoderConfig, Positions, Positive, Rate, published_sizes
-from bert_tf.models.family import ExpectedShapes, Family, Preset
+from bert_tf.models.family import Family, Preset
 from bert_tf.models.task_heads import TaskHead
 
 
@@ -58,17 +58,6 @@ class ModernBertConfig(EncoderConfig):
         return self.initializer_range / (2 * self.num_layers) ** 0.5
 
 
-def expected_shapes(config):
-    """The `ExpectedShapes` of a configuration."""
-    hidden, inner = config.hidden_size, config.intermediate_size
-    tables = {"embeddings/token_embeddings": ("vocabulary_size, hidden_size", (config.vocabulary_size, hidden))}
-    layer = {
-        "intermediate/kernel": ("hidden_size, intermediate_size", (hidden, 2 * inner)),
-        "attention/query_key_value/kernel": ("hidden_size", (hidden, 3 * hidden)),
-    }
-    return ExpectedShapes(tables, layer, config.num_layers)
-
-
 def _heads(config):
     """The heads of `modeling_modernbert.py`: the pretrained layers of the masked LM head, and the output layer."""
     pretrained = {"hidden/kernel": "masked_lm_head/dense/kernel", "layer_norm/gamma": "masked_lm_head/layer_norm/gamma"}
@@ -95,6 +84,5 @@ MODERNBERT = Family(
         ),
     },
     checkpoints={"hf": "bert_tf.models.modernbert:HF"},
-    expected_shapes=expected_shapes,
     heads=_heads,
 )

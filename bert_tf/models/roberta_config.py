@@ -4,15 +4,7 @@ import dataclasses
 from typing import Annotated
 
 from bert_tf.config import Range
-from bert_tf.models.encoder_config import (
-    Activation,
-    EncoderConfig,
-    Positions,
-    Positive,
-    Segments,
-    published_sizes,
-    transformer_shapes,
-)
+from bert_tf.models.encoder_config import Activation, EncoderConfig, Positions, Positive, Segments, published_sizes
 from bert_tf.models.family import Family, Preset
 from bert_tf.models.task_heads import TaskHead
 
@@ -53,9 +45,6 @@ ROBERTA = Family(
         "distilroberta_base": Preset(RobertaConfig(50_265, **published_sizes(6, 768)), 82_118_400, 82_170_201),
     },
     checkpoints={"hf": "bert_tf.models.roberta:HF"},
-    expected_shapes=lambda config: transformer_shapes(
-        config, segments=config.num_segments, rows_before=config.padding_id + 1
-    ),
     # fairseq's RobertaClassificationHead, whose `pooler_dropout` is 0.0 unless it is given; Hugging Face's rate is 0.1.
     heads=lambda config: {"classification": TaskHead("first", activation="tanh", input_dropout=True, dropout=0.0)},
 )

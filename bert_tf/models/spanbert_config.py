@@ -2,7 +2,7 @@
 
 import dataclasses
 
-from bert_tf.models.bert_config import BERT, BertConfig
+from bert_tf.models.bert_config import BertConfig
 from bert_tf.models.encoder_config import Activation, published_sizes
 from bert_tf.models.family import Family, Preset
 
@@ -27,5 +27,4 @@ SPANBERT = Family(
         "spanbert_large": Preset(SpanBertConfig(28_996, **published_sizes(24, 1024)), 333_579_264, 336_998_976),
     },
     checkpoints={"hf": "bert_tf.models.spanbert:HF"},
-    expected_shapes=BERT.expected_shapes,
 )

@@ -7,7 +7,7 @@ from bert_tf.config import Range
 from bert_tf.errors import ConfigError
 from bert_tf.models.encoder_config import Activation, Layers, ModelConfig, Positive, Rate, Width
 from bert_tf.models.family import Family, Preset
-from bert_tf.models.t5_encoder_config import encoder_alone, expected_shapes
+from bert_tf.models.t5_encoder_config import encoder_alone
 
 
 @dataclasses.dataclass(frozen=True)
@@ -106,7 +106,6 @@ T5_FAMILY = Family(
     },
     checkpoints={"hf": "bert_tf.models.t5:HF", "tf1": "bert_tf.models.t5:TF1"},
     objective="denoising",
-    expected_shapes=expected_shapes,
     kind="encoder_decoder",
     encoder_alone=encoder_alone,
 )

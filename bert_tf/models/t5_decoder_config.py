@@ -1,10 +1,9 @@
 """The settings and the record of T5's decoder-only models. No Keras is imported."""
 
 import dataclasses
-import functools
 
 from bert_tf.models.family import Family
-from bert_tf.models.t5_encoder_config import T5StackConfig, expected_shapes
+from bert_tf.models.t5_encoder_config import T5StackConfig
 
 
 @dataclasses.dataclass(frozen=True)
@@ -30,6 +29,5 @@ T5_DECODER = Family(
     config=T5DecoderConfig,
     model="bert_tf.models.t5_decoder:T5Decoder",
     objective="denoising",
-    expected_shapes=functools.partial(expected_shapes, layer="transformer_layer_{layer}"),
     kind="decoder",
 )

@@ -5,7 +5,7 @@ from typing import Annotated
 
 from bert_tf.config import Range
 from bert_tf.models.encoder_config import Activation, Layers, ModelConfig, Positive, Rate, Width
-from bert_tf.models.family import ExpectedShapes, Family
+from bert_tf.models.family import Family
 from bert_tf.models.task_heads import TaskHead
 
 
@@ -60,18 +60,6 @@ def encoder_alone(config):
     return T5EncoderConfig(**{name: getattr(config, name) for name in names})
 
 
-def expected_shapes(config, layer="encoder_layer_{layer}"):
-    """The `ExpectedShapes` of the configuration of a stack."""
-    hidden, heads = config.hidden_size, config.num_heads * config.head_size
-    inner = "gate" if config.gated else "intermediate"
-    tables = {"embeddings/token_embeddings": ("vocabulary_size, hidden_size", (config.vocabulary_size, hidden))}
-    in_layer = {
-        f"{inner}/kernel": ("hidden_size, intermediate_size", (hidden, config.intermediate_size)),
-        "attention/query/kernel": ("hidden_size, num_heads, head_size", (hidden, heads)),
-    }
-    return ExpectedShapes(tables, in_layer, config.num_layers, layer=layer)
-
-
 def _heads(config):
     """No token stands for the text: a head of texts reads the mean of all (Ni et al. 2022, "Sentence-T5")."""
     return {"classification": TaskHead("mean")}
@@ -82,6 +70,5 @@ T5_ENCODER = Family(
     config=T5EncoderConfig,
     model="bert_tf.models.t5_encoder:T5Encoder",
     checkpoints={"hf": "bert_tf.models.t5_encoder:HF"},
-    expected_shapes=expected_shapes,
     heads=_heads,
 )

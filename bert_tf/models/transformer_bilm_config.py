@@ -4,7 +4,7 @@ import dataclasses
 
 from bert_tf.errors import ConfigError
 from bert_tf.models.encoder_config import EncoderConfig, Positions, Positive
-from bert_tf.models.family import ExpectedShapes, Family
+from bert_tf.models.family import Family
 
 
 @dataclasses.dataclass(frozen=True)
@@ -43,21 +43,9 @@ class TransformerBiLMConfig(EncoderConfig):
         return self.hidden_size // 2
 
 
-def _shapes(config):
-    """The `ExpectedShapes` of a configuration."""
-    width, inner = config.direction_size, config.intermediate_size
-    tables = {
-        "embeddings/token_embeddings": ("vocabulary_size, hidden_size / 2", (config.vocabulary_size, width)),
-        "embeddings/position_embeddings": ("max_positions, hidden_size / 2", (config.max_positions, width)),
-    }
-    layer = {"intermediate/kernel": ("hidden_size / 2, intermediate_size", (width, inner))}
-    return ExpectedShapes(tables, layer, config.num_layers, layer="forward_layer_{layer}")
-
-
 TRANSFORMER_BILM = Family(
     name="transformer_bilm",
     config=TransformerBiLMConfig,
     model="bert_tf.models.transformer_bilm:TransformerBiLM",
     objective="bidirectional_lm",
-    expected_shapes=_shapes,
 )

@@ -6,7 +6,7 @@ from typing import Annotated
 from bert_tf.config import Range
 from bert_tf.errors import ConfigError
 from bert_tf.models.encoder_config import EncoderConfig, published_sizes
-from bert_tf.models.family import ExpectedShapes, Family, Preset
+from bert_tf.models.family import Family, Preset
 from bert_tf.models.task_heads import TaskHead
 
 
@@ -43,18 +43,6 @@ class XLNetConfig(EncoderConfig):
             raise ConfigError(f"hidden_size={self.hidden_size} must be even: half sines, half cosines")
 
 
-def expected_shapes(config):
-    """The `ExpectedShapes` of a configuration."""
-    hidden, inner = config.hidden_size, config.intermediate_size
-    tables = {"embeddings/token_embeddings": ("vocabulary_size, hidden_size", (config.vocabulary_size, hidden))}
-    heads = (hidden, config.num_heads, hidden // config.num_heads)
-    layer = {
-        "intermediate/kernel": ("hidden_size, intermediate_size", (hidden, inner)),
-        "attention/query_kernel": ("hidden_size, num_heads", heads),
-    }
-    return ExpectedShapes(tables, layer, config.num_layers)
-
-
 XLNET = Family(
     name="xlnet",
     config=XLNetConfig,
@@ -66,7 +54,6 @@ XLNET = Family(
     },
     checkpoints={"hf": "bert_tf.models.xlnet:HF", "tf1": "bert_tf.models.xlnet:TF1"},
     objective="permutation_lm",
-    expected_shapes=expected_shapes,
     # The pooler is the summary of zihangdai/xlnet. `XLNetForTokenClassification` has no dropout beside the encoder's.
     heads=lambda config: {"tagging": TaskHead("tokens", dropout=0.0)},
 )

@@ -25,16 +25,12 @@ class DataConfig:
         eval_shards: a folder of held-out shards, packed in the same way; None for no evaluation in training.
         eval_batches: how many batches of `train.batch_size` an evaluation reads at most; they are the same ones, with
             the same masks, each time.
-        shard_by: what several workers divide among them. "examples": each global batch, so that batches are the same
-            with any number of workers, and every worker reads all files. "files": the files of an epoch, so that each
-            worker reads only its own; another number of workers then sees other batches.
     """
 
     shards: str = ""
     sequence_length: Annotated[int | None, Range(at_least=1)] = None
     eval_shards: str | None = None
     eval_batches: Annotated[int, Range(at_least=1)] = 50
-    shard_by: Literal["examples", "files"] = "examples"
 
 
 @dataclasses.dataclass(frozen=True)

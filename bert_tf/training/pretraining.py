@@ -147,7 +147,7 @@ def _datasets(config, reader, tokenizer, step, strategy):
 
     def part(index, inputs):
         arguments = {"start_step": step, "corrupt": corrupt, "num_inputs": inputs}
-        return reader.dataset(train.batch_size, train.seed, input_index=index, shard_by=data.shard_by, **arguments)
+        return reader.dataset(train.batch_size, train.seed, input_index=index, **arguments)
 
     dataset = feed(strategy, train.batch_size, part)
     if not data.eval_shards:

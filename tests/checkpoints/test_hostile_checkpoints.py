@@ -73,14 +73,14 @@ def test_the_latest_checkpoint_is_one_of_the_folder(tmp_path):
 
 SIZES = [
     # What the ranges of the settings allow and the file does not hold:
-    ("bert", {"hidden_size": 65_520}, "asks for .* \\(vocabulary_size, hidden_size\\)"),
-    ("bert", {"vocab_size": 9_000_000}, r"asks for \(9000000, 12\)"),
-    ("bert", {"num_hidden_layers": 1000}, "asks for 1,000 layers, the file holds 2"),
-    ("bert", {"intermediate_size": 1 << 20}, "hidden_size, intermediate_size"),
-    ("bert", {"max_position_embeddings": 1 << 24}, "max_positions, hidden_size"),
-    ("bert", {"type_vocab_size": 65_536}, "num_segments, hidden_size"),
-    ("albert", {"num_hidden_groups": 100, "num_hidden_layers": 200}, "asks for 200 layers, the file holds 4"),
-    ("distilbert", {"n_layers": 999}, "asks for 999 layers, the file holds 2"),
+    ("bert", {"hidden_size": 65_520}, "asks for 2 layers and at least"),
+    ("bert", {"vocab_size": 9_000_000}, "asks for 2 layers and at least 108,"),
+    ("bert", {"num_hidden_layers": 1000}, "asks for 1,000 layers and"),
+    ("bert", {"intermediate_size": 1 << 20}, "asks for 2 layers and at least"),
+    ("bert", {"max_position_embeddings": 1 << 24}, "asks for 2 layers and at least"),
+    ("bert", {"type_vocab_size": 65_536}, "has shape"),
+    ("albert", {"num_hidden_groups": 100, "num_hidden_layers": 200}, "asks for 200 layers"),
+    ("distilbert", {"n_layers": 999}, "asks for 999 layers"),
     # What no range allows:
     ("bert", {"vocab_size": 10**12}, "vocabulary_size' is 1000000000000; it must be at least 1 and at most 10,000,000"),
     ("albert", {"num_hidden_layers": 20_000}, "num_layers' is 20000; it must be at least 1 and at most 1,000"),

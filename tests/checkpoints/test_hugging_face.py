@@ -203,7 +203,7 @@ def test_weights_that_do_not_fit(tmp_path):
     with pytest.raises(DataError, match=r"'bert.encoder.layer.1.output.dense.bias' has no place in this model"):
         bert_tf.load(folder)
     folder = copy_of("bert", tmp_path / "missing", num_hidden_layers=3)
-    with pytest.raises(DataError, match="asks for 3 layers, the file holds 2"):
+    with pytest.raises(DataError, match="nothing fills 'transformer_layer_2/attention/"):
         bert_tf.load(folder)
     folder = copy_of("bert", tmp_path / "strange")
     arrays = load_file(folder / "model.safetensors")

@@ -14,7 +14,7 @@ from bert_tf.errors import ConfigError, DataError
 from bert_tf.remote import local_copy
 from bert_tf.tokenizers import load_tokenizer
 from tfrecords.reading import verification
-from tfrecords.reading.input_sharding import INPUT_SHARDINGS
+from tfrecords.reading.input_sharding import InputRows
 from tfrecords.reading.order import ReadingOrder
 from tfrecords.reading.parsing import parse
 from tfrecords.reading.untuned import untuned
@@ -102,7 +102,6 @@ class ShardReader:
         corrupt=None,
         shuffle=True,
         drop_remainder=True,
-        shard_by="examples",
     ):
         """Batches in an order that is a pure function of (seed, step).
 
@@ -121,11 +120,6 @@ class ShardReader:
                 batches afterwards: each row of a feature must depend on its own row alone.
             shuffle: False for the order of the files, for example for evaluation.
             drop_remainder: False to keep a last, shorter batch. True makes every shape static.
-            shard_by: how several inputs divide the examples, see `input_sharding`. "examples": by the rows of each
-                global batch, which are then the same with any number of inputs; each input reads all shards.
-                "files": each input reads an equal part of the shards of each epoch. The global batches then
-                depend on the number of inputs, and a run that resumes with another number sees some
-                examples of that epoch twice and others not.
 
         Returns:
             tf.data.Dataset of dicts; B here is batch_size / num_inputs:
@@ -143,13 +137,11 @@ class ShardReader:
             or what `corrupt` returns for them.
 
         Raises:
-            ConfigError: sizes that do not divide, indices out of range, an unknown `shard_by`.
+            ConfigError: sizes that do not divide; indices out of range.
             DataError: fewer examples than one batch. A damaged shard raises a tf.errors.OpError while
                 iterating; `explain_errors` turns it into this.
         """
         _check_sizes(batch_size, start_step, epochs, input_index, num_inputs, drop_remainder)
-        if shard_by not in INPUT_SHARDINGS:
-            raise ConfigError(f"shard_by is {shard_by!r}; known: {', '.join(INPUT_SHARDINGS)}")
         total = _ENDLESS if epochs is None else epochs * self.num_examples
         if drop_remainder and total < batch_size:
             raise DataError(
@@ -157,7 +149,7 @@ class ShardReader:
                 f"{batch_size}; use a smaller batch or more text"
             )
         order = self._order(seed, shuffle)
-        mine = INPUT_SHARDINGS[shard_by](order, batch_size, start_step, input_index, num_inputs)
+        mine = InputRows(order, batch_size, start_step, input_index, num_inputs)
         per_input = batch_size // num_inputs
 
         # None of it is Python that AutoGraph would have to translate, which takes seconds.
@@ -198,7 +190,7 @@ class ShardReader:
             dict of arrays, at most 1,024 rows of each feature. A damaged shard raises a tf.errors.OpError.
         """
         order = self._order(seed, shuffle=True)
-        mine = INPUT_SHARDINGS["examples"](order, batch_size=1, start_step=0, input_index=0, num_inputs=1)
+        mine = InputRows(order, batch_size=1, start_step=0, input_index=0, num_inputs=1)
         for ordinal in range(order.blocks_per_epoch):
             records, example_index, epoch = self._load_block(order, mine, tf.constant(ordinal, tf.int64))
             for start in range(0, len(records), _ROWS_AT_ONCE):

@@ -4,7 +4,7 @@ The folders are those of the archives that gluebenchmark.com serves, the submiss
 with the columns `index` and `prediction`.
 """
 
-from bert_tf.tasks.benchmarks.benchmark import Benchmark, BenchmarkTask, Submitted
+from bert_tf.tasks.benchmarks.benchmark import Benchmark, BenchmarkTask, Submitted, read_published
 from bert_tf.tasks.benchmarks.glue import GLUE_TASKS
 
 
@@ -31,22 +31,6 @@ _TASKS = (
     _task("stsb", "STS-B", ("pearson", "spearman")),
     _task("wnli", "WNLI", ("accuracy",)),
 )
-
-#: Published results on the dev sets, one number a task: the READMEs of the authors, of transformers for BERT-base and
-#: DistilBERT. MNLI is matched, QQP accuracy; MRPC is F1 for BERT-base and accuracy or F1 as each author reports it.
-_PUBLISHED = {
-    "BERT-base": (84.7, 91.8, 89.6, 69.3, 92.7, 88.6, 56.3, 89.0),
-    "BERT-large": (86.6, 92.3, 91.3, 70.4, 93.2, 88.0, 60.6, 90.0),
-    "RoBERTa-base": (87.6, 92.8, 91.9, 78.7, 94.8, 90.2, 63.6, 91.2),
-    "RoBERTa-large": (90.2, 94.7, 92.2, 86.6, 96.4, 90.9, 68.0, 92.4),
-    "XLNet-base": (86.8, 91.7, 91.4, 74.0, 94.7, 88.2, 60.2, 89.5),
-    "XLNet-large": (89.8, 93.9, 91.8, 83.8, 95.6, 89.2, 63.6, 91.8),
-    "ALBERT-xxlarge": (90.8, 95.3, 92.2, 89.2, 96.9, 90.9, 71.4, 93.0),
-    "ELECTRA-small": (81.3, 88.4, 89.0, 66.7, 91.2, 88.0, 57.0, 87.5),
-    "ELECTRA-base": (88.8, 93.2, 91.5, 82.7, 95.1, 89.5, 67.7, 91.2),
-    "ELECTRA-large": (90.9, 95.0, 92.4, 88.0, 96.9, 90.8, 69.1, 92.6),
-    "DistilBERT-base": (82.1, 89.2, 88.5, 59.9, 91.3, 87.5, 51.3, 86.9),
-}
 
 
 def prediction(name, answer):
@@ -79,10 +63,7 @@ GLUE = Benchmark(
     site="gluebenchmark.com",
     tasks={task.name: task for task in _TASKS},
     from_mnli=("rte", "stsb", "mrpc"),
-    published={
-        model: {task.name: str(number) for task, number in zip(_TASKS, numbers)}
-        for model, numbers in _PUBLISHED.items()
-    },
+    published=read_published("glue"),
     published_note="The published numbers are of the dev sets, too; QQP is accuracy, MRPC accuracy or F1 as each author has it.",
     published_metrics={"qqp": "accuracy", "mrpc": None},
     ending=".tsv",

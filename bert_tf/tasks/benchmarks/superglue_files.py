@@ -9,7 +9,7 @@ import json
 
 from bert_tf.errors import DataError
 from bert_tf.parsing import brief
-from bert_tf.tasks.benchmarks.benchmark import Benchmark, BenchmarkTask, Submitted
+from bert_tf.tasks.benchmarks.benchmark import Benchmark, BenchmarkTask, Submitted, read_published
 from bert_tf.tasks.tables.files import read_table
 
 _ENTAILMENT = ["entailment", "not_entailment"]
@@ -84,17 +84,6 @@ _TASKS = (
     _task("wic", "WiC", ("accuracy",), _WORD_PAIR | {"pooling": "mean"}),
     _task("wsc", "WSC", ("accuracy",), _WORD_PAIR | {"pooling": "attention"}),
 )
-_COLUMNS = ("boolq", "cb", "copa", "multirc", "record", "rte", "wic", "wsc", "AX-b", "AX-g")
-#: Published results. On the test sets: the leaderboard, and table 3 of Wang et al. 2019, whose models are BERT-large and
-#: BERT++, with MNLI before BoolQ, CB and RTE and SWAG before COPA. On the dev sets: fairseq, examples/roberta.
-_PUBLISHED = {
-    "most frequent (test)": "62.3 21.7/48.4 50.0 61.1/0.3 33.4/32.5 50.3 50.0 65.1 0.0 100.0/50.0",
-    "BERT-large (test)": "77.4 75.7/83.6 70.6 70.0/24.1 72.0/71.3 71.7 69.6 64.4 23.0 97.8/51.7",
-    "BERT++ (test)": "79.0 84.8/90.4 73.8 70.0/24.1 72.0/71.3 79.0 69.6 64.4 38.0 99.4/51.4",
-    "RoBERTa-large (dev)": "86.9 -/98.2 94.0 85.7/- - 89.5 75.6 91.3 - -",
-    "RoBERTa-large (test)": "87.1 90.5/95.2 90.6 84.4/52.5 90.6/90.0 88.2 69.9 89.0 - -",
-    "human (test)": "89.0 95.8/98.9 100.0 81.8/51.9 91.7/91.3 93.6 80.0 100.0 77.0 99.3/99.7",
-}
 
 
 def _rows(path):
@@ -170,7 +159,7 @@ SUPERGLUE = Benchmark(
     site="super.gluebenchmark.com",
     tasks={task.name: task for task in _TASKS},
     from_mnli=("boolq", "cb", "rte"),  # BERT++: jiant 1.2.1, scripts/superglue-baselines.sh
-    published={model: dict(zip(_COLUMNS, text.split(), strict=True)) for model, text in _PUBLISHED.items()},
+    published=read_published("superglue"),
     published_note="Each published model says of which sets its numbers are.",
     ending=".jsonl",
     lines=submission_lines,
