@@ -12,7 +12,6 @@ from bert_tf.backend.cpu_kernels import (
     attention_weights,
     cross_entropy,
     largest,
-    lookup,
     product_with_transposed,
 )
 from bert_tf.backend.graph import as_graph

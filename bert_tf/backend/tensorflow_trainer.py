@@ -10,7 +10,6 @@ import keras
 import numpy as np
 import tensorflow as tf
 
-from bert_tf.backend.cpu_kernels import Lookups
 from bert_tf.backend.loops import compiles_for_cpus, use_cpu_kernels
 from bert_tf.backend.randomness import fold_in, step_randomness
 from bert_tf.backend.tpu import check_xla, is_tpu
@@ -234,12 +233,14 @@ class TensorFlowTrainer:
     def _gradients(self, features, weights, seed):
         with use_cpu_kernels(self._kernels):
             randomness = step_randomness(seed, self, recomputes=self._remat)
-            with tf.GradientTape() as tape, randomness, Lookups(tape).watched() as lookups:
+            with tf.GradientTape() as tape, randomness:
                 losses, metrics = self.loss_sums(features, training=True)
                 total = tf.add_n([tf.math.divide_no_nan(losses[n], weights[n]) * self._coefficient(n) for n in losses])
                 if self._scales_loss:
                     total = self.optimizer.scale_loss(total)
-            gradients = lookups.gradients(total, self.trainable_variables)
+            gradients = tape.gradient(total, self.trainable_variables)
+        # Dense ones, because those of looked-up rows are clipped and averaged with the rest.
+        gradients = [None if gradient is None else tf.convert_to_tensor(gradient) for gradient in gradients]
         # Numbers, because Keras would count variables in an attribute as the model's a second time.
         self._with_gradient = [i for i, g in enumerate(gradients) if g is not None]
         return self._stack(losses, metrics), [gradients[i] for i in self._with_gradient]

@@ -3,7 +3,7 @@
 import keras
 from keras import ops
 
-from bert_tf.backend import Dropout, LayerNormalization, lookup
+from bert_tf.backend import Dropout, LayerNormalization
 from bert_tf.errors import ConfigError
 from bert_tf.layers.sinusoidal_positions import SinusoidalPositions
 
@@ -112,7 +112,7 @@ class Embeddings(keras.layers.Layer):
         return 0 if self.padding_id is None else self.padding_id + 1
 
     def call(self, token_ids, segment_ids=None, position_ids=None, training=False):
-        x = lookup(self.token_table, token_ids)  # [B, S, E]
+        x = ops.take(self.token_table, token_ids, axis=0)  # [B, S, E]
         if self.scale != 1.0:
             x = x * self.scale
         if self.sinusoids is not None:

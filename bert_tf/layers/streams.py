@@ -5,7 +5,7 @@ import functools
 import keras
 from keras import ops
 
-from bert_tf.backend import Dropout, lookup
+from bert_tf.backend import Dropout
 from bert_tf.layers.gather import gather_positions
 
 
@@ -52,7 +52,7 @@ class StreamEmbeddings(keras.layers.Layer):
 
     def call(self, token_ids, queries=False, training=False):
         if not queries:
-            x = ops.cast(lookup(self.token_table, token_ids), self.compute_dtype)
+            x = ops.cast(ops.take(self.token_table, token_ids, axis=0), self.compute_dtype)
             return self.dropout(x, training=training)
         batch, count = ops.shape(token_ids)
         x = ops.broadcast_to(ops.cast(self.query_vector, self.compute_dtype), (batch, count, self.size))

@@ -4,8 +4,6 @@ import math
 
 from keras import ops
 
-from bert_tf.backend import lookup
-
 
 def log_uniform_candidates(uniform, vocabulary_size):
     """Token ids drawn with replacement, id k with the probability log((k + 2) / (k + 1)) / log(V + 1).
@@ -52,7 +50,7 @@ def sampled_softmax_sum(x, table, bias, labels, weights, candidates):
     weights = ops.reshape(weights, (-1,))
 
     def of_tokens(ids):
-        vectors = ops.cast(lookup(table, ids), x.dtype)
+        vectors = ops.cast(ops.take(table, ids, axis=0), x.dtype)
         chances = (ops.log1p(1 / (ops.cast(ids, "float32") + 1))) / math.log(size + 1)
         offsets = -ops.log(-ops.expm1(count * ops.log1p(-chances)))
         return vectors, offsets if bias is None else offsets + ops.cast(ops.take(bias, ids, axis=0), "float32")
