@@ -36,9 +36,10 @@ def check_sizes(config, shapes, where):
 
 def least_numbers(config):
     """How many weights a model of this configuration has at least, to within a factor of four; an int."""
+    settings = vars(config)
 
     def get(name, default=0):
-        return getattr(config, name, None) or default
+        return settings.get(name) or default
 
     hidden, layers = get("hidden_size"), get("num_layers")
     if get("share") == "all":  # ALBERT

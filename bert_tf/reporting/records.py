@@ -27,21 +27,21 @@ BENCHMARK = "benchmark.json"
 class Summary:
     """The content of summary.json, which `finetune` returns.
 
-    `metric` is that of the dev file, `test_metric` what tables show of the test file.
+    `metric` is that of the dev file, `test_metric` what tables show of the test file; None: the same.
     """
 
     metric: str
-    test_metric: str
     best: str
     seeds: list
     dev: dict = dataclasses.field(default_factory=dict)
     warnings: list = dataclasses.field(default_factory=list)
     test: dict | None = None
     grid: list | None = None
+    test_metric: str | None = None
 
     def metric_of(self, split):
         """The metric that tables show of "dev" or "test"."""
-        return self.test_metric if split == "test" else self.metric
+        return (split == "test" and self.test_metric) or self.metric
 
 
 @dataclasses.dataclass(frozen=True)

@@ -99,7 +99,7 @@ def write_shards(
         tokenizer_fingerprint=fingerprint,
         vocabulary_size=vocabulary_size,
         sequence_length=sequence_length,
-        packing={"format": "segment_pair"},
+        packing={"format": "segment_pair", "pair": "next_sentence"},
         counts={"examples": len(examples)},
         corpus=[],
         shards=shards,

@@ -35,14 +35,6 @@ def test_another_run_is_refused_with_the_key_that_differs(tmp_path):
         RunDirectory.claim(tmp_path / "run", Config(Train(steps=20)))
 
 
-def test_a_setting_that_is_newer_than_the_run_had_its_default(tmp_path):
-    (tmp_path / "config.yaml").write_text("train: {steps: 10}\n")  # before there was a log_every, say
-    RunDirectory.claim(tmp_path, Config())
-    (tmp_path / "config.yaml").write_text("train: {log_every: 5}\n")
-    with pytest.raises(RunDirectoryError, match="its train.steps is 10, this one's 20"):
-        RunDirectory.claim(tmp_path, Config(Train(steps=20)))
-
-
 def test_a_folder_with_other_files_is_refused(tmp_path):
     (tmp_path / "thesis.tex").write_text("")
     with pytest.raises(RunDirectoryError, match="is not empty and holds no run \\(thesis.tex\\)"):
