@@ -2,27 +2,22 @@
 
 from bert_tf.cli import settings
 from bert_tf.console import table
+from bert_tf.training.benchmark_config import BenchmarkConfig
 
 
 def add_arguments(parser, benchmark):
     """Adds the options of the command that runs a `Benchmark`."""
     parser.add_argument("folder", help="holds a folder for each task")
-    settings.add_config(parser, f"benchmarks/{benchmark.title.lower()}", _config_class)
+    settings.add_config(parser, f"benchmarks/{benchmark.title.lower()}", BenchmarkConfig)
     parser.add_argument("--init-from", help="a pretrained run, a published checkpoint, or hf://owner/name")
     parser.add_argument("--output", required=True, help="folder for the runs, results.json and the submission")
     names = tuple(benchmark.tasks)
     parser.add_argument("--tasks", nargs="+", choices=names, metavar="TASK", help=f"only {', '.join(names)}")
 
 
-def _config_class():
-    from bert_tf.training.benchmark_config import BenchmarkConfig
-
-    return BenchmarkConfig
-
-
 def run(arguments, benchmark):
     """Runs a `Benchmark`, and prints its table."""
-    from bert_tf.training.benchmark_config import BenchmarkConfig, plan_benchmark
+    from bert_tf.training.benchmark_config import plan_benchmark
 
     config = settings.load(BenchmarkConfig, arguments, finetune__init_from=arguments.init_from)
     found, _ = benchmark.find(arguments.folder, arguments.tasks)

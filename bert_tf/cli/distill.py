@@ -21,10 +21,11 @@ in Python:
 """
 
 from bert_tf.cli import settings
+from bert_tf.distillation.distill_config import DistillConfig
 
 
 def add_arguments(parser):
-    settings.add_config(parser, None, _config_class, "distill/soft_labels, with --shards distill/distilbert")
+    settings.add_config(parser, None, DistillConfig, "distill/soft_labels, with --shards distill/distilbert")
     help = "a fine-tuned run, or with --shards a pretrained one; or a published model; sets teacher.path"
     parser.add_argument("--teacher", help=help)
     parser.add_argument("--student", help="a published size such as bert_mini, or a pretrained model to start from")
@@ -34,12 +35,6 @@ def add_arguments(parser):
     parser.add_argument("--test", help="labelled file to evaluate the best epoch on; sets data.test")
     parser.add_argument("--shards", help="folder of 'bert-tf shards', to distil in pretraining; sets data.shards")
     parser.add_argument("--output", required=True, help="run directory: a new one, or one to resume")
-
-
-def _config_class():
-    from bert_tf.distillation import DistillConfig
-
-    return DistillConfig
 
 
 def run(arguments):

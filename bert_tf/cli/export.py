@@ -27,6 +27,8 @@ in Python:
   export_compressed("sentiment", format="litert", quantize="dynamic_int8")
 """
 
+from bert_tf.cli.settings import add_set
+
 
 def add_arguments(parser):
     from bert_tf.tasks import TASKS
@@ -80,12 +82,9 @@ def add_arguments(parser):
     parser.add_argument(
         "--words", choices=("punctuation", "whitespace"), help="tagging: what ends a word (default punctuation)"
     )
-    parser.add_argument(
-        "--set",
-        action="append",
-        default=[],
-        metavar="KEY=VALUE",
-        help="generation: a setting of GenerationConfig (method, max_new_tokens, n_best, top_p, ...), stop_tokens or "
+    add_set(
+        parser,
+        "generation: a setting of GenerationConfig (method, max_new_tokens, n_best, top_p, ...), stop_tokens or "
         "allowed_tokens; question_answering: n_best; may be repeated",
     )
 

@@ -26,10 +26,11 @@ in Python:
 """
 
 from bert_tf.cli import settings
+from bert_tf.training.finetune_config import FinetuneConfig
 
 
 def add_arguments(parser):
-    settings.add_config(parser, "finetune/classification", _config_class)
+    settings.add_config(parser, "finetune/classification", FinetuneConfig)
     parser.add_argument(
         "--init-from", help="the pretrained run directory, a published checkpoint, or hf://owner/name; sets init_from"
     )
@@ -39,16 +40,10 @@ def add_arguments(parser):
     parser.add_argument("--output", required=True, help="run directory: a new one, or one to resume")
 
 
-def _config_class():
-    from bert_tf.training.finetune_config import FinetuneConfig
-
-    return FinetuneConfig
-
-
 def run(arguments):
     from bert_tf import config as configuration
     from bert_tf.tasks import TASKS, check_task
-    from bert_tf.training.finetune_config import FinetuneConfig, check_finetuning
+    from bert_tf.training.finetune_config import check_finetuning
     from bert_tf.training.grid_config import read_grid
 
     mapping = settings.mapping(

@@ -21,6 +21,8 @@ in Python:
   generate(["The state of the Union is"], GenerationConfig(max_new_tokens=40))[0][0].text
 """
 
+from bert_tf.cli.settings import add_set
+
 
 def add_arguments(parser):
     parser.add_argument("run", help="the run of a decoder or encoder-decoder, or a published checkpoint")
@@ -28,13 +30,7 @@ def add_arguments(parser):
     parser.add_argument(
         "--max-new-tokens", type=int, help="the most tokens (default 64, or that of a fine-tuned run; see above)"
     )
-    parser.add_argument(
-        "--set",
-        action="append",
-        default=[],
-        metavar="KEY=VALUE",
-        help="a setting of GenerationConfig: method, temperature, top_k, top_p, seed, beams, n_best, ...",
-    )
+    add_set(parser, "a setting of GenerationConfig: method, temperature, top_k, top_p, seed, beams, n_best, ...")
 
 
 def run(arguments):

@@ -11,6 +11,8 @@ in Python:
   print("\\n".join(inspect_shards("shards", examples=2)))
 """
 
+from bert_tf.cli.settings import add_set
+
 
 def add_arguments(parser):
     parser.add_argument("shards", help="folder written by 'bert-tf shards'")
@@ -25,13 +27,7 @@ def add_arguments(parser):
         default="masked_lm",
         help="or replaced_token_detection, permutation_lm, causal_lm, denoising, text_to_text (default %(default)s)",
     )
-    parser.add_argument(
-        "--set",
-        action="append",
-        default=[],
-        metavar="KEY=VALUE",
-        help="a setting of the masks, e.g. strategy=whole_word; of denoising, e.g. method=drop",
-    )
+    add_set(parser, "a setting of the masks, e.g. strategy=whole_word; of denoising, e.g. method=drop")
 
 
 def run(arguments):

@@ -2,6 +2,7 @@
 
 import dataclasses
 
+from bert_tf.cli.settings import add_set
 from bert_tf.config import apply_overrides, build
 from bert_tf.errors import ConfigError
 from bert_tf.tasks.config import ColumnsConfig
@@ -21,12 +22,9 @@ class _Settings:
 
 def add_arguments(parser):
     parser.add_argument("--batch-size", type=int, default=32, help="examples of a batch (default %(default)s)")
-    parser.add_argument(
-        "--set",
-        action="append",
-        default=[],
-        metavar="KEY=VALUE",
-        help="describe where this file differs from the training file, e.g. --set task.columns.text=document or --set "
+    add_set(
+        parser,
+        "describe where this file differs from the training file, e.g. --set task.columns.text=document or --set "
         "task.columns.format=csv; may be repeated",
     )
 

@@ -14,23 +14,18 @@ in Python:
 
 from bert_tf.cli import settings
 from bert_tf.remote import shown
+from bert_tf.training.pretrain_config import PretrainConfig
 
 
 def add_arguments(parser):
-    settings.add_config(parser, "pretrain/bert_laptop", _config_class)
+    settings.add_config(parser, "pretrain/bert_laptop", PretrainConfig)
     parser.add_argument("--shards", help="folder written by 'bert-tf shards'; sets data.shards")
     parser.add_argument("--eval-shards", help="held-out shards to evaluate on during training; sets data.eval_shards")
     parser.add_argument("--output", required=True, help="run directory: a new one, or one to resume")
 
 
-def _config_class():
-    from bert_tf.training.pretrain_config import PretrainConfig
-
-    return PretrainConfig
-
-
 def run(arguments):
-    from bert_tf.training.pretrain_config import PretrainConfig, check_pretraining
+    from bert_tf.training.pretrain_config import check_pretraining
 
     config = settings.load(
         PretrainConfig, arguments, data__shards=arguments.shards, data__eval_shards=arguments.eval_shards

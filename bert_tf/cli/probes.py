@@ -4,7 +4,14 @@ import dataclasses
 import functools
 from collections.abc import Callable
 
+from absl import logging
+
+from bert_tf import probing
 from bert_tf.errors import ConfigError
+from bert_tf.progress import Progress
+from bert_tf.tasks.config import ColumnsConfig
+from bert_tf.tasks.tagging.files import read_tagged
+from bert_tf.training.loading import load_encoder, load_finetuned, load_pretrained
 
 
 @dataclasses.dataclass(frozen=True)
@@ -33,25 +40,18 @@ class ProbedModel:
 
     @functools.cached_property
     def scorer(self):
-        from bert_tf.probing import text_scorer
-        from bert_tf.training.loading import load_pretrained
-
         loaded = load_pretrained(self.arguments.run, trained=self.trained)
-        scorer = text_scorer(*loaded, self.arguments.batch_size, self.arguments.hide)
+        scorer = probing.text_scorer(*loaded, self.arguments.batch_size, self.arguments.hide)
         self.measure = f": by {scorer.measure}"
         return scorer
 
     @functools.cached_property
     def encoder(self):
         """(encoder, tokenizer)"""
-        from bert_tf.training.loading import load_encoder
-
         return load_encoder(self.arguments.run, self.trained, pooler=False)
 
     def progress(self, unit, total=None):
         """(function(done, total), function that ends it) for the lines of progress of a probe."""
-        from bert_tf.progress import Progress
-
         progress = Progress(self.name, total, unit)
 
         def show(done, of=total):
@@ -80,17 +80,13 @@ def wanted_probes(arguments):
 
 
 def _lama(path, arguments):
-    from bert_tf.probing import cloze_table, read_lama, run_cloze
-
-    questions = read_lama(path, arguments.relations, arguments.most)
-    return AskedProbe(_scored(run_cloze, questions, "questions"), (cloze_table,))
+    questions = probing.read_lama(path, arguments.relations, arguments.most)
+    return AskedProbe(_scored(probing.run_cloze, questions, "questions"), (probing.cloze_table,))
 
 
 def _cloze(name, arguments):
-    from bert_tf.probing import CLOZE_SETS, cloze_table, read_cloze, run_cloze
-
-    questions = read_cloze(CLOZE_SETS.get(name, name), arguments.most)
-    ask = _scored(run_cloze, questions, "questions")
+    questions = probing.read_cloze(probing.CLOZE_SETS.get(name, name), arguments.most)
+    ask = _scored(probing.run_cloze, questions, "questions")
 
     def ask_and_warn(model):
         if model.trained:  # once, not again for random weights
@@ -99,12 +95,10 @@ def _cloze(name, arguments):
             )
         return ask(model)
 
-    return AskedProbe(ask_and_warn, (cloze_table,))
+    return AskedProbe(ask_and_warn, (probing.cloze_table,))
 
 
 def _warn_of_unknown(tokenizer, words):
-    from absl import logging
-
     unknown = [word for word in words if tokenizer.unk_id in tokenizer.encode(word)]
     if unknown:
         logging.warning(
@@ -113,100 +107,62 @@ def _warn_of_unknown(tokenizer, words):
         )  # fmt: skip
 
 
-def _pairs(path, arguments):
-    from bert_tf.probing import pairs_table, read_pairs, run_pairs
-
-    return AskedProbe(_scored(run_pairs, read_pairs(path, arguments.most), "pairs"), (pairs_table,))
-
-
-def _crows_pairs(path, arguments):
-    from bert_tf.probing import crows_pairs_table, read_crows_pairs, run_crows_pairs
-
-    return AskedProbe(_scored(run_crows_pairs, read_crows_pairs(path, arguments.most), "pairs"), (crows_pairs_table,))
-
-
-def _stereoset(path, arguments):
-    from bert_tf.probing import read_stereoset, run_stereoset, stereoset_table
-
-    return AskedProbe(_scored(run_stereoset, read_stereoset(path, arguments.most), "examples"), (stereoset_table,))
-
-
 def _winobias(paths, arguments):
-    from bert_tf.probing import read_winobias, run_winobias, winobias_table
-
-    pairs, skipped = read_winobias(*paths, arguments.most)
-    return AskedProbe(_scored(run_winobias, pairs, "pairs", skipped=skipped), (winobias_table,))
+    pairs, skipped = probing.read_winobias(*paths, arguments.most)
+    return AskedProbe(_scored(probing.run_winobias, pairs, "pairs", skipped=skipped), (probing.winobias_table,))
 
 
 def _ettinger(paths, arguments):
-    from bert_tf.probing import diagnostics_table, read_diagnostic, run_diagnostics
-
-    diagnostics = [read_diagnostic(path, arguments.most) for path in paths]
-    return AskedProbe(_scored(run_diagnostics, diagnostics, "words"), (diagnostics_table,))
+    diagnostics = [probing.read_diagnostic(path, arguments.most) for path in paths]
+    return AskedProbe(_scored(probing.run_diagnostics, diagnostics, "words"), (probing.diagnostics_table,))
 
 
 def _layers(paths, arguments):
-    from bert_tf.probing import layers_table, probe_layers
-    from bert_tf.tasks.config import ColumnsConfig
-    from bert_tf.tasks.tagging.files import read_tagged
-
     files, most = [read_tagged(path, ColumnsConfig(), True) for path in paths], arguments.most
     parts = [(found.words[:most], found.labels[:most]) for found in files]
-    return AskedProbe(_encoded(probe_layers, "classifiers", *parts, batch_size=arguments.batch_size), (layers_table,))
+    ask = _encoded(probing.probe_layers, "classifiers", *parts, batch_size=arguments.batch_size)
+    return AskedProbe(ask, (probing.layers_table,))
 
 
 def _word(word, arguments):
-    from bert_tf.probing import read_uses, run_uses, uses_table
-
-    uses = read_uses(arguments.corpus, word, arguments.most)
+    uses = probing.read_uses(arguments.corpus, word, arguments.most)
     layer = -1 if arguments.layer is None else arguments.layer
-    return AskedProbe(_encoded(run_uses, "texts", uses, layer=layer, batch_size=arguments.batch_size), (uses_table,))
-
-
-def _wic(paths, arguments):
-    from bert_tf.probing import read_wic, run_wic, wic_table
-
-    parts = [read_wic(path, arguments.most) for path in paths]
-    return AskedProbe(_encoded(run_wic, "texts", *parts, batch_size=arguments.batch_size), (wic_table,))
+    ask = _encoded(probing.run_uses, "texts", uses, layer=layer, batch_size=arguments.batch_size)
+    return AskedProbe(ask, (probing.uses_table,))
 
 
 def _heads(path, arguments):
-    from bert_tf.probing import patterns_table, read_trees, relations_table, run_heads
-
-    trees = read_trees(path, arguments.most)
-    return AskedProbe(
-        _encoded(run_heads, "sentences", trees, batch_size=arguments.batch_size), (relations_table, patterns_table)
-    )
+    trees = probing.read_trees(path, arguments.most)
+    ask = _encoded(probing.run_heads, "sentences", trees, batch_size=arguments.batch_size)
+    return AskedProbe(ask, (probing.relations_table, probing.patterns_table))
 
 
 def _head_importance(path, arguments):
-    from bert_tf.probing import head_importance_table, run_head_importance
-    from bert_tf.training.loading import load_finetuned
-
     def ask(model):
         if not model.trained:
             return None
         task, task_model, _ = load_finetuned(arguments.run)
         show, finish = model.progress("examples")
-        result = run_head_importance(task, task_model, task.read(path), arguments.most, progress=show)
+        result = probing.run_head_importance(task, task_model, task.read(path), arguments.most, progress=show)
         finish()
         return result
 
-    return AskedProbe(ask, (head_importance_table,))
+    return AskedProbe(ask, (probing.head_importance_table,))
 
 
-def _trees(paths, arguments):
-    from bert_tf.probing import read_trees, run_structural, structural_table
-
-    parts = [read_trees(path, arguments.most) for path in paths]
-    return AskedProbe(_encoded(run_structural, "epochs", *parts, batch_size=arguments.batch_size), (structural_table,))
+def _of_file(read, run, table, unit):
+    """A probe that scores the examples of one file."""
+    return lambda path, arguments: AskedProbe(_scored(run, read(path, arguments.most), unit), (table,))
 
 
-def _edges(paths, arguments):
-    from bert_tf.probing import edges_table, read_spans, run_edges
+def _of_two_files(read, run, table, unit):
+    """A probe that reads the layers of an encoder for a file to learn from and one to test on."""
 
-    parts = [read_spans(path, arguments.most) for path in paths]
-    return AskedProbe(_encoded(run_edges, "texts", *parts, batch_size=arguments.batch_size), (edges_table,))
+    def make(paths, arguments):
+        parts = [read(path, arguments.most) for path in paths]
+        return AskedProbe(_encoded(run, unit, *parts, batch_size=arguments.batch_size), (table,))
+
+    return make
 
 
 def _scored(function, examples, unit, **options):
@@ -237,16 +193,16 @@ def _encoded(function, unit, *inputs, **options):
 PROBES = {
     "lama": _lama,
     "cloze": _cloze,
-    "pairs": _pairs,
-    "crows_pairs": _crows_pairs,
-    "stereoset": _stereoset,
+    "pairs": _of_file(probing.read_pairs, probing.run_pairs, probing.pairs_table, "pairs"),
+    "crows_pairs": _of_file(probing.read_crows_pairs, probing.run_crows_pairs, probing.crows_pairs_table, "pairs"),
+    "stereoset": _of_file(probing.read_stereoset, probing.run_stereoset, probing.stereoset_table, "examples"),
     "winobias": _winobias,
     "ettinger": _ettinger,
     "layers": _layers,
     "word": _word,
-    "wic": _wic,
+    "wic": _of_two_files(probing.read_wic, probing.run_wic, probing.wic_table, "texts"),
     "heads": _heads,
     "head_importance": _head_importance,
-    "trees": _trees,
-    "edges": _edges,
+    "trees": _of_two_files(probing.read_trees, probing.run_structural, probing.structural_table, "epochs"),
+    "edges": _of_two_files(probing.read_spans, probing.run_edges, probing.edges_table, "texts"),
 }

@@ -18,21 +18,16 @@ in Python:
 """
 
 from bert_tf.cli import settings
+from bert_tf.prompting.prompting_config import PromptingConfig
 
 
 def add_arguments(parser):
     parser.add_argument("run", help="the run of a decoder or encoder-decoder, or a published checkpoint")
-    settings.add_config(parser, "prompts/translation", _config_class)
+    settings.add_config(parser, "prompts/translation", PromptingConfig)
     parser.add_argument("--show", type=int, default=0, metavar="N", help="print the first N prompts with their answers")
     parser.add_argument("--output", help="write a line of JSON for each prompt here")
     parser.add_argument("--json", action="store_true", help="print the result as one line of JSON")
     parser.add_argument("--batch-size", type=int, default=8, help="texts of a batch (default %(default)s)")
-
-
-def _config_class():
-    from bert_tf.prompting.prompting_config import PromptingConfig
-
-    return PromptingConfig
 
 
 def run(arguments):
@@ -41,7 +36,7 @@ def run(arguments):
     from bert_tf.errors import ConfigError
     from bert_tf.files import atomic_write
 
-    config = settings.load(_config_class(), arguments)
+    config = settings.load(PromptingConfig, arguments)
     if arguments.batch_size < 1:
         raise ConfigError(f"--batch-size is {arguments.batch_size}; it must be at least 1")
     if arguments.show < 0 or (arguments.show and arguments.json):

@@ -7,29 +7,25 @@ from bert_tf.errors import ConfigError
 from bert_tf.parsing import brief
 
 
-def add_config(parser, default, make_class, shown_default="%(default)s"):
+def add_config(parser, default, cls, shown_default="%(default)s"):
     """Adds `--config` and `--set`, which a shell can complete.
 
     Args:
         parser: an argparse parser.
         default: the name of the configuration where none is given.
-        make_class: function() -> the dataclass of the configuration, imported when it is asked for.
+        cls: the dataclass of the configuration.
         shown_default: what the help calls the default.
     """
-    named = parser.add_argument(
-        "--config",
-        default=default,
-        help=f"a YAML file, or the name of one that ships with the library (default {shown_default})",
-    )
+    text = f"a YAML file, or the name of one that ships with the library (default {shown_default})"
+    named = parser.add_argument("--config", default=default, help=text)
     named.completer = lambda **_: config.shipped()
-    changed = parser.add_argument(
-        "--set",
-        action="append",
-        default=[],
-        metavar="KEY=VALUE",
-        help="change a setting, e.g. --set train.batch_size=64; may be repeated",
-    )
-    changed.completer = lambda **_: [f"{key}=" for key in config.keys(make_class())]
+    changed = add_set(parser, "change a setting, e.g. --set train.batch_size=64; may be repeated")
+    changed.completer = lambda **_: [f"{key}=" for key in config.keys(cls)]
+
+
+def add_set(parser, help):
+    """Adds `--set KEY=VALUE`, which may be repeated; returns what argparse returns."""
+    return parser.add_argument("--set", action="append", default=[], metavar="KEY=VALUE", help=help)
 
 
 def mapping(arguments, **settings):

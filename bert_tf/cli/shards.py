@@ -27,6 +27,7 @@ in Python:
 
 import argparse
 
+from bert_tf.cli.settings import add_set
 from bert_tf.errors import ConfigError
 
 
@@ -62,9 +63,7 @@ def add_arguments(parser):
     )
     parser.add_argument("--workers", type=int, help="how many shards to write at a time (default: one for each core)")
     parser.add_argument("--overwrite", action="store_true", help="replace existing shards")
-    parser.add_argument(
-        "--set", action="append", default=[], metavar="KEY=VALUE", help="any other setting, e.g. duplicates=5"
-    )
+    add_set(parser, "any other setting, e.g. duplicates=5")
     parser.add_argument("--runner", help="DirectRunner, DataflowRunner, FlinkRunner, SparkRunner, ...: of Apache Beam")
     parser.add_argument(
         "--beam-options",

@@ -24,10 +24,11 @@ in Python:
 from pathlib import Path
 
 from bert_tf.cli import settings
+from bert_tf.training.study_config import StudyConfig
 
 
 def add_arguments(parser):
-    settings.add_config(parser, "ablations/masked_lm", _config_class)
+    settings.add_config(parser, "ablations/masked_lm", StudyConfig)
     parser.add_argument("--corpus", nargs="+", help="files, folders or globs of text to pretrain on")
     parser.add_argument("--held-out", nargs="+", help="held-out text to evaluate the pretraining on")
     parser.add_argument("--tokenizer", help="tokenizer folder or vocab.txt, of the text to pretrain on")
@@ -36,15 +37,8 @@ def add_arguments(parser):
     parser.add_argument("--rows", nargs="+", metavar="ROW", help="run only these rows")
 
 
-def _config_class():
-    from bert_tf.training.study_config import StudyConfig
-
-    return StudyConfig
-
-
 def run(arguments):
     from bert_tf.errors import ConfigError
-    from bert_tf.training.study_config import StudyConfig
     from bert_tf.training.study_plan import plan
 
     config = settings.load(StudyConfig, arguments, init_from=arguments.init_from)

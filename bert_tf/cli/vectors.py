@@ -21,11 +21,12 @@ in Python:
 
 from bert_tf.cli import settings
 from bert_tf.remote import shown
+from bert_tf.vectors.vectors_config import VectorsConfig
 
 
 def add_arguments(parser):
     parser.add_argument("corpus", nargs="+", help="files, folders or globs of text")
-    settings.add_config(parser, "vectors/skip_gram", _config_class)
+    settings.add_config(parser, "vectors/skip_gram", VectorsConfig)
     parser.add_argument("--output", required=True, help="run directory: a new one, or one to resume")
     parser.add_argument(
         "--text-field", default="text", metavar="NAME", help="the field or column that holds the text (default text)"
@@ -40,15 +41,7 @@ def add_arguments(parser):
     )  # fmt: skip
 
 
-def _config_class():
-    from bert_tf.vectors.vectors_config import VectorsConfig
-
-    return VectorsConfig
-
-
 def run(arguments):
-    from bert_tf.vectors.vectors_config import VectorsConfig
-
     config = settings.load(VectorsConfig, arguments, train__workers=arguments.workers)
     from bert_tf.vectors.similarity import WordTable, read_pairs, similarity
     from bert_tf.vectors.training import train_vectors
