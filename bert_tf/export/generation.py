@@ -106,10 +106,8 @@ class ServedGeneration(ServingModule):
     def default_length(cls, model, tokenizer, trained, settings):
         backbone, new = model.backbone, settings.get("max_new_tokens", GenerationConfig.max_new_tokens)
         new = new if isinstance(new, int) else GenerationConfig.max_new_tokens  # another type is refused later
-        prompts, room = (
-            PromptTokenizer(backbone, tokenizer, model.frame(tokenizer)),
-            backbone.config.max_positions - new,
-        )
+        prompts = PromptTokenizer(backbone, tokenizer, model.frame(tokenizer))
+        room = backbone.config.max_positions - new
         if prompts.has_encoder:
             return trained
         return max(1, min(trained if prompts.frame.is_source else max(trained - new, trained // 2), room))

@@ -36,11 +36,9 @@ class GapScorer:
                 f"{model.name} is an encoder-decoder whose tokenizer has no sentinels <extra_id_0> and <extra_id_1>, by which a "
                 "gap is asked for; give a model pretrained with span corruption, such as T5"
             )
-        self.scorer, self.tokenizer, self.batch_size = (
-            TextScorer(model, tokenizer, batch_size, frame),
-            tokenizer,
-            batch_size,
-        )
+        self.scorer = TextScorer(model, tokenizer, batch_size, frame)
+        self.tokenizer = tokenizer
+        self.batch_size = batch_size
 
     def score(self, texts):
         """Refused: such a model fills gaps, and gives no probability of a whole text.

@@ -36,11 +36,9 @@ class NextTokenScorer:
     measure = "log-likelihood"
 
     def __init__(self, model, tokenizer, batch_size=32, frame=None):
-        self.scorer, self.tokenizer, self.batch_size = (
-            TextScorer(model, tokenizer, batch_size, frame),
-            tokenizer,
-            batch_size,
-        )
+        self.scorer = TextScorer(model, tokenizer, batch_size, frame)
+        self.tokenizer = tokenizer
+        self.batch_size = batch_size
 
     @property
     def predicts_first_token(self):

@@ -131,10 +131,8 @@ def train_maps(pairs, config, progress=None):
             chosen = order[start : start + config.batch_size]
             longest = max(len(distances[i]) for i in chosen)
             vectors = np.zeros((layers, len(chosen), longest, width), np.float32)
-            targets, real = (
-                np.zeros((len(chosen), longest, longest), np.float32),
-                np.zeros((len(chosen), longest), np.float32),
-            )
+            targets = np.zeros((len(chosen), longest, longest), np.float32)
+            real = np.zeros((len(chosen), longest), np.float32)
             for row, i in enumerate(chosen):
                 size = len(distances[i])
                 vectors[:, row, :size], targets[row, :size, :size], real[row, :size] = pairs[i][0], distances[i], 1.0

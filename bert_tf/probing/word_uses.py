@@ -207,10 +207,8 @@ def uses_table(result, control=None):
         f"{len(result.uses)} uses, by layer; 0 is the output of the embeddings. The map is the first two principal components of "
         f"layer {result.layer}; distances on it are only part of those between the vectors."
     )
-    columns, figures = (
-        [*map(str, range(len(result.cosine))), "chance"],
-        [grid([word_map(result), *charts]), uses_list(result)],
-    )
+    columns = [*map(str, range(len(result.cosine))), "chance"]
+    figures = [grid([word_map(result), *charts]), uses_list(result)]
     return ProbeTable(f"uses of “{word}”", columns, rows, note, figures, bars=False)
 
 

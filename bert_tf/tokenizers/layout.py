@@ -106,10 +106,8 @@ def with_layout(tokenizer, name):
         )
     roles, added = tokenizer.role_tokens, ()
     if name == "gpt1":
-        roles, added = (
-            roles | {"sep": DELIMITER_TOKEN, "cls": CLASSIFY_TOKEN},
-            (START_TOKEN, DELIMITER_TOKEN, CLASSIFY_TOKEN),
-        )
+        roles = roles | {"sep": DELIMITER_TOKEN, "cls": CLASSIFY_TOKEN}
+        added = (START_TOKEN, DELIMITER_TOKEN, CLASSIFY_TOKEN)
     return type(tokenizer)(
         [*tokenizer.vocabulary, *(token for token in added if token not in tokenizer.vocabulary)],
         tokenizer.merges,

@@ -107,10 +107,8 @@ def _prepare(config, read, folder):
     if files.is_there(folder / "tokenizer"):
         tokenizer = load_tokenizer(folder / "tokenizer")
     else:
-        words, size = (
-            config.vocabulary,
-            config.vocabulary.max_words and config.vocabulary.max_words + len(SPECIAL_TOKENS),
-        )
+        words = config.vocabulary
+        size = config.vocabulary.max_words and config.vocabulary.max_words + len(SPECIAL_TOKENS)
         tokenizer = train_words(read(), size, words.lowercase, words.min_count, show_progress=True)
         with files.explain_disk_errors(folder):
             folder.mkdir(parents=True, exist_ok=True)

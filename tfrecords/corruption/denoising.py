@@ -168,10 +168,8 @@ class DenoisingCorruption:
         length = text.shape[1]
         noise_of, spans_of = self.config.noise(range(length + 1))
         count = tf.reduce_sum(tf.cast(text, tf.int32), axis=1)
-        noise, spans = (
-            tf.gather(tf.constant(noise_of, tf.int32), count),
-            tf.gather(tf.constant(spans_of, tf.int32), count),
-        )
+        noise = tf.gather(tf.constant(noise_of, tf.int32), count)
+        spans = tf.gather(tf.constant(spans_of, tf.int32), count)
         width = max(int(max(spans_of)), 1)
 
         def ends(total, stream):

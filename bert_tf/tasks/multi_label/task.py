@@ -120,11 +120,9 @@ class MultiLabelTask(TextTask):
     def findings(self, examples, outputs):
         """The scores of each label, the calibration over all decisions, and the texts with the most confident errors."""
         logits = np.stack([output["logits"] for output in outputs])
-        labels, predicted, probabilities = (
-            self.label_array(examples) > 0,
-            self._predicted(logits),
-            _probabilities(logits),
-        )
+        labels = self.label_array(examples) > 0
+        predicted = self._predicted(logits)
+        probabilities = _probabilities(logits)
         wrong, confidence = labels != predicted, np.where(predicted, probabilities, 1 - probabilities)
         most = np.max(np.where(wrong, confidence, 0.0), axis=1)
         return self.report(examples, outputs) | {

@@ -58,10 +58,8 @@ class TokenizerJson:
             (added_token(t, f"{self.file}: added_tokens"), t["id"]) for t in content.get("added_tokens") or ()
         ]
         guess = "BPE" if "merges" in self.model else "Unigram" if isinstance(self.model["vocab"], list) else "WordPiece"
-        name, known = (
-            self.model.get("type") or guess,
-            {kind.json_model: kind for kind in KINDS.values() if kind.json_model},
-        )
+        name = self.model.get("type") or guess
+        known = {kind.json_model: kind for kind in KINDS.values() if kind.json_model}
         self.expect("model.type", name, *known)
         self.kind = known[name]
 

@@ -36,10 +36,8 @@ def find_word_spans(tokenizer, text, ids, starts, ends, punctuation=True):
     rows = tf.cast(ids.value_rowids(), tf.int32)
     row, length = tf.gather(row_starts, rows), tf.gather(tf.cast(characters.row_lengths(), tf.int32), rows)
     # Bytes that are no UTF-8 may be counted differently.
-    starts, ends = (
-        starts.with_values(tf.minimum(starts.values, length)),
-        ends.with_values(tf.minimum(ends.values, length)),
-    )
+    starts = starts.with_values(tf.minimum(starts.values, length))
+    ends = ends.with_values(tf.minimum(ends.values, length))
     white = tf.gather(space, row + ends.values) - tf.gather(space, row + starts.values)
     seen = ends.values - starts.values > white
     rows, row, ids, starts, ends = (
