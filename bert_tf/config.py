@@ -276,6 +276,15 @@ def keys(cls, prefix=""):
     return list(dict.fromkeys(found))
 
 
+def flat(mapping, prefix=""):
+    """{"train.batch_size": 32, ...} of nested dicts."""
+    found = {}
+    for key, value in mapping.items():
+        nested = isinstance(value, dict) and value
+        found |= flat(value, f"{prefix}{key}.") if nested else {f"{prefix}{key}": value}
+    return found
+
+
 def _shipped_folders():
     package = Path(__file__).parent
     # Installed from a wheel the folder lies inside the package; in a checkout, beside it.

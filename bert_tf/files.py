@@ -213,11 +213,7 @@ def explain_reading(path, error_class=DataError):
     try:
         yield
     except OSError as error:
-        reason = (
-            "there is no such file"
-            if error.errno == errno.ENOENT
-            else _REASONS.get(error.errno, error.strerror or error)
-        )
+        reason = (_REASONS | {errno.ENOENT: "there is no such file"}).get(error.errno, error.strerror or error)
         raise error_class(f"cannot read {path}: {reason}") from None
 
 

@@ -73,11 +73,9 @@ def local_data(path):
     Raises:
         DataError: as `local_model`; or nothing in it ends as text does.
     """
-    return (
-        _fetched(str(path), "datasets", tuple(f"*{ending}" for ending in DATA))
-        if is_address(path)
-        else local_copy(path)
-    )
+    if not is_address(path):
+        return local_copy(path)
+    return _fetched(str(path), "datasets", tuple(f"*{ending}" for ending in DATA))
 
 
 def local_file(path):

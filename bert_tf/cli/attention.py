@@ -16,10 +16,11 @@ in Python:
 
 
 def add_arguments(parser):
-    parser.add_argument("run", help="a run, or a published checkpoint")
-    parser.add_argument("text", help="at most 128 tokens")
-    parser.add_argument("--pair", metavar="TEXT", help="a second text, read with the first as a pair")
-    parser.add_argument("--output", default="attention.html", help="the file to write (default %(default)s)")
+    add = parser.add_argument
+    add("run", help="a run, or a published checkpoint")
+    add("text", help="at most 128 tokens")
+    add("--pair", metavar="TEXT", help="a second text, read with the first as a pair")
+    add("--output", default="attention.html", help="the file to write (default %(default)s)")
 
 
 def run(arguments):

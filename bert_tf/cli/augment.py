@@ -25,30 +25,25 @@ from bert_tf.cli import labelled
 
 
 def add_arguments(parser):
-    parser.add_argument("file", help="TSV, CSV, JSON or Parquet with texts or pairs, or .txt with a text a line")
-    parser.add_argument(
-        "--model", required=True, help="a run pretrained with masked LM, or a published checkpoint with that head"
-    )
-    parser.add_argument(
+    add = parser.add_argument
+    add("file", help="TSV, CSV, JSON or Parquet with texts or pairs, or .txt with a text a line")
+    add("--model", required=True, help="a run pretrained with masked LM, or a published checkpoint with that head")
+    add(
         "--vectors",
         help="word vectors, of 'bert-tf vectors' or a file of GloVe, word2vec or fastText, for words of several tokens; without them those words stay",
     )
-    parser.add_argument("--output", required=True, help="the file to write, .jsonl")
-    parser.add_argument("--copies", type=int, default=20, help="versions of each text (default %(default)s)")
-    parser.add_argument(
-        "--rate", type=float, default=0.4, help="the probability that a word is replaced (default %(default)s)"
-    )
-    parser.add_argument(
-        "--candidates", type=int, default=15, help="how many words are drawn from (default %(default)s)"
-    )
-    parser.add_argument(
+    add("--output", required=True, help="the file to write, .jsonl")
+    add("--copies", type=int, default=20, help="versions of each text (default %(default)s)")
+    add("--rate", type=float, default=0.4, help="the probability that a word is replaced (default %(default)s)")
+    add("--candidates", type=int, default=15, help="how many words are drawn from (default %(default)s)")
+    add(
         "--stop-words",
         default="english",
         metavar="FILE",
         help="a file of words that stay, a word a line; or 'none' (default: those of English that scikit-learn lists)",
     )
-    parser.add_argument("--unlabelled", action="store_true", help="the file has no labels, or they are not wanted")
-    parser.add_argument("--seed", type=int, default=0, help="of the draws (default %(default)s)")
+    add("--unlabelled", action="store_true", help="the file has no labels, or they are not wanted")
+    add("--seed", type=int, default=0, help="of the draws (default %(default)s)")
     labelled.add_arguments(parser)
 
 

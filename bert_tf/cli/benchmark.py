@@ -7,12 +7,13 @@ from bert_tf.training.benchmark_config import BenchmarkConfig
 
 def add_arguments(parser, benchmark):
     """Adds the options of the command that runs a `Benchmark`."""
-    parser.add_argument("folder", help="holds a folder for each task")
+    add = parser.add_argument
+    add("folder", help="holds a folder for each task")
     settings.add_config(parser, f"benchmarks/{benchmark.title.lower()}", BenchmarkConfig)
-    parser.add_argument("--init-from", help="a pretrained run, a published checkpoint, or hf://owner/name")
-    parser.add_argument("--output", required=True, help="folder for the runs, results.json and the submission")
+    add("--init-from", help="a pretrained run, a published checkpoint, or hf://owner/name")
+    add("--output", required=True, help="folder for the runs, results.json and the submission")
     names = tuple(benchmark.tasks)
-    parser.add_argument("--tasks", nargs="+", choices=names, metavar="TASK", help=f"only {', '.join(names)}")
+    add("--tasks", nargs="+", choices=names, metavar="TASK", help=f"only {', '.join(names)}")
 
 
 def run(arguments, benchmark):

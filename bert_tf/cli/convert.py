@@ -24,14 +24,15 @@ in Python:
 
 
 def add_arguments(parser):
-    parser.add_argument("source", help="a checkpoint, a run directory, or hf://owner/name")
-    parser.add_argument("output", help="a folder that does not exist yet, or is empty; for word vectors a file")
+    add = parser.add_argument
+    add("source", help="a checkpoint, a run directory, or hf://owner/name")
+    add("output", help="a folder that does not exist yet, or is empty; for word vectors a file")
     formats = ("run", "hf", "tf1", "numpy", "bilm", "word2vec", "word2vec_binary", "glove")
-    parser.add_argument("--to", choices=formats, default="run", help="what to write (default %(default)s)")
-    parser.add_argument(
+    add("--to", choices=formats, default="run", help="what to write (default %(default)s)")
+    add(
         "--family", help="the model family, if the files do not name it or name another (SpanBERT is published as bert)"
     )
-    parser.add_argument(
+    add(
         "--encoder-only",
         action="store_true",
         help="write the encoder without pretraining heads and without the head of a fine-tuned run",

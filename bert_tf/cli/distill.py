@@ -25,16 +25,17 @@ from bert_tf.distillation.distill_config import DistillConfig
 
 
 def add_arguments(parser):
+    add = parser.add_argument
     settings.add_config(parser, None, DistillConfig, "distill/soft_labels, with --shards distill/distilbert")
     help = "a fine-tuned run, or with --shards a pretrained one; or a published model; sets teacher.path"
-    parser.add_argument("--teacher", help=help)
-    parser.add_argument("--student", help="a published size such as bert_mini, or a pretrained model to start from")
-    parser.add_argument("--train", help="labelled training file; sets data.train")
-    parser.add_argument("--unlabelled", help="texts without labels, for the teacher to label; sets data.unlabelled")
-    parser.add_argument("--dev", help="labelled file that chooses the best epoch; sets data.dev")
-    parser.add_argument("--test", help="labelled file to evaluate the best epoch on; sets data.test")
-    parser.add_argument("--shards", help="folder of 'bert-tf shards', to distil in pretraining; sets data.shards")
-    parser.add_argument("--output", required=True, help="run directory: a new one, or one to resume")
+    add("--teacher", help=help)
+    add("--student", help="a published size such as bert_mini, or a pretrained model to start from")
+    add("--train", help="labelled training file; sets data.train")
+    add("--unlabelled", help="texts without labels, for the teacher to label; sets data.unlabelled")
+    add("--dev", help="labelled file that chooses the best epoch; sets data.dev")
+    add("--test", help="labelled file to evaluate the best epoch on; sets data.test")
+    add("--shards", help="folder of 'bert-tf shards', to distil in pretraining; sets data.shards")
+    add("--output", required=True, help="run directory: a new one, or one to resume")
 
 
 def run(arguments):

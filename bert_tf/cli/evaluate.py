@@ -23,10 +23,11 @@ REPORT_LABELS = 20
 
 
 def add_arguments(parser):
-    parser.add_argument("run", help="the fine-tuned run directory, or a Hugging Face directory of a fine-tuned class")
-    parser.add_argument("file", help="a labelled file in the format of the training file")
-    parser.add_argument("--report", action="store_true", help="print the scores of each label, however many there are")
-    parser.add_argument("--json", action="store_true", help="print everything as one line of JSON")
+    add = parser.add_argument
+    add("run", help="the fine-tuned run directory, or a Hugging Face directory of a fine-tuned class")
+    add("file", help="a labelled file in the format of the training file")
+    add("--report", action="store_true", help="print the scores of each label, however many there are")
+    add("--json", action="store_true", help="print everything as one line of JSON")
     labelled.add_arguments(parser)
 
 

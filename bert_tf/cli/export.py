@@ -31,26 +31,25 @@ from bert_tf.cli.settings import add_set
 
 
 def add_arguments(parser):
+    add = parser.add_argument
     from bert_tf.tasks import TASKS
 
     kinds = (*TASKS, "masked_lm", "generation", "embedding")
-    parser.add_argument("run", help="the run directory, or a published checkpoint")
-    parser.add_argument(
-        "--kind", choices=kinds, help="what the export computes (default: the task or objective of the run)"
-    )
-    parser.add_argument("--output", help="the folder that holds the versions (default RUN/export)")
-    parser.add_argument("--version", type=int, help="version number (default: the newest version plus one)")
-    parser.add_argument(
+    add("run", help="the run directory, or a published checkpoint")
+    add("--kind", choices=kinds, help="what the export computes (default: the task or objective of the run)")
+    add("--output", help="the folder that holds the versions (default RUN/export)")
+    add("--version", type=int, help="version number (default: the newest version plus one)")
+    add(
         "--sequence-length",
         type=int,
         help="truncate texts to this number of tokens (default: the length of the training)",
     )
-    parser.add_argument(
+    add(
         "--static",
         action="store_true",
         help="pad every text to the sequence length, for GPU and TPU (default: to the longest text of a batch)",
     )
-    parser.add_argument(
+    add(
         "--precision",
         default="auto",
         choices=("auto", "float32", "mixed_bfloat16"),
@@ -76,12 +75,8 @@ def add_arguments(parser):
     )
     compressed.add_argument("--dev", help="a labelled file to compare on (default: the dev file of the run)")
     compressed.add_argument("--texts", help="a file without labels to compare on")
-    parser.add_argument(
-        "--top-k", type=int, help="masked_lm: answers for each mask (default 5); generation: the setting top_k"
-    )
-    parser.add_argument(
-        "--words", choices=("punctuation", "whitespace"), help="tagging: what ends a word (default punctuation)"
-    )
+    add("--top-k", type=int, help="masked_lm: answers for each mask (default 5); generation: the setting top_k")
+    add("--words", choices=("punctuation", "whitespace"), help="tagging: what ends a word (default punctuation)")
     add_set(
         parser,
         "generation: a setting of GenerationConfig (method, max_new_tokens, n_best, top_p, ...), stop_tokens or "

@@ -30,14 +30,13 @@ from bert_tf.training.finetune_config import FinetuneConfig
 
 
 def add_arguments(parser):
+    add = parser.add_argument
     settings.add_config(parser, "finetune/classification", FinetuneConfig)
-    parser.add_argument(
-        "--init-from", help="the pretrained run directory, a published checkpoint, or hf://owner/name; sets init_from"
-    )
-    parser.add_argument("--train", help="labelled training file; sets data.train")
-    parser.add_argument("--dev", help="labelled file that chooses the best epoch; sets data.dev")
-    parser.add_argument("--test", help="labelled file to evaluate the best epoch on; sets data.test")
-    parser.add_argument("--output", required=True, help="run directory: a new one, or one to resume")
+    add("--init-from", help="the pretrained run directory, a published checkpoint, or hf://owner/name; sets init_from")
+    add("--train", help="labelled training file; sets data.train")
+    add("--dev", help="labelled file that chooses the best epoch; sets data.dev")
+    add("--test", help="labelled file to evaluate the best epoch on; sets data.test")
+    add("--output", required=True, help="run directory: a new one, or one to resume")
 
 
 def run(arguments):

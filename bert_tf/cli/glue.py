@@ -19,16 +19,10 @@ in Python:
   run_benchmark(GLUE, settings, "GLUE", "glue")
 """
 
+import functools
+
 from bert_tf.cli import benchmark
+from bert_tf.tasks.benchmarks.glue_files import GLUE
 
-
-def add_arguments(parser):
-    from bert_tf.tasks.benchmarks.glue_files import GLUE
-
-    benchmark.add_arguments(parser, GLUE)
-
-
-def run(arguments):
-    from bert_tf.tasks.benchmarks.glue_files import GLUE
-
-    benchmark.run(arguments, GLUE)
+add_arguments = functools.partial(benchmark.add_arguments, benchmark=GLUE)
+run = functools.partial(benchmark.run, benchmark=GLUE)

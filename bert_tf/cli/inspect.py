@@ -15,14 +15,13 @@ from bert_tf.cli.settings import add_set
 
 
 def add_arguments(parser):
-    parser.add_argument("shards", help="folder written by 'bert-tf shards'")
-    parser.add_argument("--examples", type=int, default=3, help="number of examples to print (default %(default)s)")
-    parser.add_argument("--example-index", type=int, help="print only this example")
-    parser.add_argument("--epoch", type=int, default=0, help="masks differ from epoch to epoch (default %(default)s)")
-    parser.add_argument(
-        "--seed", type=int, default=0, help="the seed of the masks: train.seed of a run (default %(default)s)"
-    )
-    parser.add_argument(
+    add = parser.add_argument
+    add("shards", help="folder written by 'bert-tf shards'")
+    add("--examples", type=int, default=3, help="number of examples to print (default %(default)s)")
+    add("--example-index", type=int, help="print only this example")
+    add("--epoch", type=int, default=0, help="masks differ from epoch to epoch (default %(default)s)")
+    add("--seed", type=int, default=0, help="the seed of the masks: train.seed of a run (default %(default)s)")
+    add(
         "--objective",
         default="masked_lm",
         help="or replaced_token_detection, permutation_lm, causal_lm, denoising, text_to_text (default %(default)s)",

@@ -42,22 +42,11 @@ COMMANDS = {
 }
 #: Commands whose --output may be a remote folder; the others write to this machine.
 REMOTE = ("shards", "vectors", "pretrain", "finetune", "distill", "glue", "superglue", "study", "export")
-#: Commands that resume when they are run again after an interruption.
-RESUMABLE = (
-    "quickstart",
-    "shards",
-    "vectors",
-    "pretrain",
-    "finetune",
-    "augment",
-    "distill",
-    "glue",
-    "superglue",
-    "study",
-)
 #: Commands that train with TensorFlow. oneDNN makes that 1.2 to 1.4 times as fast on CPUs with AVX2, where TensorFlow
 #: leaves it off (tests/benchmarks/README.md).
 TRAINING = ("pretrain", "finetune", "distill", "glue", "superglue", "study")
+#: Commands that resume when they are run again after an interruption.
+RESUMABLE = (*TRAINING, "quickstart", "shards", "vectors", "augment")
 
 LOG_LEVELS = ("debug", "info", "warning", "error")
 

@@ -26,17 +26,16 @@ from bert_tf.cli import labelled
 
 
 def add_arguments(parser):
-    parser.add_argument("run", help="the fine-tuned run directory, or a Hugging Face directory of a fine-tuned class")
-    parser.add_argument("text", nargs="*", help="sentences")
-    parser.add_argument(
-        "--pair", nargs=2, action="append", default=[], metavar=("FIRST", "SECOND"), help="a pair; may be repeated"
-    )
-    parser.add_argument("--file", help="TSV, CSV, JSON, CoNLL, or .txt with one text a line; labels are not needed")
-    parser.add_argument(
+    add = parser.add_argument
+    add("run", help="the fine-tuned run directory, or a Hugging Face directory of a fine-tuned class")
+    add("text", nargs="*", help="sentences")
+    add("--pair", nargs=2, action="append", default=[], metavar=("FIRST", "SECOND"), help="a pair; may be repeated")
+    add("--file", help="TSV, CSV, JSON, CoNLL, or .txt with one text a line; labels are not needed")
+    add(
         "--output",
         help="write the answers here instead of printing them; of tagging as CoNLL where it ends with .conll, .conllu, .iob or .bio",
     )
-    parser.add_argument(
+    add(
         "--official",
         metavar="JSON",
         help="also write the answers as the official scorer of the data set reads them: of question answering an object "

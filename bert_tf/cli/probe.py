@@ -37,67 +37,48 @@ in Python:
 
 
 def add_arguments(parser):
-    parser.add_argument(
+    add = parser.add_argument
+    add(
         "run",
         help="a pretraining run, or a published checkpoint with its pretraining head; for --head-importance a fine-tuned one",
     )
-    parser.add_argument(
-        "--cloze", metavar="SET", help="english, korean, or a file with the columns kind, text, answers, options"
-    )
-    parser.add_argument(
-        "--lama", metavar="PATH", help="a .jsonl file of LAMA, or a folder of them: asked as cloze questions"
-    )
-    parser.add_argument(
-        "--relations", metavar="FILE", help="of --lama: relations.jsonl with the templates of relations"
-    )
-    parser.add_argument(
-        "--pairs", metavar="FILE", help="BLiMP's zip or folder, or a file of sentence_good and sentence_bad"
-    )
-    parser.add_argument("--crows-pairs", metavar="FILE", help="crows_pairs_anonymized.csv")
-    parser.add_argument("--stereoset", metavar="FILE", help="StereoSet's dev.json")
-    parser.add_argument(
-        "--winobias", nargs=2, metavar=("PRO", "ANTI"), help="two files of WinoBias with the same sentences"
-    )
-    parser.add_argument("--ettinger", nargs="+", metavar="FILE", help="CPRAG-102.tsv, ROLE-88.tsv, NEG-136-*.tsv")
-    parser.add_argument(
+    add("--cloze", metavar="SET", help="english, korean, or a file with the columns kind, text, answers, options")
+    add("--lama", metavar="PATH", help="a .jsonl file of LAMA, or a folder of them: asked as cloze questions")
+    add("--relations", metavar="FILE", help="of --lama: relations.jsonl with the templates of relations")
+    add("--pairs", metavar="FILE", help="BLiMP's zip or folder, or a file of sentence_good and sentence_bad")
+    add("--crows-pairs", metavar="FILE", help="crows_pairs_anonymized.csv")
+    add("--stereoset", metavar="FILE", help="StereoSet's dev.json")
+    add("--winobias", nargs=2, metavar=("PRO", "ANTI"), help="two files of WinoBias with the same sentences")
+    add("--ettinger", nargs="+", metavar="FILE", help="CPRAG-102.tsv, ROLE-88.tsv, NEG-136-*.tsv")
+    add(
         "--layers",
         nargs=2,
         metavar=("TRAIN", "TEST"),
         help="files of tagged words, as `bert-tf finetune` reads them (CoNLL, CoNLL-U)",
     )
-    parser.add_argument("--word", help="a word, whose uses in --corpus are compared: a map, neighbours, senses")
-    parser.add_argument(
-        "--corpus", metavar="FILE", help="of --word: a text a line, or the columns text and perhaps sense"
-    )
-    parser.add_argument("--layer", type=int, metavar="N", help="of --word: the layer of the map (default: the last)")
-    parser.add_argument(
-        "--wic", nargs=2, metavar=("TRAIN", "TEST"), help="WiC's train.jsonl and val.jsonl: senses by cosines"
-    )
-    parser.add_argument("--heads", metavar="FILE", help="CoNLL-U: which attention heads follow relations and positions")
-    parser.add_argument(
-        "--head-importance", metavar="FILE", help="a labelled file of the task: how much the loss depends on each head"
-    )
-    parser.add_argument(
-        "--trees", nargs=2, metavar=("TRAIN", "TEST"), help="CoNLL-U: are the distances in trees in the vectors?"
-    )
-    parser.add_argument(
-        "--edges", nargs=2, metavar=("TRAIN", "TEST"), help="JSON lines with text or words, spans and label"
-    )
-    parser.add_argument(
+    add("--word", help="a word, whose uses in --corpus are compared: a map, neighbours, senses")
+    add("--corpus", metavar="FILE", help="of --word: a text a line, or the columns text and perhaps sense")
+    add("--layer", type=int, metavar="N", help="of --word: the layer of the map (default: the last)")
+    add("--wic", nargs=2, metavar=("TRAIN", "TEST"), help="WiC's train.jsonl and val.jsonl: senses by cosines")
+    add("--heads", metavar="FILE", help="CoNLL-U: which attention heads follow relations and positions")
+    add("--head-importance", metavar="FILE", help="a labelled file of the task: how much the loss depends on each head")
+    add("--trees", nargs=2, metavar=("TRAIN", "TEST"), help="CoNLL-U: are the distances in trees in the vectors?")
+    add("--edges", nargs=2, metavar=("TRAIN", "TEST"), help="JSON lines with text or words, spans and label")
+    add(
         "--most",
         type=int,
         metavar="N",
         help="the first N questions, pairs, uses, sentences or examples of each file (default: all)",
     )
-    parser.add_argument(
+    add(
         "--hide",
         choices=("word", "token"),
         default="word",
         help="hide the later tokens of a word, too, or each token alone, as Salazar et al. 2020 (default %(default)s)",
     )
-    parser.add_argument("--no-control", action="store_true", help="leave out the same model with random weights")
-    parser.add_argument("--batch-size", type=int, default=32, help="sequences of a batch (default %(default)s)")
-    parser.add_argument(
+    add("--no-control", action="store_true", help="leave out the same model with random weights")
+    add("--batch-size", type=int, default=32, help="sequences of a batch (default %(default)s)")
+    add(
         "--output",
         default="probe.html",
         metavar="FILE",

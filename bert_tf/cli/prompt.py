@@ -22,12 +22,13 @@ from bert_tf.prompting.prompting_config import PromptingConfig
 
 
 def add_arguments(parser):
-    parser.add_argument("run", help="the run of a decoder or encoder-decoder, or a published checkpoint")
+    add = parser.add_argument
+    add("run", help="the run of a decoder or encoder-decoder, or a published checkpoint")
     settings.add_config(parser, "prompts/translation", PromptingConfig)
-    parser.add_argument("--show", type=int, default=0, metavar="N", help="print the first N prompts with their answers")
-    parser.add_argument("--output", help="write a line of JSON for each prompt here")
-    parser.add_argument("--json", action="store_true", help="print the result as one line of JSON")
-    parser.add_argument("--batch-size", type=int, default=8, help="texts of a batch (default %(default)s)")
+    add("--show", type=int, default=0, metavar="N", help="print the first N prompts with their answers")
+    add("--output", help="write a line of JSON for each prompt here")
+    add("--json", action="store_true", help="print the result as one line of JSON")
+    add("--batch-size", type=int, default=8, help="texts of a batch (default %(default)s)")
 
 
 def run(arguments):

@@ -40,12 +40,11 @@ for text, label, p in zip(sys.argv[2:], answer["label"].numpy(), answer["probabi
 
 
 def add_arguments(parser):
-    parser.add_argument("--output", default="quickstart", help="folder for all results (default ./%(default)s)")
-    parser.add_argument("--pretrain-steps", type=int, default=1000, help="updates of pretraining (default %(default)s)")
-    parser.add_argument("--epochs", type=int, default=3, help="epochs of fine-tuning (default %(default)s)")
-    parser.add_argument(
-        "--vocabulary-size", type=int, default=4000, help="entries of the vocabulary (default %(default)s)"
-    )
+    add = parser.add_argument
+    add("--output", default="quickstart", help="folder for all results (default ./%(default)s)")
+    add("--pretrain-steps", type=int, default=1000, help="updates of pretraining (default %(default)s)")
+    add("--epochs", type=int, default=3, help="epochs of fine-tuning (default %(default)s)")
+    add("--vocabulary-size", type=int, default=4000, help="entries of the vocabulary (default %(default)s)")
 
 
 def run(arguments):

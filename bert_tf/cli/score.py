@@ -29,16 +29,17 @@ COLUMNS = ("log_likelihood", "tokens", "is_greedy", "context", "continuation")
 
 
 def add_arguments(parser):
-    parser.add_argument("run", help="the run of a decoder or encoder-decoder, or a published checkpoint")
-    parser.add_argument("text", nargs="*", metavar="CONTEXT CONTINUATION", help="one pair")
-    parser.add_argument("--file", help="pairs in the columns context and continuation: TSV, CSV or JSON lines")
-    parser.add_argument("--output", help="write the scored pairs here, .tsv or .jsonl, instead of printing them")
-    parser.add_argument("--corpus", nargs="+", help=".txt, .jsonl, .tsv, .csv (also .gz), .parquet, folders, globs")
-    parser.add_argument("--text-field", default="text", help="field or column of the text (default %(default)s)")
-    parser.add_argument("--length", type=int, help="tokens of a window (default: the sequence length of pretraining)")
-    parser.add_argument("--stride", type=int, help="tokens between two windows (default: length - 1)")
-    parser.add_argument("--batch-size", type=int, default=8, help="sequences of a batch (default %(default)s)")
-    parser.add_argument("--json", action="store_true", help="print the perplexity as one line of JSON")
+    add = parser.add_argument
+    add("run", help="the run of a decoder or encoder-decoder, or a published checkpoint")
+    add("text", nargs="*", metavar="CONTEXT CONTINUATION", help="one pair")
+    add("--file", help="pairs in the columns context and continuation: TSV, CSV or JSON lines")
+    add("--output", help="write the scored pairs here, .tsv or .jsonl, instead of printing them")
+    add("--corpus", nargs="+", help=".txt, .jsonl, .tsv, .csv (also .gz), .parquet, folders, globs")
+    add("--text-field", default="text", help="field or column of the text (default %(default)s)")
+    add("--length", type=int, help="tokens of a window (default: the sequence length of pretraining)")
+    add("--stride", type=int, help="tokens between two windows (default: length - 1)")
+    add("--batch-size", type=int, default=8, help="sequences of a batch (default %(default)s)")
+    add("--json", action="store_true", help="print the perplexity as one line of JSON")
 
 
 def run(arguments):

@@ -32,40 +32,39 @@ from bert_tf.errors import ConfigError
 
 
 def add_arguments(parser):
-    parser.add_argument("corpus", nargs="+", help="files, folders or globs of text")
-    parser.add_argument("--tokenizer", required=True, help="tokenizer folder or vocab.txt")
-    parser.add_argument("--output", required=True, help="folder for the shards")
-    parser.add_argument(
-        "--sequence-length", type=int, help="tokens of an example, special tokens included (default 128)"
-    )
-    parser.add_argument(
+    add = parser.add_argument
+    add("corpus", nargs="+", help="files, folders or globs of text")
+    add("--tokenizer", required=True, help="tokenizer folder or vocab.txt")
+    add("--output", required=True, help="folder for the shards")
+    add("--sequence-length", type=int, help="tokens of an example, special tokens included (default 128)")
+    add(
         "--format",
         help="segment_pair (default), sentence_pair, electra, xlnet, full_sentences, doc_sentences, token_blocks or "
         "text_pairs",
     )
-    parser.add_argument(
+    add(
         "--target-length",
         type=int,
         help="text_pairs: tokens of a target (default: those of a source, --sequence-length)",
     )
-    parser.add_argument("--pair-task", help="the task that pairs get labels for: nsp (default), sop or none")
-    parser.add_argument(
+    add("--pair-task", help="the task that pairs get labels for: nsp (default), sop or none")
+    add(
         "--text-field",
         metavar="NAME",
         help="the .jsonl field or the column that holds the text (default text, or the one column of a usual name); a "
         "number from 0 for a .tsv or .csv without a header",
     )
-    parser.add_argument("--one-document-a-line", action="store_true", help="in .txt files every line is a document")
-    parser.add_argument(
+    add("--one-document-a-line", action="store_true", help="in .txt files every line is a document")
+    add(
         "--keep-text",
         action="store_true",
         help="keep line ends, indentation and all other white space; a .txt is one document (for causal LM)",
     )
-    parser.add_argument("--workers", type=int, help="how many shards to write at a time (default: one for each core)")
-    parser.add_argument("--overwrite", action="store_true", help="replace existing shards")
+    add("--workers", type=int, help="how many shards to write at a time (default: one for each core)")
+    add("--overwrite", action="store_true", help="replace existing shards")
     add_set(parser, "any other setting, e.g. duplicates=5")
-    parser.add_argument("--runner", help="DirectRunner, DataflowRunner, FlinkRunner, SparkRunner, ...: of Apache Beam")
-    parser.add_argument(
+    add("--runner", help="DirectRunner, DataflowRunner, FlinkRunner, SparkRunner, ...: of Apache Beam")
+    add(
         "--beam-options",
         nargs=argparse.REMAINDER,
         default=[],

@@ -28,13 +28,14 @@ from bert_tf.training.study_config import StudyConfig
 
 
 def add_arguments(parser):
+    add = parser.add_argument
     settings.add_config(parser, "ablations/masked_lm", StudyConfig)
-    parser.add_argument("--corpus", nargs="+", help="files, folders or globs of text to pretrain on")
-    parser.add_argument("--held-out", nargs="+", help="held-out text to evaluate the pretraining on")
-    parser.add_argument("--tokenizer", help="tokenizer folder or vocab.txt, of the text to pretrain on")
-    parser.add_argument("--init-from", help="the model that a study without shards fine-tunes; sets init_from")
-    parser.add_argument("--output", required=True, help="folder for shards, runs and results.json")
-    parser.add_argument("--rows", nargs="+", metavar="ROW", help="run only these rows")
+    add("--corpus", nargs="+", help="files, folders or globs of text to pretrain on")
+    add("--held-out", nargs="+", help="held-out text to evaluate the pretraining on")
+    add("--tokenizer", help="tokenizer folder or vocab.txt, of the text to pretrain on")
+    add("--init-from", help="the model that a study without shards fine-tunes; sets init_from")
+    add("--output", required=True, help="folder for shards, runs and results.json")
+    add("--rows", nargs="+", metavar="ROW", help="run only these rows")
 
 
 def run(arguments):

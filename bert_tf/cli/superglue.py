@@ -23,16 +23,10 @@ in Python:
   run_benchmark(SUPERGLUE, settings, "SuperGLUE", "superglue")
 """
 
+import functools
+
 from bert_tf.cli import benchmark
+from bert_tf.tasks.benchmarks.superglue_files import SUPERGLUE
 
-
-def add_arguments(parser):
-    from bert_tf.tasks.benchmarks.superglue_files import SUPERGLUE
-
-    benchmark.add_arguments(parser, SUPERGLUE)
-
-
-def run(arguments):
-    from bert_tf.tasks.benchmarks.superglue_files import SUPERGLUE
-
-    benchmark.run(arguments, SUPERGLUE)
+add_arguments = functools.partial(benchmark.add_arguments, benchmark=SUPERGLUE)
+run = functools.partial(benchmark.run, benchmark=SUPERGLUE)

@@ -25,17 +25,14 @@ from bert_tf.vectors.vectors_config import VectorsConfig
 
 
 def add_arguments(parser):
-    parser.add_argument("corpus", nargs="+", help="files, folders or globs of text")
+    add = parser.add_argument
+    add("corpus", nargs="+", help="files, folders or globs of text")
     settings.add_config(parser, "vectors/skip_gram", VectorsConfig)
-    parser.add_argument("--output", required=True, help="run directory: a new one, or one to resume")
-    parser.add_argument(
-        "--text-field", default="text", metavar="NAME", help="the field or column that holds the text (default text)"
-    )
-    parser.add_argument("--replace-invalid", action="store_true", help="replace bytes that are not UTF-8 by U+FFFD")
-    parser.add_argument(
-        "--workers", type=int, help="processes that train (default: one on each core); sets train.workers"
-    )
-    parser.add_argument(
+    add("--output", required=True, help="run directory: a new one, or one to resume")
+    add("--text-field", default="text", metavar="NAME", help="the field or column that holds the text (default text)")
+    add("--replace-invalid", action="store_true", help="replace bytes that are not UTF-8 by U+FFFD")
+    add("--workers", type=int, help="processes that train (default: one on each core); sets train.workers")
+    add(
         "--similarity", action="append", default=[], metavar="FILE",
         help="print how well the vectors agree with judged word pairs (word, word, number); may be repeated",
     )  # fmt: skip

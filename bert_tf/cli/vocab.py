@@ -28,47 +28,46 @@ SIZE = 30522  # BERT's
 
 
 def add_arguments(parser):
-    parser.add_argument(
-        "corpus", nargs="*", help=f"files, folders or globs of text; none with --kind {_without_corpus()}"
-    )
-    parser.add_argument("--output", required=True, help="folder for the tokenizer")
-    parser.add_argument("--size", type=int, help=f"entries of the vocabulary (default {SIZE})")
+    add = parser.add_argument
+    add("corpus", nargs="*", help=f"files, folders or globs of text; none with --kind {_without_corpus()}")
+    add("--output", required=True, help="folder for the tokenizer")
+    add("--size", type=int, help=f"entries of the vocabulary (default {SIZE})")
     families = "; ".join(f"{name}: {trainer.families}" for name, trainer in trainers().items())
-    parser.add_argument(
+    add(
         "--kind",
         choices=tuple(trainers()),
         default="wordpiece",
         help=f"kind of tokenizer (default %(default)s). {families}",
     )
-    parser.add_argument(
+    add(
         "--cased",
         action="store_true",
         help=f"{_names('cased')}: keep case and accents; Hangul then stays in whole syllables, decomposed "
         "text (as macOS writes it) is composed",
     )
-    parser.add_argument(
+    add(
         "--alphabet",
         type=int,
         metavar="N",
         help=f"{_names('has_alphabet')}: keep only the N most frequent characters; the others become [UNK] "
         "(default 1000, or as many as cover 99.995%% of the text, up to a third of --size)",
     )
-    parser.add_argument(
+    add(
         "--sentinels",
         type=int,
         metavar="N",
         help=f"{_names('has_special_tokens')}: N of the --size are T5's sentinels <extra_id_0>, ..., which its objective "
         "needs (default 0)",
     )
-    parser.add_argument(
+    add(
         "--text-field",
         default="text",
         metavar="NAME",
         help="the .jsonl field or the column that holds the text (default text, or the one column of a usual name); a "
         "number from 0 for a .tsv or .csv without a header",
     )
-    parser.add_argument("--overwrite", action="store_true", help="replace an existing tokenizer")
-    parser.add_argument("--replace-invalid", action="store_true", help="replace bytes that are not UTF-8 by U+FFFD")
+    add("--overwrite", action="store_true", help="replace an existing tokenizer")
+    add("--replace-invalid", action="store_true", help="replace bytes that are not UTF-8 by U+FFFD")
 
 
 def run(arguments):

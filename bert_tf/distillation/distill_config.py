@@ -11,6 +11,7 @@ from bert_tf.objectives.masked_lm_config import MaskedLMConfig
 from bert_tf.objectives.objective import ObjectiveConfig
 from bert_tf.tasks.record import TASKS
 from bert_tf.training.finetune_config import FinetuneConfig, FinetuneDataConfig
+from bert_tf.training.optimizer_config import check_accumulation
 from bert_tf.training.pretrain_config import DataConfig, PretrainConfig, check_training
 
 
@@ -150,8 +151,7 @@ def check_distillation(config):
     if config.task.get("kind") not in (None, *TASKS):
         raise ConfigError(f"task.kind is {config.task['kind']!r}; leave it out: it is the teacher's")
     train = config.train
-    if train.batch_size % train.accumulation_steps:
-        raise ConfigError(f"train.batch_size={train.batch_size} must be a multiple of train.accumulation_steps")
+    check_accumulation(train)
     for key in ("freeze", "lora_rank"):
         if getattr(train, key) is not None:
             raise ConfigError(f"train.{key} does not apply to distillation, which trains the whole student; remove it")

@@ -1,17 +1,15 @@
 """The settings, sizes and records of T5 1.0, T5 1.1, mT5 and ByT5. No Keras is imported."""
 
 import dataclasses
-from typing import Annotated
 
-from bert_tf.config import Range
 from bert_tf.errors import ConfigError
-from bert_tf.models.encoder_config import Activation, Layers, ModelConfig, Positive, Rate, Width
+from bert_tf.models.encoder_config import Layers
 from bert_tf.models.family import Family, Preset
-from bert_tf.models.t5_encoder_config import encoder_alone
+from bert_tf.models.t5_encoder_config import T5StackConfig, encoder_alone
 
 
 @dataclasses.dataclass(frozen=True)
-class T5Config(ModelConfig):
+class T5Config(T5StackConfig):
     """The settings of a T5.
 
     Args:
@@ -39,19 +37,9 @@ class T5Config(ModelConfig):
         T5Config(100, 16, num_layers=2, num_heads=2, head_size=8, intermediate_size=32)
     """
 
-    num_layers: Layers
-    num_heads: Width
-    head_size: Width
-    intermediate_size: Annotated[int, Range(at_least=1, at_most=1 << 20)]
     num_decoder_layers: Layers | None = None
-    activation: Activation = "relu"
-    gated: bool = False
     tied: bool = True
     share_layers: bool = False
-    dropout: Rate = 0.1
-    layer_norm_epsilon: Positive = 1e-6
-    num_buckets: Annotated[int, Range(at_least=4, at_most=65_536)] = 32
-    max_distance: Annotated[int, Range(at_least=4, at_most=1 << 24)] = 128
 
     def __post_init__(self):
         super().__post_init__()
@@ -62,15 +50,11 @@ class T5Config(ModelConfig):
                 f"share_layers needs as many layers in both, got {self.num_layers} and {self.num_decoder_layers}"
             )
 
-    @property
-    def initializer_range(self):
-        """Of keys, values and the first kernels of the feed-forward networks; heads of tasks read it, too."""
-        return self.hidden_size**-0.5
-
 
 def _size(vocabulary_size, hidden, inner, heads, head_size, layers, parameters, newer=True, decoder_layers=None):
-    newer = {"activation": "gelu_tanh", "gated": True, "tied": False} if newer else {}
-    config = T5Config(vocabulary_size, hidden, layers, heads, head_size, inner, decoder_layers, **newer)
+    others = {"activation": "gelu_tanh", "gated": True, "tied": False} if newer else {}
+    others["num_decoder_layers"] = decoder_layers
+    config = T5Config(vocabulary_size, hidden, layers, heads, head_size, inner, **others)
     return Preset(config, parameters, parameters)
 
 

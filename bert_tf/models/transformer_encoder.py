@@ -225,10 +225,4 @@ def transformer_blocks(config, dtype):
 
 def bert_pooler(config, dtype):
     """BERT's pooler: a tanh layer on the first vector."""
-    return Pooler(
-        size=config.hidden_size,
-        activation="tanh",
-        initializer_range=config.initializer_range,
-        dtype=dtype,
-        name="pooler",
-    )
+    return Pooler(config.hidden_size, "tanh", config.initializer_range, dtype=dtype, name="pooler")

@@ -35,13 +35,9 @@ def _errors(findings):
     known = "wrong" in findings
     if not errors:
         return h("p", "No example is wrong.") if known else None
-    title = (
-        "Most confident errors"
-        if any("confidence" in e for e in errors)
-        else "Worst errors"
-        if known
-        else "Largest errors"
-    )
+    title = "Worst errors" if known else "Largest errors"
+    if any("confidence" in error for error in errors):
+        title = "Most confident errors"
     parts = [h("h3", title)]
     if known:
         parts.append(h("p", f"{len(errors)} of the {number_text(findings['wrong'])} wrong ones.", class_="note"))

@@ -34,13 +34,8 @@ def settings_of(run):
 def tile(name, value, spread, baselines):
     """One number, large, with (name, number) pairs of baselines below it."""
     others = [h("p", f"{baseline} ", number(known), class_="quiet") for baseline, known in baselines]
-    return h(
-        "div",
-        h("p", breakable(name), class_="name"),
-        h("p", number(value, spread), class_="value"),
-        others,
-        class_="tile",
-    )
+    lines = [h("p", breakable(name), class_="name"), h("p", number(value, spread), class_="value"), others]
+    return h("div", lines, class_="tile")
 
 
 def line_labels(names):

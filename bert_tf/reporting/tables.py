@@ -2,6 +2,7 @@
 
 import json
 
+from bert_tf.config import flat
 from bert_tf.reporting.axes import number_text
 from bert_tf.reporting.charts import finite
 from bert_tf.reporting.document import details
@@ -161,15 +162,6 @@ def confusion_table(names, counts):
         class_="note",
     )
     return h("div", h("h3", "Confusion"), note, table(["", *names], rows, "matrix"))
-
-
-def flat(config, prefix=""):
-    """{"train.batch_size": 32, ...} of nested dicts."""
-    found = {}
-    for key, value in config.items():
-        nested = isinstance(value, dict) and value
-        found |= flat(value, f"{prefix}{key}.") if nested else {f"{prefix}{key}": value}
-    return found
 
 
 def setting_text(value):

@@ -7,7 +7,7 @@ from bert_tf.config import Range, check
 from bert_tf.errors import ConfigError
 from bert_tf.models.families import above_table
 from bert_tf.tasks.record import check_task
-from bert_tf.training.optimizer_config import AdamConfig, OptimizerConfig
+from bert_tf.training.optimizer_config import AdamConfig, OptimizerConfig, check_accumulation
 
 
 @dataclasses.dataclass(frozen=True)
@@ -126,11 +126,7 @@ def check_finetuning(config):
     ):
         if not value:
             raise ConfigError(f"{key} must be given")
-    if config.train.batch_size % config.train.accumulation_steps:
-        raise ConfigError(
-            f"train.batch_size={config.train.batch_size} cannot be cut into train.accumulation_steps="
-            f"{config.train.accumulation_steps} equal parts"
-        )
+    check_accumulation(config.train)
     _check_recipe(config.train)
     _check_encoder(config)
     task = check_task(config.task)

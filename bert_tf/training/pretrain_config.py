@@ -11,7 +11,7 @@ from bert_tf.errors import ConfigError
 from bert_tf.models.families import build_config, family_of
 from bert_tf.objectives.masked_lm_config import MaskedLMConfig
 from bert_tf.objectives.objective import ObjectiveConfig, check_backbone_kind
-from bert_tf.training.optimizer_config import AdamConfig, OptimizerConfig
+from bert_tf.training.optimizer_config import AdamConfig, OptimizerConfig, check_accumulation
 
 
 @dataclasses.dataclass(frozen=True)
@@ -143,8 +143,4 @@ def check_training(train):
             "train.init_fresh names parts that train.init_from has none of, but train.init_from is not set: set it, or "
             "remove train.init_fresh (without a checkpoint every part starts from random weights)"
         )
-    if train.batch_size % train.accumulation_steps:
-        raise ConfigError(
-            f"train.batch_size={train.batch_size} cannot be cut into train.accumulation_steps="
-            f"{train.accumulation_steps} equal parts"
-        )
+    check_accumulation(train)

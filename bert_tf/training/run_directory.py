@@ -221,7 +221,7 @@ class RunDirectory:
                 f"{self.path} holds another run, or its {CONFIG} is truncated: it has no section {list(new)[-1]}. Choose "
                 "another output directory, or restore the file from a copy"
             )
-        old, new = _flat(old), _flat(new)
+        old, new = configuration.flat(old), configuration.flat(new)
         if new.get("train.precision") == "auto":  # the run's own is kept
             old["train.precision"] = "auto"
         free = (*FREE_TO_CHANGE, *varied)
@@ -241,13 +241,3 @@ def _fingerprint(folder):
         return load_tokenizer(folder).fingerprint
     except (DataError, ConfigError):
         return None
-
-
-def _flat(mapping, prefix=""):
-    flat = {}
-    for key, value in mapping.items():
-        if isinstance(value, dict):
-            flat |= _flat(value, f"{prefix}{key}.")
-        else:
-            flat[prefix + key] = value
-    return flat

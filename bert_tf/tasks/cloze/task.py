@@ -105,12 +105,8 @@ class ReCoRDTask(Task):
 
     def _scores_of_answers(self, examples, answers):
         exact, similar = scores_of(answers, examples.labels)
-        return {
-            "f1": float(np.mean(similar)),
-            "em": float(np.mean(exact)),
-            "examples": len(examples),
-            "collapsed": False,
-        }
+        means = {"f1": float(np.mean(similar)), "em": float(np.mean(exact))}
+        return means | {"examples": len(examples), "collapsed": False}
 
     def _best(self, examples, outputs):
         """(answer, its probability, the probabilities of all its candidates) of each example."""
