@@ -29,9 +29,7 @@ def add_arguments(parser):
     add("output", help="a folder that does not exist yet, or is empty; for word vectors a file")
     formats = ("run", "hf", "tf1", "numpy", "bilm", "word2vec", "word2vec_binary", "glove")
     add("--to", choices=formats, default="run", help="what to write (default %(default)s)")
-    add(
-        "--family", help="the model family, if the files do not name it or name another (SpanBERT is published as bert)"
-    )
+    add("--family", help="the family, if the files do not name it or name another (SpanBERT is published as bert)")
     add(
         "--encoder-only",
         action="store_true",

@@ -39,11 +39,7 @@ def add_arguments(parser):
     add("--kind", choices=kinds, help="what the export computes (default: the task or objective of the run)")
     add("--output", help="the folder that holds the versions (default RUN/export)")
     add("--version", type=int, help="version number (default: the newest version plus one)")
-    add(
-        "--sequence-length",
-        type=int,
-        help="truncate texts to this number of tokens (default: the length of the training)",
-    )
+    add("--sequence-length", type=int, help="truncate texts to so many tokens (default: as in training)")
     add(
         "--static",
         action="store_true",
@@ -118,9 +114,7 @@ def run(arguments):
     )
     written = read_json_object(path / "assets" / SETTINGS)
     how = "read in windows of" if "stride" in written else "truncated after"
-    print(
-        f"texts are {how} {written['sequence_length']:,} tokens, special tokens included; --sequence-length sets that"
-    )
+    print(f"texts are {how} {written['sequence_length']:,} tokens with special tokens; --sequence-length sets that")
     print(f"{shown(path)}\nto see its inputs and outputs: saved_model_cli show --dir {shown(path)} --all")
 
 

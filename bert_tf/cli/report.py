@@ -15,12 +15,9 @@ in Python:
 
 
 def add_arguments(parser):
-    parser.add_argument(
-        "runs", nargs="+", metavar="RUN", help="run directories, or the folder of one study, grid or benchmark"
-    )
-    parser.add_argument(
-        "--output", metavar="FILE", help="the HTML file (default: report.html in the folder of the run)"
-    )
+    add = parser.add_argument
+    add("runs", nargs="+", metavar="RUN", help="run directories, or the folder of one study, grid or benchmark")
+    add("--output", metavar="FILE", help="the HTML file (default: report.html in the folder of the run)")
 
 
 def run(arguments):

@@ -42,11 +42,7 @@ def add_arguments(parser):
         help="segment_pair (default), sentence_pair, electra, xlnet, full_sentences, doc_sentences, token_blocks or "
         "text_pairs",
     )
-    add(
-        "--target-length",
-        type=int,
-        help="text_pairs: tokens of a target (default: those of a source, --sequence-length)",
-    )
+    add("--target-length", type=int, help="text_pairs: tokens of a target (default: --sequence-length)")
     add("--pair-task", help="the task that pairs get labels for: nsp (default), sop or none")
     add(
         "--text-field",
@@ -64,13 +60,7 @@ def add_arguments(parser):
     add("--overwrite", action="store_true", help="replace existing shards")
     add_set(parser, "any other setting, e.g. duplicates=5")
     add("--runner", help="DirectRunner, DataflowRunner, FlinkRunner, SparkRunner, ...: of Apache Beam")
-    add(
-        "--beam-options",
-        nargs=argparse.REMAINDER,
-        default=[],
-        metavar="...",
-        help="the runner's own options, last of all",
-    )
+    add("--beam-options", nargs=argparse.REMAINDER, default=[], metavar="...", help="the runner's own options, last")
 
 
 def run(arguments):

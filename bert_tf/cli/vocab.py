@@ -33,12 +33,7 @@ def add_arguments(parser):
     add("--output", required=True, help="folder for the tokenizer")
     add("--size", type=int, help=f"entries of the vocabulary (default {SIZE})")
     families = "; ".join(f"{name}: {trainer.families}" for name, trainer in trainers().items())
-    add(
-        "--kind",
-        choices=tuple(trainers()),
-        default="wordpiece",
-        help=f"kind of tokenizer (default %(default)s). {families}",
-    )
+    add("--kind", choices=tuple(trainers()), default="wordpiece", help=f"default %(default)s. {families}")
     add(
         "--cased",
         action="store_true",
@@ -134,9 +129,7 @@ def _check_output(arguments):
         raise RunDirectoryError(f"cannot read {output}: {error.strerror}") from None
     if names and not arguments.overwrite:
         if CONFIG in names:
-            raise RunDirectoryError(
-                f"{output} holds a tokenizer; choose another folder, or replace it with --overwrite"
-            )
+            raise RunDirectoryError(f"{output} holds a tokenizer; choose another folder, or add --overwrite")
         raise RunDirectoryError(f"{output} is not empty; choose another folder")
     written = {CONFIG, "tokenizer.json", *(name for kind in KINDS.values() for name in kind.files[0])}
     others = [name for name in names if name not in written or CONFIG not in names]

@@ -75,9 +75,7 @@ class Augmenter:
         if not 0 < rate <= 1:
             raise ConfigError(f"rate={rate} must be above 0 and at most 1")
         if tokenizer.mask_id is None:
-            raise ConfigError(
-                "the model's tokenizer has no mask token; give a model that was pretrained with masked_lm"
-            )
+            raise ConfigError("the model's tokenizer has no mask token; give a model pretrained with masked_lm")
         self.objective, self.tokenizer, self.words = objective, tokenizer, words
         self.copies, self.rate, self.candidates, self.seed = copies, rate, candidates, seed
         self.stop_words, self.batch_size = frozenset(stop_words), batch_size

@@ -188,9 +188,7 @@ def check_distilled_pretraining(config):
             "boundaries"
         )
     if config.teacher.top_k is not None:
-        raise ConfigError(
-            "teacher.top_k does not apply to pretraining, which keeps no outputs of the teacher; remove it"
-        )
+        raise ConfigError("teacher.top_k does not apply to pretraining, which keeps no outputs of it; remove it")
     if config.student.model:
         raise ConfigError("student.model does not apply to pretraining; write its keys under model")
     if config.train.init_from and config.student.layers:

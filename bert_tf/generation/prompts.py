@@ -112,9 +112,7 @@ class PromptTokenizer:
                     f"{brief(text)}"
                 )
             if max_new_tokens > longest:
-                raise DataError(
-                    f"max_new_tokens={max_new_tokens} is more than the model's {longest} positions; lower it"
-                )
+                raise DataError(f"max_new_tokens={max_new_tokens} exceeds the model's {longest} positions; lower it")
         elif len(ids) + max_new_tokens > longest:
             raise DataError(
                 f"a prompt of {len(ids)} tokens and max_new_tokens={max_new_tokens} are more than the model's "

@@ -74,15 +74,8 @@ def generate_tokens(steps, config, restrictions, filler=0, each=SAME, ends=None)
 
     logits, cache = steps.first()
     nothing = ops.zeros_like(steps.token_ids[:, 0])
-    start = (
-        ops.convert_to_tensor(0, dtype="int32"),
-        logits,
-        tokens,
-        nothing > 0,
-        nothing,
-        ops.cast(nothing, "float32"),
-    )
-    state = (*chosen(*start), cache)
+    index = ops.convert_to_tensor(0, dtype="int32")
+    state = (*chosen(index, logits, tokens, nothing > 0, nothing, ops.cast(nothing, "float32")), cache)
     _, _, tokens, _, lengths, scores, _ = keras.ops.while_loop(unfinished, body, state)
     return {"token_ids": tokens[:, prompt_length:], "lengths": lengths, "scores": scores}
 

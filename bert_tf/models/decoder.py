@@ -97,11 +97,6 @@ class Decoder(Backbone):
         self._decoder_layers = layers  # not a Keras layer, which would be counted a second time
 
     @property
-    def prefix(self):
-        """Whether the model is trained with a prefix, whose tokens see each other in both directions."""
-        return False
-
-    @property
     def head_size(self):
         """d, the width of a head's keys and values."""
         return self.config.hidden_size // self.config.num_heads

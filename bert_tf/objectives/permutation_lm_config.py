@@ -42,9 +42,7 @@ class PermutationLMConfig(ObjectiveConfig):
             check_permutation(self.permutation, packing, sequence_length)
             needed = reuse_length(sequence_length, packing["segments"])
         if self.reuse_length not in (None, needed):
-            raise ConfigError(
-                f"objective.reuse_length={self.reuse_length}, but the shards need {needed}; remove the key"
-            )
+            raise ConfigError(f"objective.reuse_length={self.reuse_length}, but the shards need {needed}; remove it")
         return dataclasses.replace(self, reuse_length=needed)
 
 

@@ -154,8 +154,6 @@ def _json_rows(text, path, most):
         row = parse_json(line, f"{path}, line {number}")
         for name in (GOOD, BAD):
             if not isinstance(row, dict) or not isinstance(row.get(name), str):
-                raise DataError(
-                    f"{path}, line {number}: there is no text '{name}'; each line must have {GOOD} and {BAD}"
-                )
+                raise DataError(f"{path}, line {number}: there is no text '{name}'; each line needs {GOOD} and {BAD}")
         rows.append(row)
     return rows

@@ -226,9 +226,7 @@ def check_task(config):
     if config.head == "mean":
         for name in ("bilstm_layers", "lm_weight", "linear_gain"):
             if getattr(config, name):
-                raise ConfigError(
-                    f"task.head=mean reads all tokens alike, and task.{name} does not; remove one of them"
-                )
+                raise ConfigError(f"task.head=mean reads all tokens alike, and task.{name} does not; remove one")
     if not record.predicts_labels:
         for name, nothing in (("class_weights", None), ("label_smoothing", 0.0)):
             if getattr(config, name) != nothing:

@@ -67,9 +67,7 @@ def read_grid(mapping):
             instead = "train.seeds=5 to repeat with other seeds" if key.startswith("train.seed") else "one value"
             raise ConfigError(f"{key} is the list {brief(values)}, and a grid cannot vary it; give {instead}")
         if not values or len({_text(value) for value in values}) < len(values):
-            raise ConfigError(
-                f"{key} is the list {brief(values)}; a grid needs at least one value, and each value once"
-            )
+            raise ConfigError(f"{key} is the list {brief(values)}; a grid needs a value, and each value once")
     last = [key.split(".")[-1] for key in axes]
     names = [short if last.count(short) == 1 else key for key, short in zip(axes, last)]
     found = []

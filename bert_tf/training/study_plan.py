@@ -207,13 +207,9 @@ def _check_halving(config):
     for name, row in config.rows.items() if config.halving else ():
         row = row or {}
         if not config.pretrains or row.get("init_from"):
-            raise ConfigError(
-                f"rows.{name} is not pretrained, so halving cannot shorten it; remove the row, or halving"
-            )
+            raise ConfigError(f"rows.{name} is not pretrained, so halving cannot shorten it; remove the row or halving")
         if not (merge(config.pretrain, row.get("pretrain")).get("train") or {}).get("steps"):
-            raise ConfigError(
-                f"rows.{name}: halving needs pretrain.train.steps, the updates of a row in the last round"
-            )
+            raise ConfigError(f"rows.{name}: halving needs pretrain.train.steps, its updates in the last round")
 
 
 def _refuse_own(pretrain, finetune, where=""):

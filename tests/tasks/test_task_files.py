@@ -264,7 +264,7 @@ def test_conll_with_tabs_keeps_spaces_within_a_word(write):
     ("content", "columns", "message"),
     [
         ("EU NNP B-ORG\nrejects O\n", {}, "line 2: 2 fields where line 1 has 3; every word must have the same"),
-        ("EU\nrejects\n", {}, "line 1: one field, so there is no tag beside the word"),
+        ("EU\nrejects\n", {}, "line 1: one field, so no tag beside the word"),
         ("EU B-ORG\n", {"tag_column": 3}, "line 1: no column 3 for the tags, the line has 2 fields"),
         ("-DOCSTART- O\n", {}, "holds no sentence"),
         (b"EU B-ORG\nM\xfcller B-PER\n", {}, "line 2: byte 0xfc at position 1"),

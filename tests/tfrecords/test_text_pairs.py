@@ -114,7 +114,7 @@ def test_all_files_give_the_same_pairs(tmp_path):
 
 
 @pytest.mark.parametrize(("name", "text", "message"), [
-    ("a.tsv", "w1\tw2\nw3\n", "a.tsv:2: 1 column instead of 2; a line is the source, a tabulator and the target"),
+    ("a.tsv", "w1\tw2\nw3\n", "a.tsv:2: 1 column instead of 2; a line is the source, a tab and the target"),
     ("a.tsv", "w1\tw2\tw3\n", "a.tsv:1: 3 columns instead of 2"),
     ("a.tsv", "w1\tw2\n\nw1\t \n", "a.tsv:3: the target is empty; remove the line"),
     ("a.jsonl", '{"source": "w1"}\n', r"a.jsonl:1: no field 'target'; known: source; a line is "),

@@ -47,9 +47,7 @@ class TextPairReader(CorpusReader):
         pair = line.rstrip(b"\r\n").split(b"\t")
         if len(pair) != 2:
             columns = f"{len(pair)} column{'s' * (len(pair) != 1)}"
-            raise DataError(
-                f"{path}:{number}: {columns} instead of 2; a line is the source, a tabulator and the target"
-            )
+            raise DataError(f"{path}:{number}: {columns} instead of 2; a line is the source, a tab and the target")
         return [self._clean(text) for text in pair]
 
     def _parquet(self, file):

@@ -70,9 +70,7 @@ class DenoisingCorruption:
 
     def __init__(self, tokenizer, config=DenoisingConfig()):
         if tokenizer.sep_id is None:
-            raise ConfigError(
-                "denoising ends texts with the token of the role 'sep' (</s>), and the tokenizer has none"
-            )
+            raise ConfigError("denoising ends texts with the token of the role 'sep' (</s>), which the tokenizer lacks")
         self.config, self.end_id, self.pad_id = config, int(tokenizer.sep_id), int(tokenizer.pad_id)
         self.special_ids, self._added = tuple(tokenizer.special_ids), tokenizer.layout.special_tokens_per_sequence
         self.sentinels = [int(i) for i in tokenizer.sentinel_ids]

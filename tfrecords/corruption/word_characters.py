@@ -62,10 +62,8 @@ class WordCharacters:
         return cls(config, tokenizer)
 
     def __call__(self, batch, seed):
-        return batch | {
-            "token_ids": tf.gather(tf.constant(self.table), batch["token_ids"]),
-            "word_ids": batch["token_ids"],
-        }
+        words = batch["token_ids"]
+        return batch | {"token_ids": tf.gather(tf.constant(self.table), words), "word_ids": words}
 
     def explain(self, batch, features, seed, tokenizer):
         """Yields an `Explained` for each row."""

@@ -91,12 +91,8 @@ class BertSpanHead(SpanHead):
         shape = (*ops.shape(starts), self.beam)
         scores = start_scores[:, :, None] + end_scores[:, None, :]
         null_scores = ops.sum(ops.where(null, start + end, 0.0), axis=1)
-        return (
-            scores,
-            ops.broadcast_to(starts[:, :, None], shape),
-            ops.broadcast_to(ends[:, None, :], shape),
-            null_scores,
-        )
+        starts = ops.broadcast_to(starts[:, :, None], shape)
+        return scores, starts, ops.broadcast_to(ends[:, None, :], shape), null_scores
 
 
 class ModernBertSpanHead(BertSpanHead):

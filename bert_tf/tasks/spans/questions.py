@@ -68,9 +68,7 @@ def check_answers(spans, context, impossible, where):
     if impossible:
         return Answers(impossible=True)
     if not spans:
-        raise DataError(
-            f'{where}: there is no answer; a question without one in its context needs "is_impossible": true'
-        )
+        raise DataError(f'{where}: there is no answer; a question without one needs "is_impossible": true')
     for text, start, end in spans:
         if not isinstance(text, str) or isinstance(start, bool) or not isinstance(start, int):
             raise DataError(

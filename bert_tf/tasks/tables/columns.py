@@ -236,9 +236,7 @@ class _Finder:
         if found is not None or not required:
             return found
         if self.names is None:
-            raise DataError(
-                f"{self.path} is read without a header; number the column of the {role}, e.g. --set {key}=1"
-            )
+            raise DataError(f"{self.path} has no header; number the column of the {role}, e.g. --set {key}=1")
         raise DataError(
             f"{self.path}: no column has a usual name of a {role} ({', '.join(usual)}); name one of "
             f"{', '.join(self.names)} with --set {key}=NAME"

@@ -156,9 +156,7 @@ def _check_columns(where, width, word_column, tag_column):
                 "columns by number with --set task.columns.text=0 and --set task.columns.label=-1"
             )
     if tag_column is not None and tag_column % width == word_column % width:
-        raise DataError(
-            f"{where}: one field, so there is no tag beside the word; only predict takes files without tags"
-        )
+        raise DataError(f"{where}: one field, so no tag beside the word; only predict takes files without tags")
 
 
 def _is_comment(line):

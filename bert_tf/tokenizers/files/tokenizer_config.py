@@ -106,9 +106,7 @@ class TokenizerConfig:
         """Refuses ids that are not those of the vocabulary of `file`, which cannot grow."""
         added = extend_vocabulary(vocabulary, self.ids, self.path.parent)[len(vocabulary) :]
         if added:
-            raise ConfigError(
-                f"{self.path.parent} adds '{added[0]}' to the vocabulary, which {file.name} does not have"
-            )
+            raise ConfigError(f"{self.path.parent} adds '{added[0]}' to the vocabulary, which {file.name} lacks")
 
     def _token(self, value, key, lstrip=False):
         """A SpecialToken of a string or of Hugging Face's mapping."""
