@@ -126,17 +126,15 @@ def test_truncated_backpropagation_cuts_the_gradient_and_not_the_state(backwards
     found, truncated = gradients(cut, [slice(0, 8)])
     np.testing.assert_array_equal(truncated, outputs)
     np.testing.assert_allclose(by_segment, outputs, atol=1e-6)
-    for one, other, _through in zip(found, expected, uncut, strict=True):
+    for one, other in zip(found, expected, strict=True):
         np.testing.assert_allclose(one, other, rtol=1e-4, atol=1e-6)
     assert max(np.abs(one - through).max() for one, through in zip(found, uncut, strict=True)) > 1e-2
 
 
 def test_output_dropout_is_behind_the_skip_and_in_the_last_layer_alone():
     keras.utils.set_random_seed(0)
-    layer, x = (
-        BidirectionalLayer(8, 16, 3.0, 3.0, skips=True, dropout=0.0, output_dropout=0.5),
-        np.ones((4, 16, 32), "float32"),
-    )
+    layer = BidirectionalLayer(8, 16, 3.0, 3.0, skips=True, dropout=0.0, output_dropout=0.5)
+    x = np.ones((4, 16, 32), "float32")
     after, before = (np.asarray(layer(x, training=training)[0]) for training in (True, False))
     kept = after != 0
     assert abs(kept.mean() - 0.5) < 3 * 0.5 / np.sqrt(after.size)

@@ -150,11 +150,6 @@ def test_changes_are_noticed(tmp_path, change):
         assert Manifest.load(tmp_path) != MANIFEST
 
 
-def test_settings_that_are_younger_than_the_shards(tmp_path):
-    changed(tmp_path, lambda values: None)
-    assert Manifest.load(tmp_path).settings["text_field"] == "text"
-
-
 def test_missing_and_damaged(tmp_path):
     with pytest.raises(
         DataError, match="holds no manifest.json: it is not a finished folder of shards.*`bert-tf shards`"

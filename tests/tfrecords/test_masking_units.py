@@ -5,7 +5,6 @@ import pytest
 import tensorflow as tf
 from shard_fixtures import CLS, MASK, SEP, UNK, StandInTokenizer
 
-from bert_tf.config import build
 from bert_tf.errors import ConfigError
 from bert_tf.tokenizers.layout import build_layout
 from tfrecords.corruption.masking import MaskedLMCorruption, MaskingConfig
@@ -240,16 +239,6 @@ def test_senseless_settings_are_refused(values, message):
     with pytest.raises(ConfigError) as caught:
         MaskingConfig(**values)
     assert message in str(caught.value)
-
-
-def test_former_names_are_refused_with_the_new_ones():
-    for old, new in (
-        ("unit", "strategy"),
-        ("mask_probability", "mask_token_rate"),
-        ("random_probability", "random_token_rate"),
-    ):
-        with pytest.raises(ConfigError, match=f"^'masking.{old}' is now 'masking.{new}'$"):
-            build(MaskingConfig, {old: 0.5}, "masking")
 
 
 @pytest.mark.parametrize("unit", ["whole_word", "ngram", "span"])

@@ -98,7 +98,8 @@ def test_items_are_read_as_they_are_needed():
 
     def work():
         nonlocal read
-        for _read in range(1, 21):
+        for _ in range(20):
+            read += 1
             yield "pid", os.getpid()
 
     for done, _ in enumerate(map_unordered(setup, work(), 2), 1):
