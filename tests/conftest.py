@@ -1,4 +1,4 @@
-"""Settings for every test: quiet TensorFlow, two logical CPU devices for the replica tests, slow ones first."""
+"""Settings for every test: quiet TensorFlow, two logical CPU devices for the replica tests."""
 
 import gc
 import os
@@ -13,7 +13,6 @@ os.environ.setdefault("TF_ONEDNN_USE_SYSTEM_ALLOCATOR", "1")
 
 import pytest
 import tensorflow as tf
-from xdist.scheduler import LoadFileScheduling
 
 tf.config.set_logical_device_configuration(
     tf.config.list_physical_devices("CPU")[0], [tf.config.LogicalDeviceConfiguration()] * 2
@@ -23,37 +22,6 @@ tf.config.set_logical_device_configuration(
 gc.freeze()
 gc.set_threshold(100_000, 20, 100)
 
-# In this order before all others, so that the processes that share the suite end together: above 40 seconds each.
-SLOWEST = (
-    "test_replicas.py", "test_notebook.py", "test_backbones.py", "test_examples.py", "test_check_tasks.py",
-    "test_clients.py", "test_imported_families.py", "test_pretraining.py", "test_generation.py",
-    "test_train_step_options.py", "test_finetuning.py", "test_objectives.py", "test_text_to_text_task.py",
-    "test_distilling.py", "test_check_objectives.py", "test_writer.py", "test_configurations.py",
-    "test_elmo_tasks.py", "test_commands.py", "test_check_tokenizer.py", "test_imported_runs.py", "test_elmo.py",
-    "test_jax.py", "test_study.py", "test_trainable_model.py", "test_decoder_tasks.py", "test_t5.py",
-    "test_lowering.py", "test_reader.py", "test_distilled_pretraining.py", "test_finetuning_workers.py",
-    "test_question_answering_task.py", "test_generator.py",
-)  # fmt: skip
-
-
-# One process for these: they share exports that take a minute to write.
-OF_THE_SHARED_EXPORTS = {
-    "test_clients.py",
-    "test_requests.py",
-    "test_saved_model.py",
-    "test_served_answers.py",
-    "test_served_properties.py",
-}
-
-
-def pytest_xdist_make_scheduler(config, log):
-    class Scheduler(LoadFileScheduling):
-        def _split_scope(self, nodeid):
-            file = super()._split_scope(nodeid)
-            return "the shared exports" if file.rpartition("/")[2] in OF_THE_SHARED_EXPORTS else file
-
-    return Scheduler(config, log)
-
 
 @pytest.hookimpl(tryfirst=True)  # before `-m` looks at the marks
 def pytest_collection_modifyitems(items):
@@ -61,7 +29,6 @@ def pytest_collection_modifyitems(items):
         mark = item.get_closest_marker("slow_except")
         if mark and item.callspec.id not in mark.args:
             item.add_marker("slow")
-    items.sort(key=lambda item: SLOWEST.index(item.path.name) if item.path.name in SLOWEST else len(SLOWEST))
 
 
 @pytest.hookimpl(trylast=True)  # after the file's fixtures

@@ -9,111 +9,30 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parent.parent
-FOUNDATION = {
-    "config",
-    "console",
-    "encodings",
-    "errors",
-    "files",
-    "hub",
-    "interrupts",
-    "lazy",
-    "parsing",
-    "progress",
-    "remote",
-    "registry",
-}
+FOUNDATION = set("config console encodings errors files hub interrupts lazy parsing progress remote registry".split())
+#: A room, and the rooms that its files may import beside the foundation.
+_FLOORS = """
+    backend:
+    reporting:
+    layers: backend
+    tokenizers:
+    models: backend layers
+    tfrecords: tokenizers
+    objectives: backend layers tokenizers models tfrecords
+    generation: backend layers tokenizers models tfrecords objectives
+    checkpoints: backend layers tokenizers models tfrecords
+    tasks: backend layers tokenizers models tfrecords objectives generation reporting
+    probing: backend layers tokenizers models tfrecords objectives generation tasks prompting reporting
+    prompting: backend layers tokenizers models tfrecords objectives generation tasks samples
+    training: backend layers tokenizers models tfrecords objectives checkpoints tasks reporting
+    vectors: backend layers tokenizers models tfrecords checkpoints training
+    export: backend layers tokenizers models tfrecords objectives generation tasks training
+    compression: backend layers tokenizers models tfrecords objectives tasks training export
+    distillation: backend layers tokenizers models tfrecords objectives tasks training reporting
+    testing: backend layers tokenizers models tfrecords objectives tasks training export reporting
+"""
 MAY_IMPORT = {
-    "backend": set(),
-    "reporting": set(),
-    "layers": {"backend"},
-    "tokenizers": set(),
-    "models": {"backend", "layers"},
-    "tfrecords": {"tokenizers"},
-    "objectives": {"backend", "layers", "tokenizers", "models", "tfrecords"},
-    "generation": {"backend", "layers", "tokenizers", "models", "tfrecords", "objectives"},
-    "checkpoints": {"backend", "layers", "tokenizers", "models", "tfrecords"},
-    "tasks": {"backend", "layers", "tokenizers", "models", "tfrecords", "objectives", "generation", "reporting"},
-    "probing": {
-        "backend",
-        "layers",
-        "tokenizers",
-        "models",
-        "tfrecords",
-        "objectives",
-        "generation",
-        "tasks",
-        "prompting",
-        "reporting",
-    },
-    "prompting": {
-        "backend",
-        "layers",
-        "tokenizers",
-        "models",
-        "tfrecords",
-        "objectives",
-        "generation",
-        "tasks",
-        "samples",
-    },
-    "training": {
-        "backend",
-        "layers",
-        "tokenizers",
-        "models",
-        "tfrecords",
-        "objectives",
-        "checkpoints",
-        "tasks",
-        "reporting",
-    },
-    "vectors": {"backend", "layers", "tokenizers", "models", "tfrecords", "checkpoints", "training"},
-    "export": {
-        "backend",
-        "layers",
-        "tokenizers",
-        "models",
-        "tfrecords",
-        "objectives",
-        "generation",
-        "tasks",
-        "training",
-    },
-    "compression": {
-        "backend",
-        "layers",
-        "tokenizers",
-        "models",
-        "tfrecords",
-        "objectives",
-        "tasks",
-        "training",
-        "export",
-    },
-    "distillation": {
-        "backend",
-        "layers",
-        "tokenizers",
-        "models",
-        "tfrecords",
-        "objectives",
-        "tasks",
-        "training",
-        "reporting",
-    },
-    "testing": {
-        "backend",
-        "layers",
-        "tokenizers",
-        "models",
-        "tfrecords",
-        "objectives",
-        "tasks",
-        "training",
-        "export",
-        "reporting",
-    },
+    room.strip(): set(rooms.split()) for room, rooms in (row.split(":") for row in _FLOORS.strip().splitlines())
 }
 PURE_KERAS = ("layers", "models", "objectives", "generation")
 FILES = sorted([*(ROOT / "bert_tf").rglob("*.py"), *(ROOT / "tfrecords").rglob("*.py")])
